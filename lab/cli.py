@@ -1,0 +1,128 @@
+"""`sparkrig lab`: the virtual pair from the command line.
+
+Importing this is cheap; each verb loads what it needs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+CAGES = click.Choice(["p0", "p1"])
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Turns a LabError into one sentence and exit code 1."""
+    from lab.errors import LabError
+
+    try:
+        yield
+    except LabError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@click.group()
+def lab() -> None:
+    """Two virtual Sparks to rehearse on."""
+
+
+@lab.command()
+@click.option("--solo", is_flag=True, help="One Spark without fabric (spark-c) instead of the pair.")
+@click.option("--suite", default="trixie", show_default=True, help="Debian release of the guests.")
+@click.option("--mirror", metavar="URL", help="Debian mirror  [default: the one apt uses here]")
+def up(solo: bool, suite: str, mirror: str | None) -> None:
+    """Start the pair, building and booting it the first time."""
+    with one_sentence():
+        from lab import mirror as mirrors
+        from lab import pair
+        from lab.image import Source
+
+        pair.up(pair_or_solo(solo), Source(suite, mirror or mirrors.mirror()))
+
+
+@lab.command()
+@click.option("--solo", is_flag=True, help="spark-c instead of the pair.")
+def reset(solo: bool) -> None:
+    """Take the guests back to the pristine booted state."""
+    with one_sentence():
+        from lab import pair
+
+        pair.reset(pair_or_solo(solo))
+
+
+@lab.command()
+def down() -> None:
+    """Stop the guests; the next `up` takes seconds."""
+    with one_sentence():
+        from lab import pair
+
+        pair.down()
+
+
+@lab.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def status(as_json: bool) -> None:
+    """Say where each guest stands."""
+    with one_sentence():
+        from dataclasses import asdict
+
+        from lab import pair
+
+        rows = pair.status()
+        if as_json:
+            click.echo(json.dumps([asdict(row) for row in rows]))
+            return
+        for row in rows:
+            where = f"127.0.0.1:{row.port}, qemu {row.pid}" if row.pid else ""
+            click.echo(f"{row.node}  {row.state:8}  {where}".rstrip())
+
+
+@lab.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("node")
+@click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
+def ssh(node: str, cmd: tuple[str, ...]) -> None:
+    """Log in to NODE, or run CMD there."""
+    with one_sentence():
+        from lab import pair
+        from lab.ssh import command
+
+        pair.running(node)
+        os.execvp("ssh", command(node, *cmd))
+
+
+@lab.command()
+@click.argument("node")
+@click.argument("cage", type=CAGES)
+@click.argument("action", type=click.Choice(["plug", "unplug"]))
+def cable(node: str, cage: str, action: str) -> None:
+    """Plug or unplug the cable in CAGE of NODE; both its ends notice."""
+    with one_sentence():
+        from lab import pair
+
+        pair.cable(node, cage, plugged=action == "plug")
+
+
+@lab.command()
+@click.argument("node")
+@click.argument("action", type=click.Choice(["cut", "off", "on"]))
+def power(node: str, action: str) -> None:
+    """Cut NODE's power for a moment, or switch it off or on."""
+    with one_sentence():
+        from lab import pair
+
+        if action == "cut":
+            pair.cut_power(node)
+        else:
+            pair.power(node, on=action == "on")
+
+
+def pair_or_solo(solo: bool) -> tuple[str, ...]:
+    """The nodes that a verb is about."""
+    from lab import NODES, SOLO
+
+    return (SOLO,) if solo else NODES

@@ -1,0 +1,35 @@
+"""Running programs of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lab.errors import LabError
+
+
+def run(
+    arguments: Sequence[str | Path],
+    *,
+    attempt: str,
+    timeout: float = 60,
+    log: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Runs a program to its end and returns what it printed; its complaints go to `log` where one is given.
+
+    LabError with the program's last words if it fails or takes longer than `timeout` seconds.
+    """
+    name = str(arguments[0])
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=timeout, env=env, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise LabError(f"{name} did not end", expected=f"within {timeout:.0f} s", attempt=attempt) from error
+    if log:
+        log.write_text(done.stderr)
+    if done.returncode:
+        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        where = f", all of it in {log}" if log else ""
+        raise LabError(f"{name} failed: {words[-1]}", expected=f"exit code 0{where}", attempt=attempt)
+    return done.stdout

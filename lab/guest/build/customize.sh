@@ -1,0 +1,40 @@
+#!/bin/sh
+# Runs once in the new root (as /lab/customize.sh): what the package list and the files of root/ do not say.
+# Leaves in /lab/out what the host needs: kernel, initrd, host keys, the toolkit repository's fingerprint.
+set -eu
+out=/lab/out
+mkdir "$out"
+
+release=$(basename /lib/modules/*)
+cp "/boot/vmlinuz-$release" "$out/vmlinuz"
+cp "/boot/initrd.img-$release" "$out/initrd"
+
+useradd --create-home --shell /bin/bash --groups adm,sudo nvidia
+install -d -m 700 -o nvidia -g nvidia /home/nvidia/.ssh
+install -m 600 -o nvidia -g nvidia /lab/authorized_keys /home/nvidia/.ssh/authorized_keys
+chmod 440 /etc/sudoers.d/nvidia
+chmod 600 /etc/NetworkManager/system-connections/*
+
+# The only repositories of a guest are its own, so that apt answers without any network.
+rm -f /etc/apt/sources.list /etc/apt/sources.list.d/0000*
+python3 /lab/repositories.py "$release" /srv "$out"
+dpkg --install /srv/dgx-os/factory/*.deb
+apt-get --quiet update
+
+# Timers would all fire at once when a restored guest's clock is set, and then hold apt's lock.
+systemctl mask NetworkManager-wait-online.service apt-daily.timer apt-daily-upgrade.timer
+systemctl disable unattended-upgrades.service e2scrub_all.timer fstrim.timer
+systemctl enable NetworkManager-dispatcher.service docker.service
+
+# Identity is a node's own: `become` puts it in place at first boot.
+rm -f /etc/ssh/ssh_host_*
+for node in $LAB_NODES; do
+    etc=/usr/lib/sparkrig-lab/nodes/$node/etc
+    mkdir -p "$etc/ssh"
+    echo "$node" >"$etc/hostname"
+    printf '127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n' "$node" >"$etc/hosts"
+    systemd-id128 new >"$etc/machine-id"
+    ssh-keygen -q -t ed25519 -N '' -C "root@$node" -f "$etc/ssh/ssh_host_ed25519_key"
+    cp "$etc/ssh/ssh_host_ed25519_key.pub" "$out/$node.pub"
+done
+chmod 700 /usr/lib/sparkrig-lab/nodes

@@ -1,0 +1,182 @@
+"""The disk image of every guest: built once, and again only when something that goes into it changes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shlex
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import host, nodes
+from lab.commands import run
+from lab.paths import home, images
+
+GUEST = Path(__file__).parent / "guest"
+PACKAGES = (
+    *(
+        "linux-image-amd64",
+        "initramfs-tools",
+        "zstd",
+        "systemd-sysv",
+        "udev",
+        "dbus",
+        "kmod",
+        "procps",
+        "sudo",
+    ),
+    *("openssh-server", "network-manager", "iproute2", "iputils-ping", "ethtool", "pciutils"),
+    *("rdma-core", "ibverbs-utils", "ibverbs-providers", "perftest"),
+    *("docker.io", "docker-cli", "iptables", "python3", "gnupg", "curl", "ca-certificates"),
+    "unattended-upgrades",
+)
+LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
+DISK_SIZE = "6G"
+BUILD_TIMEOUT_S = 1800
+FILES = ("base.qcow2", "vmlinuz", "initrd", "toolkit.json")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the guests' packages come from."""
+
+    suite: str
+    mirror: str
+
+
+def key(source: Source, stage: bytes) -> str:
+    """Names an image by everything that goes into it; `stage` is our own share, as a tar archive."""
+    recipe = json.dumps([source.suite, source.mirror, PACKAGES, LEFT_OUT, DISK_SIZE, script()])
+    return hashlib.sha256(recipe.encode() + stage).hexdigest()[:16]
+
+
+def stage(authorized_key: str) -> bytes:
+    """Our files for the new root, as a tar archive that depends on nothing but their content."""
+    files = {path: text.encode() for path, text in nodes.link_files().items()}
+    files["lab/authorized_keys"] = authorized_key.encode()
+    executable = set()
+    for top, prefix in ((GUEST / "root", ""), (GUEST / "build", "lab/")):
+        for path in sorted(top.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                name = prefix + str(path.relative_to(top))
+                files[name] = path.read_bytes()
+                executable |= {name} if os.access(path, os.X_OK) else set()
+    return archive(files, executable)
+
+
+def archive(files: dict[str, bytes], executable: set[str]) -> bytes:
+    """A tar archive of `files`, owned by root and dated at the epoch."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for name, content in sorted(files.items()):
+            member = tarfile.TarInfo(f"./{name}")
+            member.size, member.mode = len(content), 0o755 if name in executable else 0o644
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def complete(folder: Path) -> bool:
+    """Whether `folder` holds a finished image."""
+    return all((folder / name).is_file() for name in FILES)
+
+
+def build(source: Source, staged: bytes, folder: Path) -> None:
+    """Builds the image into `folder`, which appears only once it is finished. LabError if it cannot be built."""
+    host.require_build_host()
+    images().mkdir(parents=True, exist_ok=True)
+    scratch_root = images() if os.geteuid() == 0 else Path("/var/tmp")  # noqa: S108 - where subordinate ids may write
+    for disk in {images(), scratch_root}:
+        host.require_room(disk, host.BUILD_GIB)
+    for leftover in images().glob(".build-*"):
+        shutil.rmtree(leftover)
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=images()) as temporary:
+        work = Path(temporary) / "image"
+        work.mkdir()
+        (work / "stage.tar").write_bytes(staged)
+        bootstrap(source, work, scratch_root)
+        make_disk(work, scratch_root)
+        for used in ("root.tar", "stage.tar"):
+            (work / used).unlink()
+        work.rename(folder)
+
+
+def bootstrap(source: Source, work: Path, scratch: Path) -> None:
+    """Debian and our files, as `root.tar`; kernel and facts beside it."""
+    run(
+        mmdebstrap(source, work),
+        attempt="sparkrig lab up --mirror URL",
+        timeout=BUILD_TIMEOUT_S,
+        log=images() / "build.log",
+        env={**os.environ, "TMPDIR": str(scratch), "LAB_NODES": " ".join(nodes.ALL)},
+    )
+    out = work / "out"
+    for produced in out.iterdir():
+        produced.rename(work / produced.name)
+    out.rmdir()
+
+
+def mmdebstrap(source: Source, work: Path) -> list[str]:
+    """The command that makes the root file system."""
+    inside = shlex.quote(str(work))
+    hooks = [
+        f"--essential-hook=tar-in {inside}/stage.tar /",
+        '--customize-hook=chroot "$1" sh /lab/customize.sh',
+        f"--customize-hook=copy-out /lab/out {inside}",
+        '--customize-hook=rm -r "$1/lab"',
+    ]
+    return [
+        "mmdebstrap",
+        f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
+        "--variant=minbase",
+        f"--keyring={host.KEYRING}",
+        f"--include={','.join(PACKAGES)}",
+        "--dpkgopt=force-unsafe-io",
+        *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
+        *hooks,
+        source.suite,
+        str(work / "root.tar"),
+        source.mirror,
+    ]
+
+
+def make_disk(work: Path, scratch: Path) -> None:
+    """Turns `root.tar` into `base.qcow2`."""
+    # Outside a user namespace only root may give files to other users; files cross its border on stdin and stdout.
+    enter = [] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
+    command = shlex.join([*enter, "sh", "-euc", script()])
+    files = f"<{shlex.quote(str(work / 'root.tar'))} >{shlex.quote(str(work / 'base.qcow2'))}"
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    run(
+        ["sh", "-c", f"{command} {files}"],
+        attempt="sparkrig lab up",
+        timeout=BUILD_TIMEOUT_S,
+        env=environment,
+    )
+
+
+def script() -> str:
+    """Shell that reads a root file system as tar and writes a qcow2 disk."""
+    return (
+        "PATH=$PATH:/usr/sbin:/sbin\n"
+        "d=$(mktemp -d)\ntrap 'rm -rf \"$d\"' EXIT\n"
+        'mkdir "$d/root"\ntar -x --numeric-owner -C "$d/root"\n'
+        f'mke2fs -q -t ext4 -L root -E lazy_itable_init=0,lazy_journal_init=0 -d "$d/root" "$d/raw" {DISK_SIZE} >&2\n'
+        'qemu-img convert -O qcow2 "$d/raw" "$d/qcow2" >&2\ncat "$d/qcow2"\n'
+    )
+
+
+def discard_others(keep: Path) -> None:
+    """Removes every image but `keep`."""
+    for folder in images().iterdir():
+        if folder.is_dir() and folder != keep:
+            shutil.rmtree(folder)
+
+
+def publish_facts(image: Path) -> None:
+    """Puts what an inventory reads of the image where it looks for it."""
+    shutil.copy(image / "toolkit.json", home() / "toolkit.json")

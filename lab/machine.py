@@ -1,0 +1,243 @@
+"""One guest: its state, and the steps that change it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from lab import qmp, ssh
+from lab.commands import run
+from lab.errors import LabError
+from lab.nodes import fabric
+from lab.paths import node_folder
+from lab.qemu import BINARY, SNAPSHOT, Plan, command, hardware
+from lab.waiting import STRETCH, wait_until
+from lab.wiring import carriers
+
+SSH_S = 30
+BOOT_S = 60
+SETTLE_S = 40
+RESTORE_S = 20
+STOP_S = 10
+
+# Everything a deploy may rely on is up: boot finished, engine answering, network manager running, every
+# fabric netdev with its RDMA device. Prints what is still amiss.
+SETTLED = """
+state=$(systemctl is-system-running --wait)
+[ "$state" = running ] || { echo "system is $state:" $(systemctl --failed --plain --no-legend | cut -d" " -f1); exit 1; }
+sudo docker info >/dev/null 2>&1 || { echo "docker does not answer"; exit 1; }
+[ "$(nmcli -g RUNNING general)" = running ] || { echo "NetworkManager does not run"; exit 1; }
+for netdev in $netdevs; do
+    rdma link show 2>/dev/null | grep -q " netdev $netdev " || { echo "no RDMA device on $netdev"; exit 1; }
+done
+"""
+
+
+class State(StrEnum):
+    """What `lab status` says of a guest."""
+
+    ABSENT = "absent"
+    STOPPED = "stopped"
+    RUNNING = "running"
+    BOOTING = "booting"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One guest, by name; everything else about it is read from its folder."""
+
+    node: str
+
+    @property
+    def folder(self) -> Path:
+        return node_folder(self.node)
+
+    @property
+    def disk(self) -> Path:
+        return self.folder / "disk.qcow2"
+
+    @property
+    def monitor(self) -> Path:
+        return self.folder / "qmp"
+
+    @property
+    def console(self) -> Path:
+        return self.folder / "console.log"
+
+    @property
+    def marker(self) -> Path:
+        """Says that the snapshot `ready` is there, and what it fits."""
+        return self.folder / "ready.json"
+
+    def pid(self) -> int | None:
+        """The process id of the guest's qemu; None where none runs, whatever the pid file says."""
+        file = self.folder / "pid"
+        text = file.read_text().strip() if file.is_file() else ""
+        if not text.isdigit():
+            return None
+        words = Path(f"/proc/{text}/cmdline")
+        try:
+            ours = os.fsencode(file) in words.read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        return int(text) if ours else None
+
+    def stale_pid(self) -> str | None:
+        """The content of a pid file whose process is gone or another one."""
+        file = self.folder / "pid"
+        return file.read_text().strip() if file.is_file() and self.pid() is None else None
+
+    def state(self) -> State:
+        """Where the guest stands."""
+        if self.pid():
+            return State.RUNNING if self.marker.is_file() else State.BOOTING
+        return State.STOPPED if self.marker.is_file() and self.disk.is_file() else State.ABSENT
+
+    def plan(self) -> str | None:
+        """The fingerprint of the plan that the snapshot was made with."""
+        return json.loads(self.marker.read_text())["plan"] if self.marker.is_file() else None
+
+    def boot(self, plan: Plan) -> None:
+        """From nothing to the snapshot `ready`: a fresh disk, a whole boot. LabError if it does not settle."""
+        self.discard()
+        self.folder.mkdir(mode=0o700)
+        overlay = ["-f", "qcow2", "-F", "qcow2", "-b", str(plan.image / "base.qcow2"), str(self.disk)]
+        run(["qemu-img", "create", "-q", *overlay], attempt="sparkrig lab up")
+        self.power_on(plan)
+        ssh.hang_up(self.node)
+        qmp.monitor(self.monitor, f"savevm {SNAPSHOT}")
+        self.marker.write_text(json.dumps({"plan": fingerprint(plan), "accelerator": plan.accelerator}))
+
+    def power_on(self, plan: Plan) -> None:
+        """Boots the guest from its disk as it is and waits until it has settled."""
+        self.start(plan, from_snapshot=False)
+        self.settle(plan)
+
+    def settle(self, plan: Plan) -> None:
+        """Waits for a boot under way to come to its end. LabError if it does not."""
+        self.wait_for_ssh(BOOT_S * STRETCH[plan.accelerator])
+        self.wait_until_settled(SETTLE_S * STRETCH[plan.accelerator])
+
+    def resume(self, plan: Plan) -> None:
+        """From stopped to the snapshot `ready`, with the clock set."""
+        self.start(plan, from_snapshot=True)
+        self.wake(plan)
+
+    def restore(self, plan: Plan) -> None:
+        """Back to the snapshot `ready`, the guest running all the while, with the clock set."""
+        ssh.hang_up(self.node)
+        qmp.monitor(self.monitor, f"loadvm {SNAPSHOT}")
+        self.lay_cables(plan)
+        self.wake(plan)
+
+    def start(self, plan: Plan, *, from_snapshot: bool) -> None:
+        """Starts qemu in the background and lays the cables. LabError with qemu's own words if it will not run."""
+        run(command(plan, from_snapshot=from_snapshot), attempt="sparkrig lab status")
+        self.lay_cables(plan)
+
+    def lay_cables(self, plan: Plan) -> None:
+        """Gives every fabric netdev the carrier that the cabling says."""
+        for netdev, carrier in carriers(self.node, plan.cabling).items():
+            self.set_carrier(netdev, carrier)
+
+    def set_carrier(self, netdev: str, carrier: bool) -> None:
+        """Plugs or unplugs this end of a cable."""
+        qmp.execute(self.monitor, "set_link", {"name": f"nic-{netdev}", "up": carrier})
+
+    def cut_power(self) -> None:
+        """A power cut and its return: nothing is shut down, the guest boots again."""
+        ssh.hang_up(self.node)
+        qmp.execute(self.monitor, "system_reset")
+
+    def wake(self, plan: Plan) -> None:
+        """Waits for ssh and sets the clock, which a snapshot brings back as it was."""
+        seconds = RESTORE_S * STRETCH[plan.accelerator]
+        self.wait_for_ssh(seconds, line=lambda: f"sudo date --set=@{time.time():.3f}")
+
+    def wait_for_ssh(self, seconds: float, line: Callable[[], str] = lambda: "true") -> None:
+        """Waits until a fresh `line()` runs on the guest. LabError after `seconds`, or when qemu has ended."""
+        wait_until(
+            lambda: self.answers(line()),
+            seconds,
+            happened=f"{self.node} does not answer ssh",
+            attempt=f"tail {self.console}",
+        )
+
+    def answers(self, line: str) -> bool:
+        """Whether `line` runs on the guest now. LabError where waiting cannot help."""
+        if not self.pid():
+            raise LabError(f"{self.node} ended", expected="it running", attempt=f"tail {self.console}")
+        try:
+            result = ssh.execute(self.node, line, timeout=SSH_S)
+        except subprocess.TimeoutExpired:
+            return False
+        if "Host key verification failed" in result.stderr:
+            raise LabError(
+                f"{self.node} shows another host key than its image has",
+                expected=f"the one in {ssh.known_hosts()}",
+                attempt="sparkrig lab down && sparkrig lab up",
+            )
+        return result.rc == 0
+
+    def wait_until_settled(self, seconds: float) -> None:
+        """Waits until a deploy may begin. LabError saying what is amiss after `seconds`."""
+        netdevs = " ".join(fabric(self.node))
+        amiss = ["still booting"]
+
+        def settled() -> bool:
+            line = f"netdevs='{netdevs}'{SETTLED}"
+            result = ssh.execute(self.node, line, timeout=seconds)
+            amiss[0] = result.stdout.strip()
+            return result.rc == 0
+
+        try:
+            wait_until(settled, seconds, happened="", attempt="")
+        except (LabError, subprocess.TimeoutExpired) as error:
+            raise LabError(
+                f"{self.node} has not settled: {amiss[0]}",
+                expected=f"all its services within {seconds:.0f} s",
+                attempt=f"sparkrig lab ssh {self.node} systemctl --failed",
+            ) from error
+
+    def stop(self) -> None:
+        """Ends the guest's qemu; its snapshot stays."""
+        pid = self.pid()
+        if pid is None:
+            return
+        ssh.hang_up(self.node)
+        os.kill(pid, signal.SIGTERM)
+        try:
+            self.wait_until_gone()
+        except LabError:
+            os.kill(pid, signal.SIGKILL)
+            self.wait_until_gone()
+
+    def wait_until_gone(self) -> None:
+        """Waits for qemu to end. LabError if it does not."""
+        wait_until(
+            lambda: self.pid() is None,
+            STOP_S,
+            happened=f"qemu of {self.node} does not end",
+            attempt="sparkrig lab down",
+        )
+
+    def discard(self) -> None:
+        """Stops the guest and forgets everything about it."""
+        self.stop()
+        if self.folder.exists():
+            shutil.rmtree(self.folder)
+
+
+def fingerprint(plan: Plan) -> str:
+    """What a snapshot fits: the very same machine under the very same qemu."""
+    version = run([BINARY, "--version"], attempt="sparkrig lab status")
+    return hashlib.sha256("\0".join([*hardware(plan), version]).encode()).hexdigest()[:16]

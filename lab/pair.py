@@ -1,0 +1,189 @@
+"""The life of the guests together: up, reset, down, and what can befall them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import accelerator, host, image, ssh
+from lab.errors import LabError
+from lab.image import Source
+from lab.machine import Machine, State, fingerprint
+from lab.nodes import ALL, CAGES, PAIR, check, ssh_port
+from lab.paths import home, images
+from lab.progress import say, step
+from lab.qemu import Plan
+from lab.waiting import cancelled
+from lab.wiring import STRAIGHT, Cabling, far_end
+
+
+@dataclass(frozen=True)
+class Status:
+    """One line of `lab status`."""
+
+    node: str
+    state: str
+    pid: int | None
+    port: int
+
+
+def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> None:
+    """Makes the lab's `nodes` run, from the snapshot where there is one. LabError if that fails.
+
+    Running guests of the same image are left as they are; those of another image are replaced.
+    """
+    host.require_tools(host.TOOLS)
+    with host.lock():
+        folder = ready_image(source)
+        ssh.trust(folder)
+        image.publish_facts(folder)
+        plans = {node: plan(node, folder, cabling) for node in nodes}
+        fits = [node for node in nodes if Machine(node).plan() == fingerprint(plans[node])]
+        idle = [node for node in nodes if Machine(node).state() is State.STOPPED and node in fits]
+        fresh = [node for node in nodes if node not in fits]
+        require_place(idle, fresh)
+        together("boot", fresh, lambda node: Machine(node).boot(plans[node]))
+        together("resume", idle, lambda node: Machine(node).resume(plans[node]))
+        if not fresh + idle:
+            say(f"{' and '.join(nodes)} already up")
+
+
+def reset(nodes: Sequence[str], cabling: Cabling = STRAIGHT) -> None:
+    """Takes `nodes` back to the pristine booted state, stopped ones too. LabError for one that was never up."""
+    with host.lock():
+        absent = [node for node in nodes if Machine(node).state() in (State.ABSENT, State.BOOTING)]
+        if absent:
+            raise never_up(absent[0])
+        plans = {node: known_plan(node, cabling) for node in nodes}
+        idle = [node for node in nodes if not Machine(node).pid()]
+        require_place(idle, [])
+        together(
+            "reset",
+            [node for node in nodes if node not in idle],
+            lambda node: Machine(node).restore(plans[node]),
+        )
+        together("resume", idle, lambda node: Machine(node).resume(plans[node]))
+
+
+def down() -> None:
+    """Stops whatever runs; snapshots stay."""
+    with host.lock():
+        running = [node for node in ALL if Machine(node).pid()]
+        together("stop", running, lambda node: Machine(node).stop())
+        if not running:
+            say("nothing was running")
+
+
+def status() -> list[Status]:
+    """Where each guest stands."""
+    return [Status(node, Machine(node).state().value, Machine(node).pid(), ssh_port(node)) for node in ALL]
+
+
+def cable(node: str, cage: str, *, plugged: bool, cabling: Cabling = STRAIGHT) -> None:
+    """Plugs or unplugs the cable in `cage`: both twins, and both ends of it, as with a real one."""
+    with host.lock():
+        other = far_end((check(node), cage), cabling)
+        if other is None:
+            raise LabError(
+                f"{node} has no cable in {cage}",
+                expected=f"a cage of {' or '.join(PAIR)}",
+                attempt=f"sparkrig lab cable {PAIR[0]} {cage} plug",
+            )
+        for end, its_cage in ((node, cage), other):
+            for netdev in CAGES[its_cage]:
+                running(end).set_carrier(netdev, plugged)
+
+
+def cut_power(node: str) -> None:
+    """A power cut of `node`, which boots again at once; returns when it has settled."""
+    with host.lock():
+        machine, its_plan = running(node), known_plan(node, STRAIGHT)
+        with step(f"{node} boots after its power cut", f"{node} is back"):
+            machine.cut_power()
+            machine.settle(its_plan)
+
+
+def power(node: str, *, on: bool) -> None:
+    """Switches `node` off without a shutdown, or boots it from its disk as it was left."""
+    with host.lock():
+        machine = Machine(check(node))
+        if machine.state() is State.ABSENT:
+            raise never_up(node)
+        if not on:
+            machine.stop()
+        elif not machine.pid():
+            require_place([node], [])
+            together("boot", [node], lambda _: machine.power_on(known_plan(node, STRAIGHT)))
+
+
+def ready_image(source: Source) -> Path:
+    """The folder of the image for `source`, built if need be."""
+    staged = image.stage(ssh.public_key())
+    folder = images() / image.key(source, staged)
+    if not image.complete(folder):
+        with step(f"building Debian {source.suite} from {source.mirror}", "image built"):
+            image.build(source, staged, folder)
+        for node in ALL:
+            Machine(node).discard()
+        image.discard_others(keep=folder)
+    return folder
+
+
+def plan(node: str, folder: Path, cabling: Cabling) -> Plan:
+    """How `node` is started from the image in `folder`."""
+    chosen = accelerator.choose(folder / "vmlinuz")
+    return Plan(node, chosen, folder, home(), cabling)
+
+
+def known_plan(node: str, cabling: Cabling) -> Plan:
+    """How `node` was started, told by the image that its disk is laid over."""
+    (folder,) = (found for found in images().iterdir() if image.complete(found))
+    return plan(node, folder, cabling)
+
+
+def require_place(idle: Sequence[str], fresh: Sequence[str]) -> None:
+    """LabError where a port or the disk has no room for guests about to start."""
+    for node in [*idle, *fresh]:
+        if stale := Machine(node).stale_pid():
+            say(f"{node}: its qemu (process {stale}) has gone without a word, starting it again")
+    host.require_free_ports([ssh_port(node) for node in [*idle, *fresh] if not Machine(node).pid()])
+    host.require_room(home(), host.RUN_GIB * len(fresh))
+
+
+def running(node: str) -> Machine:
+    """The machine of `node`; LabError where it does not run."""
+    machine = Machine(check(node))
+    if not machine.pid():
+        raise LabError(f"{node} does not run", expected="it up", attempt="sparkrig lab up")
+    return machine
+
+
+def never_up(node: str) -> LabError:
+    """The complaint that `node` has no snapshot to go back to."""
+    return LabError(f"{node} has no snapshot", expected="a lab that was up once", attempt="sparkrig lab up")
+
+
+WORDS = {
+    "boot": ("booting", "booted"),
+    "resume": ("resuming", "resumed"),
+    "reset": ("resetting", "pristine again:"),
+    "stop": ("stopping", "stopped"),
+}
+
+
+def together(verb: str, nodes: Sequence[str], act: Callable[[str], None]) -> None:
+    """Acts on all `nodes` at once under one progress line; the first failure is the one that is raised."""
+    if not nodes:
+        return
+    doing, done = WORDS[verb]
+    names = " and ".join(nodes)
+    with step(f"{doing} {names}", f"{done} {names}"), ThreadPoolExecutor(len(nodes)) as pool:
+        futures = [pool.submit(act, node) for node in nodes]
+        try:
+            for future in futures:
+                future.result()
+        except KeyboardInterrupt:
+            cancelled.set()
+            raise

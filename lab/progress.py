@@ -1,0 +1,37 @@
+"""What a person sees while the lab works."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+def console() -> Console:
+    """Standard error, with colour and movement only where a person watches."""
+    plain = bool(os.environ.get("CI") or os.environ.get("NO_COLOR"))
+    return Console(stderr=True, highlight=False, force_terminal=False if plain else None)
+
+
+@contextmanager
+def step(doing: str, done: str) -> Iterator[None]:
+    """Shows `doing` with a clock while the block runs, and `done` with the seconds it took when it has."""
+    screen, began = console(), time.monotonic()
+    if screen.is_terminal:
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=screen, transient=True) as progress:
+            progress.add_task(doing, total=None)
+            yield
+    else:
+        screen.print(f"{doing} ...")
+        yield
+    screen.print(f"[green]✓[/green] {done} [dim]({time.monotonic() - began:.1f} s)[/dim]")
+
+
+def say(line: str) -> None:
+    """One line about something that took no time."""
+    console().print(line)
