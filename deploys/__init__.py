@@ -1,0 +1,1 @@
+"""What should be, in the order of a person's runbook."""

@@ -1,0 +1,16 @@
+"""5. Containers: the toolkit where it is absent, and docker's nvidia runtime."""
+
+from __future__ import annotations
+
+from pyinfra.api import deploy
+
+from deploys.spark import Spark
+from operations import containers
+
+
+@deploy("Containers")
+def runtime_registered(spark: Spark) -> None:
+    """Give docker the nvidia runtime; running containers are never stopped without leave."""
+    found, mine = spark.found.containers, spark.settings
+    containers.toolkit(name="nvidia-container-toolkit", found=found, settings=mine)
+    containers.runtime(name="docker's nvidia runtime", found=found, restart_docker=mine.restart_docker)

@@ -1,0 +1,27 @@
+"""2. Driver and kernel: hold the 580 set, pin later branches away, and prove it by simulation."""
+
+from __future__ import annotations
+
+from pyinfra.api import deploy
+
+from deploys.spark import Spark
+from operations import driver as operations
+from operations import files
+from sparkrig import driver
+from sparkrig.files import stale
+
+
+@deploy("Driver")
+def driver_held(spark: Spark) -> None:
+    """Keep driver and kernel where they are, until a person decides otherwise."""
+    branch = spark.settings.driver_branch
+    ours = [driver.pin_file(), driver.blacklist_file()]
+    changing = bool(stale(ours, spark.found.files) or driver.unheld(spark.found.packages, branch))
+    files.place(name="pin later branches away", wanted=ours, found=spark.found.files)
+    operations.hold(name="hold the installed 580 set", found=spark.found.packages, branch=branch)
+    operations.prove(
+        name="a simulated dist-upgrade touches neither driver nor kernel",
+        found=spark.found.packages,
+        branch=branch,
+        changed=changing,
+    )

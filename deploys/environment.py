@@ -1,0 +1,24 @@
+"""4 and 6. The GID index of each rail, and the environment files that carry it."""
+
+from __future__ import annotations
+
+from pyinfra.api import deploy
+
+from deploys.spark import Spark
+from operations import environment
+
+
+@deploy("Environment")
+def files_written(spark: Spark) -> None:
+    """Look up the RoCE v2 index of each declared IPv4, and write what NCCL, vLLM and Ray read."""
+    mine = spark.settings
+    environment.files(
+        name="NCCL, vLLM and Ray environment with the GID of now",
+        found=spark.found.files,
+        seen=spark.found.rdma,
+        rails=spark.cabled,
+        management=spark.found.network.management,
+        socket_interface=mine.socket_interface,
+        extra=mine.environment,
+        moving=spark.network_moves,
+    )

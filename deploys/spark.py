@@ -1,0 +1,143 @@
+"""The host that a deploy is about: its settings, and its facts, read once and judged before any change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Interface
+from typing import Any
+
+from pyinfra import host, inventory, logger
+from pyinfra import state as run
+from pyinfra.api.exceptions import DeployError
+
+from facts.spark import Spark as SparkFact
+from facts.spark import State
+from operations.refusal import say
+from sparkrig import containers, driver, identity, network, settings
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Fleet, Rail, Settings
+
+
+@dataclass(frozen=True)
+class Spark:
+    """One host in this run. `found` is what the one look before any change saw."""
+
+    name: str
+    fleet: Fleet
+    found: State
+
+    @property
+    def settings(self) -> Settings:
+        return self.fleet[self.name]
+
+    @property
+    def peer(self) -> str | None:
+        return self.fleet.peer(self.name)
+
+    @property
+    def rails(self) -> list[Rail]:
+        return self.fleet.rails(self.name)
+
+    @property
+    def cabled(self) -> dict[str, IPv4Interface]:
+        """The fabric netdevs that are declared and can be used now; fewer than declared only on a lone Spark."""
+        idle = self.network_plan.uncabled
+        return {netdev: address for netdev, address in self.settings.fabric.items() if netdev not in idle}
+
+    @property
+    def network_plan(self) -> network.Plan:
+        mine = self.settings
+        return network.plan(self.found.network, mine.fabric, mine.mtu, paired=self.peer is not None)
+
+    @property
+    def network_moves(self) -> bool:
+        """Whether this run changes the fabric, so that GIDs and bandwidth must be looked at again."""
+        return bool(self.network_plan)
+
+
+# What each host of this run looked like; hosts are looked at side by side, so a peer may be missing for now.
+_LOOKED: dict[str, Spark] = {}
+
+
+def looked_at(name: str | None) -> Spark | None:
+    """The Spark of another host of this run, once it was looked at."""
+    return _LOOKED.get(name) if name else None
+
+
+def look() -> Spark | None:
+    """This host's Spark, or None where it is refused; its peer is refused with it.
+
+    Everything is judged before the first change of the run.
+    """
+    fleet = _fleet()
+    found = host.get_fact(SparkFact, _ignore_errors=True)
+    if found is None:
+        _refuse([_unreadable()], fleet)
+        return None
+    spark = Spark(host.name, fleet, found)
+    refusals = judge(spark)
+    if refusals:
+        _refuse(refusals, fleet)
+        return None
+    _LOOKED[spark.name] = spark
+    return spark
+
+
+def judge(spark: Spark) -> list[Refusal]:
+    """Every reason why nothing may be done to this host; the first alone where it is no Spark."""
+    mine, found = spark.settings, spark.found
+    try:
+        identity.judge(found.identity, allow_non_spark=mine.allow_non_spark)
+    except Refusal as refusal:
+        return [refusal]
+    checks: list[Callable[[], Any]] = [
+        lambda: _peer_is_here(spark),
+        lambda: driver.judge(found.packages, mine.driver_branch),
+        lambda: spark.network_plan,
+        lambda: containers.plan(found.containers, restart_docker=mine.restart_docker),
+    ]
+    refusals = []
+    for check in checks:
+        try:
+            check()
+        except Refusal as refusal:
+            refusals.append(refusal)
+    return refusals
+
+
+def _fleet() -> Fleet:
+    """The checked settings of the whole inventory, `--data` included.
+
+    Raises pyinfra's own error with one sentence; nothing has been changed by then.
+    """
+    data: Mapping[str, Mapping[str, Any]] = {each.name: each.data.dict() for each in inventory}
+    try:
+        return settings.parse(data)
+    except settings.SettingsError as error:
+        raise DeployError(f"{error}. docs/settings.md explains each setting") from None
+
+
+def _peer_is_here(spark: Spark) -> None:
+    if spark.peer and not inventory.get_host(spark.peer).connected:
+        raise Refusal(
+            f"its peer {spark.peer} is not in this run, and a pair is set up as a pair",
+            f"ssh {spark.peer} true, and run without --limit",
+        )
+
+
+def _unreadable() -> Refusal:
+    login = host.data.get("ssh_user") or "the ssh user"
+    return Refusal(
+        f"the host cannot be read as root (see above); sudo without a password is expected for {login}",
+        f"ssh {host.name} sudo -n true",
+    )
+
+
+def _refuse(refusals: list[Refusal], fleet: Fleet) -> None:
+    for refusal in refusals:
+        say(host, str(refusal))
+    peer = fleet.peer(host.name)
+    together = {host} | ({inventory.get_host(peer)} if peer else set())
+    logger.debug("refusing %s together", ", ".join(each.name for each in together))
+    run.fail_hosts(together & run.active_hosts)

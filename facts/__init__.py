@@ -1,0 +1,1 @@
+"""What is: one noun a file; looks, never changes."""

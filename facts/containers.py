@@ -1,0 +1,26 @@
+"""Docker and the NVIDIA container toolkit."""
+
+from facts.noun import Noun
+from sparkrig import containers
+
+
+class Containers(Noun[containers.Containers]):
+    """The engine, its runtimes and running containers, its configuration, and the toolkit."""
+
+    parse = staticmethod(containers.parse)
+    script = r"""
+if command -v docker >/dev/null; then
+  printf 'docker\n'
+  if info=$(timeout -k 2 60 docker info \
+      --format '{"runtimes":{{json .Runtimes}},"running":{{json .ContainersRunning}}}' 2>/dev/null); then
+    printf 'info %s\n' "$info"
+  else
+    printf 'trouble %s\n' "$(timeout -k 2 60 docker info 2>&1 >/dev/null | tail -n 1)"
+  fi
+fi
+if [ -e /etc/docker/daemon.json ]; then printf 'daemon %s\n' "$(base64 -w0 /etc/docker/daemon.json)"; fi
+printf 'toolkit %s\n' "$(dpkg-query -W -f='${db:Status-Status} ${Version}' nvidia-container-toolkit 2>/dev/null |
+  sed -n 's/^installed //p')"
+grep -rlsE '^[^#]*libnvidia-container|^[^#]*nvidia-container-toolkit' \
+  /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | sed 's/^/source /' || true
+"""

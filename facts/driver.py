@@ -1,0 +1,16 @@
+"""Driver and kernel packages."""
+
+from facts.noun import Noun
+from sparkrig import driver
+
+
+class Packages(Noun[driver.Packages]):
+    """Installed packages of driver and kernel, with apt's own forecast of a dist-upgrade."""
+
+    parse = staticmethod(driver.parse)
+    script = r"""
+dpkg-query -W -f='dpkg ${db:Status-Want} ${db:Status-Status} ${Package} ${Version}\n' 2>/dev/null |
+  grep -E ' (linux-|[^ ]*nvidia|cuda-drivers)' || true
+{ timeout -k 2 240 apt-get -s -o Debug::NoLocking=1 dist-upgrade 2>&1; printf '\nsimulated %s\n' $?; } |
+  grep -E '^(Inst|Remv|E:|simulated) ' || true
+"""

@@ -1,0 +1,41 @@
+"""Links, routes, and everything that defines a netdev."""
+
+from facts.noun import Noun
+from sparkrig import network
+
+
+class Network(Noun[network.Network]):
+    """One look at the kernel, NetworkManager and netplan."""
+
+    parse = staticmethod(network.parse)
+    # sudo drops SSH_CONNECTION, so the first ancestor that has it is asked.
+    script = (
+        r"""
+pid=$$
+while [ "${pid:-0}" -gt 1 ]; do
+  ssh=$(tr '\0' '\n' 2>/dev/null </proc/$pid/environ | sed -n 's/^SSH_CONNECTION=//p') || ssh=
+  if [ -n "$ssh" ]; then printf 'ssh %s\n' "$(set -- $ssh; printf %s "$3")"; break; fi
+  pid=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$pid/status)
+done
+printf 'addr %s\n' "$(ip -j addr show | tr -d "\n")"
+printf 'route %s\n' "$(ip -4 -j route show | tr -d "\n")"
+for n in /sys/class/net/*; do
+  # the kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no other
+  port=$(cat $n/phys_port_name 2>/dev/null) || case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
+  printf 'port %s %s %s\n' "${n##*/}" "${port:--}" "$(cat $n/carrier 2>/dev/null)"
+done
+if command -v nmcli >/dev/null && [ "$(nmcli -t -g RUNNING general 2>/dev/null)" = running ]; then
+  printf 'nm running\n'
+  nmcli -t -f DEVICE,STATE,CON-UUID device | sed 's/^/device /'
+  nmcli -t -f UUID,TYPE,FILENAME connection show | grep ':802-3-ethernet:' | sed 's/^/profile /'
+  ids=$(nmcli -t -f UUID,TYPE connection show | sed -n 's/:802-3-ethernet$//p')
+  if [ -n "$ids" ]; then nmcli -t -f """
+        + ",".join(network.PROPERTIES)
+        + r""" connection show $ids | sed '/^$/d; s/^/property /'; fi
+fi
+for f in /etc/netplan/*.yaml; do
+  case $f in */90-NM-*) continue ;; esac
+  if [ -r "$f" ]; then printf 'netplan %s %s\n' "$f" "$(base64 -w0 "$f")"; fi
+done
+"""
+    )

@@ -1,0 +1,32 @@
+"""What every fact of this toolkit has in common: one command, and a pure parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from pyinfra.api import FactBase
+from pyinfra.api.exceptions import FactProcessError
+
+T = TypeVar("T")
+
+
+class Noun(FactBase[T]):
+    """A fact that is read by one shell command and understood by one pure function.
+
+    `script` is the shell text that prints everything of its kind. `parse` takes the output's lines and
+    raises ValueError where they make no sense; pyinfra allows `process` no other exception than
+    FactProcessError, which fails this one host.
+    """
+
+    script: str
+    parse: Callable[[Iterable[str]], T]
+
+    def command(self) -> str:
+        return self.script
+
+    def process(self, output: list[str]) -> T:
+        try:
+            return type(self).parse(output)
+        except ValueError as error:
+            raise FactProcessError(f"{type(self).__name__.lower()}: {error}") from error

@@ -1,0 +1,25 @@
+"""RDMA devices and their GID tables."""
+
+from facts.noun import Noun
+from sparkrig import gid, rdma
+
+
+class Rdma(Noun[rdma.Rdma]):
+    """Devices by `rdma link` (soft-RoCE has no `device` link in sysfs), path MTU, and every used GID."""
+
+    parse = staticmethod(rdma.parse)
+    script = (
+        r"""
+if [ -d /sys/class/infiniband ] && command -v rdma >/dev/null; then
+  printf 'links %s\n' "$(rdma -j link show | tr -d "\n")"
+fi
+if command -v ibv_devinfo >/dev/null; then
+  timeout -k 2 30 ibv_devinfo 2>/dev/null |
+    sed -n 's/^hca_id:[[:space:]]*//p; s/^[[:space:]]*active_mtu:[[:space:]]*\([0-9]*\).*/ \1/p' |
+    while IFS= read -r row; do
+      case $row in " "*) printf 'mtu %s%s\n' "$device" "$row" ;; *) device=$row ;; esac
+    done
+fi
+"""
+        + gid.COMMAND
+    )

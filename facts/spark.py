@@ -1,0 +1,75 @@
+"""Every noun of a host in one look.
+
+The unit of cost is the SSH exec (pyinfra has no fact cache), so the nouns' own commands run as sections
+of one script, each in a subshell of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyinfra.api import FactBase
+from pyinfra.api.exceptions import FactProcessError
+
+from facts.containers import Containers
+from facts.driver import Packages
+from facts.files import Files
+from facts.identity import Identity
+from facts.network import Network
+from facts.noun import Noun
+from facts.rdma import Rdma
+from sparkrig import containers, driver, files, identity, network, rdma
+from sparkrig.value import Value
+
+_NOUNS: dict[str, type[Noun[Any]]] = {
+    "identity": Identity,
+    "packages": Packages,
+    "network": Network,
+    "rdma": Rdma,
+    "containers": Containers,
+    "files": Files,
+}
+_END = "#sparkrig:end"
+
+
+@dataclass(frozen=True)
+class State(Value):
+    """What a Spark is, by noun."""
+
+    identity: identity.Identity
+    packages: driver.Packages
+    network: network.Network
+    rdma: rdma.Rdma
+    containers: containers.Containers
+    files: dict[str, files.Found]
+
+
+class Spark(FactBase[State | None]):
+    """All nouns, read by one command."""
+
+    @staticmethod
+    def default() -> State | None:
+        return None
+
+    def command(self) -> str:
+        return "\n".join(
+            f"(\n{noun.script}\n) 2>/dev/null </dev/null; printf '\\n{_END} {name} %s\\n' $?"
+            for name, noun in _NOUNS.items()
+        )
+
+    def process(self, output: list[str]) -> State:
+        sections: dict[str, list[str]] = {}
+        lines: list[str] = []
+        for line in output:
+            if not line.startswith(_END):
+                lines.append(line)
+                continue
+            _, name, status = line.split(" ")
+            if status != "0":
+                raise FactProcessError(f"{name}: could not be read (exit {status})")
+            sections[name], lines = [row for row in lines if row], []
+        absent = [name for name in _NOUNS if name not in sections]
+        if absent:
+            raise FactProcessError(f"{', '.join(absent)}: could not be read (the connection broke off?)")
+        return State(**{name: noun().process(sections[name]) for name, noun in _NOUNS.items()})

@@ -1,0 +1,16 @@
+"""Defaults for every host of every inventory in this folder.
+
+Each setting, its default and its meaning: docs/settings.md. Override one below, for one group in a file
+named after it (group_data/pair.py), or for one host in the inventory.
+"""
+
+from sparkrig.settings import DEFAULTS as _DEFAULTS
+from sparkrig.ssh import nodelay_transport as _nodelay_transport
+
+globals().update(_DEFAULTS)
+
+# How to log in. Every command needs root.
+_sudo = True
+# The first contact stores the host key, a changed key is refused from then on; "yes" refuses unknown ones too.
+ssh_strict_host_key_checking = "accept-new"
+ssh_paramiko_connect_kwargs = {"transport_factory": _nodelay_transport}

@@ -1,0 +1,1 @@
+"""How to change it: one noun a file, mirrors `facts/`."""

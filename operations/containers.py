@@ -1,0 +1,81 @@
+"""The NVIDIA container toolkit, and docker's runtime for it."""
+
+from __future__ import annotations
+
+from pyinfra import host, state
+from pyinfra.api import QuoteString, StringCommand, operation
+
+from facts.containers import Containers
+from operations.files import write
+from operations.refusal import Commands, refusing
+from operations.shell import script
+from sparkrig import containers
+from sparkrig.settings import Settings
+
+APT_LOCK = "DPkg::Lock::Timeout=300"  # wait for unattended-upgrades instead of failing at once
+
+
+@operation()
+@refusing
+def toolkit(found: containers.Containers, settings: Settings) -> Commands:
+    """Install nvidia-container-toolkit where it is absent, from a repository whose key is pinned.
+
+    + found: docker as the facts of this run saw it
+    + settings: the host's settings, for repository, key and version
+    """
+    plan = containers.plan(found, restart_docker=settings.restart_docker)
+    if not plan.install_toolkit:
+        host.noop(f"{containers.TOOLKIT} {found.toolkit} is installed")
+        return
+    if plan.add_source:
+        yield _fetch_key(settings.toolkit_key_url, settings.toolkit_key_fingerprint)
+        yield write(containers.source_file(settings.toolkit_url))
+    yield StringCommand("timeout", "-k", "5", "300", "apt-get", "-q", "-o", APT_LOCK, "update")
+    version = f"={settings.toolkit_version}" if settings.toolkit_version else ""
+    yield StringCommand(
+        *("timeout", "-k", "5", "1200", "env", "DEBIAN_FRONTEND=noninteractive"),
+        *("apt-get", "-q", "-y", "-o", APT_LOCK, "--no-install-recommends", "install"),
+        QuoteString(f"{containers.TOOLKIT}{version}"),
+    )
+
+
+# $1 url, $2 fingerprint, $3 keyring
+FETCH_KEY = r"""
+set -e
+new=$(mktemp -d); trap 'rm -rf "$new"' EXIT
+chmod 755 "$new"  # apt downloads as its own user
+/usr/lib/apt/apt-helper download-file "$1" "$new/key" >&2
+found=$(gpg --batch --homedir "$new" --show-keys --with-colons "$new/key" |
+  sed -n '/^fpr:/{s/^fpr:*//; s/:.*//p; q}')
+if [ "$found" != "$2" ]; then
+  echo "the key at $1 has fingerprint ${found:-none}, $2 was pinned; nothing was installed" >&2
+  exit 1
+fi
+if grep -q 'BEGIN PGP' "$new/key"; then gpg --batch --homedir "$new" --dearmor <"$new/key" >"$new/ring"
+else cp "$new/key" "$new/ring"; fi
+install -D -m 644 -o root -g root "$new/ring" "$3"
+"""
+
+
+def _fetch_key(url: str, fingerprint: str) -> StringCommand:
+    """Fetch a repository key, and keep it only if it is the one that was pinned."""
+    return script(FETCH_KEY, url, fingerprint, containers.KEYRING)
+
+
+@operation()
+@refusing
+def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
+    """Register the nvidia runtime with docker by merging, and restart docker only if it needs to know.
+
+    + found: docker as the facts of this run saw it; looked at again before anything is changed
+    + restart_docker: whether running containers may be stopped by that restart
+    """
+    plan = containers.plan(found, restart_docker=restart_docker)
+    if (plan.daemon_json or plan.restart) and state.is_executing:
+        plan = containers.plan(host.get_fact(Containers), restart_docker=restart_docker)
+    if plan.daemon_json:
+        yield write(plan.daemon_json, check="dockerd --validate --config-file")
+    if plan.restart:
+        yield StringCommand("timeout", "-k", "5", "180", "systemctl", "restart", "docker")
+    if not plan.daemon_json and not plan.restart:
+        host.noop("docker has the nvidia runtime")

@@ -1,0 +1,40 @@
+"""Keeping the driver and the kernel where they are."""
+
+from __future__ import annotations
+
+from pyinfra import host, state
+from pyinfra.api import QuoteString, StringCommand, operation
+
+from facts.driver import Packages
+from operations.refusal import Commands, refusing
+from sparkrig import driver
+
+
+@operation()
+@refusing
+def hold(found: driver.Packages, branch: int) -> Commands:
+    """Hold the installed part of the branch's whole set, driver and kernel together.
+
+    + found: the packages as the facts of this run saw them
+    + branch: the driver branch, 580
+    """
+    driver.judge(found, branch)
+    names = driver.unheld(found, branch)
+    if names:
+        yield StringCommand("apt-mark", "hold", *(QuoteString(name) for name in names))
+    else:
+        host.noop(f"{len(driver.hold_set(found, branch))} packages are held")
+
+
+@operation()
+@refusing
+def prove(found: driver.Packages, branch: int, changed: bool) -> Commands:
+    """Fail unless a simulated dist-upgrade leaves driver and kernel alone; never changes anything.
+
+    + changed: whether pins or holds are about to change, so that only a fresh look proves anything
+    """
+    if changed and not state.is_executing:
+        return
+    driver.judge_upgrade(host.get_fact(Packages) if changed else found, branch)
+    host.noop("a dist-upgrade would leave driver and kernel alone")
+    yield from ()

@@ -1,0 +1,88 @@
+"""The environment files of NCCL, vLLM and Ray, and what keeps their GID index current."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from ipaddress import IPv4Interface
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pyinfra import host, state
+from pyinfra.api import operation
+
+from facts.rdma import Rdma
+from operations.files import write
+from operations.refusal import Commands, refusing
+from sparkrig import environment, gid, rdma
+from sparkrig.files import File, Found, stale
+
+_TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+# Plain text for NCCL and docker: there is no HTML to escape.
+_JINJA = Environment(  # noqa: S701
+    loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True
+)
+
+
+@operation()
+@refusing
+def files(
+    found: Mapping[str, Found],
+    seen: rdma.Rdma,
+    rails: Mapping[str, IPv4Interface],
+    management: tuple[str, IPv4Interface] | None,
+    socket_interface: str,
+    extra: Mapping[str, str],
+    moving: bool,
+) -> Commands:
+    """Write the environment files with the GID that the devices have now, and the script that follows it.
+
+    + found, seen: files and RDMA as the facts of this run saw them
+    + rails: address of each cabled fabric netdev, rail 0 first; empty without a fabric
+    + management: netdev and address that SSH came in on
+    + socket_interface: `fabric` or `management`
+    + extra: more variables for containers
+    + moving: whether the network is about to change, so that the GID must be looked up again
+    """
+    if moving and not state.is_executing:
+        yield "# the GID is looked up once the network stands"
+        return
+    current = host.get_fact(Rdma) if moving else seen
+    node = environment.node(rails, current, management, socket_interface=socket_interface)
+    late = stale(wanted(host.name, node, rails, extra), found)
+    for file in late:
+        yield write(file)
+    if not late:
+        host.noop("environment files are as they should be")
+
+
+def wanted(
+    name: str, node: environment.Node, rails: Mapping[str, IPv4Interface], extra: Mapping[str, str]
+) -> list[File]:
+    """Every file of this noun: the two environment files always, the GID's keeper where there is a rail."""
+    block = gid.block(node.choice) if node.choice else ""
+    common = {
+        "name": name.removeprefix("@fake/"),
+        "gid_block": block,
+        "container_env": environment.CONTAINER_ENV,
+    }
+    texts = {
+        environment.NCCL_CONF: ("nccl.conf.j2", environment.nccl(node)),
+        environment.CONTAINER_ENV: ("container.env.j2", environment.container(node, extra)),
+    }
+    rendered = [
+        File(path, _JINJA.get_template(template).render(variables=variables, **common))
+        for path, (template, variables) in texts.items()
+    ]
+    return [*_keeper(rails), *rendered] if rails else rendered
+
+
+def _keeper(rails: Mapping[str, IPv4Interface]) -> list[File]:
+    """The dispatcher script, the program it starts, and the rails that it looks after."""
+    declared = json.dumps({netdev: str(address) for netdev, address in rails.items()}, indent=2) + "\n"
+    return [
+        File(environment.RAILS, declared),
+        File(environment.GID_MODULE, Path(gid.__file__).read_text(encoding="utf-8")),
+        File(environment.REFRESH, (_TEMPLATES / "refresh_gid.py").read_text(encoding="utf-8")),
+        File(environment.DISPATCHER, (_TEMPLATES / "90-sparkrig-gid").read_text(encoding="utf-8"), "0755"),
+    ]

@@ -1,0 +1,40 @@
+"""Saying no to one host, and to the pair that it is half of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import wraps
+from typing import Any
+
+from pyinfra import logger
+from pyinfra.api import FunctionCommand, Host, State
+
+from sparkrig.refusal import Refusal
+
+Commands = Generator[Any, None, None]
+
+
+def refusing(function: Callable[..., Commands]) -> Callable[..., Commands]:
+    """Let an operation's generator raise Refusal: it then fails its own host, in words.
+
+    An exception would end the run for every host of a fleet, with a traceback.
+    """
+
+    @wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Commands:
+        try:
+            yield from function(*args, **kwargs)
+        except Refusal as refusal:
+            yield FunctionCommand(_fail, (str(refusal),), {})
+
+    return wrapped
+
+
+def _fail(state: State, host: Host, sentence: str) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
+    say(host, sentence)
+    return False
+
+
+def say(host: Host, sentence: str) -> None:
+    """Print why a host is refused, where pyinfra prints its own errors."""
+    host.log_styled(f"Refused: {sentence}", fg="red", log_func=logger.error)

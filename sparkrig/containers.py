@@ -1,0 +1,130 @@
+"""Docker with the NVIDIA runtime: what is there, and what its configuration should be.
+
+DGX OS ships docker-ce and the toolkit. docker.io conflicts with docker-ce, so docker is never installed
+here; the toolkit is, from NVIDIA's repository, only where it is absent. Source: spark-domain.md section 7.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sparkrig.files import File
+from sparkrig.refusal import Refusal
+from sparkrig.value import Value
+
+DAEMON_JSON = "/etc/docker/daemon.json"
+KEYRING = "/etc/apt/keyrings/sparkrig-nvidia-container-toolkit.gpg"
+SOURCE_PATH = "/etc/apt/sources.list.d/sparkrig-nvidia-container-toolkit.sources"
+TOOLKIT = "nvidia-container-toolkit"
+_RUNTIME = {"args": [], "path": "nvidia-container-runtime"}  # what nvidia-ctk itself writes
+
+
+@dataclass(frozen=True)
+class Containers(Value):
+    """The container engine as it stands.
+
+    docker: whether the engine answers; trouble: what it said where it does not; runtimes: those it has
+    loaded; running: count of running containers; daemon_json: the file's text, None where it is absent;
+    toolkit: installed version, or None; sources: apt source files that name the toolkit's repository.
+    """
+
+    installed: bool
+    docker: bool
+    trouble: str
+    runtimes: tuple[str, ...]
+    running: int
+    daemon_json: str | None
+    toolkit: str | None
+    sources: tuple[str, ...]
+
+
+def parse(lines: Iterable[str]) -> Containers:
+    """Read the containers fact. Raises ValueError where a row makes no sense."""
+    rows = [line.partition(" ")[::2] for line in lines]
+    first = dict(rows)
+    info = json.loads(first["info"]) if first.get("info") else None
+    encoded = first.get("daemon")
+    return Containers(
+        installed="docker" in first,
+        docker=info is not None,
+        trouble=first.get("trouble", ""),
+        runtimes=tuple(sorted(info["runtimes"])) if info else (),
+        running=int(info["running"]) if info else 0,
+        daemon_json=None if encoded is None else base64.b64decode(encoded).decode("utf-8", "replace"),
+        toolkit=first.get("toolkit") or None,
+        sources=tuple(rest for word, rest in rows if word == "source"),
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the containers of one host need: the toolkit, a daemon.json, a restart of docker."""
+
+    install_toolkit: bool
+    add_source: bool
+    daemon_json: File | None
+    restart: bool
+
+    def __bool__(self) -> bool:
+        return self.install_toolkit or self.daemon_json is not None or self.restart
+
+
+def plan(found: Containers, *, restart_docker: bool) -> Plan:
+    """What to do so that docker has the nvidia runtime.
+
+    Raises Refusal where docker is absent or dead, its configuration cannot be read, or a restart would stop
+    running containers without leave.
+    """
+    if not found.installed:
+        raise Refusal("docker is not installed; DGX OS ships docker-ce", "sudo apt-get install docker-ce")
+    if not found.docker:
+        raise Refusal(
+            f"docker does not answer ({found.trouble or 'no reason given'})", "sudo systemctl status docker"
+        )
+    merged = merge(found.daemon_json)
+    changed = merged != found.daemon_json
+    restart = changed or "nvidia" not in found.runtimes
+    if restart and found.running and not restart_docker:
+        raise Refusal(
+            f"docker must restart for its nvidia runtime, and {found.running} container(s) are running",
+            "stop them, or set restart_docker=True (--data restart_docker=True) and run again",
+        )
+    return Plan(
+        install_toolkit=found.toolkit is None,
+        add_source=found.toolkit is None and not found.sources,
+        daemon_json=File(DAEMON_JSON, merged) if changed else None,
+        restart=restart,
+    )
+
+
+def merge(text: str | None) -> str:
+    """daemon.json with the nvidia runtime in it and all else as it was; the text itself where it has it.
+
+    A registered runtime keeps the path and arguments that its owner chose. Raises Refusal where the file is
+    no JSON object, for then nobody knows what it should be.
+    """
+    try:
+        document: Any = json.loads(text) if text and text.strip() else {}
+    except ValueError as error:
+        raise Refusal(
+            f"{DAEMON_JSON} is not valid JSON ({error})", f"sudo python3 -m json.tool {DAEMON_JSON}"
+        ) from None
+    if not isinstance(document, dict) or not isinstance(document.get("runtimes", {}), dict):
+        raise Refusal(f"{DAEMON_JSON} is not a JSON object with an object of runtimes", f"cat {DAEMON_JSON}")
+    registered = document.get("runtimes", {}).get("nvidia")
+    if text and isinstance(registered, dict) and registered.get("path"):
+        return text
+    document["runtimes"] = {**document.get("runtimes", {}), "nvidia": _RUNTIME}
+    return json.dumps(document, indent=4) + "\n"
+
+
+def source_file(url: str) -> File:
+    """The deb822 source of the toolkit's flat repository, signed by its own keyring alone."""
+    return File(
+        SOURCE_PATH,
+        f"# Written by sparkrig\nTypes: deb\nURIs: {url}\nSuites: /\nSigned-By: {KEYRING}\n",
+    )

@@ -1,0 +1,52 @@
+"""The files that this toolkit owns on a host: what they should be, and what they are."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sparkrig.value import Value
+
+
+@dataclass(frozen=True)
+class File:
+    """A whole text file of ours, owned by root; mode as four octal digits."""
+
+    path: str
+    content: str
+    mode: str = "0644"
+
+
+@dataclass(frozen=True)
+class Found(Value):
+    """A file as it stands on a host."""
+
+    content: str
+    mode: str
+    owner: str
+
+    def matches(self, wanted: File) -> bool:
+        return (self.content, self.mode, self.owner) == (wanted.content, wanted.mode, "root:root")
+
+
+def parse(lines: Iterable[str]) -> dict[str, Found]:
+    """Read `PATH MODE OWNER:GROUP BASE64` lines; a file that does not exist has none."""
+    found: dict[str, Found] = {}
+    for line in lines:
+        fields = line.split(" ")
+        if len(fields) != 4:
+            raise ValueError(f"cannot read the row {line[:60]!r} of a file")
+        path, mode, owner, encoded = fields
+        try:
+            content = base64.b64decode(encoded, validate=True).decode("utf-8", "replace")
+        except binascii.Error as error:
+            raise ValueError(f"cannot read the content of {path}: {error}") from None
+        found[path] = Found(content, mode.rjust(4, "0"), owner)
+    return found
+
+
+def stale(wanted: Iterable[File], found: Mapping[str, Found]) -> list[File]:
+    """What must be written: files that are missing, differ, or have another mode or owner."""
+    return [file for file in wanted if file.path not in found or not found[file.path].matches(file)]

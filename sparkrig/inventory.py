@@ -1,0 +1,69 @@
+"""Inventory files, read the way pyinfra reads them, and checked before anything connects."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sparkrig import settings
+
+Host = str | tuple[str, Mapping[str, Any]]
+
+
+def checked(hosts: Iterable[Host], inventory: str) -> list[Host]:
+    """The hosts of a group as they are, once every setting of theirs has passed.
+
+    inventory: the inventory file (`__file__`), beside which `group_data/` lies. Raises pyinfra's own error with
+    one sentence, so that pyinfra stops with exit code 1 before it connects.
+    """
+    from pyinfra.api.exceptions import InventoryError
+
+    group = list(hosts)
+    try:
+        settings.parse(merged({"all": group}, Path(inventory)))
+    except settings.SettingsError as error:
+        raise InventoryError(f"{error}. Edit {inventory} (docs/settings.md explains each setting)") from None
+    return group
+
+
+def load(inventory: Path) -> dict[str, dict[str, Any]]:
+    """The data of each host of an inventory file, by name, with `group_data/` merged in as pyinfra does.
+
+    Raises settings.SettingsError where the file is missing or names no host.
+    """
+    if not inventory.is_file():
+        raise settings.SettingsError(f"there is no inventory file {inventory}")
+    names = runpy.run_path(str(inventory))
+    groups = {
+        key: value for key, value in names.items() if not key.startswith("_") and isinstance(value, (list, tuple))
+    }
+    return merged(groups, inventory)
+
+
+def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, Any]]:
+    """Host data over group data over the data of `all`, as pyinfra ranks them."""
+    shared = _group_data(inventory.resolve().parent / "group_data")
+    everyone = shared.get("all", {})
+    hosts: dict[str, dict[str, Any]] = {}
+    for group, value in groups.items():
+        members, inline = value if isinstance(value, tuple) else (value, {})
+        data = {**inline, **(shared.get(group, {}) if group != "all" else {})}
+        for member in members:
+            name, own = member if isinstance(member, tuple) else (member, {})
+            hosts[name] = {**everyone, **shared.get(inventory.stem, {}), **data, **hosts.get(name, {}), **own}
+    return hosts
+
+
+def _group_data(folder: Path) -> dict[str, dict[str, Any]]:
+    return {
+        file.stem: {key: value for key, value in runpy.run_path(str(file)).items() if _is_data(key, value)}
+        for file in sorted(folder.glob("*.py"))
+    }
+
+
+def _is_data(key: str, value: Any) -> bool:
+    """Whether a name of a group_data file is data, and not something that it imported."""
+    return not key.startswith("__") and not callable(value) and not isinstance(value, ModuleType)

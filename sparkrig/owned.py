@@ -1,0 +1,16 @@
+"""Every file that this toolkit owns on a host, so that one look reads them all."""
+
+from sparkrig import bandwidth, containers, driver, environment
+
+OWNED = (
+    driver.PIN_PATH,
+    driver.BLACKLIST_PATH,
+    containers.SOURCE_PATH,
+    environment.NCCL_CONF,
+    environment.CONTAINER_ENV,
+    environment.RAILS,
+    environment.GID_MODULE,
+    environment.REFRESH,
+    environment.DISPATCHER,
+    bandwidth.RECORD_PATH,
+)

@@ -1,0 +1,269 @@
+"""Every setting of a host and of a fleet, checked before anything connects.
+
+A setting is plain pyinfra data: in an inventory file beside the host, in a group, or in `group_data/`.
+This model is the one place that knows names, types, defaults and meaning; `docs/settings.md` and
+`inventories/group_data/all.py` are made from it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv4Network
+from itertools import combinations
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+
+NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+OneLine = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
+Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
+
+# Keys that belong to pyinfra (its connectors and its global arguments) or to the user's own deploys.
+_FOREIGN_PREFIXES = ("_", "ssh_", "fake_", "x_")
+
+
+class SettingsError(ValueError):
+    """A setting that cannot stand; the message is one sentence with the host, the field and a cure."""
+
+
+class Settings(BaseModel):
+    """What one Spark should be."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+    pair: str | None = Field(
+        None,
+        min_length=1,
+        description="Name of the pair this Spark is half of; None for a Spark on its own. "
+        "Exactly two hosts share a name.",
+    )
+    fabric: dict[NetdevName, IPv4Interface] = Field(
+        {},
+        description="Address of each fabric netdev, as `netdev: address/prefix`; rail 0 first. "
+        "Each twin in a subnet of its own. Empty on a Spark that has no cable.",
+    )
+    allow_non_spark: bool = Field(
+        False, description="Go on although the host does not look like a DGX Spark (GB10)."
+    )
+    driver_branch: Literal[580] = Field(
+        580,
+        description="Driver branch that is held; later ones are pinned away. "
+        "Only 580 is supported on GB10 (CUDAGraph deadlock and memory leak reported from 590 on).",
+    )
+    mtu: int = Field(
+        9000,
+        ge=1280,
+        le=9216,
+        description="MTU of the fabric netdevs, in bytes; path MTU 4096 needs 4200 or more.",
+    )
+    toolkit_url: OneLine = Field(
+        "https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH)",
+        min_length=1,
+        description="Flat apt repository of nvidia-container-toolkit, used only where the toolkit is absent. "
+        "Set it to a mirror of yours where the hosts cannot reach NVIDIA's.",
+    )
+    toolkit_key_url: OneLine = Field(
+        "https://nvidia.github.io/libnvidia-container/gpgkey",
+        min_length=1,
+        description="Where that repository's public key is fetched.",
+    )
+    toolkit_key_fingerprint: Fingerprint = Field(
+        "C95B321B61E88C1809C4F759DDCAE044F796ECB0",
+        description="Full fingerprint that the fetched key must have, 40 hex digits in capitals.",
+    )
+    toolkit_version: OneLine | None = Field(
+        None,
+        description="Version of nvidia-container-toolkit to install; None for the newest in the repository.",
+    )
+    restart_docker: bool = Field(
+        False,
+        description="Restart docker although containers are running, where its configuration must change.",
+    )
+    socket_interface: Literal["fabric", "management"] = Field(
+        "fabric",
+        description="Network of the NCCL, Gloo and Ray control sockets on a pair. Both are in use in the field; "
+        "a Spark without a fabric always uses management.",
+    )
+    environment: dict[VariableName, OneLine] = Field(
+        {},
+        description="More variables for the container environment file; one named here replaces ours.",
+    )
+    bandwidth_floor: float = Field(
+        90.0,
+        gt=0,
+        description="Least healthy RDMA write bandwidth of one rail, in Gb/s (healthy twins reach 92 to 112).",
+    )
+    bandwidth_path_mtu: Literal[1024, 2048, 4096] = Field(
+        4096, description="Least RDMA path MTU that a bandwidth check accepts, in bytes."
+    )
+    bandwidth_seconds: int = Field(
+        5, ge=2, le=60, description="Duration of each bandwidth measurement, in seconds."
+    )
+    patience: float = Field(
+        1.0, ge=1, le=20, description="Factor on every deadline, for hosts that are slow (emulated ones)."
+    )
+
+    @field_validator("fabric")
+    @classmethod
+    def _usable_addresses(cls, fabric: dict[str, IPv4Interface]) -> dict[str, IPv4Interface]:
+        for netdev, address in fabric.items():
+            network = address.network
+            if network.prefixlen > 31:
+                raise ValueError(
+                    f"{address} on {netdev} has no room for a peer; a prefix of /30 or shorter is expected"
+                )
+            if network.prefixlen < 31 and address.ip in (network.network_address, network.broadcast_address):
+                raise ValueError(f"{address} on {netdev} is no host address of {network}")
+            if address.ip.is_loopback or address.ip.is_multicast or address.ip.is_unspecified:
+                raise ValueError(f"{address} on {netdev} is not an address that a link can have")
+        for (one, a), (two, b) in combinations(fabric.items(), 2):
+            if a.network.overlaps(b.network):
+                raise ValueError(f"{one} ({a}) and {two} ({b}) share a subnet; NCCL needs each twin in its own")
+        return fabric
+
+    @field_validator("environment")
+    @classmethod
+    def _no_fixed_gid(cls, environment: dict[str, str]) -> dict[str, str]:
+        if "NCCL_IB_GID_INDEX" in environment:
+            raise ValueError("NCCL_IB_GID_INDEX is looked up on the host, because it moves; leave it out")
+        return environment
+
+
+DEFAULTS: dict[str, Any] = {name: field.default for name, field in Settings.model_fields.items()}
+
+
+@dataclass(frozen=True)
+class Rail:
+    """One netdev of a host with the one that it reaches on its peer."""
+
+    number: int
+    netdev: str
+    address: IPv4Interface
+    peer_netdev: str
+    peer_address: IPv4Interface
+
+
+class Fleet(Mapping[str, Settings]):
+    """The settings of every host of an inventory, by name, in the inventory's order."""
+
+    def __init__(self, hosts: Mapping[str, Settings]) -> None:
+        self._hosts = dict(hosts)
+        _check_addresses(self._hosts)
+        _check_pairs(self._hosts)
+
+    def __getitem__(self, name: str) -> Settings:
+        return self._hosts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._hosts)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def members(self, pair: str) -> list[str]:
+        """The hosts of that pair; the first one named in the inventory leads."""
+        return [name for name, settings in self._hosts.items() if settings.pair == pair]
+
+    def peer(self, name: str) -> str | None:
+        """The other half of the pair that `name` belongs to, or None for a Spark on its own."""
+        pair = self._hosts[name].pair
+        return next((other for other in self.members(pair) if other != name), None) if pair else None
+
+    def leads(self, name: str) -> bool:
+        """Whether `name` is the first host of its pair (a Spark on its own leads itself)."""
+        pair = self._hosts[name].pair
+        return pair is None or self.members(pair)[0] == name
+
+    def rails(self, name: str) -> list[Rail]:
+        """The rails of a host, in its inventory's order; none for a Spark on its own."""
+        peer = self.peer(name)
+        there = _networks(self[peer]) if peer else {}
+        return [
+            Rail(number, netdev, address, there[address.network], self[peer].fabric[there[address.network]])
+            for number, (netdev, address) in enumerate(self[name].fabric.items())
+            if peer and address.network in there
+        ]
+
+
+def parse(data: Mapping[str, Mapping[str, Any]]) -> Fleet:
+    """Check the merged pyinfra data of each host (by name) and return the fleet.
+
+    Raises SettingsError with one sentence that names the host, the field and what was expected.
+    """
+    if not data:
+        raise SettingsError("the inventory names no host; at least one is expected")
+    return Fleet({name: _parse_host(name, values) for name, values in data.items()})
+
+
+def _parse_host(name: str, values: Mapping[str, Any]) -> Settings:
+    ours = {key: value for key, value in values.items() if not key.startswith(_FOREIGN_PREFIXES)}
+    try:
+        return Settings(**ours)
+    except ValidationError as error:
+        raise SettingsError(_sentence(name, error)) from None
+
+
+def _sentence(name: str, error: ValidationError) -> str:
+    first, *others = error.errors(include_url=False)
+    field = ".".join(str(part) for part in first["loc"] if part != "[key]")
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(field, list(Settings.model_fields), n=1)
+        hint = (
+            f"; did you mean {near[0]}?"
+            if near
+            else "; docs/settings.md lists them all (your own keys start with x_)"
+        )
+        text = f"{name}: there is no setting {field}{hint}"
+    else:
+        found = "" if first["type"] == "value_error" else f" (found {first['input']!r})"
+        text = f"{name}: setting {field}: {first['msg'].removeprefix('Value error, ')}{found}"
+    more = f" (and {len(others)} more like it)" if others else ""
+    return text + more
+
+
+def _check_addresses(hosts: Mapping[str, Settings]) -> None:
+    seen: dict[Any, str] = {}
+    for name, settings in hosts.items():
+        for netdev, address in settings.fabric.items():
+            here = f"{name} {netdev}"
+            if address.ip in seen:
+                raise SettingsError(
+                    f"{here}: {address.ip} is given to {seen[address.ip]} too; an address may stand once"
+                )
+            seen[address.ip] = here
+
+
+def _check_pairs(hosts: Mapping[str, Settings]) -> None:
+    pairs: dict[str, list[str]] = {}
+    for name, settings in hosts.items():
+        if settings.pair:
+            pairs.setdefault(settings.pair, []).append(name)
+    for pair, names in pairs.items():
+        if len(names) != 2:
+            raise SettingsError(
+                f"pair {pair}: {len(names)} hosts carry this name ({', '.join(names)}); exactly two are expected"
+            )
+        _check_rails(pair, names[0], names[1], hosts)
+
+
+def _check_rails(pair: str, one: str, two: str, hosts: Mapping[str, Settings]) -> None:
+    here, there = _networks(hosts[one]), _networks(hosts[two])
+    if not here and not there:
+        raise SettingsError(
+            f"pair {pair}: {one} and {two} declare no fabric; an address for each cabled netdev is expected"
+        )
+    for owner, other, mine, theirs in ((one, two, here, there), (two, one, there, here)):
+        for network, netdev in mine.items():
+            if network not in theirs:
+                expected = ", ".join(str(known) for known in theirs) or "an address there too"
+                raise SettingsError(
+                    f"{owner}: {hosts[owner].fabric[netdev]} on {netdev} lies outside every subnet of its peer "
+                    f"{other}; expected one in {expected}"
+                )
+
+
+def _networks(settings: Settings) -> dict[IPv4Network, str]:
+    return {address.network: netdev for netdev, address in settings.fabric.items()}

@@ -1,0 +1,14 @@
+"""What facts return: plain frozen data that pyinfra can print as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Value:
+    """A base for the dataclasses of facts; `pyinfra --json INVENTORY fact facts.rdma.Rdma` asks for `to_json`."""
+
+    def to_json(self) -> Any:
+        from pydantic_core import to_jsonable_python
+
+        return to_jsonable_python(self)
