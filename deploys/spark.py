@@ -12,11 +12,11 @@ from pyinfra import state as run
 from pyinfra.api.exceptions import DeployError
 
 from facts.spark import Spark as SparkFact
-from facts.spark import State
 from operations.refusal import say
 from sparkrig import containers, driver, identity, network, settings
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Rail, Settings
+from sparkrig.state import State
 
 
 @dataclass(frozen=True)

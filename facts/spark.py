@@ -6,7 +6,6 @@ of one script, each in a subshell of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pyinfra.api import FactBase
@@ -19,8 +18,7 @@ from facts.identity import Identity
 from facts.network import Network
 from facts.noun import Noun
 from facts.rdma import Rdma
-from sparkrig import containers, driver, files, identity, network, rdma
-from sparkrig.value import Value
+from sparkrig.state import State
 
 _NOUNS: dict[str, type[Noun[Any]]] = {
     "identity": Identity,
@@ -31,18 +29,6 @@ _NOUNS: dict[str, type[Noun[Any]]] = {
     "files": Files,
 }
 _END = "#sparkrig:end"
-
-
-@dataclass(frozen=True)
-class State(Value):
-    """What a Spark is, by noun."""
-
-    identity: identity.Identity
-    packages: driver.Packages
-    network: network.Network
-    rdma: rdma.Rdma
-    containers: containers.Containers
-    files: dict[str, files.Found]
 
 
 class Spark(FactBase[State | None]):

@@ -13,30 +13,49 @@ from sparkrig import settings
 Host = str | tuple[str, Mapping[str, Any]]
 
 
-def checked(hosts: Iterable[Host], inventory: str) -> list[Host]:
+def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> list[Host]:
     """The hosts of a group as they are, once every setting of theirs has passed.
 
-    inventory: the inventory file (`__file__`), beside which `group_data/` lies. Raises pyinfra's own error with
+    inventory: the inventory file (`__file__`), beside which `group_data/` lies; group: the name that the
+    inventory gives to the result, for `group_data/GROUP.py`. Raises pyinfra's own error with
     one sentence, so that pyinfra stops with exit code 1 before it connects.
     """
     from pyinfra.api.exceptions import InventoryError
 
-    group = list(hosts)
+    members = list(hosts)
     try:
-        settings.parse(merged({"all": group}, Path(inventory)))
+        settings.parse(merged({group: members}, Path(inventory)))
     except settings.SettingsError as error:
         raise InventoryError(f"{error}. Edit {inventory} (docs/settings.md explains each setting)") from None
-    return group
+    return members
+
+
+def stop_together() -> None:
+    """Let one failed host stop the whole run, and so the pair instead of one half of it.
+
+    pyinfra ignores FAIL_PERCENT in a deploy file; it counts only when an inventory (or --fail-percent) sets it.
+    Outside of a pyinfra run there is nothing to set.
+    """
+    from pyinfra import config
+    from pyinfra.context import ctx_config
+
+    if ctx_config.isset():  # type: ignore[no-untyped-call]
+        config.FAIL_PERCENT = 0
 
 
 def load(inventory: Path) -> dict[str, dict[str, Any]]:
     """The data of each host of an inventory file, by name, with `group_data/` merged in as pyinfra does.
 
-    Raises settings.SettingsError where the file is missing or names no host.
+    Raises settings.SettingsError where the file is missing, cannot stand, or names no host.
     """
+    from pyinfra.api.exceptions import InventoryError
+
     if not inventory.is_file():
-        raise settings.SettingsError(f"there is no inventory file {inventory}")
-    names = runpy.run_path(str(inventory))
+        raise settings.SettingsError(f"there is no inventory file {inventory}; try: ls inventories")
+    try:
+        names = runpy.run_path(str(inventory))
+    except InventoryError as error:
+        raise settings.SettingsError(str(error)) from None
     groups = {
         key: value for key, value in names.items() if not key.startswith("_") and isinstance(value, (list, tuple))
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,3 +21,40 @@ def nodelay_transport(sock: Any, **kwargs: Any) -> Transport:
     if isinstance(sock, socket.socket):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return Transport(sock, **kwargs)
+
+
+# pyinfra's host data -> OpenSSH's own words for it
+_OPTIONS = {
+    "ssh_hostname": "HostName",
+    "ssh_port": "Port",
+    "ssh_user": "User",
+    "ssh_key": "IdentityFile",
+    "ssh_known_hosts_file": "UserKnownHostsFile",
+}
+
+
+def config(hosts: Mapping[str, Mapping[str, Any]], control_folder: str) -> str:
+    """An OpenSSH client configuration that reaches the hosts of an inventory as pyinfra does.
+
+    Host keys are always checked strictly, whatever pyinfra did at the first contact. control_folder: where
+    one shared connection per host is kept (a short path: a socket's name has room for some 100 characters).
+    """
+    blocks = []
+    for name, data in hosts.items():
+        lines = [f"Host {name}"]
+        for key, option in _OPTIONS.items():
+            if data.get(key):
+                lines.append(f'    {option} "{data[key]}"')
+        if data.get("ssh_key"):
+            lines.append("    IdentitiesOnly yes")
+        lines += [
+            "    StrictHostKeyChecking yes",
+            "    BatchMode yes",
+            "    ConnectTimeout 10",
+            "    ServerAliveInterval 15",
+            "    ControlMaster auto",
+            f'    ControlPath "{control_folder}/%C"',
+            "    ControlPersist 60",
+        ]
+        blocks.append("\n".join(lines))
+    return "\n".join(blocks) + "\n"
