@@ -30,7 +30,7 @@ def choose(kernel: Path) -> str:
 
 
 def kvm_boots(kernel: Path) -> bool:
-    """Whether `kernel` gets as far as its first console line under KVM. A /dev/kvm that is there proves nothing."""
+    """Whether `kernel` reaches its first console line under KVM; a /dev/kvm that is there proves nothing."""
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         return False
     with tempfile.TemporaryDirectory(dir=home()) as folder:

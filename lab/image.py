@@ -18,25 +18,10 @@ from lab.commands import run
 from lab.paths import home, images
 
 GUEST = Path(__file__).parent / "guest"
-PACKAGES = (
-    *(
-        "linux-image-amd64",
-        "initramfs-tools",
-        "zstd",
-        "systemd-sysv",
-        "udev",
-        "dbus",
-        "kmod",
-        "procps",
-        "sudo",
-    ),
-    *("openssh-server", "network-manager", "iproute2", "iputils-ping", "ethtool", "pciutils"),
-    *("rdma-core", "ibverbs-utils", "ibverbs-providers", "perftest"),
-    *("docker.io", "docker-cli", "iptables", "python3", "gnupg", "curl", "ca-certificates"),
-    "unattended-upgrades",
-)
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 DISK_SIZE = "6G"
+# Nothing left for the guest's kernel to initialise behind a snapshot's back.
+EXT4 = "lazy_itable_init=0,lazy_journal_init=0"
 BUILD_TIMEOUT_S = 1800
 FILES = ("base.qcow2", "vmlinuz", "initrd", "toolkit.json")
 
@@ -51,8 +36,14 @@ class Source:
 
 def key(source: Source, stage: bytes) -> str:
     """Names an image by everything that goes into it; `stage` is our own share, as a tar archive."""
-    recipe = json.dumps([source.suite, source.mirror, PACKAGES, LEFT_OUT, DISK_SIZE, script()])
+    recipe = json.dumps([source.suite, source.mirror, packages(), LEFT_OUT, DISK_SIZE, script()])
     return hashlib.sha256(recipe.encode() + stage).hexdigest()[:16]
+
+
+def packages() -> list[str]:
+    """The Debian packages of a guest."""
+    lines = (GUEST / "packages").read_text().splitlines()
+    return [name for line in lines if not line.startswith("#") for name in line.split()]
 
 
 def stage(authorized_key: str) -> bytes:
@@ -60,7 +51,7 @@ def stage(authorized_key: str) -> bytes:
     files = {path: text.encode() for path, text in nodes.link_files().items()}
     files["lab/authorized_keys"] = authorized_key.encode()
     executable = set()
-    for top, prefix in ((GUEST / "root", ""), (GUEST / "build", "lab/")):
+    for top, prefix in ((GUEST / "root", ""), (GUEST / "build", "lab/guest/build/")):
         for path in sorted(top.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 name = prefix + str(path.relative_to(top))
@@ -86,11 +77,10 @@ def complete(folder: Path) -> bool:
 
 
 def build(source: Source, staged: bytes, folder: Path) -> None:
-    """Builds the image into `folder`, which appears only once it is finished. LabError if it cannot be built."""
+    """Builds the image into `folder`, which appears only when finished. LabError if it cannot be built."""
     host.require_build_host()
     images().mkdir(parents=True, exist_ok=True)
-    scratch_root = images() if os.geteuid() == 0 else Path("/var/tmp")  # noqa: S108 - where subordinate ids may write
-    for disk in {images(), scratch_root}:
+    for disk in {images(), scratch(images())}:
         host.require_room(disk, host.BUILD_GIB)
     for leftover in images().glob(".build-*"):
         shutil.rmtree(leftover)
@@ -98,21 +88,26 @@ def build(source: Source, staged: bytes, folder: Path) -> None:
         work = Path(temporary) / "image"
         work.mkdir()
         (work / "stage.tar").write_bytes(staged)
-        bootstrap(source, work, scratch_root)
-        make_disk(work, scratch_root)
+        bootstrap(source, work)
+        make_disk(work)
         for used in ("root.tar", "stage.tar"):
             (work / used).unlink()
         work.rename(folder)
 
 
-def bootstrap(source: Source, work: Path, scratch: Path) -> None:
+def scratch(folder: Path) -> Path:
+    """Where the unpacked tree may lie: subordinate user ids have no way into a home directory."""
+    return folder if os.geteuid() == 0 else Path("/var/tmp")  # noqa: S108
+
+
+def bootstrap(source: Source, work: Path) -> None:
     """Debian and our files, as `root.tar`; kernel and facts beside it."""
     run(
         mmdebstrap(source, work),
         attempt="sparkrig lab up --mirror URL",
         timeout=BUILD_TIMEOUT_S,
         log=images() / "build.log",
-        env={**os.environ, "TMPDIR": str(scratch), "LAB_NODES": " ".join(nodes.ALL)},
+        env={**os.environ, "TMPDIR": str(scratch(work)), "LAB_NODES": " ".join(nodes.ALL)},
     )
     out = work / "out"
     for produced in out.iterdir():
@@ -125,16 +120,17 @@ def mmdebstrap(source: Source, work: Path) -> list[str]:
     inside = shlex.quote(str(work))
     hooks = [
         f"--essential-hook=tar-in {inside}/stage.tar /",
-        '--customize-hook=chroot "$1" sh /lab/customize.sh',
+        '--customize-hook=chroot "$1" sh /lab/guest/build/customize.sh',
         f"--customize-hook=copy-out /lab/out {inside}",
         '--customize-hook=rm -r "$1/lab"',
     ]
     return [
         "mmdebstrap",
-        f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
+        # Also for root, so that its mounts end with it and never show on this machine.
+        "--mode=unshare",
         "--variant=minbase",
         f"--keyring={host.KEYRING}",
-        f"--include={','.join(PACKAGES)}",
+        f"--include={','.join(packages())}",
         "--dpkgopt=force-unsafe-io",
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
         *hooks,
@@ -144,18 +140,17 @@ def mmdebstrap(source: Source, work: Path) -> list[str]:
     ]
 
 
-def make_disk(work: Path, scratch: Path) -> None:
+def make_disk(work: Path) -> None:
     """Turns `root.tar` into `base.qcow2`."""
-    # Outside a user namespace only root may give files to other users; files cross its border on stdin and stdout.
+    # Only root may give files to other users outside a user namespace; stdin and stdout cross its border.
     enter = [] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
     command = shlex.join([*enter, "sh", "-euc", script()])
     files = f"<{shlex.quote(str(work / 'root.tar'))} >{shlex.quote(str(work / 'base.qcow2'))}"
-    environment = {**os.environ, "TMPDIR": str(scratch)}
     run(
         ["sh", "-c", f"{command} {files}"],
         attempt="sparkrig lab up",
         timeout=BUILD_TIMEOUT_S,
-        env=environment,
+        env={**os.environ, "TMPDIR": str(scratch(work))},
     )
 
 
@@ -165,7 +160,7 @@ def script() -> str:
         "PATH=$PATH:/usr/sbin:/sbin\n"
         "d=$(mktemp -d)\ntrap 'rm -rf \"$d\"' EXIT\n"
         'mkdir "$d/root"\ntar -x --numeric-owner -C "$d/root"\n'
-        f'mke2fs -q -t ext4 -L root -E lazy_itable_init=0,lazy_journal_init=0 -d "$d/root" "$d/raw" {DISK_SIZE} >&2\n'
+        f'mke2fs -q -t ext4 -L root -E {EXT4} -d "$d/root" "$d/raw" {DISK_SIZE} >&2\n'
         'qemu-img convert -O qcow2 "$d/raw" "$d/qcow2" >&2\ncat "$d/qcow2"\n'
     )
 

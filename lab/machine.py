@@ -9,8 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -33,7 +32,8 @@ STOP_S = 10
 # fabric netdev with its RDMA device. Prints what is still amiss.
 SETTLED = """
 state=$(systemctl is-system-running --wait)
-[ "$state" = running ] || { echo "system is $state:" $(systemctl --failed --plain --no-legend | cut -d" " -f1); exit 1; }
+[ "$state" = running ] ||
+    { echo "system is $state:" $(systemctl --failed --plain --no-legend | cut -d" " -f1); exit 1; }
 sudo docker info >/dev/null 2>&1 || { echo "docker does not answer"; exit 1; }
 [ "$(nmcli -g RUNNING general)" = running ] || { echo "NetworkManager does not run"; exit 1; }
 for netdev in $netdevs; do
@@ -49,6 +49,14 @@ class State(StrEnum):
     STOPPED = "stopped"
     RUNNING = "running"
     BOOTING = "booting"
+
+
+@dataclass(frozen=True)
+class MadeWith:
+    """What a snapshot fits (see `fingerprint`), and the image that its disk is laid over."""
+
+    fingerprint: str
+    image: str
 
 
 @dataclass(frozen=True)
@@ -102,9 +110,9 @@ class Machine:
             return State.RUNNING if self.marker.is_file() else State.BOOTING
         return State.STOPPED if self.marker.is_file() and self.disk.is_file() else State.ABSENT
 
-    def plan(self) -> str | None:
-        """The fingerprint of the plan that the snapshot was made with."""
-        return json.loads(self.marker.read_text())["plan"] if self.marker.is_file() else None
+    def made_with(self) -> MadeWith | None:
+        """What the snapshot was made with; None where there is none."""
+        return MadeWith(**json.loads(self.marker.read_text())) if self.marker.is_file() else None
 
     def boot(self, plan: Plan) -> None:
         """From nothing to the snapshot `ready`: a fresh disk, a whole boot. LabError if it does not settle."""
@@ -115,7 +123,7 @@ class Machine:
         self.power_on(plan)
         ssh.hang_up(self.node)
         qmp.monitor(self.monitor, f"savevm {SNAPSHOT}")
-        self.marker.write_text(json.dumps({"plan": fingerprint(plan), "accelerator": plan.accelerator}))
+        self.marker.write_text(json.dumps(asdict(MadeWith(fingerprint(plan), str(plan.image)))))
 
     def power_on(self, plan: Plan) -> None:
         """Boots the guest from its disk as it is and waits until it has settled."""
@@ -141,7 +149,11 @@ class Machine:
 
     def start(self, plan: Plan, *, from_snapshot: bool) -> None:
         """Starts qemu in the background and lays the cables. LabError with qemu's own words if it will not run."""
-        run(command(plan, from_snapshot=from_snapshot), attempt="sparkrig lab status")
+        run(
+            command(plan, from_snapshot=from_snapshot),
+            attempt=f"rm -r {self.folder} && sparkrig lab up",
+            timeout=SSH_S * STRETCH[plan.accelerator],
+        )
         self.lay_cables(plan)
 
     def lay_cables(self, plan: Plan) -> None:
@@ -160,24 +172,31 @@ class Machine:
 
     def wake(self, plan: Plan) -> None:
         """Waits for ssh and sets the clock, which a snapshot brings back as it was."""
-        seconds = RESTORE_S * STRETCH[plan.accelerator]
-        self.wait_for_ssh(seconds, line=lambda: f"sudo date --set=@{time.time():.3f}")
+        self.wait_for_ssh(RESTORE_S * STRETCH[plan.accelerator])
+        # Over the connection that is now open: a handshake under emulation takes a second.
+        clock = ssh.execute(self.node, f"sudo date --set=@{time.time():.3f}")
+        if clock.rc:
+            raise LabError(
+                f"{self.node} does not take the time: {clock.stderr.strip()}",
+                expected="the clock set",
+                attempt="sparkrig lab reset",
+            )
 
-    def wait_for_ssh(self, seconds: float, line: Callable[[], str] = lambda: "true") -> None:
-        """Waits until a fresh `line()` runs on the guest. LabError after `seconds`, or when qemu has ended."""
+    def wait_for_ssh(self, seconds: float) -> None:
+        """Waits until the guest takes commands. LabError after `seconds`, or when qemu has ended."""
         wait_until(
-            lambda: self.answers(line()),
+            self.answers,
             seconds,
             happened=f"{self.node} does not answer ssh",
             attempt=f"tail {self.console}",
         )
 
-    def answers(self, line: str) -> bool:
-        """Whether `line` runs on the guest now. LabError where waiting cannot help."""
+    def answers(self) -> bool:
+        """Whether a command runs on the guest now. LabError where waiting cannot help."""
         if not self.pid():
             raise LabError(f"{self.node} ended", expected="it running", attempt=f"tail {self.console}")
         try:
-            result = ssh.execute(self.node, line, timeout=SSH_S)
+            result = ssh.execute(self.node, "true", timeout=SSH_S)
         except subprocess.TimeoutExpired:
             return False
         if "Host key verification failed" in result.stderr:

@@ -40,7 +40,7 @@ def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> Non
         ssh.trust(folder)
         image.publish_facts(folder)
         plans = {node: plan(node, folder, cabling) for node in nodes}
-        fits = [node for node in nodes if Machine(node).plan() == fingerprint(plans[node])]
+        fits = [node for node in nodes if fits_plan(node, plans[node])]
         idle = [node for node in nodes if Machine(node).state() is State.STOPPED and node in fits]
         fresh = [node for node in nodes if node not in fits]
         require_place(idle, fresh)
@@ -53,17 +53,11 @@ def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> Non
 def reset(nodes: Sequence[str], cabling: Cabling = STRAIGHT) -> None:
     """Takes `nodes` back to the pristine booted state, stopped ones too. LabError for one that was never up."""
     with host.lock():
-        absent = [node for node in nodes if Machine(node).state() in (State.ABSENT, State.BOOTING)]
-        if absent:
-            raise never_up(absent[0])
         plans = {node: known_plan(node, cabling) for node in nodes}
         idle = [node for node in nodes if not Machine(node).pid()]
+        live = [node for node in nodes if node not in idle]
         require_place(idle, [])
-        together(
-            "reset",
-            [node for node in nodes if node not in idle],
-            lambda node: Machine(node).restore(plans[node]),
-        )
+        together("reset", live, lambda node: Machine(node).restore(plans[node]))
         together("resume", idle, lambda node: Machine(node).resume(plans[node]))
 
 
@@ -109,13 +103,12 @@ def power(node: str, *, on: bool) -> None:
     """Switches `node` off without a shutdown, or boots it from its disk as it was left."""
     with host.lock():
         machine = Machine(check(node))
-        if machine.state() is State.ABSENT:
-            raise never_up(node)
+        its_plan = known_plan(node, STRAIGHT)
         if not on:
             machine.stop()
         elif not machine.pid():
             require_place([node], [])
-            together("boot", [node], lambda _: machine.power_on(known_plan(node, STRAIGHT)))
+            together("boot", [node], lambda _: machine.power_on(its_plan))
 
 
 def ready_image(source: Source) -> Path:
@@ -138,9 +131,17 @@ def plan(node: str, folder: Path, cabling: Cabling) -> Plan:
 
 
 def known_plan(node: str, cabling: Cabling) -> Plan:
-    """How `node` was started, told by the image that its disk is laid over."""
-    (folder,) = (found for found in images().iterdir() if image.complete(found))
-    return plan(node, folder, cabling)
+    """How `node` was started. LabError for one that was never up."""
+    made_with = Machine(node).made_with()
+    if made_with is None:
+        raise never_up(node)
+    return plan(node, Path(made_with.image), cabling)
+
+
+def fits_plan(node: str, wanted: Plan) -> bool:
+    """Whether the snapshot of `node` is the one that `wanted` would lead to."""
+    made_with = Machine(node).made_with()
+    return made_with is not None and made_with.fingerprint == fingerprint(wanted)
 
 
 def require_place(idle: Sequence[str], fresh: Sequence[str]) -> None:

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs once in the new root (as /lab/customize.sh): what the package list and the files of root/ do not say.
+# Runs once in the new root (as /lab/guest/build/customize.sh): what the package list and the files of root/ do not say.
 # Leaves in /lab/out what the host needs: kernel, initrd, host keys, the toolkit repository's fingerprint.
 set -eu
+cd /
 out=/lab/out
 mkdir "$out"
 
@@ -17,7 +18,7 @@ chmod 600 /etc/NetworkManager/system-connections/*
 
 # The only repositories of a guest are its own, so that apt answers without any network.
 rm -f /etc/apt/sources.list /etc/apt/sources.list.d/0000*
-python3 /lab/repositories.py "$release" /srv "$out"
+python3 -m lab.guest.build.repositories "$release" /srv "$out"
 dpkg --install /srv/dgx-os/factory/*.deb
 apt-get --quiet update
 

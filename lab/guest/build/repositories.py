@@ -1,6 +1,6 @@
 """Builds the guest's two signed apt repositories; runs once inside the new root, with its tools.
 
-    repositories.py KERNEL_RELEASE SRV OUT
+    python3 -m lab.guest.build.repositories KERNEL_RELEASE SRV OUT
 
 DGX OS goes to SRV/dgx-os (its factory packages also to SRV/dgx-os/factory) and NVIDIA's container toolkit
 to SRV/libnvidia-container, laid out like the real one; OUT/toolkit.json says how to reach and trust it. Each
@@ -17,7 +17,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-import catalogue
+from lab.guest.build import catalogue
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -66,16 +66,17 @@ def release(packages: bytes, label: str) -> str:
 def sign(repository: Path, owner: str, public_key: Path) -> str:
     """Signs Release with a new key, publishes its public half, and returns its fingerprint."""
     with tempfile.TemporaryDirectory() as keyring:
-        gpg = ["gpg", "--homedir", keyring, "--batch", "--quiet", "--passphrase", ""]
+        gpg: list[str | Path] = ["gpg", "--homedir", keyring, "--batch", "--quiet", "--passphrase", ""]
         subprocess.run([*gpg, "--quick-gen-key", owner, "ed25519", "sign", "never"], check=True)
         listing = subprocess.run([*gpg, "--with-colons", "--list-keys"], check=True, capture_output=True)
         armored = subprocess.run([*gpg, "--armor", "--export"], check=True, capture_output=True)
-        inline = ["--clearsign", "--output", repository / "InRelease", repository / "Release"]
+        inline: list[str | Path] = ["--clearsign", "--output", repository / "InRelease", repository / "Release"]
         subprocess.run([*gpg, *inline], check=True)
         # The agent would otherwise outlive the build and keep the new root busy.
         subprocess.run(["gpgconf", "--homedir", keyring, "--kill", "all"], check=True)
     write(public_key, armored.stdout.decode())
-    return next(line.split(":")[9] for line in listing.stdout.decode().splitlines() if line.startswith("fpr:"))
+    rows = (line.split(":") for line in listing.stdout.decode().splitlines())
+    return next(row[9] for row in rows if row[0] == "fpr")
 
 
 def publish(repository: Path, label: str, groups: dict[str, list[catalogue.Package]], key: Path) -> str:
