@@ -138,7 +138,8 @@ def parse(table: str, report: str | None) -> Measurement:
         raise ValueError("perftest printed a header and no result row (a wrong GID index does that)")
     size, iterations, average = int(row[0]), int(row[1]), float(row[3])
     document = _report(report) if report else {}
-    mtu = document.get("test_info", {}).get("Mtu") or _mtu(table)
+    info = document.get("test_info")
+    mtu = (info.get("Mtu") if isinstance(info, dict) else None) or _mtu(table)
     return Measurement(average * _GBPS[unit], int(mtu), size, iterations)
 
 

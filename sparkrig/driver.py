@@ -31,7 +31,7 @@ _LATER_NAME = re.compile(
     rf"(?:lib|linux-[a-z]+-|xserver-xorg-video-)?nvidia-(?:.+-)?{_LATER}(?:-.+)?|cuda-drivers-{_LATER}"
 )
 _LATER_VERSION = re.compile(rf"(?:[0-9]+:)?{_LATER}[.]")
-_DRIVER_NAME = re.compile(r"(?:lib|xserver-xorg-video-)?nvidia-.+|cuda-drivers(?:-.+)?")
+_DRIVER_NAME = re.compile(r"(?:lib|xserver-xorg-video-)?nvidia(?:-.+)?|cuda-drivers(?:-.+)?")
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,13 @@ def touched(packages: Packages, branch: int) -> list[str]:
     return sorted(
         f"{name}: {action}"
         for name, action in (packages.upgrade or {}).items()
-        if name in kept or _KERNEL.fullmatch(name) or is_later(name, action.removeprefix("install "))
+        if name in kept or _concerns(Package(name, "", "", action.removeprefix("install ")), branch)
     )
+
+
+def _concerns(package: Package, branch: int) -> bool:
+    """Whether a package is of driver or kernel, of that branch or a later one; it need not be installed yet."""
+    return belongs(package, branch) or is_later(package.name, package.version)
 
 
 def pin_file() -> File:
@@ -153,7 +158,7 @@ def pin_file() -> File:
         PIN_PATH,
         "# Written by sparkrig: NVIDIA driver 590 and later stay away from this Spark.\n"
         "# A hold by name is not enough: from 590 on the branch number leaves the package names.\n"
-        "Package: /^(lib|xserver-xorg-video-)?nvidia-/ /^cuda-drivers/\n"
+        "Package: /^(lib|xserver-xorg-video-)?nvidia(-|$)/ /^cuda-drivers/\n"
         "Pin: version /^([0-9]+:)?(59[0-9]|[6-9][0-9][0-9])[.]/\n"
         "Pin-Priority: -1\n"
         "\n"
@@ -170,8 +175,7 @@ def blacklist_file() -> File:
         BLACKLIST_PATH,
         "// Written by sparkrig: unattended-upgrades leaves driver and kernel alone.\n"
         "Unattended-Upgrade::Package-Blacklist {\n"
-        '    "(lib|xserver-xorg-video-)?nvidia-(.+-)?[0-9][0-9][0-9](-.+)?$";\n'
-        '    "nvidia-(driver|open|modprobe|persistenced|settings)";\n'
+        '    "(lib|xserver-xorg-video-)?nvidia(?!-(container|cuda|mlnx|spark))(-|$)";\n'
         '    "cuda-drivers";\n'
         '    "linux-(image|headers|modules|objects|signatures|nvidia|generic|tools)";\n'
         "};\n",

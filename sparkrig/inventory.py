@@ -63,17 +63,23 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
 
 
 def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, Any]]:
-    """Host data over group data over the data of `all`, as pyinfra ranks them."""
+    """Host data over group data (the last group wins) over the data of `all`, as pyinfra ranks them."""
     shared = _group_data(inventory.resolve().parent / "group_data")
-    everyone = shared.get("all", {})
-    hosts: dict[str, dict[str, Any]] = {}
-    for group, value in groups.items():
-        members, inline = value if isinstance(value, tuple) else (value, {})
-        data = {**inline, **(shared.get(group, {}) if group != "all" else {})}
-        for member in members:
-            name, own = member if isinstance(member, tuple) else (member, {})
-            hosts[name] = {**everyone, **shared.get(inventory.stem, {}), **data, **hosts.get(name, {}), **own}
+    parts = {name: value if isinstance(value, tuple) else (value, {}) for name, value in groups.items()}
+    everyone, inline = parts.pop("all", ([host for members, _ in parts.values() for host in members], {}))
+    parts.setdefault(inventory.stem, (everyone, {}))  # pyinfra's group of the whole file
+    hosts = {name: {**inline, **shared.get("all", {})} for name, _ in map(_named, everyone)}
+    for group, (members, data) in parts.items():
+        for name, _ in map(_named, members):
+            hosts.get(name, {}).update({**data, **shared.get(group, {})})
+    for members in (*(members for members, _ in parts.values()), everyone):
+        for name, own in map(_named, members):
+            hosts.get(name, {}).update(own)
     return hosts
+
+
+def _named(host: Host) -> tuple[str, Mapping[str, Any]]:
+    return host if isinstance(host, tuple) else (host, {})
 
 
 def _group_data(folder: Path) -> dict[str, dict[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import fnmatch
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv4Network
@@ -256,15 +257,17 @@ def _parse_netplan(row: str) -> Netplan:
     path, _, encoded = row.partition(" ")
     text = base64.b64decode(encoded).decode("utf-8", "replace")
     try:
-        document = yaml.safe_load(text) or {}
-    except yaml.YAMLError:
-        # Unreadable for us may still be a definition: every word of it counts as a name.
-        return Netplan(path, tuple(sorted(set(text.replace(":", " ").split()))), ())
+        return _read_netplan(path, yaml.safe_load(text))
+    except (yaml.YAMLError, AttributeError, TypeError):
+        # Unreadable for us may still be a definition: every word of it counts as a name and as a MAC.
+        words = {word.strip(":") for word in re.findall(r"[\w.:*?-]+", text)}
+        return Netplan(path, tuple(sorted(words)), tuple(sorted(word.lower() for word in words)))
+
+
+def _read_netplan(path: str, document: Any) -> Netplan:
     names: list[str] = []
     macs: list[str] = []
-    network = document.get("network") if isinstance(document, dict) else None
-    ethernets = (network or {}).get("ethernets") or {} if isinstance(network, dict) else {}
-    for key, body in ethernets.items():
+    for key, body in (((document or {}).get("network") or {}).get("ethernets") or {}).items():
         match = (body or {}).get("match") or {}
         if "macaddress" in match:
             macs.append(str(match["macaddress"]).lower())
@@ -315,7 +318,7 @@ def plan(found: Network, fabric: Mapping[str, IPv4Interface], mtu: int, *, paire
     cabled = {netdev: address for netdev, address in fabric.items() if _usable(found, netdev, paired=paired)}
     for netdev, address in cabled.items():
         _refuse_second_definition(found, found.links[netdev])
-        _refuse_collision(found, netdev, address, fabric)
+        _refuse_collision(found, netdev, address)
     wanted = {netdev: profile(netdev, address, mtu) for netdev, address in cabled.items()}
     changes = [
         change
@@ -380,10 +383,8 @@ def _refuse_second_definition(found: Network, link: Link) -> None:
             )
 
 
-def _refuse_collision(
-    found: Network, netdev: str, address: IPv4Interface, fabric: Mapping[str, IPv4Interface]
-) -> None:
-    ours = {other for other in fabric if uuid(other) in found.profiles} | {netdev}
+def _refuse_collision(found: Network, netdev: str, address: IPv4Interface) -> None:
+    ours = {other for other in found.links if uuid(other) in found.profiles} | {netdev}
     for route in found.routes:
         if (
             route.destination is not None

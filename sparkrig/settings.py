@@ -113,7 +113,7 @@ class Settings(BaseModel):
             network = address.network
             if network.prefixlen > 31:
                 raise ValueError(
-                    f"{address} on {netdev} has no room for a peer; a prefix of /30 or shorter is expected"
+                    f"{address} on {netdev} has no room for a peer; a prefix of /31 or shorter is expected"
                 )
             if network.prefixlen < 31 and address.ip in (network.network_address, network.broadcast_address):
                 raise ValueError(f"{address} on {netdev} is no host address of {network}")
@@ -256,9 +256,14 @@ def _check_rails(pair: str, one: str, two: str, hosts: Mapping[str, Settings]) -
             f"pair {pair}: {one} and {two} declare no fabric; an address for each cabled netdev is expected"
         )
     for owner, other, mine, theirs in ((one, two, here, there), (two, one, there, here)):
+        if not theirs:
+            raise SettingsError(
+                f"{other}: setting fabric is empty, and its peer {owner} declares one; "
+                f"an address in each of {', '.join(map(str, mine))} is expected"
+            )
         for network, netdev in mine.items():
             if network not in theirs:
-                expected = ", ".join(str(known) for known in theirs) or "an address there too"
+                expected = ", ".join(map(str, theirs))
                 raise SettingsError(
                     f"{owner}: {hosts[owner].fabric[netdev]} on {netdev} lies outside every subnet of its peer "
                     f"{other}; expected one in {expected}"

@@ -1,0 +1,420 @@
+"""The hold set, what counts as later, and that pin, blacklist and proof agree on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from sparkrig import driver
+from sparkrig.driver import Package, Packages
+from sparkrig.refusal import Refusal
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "driver"
+DGX_OS = (FIXTURES / "dgx-os-7.txt").read_text().splitlines()
+UNHELD = (FIXTURES / "dist-upgrade-unheld.txt").read_text().splitlines()
+
+HELD = (FIXTURES / "dgx-os-7.held.txt").read_text().split()
+
+# name, version
+LATER = [
+    ("nvidia-driver-590-open", "590.48.01-0ubuntu0.24.04.1"),
+    ("nvidia-driver-595", "595.10-1"),
+    ("nvidia-driver-610-server-open", "610.57.04-1"),
+    ("nvidia-driver-open", "590.48.01-1ubuntu1"),  # from 590 on the name has no number
+    ("nvidia-driver-open", "590.48"),
+    ("nvidia-open", "590.48.01-1"),
+    ("nvidia-modprobe", "610.57.04-1"),
+    ("nvidia-modprobe", "610.57.04"),
+    ("nvidia-kernel-common", "4:595.58.03-1"),
+    ("nvidia-firmware-590-590.48.01", "590.48.01-0ubuntu0.24.04.1"),
+    ("nvidia-dkms-open", "1:600.1-1"),
+    ("libnvidia-compute", "590.48.01-1"),
+    ("libnvidia-compute-590", "590.48.01-1"),
+    ("libnvidia-nscq-610", "610.1-1"),
+    ("xserver-xorg-video-nvidia", "590.48.01-1"),
+    ("xserver-xorg-video-nvidia-590", "590.48.01-1"),
+    ("cuda-drivers", "590.48.01-1"),
+    ("cuda-drivers", "1:590.48.01-1"),
+    ("cuda-drivers-590", "590.48.01-1"),
+    ("cuda-drivers-fabricmanager", "590.48.01-1"),
+    ("nvidia-driver-pinning-590", "590-1ubuntu1"),
+    ("linux-modules-nvidia-590-open-6.17.0-1014-nvidia", "6.17.0-1014.14"),
+    ("linux-modules-nvidia-590-open-nvidia-hwe-24.04", "6.17.0-1014.14"),
+    ("linux-objects-nvidia-595-6.17.0-1014-nvidia", "6.17.0-1014.14"),
+    ("linux-signatures-nvidia-610-open-6.17.0-1014-nvidia", "6.17.0-1014.14"),
+    ("linux-modules-nvidia-590-open-6.17.0-1014-nvidia-64k", "6.17.0-1014.14"),
+]
+NOT_LATER = [
+    ("nvidia-driver-580-open", "580.173.02-0ubuntu0.24.04.1"),
+    ("nvidia-driver-open", "580.95.05-1"),
+    ("nvidia-modprobe", "580.173.02-1"),
+    ("libnvidia-compute", "1:580.95.05-1"),
+    ("nvidia-firmware-580-580.159.03", "580.159.03-0ubuntu0.24.04.1"),
+    ("linux-modules-nvidia-580-open-6.17.0-1014-nvidia", "6.17.0-1014.14"),
+    ("linux-modules-nvidia-580-open-6.17.0-1014-nvidia-64k", "6.17.0-1014.14"),
+    ("linux-modules-nvidia-fs-nvidia-hwe-24.04", "7.0.0-1019.19"),
+    ("linux-image-7.0.0-1019-nvidia", "7.0.0-1019.19"),
+    ("nvidia-settings", "510.47.03-0ubuntu4"),
+    ("nvidia-cuda-toolkit", "12.0.140~12.0.1-4build4"),
+    ("libnvidia-ml-dev", "12.0.140~12.0.1-4build4"),
+    ("libnvidia-container1", "1.19.0-1"),
+    ("libnvidia-egl-wayland1", "1:1.1.13-1build1"),
+    ("nvidia-container-toolkit", "1.19.0-1"),
+    ("nvidia-mlnx-tools", "23.04-1"),
+    ("nvidia-prime", "0.8.17.2"),
+    ("xserver-xorg-video-nouveau", "1:1.0.17-2build1"),
+    ("curl", "610.1-1"),
+    ("less", "590-2ubuntu2"),
+    ("libnvidiax", "590.1-1"),
+]
+
+
+def packages(rows: Iterable[tuple[str, str]] = (), want: str = "install", **upgrade: str) -> Packages:
+    return Packages(tuple(Package(name, want, "installed", version) for name, version in rows), dict(upgrade))
+
+
+# --- the hold set
+
+
+def test_the_hold_set_of_dgx_os_is_driver_and_kernel_and_nothing_else() -> None:
+    assert driver.hold_set(driver.parse(DGX_OS), 580) == sorted(HELD)
+
+
+def test_what_is_not_installed_is_not_held() -> None:
+    """apt-mark fails on a name that apt does not know, and a removed package cannot be held back."""
+    names = driver.hold_set(driver.parse(DGX_OS), 580)
+    assert "nvidia-dkms-580-open" not in names and "linux-image-6.14.0-1015-nvidia" not in names
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("nvidia-driver-580", "580.95.05-0ubuntu1"),  # the literal name of the mission, where it is installed
+        ("nvidia-driver-open", "580.95.05-1"),  # CUDA repository: no number in the name
+        ("libnvidia-compute", "1:580.95.05-1"),
+        ("nvidia-kernel-common", "580.95.05-1"),
+        ("xserver-xorg-video-nvidia", "580.95.05-1"),
+        ("cuda-drivers", "580.95.05-1"),
+        ("cuda-drivers-580", "580.95.05-1"),
+        ("linux-generic-hwe-24.04", "6.17.0-14.14"),
+        ("linux-image-generic", "6.8.0-90.91"),
+    ],
+)
+def test_other_names_of_the_set(name: str, version: str) -> None:
+    assert driver.hold_set(packages([(name, version)]), 580) == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("nvidia-driver-570-open", "570.86.10-0ubuntu1"),
+        ("nvidia-driver-5800", "1.0"),
+        ("libnvidia-compute", "575.51.03-1"),
+        ("nvidia-cuda-toolkit", "5800.1-1"),
+        ("cuda-compat-13-0", "580.95.05-1"),
+    ],
+)
+def test_names_that_are_not_of_the_set(name: str, version: str) -> None:
+    assert driver.hold_set(packages([(name, version)]), 580) == []
+
+
+def test_unheld_looks_at_what_dpkg_wants() -> None:
+    found = driver.parse(
+        [
+            "dpkg hold installed nvidia-driver-580-open 580.1-1",
+            "dpkg install installed nvidia-modprobe 580.1-1",
+            "dpkg hold installed curl 8.5.0-1",
+            "simulated 0",
+        ]
+    )
+    assert driver.unheld(found, 580) == ["nvidia-modprobe"]
+
+
+def test_version_is_that_of_an_installed_package_only() -> None:
+    found = driver.parse(DGX_OS)
+    assert found.version("nvidia-driver-580-open") == "580.159.03-0ubuntu0.24.04.1"
+    assert found.version("linux-image-6.14.0-1015-nvidia") is None
+    assert found.version("nvidia-driver-590-open") is None
+
+
+# --- later branches
+
+
+@pytest.mark.parametrize(("name", "version"), LATER)
+def test_is_later(name: str, version: str) -> None:
+    assert driver.is_later(name, version)
+
+
+@pytest.mark.parametrize(("name", "version"), NOT_LATER)
+def test_is_not_later(name: str, version: str) -> None:
+    assert not driver.is_later(name, version)
+
+
+def test_a_later_driver_that_is_installed_is_refused_by_name() -> None:
+    found = packages([("nvidia-driver-open", "590.48-1"), ("nvidia-modprobe", "610.1-1"), ("curl", "8.5-1")])
+    with pytest.raises(Refusal, match=r"nvidia-driver-open 590\.48-1, nvidia-modprobe 610\.1-1") as caught:
+        driver.judge(found, 580)
+    assert "nvidia-driver-580-open" in caught.value.cure
+
+
+def test_remains_of_a_later_driver_are_not_refused() -> None:
+    driver.judge(Packages((Package("nvidia-driver-590-open", "deinstall", "config-files", "590.1-1"),), {}), 580)
+    driver.judge(driver.parse(DGX_OS), 580)
+
+
+# --- apt's own simulation
+
+
+def test_parse_of_a_simulation() -> None:
+    upgrade = driver.parse(UNHELD).upgrade
+    assert upgrade is not None
+    assert upgrade["libnvidia-compute-580"] == "install 580.173.02-0ubuntu0.24.04.1"  # not the old, no :arm64
+    assert upgrade["linux-image-7.0.0-1019-nvidia"] == "install 7.0.0-1019.19"  # new, so no [old]
+    assert upgrade["nvidia-kernel-common-580"] == "remove"
+    assert "nvidia-utils-580" not in upgrade  # Conf rows say nothing new
+    assert len(upgrade) == 11
+
+
+def test_touched_is_driver_and_kernel_and_nothing_else() -> None:
+    assert driver.touched(driver.parse([*DGX_OS[:-1], *UNHELD]), 580) == [
+        "libnvidia-compute-580: install 580.173.02-0ubuntu0.24.04.1",
+        "libnvidia-nscq-580: install 580.173.02-0ubuntu0.24.04.1",
+        "linux-image-7.0.0-1019-nvidia: install 7.0.0-1019.19",
+        "linux-nvidia-hwe-24.04: install 7.0.0-1019.19",
+        "nvidia-driver-590-open: install 590.48.01-0ubuntu0.24.04.1",
+        "nvidia-kernel-common-580: remove",
+        "nvidia-modprobe: install 610.57.04-1",
+    ]
+
+
+def test_the_removal_of_an_unversioned_driver_package_is_seen() -> None:
+    found = Packages((Package("nvidia-open", "install", "installed", "580.1-1"),), {"nvidia-open": "remove"})
+    assert driver.touched(found, 580) == ["nvidia-open: remove"]
+
+
+def test_a_harmless_upgrade_is_proof() -> None:
+    driver.judge_upgrade(packages(curl="install 8.5.0-2", **{"nvidia-container-toolkit": "install 1.20.0-1"}), 580)
+
+
+def test_a_harmful_upgrade_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"would still touch .*nvidia-driver-590-open: install 590"):
+        driver.judge_upgrade(driver.parse(UNHELD), 580)
+
+
+@pytest.mark.parametrize(
+    ("rows", "trouble"),
+    [
+        (
+            ["E: Unmet dependencies. Try 'apt --fix-broken install'", "E: second", "simulated 100"],
+            "Unmet.* second",
+        ),
+        (["simulated 124"], "exit 124"),
+        (["Inst curl (8.5.0-2 Ubuntu [arm64])", "simulated 100"], "exit 100"),
+    ],
+)
+def test_what_apt_cannot_simulate_is_not_proven(rows: list[str], trouble: str) -> None:
+    found = driver.parse(rows)
+    assert found.upgrade is None
+    with pytest.raises(Refusal, match=f"cannot simulate .*{trouble}.* not proven"):
+        driver.judge_upgrade(found, 580)
+
+
+def test_a_fact_that_broke_off_is_an_error() -> None:
+    with pytest.raises(ValueError, match="left no result"):
+        driver.parse(DGX_OS[:-1])
+
+
+# --- the files say the same
+
+
+def pins() -> list[tuple[list[re.Pattern[str]], re.Pattern[str] | None]]:
+    """Each stanza of the preferences: patterns of names, and the pattern of versions (None: any)."""
+    found = []
+    for stanza in driver.pin_file().content.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line and line[0] != "#")
+        assert fields["Pin-Priority"] == "-1"
+        names = [re.compile(word.strip("/"), re.I) for word in fields["Package"].split(" ")]
+        wanted = fields["Pin"].removeprefix("version ")
+        found.append((names, None if wanted == "*" else re.compile(wanted.strip("/"))))
+    return found
+
+
+@pytest.mark.parametrize(("name", "version"), LATER + NOT_LATER)
+def test_the_pin_agrees_with_is_later(name: str, version: str) -> None:
+    pinned = any(
+        any(pattern.search(name) for pattern in names) and (versions is None or versions.search(version))
+        for names, versions in pins()
+    )
+    assert bool(pinned) is driver.is_later(name, version)
+
+
+def blacklisted(name: str) -> bool:
+    """unattended-upgrades matches its entries at the start of a name."""
+    entries = re.findall(r'^ {4}"(.+)";$', driver.blacklist_file().content, re.M)
+    assert entries
+    return any(re.match(entry, name) for entry in entries)
+
+
+@pytest.mark.parametrize("name", sorted({*HELD, *(name for name, _ in LATER)}))
+def test_unattended_upgrades_leaves_the_hold_set_alone(name: str) -> None:
+    assert blacklisted(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvidia-container-toolkit",
+        "nvidia-container-toolkit-base",
+        "libnvidia-container1",
+        "libnvidia-container-tools",
+        "linux-libc-dev",
+        "linux-firmware",
+        "linux-base",
+        "nvidia-mlnx-tools",
+        "nvidia-spark-mlnx-firmware-manager",
+        "nvidia-cuda-toolkit",
+        "cuda-toolkit-13-0",
+        "curl",
+        "libc6",
+    ],
+)
+def test_unattended_upgrades_keeps_the_rest_safe(name: str) -> None:
+    assert not blacklisted(name)
+
+
+# --- and apt believes it
+
+
+@pytest.fixture(scope="module")
+def apt(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """apt on a system of its own: 580 is installed, a repository offers a point release and 590."""
+    if not shutil.which("apt-get"):
+        pytest.skip("apt is not on this machine; the pin's patterns are tested above")
+    root = tmp_path_factory.mktemp("apt")
+    for folder in ("etc/preferences.d", "state/lists/partial", "cache/archives/partial", "log", "repo"):
+        (root / folder).mkdir(parents=True)
+    installed = [("nvidia-driver-580-open", "580.159.03-1", ""), ("nvidia-open", "580.159.03-1", "")]
+    installed += [("nvidia-modprobe", "580.159.03-1", ""), ("curl", "1.0", "")]
+    offered = [
+        ("nvidia-driver-580-open", "580.173.02-1", ""),
+        ("nvidia-open", "590.48.01-1", ""),
+        ("nvidia-modprobe", "610.57.04-1", ""),
+        ("nvidia-driver-590-open", "590.48.01-1", ""),
+        ("nvidia-driver-open", "590.48.01-1", ""),
+        ("libnvidia-compute-590", "590.48.01-1", ""),
+        ("xserver-xorg-video-nvidia", "4:590.48.01-1", ""),
+        ("cuda-drivers", "590.48.01-1", ""),
+        ("linux-modules-nvidia-590-open-nvidia-hwe-24.04", "6.17.0-1014.14", ""),
+        ("linux-modules-nvidia-580-open-nvidia-hwe-24.04", "6.17.0-1014.14", ""),
+        ("nvidia-container-toolkit", "1.20.0-1", ""),
+        ("wants-590", "1.0", "nvidia-driver-590-open"),
+        ("curl", "2.0", ""),
+    ]
+
+    def stanza(name: str, version: str, depends: str, extra: str) -> str:
+        needs = f"Depends: {depends}\n" if depends else ""
+        return (
+            f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: test <t@example.org>\n"
+            f"Description: test\n{needs}{extra}\n"
+        )
+
+    (root / "state/status").write_text(
+        "".join(stanza(*row, "Status: install ok installed\n") for row in installed)
+    )
+    blank = f"Filename: ./none.deb\nSize: 1\nSHA256: {'0' * 64}\n"
+    (root / "repo/Packages").write_text("".join(stanza(*row, blank) for row in offered))
+    (root / "etc/sources.list").write_text(f"deb [trusted=yes] copy:{root}/repo ./\n")
+    options = {
+        "Dir": "/",
+        "Dir::Etc": f"{root}/etc",
+        "Dir::Etc::sourcelist": f"{root}/etc/sources.list",
+        "Dir::Etc::sourceparts": "-",
+        "Dir::Etc::preferences": "-",
+        "Dir::Etc::preferencesparts": f"{root}/etc/preferences.d",
+        "Dir::State": f"{root}/state",
+        "Dir::State::status": f"{root}/state/status",
+        "Dir::Cache": f"{root}/cache",
+        "Dir::Log": f"{root}/log",
+        "APT::Architecture": "arm64",
+        "APT::Architectures": "arm64",
+        "APT::Sandbox::User": "root",
+        "Debug::NoLocking": "1",
+    }
+    command = ["apt-get", *(word for key, value in options.items() for word in ("-o", f"{key}={value}"))]
+    done = subprocess.run(
+        [*command, "update"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "APT_CONFIG": "/dev/null"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [*command, str(root)]
+
+
+def simulate(apt: list[str], *words: str, pinned: bool = True) -> tuple[bool, dict[str, str]]:
+    *command, root = apt
+    pin = Path(root) / "etc/preferences.d" / Path(driver.PIN_PATH).name
+    pin.unlink(missing_ok=True)
+    if pinned:
+        pin.write_text(driver.pin_file().content)
+    done = subprocess.run(
+        [*command, "-s", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "APT_CONFIG": "/dev/null", "LC_ALL": "C"},
+        check=False,
+    )
+    found = driver.parse([*done.stdout.splitlines(), f"simulated {done.returncode}"])
+    assert "not support" not in done.stderr and "Invalid" not in done.stderr, done.stderr
+    return done.returncode == 0, found.upgrade or {}
+
+
+def test_without_the_pin_apt_takes_590(apt: list[str]) -> None:
+    """Else the tests below would prove nothing."""
+    _, upgrade = simulate(apt, "dist-upgrade", pinned=False)
+    assert upgrade["nvidia-open"] == "install 590.48.01-1" and upgrade["nvidia-modprobe"] == "install 610.57.04-1"
+    ok, upgrade = simulate(apt, "install", "nvidia-driver-590-open", pinned=False)
+    assert ok and "nvidia-driver-590-open" in upgrade
+
+
+def test_with_the_pin_a_dist_upgrade_takes_the_point_release_and_the_rest(apt: list[str]) -> None:
+    ok, upgrade = simulate(apt, "dist-upgrade")
+    assert ok
+    assert upgrade == {"nvidia-driver-580-open": "install 580.173.02-1", "curl": "install 2.0"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvidia-driver-590-open",
+        "nvidia-driver-open",
+        "libnvidia-compute-590",
+        "xserver-xorg-video-nvidia",
+        "cuda-drivers",
+        "linux-modules-nvidia-590-open-nvidia-hwe-24.04",
+        "wants-590",
+    ],
+)
+def test_with_the_pin_an_explicit_install_is_refused(apt: list[str], name: str) -> None:
+    assert simulate(apt, "install", name) == (False, {})
+
+
+@pytest.mark.parametrize("name", ["nvidia-open", "nvidia-modprobe"])
+def test_with_the_pin_an_explicit_install_keeps_the_installed_version(apt: list[str], name: str) -> None:
+    assert simulate(apt, "install", name) == (True, {})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nvidia-container-toolkit", "linux-modules-nvidia-580-open-nvidia-hwe-24.04", "nvidia-driver-580-open"],
+)
+def test_the_pin_leaves_580_and_the_toolkit_installable(apt: list[str], name: str) -> None:
+    ok, upgrade = simulate(apt, "install", name)
+    assert ok and name in upgrade

@@ -1,0 +1,260 @@
+"""Every bad input is one sentence that names the host, the field and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sparkrig.settings import DEFAULTS, Fleet, Settings, SettingsError, parse
+
+Data = dict[str, dict[str, Any]]
+
+
+def pair() -> Data:
+    return {
+        name: {
+            "pair": "sparks",
+            "fabric": {
+                "enp1s0f0np0": f"192.168.100.{last}/24",
+                "enP2p1s0f0np0": f"192.168.101.{last}/24",
+            },
+        }
+        for name, last in (("spark-a", 11), ("spark-b", 12))
+    }
+
+
+def fabric(*addresses: str) -> Data:
+    """A Spark on its own with those addresses."""
+    return {"spark-a": {"fabric": {f"enp{number}": address for number, address in enumerate(addresses)}}}
+
+
+def changed(change: Callable[[Data], Any]) -> Data:
+    data = pair()
+    change(data)
+    return data
+
+
+BAD: dict[str, tuple[Data, list[str]]] = {
+    "no host": ({}, ["inventory names no host", "at least one is expected"]),
+    "misspelt": ({"spark-a": {"fabrik": {}}}, ["spark-a", "no setting fabrik", "did you mean fabric?"]),
+    "misspelt, swapped letters": ({"spark-a": {"mut": 9000}}, ["spark-a", "no setting mut", "did you mean mtu?"]),
+    "unknown, nothing near": (
+        {"spark-a": {"colour": "green"}},
+        ["spark-a", "no setting colour", "docs/settings.md", "x_"],
+    ),
+    "wrong type": ({"spark-a": {"mtu": "jumbo"}}, ["spark-a", "setting mtu", "valid integer", "'jumbo'"]),
+    "not a bool": ({"spark-a": {"restart_docker": "perhaps"}}, ["spark-a", "restart_docker", "boolean"]),
+    "MTU below range": ({"spark-a": {"mtu": 1279}}, ["spark-a", "setting mtu", "greater than or equal to 1280"]),
+    "MTU above range": ({"spark-a": {"mtu": 9217}}, ["spark-a", "setting mtu", "less than or equal to 9216"]),
+    "another branch": ({"spark-a": {"driver_branch": 590}}, ["spark-a", "driver_branch", "580", "590"]),
+    "no floor": ({"spark-a": {"bandwidth_floor": 0}}, ["spark-a", "bandwidth_floor", "greater than 0"]),
+    "odd path MTU": ({"spark-a": {"bandwidth_path_mtu": 4200}}, ["spark-a", "bandwidth_path_mtu", "4096"]),
+    "impatient": ({"spark-a": {"patience": 0.5}}, ["spark-a", "patience", "greater than or equal to 1"]),
+    "two lines in a value": (
+        {"spark-a": {"environment": {"A": "1\nB=2"}}},
+        ["spark-a", "environment.A", "match pattern"],
+    ),
+    "no variable name": ({"spark-a": {"environment": {"A B": "1"}}}, ["spark-a", "environment.A B"]),
+    "number as a variable": ({"spark-a": {"environment": {"A": 1}}}, ["spark-a", "environment.A", "string"]),
+    "fixed GID": (
+        {"spark-a": {"environment": {"NCCL_IB_GID_INDEX": "3"}}},
+        ["spark-a", "environment", "NCCL_IB_GID_INDEX", "looked up on the host", "leave it out"],
+    ),
+    "short fingerprint": (
+        {"spark-a": {"toolkit_key_fingerprint": "F796ECB0"}},
+        ["spark-a", "toolkit_key_fingerprint", "F796ECB0"],
+    ),
+    "small letters in a fingerprint": (
+        {"spark-a": {"toolkit_key_fingerprint": "c95b321b61e88c1809c4f759ddcae044f796ecb0"}},
+        ["spark-a", "toolkit_key_fingerprint"],
+    ),
+    "netdev of 16 letters": (
+        {"spark-a": {"fabric": {"abcdefghijklmnop": "10.0.0.1/24"}}},
+        ["spark-a", "fabric", "abcdefghijklmnop"],
+    ),
+    "netdev with a shell in it": (
+        {"spark-a": {"fabric": {"eth0;reboot": "10.0.0.1/24"}}},
+        ["spark-a", "eth0;reboot"],
+    ),
+    "empty pair": ({"spark-a": {"pair": ""}}, ["spark-a", "setting pair", "at least 1 character"]),
+    # addresses
+    "no address": (fabric("spark.local"), ["spark-a", "fabric.enp0", "valid IPv4", "'spark.local'"]),
+    "IPv6": (fabric("fd00::11/64"), ["spark-a", "fabric.enp0", "valid IPv4", "fd00::11/64"]),
+    "no prefix": (fabric("10.0.0.1"), ["spark-a", "10.0.0.1/32 on enp0", "no room for a peer", "/31 or shorter"]),
+    "/32": (fabric("10.0.0.1/32"), ["spark-a", "no room for a peer"]),
+    "number for an address": ({"spark-a": {"fabric": {"enp0": 167772161}}}, ["spark-a", "no room for a peer"]),
+    "network address": (fabric("10.0.0.0/24"), ["spark-a", "10.0.0.0/24 on enp0", "no host address"]),
+    "broadcast address": (fabric("10.0.0.255/24"), ["spark-a", "10.0.0.255/24 on enp0", "no host address"]),
+    "loopback": (fabric("127.0.0.2/8"), ["spark-a", "127.0.0.2/8 on enp0", "not an address that a link can have"]),
+    "multicast": (fabric("224.0.0.9/24"), ["spark-a", "224.0.0.9/24 on enp0", "not an address"]),
+    "twins in one subnet": (
+        fabric("192.168.100.11/24", "192.168.100.12/24"),
+        [
+            "spark-a",
+            "enp0 (192.168.100.11/24) and enp1 (192.168.100.12/24) share a subnet",
+            "each twin in its own",
+        ],
+    ),
+    "twins in nested subnets": (fabric("10.0.0.1/16", "10.0.3.1/24"), ["spark-a", "share a subnet"]),
+    # pairs
+    "address twice": (
+        changed(lambda d: d["spark-b"]["fabric"].update(enp1s0f0np0="192.168.100.11/24")),
+        ["spark-b enp1s0f0np0", "192.168.100.11", "spark-a enp1s0f0np0 too", "may stand once"],
+    ),
+    "outside the peer's subnets": (
+        changed(lambda d: d["spark-b"]["fabric"].update(enp1s0f0np0="192.168.102.12/24")),
+        [
+            "spark-a",
+            "192.168.100.11/24 on enp1s0f0np0 lies outside every subnet of its peer spark-b",
+            "expected one in 192.168.102.0/24, 192.168.101.0/24",
+        ],
+    ),
+    "prefixes differ": (
+        changed(lambda d: d["spark-b"]["fabric"].update(enp1s0f0np0="192.168.100.12/25")),
+        ["spark-a", "192.168.100.11/24", "spark-b", "192.168.100.0/25"],
+    ),
+    "a rail that ends nowhere": (
+        changed(lambda d: d["spark-b"]["fabric"].pop("enP2p1s0f0np0")),
+        ["spark-a", "192.168.101.11/24 on enP2p1s0f0np0", "spark-b", "expected one in 192.168.100.0/24"],
+    ),
+    "three in a pair": (
+        changed(lambda d: d.update({"spark-c": {"pair": "sparks"}})),
+        ["pair sparks", "3 hosts", "spark-a, spark-b, spark-c", "exactly two are expected"],
+    ),
+    "one in a pair": (
+        changed(lambda d: d["spark-b"].update(pair="sparcs")),
+        ["pair sparks", "1 hosts", "spark-a", "exactly two are expected"],
+    ),
+    "pair without fabric": (
+        {"spark-a": {"pair": "sparks"}, "spark-b": {"pair": "sparks"}},
+        ["pair sparks", "spark-a and spark-b declare no fabric", "for each cabled netdev is expected"],
+    ),
+    "half a pair without fabric": (
+        changed(lambda d: d["spark-b"].pop("fabric")),
+        ["spark-b", "fabric is empty", "spark-a", "192.168.100.0/24, 192.168.101.0/24 is expected"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "words"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_sentence(data: Data, words: list[str]) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(data)
+    sentence = str(caught.value)
+    for word in words:
+        assert word in sentence
+    assert "\n" not in sentence
+    assert "pydantic" not in sentence.casefold() and "Value error" not in sentence
+    assert caught.value.__cause__ is None and (caught.value.__suppress_context__ or not caught.value.__context__)
+
+
+def test_more_than_one_mistake_is_counted() -> None:
+    with pytest.raises(SettingsError, match=r"setting mtu: .* \(and 2 more like it\)$"):
+        parse({"spark-a": {"mtu": 1, "patience": 0, "colour": "green"}})
+
+
+def test_every_host_is_checked_not_just_the_first() -> None:
+    with pytest.raises(SettingsError, match=r"^spark-b: "):
+        parse({"spark-a": {}, "spark-b": {"mtu": "jumbo"}})
+
+
+@pytest.mark.parametrize(
+    "key", ["_sudo", "_sudo_user", "ssh_user", "ssh_paramiko_connect_kwargs", "fake_facts", "x_rack"]
+)
+def test_keys_of_pyinfra_and_of_the_user_pass(key: str) -> None:
+    assert parse({"spark-a": {key: object()}})["spark-a"] == Settings()
+
+
+@pytest.mark.parametrize("key", ["x", "sudo", "sshuser", "fabric_x_"])
+def test_keys_that_only_look_foreign_do_not_pass(key: str) -> None:
+    with pytest.raises(SettingsError, match=f"no setting {key}"):
+        parse({"spark-a": {key: 1}})
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["10.0.0.1/30", "10.0.0.0/31", "10.0.0.1/31", "192.168.100.11/255.255.255.0", "169.254.1.1/16"],
+)
+def test_unusual_addresses_that_a_link_can_have(address: str) -> None:
+    assert len(parse(fabric(address))["spark-a"].fabric) == 1
+
+
+def test_numbers_may_come_as_text_from_the_command_line() -> None:
+    """`--data mtu=1500` is text for pyinfra."""
+    mine = parse({"spark-a": {"mtu": "1500", "restart_docker": "True", "bandwidth_floor": "0.5"}})["spark-a"]
+    assert (mine.mtu, mine.restart_docker, mine.bandwidth_floor) == (1500, True, 0.5)
+
+
+def test_the_defaults_are_settings_and_name_every_field() -> None:
+    assert parse({"spark-a": DEFAULTS})["spark-a"] == Settings()
+    assert set(DEFAULTS) == set(Settings.model_fields)
+    assert DEFAULTS["pair"] is None and DEFAULTS["mtu"] == 9000 and DEFAULTS["driver_branch"] == 580
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    for name, field in Settings.model_fields.items():
+        assert field.description and field.description.endswith("."), name
+
+
+def test_settings_do_not_change_under_a_run() -> None:
+    with pytest.raises(ValidationError):
+        Settings().mtu = 1500
+
+
+def rails(fleet: Fleet, name: str) -> list[tuple[int, str, str, str, str]]:
+    return [
+        (rail.number, rail.netdev, str(rail.address.ip), rail.peer_netdev, str(rail.peer_address.ip))
+        for rail in fleet.rails(name)
+    ]
+
+
+def test_rails_of_a_pair() -> None:
+    fleet = parse(pair())
+    assert rails(fleet, "spark-a") == [
+        (0, "enp1s0f0np0", "192.168.100.11", "enp1s0f0np0", "192.168.100.12"),
+        (1, "enP2p1s0f0np0", "192.168.101.11", "enP2p1s0f0np0", "192.168.101.12"),
+    ]
+
+
+def test_rails_join_subnets_not_names_or_positions() -> None:
+    """The cable may sit in another cage at the other end, and the peer may list its rails the other way."""
+    data = pair()
+    data["spark-b"]["fabric"] = {"enP2p1s0f1np1": "192.168.101.12/24", "enp1s0f1np1": "192.168.100.12/24"}
+    fleet = parse(data)
+    assert rails(fleet, "spark-a") == [
+        (0, "enp1s0f0np0", "192.168.100.11", "enp1s0f1np1", "192.168.100.12"),
+        (1, "enP2p1s0f0np0", "192.168.101.11", "enP2p1s0f1np1", "192.168.101.12"),
+    ]
+    assert rails(fleet, "spark-b") == [
+        (0, "enP2p1s0f1np1", "192.168.101.12", "enP2p1s0f0np0", "192.168.101.11"),
+        (1, "enp1s0f1np1", "192.168.100.12", "enp1s0f0np0", "192.168.100.11"),
+    ]
+
+
+def test_roles_in_a_fleet_of_a_pair_and_a_solo() -> None:
+    fleet = parse({"solo": {}, **pair()})
+    assert list(fleet) == ["solo", "spark-a", "spark-b"] and len(fleet) == 3
+    assert {name: fleet.peer(name) for name in fleet} == {
+        "solo": None,
+        "spark-a": "spark-b",
+        "spark-b": "spark-a",
+    }
+    assert [name for name in fleet if fleet.leads(name)] == ["solo", "spark-a"]
+    assert fleet.members("sparks") == ["spark-a", "spark-b"]
+    assert fleet.rails("solo") == []
+
+
+def test_a_spark_on_its_own_has_no_rail_even_with_a_fabric() -> None:
+    assert parse(fabric("10.0.0.1/24")).rails("spark-a") == []
+
+
+def test_two_pairs_may_use_the_same_subnets() -> None:
+    """They are two cables; only an address may not stand twice."""
+    others: Data = {
+        name: {"pair": "others", "fabric": {"enp1s0f0np0": f"192.168.100.{last}/24"}}
+        for name, last in (("spark-c", 13), ("spark-d", 14))
+    }
+    assert parse({**pair(), **others}).peer("spark-c") == "spark-d"
