@@ -124,6 +124,8 @@ class Machine:
         ssh.hang_up(self.node)
         qmp.monitor(self.monitor, f"savevm {SNAPSHOT}")
         self.marker.write_text(json.dumps(asdict(MadeWith(fingerprint(plan), str(plan.image)))))
+        # Its clock stood still while the snapshot was taken.
+        self.wake(plan)
 
     def power_on(self, plan: Plan) -> None:
         """Boots the guest from its disk as it is and waits until it has settled."""
@@ -173,7 +175,10 @@ class Machine:
     def wake(self, plan: Plan) -> None:
         """Waits for ssh and sets the clock, which a snapshot brings back as it was."""
         self.wait_for_ssh(RESTORE_S * STRETCH[plan.accelerator])
-        # Over the connection that is now open: a handshake under emulation takes a second.
+        self.set_clock()
+
+    def set_clock(self) -> None:
+        """Gives the guest this machine's time, over a connection that is already open. LabError if it refuses."""
         clock = ssh.execute(self.node, f"sudo date --set=@{time.time():.3f}")
         if clock.rc:
             raise LabError(

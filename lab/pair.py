@@ -36,6 +36,7 @@ def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> Non
     """
     host.require_tools(host.TOOLS)
     with host.lock():
+        require_ports(nodes)
         folder = ready_image(source)
         ssh.trust(folder)
         image.publish_facts(folder)
@@ -43,7 +44,7 @@ def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> Non
         fits = [node for node in nodes if fits_plan(node, plans[node])]
         idle = [node for node in nodes if Machine(node).state() is State.STOPPED and node in fits]
         fresh = [node for node in nodes if node not in fits]
-        require_place(idle, fresh)
+        host.require_room(home(), host.RUN_GIB * len(fresh))
         together("boot", fresh, lambda node: Machine(node).boot(plans[node]))
         together("resume", idle, lambda node: Machine(node).resume(plans[node]))
         if not fresh + idle:
@@ -56,7 +57,7 @@ def reset(nodes: Sequence[str], cabling: Cabling = STRAIGHT) -> None:
         plans = {node: known_plan(node, cabling) for node in nodes}
         idle = [node for node in nodes if not Machine(node).pid()]
         live = [node for node in nodes if node not in idle]
-        require_place(idle, [])
+        require_ports(nodes)
         together("reset", live, lambda node: Machine(node).restore(plans[node]))
         together("resume", idle, lambda node: Machine(node).resume(plans[node]))
 
@@ -107,7 +108,7 @@ def power(node: str, *, on: bool) -> None:
         if not on:
             machine.stop()
         elif not machine.pid():
-            require_place([node], [])
+            require_ports([node])
             together("boot", [node], lambda _: machine.power_on(its_plan))
 
 
@@ -144,13 +145,13 @@ def fits_plan(node: str, wanted: Plan) -> bool:
     return made_with is not None and made_with.fingerprint == fingerprint(wanted)
 
 
-def require_place(idle: Sequence[str], fresh: Sequence[str]) -> None:
-    """LabError where a port or the disk has no room for guests about to start."""
-    for node in [*idle, *fresh]:
+def require_ports(nodes: Sequence[str]) -> None:
+    """LabError where something else has the port of a guest that does not run; says so of one that died."""
+    idle = [node for node in nodes if not Machine(node).pid()]
+    for node in idle:
         if stale := Machine(node).stale_pid():
-            say(f"{node}: its qemu (process {stale}) has gone without a word, starting it again")
-    host.require_free_ports([ssh_port(node) for node in [*idle, *fresh] if not Machine(node).pid()])
-    host.require_room(home(), host.RUN_GIB * len(fresh))
+            say(f"{node}: its qemu (process {stale}) is gone and left its pid file, starting it again")
+    host.require_free_ports([ssh_port(node) for node in idle])
 
 
 def running(node: str) -> Machine:

@@ -1,0 +1,60 @@
+"""The virtual pair as fixtures. Tests that need it fail where it cannot be had; they are never skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab import NODES, SOLO, pair
+from lab.image import Source
+from lab.machine import Machine
+from lab.mirror import mirror
+from tests.lab.guests import Guest, Pair
+
+SUITE = "trixie"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever lies in this folder needs the lab."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.lab)
+
+
+@pytest.fixture(scope="session")
+def source() -> Source:
+    """What the guests are built from."""
+    return Source(SUITE, mirror())
+
+
+@pytest.fixture(scope="session")
+def lab_pair(source: Source) -> Pair:
+    """The pair, up, in whatever state the tests before left it."""
+    pair.up(NODES, source)
+    return Pair(*(Guest(node) for node in NODES))
+
+
+@pytest.fixture
+def pristine(lab_pair: Pair) -> Pair:
+    """The pair as it was when it had first booted."""
+    pair.reset(NODES)
+    return lab_pair
+
+
+@pytest.fixture(scope="session")
+def built_solo(source: Source) -> Iterator[Guest]:
+    """The lone Spark, booted once."""
+    pair.up([SOLO], source)
+    yield Guest(SOLO)
+    Machine(SOLO).stop()
+
+
+@pytest.fixture
+def solo(built_solo: Guest) -> Iterator[Guest]:
+    """The lone Spark as it was when it had first booted; stopped afterwards, to leave the cores to the pair."""
+    pair.reset([SOLO])
+    yield built_solo
+    Machine(SOLO).stop()
