@@ -86,9 +86,10 @@ def cable(node: str, cage: str, *, plugged: bool, cabling: Cabling = STRAIGHT) -
                 expected=f"a cage of {' or '.join(PAIR)}",
                 attempt=f"sparkrig lab cable {PAIR[0]} {cage} plug",
             )
-        for end, its_cage in ((node, cage), other):
+        ends = [(running(end), its_cage) for end, its_cage in ((node, cage), other)]
+        for machine, its_cage in ends:
             for netdev in CAGES[its_cage]:
-                running(end).set_carrier(netdev, plugged)
+                machine.set_carrier(netdev, plugged)
 
 
 def cut_power(node: str) -> None:

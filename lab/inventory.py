@@ -1,0 +1,31 @@
+"""What an inventory says of a virtual Spark: login, the repository mirror, how fast it can be asked to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyinfra.api.exceptions import InventoryError
+
+from lab import ssh_data, toolkit_repo
+from lab.errors import LabError
+
+
+def host_data(node: str) -> dict[str, Any]:
+    """The pyinfra host data of a node, to be merged into its inventory entry.
+
+    Raises pyinfra's InventoryError, which it prints as one sentence, before the first `lab up`.
+    """
+    try:
+        mirror = toolkit_repo()
+        login = ssh_data(node)
+    except LabError as error:
+        raise InventoryError(str(error)) from None
+    return {
+        **login,
+        "toolkit_url": mirror["url"],
+        "toolkit_key_url": mirror["key_url"],
+        "toolkit_key_fingerprint": mirror["fingerprint"],
+        "bandwidth_floor": 0.01,  # soft-RoCE under emulation: the link only must carry data
+        "bandwidth_seconds": 2,
+        "patience": 4.0,
+    }

@@ -1,0 +1,110 @@
+"""The stand-ins: package names and versions, and programs that speak like the real ones."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.guest.build import catalogue
+from lab.guest.build.catalogue import Package
+from lab.image import GUEST
+
+PROGRAMS = GUEST / "build/programs"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """The folder of the programs as a package of 580.159.03 would install them."""
+    for source in PROGRAMS.iterdir():
+        (tmp_path / source.name).write_text(source.read_text().replace("@VERSION@", "580.159.03"))
+    return tmp_path
+
+
+def smi(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = ["sh", str(program / "nvidia-smi"), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def versions(packages: list[Package], name: str) -> list[str]:
+    return [package.version for package in packages if package.name == name]
+
+
+def test_no_package_comes_twice_in_one_version() -> None:
+    everything = [*catalogue.factory("6.12"), *catalogue.upgrades(), *catalogue.toolkit()]
+    names = [(package.name, package.version) for package in everything]
+    assert len(names) == len(set(names))
+
+
+def test_the_factory_installs_the_whole_580_set() -> None:
+    names = {package.name for package in catalogue.factory("6.12.1")}
+    assert {
+        "nvidia-driver-580-open",
+        "linux-modules-nvidia-580-open-nvidia-hwe-24.04",
+        "linux-modules-nvidia-580-open-6.12.1",
+        "linux-nvidia-hwe-24.04",
+        "linux-image-nvidia-hwe-24.04",
+        "linux-headers-nvidia-hwe-24.04",
+        "nvidia-kernel-common-580",
+        "nvidia-firmware-580-580.159.03",
+        "nvidia-modprobe",
+        "libnvidia-compute-580",
+        "nvidia-utils-580",
+    } <= names
+    # The name in the articles, which DGX OS does not install.
+    assert "nvidia-driver-580" not in names
+
+
+def test_590_comes_under_the_old_name_the_plain_name_and_its_own() -> None:
+    offered = catalogue.upgrades()
+    full = "590.48.01-0ubuntu0.24.04.1"
+    assert versions(offered, "nvidia-driver-580-open") == ["580.178.04-0ubuntu0.24.04.1", full]
+    assert versions(offered, "nvidia-driver-open") == versions(offered, "nvidia-driver-590-open") == [full]
+    assert "610.57.04" in versions(offered, "nvidia-modprobe")
+
+
+def test_a_control_file_has_the_fields_that_are_set() -> None:
+    control = Package("a", "1-2", depends="b (= 1)").control
+    assert "Package: a\nVersion: 1-2\nArchitecture: all\n" in control
+    assert "Depends: b (= 1)\n" in control
+    assert "Conflicts" not in control
+
+
+def test_smi_answers_queries_with_and_without_header(program: Path) -> None:
+    query = "--query-gpu=name,driver_version,memory.total,clocks.sm"
+    assert smi(program, query, "--format=csv").stdout == (
+        "name, driver_version, memory.total [MiB], clocks.current.sm [MHz]\n"
+        "NVIDIA GB10, 580.159.03, [N/A], 208 MHz\n"
+    )
+    bare = smi(program, query, "--format=csv,noheader,nounits").stdout
+    assert bare == "NVIDIA GB10, 580.159.03, [N/A], 208\n"
+
+
+def test_smi_refuses_what_it_does_not_know(program: Path) -> None:
+    assert smi(program, "--query-gpu=colour", "--format=csv").returncode == 2
+    assert smi(program, "--reset").returncode == 1
+
+
+def test_smi_lists_and_details(program: Path) -> None:
+    assert smi(program, "-L").stdout.startswith("GPU 0: NVIDIA GB10 (UUID: GPU-")
+    details = smi(program, "-q").stdout
+    assert "Driver Version                                         : 580.159.03" in details
+    assert "GSP Firmware Version                               : 580.159.03" in details
+    lines = smi(program).stdout.splitlines()
+    assert len({len(line) for line in lines[1:] if line}) == 1
+
+
+def test_ctk_adds_the_runtime_and_writes_the_file_anew_each_time(program: Path, tmp_path: Path) -> None:
+    config = tmp_path / "daemon.json"
+    config.write_text('{"log-driver": "local"}')
+    command = [sys.executable, str(program / "nvidia-ctk"), "runtime", "configure", "--runtime=docker"]
+    for _ in range(2):
+        config.touch()
+        before = config.stat().st_mtime_ns
+        subprocess.run([*command, f"--config={config}"], check=True, capture_output=True)
+        assert config.stat().st_mtime_ns > before
+    runtime = {"args": [], "path": "nvidia-container-runtime"}
+    assert json.loads(config.read_text()) == {"log-driver": "local", "runtimes": {"nvidia": runtime}}

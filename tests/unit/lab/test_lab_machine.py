@@ -1,0 +1,97 @@
+"""A guest's state is read from its folder, and believed only as far as it is true."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab import pair, ssh, ssh_data, toolkit_repo
+from lab.errors import LabError
+from lab.machine import Machine, State
+from lab.nodes import ALL
+
+MARKER = '{"fingerprint": "f", "image": "/lab/images/key"}'
+
+
+@pytest.fixture
+def machine(lab_folder: Path) -> Machine:
+    (lab_folder / "spark-a").mkdir()
+    return Machine("spark-a")
+
+
+@pytest.fixture
+def qemu(machine: Machine) -> Iterator[int]:
+    """A process that names the pid file as qemu would, and the pid file that names it."""
+    file = machine.folder / "pid"
+    waiting = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", str(file)]
+    with subprocess.Popen(waiting, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        process.stdout.readline()
+        file.write_text(f"{process.pid}\n")
+        yield process.pid
+        process.stdin.close()
+
+
+def test_nothing_there_is_absent() -> None:
+    assert Machine("spark-b").state() is State.ABSENT
+
+
+def test_a_snapshot_without_a_process_is_stopped(machine: Machine) -> None:
+    machine.disk.touch()
+    assert machine.state() is State.ABSENT
+    machine.marker.write_text(MARKER)
+    assert machine.state() is State.STOPPED
+
+
+def test_a_process_without_a_snapshot_is_booting(machine: Machine, qemu: int) -> None:
+    assert machine.pid() == qemu
+    assert machine.state() is State.BOOTING
+    machine.marker.write_text(MARKER)
+    assert machine.state() is State.RUNNING
+    assert machine.stale_pid() is None
+
+
+@pytest.mark.parametrize("content", ["1", "4194305"])
+def test_a_pid_that_is_gone_or_anothers_is_stale(machine: Machine, content: str) -> None:
+    (machine.folder / "pid").write_text(content)
+    assert machine.pid() is None
+    assert machine.stale_pid() == content
+
+
+def test_reset_and_power_of_a_guest_that_was_never_up_say_so() -> None:
+    with pytest.raises(LabError, match="spark-a has no snapshot"):
+        pair.reset(["spark-a"])
+    with pytest.raises(LabError, match="spark-a does not run"):
+        pair.cut_power("spark-a")
+
+
+def test_an_uncabled_cage_cannot_be_plugged() -> None:
+    with pytest.raises(LabError, match="spark-c has no cable in p0"):
+        pair.cable("spark-c", "p0", plugged=True)
+
+
+def test_ssh_trusts_each_guest_by_its_own_key_from_the_first_contact(lab_folder: Path) -> None:
+    for node in ALL:
+        (lab_folder / f"{node}.pub").write_text(f"ssh-ed25519 {node} root@{node}\n")
+    ssh.trust(lab_folder)
+    assert ssh.known_hosts().read_text().splitlines()[1] == "[127.0.0.1]:2202 ssh-ed25519 spark-b root@spark-b"
+    assert ssh.config().read_text().count("StrictHostKeyChecking yes") == 3
+
+
+def test_an_inventory_gets_strict_host_data(lab_folder: Path) -> None:
+    data = ssh_data("spark-b")
+    assert (data["ssh_hostname"], data["ssh_port"], data["ssh_user"]) == ("127.0.0.1", 2202, "nvidia")
+    assert data["ssh_strict_host_key_checking"] == "yes"
+    assert data["ssh_known_hosts_file"] == str(lab_folder / "known_hosts")
+
+
+def test_the_toolkit_repository_is_known_once_there_is_an_image(lab_folder: Path) -> None:
+    with pytest.raises(LabError, match="no image yet"):
+        toolkit_repo()
+    facts = '{"url": "file:/srv/x", "key_url": "file:///srv/key", "fingerprint": "AB"}'
+    (lab_folder / "toolkit.json").write_text(facts)
+    assert toolkit_repo()["fingerprint"] == "AB"
