@@ -19,7 +19,7 @@ def run(
 ) -> str:
     """Runs a program to its end and returns what it printed; its complaints go to `log` where one is given.
 
-    LabError with the program's last words if it fails or takes longer than `timeout` seconds.
+    LabError with the program's own words if it fails or takes longer than `timeout` seconds.
     """
     name = str(arguments[0])
     try:
@@ -29,7 +29,13 @@ def run(
     if log:
         log.write_text(done.stderr)
     if done.returncode:
-        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         where = f", all of it in {log}" if log else ""
-        raise LabError(f"{name} failed: {words[-1]}", expected=f"exit code 0{where}", attempt=attempt)
+        words = complaint(done.stderr) or f"exit code {done.returncode}"
+        raise LabError(f"{name} failed: {words}", expected=f"exit code 0{where}", attempt=attempt)
     return done.stdout
+
+
+def complaint(stderr: str) -> str:
+    """The line that tells most: apt's first error, which all later ones follow from, else the last line."""
+    lines = stderr.strip().splitlines()
+    return next((line for line in lines if line.startswith("E: ")), lines[-1] if lines else "")

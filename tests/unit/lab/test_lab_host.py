@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab import host, nodes, paths
+from lab.commands import complaint, run
 from lab.errors import LabError
 from lab.waiting import wait_until
 
@@ -86,3 +87,16 @@ def test_waiting_ends_with_the_condition_or_with_a_sentence() -> None:
     wait_until(lambda: next(answers), 5, happened="never", attempt="")
     with pytest.raises(LabError, match="never came"):
         wait_until(lambda: False, 0, happened="never came", attempt="patience")
+
+
+def test_a_failing_program_is_quoted() -> None:
+    with pytest.raises(LabError, match=r"sh failed: no such luck \(exit code 0\); try: again"):
+        run(["sh", "-c", "echo no such luck >&2; exit 3"], attempt="again")
+    with pytest.raises(LabError, match="sleep did not end"):
+        run(["sleep", "10"], attempt="again", timeout=0.05)
+
+
+def test_the_first_error_of_apt_tells_more_than_the_last() -> None:
+    assert complaint("I: fetching\nE: Failed to fetch\nE: mmdebstrap failed to run") == "E: Failed to fetch"
+    assert complaint("one\ntwo\n") == "two"
+    assert complaint("") == ""
