@@ -56,9 +56,7 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
         names = runpy.run_path(str(inventory))
     except InventoryError as error:
         raise settings.SettingsError(str(error)) from None
-    groups = {
-        key: value for key, value in names.items() if not key.startswith("_") and isinstance(value, (list, tuple))
-    }
+    groups = {key: value for key, value in names.items() if not key.startswith("_") and _is_group(value)}
     return merged(groups, inventory)
 
 
@@ -76,6 +74,12 @@ def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, An
         for name, own in map(_named, members):
             hosts.get(name, {}).update(own)
     return hosts
+
+
+def _is_group(value: Any) -> bool:
+    """Whether a name of an inventory file is a list of hosts, or a tuple of one and its data."""
+    members = value[0] if isinstance(value, tuple) and value else value
+    return isinstance(members, list) and all(isinstance(member, (str, tuple)) for member in members)
 
 
 def _named(host: Host) -> tuple[str, Mapping[str, Any]]:

@@ -75,8 +75,8 @@ NOT_LATER = [
 ]
 
 
-def packages(rows: Iterable[tuple[str, str]] = (), want: str = "install", **upgrade: str) -> Packages:
-    return Packages(tuple(Package(name, want, "installed", version) for name, version in rows), dict(upgrade))
+def packages(rows: Iterable[tuple[str, str]]) -> Packages:
+    return Packages(tuple(Package(name, "install", "installed", version) for name, version in rows), {})
 
 
 # --- the hold set
@@ -199,7 +199,8 @@ def test_the_removal_of_an_unversioned_driver_package_is_seen() -> None:
 
 
 def test_a_harmless_upgrade_is_proof() -> None:
-    driver.judge_upgrade(packages(curl="install 8.5.0-2", **{"nvidia-container-toolkit": "install 1.20.0-1"}), 580)
+    upgrade = {"curl": "install 8.5.0-2", "nvidia-container-toolkit": "install 1.20.0-1"}
+    driver.judge_upgrade(Packages((), upgrade), 580)
 
 
 def test_a_harmful_upgrade_is_refused() -> None:

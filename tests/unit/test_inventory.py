@@ -1,0 +1,125 @@
+"""Inventory files, read as pyinfra reads them; pyinfra itself is the measure."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyinfra.api.exceptions import InventoryError
+
+from sparkrig.inventory import checked, load
+from sparkrig.settings import DEFAULTS, SettingsError
+
+ALL = {"all": "mtu = 1500\nx_all = 'all'\n_sudo = True\n"}
+FILES: dict[str, tuple[str, dict[str, str]]] = {
+    "bare names": ("sparks = ['a', 'b']", {}),
+    "host data": ("sparks = [('a', {'mtu': 4200}), 'b']", {}),
+    "data of all": ("sparks = [('a', {'mtu': 4200}), 'b']", ALL),
+    "group over all": ("sparks = ['a', 'b']", {**ALL, "sparks": "mtu = 9000\n"}),
+    "group beside another": ("one = ['a']\ntwo = ['b']", {**ALL, "two": "mtu = 9000\n"}),
+    "group data inline": ("sparks = (['a', 'b'], {'mtu': 9000, 'x_inline': 1})", ALL),
+    "group file over inline": ("sparks = (['a'], {'mtu': 9000})", {**ALL, "sparks": "mtu = 4200\n"}),
+    "group of the file": ("sparks = ['a', 'b']", {**ALL, "pair": "mtu = 9000\n"}),
+    "group of the file against a group": (
+        "sparks = ['a', 'b']",
+        {**ALL, "pair": "mtu = 9000\n", "sparks": "mtu = 4200\n"},
+    ),
+    "group named as the file": ("pair = ['a']\nother = ['b']", {**ALL, "pair": "mtu = 9000\n"}),
+    "a host in two groups": (
+        "one = ['a', ('b', {'x_own': 1})]\ntwo = [('a', {'x_own': 2}), 'b']",
+        {**ALL, "one": "mtu = 9000\n", "two": "mtu = 4200\n"},
+    ),
+    "all, inline": ("all = (['a', 'b'], {'mtu': 9000, 'x_inline': 1})", ALL),
+    "all beside a group": ("all = [('a', {'mtu': 4200}), 'b']\none = [('a', {'mtu': 9000})]", ALL),
+    "a group that knows more hosts than all": ("all = ['a']\none = ['a', 'b']", ALL),
+    "private names and plain values": ("_hidden = ['c']\nnumber = 3\ntext = 'x'\nsparks = ['a']", ALL),
+    "a list that is no group": ("ports = [1, 2]\nsparks = ['a']", ALL),
+    "imports in group data": ("sparks = ['a']", {"all": "import os\nfrom pathlib import Path\nmtu = 1500\n"}),
+}
+
+
+def write(folder: Path, text: str, data: dict[str, str]) -> Path:
+    file = folder / "inventories" / "pair.py"
+    (file.parent / "group_data").mkdir(parents=True)
+    for group, content in data.items():
+        (file.parent / "group_data" / f"{group}.py").write_text(content)
+    file.write_text(text)
+    return file
+
+
+# pyinfra's command patches the standard library as it is imported, so it runs in a process of its own.
+PYINFRA = """
+import json, sys
+from pyinfra_cli.inventory import make_inventory
+from pyinfra.api import Config, State
+from pyinfra.context import ctx_config, ctx_state
+found = {}
+for file in sys.argv[1:]:
+    with ctx_state.use(State()), ctx_config.use(Config()):
+        found[file] = [(host.name, host.data.dict()) for host in make_inventory(file, cwd="/")]
+json.dump(found, sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[list[Any]]]]:
+    """What pyinfra makes of each case: its file, and data by host in order."""
+    files = {case: write(tmp_path_factory.mktemp("case"), *content) for case, content in FILES.items()}
+    command = [sys.executable, "-W", "ignore", "-c", PYINFRA, *map(str, files.values())]
+    shown = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return {case: (file, shown[str(file)]) for case, file in files.items()}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_the_same_data_as_pyinfra(theirs: dict[str, tuple[Path, list[list[Any]]]], case: str) -> None:
+    file, expected = theirs[case]
+    assert expected
+    assert [[name, data] for name, data in load(file).items()] == expected  # in order: the first of a pair leads
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"there is no inventory file .*/pair\.py"):
+        load(tmp_path / "pair.py")
+
+
+def test_checked_returns_what_it_was_given(tmp_path: Path) -> None:
+    file = write(tmp_path, "", {"all": "mtu = 1500\n"})
+    hosts: list[Any] = ["a", ("b", {"mtu": 4200, "ssh_user": "nvidia"})]
+    assert checked(iter(hosts), str(file)) == hosts
+
+
+@pytest.mark.parametrize(
+    ("hosts", "data", "words"),
+    [
+        ([("a", {"mut": 1500})], {}, ["a: there is no setting mut", "did you mean mtu?", "Edit ", "pair.py"]),
+        (["a"], {"all": "mtu = 'jumbo'\n"}, ["a: setting mtu", "'jumbo'"]),
+        (["a"], {"pair": "mtu = 'jumbo'\n"}, ["a: setting mtu", "'jumbo'"]),
+        ([], {}, ["names no host"]),
+    ],
+)
+def test_checked_stops_pyinfra_with_one_sentence(
+    tmp_path: Path, hosts: list[Any], data: dict[str, str], words: list[str]
+) -> None:
+    file = write(tmp_path, "", data)
+    with pytest.raises(InventoryError) as caught:
+        checked(hosts, str(file))
+    for word in words:
+        assert word in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+INVENTORIES = Path(__file__).resolve().parent.parent.parent / "inventories"
+
+
+@pytest.mark.parametrize(("name", "hosts"), [("solo", ["spark-a"]), ("pair", ["spark-a", "spark-b"])])
+def test_the_inventories_that_are_shipped(name: str, hosts: list[str]) -> None:
+    found = load(INVENTORIES / f"{name}.py")
+    assert list(found) == hosts
+    for data in found.values():
+        assert data["_sudo"] is True
+        assert data["ssh_strict_host_key_checking"] in ("accept-new", "yes")
+        assert set(DEFAULTS) <= set(data)
