@@ -20,7 +20,7 @@ from facts.noun import Noun
 from facts.rdma import Rdma
 from sparkrig.state import State
 
-_NOUNS: dict[str, type[Noun[Any]]] = {
+NOUNS: dict[str, type[Noun[Any]]] = {
     "identity": Identity,
     "packages": Packages,
     "network": Network,
@@ -41,7 +41,7 @@ class Spark(FactBase[State | None]):
     def command(self) -> str:
         return "\n".join(
             f"(\n{noun.script}\n) 2>/dev/null </dev/null; printf '\\n{_END} {name} %s\\n' $?"
-            for name, noun in _NOUNS.items()
+            for name, noun in NOUNS.items()
         )
 
     def process(self, output: list[str]) -> State:
@@ -55,7 +55,7 @@ class Spark(FactBase[State | None]):
             if status != "0":
                 raise FactProcessError(f"{name}: could not be read (exit {status})")
             sections[name], lines = [row for row in lines if row], []
-        absent = [name for name in _NOUNS if name not in sections]
+        absent = [name for name in NOUNS if name not in sections]
         if absent:
             raise FactProcessError(f"{', '.join(absent)}: could not be read (the connection broke off?)")
-        return State(**{name: noun().process(sections[name]) for name, noun in _NOUNS.items()})
+        return State(**{name: noun().process(sections[name]) for name, noun in NOUNS.items()})

@@ -3,7 +3,7 @@ pyinfra inventories/lab_solo.py deploys/cluster.py
 """
 
 from lab import SOLO as _SOLO
-from lab import ssh_data as _ssh_data
+from lab.inventory import host_data as _host_data
 from sparkrig.inventory import checked as _checked
 
-virtual = _checked([(_SOLO, _ssh_data(_SOLO))], __file__, group="virtual")
+sparks = _checked([(_SOLO, _host_data(_SOLO))], __file__)

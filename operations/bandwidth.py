@@ -110,17 +110,22 @@ def _report(host: Host, rail: Rail, measured: bandwidth.Measurement, settings: S
 
 def _keep(at: Host, records: Mapping[str, Record]) -> bool:
     file = File(bandwidth.RECORD_PATH, bandwidth.dump_records(records))
-    ok, _ = at.run_shell_command(write(file), **_login(at))
+    ok, _ = at.run_shell_command(write(file), **_how(at))
     return bool(ok)
 
 
 def _shell(at: Host, patience: float, text: str, *words: str) -> str:
     """Standard output of a script on a host. Raises Refusal with what it said where it fails."""
-    ok, output = at.run_shell_command(script(text, *words), _timeout=int(120 * patience), **_login(at))
+    ok, output = at.run_shell_command(script(text, *words), _timeout=int(120 * patience), **_how(at))
     if not ok:
         said = " ".join(output.stderr_lines[-2:] or output.stdout_lines[-2:]) or "no word of why"
         raise Refusal(f"the bandwidth test failed on {at.name}: {said}", "ping the peer over this rail first")
     return str(output.stdout)
+
+
+def _how(at: Host) -> dict[str, object]:
+    """As root, and shown with -vv and -vvv like every other command."""
+    return {"print_input": run.print_input, "print_output": run.print_output, **_login(at)}
 
 
 def _login(at: Host) -> dict[str, object]:

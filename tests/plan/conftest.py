@@ -1,0 +1,157 @@
+"""Whole deploys on pyinfra's @fake connector: what real hosts printed goes in, plan and commands come out."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from ipaddress import IPv4Interface
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.spark import NOUNS
+from operations.environment import wanted as environment_files
+from sparkrig import bandwidth, driver, environment, network, rdma
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "tests" / "fixtures" / "spark"
+A, B = "@fake/spark-a", "@fake/spark-b"
+FABRIC = {
+    A: {"enp1s0f0np0": "192.168.100.11/24", "enP2p1s0f0np0": "192.168.101.11/24"},
+    B: {"enp1s0f0np0": "192.168.100.12/24", "enP2p1s0f0np0": "192.168.101.12/24"},
+}
+
+
+def recorded(name: str) -> str:
+    """What `python -m tests.record` wrote down of a host of the virtual pair."""
+    return (RECORDED / f"{name}.txt").read_text()
+
+
+def converged(name: str) -> str:
+    """A recorded host after the deploy, with the files of ours as this very code wants them."""
+    text = recorded(f"converged-{name}")
+    parts = sections(text)
+    rails = {netdev: IPv4Interface(address) for netdev, address in FABRIC[f"@fake/spark-{name}"].items()}
+    found = network.parse(parts["network"].splitlines())
+    node = environment.node(
+        rails, rdma.parse(parts["rdma"].splitlines()), found.management, socket_interface="fabric"
+    )
+    files = [driver.pin_file(), driver.blacklist_file(), *environment_files(f"spark-{name}", node, rails, {})]
+    rows = [row for row in parts["files"].splitlines() if row.startswith(bandwidth.RECORD_PATH)]
+    rows += [
+        f"{file.path} {file.mode} root:root {base64.b64encode(file.content.encode()).decode()}" for file in files
+    ]
+    return text.replace(parts["files"], "\n".join(rows) + "\n\n")
+
+
+def sections(text: str) -> dict[str, str]:
+    """The recorded output of each noun."""
+    parts = re.split(r"^#sparkrig:end (\w+) 0\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[0::2], strict=False))
+
+
+@dataclass
+class Host:
+    """One fake host: what its one look prints, and what is printed when one noun is looked at again."""
+
+    name: str
+    seen: str
+    later: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    responses: Mapping[str, Any] = field(default_factory=dict)
+
+    def entry(self) -> tuple[str, dict[str, Any]]:
+        again = {**sections(self.seen), **self.later}
+        # the first match wins: the one look holds every noun's script, so it is asked for first
+        answers: dict[str, Any] = {"#sparkrig:end identity": self.seen.splitlines()}
+        answers |= {_marker(noun): text.splitlines() for noun, text in again.items()}
+        return self.name, {
+            **self.data,
+            "fake_responses": {**answers, **self.responses},
+            "fake_delay": 0,
+            "fake_delay_jitter": 0,
+        }
+
+
+def _marker(noun: str) -> str:
+    return max(NOUNS[noun].script.splitlines(), key=len)
+
+
+@dataclass
+class Run:
+    """One run of pyinfra."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def plan(self) -> dict[str, set[str]]:
+        """Operation -> hosts that it would change."""
+        return {
+            op["name"]: {*op["hosts_with_change"], *op["hosts_with_conditional_change"]}
+            for op in json.loads(self.stdout)["plan"]
+        }
+
+    @property
+    def commands(self) -> list[tuple[str, str]]:
+        """What was executed, in order, as (host, command); a command of several lines by its first ones."""
+        rows = re.split(r"^\s*\[@fake/([^\]]+)\] >>> ", self.stderr, flags=re.MULTILINE)[1:]
+        return [(host, text.strip()) for host, text in zip(rows[0::2], rows[1::2], strict=True)]
+
+    @property
+    def changes(self) -> list[tuple[str, str]]:
+        """The commands that are not looks."""
+        scripts = tuple(noun.script.strip()[:40] for noun in NOUNS.values())
+        return [row for row in self.commands if not row[1].removeprefix("(").strip().startswith(scripts)]
+
+
+Deploy = Callable[..., Run]
+
+
+@pytest.fixture
+def deploy(tmp_path: Path) -> Deploy:
+    """Run a deploy file on fake hosts: deploy([Host(...)], "--dry", file="deploys/cluster.py")."""
+    return partial(run_deploy, tmp_path)
+
+
+def run_deploy(
+    folder: Path, hosts: list[Host], *flags: str, file: str = "deploys/cluster.py", together: bool = True
+) -> Run:
+    """One run of the real pyinfra command; `together`: whether a failed host stops all of them."""
+    inventory = folder / "sparks.py"
+    (folder / "group_data").mkdir(exist_ok=True)
+    defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
+    (folder / "group_data" / "all.py").write_text(defaults)
+    inventory.write_text(
+        "from sparkrig.inventory import checked as _checked, stop_together as _stop_together\n"
+        + ("_stop_together()\n" if together else "")
+        + f"sparks = _checked({[host.entry() for host in hosts]!r}, __file__)\n"
+    )
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("pyinfra")), "-vv", *flags, str(inventory), file],
+        cwd=ROOT,
+        env={**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def pair(a: str, b: str, **changes: Any) -> list[Host]:
+    """Two hosts of one pair from what each printed; `changes` go to the settings of both."""
+    common: dict[str, Any] = {"pair": "sparks", "bandwidth_floor": 0.01, **changes}
+    return [
+        Host(A, a, data={"fabric": FABRIC[A], **common}),
+        Host(B, b, data={"fabric": FABRIC[B], **common}),
+    ]

@@ -1,0 +1,361 @@
+"""T1: the cluster deploy as a whole, on what the virtual pair printed."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+import pytest
+
+from tests.plan.conftest import (
+    FABRIC,
+    A,
+    B,
+    Deploy,
+    Host,
+    Run,
+    converged,
+    pair,
+    recorded,
+    run_deploy,
+    sections,
+)
+
+STEPS = [
+    "Driver | pin later branches away",
+    "Driver | hold the installed 580 set",
+    "Driver | a simulated dist-upgrade touches neither driver nor kernel",
+    "Network | fabric profiles and links",
+    "Containers | nvidia-container-toolkit",
+    "Containers | docker's nvidia runtime",
+    "Environment | NCCL, vLLM and Ray environment with the GID of now",
+    "Bandwidth | ib_write_bw over each rail",
+]
+PERFTEST = """\
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 65536      40005            0.00               {gbps} 		   0.013335
+report {report}
+"""
+
+
+def fresh() -> list[Host]:
+    return pair(recorded("fresh-a"), recorded("fresh-b"))
+
+
+def settled() -> list[Host]:
+    return pair(converged("a"), converged("b"))
+
+
+def perftest(gbps: float = 111.86, mtu: int = 4096) -> str:
+    report = base64.b64encode(f'{{"test_info": {{"Mtu": {mtu}}}}}'.encode()).decode()
+    return PERFTEST.format(gbps=gbps, report=report)
+
+
+def applied(client: str | None = None) -> list[Host]:
+    """A fresh pair that answers as it does once its fabric stands."""
+    hosts = fresh()
+    for host, letter in zip(hosts, "ab", strict=True):
+        host.later = {"rdma": sections(recorded(f"converged-{letter}"))["rdma"]}
+    hosts[0].responses = {"netdev=$1 peer=$2": (client or perftest()).splitlines()}
+    hosts[1].responses = {"life=$1 wait=$2": ["port 18515"]}
+    return hosts
+
+
+def test_a_fresh_pair_needs_every_step_on_both_hosts(deploy: Deploy) -> None:
+    run = deploy(fresh(), "--json", "--dry")
+    assert run.code == 0, run.stderr
+    assert list(run.plan) == STEPS
+    proof = STEPS[2]
+    assert {step for step, hosts in run.plan.items() if hosts != {A, B}} == {proof}, "a proof changes nothing"
+
+
+def test_a_settled_pair_needs_nothing_and_costs_one_exec_per_host(deploy: Deploy) -> None:
+    run = deploy(settled(), "--json", "--dry")
+    assert run.code == 0, run.stderr
+    assert set().union(*run.plan.values()) == set()
+    assert [host for host, _ in sorted(run.commands)] == ["spark-a", "spark-b"]
+
+
+def test_applying_to_a_settled_pair_executes_nothing_more(deploy: Deploy) -> None:
+    run = deploy(settled(), "-y")
+    assert run.code == 0, run.stderr
+    assert len(run.commands) == 2
+    assert run.changes == []
+
+
+def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
+    run = deploy(applied(), "-y")
+    assert run.code == 0, run.stderr
+    mine = [command for host, command in run.changes if host == "spark-a"]
+    heads = [command.replace("sh -c", "").split()[0] for command in mine]
+    hold = next(command for command in mine if command.startswith("apt-mark hold"))
+    assert "nvidia-driver-580-open" in hold and "linux-image-nvidia-hwe-24.04" in hold
+    order = [
+        next(at for at, command in enumerate(mine) if text in command)
+        for text in (
+            "00-sparkrig-nvidia.pref",
+            "apt-mark hold",
+            "nmcli connection add type ethernet connection.uuid",
+            "/usr/lib/apt/apt-helper download-file",
+            "--no-install-recommends install",
+            "daemon.json",
+            "systemctl restart docker",
+            "/etc/nccl.conf",
+            "netdev=$1 peer=$2",
+            "/var/lib/sparkrig bandwidth.json",
+        )
+    ]
+    assert order == sorted(order), heads
+
+
+def test_each_rail_is_added_activated_and_verified(deploy: Deploy) -> None:
+    run = deploy(applied(), "-y")
+    nmcli = [command for host, command in run.changes if host == "spark-b" and "nmcli" in command]
+    assert len(nmcli) == 4
+    assert "802-3-ethernet.mtu 9000" in nmcli[0]
+    assert "ipv4.addresses 192.168.100.12/24 ipv4.never-default yes ipv4.may-fail no" in nmcli[0]
+    assert nmcli[1].startswith("timeout -k 5 40 nmcli --wait 30 connection up ")
+
+
+def test_the_discovered_index_lands_in_the_environment(deploy: Deploy) -> None:
+    run = deploy(applied(), "-y")
+    written = next(
+        command for host, command in run.changes if host == "spark-a" and "sparkrig /etc nccl.conf" in command
+    )
+    assert "NCCL_IB_GID_INDEX=1\n" in written, "the virtual pair's index is 1; 3 would be a constant"
+    assert "NCCL_IB_HCA=rocep1s0f0,roceP2p1s0f0\n" in written
+
+
+def test_devices_that_disagree_get_the_address_family_route(deploy: Deploy) -> None:
+    hosts = applied()
+    text = dict(hosts[0].later)["rdma"]
+    moved = text.replace("gid|roceP2p1s0f0|1|1|0000", "gid|roceP2p1s0f0|1|2|0000")
+    assert moved != text
+    hosts[0].later = {"rdma": moved}
+    run = deploy(hosts, "-y")
+    written = next(
+        command for host, command in run.changes if host == "spark-a" and "sparkrig /etc nccl.conf" in command
+    )
+    assert "NCCL_IB_GID_INDEX" not in written
+    assert (
+        "NCCL_IB_ROCE_VERSION_NUM=2\nNCCL_IB_ADDR_FAMILY=AF_INET\nNCCL_IB_ADDR_RANGE=192.168.100.0/23\n" in written
+    )
+    assert "rocep1s0f0 has its GID at 1, roceP2p1s0f0 has its GID at 2" in written
+
+
+@pytest.mark.parametrize(
+    ("client", "complaint"),
+    [
+        (perftest(gbps=0.001), "0.00 Gb/s, at least 0.01 expected"),
+        (perftest(mtu=1024), "path MTU 1024, 4096 expected"),
+        ("\n".join(perftest().splitlines()[:1]), "a header and no result row"),
+        ("nothing of perftest's", "no result header"),
+    ],
+)
+def test_a_link_that_proves_nothing_fails_the_run(deploy: Deploy, client: str, complaint: str) -> None:
+    run = deploy(applied(client), "-y")
+    assert run.code == 1
+    assert complaint in run.stderr
+    assert "Traceback" not in run.stderr
+    stops = [command for host, command in run.changes if host == "spark-b" and "sparkrig-bandwidth-$1" in command]
+    assert len(stops) == 2, "the server of each rail is stopped, whatever its client said"
+
+
+def test_a_lone_spark_without_a_cable_needs_no_rdma(deploy: Deploy) -> None:
+    text = recorded("fresh-a")
+    parts = sections(text)
+    uncabled = text.replace(parts["rdma"], "\n")
+    lone = [Host("@fake/spark-c", uncabled)]
+    run = deploy(lone, "-y")
+    assert run.code == 0, run.stderr
+    assert not [command for _, command in run.changes if "nmcli" in command or "ib_write_bw" in command]
+    written = next(command for _, command in run.changes if "sparkrig /etc/sparkrig container.env" in command)
+    assert "RAY_memory_monitor_refresh_ms=0\n" in written
+    assert "VLLM_HOST_IP=10.0.2.11\n" in written
+    assert "NCCL_IB" not in written
+
+
+def test_a_lone_spark_with_a_declared_fabric_and_no_cable_is_fine(deploy: Deploy) -> None:
+    run = deploy(
+        [
+            Host(
+                "@fake/spark-c",
+                recorded("fresh-a").replace("f0np0 p0 1", "f0np0 p0 0"),
+                data={"fabric": FABRIC[A]},
+            )
+        ],
+        "--json",
+        "--dry",
+    )
+    assert run.code == 0, run.stderr
+    assert run.plan["Network | fabric profiles and links"] == set()
+
+
+Edit = Callable[[str], str]
+
+
+def swap(old: str, new: str) -> Edit:
+    def edit(text: str) -> str:
+        assert old in text, f"{old!r} is not in the recorded output"
+        return text.replace(old, new)
+
+    return edit
+
+
+def netplan(name: str, body: str) -> Edit:
+    return swap("nm running\n", f"nm running\nnetplan {name} {base64.b64encode(body.encode()).decode()}\n")
+
+
+def daemon(text: str) -> Edit:
+    return swap("\ntoolkit", f"\ndaemon {base64.b64encode(text.encode()).decode()}\ntoolkit")
+
+
+def running_containers(count: int) -> Edit:
+    return swap('"running":0', f'"running":{count}')
+
+
+REFUSALS: dict[str, tuple[Edit, str]] = {
+    "N1X": (swap("gpu=NVIDIA GB10", "pci=10de:0x2e03"), "this host is no DGX Spark: its GPU is an N1X"),
+    "another GPU": (
+        swap("gpu=NVIDIA GB10", "gpu=NVIDIA H100 80GB HBM3"),
+        "its GPU is NVIDIA H100 80GB HBM3, not a GB10",
+    ),
+    "not root": (swap("uid=0\n", "uid=1000\n"), "commands run as uid 1000, root is expected"),
+    "590 already there": (
+        swap("install installed nvidia-modprobe 580.159.03", "install installed nvidia-modprobe 610.57.04"),
+        "a driver later than 580 is installed (nvidia-modprobe 610.57.04)",
+    ),
+    "NetworkManager down": (swap("nm running", "nm"), "NetworkManager does not run"),
+    "unmanaged": (
+        swap("device enp1s0f0np0:connecting (getting IP configuration)", "device enp1s0f0np0:unmanaged"),
+        "NetworkManager does not manage enp1s0f0np0",
+    ),
+    "missing netdev": (swap('"ifname":"enp1s0f0np0"', '"ifname":"enp9s9f9np9"'), "there is no netdev enp1s0f0np0"),
+    "no carrier": (swap("port enP2p1s0f0np0 p0 1", "port enP2p1s0f0np0 p0 0"), "enP2p1s0f0np0 has no carrier"),
+    "second profile": (
+        swap("connection.autoconnect-priority:-999", "connection.autoconnect-priority:0"),
+        "has a second definition: NetworkManager profile 'Wired connection",
+    ),
+    "netplan file": (
+        netplan("/etc/netplan/40-cx7.yaml", "network: {ethernets: {enp1s0f0np0: {dhcp4: false}}}"),
+        "enp1s0f0np0 has a second definition: netplan file /etc/netplan/40-cx7.yaml",
+    ),
+    "colliding route": (
+        swap('{"dst":"10.0.2.0/24"', '{"dst":"172.16.0.0/12","dev":"wlP9s9"},{"dst":"10.0.2.0/24"'),
+        "collides with the route to 172.16.0.0/12 over wlP9s9",
+    ),
+    "no docker": (swap("docker\ninfo", "info"), "docker is not installed"),
+    "docker down": (swap("info {", "trouble {"), "docker does not answer"),
+    "daemon.json broken": (daemon("{nope"), "/etc/docker/daemon.json is not valid JSON"),
+    "containers run": (running_containers(2), "2 container(s) are running"),
+}
+
+
+FIRST = 10  # names of one width, as pyinfra pads them
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Every refusal in one run, each the second half of a pair of its own."""
+    hosts = [host for at, (edit, _) in enumerate(REFUSALS.values(), FIRST) for host in refused_pair(at, edit)]
+    return run_deploy(tmp_path_factory.mktemp("refused"), hosts, "-y", together=False)
+
+
+def refused_pair(at: int, edit: Edit) -> list[Host]:
+    halves = pair(recorded("fresh-a"), edit(recorded("fresh-b")), pair=f"pair{at}")
+    for host, letter in zip(halves, "ab", strict=True):
+        host.name = f"@fake/{letter}{at}"
+        host.data = {
+            **host.data,
+            "fabric": {
+                name: each.replace("192.168.", f"172.{10 + at}.")
+                for name, each in FABRIC[A if letter == "a" else B].items()
+            },
+        }
+    return halves
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_what_must_not_be_touched_is_refused_in_words(refused: Run, case: str) -> None:
+    at, sentence = FIRST + list(REFUSALS).index(case), REFUSALS[case][1]
+    said = [line for line in refused.stderr.splitlines() if f"[@fake/b{at}] Refused: " in line]
+    assert len(said) == 1
+    assert sentence in said[0]
+    assert "Try: " in said[0]
+
+
+def test_a_refusal_changes_nothing_on_either_half_of_its_pair(refused: Run) -> None:
+    assert refused.changes == []
+    assert refused.code == 1
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_refused_host_stops_the_pair(deploy: Deploy) -> None:
+    run = deploy(pair(recorded("fresh-a"), swap("uid=0\n", "uid=1000\n")(recorded("fresh-b"))), "-y")
+    assert run.code == 1
+    assert run.changes == []
+
+
+def test_one_refused_pair_of_a_fleet_leaves_the_others_to_their_work(deploy: Deploy) -> None:
+    bad = pair(recorded("fresh-a"), swap("uid=0\n", "uid=1000\n")(recorded("fresh-b")))
+    good = [
+        Host("@fake/spark-c", recorded("fresh-a")),
+    ]
+    run = deploy([*bad, *good], "-y", together=False)
+    assert {host for host, _ in run.changes} == {"spark-c"}, "neither half of the refused pair is touched"
+    assert run.code == 1
+
+
+def test_leave_to_restart_docker_is_taken_at_its_word(deploy: Deploy) -> None:
+    host = Host("@fake/spark-c", running_containers(2)(recorded("fresh-a")), data={"restart_docker": True})
+    run = deploy([host], "-y")
+    assert run.code == 0, run.stderr
+    assert [command for _, command in run.changes if "systemctl restart docker" in command]
+
+
+def test_the_management_network_is_never_touched(deploy: Deploy) -> None:
+    hosts = [Host("@fake/spark-c", recorded("fresh-a"), data={"fabric": {"enP7s7": "192.168.100.11/24"}})]
+    run = deploy(hosts, "-y")
+    assert run.code == 1
+    assert "enP7s7 carries this SSH connection" in run.stderr
+    assert run.changes == []
+
+
+def test_an_upgrade_that_would_still_move_the_driver_fails_the_proof(deploy: Deploy) -> None:
+    moved = swap("simulated 0", "Inst nvidia-driver-open (590.48.01-0ubuntu0.24.04.1 DGX:1 [arm64])\nsimulated 0")
+    run = deploy(pair(converged("a"), moved(converged("b"))), "-y")
+    assert run.code == 1
+    assert "a dist-upgrade would still touch driver or kernel (nvidia-driver-open: install 590.48.01" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("mtuu=9000", "there is no setting mtuu; did you mean mtu?"),
+        ("mtu=many", "setting mtu: "),
+        ("mtu=100", "setting mtu: Input should be greater than or equal to 1280"),
+    ],
+)
+def test_a_bad_setting_on_the_command_line_changes_nothing(deploy: Deploy, flag: str, sentence: str) -> None:
+    run = deploy(fresh(), "-y", "--data", flag)
+    assert run.code == 1
+    assert sentence in run.stderr
+    assert "Traceback" not in run.stderr
+    assert run.commands == []
+
+
+def test_a_bad_inventory_stops_before_the_first_connection(deploy: Deploy) -> None:
+    hosts = fresh()
+    hosts[1].data = {**hosts[1].data, "fabric": FABRIC[A]}
+    run = deploy(hosts, "-y")
+    assert run.code == 1
+    assert "192.168.100.11 is given to @fake/spark-a enp1s0f0np0 too" in run.stderr
+    assert "Connecting to hosts" not in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_half_a_pair_is_not_set_up(deploy: Deploy) -> None:
+    run = deploy(fresh(), "-y", "--limit", A)
+    assert run.code == 1
+    assert "its peer @fake/spark-b is not in this run" in run.stderr
+    assert run.changes == []
