@@ -1,0 +1,183 @@
+"""Docker's runtime: merged, never templated; and no restart under running containers without leave."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from sparkrig.containers import DAEMON_JSON, KEYRING, Containers, Plan, merge, parse, plan, source_file
+from sparkrig.refusal import Refusal
+
+NVIDIA = {"args": [], "path": "nvidia-container-runtime"}
+REGISTERED = json.dumps({"runtimes": {"nvidia": NVIDIA}})
+
+
+def host(
+    daemon: str | None = REGISTERED, runtimes: str = "nvidia runc", running: int = 0, more: str = ""
+) -> Containers:
+    info = {"runtimes": {name: {"path": name} for name in runtimes.split()}, "running": running}
+    rows = ["docker", f"info {json.dumps(info)}", "toolkit 1.19.0-1", *more.splitlines()]
+    if daemon is not None:
+        rows.append(f"daemon {base64.b64encode(daemon.encode()).decode()}")
+    return parse(rows)
+
+
+def test_parse() -> None:
+    found = host(running=2, more="source /etc/apt/sources.list.d/a.list\nsource /etc/apt/sources.list.d/b.sources")
+    assert found == Containers(
+        installed=True,
+        docker=True,
+        trouble="",
+        runtimes=("nvidia", "runc"),
+        running=2,
+        daemon_json=REGISTERED,
+        toolkit="1.19.0-1",
+        sources=("/etc/apt/sources.list.d/a.list", "/etc/apt/sources.list.d/b.sources"),
+    )
+
+
+def test_parse_of_a_host_without_docker_or_toolkit() -> None:
+    found = parse(["toolkit "])
+    assert not found.installed and not found.docker and found.toolkit is None and found.daemon_json is None
+
+
+def test_an_absent_and_an_empty_daemon_json_are_told_apart() -> None:
+    assert host(None).daemon_json is None
+    assert host("").daemon_json == ""
+
+
+@pytest.mark.parametrize("row", ["info {", "daemon abc"])
+def test_nonsense_is_a_value_error(row: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        parse(["docker", row])
+
+
+@pytest.mark.parametrize("text", [None, "", " \n", "{}", '{"runtimes": {}}'])
+def test_merge_into_nothing(text: str | None) -> None:
+    assert json.loads(merge(text)) == {"runtimes": {"nvidia": NVIDIA}}
+
+
+def test_merge_keeps_every_other_key() -> None:
+    theirs = {
+        "exec-opts": ["native.cgroupdriver=cgroupfs"],
+        "runtimes": {"kata": {"path": "/usr/bin/kata", "args": ["-x"]}},
+        "registry-mirrors": ["https://mirror.example.org"],
+    }
+    assert json.loads(merge(json.dumps(theirs))) == {
+        **theirs,
+        "runtimes": {"kata": {"path": "/usr/bin/kata", "args": ["-x"]}, "nvidia": NVIDIA},
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        REGISTERED,
+        '{"runtimes":{"nvidia":{"path":"/usr/bin/nvidia-container-runtime","args":["--debug"]}}}',  # their choice
+        '{\n  "default-runtime": "nvidia",\n\t"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}\n}\n\n',
+    ],
+)
+def test_a_registered_runtime_keeps_the_file_to_the_byte(text: str) -> None:
+    assert merge(text) == text
+
+
+@pytest.mark.parametrize("entry", ["null", "{}", '{"args": []}', '"nvidia-container-runtime"', '{"path": ""}'])
+def test_an_entry_without_a_path_is_none(entry: str) -> None:
+    assert json.loads(merge(f'{{"runtimes": {{"nvidia": {entry}}}}}'))["runtimes"]["nvidia"] == NVIDIA
+
+
+def test_merge_is_idempotent() -> None:
+    once = merge('{"log-driver": "journald"}')
+    assert merge(once) == once and once.endswith("}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"runtimes": {},}', "not valid JSON"),
+        ("// comment\n{}", "not valid JSON"),
+        ("[]", "not a JSON object"),
+        ("null", "not a JSON object"),
+        ('{"runtimes": []}', "object of runtimes"),
+        ('{"runtimes": null}', "object of runtimes"),
+    ],
+)
+def test_a_file_that_nobody_can_merge_is_refused(text: str, what: str) -> None:
+    with pytest.raises(Refusal, match=what) as caught:
+        merge(text)
+    assert DAEMON_JSON in caught.value.what and DAEMON_JSON in caught.value.cure
+    with pytest.raises(Refusal, match=what):
+        plan(host(text), restart_docker=True)
+
+
+def test_nothing_to_do() -> None:
+    made = plan(host(), restart_docker=False)
+    assert made == Plan(install_toolkit=False, add_source=False, daemon_json=None, restart=False) and not made
+
+
+@pytest.mark.parametrize("daemon", [None, "", '{"log-driver": "journald"}'])
+def test_a_runtime_that_is_not_registered(daemon: str | None) -> None:
+    made = plan(host(daemon, "runc"), restart_docker=False)
+    assert made.restart and made.daemon_json is not None and made.daemon_json.path == DAEMON_JSON
+    assert made.daemon_json.content == merge(daemon) and made.daemon_json.mode == "0644"
+
+
+def test_a_runtime_in_the_file_that_docker_has_not_loaded() -> None:
+    made = plan(host(runtimes="runc"), restart_docker=False)
+    assert made.restart and made.daemon_json is None
+
+
+def test_a_runtime_that_docker_has_but_the_file_lacks_would_be_gone_after_a_restart() -> None:
+    made = plan(host(None), restart_docker=False)
+    assert made.daemon_json is not None and made.restart
+
+
+@pytest.mark.parametrize(("daemon", "runtimes"), [(None, "runc"), (REGISTERED, "runc")])
+def test_running_containers_are_not_stopped_without_leave(daemon: str | None, runtimes: str) -> None:
+    with pytest.raises(Refusal, match=r"2 container\(s\) are running") as caught:
+        plan(host(daemon, runtimes, running=2), restart_docker=False)
+    assert "restart_docker=True" in caught.value.cure
+    assert plan(host(daemon, runtimes, running=2), restart_docker=True).restart
+
+
+def test_running_containers_do_not_matter_where_docker_need_not_restart() -> None:
+    assert not plan(host(running=2), restart_docker=False)
+
+
+def test_a_dead_docker_is_refused_with_what_it_said() -> None:
+    found = parse(["docker", "trouble Cannot connect to the Docker daemon", "toolkit 1.19.0-1"])
+    with pytest.raises(Refusal, match=r"does not answer \(Cannot connect to the Docker daemon\)"):
+        plan(found, restart_docker=True)
+
+
+def test_absent_docker_is_refused_and_never_docker_io() -> None:
+    with pytest.raises(Refusal, match="docker is not installed") as caught:
+        plan(parse(["toolkit 1.19.0-1"]), restart_docker=True)
+    assert "docker-ce" in caught.value.cure and "docker.io" not in caught.value.cure
+
+
+@pytest.mark.parametrize(
+    ("toolkit", "source", "install", "add"),
+    [
+        ("1.19.0-1", False, False, False),
+        ("1.19.0-1", True, False, False),
+        ("", True, True, False),  # a repository that is there is not added again
+        ("", False, True, True),
+    ],
+)
+def test_the_toolkit_is_installed_only_where_absent(toolkit: str, source: bool, install: bool, add: bool) -> None:
+    rows = ["docker", 'info {"runtimes": {"nvidia": {}}, "running": 0}', f"toolkit {toolkit}"]
+    rows.append(f"daemon {base64.b64encode(REGISTERED.encode()).decode()}")
+    if source:
+        rows.append("source /etc/apt/sources.list.d/nvidia-container-toolkit.list")
+    made = plan(parse(rows), restart_docker=False)
+    assert (made.install_toolkit, made.add_source, bool(made)) == (install, add, install)
+
+
+def test_the_source_is_signed_by_its_own_key_alone() -> None:
+    url = "https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH)"
+    lines = source_file(url).content.splitlines()
+    assert lines[1:] == ["Types: deb", f"URIs: {url}", "Suites: /", f"Signed-By: {KEYRING}"]
+    assert source_file(url).path.endswith(".sources")

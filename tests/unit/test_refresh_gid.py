@@ -1,0 +1,128 @@
+"""templates/refresh_gid.py, run for real against a tree of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from ipaddress import IPv4Address
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from sparkrig import gid
+
+SOURCE = Path(__file__).resolve().parent.parent.parent / "templates" / "refresh_gid.py"
+ADDRESS = {"enp1s0f0np0": "192.168.100.11", "enP2p1s0f0np0": "192.168.101.11"}
+
+
+class Host:
+    """The files of a host, and what its GID table says."""
+
+    def __init__(self, root: Path, program: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.program = program
+        self.table = root / "table"
+        self.files = (root / "nccl.conf", root / "container.env")
+        for file in self.files:
+            file.write_text(f"A=1\n{gid.block(gid.Choice(3, '', ()))}\nB=2\n")
+        (root / "rails.json").write_text(json.dumps({name: f"{ip}/24" for name, ip in ADDRESS.items()}))
+        for name, value in {
+            "RAILS": root / "rails.json",
+            "FILES": self.files,
+            "LOCK": root / "lock",
+            "DEADLINE_S": 0.0,
+        }.items():
+            monkeypatch.setattr(program, name, value)
+        monkeypatch.setattr(gid, "COMMAND", f"cat {self.table}")
+        self.gids(3, 3)
+
+    def gids(self, *indexes: int) -> None:
+        rows = [
+            f"gid|{netdev}_0|1|{index}|::ffff:{IPv4Address(ip)}|RoCE v2|{netdev}"
+            for (netdev, ip), index in zip(ADDRESS.items(), indexes, strict=False)
+        ]
+        self.table.write_text("\n".join(rows))
+
+    def contents(self) -> set[str]:
+        return {file.read_text() for file in self.files}
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    monkeypatch.setitem(sys.modules, "gid", gid)  # beside it on a host
+    spec = importlib.util.spec_from_file_location("refresh_gid", SOURCE)
+    assert spec and spec.loader
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    return Host(tmp_path, program, monkeypatch)
+
+
+def expected(index: int) -> str:
+    return f"A=1\n{gid.BLOCK_BEGIN}\nNCCL_IB_GID_INDEX={index}\n{gid.BLOCK_END}\nB=2\n"
+
+
+@pytest.mark.parametrize("netdev", ADDRESS)
+def test_an_index_that_moved_is_put_into_both_files(host: Host, netdev: str) -> None:
+    host.gids(1, 1)
+    assert host.program.main(netdev) == 0
+    assert host.contents() == {expected(1)}
+
+
+def test_nothing_is_written_where_nothing_moved(host: Host) -> None:
+    before = [file.stat().st_ino for file in host.files]
+    assert host.program.main("enp1s0f0np0") == 0
+    assert [file.stat().st_ino for file in host.files] == before
+
+
+def test_a_netdev_that_is_no_rail_is_none_of_its_business(host: Host) -> None:
+    host.gids(1, 1)
+    host.table.unlink()
+    assert host.program.main("enP7s7") == 0
+    assert host.contents() == {expected(3)}
+
+
+def test_devices_that_come_to_differ_take_the_other_route_and_back(host: Host) -> None:
+    host.gids(3, 5)
+    host.program.main("enp1s0f0np0")
+    (text,) = host.contents()
+    assert "NCCL_IB_GID_INDEX" not in text and "NCCL_IB_ADDR_RANGE=192.168.100.0/23\n" in text
+    assert "has its GID at 5" in text
+    host.gids(5, 5)
+    host.program.main("enp1s0f0np0")
+    assert host.contents() == {expected(5)}
+
+
+@pytest.mark.parametrize("indexes", [(1,), ()])
+def test_a_rail_without_a_gid_leaves_the_files_as_they_are(
+    host: Host, indexes: tuple[int, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.gids(*indexes)
+    assert host.program.main("enp1s0f0np0") == 0
+    assert host.contents() == {expected(3)}
+    assert "no RoCE v2 GID yet for" in capsys.readouterr().err
+
+
+def test_it_waits_for_a_gid_that_comes_late(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.gids()
+    monkeypatch.setattr(host.program, "DEADLINE_S", 10.0)
+    monkeypatch.setattr(host.program.time, "sleep", lambda seconds: host.gids(2, 2))
+    assert host.program.main("enp1s0f0np0") == 0
+    assert host.contents() == {expected(2)}
+
+
+def test_the_mode_of_a_file_stays_and_nothing_is_left_behind(host: Host) -> None:
+    host.files[0].chmod(0o640)
+    host.gids(1, 1)
+    host.program.main("enp1s0f0np0")
+    assert host.files[0].stat().st_mode & 0o7777 == 0o640
+    names = {entry.name for entry in host.files[0].parent.iterdir()}
+    assert names == {"rails.json", "nccl.conf", "container.env", "lock", "table"}
+
+
+def test_a_file_that_lost_its_block_is_not_guessed_at(host: Host) -> None:
+    host.files[0].write_text("A=1\n")
+    host.gids(1, 1)
+    with pytest.raises(ValueError, match="no GID block"):
+        host.program.main("enp1s0f0np0")
+    assert host.files[0].read_text() == "A=1\n"

@@ -1,0 +1,291 @@
+"""The shell texts that run on a host: they parse, shellcheck likes them, and the delicate ones really run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.containers import Containers
+from facts.driver import Packages
+from facts.files import Files
+from facts.identity import Identity
+from facts.network import Network
+from facts.noun import Noun
+from facts.rdma import Rdma
+from facts.spark import Spark
+from operations.containers import FETCH_KEY
+from operations.files import WRITE
+from operations.network import VERIFY
+from sparkrig import bandwidth, gid, identity
+from sparkrig.owned import OWNED
+
+TEMPLATES = Path(__file__).resolve().parent.parent.parent / "templates"
+NOUNS: list[type[Noun[Any]]] = [Identity, Packages, Network, Rdma, Containers, Files]
+TEXTS = {
+    **{f"fact {noun.__name__}": noun.script for noun in NOUNS},
+    "fact Spark": Spark().command(),
+    "gid.COMMAND": gid.COMMAND,
+    "WRITE": WRITE,
+    "VERIFY": VERIFY,
+    "FETCH_KEY": FETCH_KEY,
+    "bandwidth.SERVER": bandwidth.SERVER,
+    "bandwidth.CLIENT": bandwidth.CLIENT,
+    "bandwidth.STOP": bandwidth.STOP,
+    "dispatcher": (TEMPLATES / "90-sparkrig-gid").read_text(),
+}
+# SC2046, SC2086: words of ours are split on purpose ($ids, $ssh, $d); SC2015: as intended;
+# SC1007: `life=$1 wait=$2` and `gb10=` are plain assignments; SC2030, SC2031: each noun is a subshell;
+# SC2013: paths below /sys have no blanks.
+ACCEPTED = "SC2046,SC2086,SC2015,SC1007,SC2030,SC2031,SC2013"
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_parses(text: str) -> None:
+    done = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed; sh -n has looked")
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_shellcheck(text: str) -> None:
+    command = ["shellcheck", "-s", "sh", "-e", ACCEPTED, "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def tool(folder: Path, name: str, text: str) -> None:
+    """A stand-in for a program, found first on PATH."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def sh(
+    text: str, *words: str, path: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script as `operations.shell.script` has it run."""
+    found = {**os.environ, **(env or {})}
+    if path:
+        found["PATH"] = f"{path}:{found['PATH']}"
+    return subprocess.run(
+        ["sh", "-c", text, "sparkrig", *words], capture_output=True, text=True, check=False, env=found, timeout=20
+    )
+
+
+# --- WRITE
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """chown needs root; here it notes what it was asked for."""
+    tool(tmp_path / "bin", "chown", f'echo "$1" >>{tmp_path}/owners')
+    return tmp_path / "bin"
+
+
+def write(
+    tools: Path, folder: Path, content: str, mode: str = "0644", check: str = ""
+) -> subprocess.CompletedProcess[str]:
+    return sh(WRITE, str(folder), "nccl.conf", mode, content, check, path=tools)
+
+
+CONTENT = "# sparkrig\nA='1' $HOME `id` \\n %s\n\n-ümlaut\n"
+
+
+@pytest.mark.parametrize("mode", ["0644", "0755", "0600"])
+def test_write_makes_folder_and_file(tools: Path, tmp_path: Path, mode: str) -> None:
+    done = write(tools, tmp_path / "etc" / "sub dir", CONTENT, mode)
+    file = tmp_path / "etc" / "sub dir" / "nccl.conf"
+    assert done.returncode == 0, done.stderr
+    assert file.read_text() == CONTENT and oct(file.stat().st_mode & 0o7777) == oct(int(mode, 8))
+    assert [entry.name for entry in file.parent.iterdir()] == ["nccl.conf"]
+    assert (tmp_path / "owners").read_text() == "root:root\n"
+
+
+def test_write_keeps_what_was_not_ours_once(tools: Path, tmp_path: Path) -> None:
+    file, backup = tmp_path / "etc" / "nccl.conf", tmp_path / "etc" / "nccl.conf.before-sparkrig"
+    file.parent.mkdir()
+    file.write_text("theirs\n")
+    file.chmod(0o640)
+    inode = file.stat().st_ino
+    assert write(tools, file.parent, "first\n").returncode == 0
+    assert backup.read_text() == "theirs\n" and backup.stat().st_mode & 0o777 == 0o640
+    assert file.read_text() == "first\n" and file.stat().st_ino != inode  # replaced, not written into
+    assert write(tools, file.parent, "second\n").returncode == 0
+    assert backup.read_text() == "theirs\n" and file.read_text() == "second\n"
+
+
+def test_write_keeps_no_copy_of_what_was_ours(tools: Path, tmp_path: Path) -> None:
+    for content in ("# Written by sparkrig\n1\n", "# Written by sparkrig\n2\n"):
+        assert write(tools, tmp_path / "etc", content).returncode == 0
+    assert [entry.name for entry in (tmp_path / "etc").iterdir()] == ["nccl.conf"]
+
+
+@pytest.mark.parametrize("check", ["grep -q good", "sparkrig-no-such-program"])
+def test_write_leaves_the_old_file_where_the_check_fails(tools: Path, tmp_path: Path, check: str) -> None:
+    file = tmp_path / "etc" / "nccl.conf"
+    file.parent.mkdir()
+    file.write_text("theirs\n")
+    assert write(tools, file.parent, "bad\n", check=check).returncode != 0
+    assert file.read_text() == "theirs\n"
+    assert [entry.name for entry in file.parent.iterdir()] == ["nccl.conf"]  # no half of it stays behind
+
+
+def test_write_checks_the_new_file_not_the_old(tools: Path, tmp_path: Path) -> None:
+    assert write(tools, tmp_path / "etc", "good\n", check="grep -q good").returncode == 0
+
+
+def test_a_failing_chown_leaves_the_old_file(tools: Path, tmp_path: Path) -> None:
+    tool(tools, "chown", "exit 1")
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "nccl.conf").write_text("theirs\n")
+    assert write(tools, tmp_path / "etc", "new\n").returncode != 0
+    assert (tmp_path / "etc" / "nccl.conf").read_text() == "theirs\n"
+
+
+# --- the identity fact
+
+
+def look(path: Path) -> identity.Identity:
+    done = sh(Identity.script, path=path)
+    return identity.parse(done.stdout.splitlines())
+
+
+def test_identity_of_this_machine(tmp_path: Path) -> None:
+    tool(tmp_path / "bin", "nvidia-smi", "echo 'NVIDIA GB10'")
+    found = look(tmp_path / "bin")
+    assert found.hostname == os.uname().nodename and found.uid == os.getuid() and found.memory_kib > 0
+    assert found.gpu == ("NVIDIA GB10",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'echo "NVIDIA-SMI has failed because it couldn\'t communicate with the NVIDIA driver."; exit 9',
+        "echo 'No devices were found'; exit 6",
+        "echo 'No devices were found'; exit 0",
+    ],
+)
+def test_what_nvidia_smi_says_of_a_failure_is_no_gpu(tmp_path: Path, text: str) -> None:
+    tool(tmp_path / "bin", "nvidia-smi", text)
+    assert look(tmp_path / "bin").gpu == ()
+
+
+def test_the_serial_number_never_leaves_the_host(tmp_path: Path) -> None:
+    release = tmp_path / "dgx-release"
+    release.write_text('DGX_NAME="DGX Spark"\nDGX_SERIAL_NUMBER="1234567890123"\nOEM_SERIAL=77\n')
+    shown = sh(Identity.script.replace("/etc/dgx-release", str(release))).stdout
+    assert 'release DGX_NAME="DGX Spark"' in shown
+    assert "SERIAL" not in shown and "1234567890123" not in shown
+
+
+# --- the files fact
+
+
+def test_files_of_a_bare_host_are_none() -> None:
+    script = Files.script.replace(" /etc/", " /nonexistent/").replace(" /usr/", " /nonexistent/")
+    done = sh(script.replace(" /var/", " /nonexistent/"))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_every_file_of_ours_is_looked_at() -> None:
+    words = Files.script.split(";")[0].split()
+    assert words == ["for", "f", "in", *OWNED]
+    assert len(set(OWNED)) == len(OWNED)
+
+
+# --- VERIFY
+
+
+def test_verify_gives_up_in_words(tmp_path: Path) -> None:
+    done = sh(VERIFY, "lo", "1", "127.0.0.1/8", "0000", "0")
+    assert done.returncode == 1 and "lo did not reach MTU 1 and 127.0.0.1/8 with its GID in 0 s" in done.stderr
+
+
+def test_verify_takes_the_whole_address(tmp_path: Path) -> None:
+    """192.168.100.1/24 is not 192.168.100.11/24, nor the other way round."""
+    (tmp_path / "lo").mkdir()
+    (tmp_path / "lo" / "mtu").write_text("9000\n")
+    tool(tmp_path / "bin", "ip", "echo '3: lo    inet 192.168.100.11/24 brd 192.168.100.255 scope global lo'")
+    text = VERIFY.replace("/sys/class/net", str(tmp_path)).replace("/sys/class/infiniband", "/nonexistent")
+    for address, code in (("192.168.100.11/24", 0), ("192.168.100.1/24", 1), ("92.168.100.11/24", 1)):
+        assert sh(text, "lo", "9000", address, "0000", "0", path=tmp_path / "bin").returncode == code, address
+
+
+def test_verify_waits_for_the_gid(tmp_path: Path) -> None:
+    port = tmp_path / "ib" / "rxe" / "ports" / "1"
+    for folder in ("gids", "gid_attrs/ndevs"):
+        (port / folder).mkdir(parents=True)
+    (port / "gid_attrs" / "ndevs" / "0").write_text("lo\n")
+    (tmp_path / "lo").mkdir()
+    (tmp_path / "lo" / "mtu").write_text("9000\n")
+    tool(tmp_path / "bin", "ip", "echo '3: lo    inet 192.168.100.11/24 scope global lo'")
+    text = VERIFY.replace("/sys/class/net", str(tmp_path)).replace("/sys/class/infiniband", str(tmp_path / "ib"))
+    words = ("lo", "9000", "192.168.100.11/24", "0000:ffff:c0a8:640b", "0")
+    (port / "gids" / "0").write_text("fe80::1\n")
+    assert sh(text, *words, path=tmp_path / "bin").returncode == 1
+    (port / "gids" / "1").write_text("0000:ffff:c0a8:640b\n")
+    assert sh(text, *words, path=tmp_path / "bin").returncode == 0
+
+
+# --- the bandwidth client
+
+
+def client(tmp_path: Path, *, ping: str, perftest: str) -> subprocess.CompletedProcess[str]:
+    tool(tmp_path / "bin", "ping", ping)
+    tool(tmp_path / "bin", "ib_write_bw", perftest)
+    words = ("enp1s0f0np0", "192.168.100.12", "1", "5", "ib_write_bw", "-d", "rocep1s0f0")
+    return sh(bandwidth.CLIENT, *words, path=tmp_path / "bin", env={"TMPDIR": str(tmp_path)})
+
+
+def test_client_pings_first_and_stops_where_nobody_answers(tmp_path: Path) -> None:
+    done = client(tmp_path, ping="exit 1", perftest=f"touch {tmp_path}/ran")
+    assert done.returncode == 1 and "no answer to a ping over enp1s0f0np0" in done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_client_returns_table_report_and_status(tmp_path: Path, code: int) -> None:
+    perftest = 'for w; do case $w in --out_json_file=*) echo "{}" >"${w#*=}" ;; esac; done\n'
+    done = client(tmp_path, ping="exit 0", perftest=f'{perftest}echo "table $*"\nexit {code}')
+    assert done.returncode == code
+    assert bandwidth.word(done.stdout, "report") == "e30K"  # base64 of {} and its newline
+    assert bandwidth.word(done.stdout, "table").endswith(" 192.168.100.12")  # the peer comes last
+    assert [entry.name for entry in tmp_path.iterdir()] == ["bin"]
+
+
+# --- the dispatcher
+
+
+@pytest.mark.parametrize(
+    ("netdev", "action", "runs"),
+    [
+        ("enp1s0f0np0", "up", True),
+        ("enp1s0f0np0", "reapply", True),
+        ("enp1s0f0np0", "down", False),
+        ("enp1s0f0np0", "pre-up", False),
+        ("enP7s7", "up", False),  # no rail
+        ("enp1s0f0np", "up", False),  # only the beginning of one
+        ("", "hostname", False),
+    ],
+)
+def test_dispatcher(tmp_path: Path, netdev: str, action: str, runs: bool) -> None:
+    tool(tmp_path / "bin", "timeout", f'echo "$@" >{tmp_path}/ran')
+    rails = tmp_path / "rails.json"
+    rails.write_text('{\n  "enp1s0f0np0": "192.168.100.11/24"\n}\n')
+    text = TEXTS["dispatcher"].replace("/etc/sparkrig/rails.json", str(rails))
+    assert sh(text, netdev, action, path=tmp_path / "bin").returncode == 0
+    assert (tmp_path / "ran").exists() is runs
+    if runs:
+        assert (tmp_path / "ran").read_text().endswith(f"refresh_gid.py {netdev}\n")
+
+
+def test_dispatcher_on_a_host_without_rails_says_nothing(tmp_path: Path) -> None:
+    text = TEXTS["dispatcher"].replace("/etc/sparkrig/rails.json", "/nonexistent")
+    done = sh(text, "enp1s0f0np0", "up")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
