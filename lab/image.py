@@ -20,8 +20,6 @@ from lab.paths import home, images
 GUEST = Path(__file__).parent / "guest"
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 DISK_SIZE = "6G"
-# Nothing left for the guest's kernel to initialise behind a snapshot's back.
-EXT4 = "lazy_itable_init=0,lazy_journal_init=0"
 BUILD_TIMEOUT_S = 1800
 FILES = ("base.qcow2", "vmlinuz", "initrd", "toolkit.json")
 
@@ -144,25 +142,20 @@ def make_disk(work: Path) -> None:
     """Turns `root.tar` into `base.qcow2`."""
     # Only root may give files to other users outside a user namespace; stdin and stdout cross its border.
     enter = [] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
-    command = shlex.join([*enter, "sh", "-euc", script()])
+    command = shlex.join([*enter, "sh", "-c", script(), "make-disk", DISK_SIZE])
     files = f"<{shlex.quote(str(work / 'root.tar'))} >{shlex.quote(str(work / 'base.qcow2'))}"
     run(
         ["sh", "-c", f"{command} {files}"],
         attempt="sparkrig lab up",
         timeout=BUILD_TIMEOUT_S,
+        log=images() / "disk.log",
         env={**os.environ, "TMPDIR": str(scratch(work))},
     )
 
 
 def script() -> str:
-    """Shell that reads a root file system as tar and writes a qcow2 disk."""
-    return (
-        "PATH=$PATH:/usr/sbin:/sbin\n"
-        "d=$(mktemp -d)\ntrap 'rm -rf \"$d\"' EXIT\n"
-        'mkdir "$d/root"\ntar -x --numeric-owner -C "$d/root"\n'
-        f'mke2fs -q -t ext4 -L root -E {EXT4} -d "$d/root" "$d/raw" {DISK_SIZE} >&2\n'
-        'qemu-img convert -O qcow2 "$d/raw" "$d/qcow2" >&2\ncat "$d/qcow2"\n'
-    )
+    """Shell that reads a root file system as tar and writes a qcow2 disk of the size that is its argument."""
+    return (GUEST / "make-disk.sh").read_text()
 
 
 def discard_others(keep: Path) -> None:
