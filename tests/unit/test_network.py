@@ -173,6 +173,11 @@ def test_escaped_colons_and_backslashes_of_terse_nmcli(host: Host) -> None:
     assert known.filename == "/etc/x:y\\z"
 
 
+def test_a_value_with_plain_colons_is_whole(host: Host) -> None:
+    rows = [*host.lines(), f"property connection.uuid:{WIRED[::-1]}", "property connection.id:fabric:a:b"]
+    assert parse(rows).profiles[WIRED[::-1]].name == "fabric:a:b"
+
+
 def test_the_uuid_comes_first_because_it_begins_a_profile() -> None:
     assert network.PROPERTIES[0] == "connection.uuid"
     assert len(set(network.PROPERTIES)) == len(network.PROPERTIES)
@@ -488,6 +493,7 @@ def test_a_netplan_definition_is_refused(ready: Host, text: str) -> None:
         "network: {ethernets: {enP7s7: {dhcp4: true}}}",
         "network: {ethernets: {enp1s0f0np0: {match: {name: enP7s7}}}}",  # there the key is only a label
         "network: {ethernets: {x: {match: {macaddress: '02:00:00:00:00:99'}}}}",
+        "network: {ethernets: {enp1s0f0np0: {match: {macaddress: '02:00:00:00:00:99'}}}}",
         "network: {wifis: {wlP9s9: {}}}",
         "- a list",
     ],

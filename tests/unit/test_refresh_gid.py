@@ -77,7 +77,6 @@ def test_nothing_is_written_where_nothing_moved(host: Host) -> None:
 
 def test_a_netdev_that_is_no_rail_is_none_of_its_business(host: Host) -> None:
     host.gids(1, 1)
-    host.table.unlink()
     assert host.program.main("enP7s7") == 0
     assert host.contents() == {expected(3)}
 

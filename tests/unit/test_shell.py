@@ -111,10 +111,10 @@ def test_write_keeps_what_was_not_ours_once(tools: Path, tmp_path: Path) -> None
     file, backup = tmp_path / "etc" / "nccl.conf", tmp_path / "etc" / "nccl.conf.before-sparkrig"
     file.parent.mkdir()
     file.write_text("theirs\n")
-    file.chmod(0o640)
+    file.chmod(0o664)
     inode = file.stat().st_ino
     assert write(tools, file.parent, "first\n").returncode == 0
-    assert backup.read_text() == "theirs\n" and backup.stat().st_mode & 0o777 == 0o640
+    assert backup.read_text() == "theirs\n" and backup.stat().st_mode & 0o777 == 0o664
     assert file.read_text() == "first\n" and file.stat().st_ino != inode  # replaced, not written into
     assert write(tools, file.parent, "second\n").returncode == 0
     assert backup.read_text() == "theirs\n" and file.read_text() == "second\n"
