@@ -1,0 +1,47 @@
+# make demo        two virtual Sparks: deployed, deployed again, asserted (no Spark at hand, no root once installed)
+# make test        every test, the virtual pair included
+# make test-fast   no virtual machines, under a minute
+# make lint        ruff, mypy, import-linter, shellcheck
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test test-fast lint docs lock packages clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n '/^# /s/^# //p' Makefile
+
+demo: $(READY) packages
+	@$(BIN)/python -m lab.demo
+
+test: $(READY) packages
+	@$(BIN)/pytest tests/unit tests/plan tests/lab
+
+test-fast: $(READY)
+	@$(BIN)/pytest tests/unit tests/plan
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+# docs/settings.md is made from the settings themselves
+docs: $(READY)
+	@$(BIN)/python -m docs.make
+
+$(READY): requirements.lock pyproject.toml scripts/venv
+	@scripts/venv $(PYTHON) $(VENV)
+	@touch $@
+
+packages:
+	@scripts/packages
+
+lock:
+	uv pip compile pyproject.toml --extra dev --universal --generate-hashes --python-version 3.11 -o requirements.lock
+
+clean:
+	rm -rf $(VENV)

@@ -1,0 +1,66 @@
+"""testinfra on the hosts of an inventory: pytest tests/state --inventory inventories/pair.py
+
+What is expected comes from the inventory's own settings; what is found comes from plain commands on the
+host, and from none of our facts. Host keys are checked strictly: testinfra's default backend accepts any.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import testinfra
+from testinfra.host import Host
+
+from sparkrig import inventory, settings, ssh
+from sparkrig.settings import Fleet, Settings
+
+
+@dataclass(frozen=True)
+class Spark:
+    """One host under test: its name, and the settings of its whole fleet."""
+
+    name: str
+    fleet: Fleet
+
+    @property
+    def settings(self) -> Settings:
+        return self.fleet[self.name]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--inventory", type=Path, help="inventory file whose hosts are looked at")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "spark" in metafunc.fixturenames:
+        fleet = _fleet(metafunc.config)
+        metafunc.parametrize("spark", [Spark(name, fleet) for name in fleet], ids=list(fleet), scope="session")
+
+
+def _fleet(config: pytest.Config) -> Fleet:
+    file = config.getoption("--inventory")
+    if file is None:
+        raise pytest.UsageError("say which hosts: pytest tests/state --inventory inventories/pair.py")
+    try:
+        return settings.parse(inventory.load(file))
+    except settings.SettingsError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+@pytest.fixture(scope="session")
+def ssh_config(pytestconfig: pytest.Config) -> Iterator[Path]:
+    """An OpenSSH configuration for the inventory; one connection per host serves the whole session."""
+    with tempfile.TemporaryDirectory(prefix="sr-") as folder:  # short: it holds the control sockets
+        file = Path(folder, "config")
+        file.write_text(ssh.config(inventory.load(pytestconfig.getoption("--inventory")), folder))
+        yield file
+
+
+@pytest.fixture(scope="session")
+def host(spark: Spark, ssh_config: Path) -> Host:
+    """testinfra's host, as root."""
+    return testinfra.get_host(f"ssh://{spark.name}?ssh_config={ssh_config}&sudo=True")

@@ -1,0 +1,28 @@
+"""Each rail of a pair was measured as it is now, and no measuring process was left behind."""
+
+from __future__ import annotations
+
+import json
+
+from testinfra.host import Host
+
+from tests.state.conftest import Spark
+
+
+def test_every_rail_has_a_good_measurement(host: Host, spark: Spark) -> None:
+    rails = spark.fleet.rails(spark.name)
+    if not rails:
+        assert not host.file("/var/lib/sparkrig/bandwidth.json").exists
+        return
+    rows = json.loads(host.file("/var/lib/sparkrig/bandwidth.json").content_string)["rails"]
+    found = {row["netdev"]: row for row in rows}
+    for rail in rails:
+        row = found[rail.netdev]
+        assert (row["address"], row["peer"]) == (str(rail.address.ip), str(rail.peer_address.ip))
+        assert row["gbps"] >= spark.settings.bandwidth_floor
+        assert row["path_mtu"] >= spark.settings.bandwidth_path_mtu
+
+
+def test_nothing_of_the_measurement_is_left_behind(host: Host) -> None:
+    assert host.check_output("systemctl list-units --all --no-legend 'sparkrig-bandwidth-*'") == ""
+    assert host.run("pgrep -x ib_write_bw").rc == 1
