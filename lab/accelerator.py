@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.paths import home
+from lab.progress import say
 from lab.qemu import BINARY
 from lab.waiting import wait_until
 
@@ -26,6 +27,8 @@ def choose(kernel: Path) -> str:
     if known.get("boot") != boot:
         known = {"boot": boot, "accelerator": "kvm" if kvm_boots(kernel) else "tcg"}
         verdict.write_text(json.dumps(known))
+        if known["accelerator"] == "tcg":
+            say("KVM does not work here, so the guests are emulated: the same, some ten times slower")
     return str(known["accelerator"])
 
 
