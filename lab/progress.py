@@ -27,11 +27,11 @@ def step(doing: str, done: str) -> Iterator[None]:
             progress.add_task(doing, total=None)
             yield
     else:
-        screen.print(f"{doing} ...")
+        screen.print(f"{doing} ...", soft_wrap=True)
         yield
-    screen.print(f"[green]✓[/green] {done} [dim]({time.monotonic() - began:.1f} s)[/dim]")
+    screen.print(f"[green]✓[/green] {done} [dim]({time.monotonic() - began:.1f} s)[/dim]", soft_wrap=True)
 
 
 def say(line: str) -> None:
     """One line about something that took no time."""
-    console().print(line)
+    console().print(line, soft_wrap=True)
