@@ -1,0 +1,124 @@
+"""Make docs/settings.md from the settings themselves: python -m docs.make"""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sparkrig.settings import Settings
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE / "settings.md"
+GROUP_DATA = HERE.parent / "inventories" / "group_data" / "all.py"
+
+_WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "True or False"}
+_FORMATS = {"ipv4interface": "IPv4 address/prefix"}
+
+# pyinfra's own keys that matter here: (key, meaning). group_data/all.py knows those that have a default.
+LOGIN = (
+    ("ssh_hostname", "Address or name to connect to; the host's name in the inventory where it is left out."),
+    ("ssh_user", "Login on the Spark. It needs sudo without a password, or is root."),
+    ("ssh_key", "Private key file. Where it is left out, the ssh agent and the usual files in ~/.ssh are tried."),
+    ("ssh_known_hosts_file", "Where host keys are kept; ~/.ssh/known_hosts where it is left out."),
+    (
+        "ssh_strict_host_key_checking",
+        'What to do with a host that is not known yet: "accept-new" stores its key, "yes" refuses it. '
+        "A key that has changed is refused either way.",
+    ),
+    ("_sudo", "Run every command as root through sudo. The deploy refuses a host where it is not root."),
+)
+
+HEAD = """\
+<!-- Made by `python -m docs.make` (make docs) from sparkrig/settings.py. Do not edit. -->
+
+# Settings
+
+A setting is plain pyinfra data. The later place wins:
+
+1. `inventories/group_data/all.py`: the defaults below, for every host;
+2. `inventories/group_data/NAME.py`: for one inventory file (`pair.py` for `inventories/pair.py`) or one group;
+3. the host's own entry in the inventory file;
+4. `--data NAME=VALUE` on pyinfra's command line, for one run.
+
+Places 1 to 3 are checked before pyinfra connects, all four before the first change. A name that is not in the
+table below is an error. Keys of your own start with `x_`; keys that start with `_` or `ssh_` are pyinfra's.
+
+## What a Spark should be
+"""
+
+SECRETS = """
+No setting is a place for a secret. `environment` ends in a file that every user of the Spark can read, and
+it travels to the Spark as part of a command.
+
+## How to log in
+
+These keys are pyinfra's. The whole list is in pyinfra's documentation, under its SSH connector and its global
+arguments.
+"""
+
+
+def page() -> str:
+    """The text of docs/settings.md."""
+    known = runpy.run_path(str(GROUP_DATA))
+    fields = Settings.model_json_schema()["properties"]
+    settings = [
+        (_code(name), type_in_words(schema), _code(literal(schema["default"])), schema.get("description", ""))
+        for name, schema in fields.items()
+    ]
+    login = [(_code(key), _code(literal(known[key])) if key in known else "", meaning) for key, meaning in LOGIN]
+    return "\n".join(
+        [
+            HEAD,
+            *_table(("setting", "type", "default", "meaning"), settings),
+            SECRETS,
+            *_table(("key", "default here", "meaning"), login),
+            "",
+        ]
+    )
+
+
+def type_in_words(schema: Mapping[str, Any]) -> str:
+    """What a JSON schema admits, for a reader who writes Python."""
+    if "anyOf" in schema:
+        return " or ".join(type_in_words(each) for each in schema["anyOf"])
+    if "const" in schema:
+        return _code(literal(schema["const"]))
+    if "enum" in schema:
+        *most, last = (_code(literal(value)) for value in schema["enum"])
+        return f"{', '.join(most)} or {last}"
+    if schema["type"] == "null":
+        return _code("None")
+    if schema["type"] == "object":
+        (value,) = schema["patternProperties"].values()
+        return f"mapping of text to {type_in_words(value)}"
+    return (_FORMATS.get(schema.get("format", "")) or _WORDS[schema["type"]]) + _bounds(schema)
+
+
+def _bounds(schema: Mapping[str, Any]) -> str:
+    if "minimum" in schema and "maximum" in schema:
+        return f", {schema['minimum']} to {schema['maximum']}"
+    if "exclusiveMinimum" in schema:
+        return f" above {schema['exclusiveMinimum']}"
+    return ""
+
+
+def literal(value: Any) -> str:
+    """A value as it is written in an inventory."""
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    titles = list(head)
+    cells = [titles, ["---"] * len(titles), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return [f"| {' | '.join(row)} |" for row in cells]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
