@@ -1,6 +1,7 @@
 # make demo        two virtual Sparks: deployed, deployed again, asserted (no Spark at hand, no root once installed)
 # make test        every test, the virtual pair included
 # make test-fast   no virtual machines, under a minute
+# make venv        the virtual environment alone
 # make lint        ruff, mypy, import-linter, shellcheck
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-fast lint docs lock packages clean
+.PHONY: help demo test test-fast lint venv docs lock packages clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,7 +24,11 @@ test: $(READY) packages
 test-fast: $(READY)
 	@$(BIN)/pytest tests/unit tests/plan
 
+venv: $(READY)
+
 lint: $(READY)
+	@scripts/packages shellcheck
+	@shellcheck scripts/* .ci/run
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

@@ -1,10 +1,13 @@
-"""7. Bandwidth: each rail of a pair measured with ib_write_bw, whenever it is not known as it is now."""
+"""7. Bandwidth: each rail of a pair measured with ib_write_bw, whenever it is not known as it is now.
+
+To measure again at any time: pyinfra inventories/pair.py deploys/bandwidth.py
+"""
 
 from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark, looked_at
+from deploys.spark import Spark, alone, looked_at
 from operations import bandwidth as operations
 from sparkrig import bandwidth
 from sparkrig.settings import Rail
@@ -28,14 +31,14 @@ def rails_measured(spark: Spark, *, again: bool = False) -> None:
 
 
 def due(spark: Spark) -> list[Rail]:
-    """The rails without a good record of what they are now, on this host or (once it was looked at) its peer."""
-    peer = looked_at(spark.peer)
-    if spark.network_moves or (peer and peer.network_moves):
-        return spark.rails
-    stale = {rail.netdev for rail in spark.rails if not _on_record(spark, rail)}
-    if peer:
-        stale |= {rail.peer_netdev for rail in peer.rails if not _on_record(peer, rail)}
-    return [rail for rail in spark.rails if rail.netdev in stale]
+    """Every rail, where one of them has no good record of what it is now, here or on the peer; else none.
+
+    They are measured together, so that what is on record was seen in one state of the pair. The peer
+    counts once it was looked at.
+    """
+    pair = [half for half in (spark, looked_at(spark.peer)) if half]
+    known = all(not half.network_moves and all(_on_record(half, rail) for rail in half.rails) for half in pair)
+    return [] if known else spark.rails
 
 
 def _on_record(spark: Spark, rail: Rail) -> bool:
@@ -50,3 +53,6 @@ def _on_record(spark: Spark, rail: Rail) -> bool:
         floor=mine.bandwidth_floor,
         path_mtu=mine.bandwidth_path_mtu,
     )
+
+
+alone(__name__, rails_measured, again=True)

@@ -8,12 +8,14 @@ from deploys.containers import runtime_registered
 from deploys.driver import driver_held
 from deploys.environment import files_written
 from deploys.network import fabric_up
+from deploys.rdma import gids_found
 from deploys.spark import look
 
 spark = look()  # identity and every other refusal come before the first change
 if spark:
     driver_held(spark=spark)
     fabric_up(spark=spark)
+    gids_found(spark=spark)
     runtime_registered(spark=spark)
-    files_written(spark=spark)  # with the GID of each rail, looked up on the device
+    files_written(spark=spark)
     rails_measured(spark=spark)

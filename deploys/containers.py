@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark
+from deploys.spark import Spark, alone
 from operations import containers
 
 
@@ -14,3 +14,6 @@ def runtime_registered(spark: Spark) -> None:
     found, mine = spark.found.containers, spark.settings
     containers.toolkit(name="nvidia-container-toolkit", found=found, settings=mine)
     containers.runtime(name="docker's nvidia runtime", found=found, restart_docker=mine.restart_docker)
+
+
+alone(__name__, runtime_registered)

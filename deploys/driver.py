@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark
+from deploys.spark import Spark, alone
 from operations import driver as operations
 from operations import files
 from sparkrig import driver
@@ -25,3 +25,6 @@ def driver_held(spark: Spark) -> None:
         branch=branch,
         changed=changing,
     )
+
+
+alone(__name__, driver_held)

@@ -1,10 +1,10 @@
-"""4 and 6. The GID index of each rail, and the environment files that carry it."""
+"""6. What NCCL, vLLM and Ray read on this host, with the GID index of each rail."""
 
 from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark
+from deploys.spark import Spark, alone
 from operations import environment
 
 
@@ -22,3 +22,6 @@ def files_written(spark: Spark) -> None:
         extra=mine.environment,
         moving=spark.network_moves,
     )
+
+
+alone(__name__, files_written)

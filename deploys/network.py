@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark
+from deploys.spark import Spark, alone
 from operations import network
 
 
@@ -20,3 +20,6 @@ def fabric_up(spark: Spark) -> None:
         paired=spark.peer is not None,
         patience=mine.patience,
     )
+
+
+alone(__name__, fabric_up)

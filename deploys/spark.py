@@ -9,6 +9,8 @@ from typing import Any
 
 from pyinfra import host, inventory, logger
 from pyinfra import state as run
+from pyinfra.api import BaseStateCallback, Host
+from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
 from facts.spark import Spark as SparkFact
@@ -65,12 +67,24 @@ def looked_at(name: str | None) -> Spark | None:
     return _LOOKED.get(name) if name else None
 
 
+def alone(name: str, deploy: Callable[..., Any], **arguments: Any) -> None:
+    """Apply one noun by itself, where pyinfra was given its file: pyinfra INVENTORY deploys/driver.py
+
+    pyinfra executes such a file without a name of its own; imported by another deploy it has one, and
+    nothing happens here.
+    """
+    if name == "builtins" and (spark := look()):
+        deploy(spark=spark, **arguments)
+
+
 def look() -> Spark | None:
     """This host's Spark, or None where it is refused; its peer is refused with it.
 
     Everything is judged before the first change of the run.
     """
     fleet = _fleet()
+    if not _LOOKED:
+        run.add_callback_handler(_Together(fleet))
     found = host.get_fact(SparkFact, _ignore_errors=True)
     if found is None:
         _refuse([_unreadable()], fleet)
@@ -104,6 +118,22 @@ def judge(spark: Spark) -> list[Refusal]:
         except Refusal as refusal:
             refusals.append(refusal)
     return refusals
+
+
+class _Together(BaseStateCallback):
+    """A host that fails in mid-run takes its peer along, also in a fleet where other pairs go on."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.halves: set[Host] = set()
+
+    def operation_host_error(self, _state: RunState, host: Host, *_: Any) -> None:  # type: ignore[override]
+        peer = self.fleet.peer(host.name)
+        if peer:
+            self.halves.add(inventory.get_host(peer))
+
+    def operation_end(self, state: RunState, _op_hash: str) -> None:  # type: ignore[override]
+        state.fail_hosts(self.halves & state.active_hosts)
 
 
 def _fleet() -> Fleet:

@@ -22,7 +22,8 @@ printf 'route %s\n' "$(ip -4 -j route show | tr -d "\n")"
 for n in /sys/class/net/*; do
   # the kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no other
   port=$(cat $n/phys_port_name 2>/dev/null) || case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
-  printf 'port %s %s %s\n' "${n##*/}" "${port:--}" "$(cat $n/carrier 2>/dev/null)"
+  driver=$(readlink $n/device/driver) || driver=
+  printf 'port %s %s %s %s\n' "${n##*/}" "${port:--}" "$(cat $n/carrier 2>/dev/null)" "${driver##*/}"
 done
 if command -v nmcli >/dev/null && [ "$(nmcli -t -g RUNNING general 2>/dev/null)" = running ]; then
   printf 'nm running\n'

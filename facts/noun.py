@@ -15,7 +15,8 @@ class Noun(FactBase[T]):
     """A fact that is read by one shell command and understood by one pure function.
 
     `script` is the shell text that prints everything of its kind. `parse` takes the output's lines and
-    raises ValueError where they make no sense; pyinfra allows `process` no other exception than
+    raises ValueError, or
+    stumbles over a missing key, where they make no sense; pyinfra allows `process` no other exception than
     FactProcessError, which fails this one host.
     """
 
@@ -28,5 +29,5 @@ class Noun(FactBase[T]):
     def process(self, output: list[str]) -> T:
         try:
             return type(self).parse(output)
-        except ValueError as error:
-            raise FactProcessError(f"{type(self).__name__.lower()}: {error}") from error
+        except (ValueError, LookupError, TypeError) as error:
+            raise FactProcessError(f"{type(self).__name__.lower()}: cannot be understood ({error})") from error

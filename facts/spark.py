@@ -6,6 +6,7 @@ of one script, each in a subshell of its own.
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from pyinfra.api import FactBase
@@ -29,6 +30,7 @@ NOUNS: dict[str, type[Noun[Any]]] = {
     "files": Files,
 }
 _END = "#sparkrig:end"
+_LIMIT_S = 300  # of one noun; a host that hangs is said to, and not waited for
 
 
 class Spark(FactBase[State | None]):
@@ -40,7 +42,8 @@ class Spark(FactBase[State | None]):
 
     def command(self) -> str:
         return "\n".join(
-            f"(\n{noun.script}\n) 2>/dev/null </dev/null; printf '\\n{_END} {name} %s\\n' $?"
+            f"timeout -k 5 {_LIMIT_S} sh -c {shlex.quote(noun.script)} 2>/dev/null </dev/null; "
+            f"printf '\\n{_END} {name} %s\\n' $?"
             for name, noun in NOUNS.items()
         )
 

@@ -130,6 +130,7 @@ def mmdebstrap(source: Source, work: Path) -> list[str]:
         f"--keyring={host.KEYRING}",
         f"--include={','.join(packages())}",
         "--dpkgopt=force-unsafe-io",
+        "--skip=cleanup/apt/lists",  # the guest's own: without them apt foresees no upgrade
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
         *hooks,
         source.suite,

@@ -91,7 +91,7 @@ def _run_perftest(host: Host, peer: Host, near: End, far: End, settings: Setting
     try:
         return bandwidth.parse(printed, report)
     except ValueError as error:
-        raise Refusal(str(error), "journalctl -t ib_write_bw, on both hosts") from None
+        raise Refusal(str(error), "the same with -vvv, which shows all that ib_write_bw printed") from None
 
 
 def _record(here: End, there: End, mtu: int, measured: bandwidth.Measurement, now: str) -> Record:
@@ -102,7 +102,7 @@ def _report(host: Host, rail: Rail, measured: bandwidth.Measurement, settings: S
     complaint = bandwidth.complaint(measured, settings.bandwidth_floor, settings.bandwidth_path_mtu)
     figure = f"rail {rail.number} ({rail.netdev}): {measured.gbps:.2f} Gb/s, path MTU {measured.path_mtu}"
     if complaint:
-        say(host, f"{figure}; {complaint}. Try: pyinfra INVENTORY deploys/bandwidth.py")
+        say(host, f"{figure}; {complaint}. Try: pyinfra -vvv INVENTORY deploys/bandwidth.py")
     else:
         host.log(figure)
     return complaint is None
@@ -116,7 +116,7 @@ def _keep(at: Host, records: Mapping[str, Record]) -> bool:
 
 def _shell(at: Host, patience: float, text: str, *words: str) -> str:
     """Standard output of a script on a host. Raises Refusal with what it said where it fails."""
-    ok, output = at.run_shell_command(script(text, *words), _timeout=int(120 * patience), **_how(at))
+    ok, output = at.run_shell_command(script(text, *words, seconds=int(120 * patience)), **_how(at))
     if not ok:
         said = " ".join(output.stderr_lines[-2:] or output.stdout_lines[-2:]) or "no word of why"
         raise Refusal(f"the bandwidth test failed on {at.name}: {said}", "ping the peer over this rail first")

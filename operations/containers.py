@@ -6,13 +6,12 @@ from pyinfra import host, state
 from pyinfra.api import QuoteString, StringCommand, operation
 
 from facts.containers import Containers
+from operations.apt import APT_LOCK, update
 from operations.files import write
 from operations.refusal import Commands, refusing
-from operations.shell import script
+from operations.shell import limited, script
 from sparkrig import containers
 from sparkrig.settings import Settings
-
-APT_LOCK = "DPkg::Lock::Timeout=300"  # wait for unattended-upgrades instead of failing at once
 
 
 @operation()
@@ -30,10 +29,11 @@ def toolkit(found: containers.Containers, settings: Settings) -> Commands:
     if plan.add_source:
         yield _fetch_key(settings.toolkit_key_url, settings.toolkit_key_fingerprint)
         yield write(containers.source_file(settings.toolkit_url))
-    yield StringCommand("timeout", "-k", "5", "300", "apt-get", "-q", "-o", APT_LOCK, "update")
+    yield update()
     version = f"={settings.toolkit_version}" if settings.toolkit_version else ""
-    yield StringCommand(
-        *("timeout", "-k", "5", "1200", "env", "DEBIAN_FRONTEND=noninteractive"),
+    yield limited(
+        1200,
+        *("env", "DEBIAN_FRONTEND=noninteractive"),
         *("apt-get", "-q", "-y", "-o", APT_LOCK, "--no-install-recommends", "install"),
         QuoteString(f"{containers.TOOLKIT}{version}"),
     )
@@ -59,7 +59,7 @@ install -D -m 644 -o root -g root "$new/ring" "$3"
 
 def _fetch_key(url: str, fingerprint: str) -> StringCommand:
     """Fetch a repository key, and keep it only if it is the one that was pinned."""
-    return script(FETCH_KEY, url, fingerprint, containers.KEYRING)
+    return script(FETCH_KEY, url, fingerprint, containers.KEYRING, seconds=180)
 
 
 @operation()
@@ -76,6 +76,6 @@ def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
     if plan.daemon_json:
         yield write(plan.daemon_json, check="dockerd --validate --config-file")
     if plan.restart:
-        yield StringCommand("timeout", "-k", "5", "180", "systemctl", "restart", "docker")
+        yield limited(180, "systemctl", "restart", "docker")
     if not plan.daemon_json and not plan.restart:
         host.noop("docker has the nvidia runtime")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pyinfra import host, state
-from pyinfra.api import QuoteString, StringCommand, operation
+from pyinfra.api import QuoteString, operation
 
 from facts.driver import Packages
+from operations.apt import update
 from operations.refusal import Commands, refusing
+from operations.shell import limited
 from sparkrig import driver
 
 
@@ -21,7 +23,8 @@ def hold(found: driver.Packages, branch: int) -> Commands:
     driver.judge(found, branch)
     names = driver.unheld(found, branch)
     if names:
-        yield StringCommand("apt-mark", "hold", *(QuoteString(name) for name in names))
+        yield limited(60, "apt-mark", "hold", *(QuoteString(name) for name in names))
+        yield update()  # or else the proof is about yesterday's candidates
     else:
         host.noop(f"{len(driver.hold_set(found, branch))} packages are held")
 

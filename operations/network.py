@@ -10,7 +10,7 @@ from pyinfra.api import QuoteString, StringCommand, operation
 
 from facts.network import Network
 from operations.refusal import Commands, refusing
-from operations.shell import script
+from operations.shell import limited, script
 from sparkrig import bandwidth, network
 
 
@@ -35,9 +35,9 @@ def fabric(
         host.noop(f"{len(addresses) - len(plan.uncabled)} fabric netdevs are as they should be{idle}")
         return
     # What was measured on another link proves nothing about this one.
-    yield StringCommand("rm", "-f", bandwidth.RECORD_PATH)
+    yield limited(20, "rm", "-f", bandwidth.RECORD_PATH)
     for uuid, _name in plan.remove:
-        yield StringCommand("nmcli", "connection", "delete", QuoteString(uuid))
+        yield limited(60, "nmcli", "connection", "delete", QuoteString(uuid))
     for change in plan.changes:
         yield from _apply(change, patience)
 
@@ -46,15 +46,13 @@ def _apply(change: network.Change, patience: float) -> Commands:
     uuid = network.uuid(change.netdev)
     properties = [QuoteString(word) for pair in change.properties.items() for word in pair]
     if change.verb == "add":
-        head = ["nmcli", "connection", "add", "type", "ethernet", "connection.uuid", uuid]
-        # autoconnect comes with the properties; the activation below is the one that is waited for
-        yield StringCommand(*head, *properties)
+        # its autoconnect may start an activation; the one below is waited for
+        head = ("nmcli", "connection", "add", "type", "ethernet", "connection.uuid", uuid)
+        yield limited(60, *head, *properties)
     elif change.verb == "modify":
-        yield StringCommand("nmcli", "connection", "modify", uuid, *properties)
+        yield limited(60, "nmcli", "connection", "modify", uuid, *properties)
     wait = int(30 * patience)
-    yield StringCommand(
-        "timeout", "-k", "5", str(wait + 10), "nmcli", "--wait", str(wait), "connection", "up", uuid
-    )
+    yield limited(wait + 10, "nmcli", "--wait", str(wait), "connection", "up", uuid)
     yield _verify(change, int(20 * patience))
 
 
@@ -79,4 +77,4 @@ def _verify(change: network.Change, seconds: int) -> StringCommand:
     address = change.address
     a, b, c, d = address.ip.packed
     mapped = f"0000:0000:0000:0000:0000:ffff:{a:02x}{b:02x}:{c:02x}{d:02x}"
-    return script(VERIFY, change.netdev, str(change.mtu), str(address), mapped, str(seconds))
+    return script(VERIFY, change.netdev, str(change.mtu), str(address), mapped, str(seconds), seconds=seconds + 30)

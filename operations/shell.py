@@ -1,10 +1,20 @@
-"""Shell scripts as one command, their values as words."""
+"""Shell scripts as one command, their values as words, and an end to all of it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from pyinfra.api import QuoteString, StringCommand
 
 
-def script(text: str, *words: str) -> StringCommand:
-    """One exec of a script; `words` are its $1, $2, ... and are never part of its text."""
-    return StringCommand("sh", "-c", QuoteString(text), "sparkrig", *(QuoteString(word) for word in words))
+def script(text: str, *words: str, seconds: int = 60, **arguments: Any) -> StringCommand:
+    """One exec of a script; `words` are its $1, $2, ... and are never part of its text.
+
+    seconds: when the host itself ends it (pyinfra's own `_timeout` only stops waiting); arguments: pyinfra's.
+    """
+    return limited(seconds, "sh", "-c", QuoteString(text), "sparkrig", *map(QuoteString, words), **arguments)
+
+
+def limited(seconds: int, *bits: Any, **arguments: Any) -> StringCommand:
+    """One command that the host ends after `seconds`."""
+    return StringCommand("timeout", "-k", "5", str(seconds), *bits, **arguments)

@@ -96,7 +96,7 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
     return Plan(
         install_toolkit=found.toolkit is None,
         add_source=found.toolkit is None and not found.sources,
-        daemon_json=File(DAEMON_JSON, merged) if changed else None,
+        daemon_json=File(DAEMON_JSON, merged, "keep") if changed else None,
         restart=restart,
     )
 
@@ -116,7 +116,7 @@ def merge(text: str | None) -> str:
     if not isinstance(document, dict) or not isinstance(document.get("runtimes", {}), dict):
         raise Refusal(f"{DAEMON_JSON} is not a JSON object with an object of runtimes", f"cat {DAEMON_JSON}")
     registered = document.get("runtimes", {}).get("nvidia")
-    if text and isinstance(registered, dict) and registered.get("path"):
+    if text and isinstance(registered, dict) and (registered.get("path") or registered.get("runtimeType")):
         return text
     document["runtimes"] = {**document.get("runtimes", {}), "nvidia": _RUNTIME}
     return json.dumps(document, indent=4) + "\n"

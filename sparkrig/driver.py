@@ -188,7 +188,8 @@ def judge(packages: Packages, branch: int) -> None:
     if later:
         raise Refusal(
             f"a driver later than {branch} is installed ({', '.join(later)})",
-            f"apt-get install nvidia-driver-{branch}-open, remove what is named, reboot, then run again",
+            f"apt-cache madison {later[0].split()[0]}, then: sudo apt-get install --allow-downgrades "
+            f"nvidia-driver-{branch}-open {later[0].split()[0]}=VERSION, and reboot",
         )
 
 
@@ -197,7 +198,7 @@ def judge_upgrade(packages: Packages, branch: int) -> None:
     if packages.upgrade is None:
         raise Refusal(
             f"apt cannot simulate a dist-upgrade ({packages.trouble}), so the hold is not proven",
-            "sudo apt-get -s dist-upgrade",
+            "sudo apt-get update && sudo apt-get -s dist-upgrade",
         )
     moved = touched(packages, branch)
     if moved:

@@ -12,7 +12,10 @@ from sparkrig.value import Value
 
 @dataclass(frozen=True)
 class File:
-    """A whole text file of ours, owned by root; mode as four octal digits."""
+    """A whole text file, owned by root.
+
+    mode: four octal digits, or `keep` for a file that others made and whose mode is theirs.
+    """
 
     path: str
     content: str

@@ -52,7 +52,11 @@ class Identity(Value):
     def vendor(self) -> str:
         """Who built this Spark, as a label; DMI and DGX_PLATFORM are no evidence of a Spark."""
         text = " ".join([self.release.get("DGX_PLATFORM", ""), *self.dmi.values()]).casefold() + " "
-        return next((name for key, name in _VENDORS if key in text), "NVIDIA DGX Spark Founders Edition")
+        if found := next((name for key, name in _VENDORS if key in text), None):
+            return found
+        if not self.dmi or "nvidia" in text:
+            return "NVIDIA DGX Spark Founders Edition"
+        return " ".join(" ".join(self.dmi.values()).split()) or "unknown maker"
 
     @property
     def dgx_os(self) -> str | None:

@@ -33,13 +33,14 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
 def stop_together() -> None:
     """Let one failed host stop the whole run, and so the pair instead of one half of it.
 
-    pyinfra ignores FAIL_PERCENT in a deploy file; it counts only when an inventory (or --fail-percent) sets it.
+    pyinfra ignores FAIL_PERCENT in a deploy file; it counts only when an inventory sets it, or
+    --fail-percent, which wins over this.
     Outside of a pyinfra run there is nothing to set.
     """
     from pyinfra import config
     from pyinfra.context import ctx_config
 
-    if ctx_config.isset():  # type: ignore[no-untyped-call]
+    if ctx_config.isset() and config.FAIL_PERCENT is None:  # type: ignore[no-untyped-call]
         config.FAIL_PERCENT = 0
 
 

@@ -43,6 +43,7 @@ class Link:
     port: str = ""
     master: str = ""
     lower: str = ""
+    driver: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ class Profile:
         """Whether this profile names that netdev, by name or by MAC address."""
         if self.properties.get("connection.interface-name") == link.name:
             return True
+        patterns = self.properties.get("match.interface-name", "").replace(",", " ").split()
+        if any(fnmatch.fnmatchcase(link.name, pattern) for pattern in patterns):
+            return True
         mac = self.properties.get("802-3-ethernet.mac-address", "")
         return bool(mac) and mac.lower() == link.mac.lower()
 
@@ -86,14 +90,17 @@ class Netplan:
     path: str
     names: tuple[str, ...]
     macs: tuple[str, ...]
+    drivers: tuple[str, ...] = ()
 
     def binds(self, link: Link) -> bool:
-        return link.mac.lower() in self.macs or any(fnmatch.fnmatchcase(link.name, name) for name in self.names)
+        named = any(fnmatch.fnmatchcase(link.name, name) for name in self.names)
+        driven = any(fnmatch.fnmatchcase(link.driver, driver) for driver in self.drivers if link.driver)
+        return named or driven or link.mac.lower() in self.macs
 
 
 @dataclass(frozen=True)
 class Network(Value):
-    """Links, routes and definitions of a host; `ssh` is the address that the SSH session came in on."""
+    """Links, routes and definitions of a host; `ssh` is the netdev that the SSH session came in on."""
 
     running: bool
     ssh: str | None
@@ -107,19 +114,16 @@ class Network(Value):
     @property
     def management(self) -> tuple[str, IPv4Interface] | None:
         """The netdev and address that SSH came in on, or else those of the default route."""
-        for link in self.links.values():
-            for address in link.addresses:
-                if self.ssh == str(address.ip):
-                    return link.name, address
-        for route in self.routes:
-            link_ = self.links.get(route.netdev)
-            if route.destination is None and link_ and link_.addresses:
-                return link_.name, link_.addresses[0]
+        outward = [route.netdev for route in self.routes if route.destination is None]
+        for name in (self.ssh, *outward):
+            link = self.links.get(name or "")
+            if link and link.addresses:
+                return link.name, link.addresses[0]
         return None
 
     def carries_ssh(self, netdev: str) -> bool:
         """Whether that netdev is the management one, or lies under it (bond, bridge, VLAN)."""
-        pending = [self.management[0]] if self.management else []
+        pending = [self.ssh] if self.ssh else [self.management[0]] if self.management else []
         seen: set[str] = set()
         while pending:
             name = pending.pop()
@@ -160,6 +164,7 @@ PROPERTIES = (
     "connection.uuid",
     *profile("x", IPv4Interface("192.0.2.1/24"), 0),
     "802-3-ethernet.mac-address",
+    "match.interface-name",
 )
 
 
@@ -167,19 +172,14 @@ def parse(lines: Iterable[str]) -> Network:
     """Read the network fact. Raises ValueError where a row makes no sense."""
     rows = [line.partition(" ")[::2] for line in lines]
     first = dict(rows)
-    ports = {
-        fields[0]: fields[1:] for word, rest in rows if word == "port" and len(fields := rest.split(" ")) == 3
-    }
+    # ip -j prints an empty object for a netdev that it filters out
+    addresses = [entry for entry in json.loads(first.get("addr") or "[]") if "ifname" in entry]
+    ports = {fields[0]: fields[1:] for word, rest in rows if word == "port" and (fields := rest.split(" "))}
     states, active = _parse_devices(rest for word, rest in rows if word == "device")
     return Network(
         running=first.get("nm", "").strip() == "running",
-        ssh=first.get("ssh", "").strip() or None,
-        links={
-            link.name: link
-            for entry in json.loads(first.get("addr") or "[]")
-            if "ifname" in entry  # ip -j prints an empty object for a netdev that it filters out
-            and (link := _parse_link(entry, *ports.get(entry["ifname"], ("-", ""))))
-        },
+        ssh=_netdev_of(first.get("ssh", "").strip(), addresses),
+        links={entry["ifname"]: _parse_link(entry, ports.get(entry["ifname"], [])) for entry in addresses},
         routes=tuple(_parse_route(entry) for entry in json.loads(first.get("route") or "[]")),
         states=states,
         active=active,
@@ -188,7 +188,19 @@ def parse(lines: Iterable[str]) -> Network:
     )
 
 
-def _parse_link(entry: Mapping[str, Any], port: str, carrier: str) -> Link:
+def _netdev_of(address: str, entries: Iterable[Mapping[str, Any]]) -> str | None:
+    """The netdev that has this address, IPv4 or IPv6; a link-local one says so itself (fe80::1%enP7s7)."""
+    bare, _, scope = address.partition("%")
+    if scope:
+        return scope
+    for entry in entries:
+        if bare and bare in {info.get("local") for info in entry.get("addr_info", [])}:
+            return str(entry["ifname"])
+    return None
+
+
+def _parse_link(entry: Mapping[str, Any], row: list[str]) -> Link:
+    port, carrier, driver, *_ = [*row, "", "", ""]
     return Link(
         name=str(entry["ifname"]),
         mac=str(entry.get("address", "")),
@@ -202,6 +214,7 @@ def _parse_link(entry: Mapping[str, Any], port: str, carrier: str) -> Link:
         port="" if port == "-" else port,
         master=str(entry.get("master", "")),
         lower=str(entry.get("link", "")),
+        driver=driver,
     )
 
 
@@ -267,15 +280,21 @@ def _parse_netplan(row: str) -> Netplan:
 def _read_netplan(path: str, document: Any) -> Netplan:
     names: list[str] = []
     macs: list[str] = []
+    drivers: list[str] = []
     for key, body in (((document or {}).get("network") or {}).get("ethernets") or {}).items():
         match = (body or {}).get("match") or {}
         if "macaddress" in match:
             macs.append(str(match["macaddress"]).lower())
-        wanted = match.get("name", [] if match else key)
-        names += [str(name) for name in (wanted if isinstance(wanted, list) else [wanted])]
+        names += _words(match.get("name", [] if match else key))
+        if not {"name", "macaddress"}.intersection(match):
+            drivers += _words(match.get("driver", []))
         if (body or {}).get("set-name"):
             names.append(str(body["set-name"]))
-    return Netplan(path, tuple(names), tuple(macs))
+    return Netplan(path, tuple(names), tuple(macs), tuple(drivers))
+
+
+def _words(value: Any) -> list[str]:
+    return [str(word) for word in (value if isinstance(value, list) else [value])]
 
 
 @dataclass(frozen=True)
@@ -415,9 +434,3 @@ def _change(
         there = ", ".join(map(str, link.addresses)) or "none"
         return Change(netdev, "activate", wanted, address, mtu, f"link address is {there}")
     return None
-
-
-def twins(found: Network, netdev: str) -> list[str]:
-    """The netdevs behind the same cage, this one included, by physical port name (p0, p1)."""
-    port = found.links[netdev].port
-    return sorted(link.name for link in found.links.values() if port and link.port == port)

@@ -25,6 +25,12 @@ Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
 _FOREIGN_PREFIXES = ("_", "ssh_", "fake_", "x_")
 
 
+# What sparkrig.gid finds on each host.
+_DISCOVERED = frozenset(
+    {"NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}
+)
+
+
 class SettingsError(ValueError):
     """A setting that cannot stand; the message is one sentence with the host, the field and a cure."""
 
@@ -89,7 +95,8 @@ class Settings(BaseModel):
     )
     environment: dict[VariableName, OneLine] = Field(
         {},
-        description="More variables for the container environment file; one named here replaces ours.",
+        description="More variables for the container environment file; one named here replaces ours. "
+        "No secrets: the file is for everyone to read.",
     )
     bandwidth_floor: float = Field(
         90.0,
@@ -127,8 +134,8 @@ class Settings(BaseModel):
     @field_validator("environment")
     @classmethod
     def _no_fixed_gid(cls, environment: dict[str, str]) -> dict[str, str]:
-        if "NCCL_IB_GID_INDEX" in environment:
-            raise ValueError("NCCL_IB_GID_INDEX is looked up on the host, because it moves; leave it out")
+        for name in _DISCOVERED.intersection(environment):
+            raise ValueError(f"{name} is looked up on the host, because it moves; leave it out")
         return environment
 
 
@@ -220,7 +227,7 @@ def _sentence(name: str, error: ValidationError) -> str:
     else:
         found = "" if first["type"] == "value_error" else f" (found {first['input']!r})"
         text = f"{name}: setting {field}: {first['msg'].removeprefix('Value error, ')}{found}"
-    more = f" (and {len(others)} more like it)" if others else ""
+    more = f" (and {len(others)} more)" if others else ""
     return text + more
 
 
@@ -244,7 +251,8 @@ def _check_pairs(hosts: Mapping[str, Settings]) -> None:
     for pair, names in pairs.items():
         if len(names) != 2:
             raise SettingsError(
-                f"pair {pair}: {len(names)} hosts carry this name ({', '.join(names)}); exactly two are expected"
+                f"pair {pair}: exactly two hosts are expected under this name, "
+                f"found {len(names)} ({', '.join(names)})"
             )
         _check_rails(pair, names[0], names[1], hosts)
 
@@ -254,6 +262,11 @@ def _check_rails(pair: str, one: str, two: str, hosts: Mapping[str, Settings]) -
     if not here and not there:
         raise SettingsError(
             f"pair {pair}: {one} and {two} declare no fabric; an address for each cabled netdev is expected"
+        )
+    if hosts[one].mtu != hosts[two].mtu:
+        raise SettingsError(
+            f"pair {pair}: setting mtu is {hosts[one].mtu} on {one} and {hosts[two].mtu} on {two}; "
+            "one value is expected"
         )
     for owner, other, mine, theirs in ((one, two, here, there), (two, one, there, here)):
         if not theirs:

@@ -40,9 +40,7 @@ def main(netdev: str) -> int:
             )
             return 0
         block = gid.block(gid.choose(table, rails))
-        for path in FILES:
-            refresh(path, block)
-    return 0
+        return sum([refresh(path, block) for path in FILES])
 
 
 @contextlib.contextmanager
@@ -64,12 +62,16 @@ def settled_table(rails: dict[str, IPv4Interface]) -> list[gid.Gid]:
         time.sleep(0.2)
 
 
-def refresh(path: Path, block: str) -> None:
-    """Replace the block of one file, atomically, if it says something else."""
-    old = path.read_text()
-    new = gid.replace_block(old, block)
+def refresh(path: Path, block: str) -> int:
+    """Replace the block of one file, atomically, if it says something else; 1 where the file has none."""
+    try:
+        old = path.read_text()
+        new = gid.replace_block(old, block)
+    except (OSError, ValueError) as error:
+        print(f"sparkrig: {path}: {error}; run the deploy again", file=sys.stderr)
+        return 1
     if new == old:
-        return
+        return 0
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "w") as file:
         file.write(new)
@@ -77,6 +79,7 @@ def refresh(path: Path, block: str) -> None:
         os.fsync(descriptor)
     Path(name).replace(path)
     print(f"sparkrig: {path} has the GID block of now", file=sys.stderr)
+    return 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ globals().update(_DEFAULTS)
 
 # How to log in. Every command needs root.
 _sudo = True
+_timeout = 1500  # seconds after which a step counts as unknown; every command on a host ends sooner by itself
 # The first contact stores the host key, a changed key is refused from then on; "yes" refuses unknown ones too.
 ssh_strict_host_key_checking = "accept-new"
 ssh_paramiko_connect_kwargs = {"transport_factory": _nodelay_transport}

@@ -111,7 +111,7 @@ class Run:
     def changes(self) -> list[tuple[str, str]]:
         """The commands that are not looks."""
         scripts = tuple(noun.script.strip()[:40] for noun in NOUNS.values())
-        return [row for row in self.commands if not row[1].removeprefix("(").strip().startswith(scripts)]
+        return [row for row in self.commands if "#sparkrig:end" not in row[1] and not row[1].startswith(scripts)]
 
 
 Deploy = Callable[..., Run]

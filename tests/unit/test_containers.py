@@ -121,7 +121,7 @@ def test_nothing_to_do() -> None:
 def test_a_runtime_that_is_not_registered(daemon: str | None) -> None:
     made = plan(host(daemon, "runc"), restart_docker=False)
     assert made.restart and made.daemon_json is not None and made.daemon_json.path == DAEMON_JSON
-    assert made.daemon_json.content == merge(daemon) and made.daemon_json.mode == "0644"
+    assert made.daemon_json.content == merge(daemon) and made.daemon_json.mode == "keep"
 
 
 def test_a_runtime_in_the_file_that_docker_has_not_loaded() -> None:

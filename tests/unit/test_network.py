@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sparkrig import network
-from sparkrig.network import Network, Plan, Route, parse, plan, profile, twins, uuid
+from sparkrig.network import Network, Plan, Route, parse, plan, profile, uuid
 from sparkrig.refusal import Refusal
 
 A, B = "enp1s0f0np0", "enP2p1s0f0np0"
@@ -198,12 +198,6 @@ def test_nonsense_is_a_value_error(row: str) -> None:
 def test_json_for_pyinfra_fact(ready: Host) -> None:
     shown = json.loads(json.dumps(ready.found().to_json()))
     assert shown["links"][A]["addresses"] == ["192.168.100.11/24"]
-
-
-def test_twins_are_paired_by_their_port(host: Host) -> None:
-    assert twins(host.found(), A) == sorted([A, B])
-    assert twins(host.found(), B1) == sorted([A1, B1])
-    assert twins(host.found(), MANAGEMENT) == []
 
 
 # --- what must be done

@@ -122,11 +122,11 @@ BAD: dict[str, tuple[Data, list[str]]] = {
     ),
     "three in a pair": (
         changed(lambda d: d.update({"spark-c": {"pair": "sparks"}})),
-        ["pair sparks", "3 hosts", "spark-a, spark-b, spark-c", "exactly two are expected"],
+        ["pair sparks", "found 3", "spark-a, spark-b, spark-c", "exactly two hosts are expected"],
     ),
     "one in a pair": (
         changed(lambda d: d["spark-b"].update(pair="sparcs")),
-        ["pair sparks", "1 hosts", "spark-a", "exactly two are expected"],
+        ["pair sparks", "found 1", "spark-a", "exactly two hosts are expected"],
     ),
     "pair without fabric": (
         {"spark-a": {"pair": "sparks"}, "spark-b": {"pair": "sparks"}},
@@ -152,7 +152,7 @@ def test_bad_input_is_one_sentence(data: Data, words: list[str]) -> None:
 
 
 def test_more_than_one_mistake_is_counted() -> None:
-    with pytest.raises(SettingsError, match=r"setting mtu: .* \(and 2 more like it\)$"):
+    with pytest.raises(SettingsError, match=r"setting mtu: .* \(and 2 more\)$"):
         parse({"spark-a": {"mtu": 1, "patience": 0, "colour": "green"}})
 
 

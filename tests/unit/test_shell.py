@@ -41,8 +41,8 @@ TEXTS = {
 }
 # SC2046, SC2086: words of ours are split on purpose ($ids, $ssh, $d); SC2015: as intended;
 # SC1007: `life=$1 wait=$2` and `gb10=` are plain assignments; SC2030, SC2031: each noun is a subshell;
-# SC2013: paths below /sys have no blanks.
-ACCEPTED = "SC2046,SC2086,SC2015,SC1007,SC2030,SC2031,SC2013"
+# SC2013: paths below /sys have no blanks; SC2016: the one look quotes each noun's text for a shell of its own.
+ACCEPTED = "SC2046,SC2086,SC2015,SC1007,SC2030,SC2031,SC2013,SC2016"
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
@@ -67,14 +67,20 @@ def tool(folder: Path, name: str, text: str) -> None:
 
 
 def sh(
-    text: str, *words: str, path: Path | None = None, env: Mapping[str, str] | None = None
+    text: str, *words: str, path: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run a script as `operations.shell.script` has it run."""
     found = {**os.environ, **(env or {})}
     if path:
         found["PATH"] = f"{path}:{found['PATH']}"
     return subprocess.run(
-        ["sh", "-c", text, "sparkrig", *words], capture_output=True, text=True, check=False, env=found, timeout=20
+        ["sh", "-c", text, "sparkrig", *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=found,
+        timeout=20,
     )
 
 
@@ -91,7 +97,7 @@ def tools(tmp_path: Path) -> Path:
 def write(
     tools: Path, folder: Path, content: str, mode: str = "0644", check: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return sh(WRITE, str(folder), "nccl.conf", mode, content, check, path=tools)
+    return sh(WRITE, str(folder), "nccl.conf", mode, check, path=tools, stdin=content)
 
 
 CONTENT = "# sparkrig\nA='1' $HOME `id` \\n %s\n\n-ümlaut\n"
@@ -118,6 +124,15 @@ def test_write_keeps_what_was_not_ours_once(tools: Path, tmp_path: Path) -> None
     assert file.read_text() == "first\n" and file.stat().st_ino != inode  # replaced, not written into
     assert write(tools, file.parent, "second\n").returncode == 0
     assert backup.read_text() == "theirs\n" and file.read_text() == "second\n"
+
+
+def test_write_keeps_the_mode_of_a_file_that_is_not_ours(tools: Path, tmp_path: Path) -> None:
+    file = tmp_path / "etc" / "nccl.conf"
+    assert write(tools, file.parent, "first\n", "keep").returncode == 0
+    assert file.stat().st_mode & 0o777 == 0o644
+    file.chmod(0o600)
+    assert write(tools, file.parent, "second\n", "keep").returncode == 0
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_write_keeps_no_copy_of_what_was_ours(tools: Path, tmp_path: Path) -> None:

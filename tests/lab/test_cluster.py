@@ -1,0 +1,275 @@
+"""T3: the cluster deploy on the virtual pair, run as a user runs it.
+
+The tests of this file share one deployed pair, in order: each leaves it as it found it, or repairs it with
+the deploy itself, which is part of what is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lab import NODES, pair
+from tests.lab.guests import Guest, Pair
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+LAB, SOLO = "inventories/lab.py", "inventories/lab_solo.py"
+CLUSTER = "deploys/cluster.py"
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished command."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def plan(self) -> dict[str, set[str]]:
+        """Operation -> hosts that it would change, where there are any."""
+        rows = {
+            op["name"]: {*op["hosts_with_change"], *op["hosts_with_conditional_change"]}
+            for op in json.loads(self.stdout)["plan"]
+        }
+        assert len(rows) >= 7, "an empty deploy proves nothing"
+        return {name: hosts for name, hosts in rows.items() if hosts}
+
+
+def run(program: str, *words: str, timeout: float = 600) -> Done:
+    done = subprocess.run(
+        [BIN / program, *words],
+        cwd=ROOT,
+        env={**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def deploy(*flags: str, inventory: str = LAB) -> Done:
+    return run("pyinfra", "-y", *flags, inventory, CLUSTER)
+
+
+def planned(inventory: str = LAB) -> dict[str, set[str]]:
+    done = run("pyinfra", "--json", "--dry", inventory, CLUSTER)
+    assert done.code == 0, done.stderr
+    return done.plan
+
+
+def assert_state(inventory: str = LAB) -> None:
+    done = run("pytest", "-q", "-p", "no:cacheprovider", "tests/state", "--inventory", inventory)
+    assert done.code == 0, done.stdout[-3000:]
+
+
+@pytest.fixture(scope="module")
+def deployed(lab_pair: Pair) -> Pair:
+    """The pair after one deploy on factory-fresh hosts."""
+    pair.reset(NODES)
+    for guest in lab_pair:
+        assert "590" in guest.output("apt-get -s dist-upgrade | grep ^Inst"), "the fresh guest would take 590"
+        assert guest.output("cat /sys/class/net/enp1s0f0np0/mtu") == "1500"
+    done = deploy()
+    assert done.code == 0, done.stderr[-3000:]
+    return lab_pair
+
+
+def test_the_final_state_is_what_the_inventory_says(deployed: Pair) -> None:
+    assert_state()
+
+
+def test_a_second_run_has_nothing_to_do(deployed: Pair) -> None:
+    assert planned() == {}
+
+
+def test_the_index_of_the_pair_is_not_3(deployed: Pair) -> None:
+    """A constant 3 anywhere would be wrong here; what is right is asserted on sysfs by tests/state."""
+    for guest in deployed:
+        told = guest.output("sed -n s/^NCCL_IB_GID_INDEX=//p /etc/nccl.conf")
+        assert told.isdigit() and told != "3"
+
+
+def test_neither_an_upgrade_nor_a_name_brings_590(deployed: Pair) -> None:
+    for guest in deployed:
+        guest.output("sudo apt-get update")
+        assert guest.run("apt-get -s dist-upgrade | grep ^Inst").stdout == ""
+        for later in ("nvidia-driver-590-open", "nvidia-driver-open"):
+            refused = guest.run(f"sudo apt-get -s install {later}")
+            assert refused.rc == 100, refused.stdout
+            assert "no installation candidate" in refused.stderr
+
+
+def test_a_live_link_that_lost_its_mtu_is_found_and_mended(deployed: Pair) -> None:
+    deployed.b.output("sudo ip link set enp1s0f0np0 mtu 1500")
+    assert planned()["Network | fabric profiles and links"] == {"spark-b"}
+    assert deploy().code == 0
+    assert deployed.b.output("cat /sys/class/net/enp1s0f0np0/mtu") == "9000"
+    assert planned() == {}
+
+
+def test_the_files_follow_an_index_that_moves(deployed: Pair) -> None:
+    """A second address takes the slots before the wanted one comes up again, on one device of two."""
+    rail = "sparkrig-enP2p1s0f0np0"
+    script = (
+        f"sudo nmcli connection down {rail} >/dev/null && sudo ip link set enP2p1s0f0np0 up"
+        " && sudo ip addr add 10.99.0.1/24 dev enP2p1s0f0np0 && sleep 1"
+        f" && sudo nmcli connection up {rail} >/dev/null"
+    )
+    deployed.a.output(script)
+    wait = "for i in $(seq 60); do grep -q ADDR_FAMILY /etc/nccl.conf && exit 0; sleep 1; done; exit 1"
+    index = "grep -l ffff:c0a8:650b /sys/class/infiniband/roceP2p1s0f0/ports/1/gids/*"
+    at = deployed.a.output(index).rsplit("/", 1)[1]
+    if at == "1":
+        pytest.fail("the index did not move, so this test shows nothing")
+    assert deployed.a.run(wait, timeout=180).rc == 0, deployed.a.output("cat /etc/nccl.conf")
+    for path in ("/etc/nccl.conf", "/etc/sparkrig/container.env"):
+        text = deployed.a.output(f"cat {path}")
+        assert "NCCL_IB_GID_INDEX" not in text
+        assert f"roceP2p1s0f0 has its GID at {at}" in text
+        assert "NCCL_IB_ADDR_RANGE=192.168.100.0/23" in text
+    assert "Environment | NCCL, vLLM and Ray environment with the GID of now" not in planned()
+
+
+def test_a_foreign_profile_is_refused_and_nothing_is_changed(deployed: Pair) -> None:
+    add = "sudo nmcli connection add type ethernet ifname enp1s0f0np0 con-name cx7 autoconnect no"
+    deployed.a.output(add)
+    before = deployed.b.output(
+        "sudo sh -c 'sync; find /etc /var/lib/sparkrig -newer /proc/1/cmdline -type f | wc -l'"
+    )
+    done = deploy()
+    assert done.code == 1
+    assert "[spark-a] Refused: enp1s0f0np0 has a second definition: NetworkManager profile 'cx7'" in done.stderr
+    assert "Traceback" not in done.stderr
+    after = deployed.b.output(
+        "sudo sh -c 'sync; find /etc /var/lib/sparkrig -newer /proc/1/cmdline -type f | wc -l'"
+    )
+    assert before == after
+    deployed.a.output("sudo nmcli connection delete cx7")
+
+
+def test_running_containers_are_not_stopped_without_leave(deployed: Pair) -> None:
+    rootfs = "tar -chf - /usr/bin/sleep /lib64/ld-linux-x86-64.so.2 /lib/x86_64-linux-gnu/libc.so.6 2>/dev/null"
+    deployed.b.output(
+        f"{rootfs} | sudo docker import - idle >/dev/null && sudo docker run -d --name idle idle sleep 3600"
+    )
+    deployed.b.output("""sudo sh -c 'echo "{\\"log-driver\\": \\"json-file\\"}" >/etc/docker/daemon.json'""")
+    done = deploy()
+    assert done.code == 1
+    assert "1 container(s) are running" in done.stderr
+    assert deployed.b.output("sudo docker ps -q | wc -l") == "1"
+    assert deployed.b.output("cat /etc/docker/daemon.json") == '{"log-driver": "json-file"}'
+
+    assert deploy("--data", "restart_docker=True").code == 0
+    document = json.loads(deployed.b.output("cat /etc/docker/daemon.json"))
+    assert document["log-driver"] == "json-file", "what was there is merged, not replaced"
+    assert "nvidia" in document["runtimes"]
+    deployed.b.output("sudo docker rm -f idle && sudo docker rmi idle")
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Iterator[Path]:
+    """A copy of the lab's inventory, to be spoiled."""
+    shutil.copytree(ROOT / "inventories", tmp_path / "inventories")
+    yield tmp_path / "inventories" / "lab.py"
+
+
+def spoil(inventory: Path, old: str, new: str) -> Path:
+    text = inventory.read_text()
+    assert old in text
+    inventory.write_text(text.replace(old, new))
+    return inventory
+
+
+def refused(inventory: Path, *sentences: str) -> None:
+    done = deploy(inventory=str(inventory))
+    assert done.code not in (0, 2)
+    for sentence in sentences:
+        assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Starting operation" not in done.stderr
+
+
+def test_a_wrong_ssh_key_stops_before_any_change(deployed: Pair, inventory: Path) -> None:
+    key = inventory.parent / "wrong"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    refused(
+        spoil(inventory, "**_host_data(name)}", f"**_host_data(name), 'ssh_key': {str(key)!r}}}"),
+        "Authentication error (username=nvidia",
+        "No hosts remaining!",
+    )
+
+
+def test_a_changed_host_key_stops_before_any_change(deployed: Pair, inventory: Path) -> None:
+    other = inventory.parent / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
+    public = " ".join(other.with_suffix(".pub").read_text().split()[:2])
+    known = inventory.parent / "known_hosts"
+    known.write_text("".join(f"[127.0.0.1]:{port} {public}\n" for port in _ports()))
+    refused(
+        spoil(inventory, "**_host_data(name)}", f"**_host_data(name), 'ssh_known_hosts_file': {str(known)!r}}}"),
+        "Host key for",
+        "does not match",
+    )
+
+
+def _ports() -> list[int]:
+    from lab.nodes import ssh_port
+
+    return [ssh_port(node) for node in NODES]
+
+
+def test_an_unknown_host_stops_the_pair(deployed: Pair, inventory: Path) -> None:
+    refused(
+        spoil(
+            inventory,
+            "**_host_data(name)}",
+            "**_host_data(name), **({'ssh_hostname': 'no-such-spark.invalid'} if last == 12 else {})}",
+        ),
+        "[spark-b] Could not resolve hostname",
+        "Over 0% of hosts failed",
+    )
+
+
+def test_sudo_refused_is_said_in_words(deployed: Pair) -> None:
+    rule = "/etc/sudoers.d/nvidia"
+    deployed.b.output(
+        f"sudo sh -c 'cp -p {rule} /root/nvidia.rule; systemd-run --on-active=900 mv /root/nvidia.rule {rule}; rm {rule}'"
+    )
+    try:
+        done = deploy()
+    finally:
+        pair.reset(NODES)
+    assert done.code == 1
+    assert "[spark-b] Refused: the host cannot be read as root" in done.stderr
+    assert "sudo without a password is expected for nvidia" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Starting operation" not in done.stderr
+
+
+def test_it_all_survives_a_reboot_of_both_hosts(lab_pair: Pair) -> None:
+    assert deploy().code == 0
+    for node in NODES:
+        pair.cut_power(node)
+    assert planned() == {}
+    assert_state()
+
+
+def test_a_lone_spark_deploys_without_rdma(solo: Guest) -> None:
+    assert solo.output("ls /sys/class/infiniband 2>/dev/null | wc -l") == "0"
+    done = deploy(inventory=SOLO)
+    assert done.code == 0, done.stderr[-3000:]
+    assert planned(SOLO) == {}
+    assert_state(SOLO)
+    assert "NCCL_IB" not in solo.output("cat /etc/nccl.conf /etc/sparkrig/container.env")
