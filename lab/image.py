@@ -34,7 +34,7 @@ class Source:
 
 def key(source: Source, stage: bytes) -> str:
     """Names an image by everything that goes into it; `stage` is our own share, as a tar archive."""
-    recipe = json.dumps([source.suite, source.mirror, packages(), LEFT_OUT, DISK_SIZE, script()])
+    recipe = json.dumps([mmdebstrap(source, Path("work")), DISK_SIZE, script()])
     return hashlib.sha256(recipe.encode() + stage).hexdigest()[:16]
 
 

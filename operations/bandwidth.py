@@ -43,7 +43,7 @@ def measure(due: Callable[[], list[Rail]], leads: bool, peer: str, settings: Set
 
 
 def _measure(
-    state: State,  # noqa: ARG001 - pyinfra passes both, by name
+    state: State,
     host: Host,
     rails: list[Rail],
     peer: Host,
@@ -66,7 +66,7 @@ def _measure(
         own[rail.netdev] = _record(near, far, settings.mtu, measured, now)
         mirrored[rail.peer_netdev] = _record(far, near, settings.mtu, measured, now)
         healthy &= _report(host, rail, measured, settings)
-    return _keep(host, own) and _keep(peer, mirrored) and healthy
+    return _keep(state, host, own) and _keep(state, peer, mirrored) and healthy
 
 
 def _end(at: Host, found: rdma.Rdma, netdev: str, address: IPv4Interface) -> End:
@@ -108,9 +108,9 @@ def _report(host: Host, rail: Rail, measured: bandwidth.Measurement, settings: S
     return complaint is None
 
 
-def _keep(at: Host, records: Mapping[str, Record]) -> bool:
+def _keep(state: State, at: Host, records: Mapping[str, Record]) -> bool:
     file = File(bandwidth.RECORD_PATH, bandwidth.dump_records(records))
-    ok, _ = at.run_shell_command(write(file), **_how(at))
+    ok, _ = write(file).execute(state, at, _login(at))  # type: ignore[arg-type]
     return bool(ok)
 
 

@@ -70,7 +70,7 @@ def planned(inventory: str = LAB) -> dict[str, set[str]]:
 
 
 def assert_state(inventory: str = LAB) -> None:
-    done = run("pytest", "-q", "-p", "no:cacheprovider", "tests/state", "--inventory", inventory)
+    done = run("pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "tests/state", "--inventory", inventory)
     assert done.code == 0, done.stdout[-3000:]
 
 
@@ -245,7 +245,8 @@ def test_an_unknown_host_stops_the_pair(deployed: Pair, inventory: Path) -> None
 def test_sudo_refused_is_said_in_words(deployed: Pair) -> None:
     rule = "/etc/sudoers.d/nvidia"
     deployed.b.output(
-        f"sudo sh -c 'cp -p {rule} /root/nvidia.rule; systemd-run --on-active=900 mv /root/nvidia.rule {rule}; rm {rule}'"
+        # it comes back by itself, should this test not get to its end
+        f"sudo sh -c 'mv {rule} /root/rule; systemd-run --on-active=900 mv /root/rule {rule}'"
     )
     try:
         done = deploy()
