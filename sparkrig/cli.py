@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from dataclasses import dataclass
+from typing import IO, Any
 
 import click
 
+
+@dataclass(frozen=True)
+class _Verb:
+    """Where a verb lives, what it is for, and how it is typed."""
+
+    module: str
+    help: str
+    example: str
+
+
 _VERBS = {
-    "lab": ("lab.cli", "lab", "Rehearse on two virtual Sparks."),
-    "summary": (
+    "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
+    "summary": _Verb(
         "sparkrig.summary",
-        "summary",
         "Show what an inventory's Sparks are set to, and the bandwidth of each rail.",
+        "sparkrig summary inventories/pair.py",
     ),
 }
 
@@ -24,15 +35,16 @@ class _Verbs(click.Group):
         return sorted(_VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _VERBS:
+        verb = _VERBS.get(cmd_name)
+        if verb is None:
             return None
-        module, name, _ = _VERBS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), name)
+        command: click.Command = getattr(importlib.import_module(verb.module), cmd_name)
+        command.epilog = f"Example: {verb.example}"
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Verbs"):
-            formatter.write_dl([(verb, help_) for verb, (_, _, help_) in sorted(_VERBS.items())])
+            formatter.write_dl([(name, verb.help) for name, verb in sorted(_VERBS.items())])
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,4 +62,11 @@ def sparkrig(**_: Any) -> None:
 def main() -> None:
     """The console script."""
     click.UsageError.exit_code = 1  # click's own 2 means drift here, for ever
+    click.UsageError.show = _show  # type: ignore[assignment,method-assign]
     sparkrig(prog_name="sparkrig")
+
+
+def _show(error: click.UsageError, file: IO[Any] | None = None) -> None:
+    """One line, where click prints the usage as well."""
+    path = error.ctx.command_path if error.ctx else "sparkrig"
+    click.echo(f"Error: {error.format_message()} Try: {path} --help", file=file, err=True)

@@ -55,10 +55,15 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
         raise settings.SettingsError(f"there is no inventory file {inventory}; try: ls inventories")
     try:
         names = runpy.run_path(str(inventory))
+        groups = {key: value for key, value in names.items() if not key.startswith("_") and _is_group(value)}
+        return merged(groups, inventory)
     except InventoryError as error:
         raise settings.SettingsError(str(error)) from None
-    groups = {key: value for key, value in names.items() if not key.startswith("_") and _is_group(value)}
-    return merged(groups, inventory)
+    except Exception as error:  # whatever a file of Python can raise
+        raise settings.SettingsError(
+            f"{inventory} or its group_data cannot be read ({type(error).__name__}: {error}); "
+            f"try: python {inventory}"
+        ) from None
 
 
 def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, Any]]:

@@ -38,13 +38,14 @@ def config(hosts: Mapping[str, Mapping[str, Any]], control_folder: str) -> str:
 
     Host keys are always checked strictly, whatever pyinfra did at the first contact. control_folder: where
     one shared connection per host is kept (a short path: a socket's name has room for some 100 characters).
+    What the data leaves open comes from the user's own ~/.ssh/config, which pyinfra reads too.
     """
     blocks = []
     for name, data in hosts.items():
         lines = [f"Host {name}"]
         for key, option in _OPTIONS.items():
             if data.get(key):
-                lines.append(f'    {option} "{data[key]}"')
+                lines.append(f"    {option} {_quoted(data[key])}")
         if data.get("ssh_key"):
             lines.append("    IdentitiesOnly yes")
         lines += [
@@ -53,8 +54,14 @@ def config(hosts: Mapping[str, Mapping[str, Any]], control_folder: str) -> str:
             "    ConnectTimeout 10",
             "    ServerAliveInterval 15",
             "    ControlMaster auto",
-            f'    ControlPath "{control_folder}/%C"',
+            f'    ControlPath {_quoted(control_folder)[:-1]}/%C"',
             "    ControlPersist 60",
+            f'    Include "{data.get("ssh_config_file") or "~/.ssh/config"}"',
         ]
         blocks.append("\n".join(lines))
     return "\n".join(blocks) + "\n"
+
+
+def _quoted(value: Any) -> str:
+    """A value that may have spaces, and whose % is no token of OpenSSH's."""
+    return '"' + str(value).replace("%", "%%") + '"'

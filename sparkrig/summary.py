@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
+from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sparkrig import bandwidth, driver, environment, gid, inventory, runner, settings
-from sparkrig.settings import Fleet
+from sparkrig.settings import Fleet, Settings
 from sparkrig.state import State
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+FACT = "facts.spark.Spark"
+# each of these fields of a rail is a column of the screen, and what a complaint is filed under
+_COLUMNS = {"address": "address", "mtu": "MTU", "device": "device", "gid_index": "GID", "gbps": "Gb/s"}
+_NUMBERS = ("mtu", "gid_index", "gbps")
 
 
 @click.command()
@@ -23,92 +30,123 @@ if TYPE_CHECKING:
 def summary(inventory_file: Path, as_json: bool) -> None:
     """Show what each Spark is set to: driver, fabric, GID per device, containers, bandwidth per rail.
 
-    It looks and changes nothing.  Example: sparkrig summary inventories/pair.py
+    It looks and changes nothing. A Spark that cannot be read makes the exit code 3; the others are shown.
     """
     try:
         fleet = settings.parse(inventory.load(inventory_file))
-        states = _read(inventory_file)
+        found = _read(inventory_file)
     except (settings.SettingsError, runner.RunError) as error:
         raise click.ClickException(str(error)) from None
-    rows = {name: describe(fleet, name, states[name]) for name in fleet if name in states}
+    rows = {name: _row(fleet, name, found.get(name)) for name in fleet}
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     else:
-        _print(fleet, rows, inventory_file)
-    if len(rows) < len(fleet):
+        _print(rows, inventory_file)
+    if any("unread" in row for row in rows.values()):
         raise SystemExit(3)
 
 
-def _read(inventory_file: Path) -> dict[str, State]:
+def _read(inventory_file: Path) -> dict[str, State | runner.Unread]:
     from pydantic import TypeAdapter
+    from rich.console import Console
 
     adapter = TypeAdapter(State)
-    found = runner.facts(inventory_file, "facts.spark.Spark")
-    return {name: adapter.validate_python(value) for name, value in found.items() if value}
+    with Console(stderr=True).status(f"Looking at the Sparks of {inventory_file.name}"):
+        found = runner.facts(inventory_file, FACT)
+    return {
+        name: value if isinstance(value, runner.Unread) else adapter.validate_python(value)
+        for name, value in found.items()
+    }
+
+
+def _row(fleet: Fleet, name: str, found: State | runner.Unread | None) -> dict[str, Any]:
+    if isinstance(found, State):
+        return describe(fleet, name, found)
+    return {"unread": found.reason if found else "pyinfra did not name it"}
 
 
 def describe(fleet: Fleet, name: str, state: State) -> dict[str, Any]:
     """One host's figures, as plain data."""
-    mine = fleet[name]
-    held = len(driver.hold_set(state.packages, mine.driver_branch)) - len(
-        driver.unheld(state.packages, mine.driver_branch)
-    )
+    branch, packages = fleet[name].driver_branch, state.packages
+    hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
     return {
         "spark": {
             "vendor": state.identity.vendor,
             "dgx_os": state.identity.dgx_os,
             "kernel": state.identity.kernel,
         },
-        "driver": {"version": _driver_version(state), "held": held, "would_move": _would_move(fleet, name, state)},
-        "rails": [_rail(state, netdev, str(address)) for netdev, address in mine.fabric.items()],
+        "driver": {
+            "version": packages.version(f"nvidia-driver-{branch}-open")
+            or packages.version(f"nvidia-driver-{branch}"),
+            "held": len(hold) - len(unheld),
+            "unheld": unheld,
+            "would_move": None if packages.upgrade is None else driver.touched(packages, branch),
+            "trouble": packages.trouble,
+        },
+        "rails": [_rail(fleet, name, state, netdev) for netdev in fleet[name].fabric],
         "containers": {
             "toolkit": state.containers.toolkit,
             "nvidia_runtime": "nvidia" in state.containers.runtimes,
         },
         "environment": _gid_lines(state),
-        "bandwidth": [
-            {
-                "netdev": record.netdev,
-                "gbps": record.gbps,
-                "path_mtu": record.path_mtu,
-                "measured_at": record.measured_at,
-                "complaint": bandwidth.complaint(record, mine.bandwidth_floor, mine.bandwidth_path_mtu),
-            }
-            for record in _records(state).values()
-        ],
     }
 
 
-def _driver_version(state: State) -> str | None:
-    return state.packages.version("nvidia-driver-580-open") or state.packages.version("nvidia-driver-580")
-
-
-def _would_move(fleet: Fleet, name: str, state: State) -> list[str] | None:
-    if state.packages.upgrade is None:
-        return None
-    return driver.touched(state.packages, fleet[name].driver_branch)
-
-
-def _rail(state: State, netdev: str, address: str) -> dict[str, Any]:
+def _rail(fleet: Fleet, name: str, state: State, netdev: str) -> dict[str, Any]:
+    """One declared fabric netdev; `complaints` says what is not as declared, by the field it is about."""
+    mine = fleet[name]
+    address = mine.fabric[netdev]
     link, device = state.network.links.get(netdev), state.rdma.on(netdev)
-    wanted = settings.Settings(fabric={netdev: address}).fabric[netdev] if address else None
-    slot = gid.find(state.rdma.gids, netdev, wanted.ip) if wanted else None
+    slot = gid.find(state.rdma.gids, netdev, address.ip)
+    record = _records(state).get(netdev)
+    peer = next((rail.peer_address for rail in fleet.rails(name) if rail.netdev == netdev), None)
+    complaints: dict[str, str] = {}
+    if link and link.carrier:
+        if address not in link.addresses:
+            complaints["address"] = f"{address} is not on the link"
+        if link.mtu != mine.mtu:
+            complaints["mtu"] = f"MTU {link.mtu}, {mine.mtu} expected"
+        if device is None:
+            complaints["device"] = "no RDMA device sits on it"
+        if slot is None:
+            complaints["gid_index"] = f"no RoCE v2 GID for {address.ip}"
+        if peer and (poor := _poor(mine, address, peer, record)):
+            complaints["gbps"] = poor
+    elif peer:
+        complaints["cabled"] = "the link has no carrier" if link else "there is no such netdev"
     return {
         "netdev": netdev,
-        "address": address,
-        "present": bool(link and wanted in link.addresses),
+        "cabled": bool(link and link.carrier),
+        "address": str(address),
         "mtu": link.mtu if link else None,
         "device": device.name if device else None,
         "path_mtu": device.active_mtu if device else None,
         "gid_index": slot.index if slot else None,
+        "gbps": record.gbps if record else None,
+        "measured_path_mtu": record.path_mtu if record else None,
+        "measured_at": record.measured_at if record else None,
+        "complaints": complaints,
     }
 
 
-def _gid_lines(state: State) -> list[str]:
-    """The GID variables that the containers get, as they stand in the file."""
+def _poor(
+    mine: Settings, address: IPv4Interface, peer: IPv4Interface, record: bandwidth.Record | None
+) -> str | None:
+    """Why the record of a rail does not show that it is healthy as it is now, or None."""
+    if record is None:
+        return "not measured"
+    if (record.address, record.peer, record.mtu) != (str(address.ip), str(peer.ip), mine.mtu):
+        return f"measured as {record.address} to {record.peer} at MTU {record.mtu}, not as declared"
+    return bandwidth.complaint(record, mine.bandwidth_floor, mine.bandwidth_path_mtu)
+
+
+def _gid_lines(state: State) -> list[str] | None:
+    """The GID variables that the containers get, as they stand in the file; None where there is no file."""
     file = state.files.get(environment.CONTAINER_ENV)
-    lines = file.content.splitlines() if file else []
-    return [line for line in lines if line.startswith(("NCCL_IB_GID", "NCCL_IB_ROCE", "NCCL_IB_ADDR"))]
+    if file is None:
+        return None
+    names = ("NCCL_IB_GID", "NCCL_IB_ROCE", "NCCL_IB_ADDR")
+    return [line for line in file.content.splitlines() if line.startswith(names)]
 
 
 def _records(state: State) -> Mapping[str, bandwidth.Record]:
@@ -116,72 +154,115 @@ def _records(state: State) -> Mapping[str, bandwidth.Record]:
     return bandwidth.load_records(file.content if file else None)
 
 
-def _print(fleet: Fleet, rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> None:
+def _print(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> None:
     from rich.console import Console
+    from rich.text import Text
 
     console = Console(highlight=False)
-    for name in fleet:
-        console.print(_panel(name, rows.get(name)))
-    console.print(_next(fleet, rows, inventory_file))
+    for name, row in rows.items():
+        console.print(_panel(name, row))
+    # never wrapped, so that it can be copied from a narrow terminal
+    console.print(Text.assemble("Next: ", (_next(rows, inventory_file), "bold")), soft_wrap=True)
 
 
-def _panel(name: str, row: Mapping[str, Any] | None) -> RenderableType:
+def _panel(name: str, row: Mapping[str, Any]) -> RenderableType:
+    from rich.console import Group
+    from rich.markup import escape
     from rich.panel import Panel
     from rich.table import Table
 
-    if row is None:
-        return Panel(f"not reached. Try: ssh {name} true", title=name, title_align="left", border_style="red")
+    title = f"[bold]{escape(name)}[/]"
+    if "unread" in row:
+        text = escape(f"not read: {row['unread']}")
+        return Panel(text, title=title, title_align="left", border_style="red")
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column()
     for label, text in _lines(row):
         grid.add_row(label, text)
-    return Panel(grid, title=f"[bold]{name}[/]", title_align="left", border_style="cyan")
+    complaints = Table.grid(padding=(0, 1))
+    for rail in row["rails"]:
+        if rail["complaints"]:
+            complaints.add_row("[red]✗[/]", escape(f"{rail['netdev']}: {'; '.join(rail['complaints'].values())}"))
+    parts: list[RenderableType] = [grid, "", _rails(row)] if row["rails"] else [grid]
+    if complaints.row_count:
+        parts.append(complaints)
+    return Panel(Group(*parts), title=title, title_align="left", border_style="cyan")
 
 
 def _lines(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    spark, held, box = row["spark"], row["driver"], row["containers"]
-    moved = held["would_move"]
-    proof = (
-        "[yellow]apt could not simulate an upgrade[/]"
-        if moved is None
-        else f"[red]an upgrade would touch {len(moved)}[/]"
-        if moved
-        else "an upgrade leaves them alone"
-    )
-    lines = [
-        ("spark", f"{spark['vendor']} · DGX OS {spark['dgx_os'] or '?'} · kernel {spark['kernel']}"),
-        ("driver", f"{held['version'] or 'none'} · {held['held']} packages held · {proof}"),
+    from rich.markup import escape
+
+    spark, box, variables = row["spark"], row["containers"], row["environment"]
+    toolkit = f"toolkit {escape(box['toolkit'])}" if box["toolkit"] else "[red]✗ no toolkit[/]"
+    runtime = "nvidia runtime in docker" if box["nvidia_runtime"] else "[red]✗ no nvidia runtime in docker[/]"
+    written = "[red]✗ not written[/]" if variables is None else " ".join(variables) or "no RDMA on this Spark"
+    return [
+        ("spark", escape(spark["vendor"])),
+        ("system", escape(f"DGX OS {spark['dgx_os'] or '?'} · kernel {spark['kernel']}")),
+        ("driver", _driver(row["driver"])),
+        ("containers", f"{toolkit} · {runtime}"),
+        ("environment", written),
     ]
-    lines += [(f"rail {number}", _rail_text(rail)) for number, rail in enumerate(row["rails"])]
-    runtime = "nvidia runtime in docker" if box["nvidia_runtime"] else "[red]no nvidia runtime in docker[/]"
-    lines.append(("containers", f"toolkit {box['toolkit'] or '[red]absent[/]'} · {runtime}"))
-    lines.append(("environment", " ".join(row["environment"]) or "no RDMA on this Spark"))
-    lines += [("bandwidth", _bandwidth_text(measured)) for measured in row["bandwidth"]]
-    return lines
 
 
-def _rail_text(rail: Mapping[str, Any]) -> str:
-    if rail["mtu"] is None:
-        return f"{rail['netdev']} uncabled"
-    address = rail["address"] if rail["present"] else f"[red]{rail['address']} missing[/]"
-    index = rail["gid_index"]
-    found = f"{rail['device']} · GID index {index}" if index is not None else f"{rail['device']} · [red]no GID[/]"
-    return f"{rail['netdev']} · {address} · MTU {rail['mtu']} · {found} · path MTU {rail['path_mtu']}"
+def _driver(row: Mapping[str, Any]) -> str:
+    from rich.markup import escape
+
+    parts = [(row["version"] or "none").split("-")[0]]
+    if row["unheld"]:
+        parts.append(f"[red]✗ {row['held']} of {row['held'] + len(row['unheld'])} packages held[/]")
+    else:
+        parts.append(f"{row['held']} packages held")
+    if row["would_move"] is None:
+        parts.append(f"[yellow]? apt could not simulate an upgrade ({escape(row['trouble'])})[/]")
+    elif row["would_move"]:
+        parts.append(f"[red]✗ an upgrade moves {len(row['would_move'])}[/]")
+    else:
+        parts.append("an upgrade moves none")
+    return " · ".join(parts)
 
 
-def _bandwidth_text(measured: Mapping[str, Any]) -> str:
-    mark = f"[red]✗ {measured['complaint']}[/]" if measured["complaint"] else "[green]✓[/]"
-    return f"{measured['netdev']} · {measured['gbps']:.2f} Gb/s · {mark}"
+def _rails(row: Mapping[str, Any]) -> RenderableType:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("rail", no_wrap=True)
+    for field, heading in _COLUMNS.items():
+        table.add_column(heading, justify="right" if field in _NUMBERS else "left", no_wrap=True)
+    for rail in row["rails"]:
+        if rail["cabled"]:
+            table.add_row(rail["netdev"], *(_cell(rail, field) for field in _COLUMNS))
+        else:
+            table.add_row(rail["netdev"], "[red]uncabled ✗[/]" if rail["complaints"] else "[dim]uncabled[/]")
+    return table
 
 
-def _next(fleet: Fleet, rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
-    if len(rows) < len(fleet):
-        return f"Next: reach {', '.join(name for name in fleet if name not in rows)}, then run this again."
-    done = all(row["containers"]["nvidia_runtime"] and row["driver"]["would_move"] == [] for row in rows.values())
-    if not done:
-        return f"Next: [bold]pyinfra {inventory_file} deploys/cluster.py[/]"
-    return (
-        "Next: run a container with what was found: "
-        f"[bold]docker run --gpus all --network host --env-file {environment.CONTAINER_ENV} ...[/]"
-    )
+def _cell(rail: Mapping[str, Any], field: str) -> str:
+    value = rail[field]
+    text = "none" if value is None else f"{value:.2f}" if field == "gbps" else str(value)
+    if field in rail["complaints"]:
+        return f"[red]{text} ✗[/]"
+    return f"{text} [green]✓[/]" if field == "gbps" and value is not None else text
+
+
+def _next(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
+    """One command that can be typed as it is, in the folder where this was typed."""
+    at_root = Path.cwd() == runner.ROOT
+    file = str(inventory_file if at_root else inventory_file.resolve())
+    unread = next((name for name, row in rows.items() if "unread" in row), None)
+    if unread:
+        words = ["pyinfra", file, "--limit", unread, "fact", FACT]
+    elif not all(map(_in_spec, rows.values())):
+        words = ["pyinfra", file, "deploys/cluster.py"]
+    else:
+        words = ["pytest", "tests/state", "--inventory", file]
+    return ("" if at_root else f"cd {shlex.quote(str(runner.ROOT))} && ") + shlex.join(words)
+
+
+def _in_spec(row: Mapping[str, Any]) -> bool:
+    """Whether nothing on the screen of a host asks for a deploy."""
+    packages, box = row["driver"], row["containers"]
+    settled = not packages["unheld"] and packages["would_move"] == [] and row["environment"] is not None
+    return settled and box["toolkit"] and box["nvidia_runtime"] and not any(r["complaints"] for r in row["rails"])

@@ -1,0 +1,108 @@
+"""The `sparkrig` command as it is typed: help that is cheap, errors of one line, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sparkrig.cli import _VERBS
+
+SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
+VERBS = sorted(_VERBS)
+
+
+def sparkrig(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SPARKRIG, *words], capture_output=True, text=True, check=False, timeout=30)
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_names_every_verb(flag: str) -> None:
+    shown = sparkrig(flag)
+    assert shown.returncode == 0
+    assert {"lab", "summary"} <= set(VERBS)
+    for verb in VERBS:
+        assert re.search(rf"^  {verb} +\S", shown.stdout, re.MULTILINE), verb
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = """if True:
+        import atexit, json, sys
+        atexit.register(lambda: json.dump(sorted({name.split('.')[0] for name in sys.modules}), sys.stderr))
+        sys.argv = ['sparkrig', '--help']
+        from sparkrig.cli import main
+        main()"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stderr))
+    assert "click" in loaded
+    assert not loaded & {"pyinfra", "pyinfra_cli", "rich", "pydantic", "lab", "paramiko", "gevent", "facts"}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_has_help_with_an_example_that_is_that_verb(verb: str) -> None:
+    shown = sparkrig(verb, "--help")
+    assert shown.returncode == 0
+    assert re.search(rf"^  Example: sparkrig {verb} \S+", shown.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("sumary", "Error: No such command 'sumary'."),
+        ("--colour", "Error: No such option '--colour'."),
+        ("summary", "Error: Missing argument 'INVENTORY'. Try: sparkrig summary --help"),
+        ("summary x.py --jsn", "Error: No such option '--jsn'."),
+        ("summary no/such.py", "Error: there is no inventory file no/such.py; try: ls inventories"),
+        ("lab up --bad", "Error: No such option '--bad'."),
+        ("lab cable spark-a p7 plug", "Error: Invalid value for"),
+    ],
+)
+def test_a_wrong_word_is_one_line_and_no_drift(words: str, line: str) -> None:
+    done = sparkrig(*words.split())
+    assert done.returncode == 1  # 2 means drift
+    assert done.stdout == ""
+    (shown,) = done.stderr.splitlines()
+    assert shown.startswith(line)
+    assert "ry: " in shown
+
+
+@pytest.mark.parametrize("words", [(), ("lab",)])
+def test_no_verb_is_help_and_an_error(words: tuple[str, ...]) -> None:
+    done = sparkrig(*words)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Usage: sparkrig")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sparks = [(", "SyntaxError"),
+        ("import nothing_of_that_name", "ModuleNotFoundError"),
+        ("sparks = ['a', ('b',)]", "cannot be read"),
+        ("from sparkrig.inventory import checked\nsparks = checked([('a', {'mut': 1})], __file__)", "mtu"),
+    ],
+)
+def test_an_inventory_that_cannot_stand_is_a_sentence(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "pair.py"
+    file.write_text(text)
+    done = sparkrig("summary", str(file))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert words in line
+    assert str(file) in line
+
+
+def test_the_version() -> None:
+    shown = sparkrig("--version")
+    assert (shown.returncode, shown.stdout.startswith("sparkrig, version ")) == (0, True)
+
+
+def test_the_console_script_is_the_one_of_this_environment() -> None:
+    assert os.access(SPARKRIG, os.X_OK)

@@ -1,0 +1,393 @@
+"""The summary of recorded Sparks: its figures, and the screen as it is printed."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv4Interface
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from facts.spark import Spark
+from sparkrig import bandwidth, environment, runner, settings, summary
+from sparkrig.network import Link
+from sparkrig.rdma import Rdma
+from sparkrig.state import State
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "tests" / "fixtures" / "spark"
+A, B = "spark-a", "spark-b"
+RAIL, OTHER = "enp1s0f0np0", "enP2p1s0f0np0"
+FABRIC = {
+    A: {RAIL: "192.168.100.11/24", OTHER: "192.168.101.11/24"},
+    B: {RAIL: "192.168.100.12/24", OTHER: "192.168.101.12/24"},
+}
+LAB = {name: {"pair": "p", "fabric": fabric, "bandwidth_floor": 0.01} for name, fabric in FABRIC.items()}
+FLEET = settings.parse(LAB)
+LONE = settings.parse({A: {}})
+Row = dict[str, Any]
+
+
+def text(kind: str, name: str) -> str:
+    return (RECORDED / f"{kind}-{name[-1]}.txt").read_text()
+
+
+def state(kind: str = "converged", name: str = A) -> State:
+    return Spark().process(text(kind, name).splitlines())
+
+
+def with_link(found: State, netdev: str = RAIL, **changes: Any) -> State:
+    link: Link = replace(found.network.links[netdev], **changes)
+    return replace(found, network=replace(found.network, links={**found.network.links, netdev: link}))
+
+
+def with_record(found: State, **changes: Any) -> State:
+    file = found.files[bandwidth.RECORD_PATH]
+    records = dict(bandwidth.load_records(file.content))
+    records[RAIL] = replace(records[RAIL], **changes)
+    written = replace(file, content=bandwidth.dump_records(records))
+    return replace(found, files={**found.files, bandwidth.RECORD_PATH: written})
+
+
+def without_file(found: State, path: str) -> State:
+    return replace(found, files={name: file for name, file in found.files.items() if name != path})
+
+
+def row(found: State, name: str = A) -> Row:
+    return summary.describe(FLEET, name, found)
+
+
+def rail(found: State) -> Row:
+    shown: Row = row(found)["rails"][0]
+    return shown
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """The printed screen; each line of it fits, and no cell of the rails table was cut."""
+
+    def shown(rows: dict[str, Row], width: int = 80, file: str = "inventories/pair.py") -> str:
+        monkeypatch.setenv("NO_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.chdir(ROOT)
+        out = io.StringIO()
+        monkeypatch.setattr("sys.stdout", out)
+        summary._print(rows, Path(file))
+        *lines, last = out.getvalue().splitlines()
+        assert last.startswith("Next: ")
+        assert all(len(line) <= width for line in lines)
+        assert "…" not in out.getvalue()
+        assert "\x1b" not in out.getvalue()
+        return out.getvalue()
+
+    return shown
+
+
+def table(shown: str, netdev: str = RAIL) -> list[str]:
+    """The cells of a rail's row on the first host; they stand on one line."""
+    line, *_ = [line for line in shown.splitlines() if re.match(rf"│ {netdev} ", line)]
+    return re.split(r"\s{2,}", line.strip("│ "))
+
+
+def words(shown: str) -> str:
+    """The panels' text without their frames, so that a wrapped sentence is whole again."""
+    return " ".join(line.strip("│ ") for line in shown.splitlines())
+
+
+@pytest.mark.parametrize("name", [A, B])
+def test_a_converged_spark(name: str) -> None:
+    shown = row(state("converged", name), name)
+    assert shown["driver"] == {
+        "version": "580.159.03-0ubuntu0.24.04.1",
+        "held": 16,
+        "unheld": [],
+        "would_move": [],
+        "trouble": "",
+    }
+    assert shown["spark"]["vendor"] == "NVIDIA DGX Spark Founders Edition"
+    assert shown["spark"]["dgx_os"] == "7.5.0"
+    assert shown["containers"] == {"toolkit": "1.19.0-1", "nvidia_runtime": True}
+    assert shown["environment"] == ["NCCL_IB_GID_INDEX=1"]
+    assert [each["netdev"] for each in shown["rails"]] == [RAIL, OTHER]
+    for each in shown["rails"]:
+        assert each["complaints"] == {}
+        assert each["cabled"]
+        assert (each["address"], each["mtu"]) == (FABRIC[name][each["netdev"]], 9000)
+        assert (each["path_mtu"], each["gid_index"], each["measured_path_mtu"]) == (4096, 1, 4096)
+        assert each["gbps"] > 0
+        assert re.match(r"\d{4}-\d\d-\d\dT", each["measured_at"])
+
+
+@pytest.mark.parametrize("name", [A, B])
+def test_a_fresh_spark(name: str) -> None:
+    shown = row(state("fresh", name), name)
+    assert (shown["driver"]["held"], len(shown["driver"]["unheld"])) == (0, 16)
+    assert shown["containers"] == {"toolkit": None, "nvidia_runtime": False}
+    assert shown["environment"] is None
+    for each in shown["rails"]:
+        assert set(each["complaints"]) == {"address", "gid_index", "gbps"}
+        assert each["gid_index"] is each["gbps"] is each["measured_at"] is None
+
+
+BAD: dict[str, tuple[Callable[[], State], str, str, str]] = {
+    "wrong MTU": (lambda: with_link(state(), mtu=1500), "mtu", "MTU 1500, 9000 expected", "1500 ✗"),
+    "missing address": (
+        lambda: with_link(state(), addresses=()),
+        "address",
+        "192.168.100.11/24 is not on the link",
+        "192.168.100.11/24 ✗",
+    ),
+    "address with another prefix": (
+        lambda: with_link(state(), addresses=(IPv4Interface("192.168.100.11/16"),)),
+        "address",
+        "192.168.100.11/24 is not on the link",
+        "192.168.100.11/24 ✗",
+    ),
+    "no GID": (
+        lambda: replace(state(), rdma=replace(state().rdma, gids=())),
+        "gid_index",
+        "no RoCE v2 GID for 192.168.100.11",
+        "none ✗",
+    ),
+    "not measured": (
+        lambda: without_file(state(), bandwidth.RECORD_PATH),
+        "gbps",
+        "not measured",
+        "none ✗",
+    ),
+    "too slow": (
+        lambda: with_record(state(), gbps=0.001),
+        "gbps",
+        "0.00 Gb/s, at least 0.01 expected",
+        "0.00 ✗",
+    ),
+    "small path MTU": (
+        lambda: with_record(state(), gbps=111.86, path_mtu=1024),
+        "gbps",
+        "path MTU 1024, 4096 expected (the MTU of one end is too small)",
+        "111.86 ✗",
+    ),
+    "measured to another peer": (
+        lambda: with_record(state(), peer="10.9.9.9", gbps=111.86),
+        "gbps",
+        "measured as 192.168.100.11 to 10.9.9.9 at MTU 9000, not as declared",
+        "111.86 ✗",
+    ),
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("case", BAD)
+def test_a_rail_that_is_not_as_declared(case: str, width: int, screen: Callable[..., str]) -> None:
+    make, field, sentence, cell = BAD[case]
+    found = make()
+    assert rail(found)["complaints"] == {field: sentence}
+    shown = screen({A: row(found), B: row(state("converged", B), B)}, width)
+    assert cell in table(shown)
+    assert f"✗ {RAIL}: {sentence}" in words(shown)
+    assert shown.splitlines()[-1] == "Next: pyinfra inventories/pair.py deploys/cluster.py"
+
+
+def test_no_rdma_device_under_a_rail() -> None:
+    assert rail(replace(state(), rdma=Rdma()))["complaints"] == {
+        "device": "no RDMA device sits on it",
+        "gid_index": "no RoCE v2 GID for 192.168.100.11",
+    }
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_cable_that_is_not_there(gone: bool, screen: Callable[..., str]) -> None:
+    found = with_link(state(), carrier=False)
+    if gone:  # an uncabled ConnectX-7 leaves the PCI bus
+        links = {name: link for name, link in found.network.links.items() if name != RAIL}
+        found = replace(found, network=replace(found.network, links=links))
+    why = "there is no such netdev" if gone else "the link has no carrier"
+    assert rail(found)["complaints"] == {"cabled": why}
+    shown = screen({A: row(found)})
+    assert table(shown)[1] == "uncabled ✗"
+    assert f"✗ {RAIL}: {why}" in shown
+
+    lone = settings.parse({A: {"fabric": FABRIC[A]}})  # on a Spark on its own it is normal
+    alone = summary.describe(lone, A, found)
+    assert alone["rails"][0]["complaints"] == {}
+    assert table(screen({A: alone}))[1] == "uncabled"
+
+
+def test_a_lone_spark_without_rdma(screen: Callable[..., str]) -> None:
+    found = replace(state(), rdma=Rdma())
+    file = found.files[environment.CONTAINER_ENV]
+    bare = "\n".join(line for line in file.content.splitlines() if "NCCL_IB" not in line)
+    found = replace(found, files={**found.files, environment.CONTAINER_ENV: replace(file, content=bare)})
+    shown = summary.describe(LONE, A, found)
+    assert (shown["rails"], shown["environment"]) == ([], [])
+    printed = screen({A: shown}, file="inventories/solo.py")
+    assert "no RDMA on this Spark" in printed
+    assert "rail" not in printed
+    assert printed.splitlines()[-1] == "Next: pytest tests/state --inventory inventories/solo.py"
+
+
+def test_apt_that_could_not_simulate(screen: Callable[..., str]) -> None:
+    found = state()
+    found = replace(found, packages=replace(found.packages, upgrade=None, trouble="Could not get lock [dpkg]"))
+    shown = row(found)
+    assert shown["driver"]["would_move"] is None
+    printed = screen({A: shown})
+    assert "? apt could not simulate an upgrade (Could not get lock [dpkg])" in words(printed)
+    assert "moves none" not in printed
+    assert "deploys/cluster.py" in printed.splitlines()[-1]
+
+
+def test_an_upgrade_that_would_move_the_driver(screen: Callable[..., str]) -> None:
+    found = state()
+    moves = {"nvidia-driver-580-open": "install 590.1", "vim": "install 2"}
+    shown = row(replace(found, packages=replace(found.packages, upgrade=moves)))
+    assert shown["driver"]["would_move"] == ["nvidia-driver-580-open: install 590.1"]
+    assert "✗ an upgrade moves 1" in words(screen({A: shown}))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("kind", ["fresh", "converged"])
+def test_the_screen(kind: str, width: int, screen: Callable[..., str]) -> None:
+    rows = {name: row(state(kind, name), name) for name in (A, B)}
+    printed = screen(rows, width)
+    for name in rows:
+        assert f"╭─ {name} ─" in printed
+    for each in rows[A]["rails"]:
+        # every figure stands whole in the row of its rail
+        (line,) = [line for line in printed.split(B)[0].splitlines() if line.startswith(f"│ {each['netdev']} ")]
+        for value in (each["address"], str(each["mtu"]), each["device"]):
+            assert f" {value} " in line
+        assert ("✗" in line) == (kind == "fresh")
+    expected = {
+        "fresh": "Next: pyinfra inventories/pair.py deploys/cluster.py",
+        "converged": "Next: pytest tests/state --inventory inventories/pair.py",
+    }
+    assert printed.splitlines()[-1] == expected[kind]
+
+
+def test_the_widest_rail_fits_80_columns(screen: Callable[..., str]) -> None:
+    wide = {**LAB[A], "fabric": {RAIL: "192.168.100.111/24", OTHER: "192.168.101.111/24"}}
+    fleet = settings.parse({A: wide, B: LAB[B]})
+    found = with_record(with_link(with_link(state(), mtu=1500), OTHER, mtu=1500), gbps=111.86)
+    shown = table(screen({A: summary.describe(fleet, A, found)}), OTHER)
+    assert shown == [OTHER, "192.168.101.111/24 ✗", "1500 ✗", "roceP2p1s0f0", "none ✗", "0.28 ✗"]
+
+
+def test_next_can_be_typed_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = {A: row(state())}
+    typed = summary._next(rows, Path("my sparks.py"))
+    assert typed == f"cd {shlex.quote(str(ROOT))} && pytest tests/state --inventory '{tmp_path}/my sparks.py'"
+
+
+def test_a_host_that_is_markup(screen: Callable[..., str]) -> None:
+    printed = screen({"[red]x": {"unread": "Could not connect ([Errno 111] refused)"}})
+    assert "─ [red]x ─" in printed
+    assert "not read: Could not connect ([Errno 111] refused)" in printed
+    assert printed.splitlines()[-1] == (
+        "Next: pyinfra inventories/pair.py --limit '[red]x' fact facts.spark.Spark"
+    )
+
+
+# --- the whole command, on real pyinfra with fake hosts
+
+
+def fleet_file(folder: Path, **hosts: dict[str, Any]) -> Path:
+    file = folder / "pair.py"
+    file.write_text(
+        "from sparkrig.inventory import stop_together as _together\n_together()\n"
+        f"sparks = {list(hosts.items())!r}\n"
+    )
+    return file
+
+
+def fake(name: str, **changes: Any) -> dict[str, Any]:
+    answers = {"#sparkrig:end identity": text("converged", name).splitlines()}
+    return {**LAB[name], "fake_responses": answers, "fake_delay": 0, "fake_delay_jitter": 0, **changes}
+
+
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two inventories of a pair: one that answers, and one whose second half refuses the connection."""
+    whole, half = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("half")
+    gone = {**LAB[B], "ssh_hostname": "127.0.0.1", "ssh_port": 9, "ssh_user": "nobody"}
+    return (
+        fleet_file(whole, **{f"@fake/{A}": fake(A), f"@fake/{B}": fake(B)}),
+        fleet_file(half, **{f"@fake/{A}": fake(A), B: gone}),
+    )
+
+
+def sparkrig(*typed: str) -> subprocess.CompletedProcess[str]:
+    program = str(Path(sys.executable).with_name("sparkrig"))
+    return subprocess.run(
+        [program, "summary", *typed],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "NO_COLOR": "1", "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_json_is_whole(reached: tuple[Path, Path]) -> None:
+    done = sparkrig("--json", str(reached[0]))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {f"@fake/{name}": row(state("converged", name), name) for name in (A, B)}
+
+
+def test_a_host_that_is_not_reached_hides_nothing(reached: tuple[Path, Path]) -> None:
+    done = sparkrig(str(reached[1]))
+    assert done.returncode == 3
+    assert done.stderr == ""
+    assert f"╭─ @fake/{A} ─" in done.stdout
+    assert "0.11 ✓" in done.stdout
+    assert "not read: Could not connect (" in done.stdout
+    assert done.stdout.splitlines()[-1] == f"Next: pyinfra {reached[1]} --limit {B} fact facts.spark.Spark"
+
+
+def test_json_names_the_host_that_is_not_reached(reached: tuple[Path, Path]) -> None:
+    done = sparkrig("--json", str(reached[1]))
+    assert done.returncode == 3
+    found = json.loads(done.stdout)
+    assert list(found) == [f"@fake/{A}", B]
+    assert found[f"@fake/{A}"]["rails"][0]["complaints"] == {}
+    assert "Could not connect" in found[B]["unread"]
+
+
+def test_a_host_that_pyinfra_did_not_name_is_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "facts", lambda *_: {})
+    file = tmp_path / "solo.py"
+    file.write_text("sparks = ['spark-a']\n")
+    done = CliRunner().invoke(summary.summary, ["--json", str(file)])
+    assert done.exit_code == 3
+    assert json.loads(done.stdout) == {"spark-a": {"unread": "pyinfra did not name it"}}
+
+
+def test_a_run_that_failed_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> None:
+        raise runner.RunError("no such fact")
+
+    monkeypatch.setattr(runner, "facts", failing)
+    file = tmp_path / "solo.py"
+    file.write_text("sparks = ['spark-a']\n")
+    done = CliRunner().invoke(summary.summary, [str(file)])
+    assert (done.exit_code, done.output) == (1, "Error: no such fact\n")
+
+
+def test_colour_on_a_terminal_only() -> None:
+    out = io.StringIO()
+    Console(file=out, force_terminal=True, width=80, color_system="standard", no_color=False).print(
+        summary._panel(A, row(state("fresh")))
+    )
+    assert "\x1b[31m" in out.getvalue()
