@@ -85,7 +85,7 @@ def look() -> Spark | None:
     fleet = _fleet()
     if not _LOOKED:
         run.add_callback_handler(_Together(fleet))
-    found = host.get_fact(SparkFact, _ignore_errors=True)
+    found = _read()
     if found is None:
         _refuse([_unreadable()], fleet)
         return None
@@ -96,6 +96,15 @@ def look() -> Spark | None:
         return None
     _LOOKED[spark.name] = spark
     return spark
+
+
+def _read() -> State | None:
+    """The one look, or None where it could not be taken as root."""
+    try:
+        found: State | None = host.get_fact(SparkFact, _ignore_errors=True)
+    except EOFError:  # pyinfra asks for a sudo password, and nobody is there to type one
+        return None
+    return found
 
 
 def judge(spark: Spark) -> list[Refusal]:

@@ -25,11 +25,12 @@ for n in /sys/class/net/*; do
   driver=$(readlink $n/device/driver) || driver=
   printf 'port %s %s %s %s\n' "${n##*/}" "${port:--}" "$(cat $n/carrier 2>/dev/null)" "${driver##*/}"
 done
-if command -v nmcli >/dev/null && [ "$(nmcli -t -g RUNNING general 2>/dev/null)" = running ]; then
+if command -v nmcli >/dev/null && devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); then
   printf 'nm running\n'
-  nmcli -t -f DEVICE,STATE,CON-UUID device | sed 's/^/device /'
-  nmcli -t -f UUID,TYPE,FILENAME connection show | grep ':802-3-ethernet:' | sed 's/^/profile /'
-  ids=$(nmcli -t -f UUID,TYPE connection show | sed -n 's/:802-3-ethernet$//p')
+  printf '%s\n' "$devices" | sed 's/^/device /'
+  profiles=$(nmcli -t -f UUID,TYPE,FILENAME connection show | grep ':802-3-ethernet:')
+  printf '%s\n' "$profiles" | sed '/./!d; s/^/profile /'
+  ids=$(printf '%s\n' "$profiles" | sed 's/:.*//')
   if [ -n "$ids" ]; then nmcli -t -f """
         + ",".join(network.PROPERTIES)
         + r""" connection show $ids | sed '/^$/d; s/^/property /'; fi

@@ -27,9 +27,7 @@ def main() -> int:
         boot()
         told("The deploy, on two factory-fresh Sparks", "pyinfra", "-y", INVENTORY, DEPLOY)
         again()
-        told(
-            "testinfra asserts the final state", "pytest", "-q", "-n", "2", "tests/state", "--inventory", INVENTORY
-        )
+        told("testinfra asserts the final state", "pytest", "-q", "tests/state", "--inventory", INVENTORY)
         told("What was set, found and measured", "sparkrig", "summary", INVENTORY)
     except subprocess.CalledProcessError as failed:
         console().print(f"[red]✗[/red] {' '.join(map(str, failed.cmd))} ended with {failed.returncode}")

@@ -50,9 +50,9 @@ def files(
     current = host.get_fact(Rdma) if moving else seen
     node = environment.node(rails, current, management, socket_interface=socket_interface)
     late = stale(wanted(host.name, node, rails, extra), found)
-    for file in late:
-        yield write(file)
-    if not late:
+    if late:
+        yield write(*late)
+    else:
         host.noop("environment files are as they should be")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
@@ -21,41 +22,48 @@ def place(wanted: Iterable[File], found: Mapping[str, Found]) -> Commands:
     + found: the files as the facts of this run saw them
     """
     late = stale(wanted, found)
-    for file in late:
-        yield write(file)
-    if not late:
+    if late:
+        yield write(*late)
+    else:
         host.noop("files are as they should be")
 
 
-# $1 folder, $2 name, $3 mode or `keep`, $4 a command that checks the new file, or nothing; content on stdin
+# $1 a command that checks each new file, or nothing; on stdin, a line a file: FOLDER NAME MODE|keep BASE64
 WRITE = r"""
 set -e
-umask 022; mkdir -p "$1"; cd "$1"
-new=$(mktemp "$1/.$2.XXXXXX"); trap 'rm -f "$new"' EXIT
-cat >"$new"
-mode=$3
-if [ "$mode" = keep ]; then mode=$(stat -c %a "$2" 2>/dev/null) || mode=0644; fi
-chmod "$mode" "$new"; chown root:root "$new"; sync "$new"
-# shellcheck disable=SC2086 # the check is a command with arguments
-if [ -n "$4" ]; then $4 "$new" >&2; fi
-case $1/$2 in
-*sparkrig*) ;; # ours by its name
-*)
-  if [ -e "$2" ] && [ ! -e "$2.before-sparkrig" ] && ! grep -qi sparkrig "$2"; then
-    cp -p "$2" "$2.before-sparkrig"
-  fi
-  ;;
-esac
-mv -f "$new" "$2"; sync .
+umask 022
+new=; trap 'rm -f "$new"' EXIT
+while read -r folder name mode content; do
+  mkdir -p "$folder"; cd "$folder"
+  new=$(mktemp "$folder/.$name.XXXXXX")
+  printf %s "$content" | base64 -d >"$new"
+  if [ "$mode" = keep ]; then mode=$(stat -c %a "$name" 2>/dev/null) || mode=0644; fi
+  chmod "$mode" "$new"; chown root:root "$new"; sync "$new"
+  # shellcheck disable=SC2086 # the check is a command with arguments
+  if [ -n "$1" ]; then $1 "$new" >&2 </dev/null; fi
+  case $folder/$name in
+  *sparkrig*) ;; # ours by its name
+  *)
+    if [ -e "$name" ] && [ ! -e "$name.before-sparkrig" ] && ! grep -qi sparkrig "$name"; then
+      cp -p "$name" "$name.before-sparkrig"
+    fi
+    ;;
+  esac
+  mv -f "$new" "$name"; sync .
+done
 """
 
 
-def write(file: File, check: str = "") -> StringCommand:
-    """One command that replaces a file: a power cut leaves the old one or the new one, never half of it.
+def write(*files: File, check: str = "") -> StringCommand:
+    """One command that replaces files: a power cut leaves the old or the new of each, never half of one.
 
-    check: a command that is given the new file's path, and whose failure leaves the old file in place.
+    check: a command that is given each new file's path, and whose failure leaves the old one in place.
     The content travels on standard input: neither the process list nor a log shows it. What stood there
     before and was not ours is kept once, beside it, as `NAME.before-sparkrig`.
     """
+    return script(WRITE, check, _stdin="".join(map(_line, files)))
+
+
+def _line(file: File) -> str:
     path = PurePosixPath(file.path)
-    return script(WRITE, str(path.parent), path.name, file.mode, check, _stdin=file.content)
+    return f"{path.parent} {path.name} {file.mode} {base64.b64encode(file.content.encode()).decode()}\n"

