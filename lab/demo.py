@@ -41,7 +41,6 @@ def main() -> int:
     screen.print("  stop it       [bold].venv/bin/sparkrig lab down[/bold]")
     screen.print("  real Sparks   edit inventories/pair.py, then")
     screen.print("                [bold].venv/bin/pyinfra inventories/pair.py deploys/cluster.py[/bold]")
-    screen.print("                [bold].venv/bin/pyinfra inventories/pair.py deploys/cluster.py[/bold]")
     return 0
 
 

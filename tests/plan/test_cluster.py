@@ -47,6 +47,10 @@ def settled() -> list[Host]:
     return pair(converged("a"), converged("b"))
 
 
+# what is printed of the packages once they are held and pinned
+HELD = {"packages": sections(recorded("converged-a"))["packages"]}
+
+
 def perftest(gbps: float = 111.86, mtu: int = 4096) -> str:
     report = base64.b64encode(f'{{"test_info": {{"Mtu": {mtu}}}}}'.encode()).decode()
     return PERFTEST.format(gbps=gbps, report=report)
@@ -56,7 +60,7 @@ def applied(client: str | None = None) -> list[Host]:
     """A fresh pair that answers as it does once its fabric stands."""
     hosts = fresh()
     for host, letter in zip(hosts, "ab", strict=True):
-        host.later = {"rdma": sections(recorded(f"converged-{letter}"))["rdma"]}
+        host.later = {noun: sections(recorded(f"converged-{letter}"))[noun] for noun in ("rdma", "packages")}
     hosts[0].responses = {"netdev=$1 peer=$2": (client or perftest()).splitlines()}
     hosts[1].responses = {"life=$1 wait=$2": ["port 18515"]}
     return hosts
@@ -145,7 +149,7 @@ def test_a_lone_spark_without_a_cable_needs_no_rdma(deploy: Deploy) -> None:
     text = recorded("fresh-a")
     parts = sections(text)
     uncabled = text.replace(parts["rdma"], "\n")
-    lone = [Host("@fake/spark-c", uncabled)]
+    lone = [Host("@fake/spark-c", uncabled, HELD)]
     run = deploy(lone, "-y")
     assert run.code == 0, run.stderr
     assert not [command for _, command in run.changes if "nmcli" in command or "ib_write_bw" in command]
@@ -275,7 +279,7 @@ def test_a_refused_host_stops_the_pair(deploy: Deploy) -> None:
 def test_one_refused_pair_of_a_fleet_leaves_the_others_to_their_work(deploy: Deploy) -> None:
     bad = pair(recorded("fresh-a"), swap("uid=0\n", "uid=1000\n")(recorded("fresh-b")))
     good = [
-        Host("@fake/spark-c", recorded("fresh-a")),
+        Host("@fake/spark-c", recorded("fresh-a"), HELD),
     ]
     run = deploy([*bad, *good], "-y", together=False)
     assert {host for host, _ in run.changes} == {"spark-c"}, "neither half of the refused pair is touched"
@@ -283,7 +287,7 @@ def test_one_refused_pair_of_a_fleet_leaves_the_others_to_their_work(deploy: Dep
 
 
 def test_leave_to_restart_docker_is_taken_at_its_word(deploy: Deploy) -> None:
-    host = Host("@fake/spark-c", running_containers(2)(recorded("fresh-a")), data={"restart_docker": True})
+    host = Host("@fake/spark-c", running_containers(2)(recorded("fresh-a")), HELD, data={"restart_docker": True})
     run = deploy([host], "-y")
     assert run.code == 0, run.stderr
     assert [command for _, command in run.changes if "systemctl restart docker" in command]
@@ -333,7 +337,7 @@ def test_a_bad_inventory_stops_before_the_first_connection(deploy: Deploy) -> No
 def test_a_host_that_fails_in_mid_run_takes_its_peer_along_and_nobody_else(deploy: Deploy) -> None:
     hosts = fresh()
     hosts[1].responses = {"apt-mark hold": {"success": False, "stderr": "E: dpkg was interrupted"}}
-    run = deploy([*hosts, Host("@fake/spark-c", recorded("fresh-a"))], "-y", together=False)
+    run = deploy([*hosts, Host("@fake/spark-c", recorded("fresh-a"), HELD)], "-y", together=False)
     assert run.code == 1
     later = {host for host, command in run.changes if "dockerd --validate" in command}
     assert later == {"spark-c"}

@@ -6,6 +6,7 @@ host, and from none of our facts. Host keys are checked strictly: testinfra's de
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -64,3 +65,14 @@ def ssh_config(pytestconfig: pytest.Config) -> Iterator[Path]:
 def host(spark: Spark, ssh_config: Path) -> Host:
     """testinfra's host, as root."""
     return testinfra.get_host(f"ssh://{spark.name}?ssh_config={ssh_config}&sudo=True")
+
+
+@pytest.fixture(scope="session")
+def cabled(host: Host, spark: Spark) -> dict[str, str]:
+    """Address by netdev of what is declared and has a carrier; on a pair all of it must have one."""
+    links = json.loads(host.check_output("ip -j link"))
+    up = {link["ifname"] for link in links if "LOWER_UP" in link.get("flags", [])}
+    wanted = {netdev: str(address) for netdev, address in spark.settings.fabric.items()}
+    if spark.settings.pair:
+        assert set(wanted) <= up
+    return {netdev: address for netdev, address in wanted.items() if netdev in up}

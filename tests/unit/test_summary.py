@@ -135,7 +135,7 @@ def test_a_fresh_spark(name: str) -> None:
     assert shown["containers"] == {"toolkit": None, "nvidia_runtime": False}
     assert shown["environment"] is None
     for each in shown["rails"]:
-        assert set(each["complaints"]) == {"address", "gid_index", "gbps"}
+        assert set(each["complaints"]) == {"address", "gid_index", "gbps", "mtu"}
         assert each["gid_index"] is each["gbps"] is each["measured_at"] is None
 
 
@@ -280,7 +280,7 @@ def test_the_widest_rail_fits_80_columns(screen: Callable[..., str]) -> None:
     fleet = settings.parse({A: wide, B: LAB[B]})
     found = with_record(with_link(with_link(state(), mtu=1500), OTHER, mtu=1500), gbps=111.86)
     shown = table(screen({A: summary.describe(fleet, A, found)}), OTHER)
-    assert shown == [OTHER, "192.168.101.111/24 ✗", "1500 ✗", "roceP2p1s0f0", "none ✗", "0.28 ✗"]
+    assert shown == [OTHER, "192.168.101.111/24 ✗", "1500 ✗", "roceP2p1s0f0", "none ✗", "0.59 ✗"]
 
 
 def test_next_can_be_typed_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,7 +351,7 @@ def test_a_host_that_is_not_reached_hides_nothing(reached: tuple[Path, Path]) ->
     assert done.returncode == 3
     assert done.stderr == ""
     assert f"╭─ @fake/{A} ─" in done.stdout
-    assert "0.11 ✓" in done.stdout
+    assert "0.57 ✓" in done.stdout
     assert "not read: Could not connect (" in done.stdout
     assert done.stdout.splitlines()[-1] == f"Next: pyinfra {reached[1]} --limit {B} fact facts.spark.Spark"
 
