@@ -22,7 +22,7 @@ def rails_measured(spark: Spark, *, again: bool = False) -> None:
     if spark.peer is None:
         return
     operations.measure(
-        name="ib_write_bw over each rail",
+        name="ib_write_bw on each rail",
         due=(lambda: spark.rails) if again else (lambda: due(spark)),
         leads=spark.fleet.leads(spark.name),
         peer=spark.peer,

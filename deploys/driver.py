@@ -20,7 +20,7 @@ def driver_held(spark: Spark) -> None:
     files.place(name="pin later branches away", wanted=ours, found=spark.found.files)
     operations.hold(name="hold the installed 580 set", found=spark.found.packages, branch=branch)
     operations.prove(
-        name="a simulated dist-upgrade touches neither driver nor kernel",
+        name="prove it by a simulated upgrade",
         found=spark.found.packages,
         branch=branch,
         changed=changing,

@@ -13,7 +13,7 @@ def files_written(spark: Spark) -> None:
     """Look up the RoCE v2 index of each declared IPv4, and write what NCCL, vLLM and Ray read."""
     mine = spark.settings
     environment.files(
-        name="NCCL, vLLM and Ray environment with the GID of now",
+        name="NCCL, vLLM and Ray files",
         found=spark.found.files,
         seen=spark.found.rdma,
         rails=spark.cabled,

@@ -13,7 +13,7 @@ def fabric_up(spark: Spark) -> None:
     """Set up the fabric netdevs; the management network is never touched."""
     mine = spark.settings
     network.fabric(
-        name="fabric profiles and links",
+        name="profiles and live links",
         found=spark.found.network,
         addresses=mine.fabric,
         mtu=mine.mtu,

@@ -113,7 +113,7 @@ def test_neither_an_upgrade_nor_a_name_brings_590(deployed: Pair) -> None:
 
 def test_a_live_link_that_lost_its_mtu_is_found_and_mended(deployed: Pair) -> None:
     deployed.b.output("sudo ip link set enp1s0f0np0 mtu 1500")
-    assert planned()["Network | fabric profiles and links"] == {"spark-b"}
+    assert planned()["Network | profiles and live links"] == {"spark-b"}
     assert deploy().code == 0
     assert deployed.b.output("cat /sys/class/net/enp1s0f0np0/mtu") == "9000"
     assert planned() == {}

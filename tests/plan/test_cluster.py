@@ -24,13 +24,13 @@ from tests.plan.conftest import (
 STEPS = [
     "Driver | pin later branches away",
     "Driver | hold the installed 580 set",
-    "Driver | a simulated dist-upgrade touches neither driver nor kernel",
-    "Network | fabric profiles and links",
+    "Driver | prove it by a simulated upgrade",
+    "Network | profiles and live links",
     "RDMA | GID index of each rail",
     "Containers | nvidia-container-toolkit",
     "Containers | docker's nvidia runtime",
-    "Environment | NCCL, vLLM and Ray environment with the GID of now",
-    "Bandwidth | ib_write_bw over each rail",
+    "Environment | NCCL, vLLM and Ray files",
+    "Bandwidth | ib_write_bw on each rail",
 ]
 PERFTEST = """\
  #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
@@ -71,7 +71,7 @@ def test_a_fresh_pair_needs_every_step_on_both_hosts(deploy: Deploy) -> None:
     assert run.code == 0, run.stderr
     assert list(run.plan) == STEPS
     looks = {
-        "Driver | a simulated dist-upgrade touches neither driver nor kernel",
+        "Driver | prove it by a simulated upgrade",
         "RDMA | GID index of each rail",
     }
     assert {step for step, hosts in run.plan.items() if hosts != {A, B}} == looks, "a look changes nothing"
@@ -168,7 +168,7 @@ def test_a_lone_spark_with_a_declared_fabric_and_no_cable_is_fine(deploy: Deploy
         "--dry",
     )
     assert run.code == 0, run.stderr
-    assert run.plan["Network | fabric profiles and links"] == set()
+    assert run.plan["Network | profiles and live links"] == set()
 
 
 Edit = Callable[[str], str]
@@ -350,7 +350,7 @@ def test_one_noun_can_be_applied_by_itself(deploy: Deploy) -> None:
 
 def test_measuring_again_asks_no_record(deploy: Deploy) -> None:
     run = deploy(settled(), "--json", "--dry", file="deploys/bandwidth.py")
-    assert run.plan == {"Bandwidth | ib_write_bw over each rail": {A, B}}
+    assert run.plan == {"Bandwidth | ib_write_bw on each rail": {A, B}}
 
 
 def test_half_a_pair_is_not_set_up(deploy: Deploy) -> None:
