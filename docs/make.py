@@ -50,8 +50,7 @@ table below is an error. Keys of your own start with `x_`; keys that start with 
 """
 
 SECRETS = """
-No setting is a place for a secret. `environment` ends in a file that every user of the Spark can read, and
-it travels to the Spark as part of a command.
+No setting is a place for a secret: `environment` ends in a file that every user of the Spark can read.
 
 ## How to log in
 
