@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from ipaddress import IPv4Interface
 from typing import Any
 
@@ -83,8 +84,6 @@ def look() -> Spark | None:
     Everything is judged before the first change of the run.
     """
     fleet = _fleet()
-    if not _LOOKED:
-        run.add_callback_handler(_Together(fleet))
     found = _read()
     if found is None:
         _refuse([_unreadable()], fleet)
@@ -145,16 +144,19 @@ class _Together(BaseStateCallback):
         state.fail_hosts(self.halves & state.active_hosts)
 
 
+@cache
 def _fleet() -> Fleet:
-    """The checked settings of the whole inventory, `--data` included.
+    """The checked settings of the whole inventory, `--data` included, once for all hosts of a run.
 
     Raises pyinfra's own error with one sentence; nothing has been changed by then.
     """
     data: Mapping[str, Mapping[str, Any]] = {each.name: each.data.dict() for each in inventory}
     try:
-        return settings.parse(data)
+        fleet = settings.parse(data)
     except settings.SettingsError as error:
         raise DeployError(f"{error}. docs/settings.md explains each setting") from None
+    run.add_callback_handler(_Together(fleet))
+    return fleet
 
 
 def _peer_is_here(spark: Spark) -> None:
