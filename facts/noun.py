@@ -10,6 +10,9 @@ from pyinfra.api.exceptions import FactProcessError
 
 T = TypeVar("T")
 
+# nmcli and others speak the language of the host otherwise.
+PREAMBLE = "LC_ALL=C.UTF-8; export LC_ALL"
+
 
 class Noun(FactBase[T]):
     """A fact that is read by one shell command and understood by one pure function.
@@ -24,7 +27,7 @@ class Noun(FactBase[T]):
     parse: Callable[[Iterable[str]], T]
 
     def command(self) -> str:
-        return self.script
+        return f"{PREAMBLE}\n{self.script}"
 
     def process(self, output: list[str]) -> T:
         try:

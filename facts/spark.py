@@ -17,7 +17,7 @@ from facts.driver import Packages
 from facts.files import Files
 from facts.identity import Identity
 from facts.network import Network
-from facts.noun import Noun
+from facts.noun import PREAMBLE, Noun
 from facts.rdma import Rdma
 from sparkrig.state import State
 
@@ -41,7 +41,7 @@ class Spark(FactBase[State | None]):
         return None
 
     def command(self) -> str:
-        return "\n".join(
+        return f"{PREAMBLE}\n" + "\n".join(
             f"timeout -k 5 {_LIMIT_S} sh -c {shlex.quote(noun.script)} 2>/dev/null </dev/null; "
             f"printf '\\n{_END} {name} %s\\n' $?"
             for name, noun in NOUNS.items()

@@ -87,6 +87,7 @@ def again() -> None:
 
 
 def heading(title: str) -> None:
+    console().print()
     console().rule(f"[bold]{title}[/bold]", align="left")
 
 

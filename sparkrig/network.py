@@ -387,18 +387,19 @@ def _usable(found: Network, netdev: str, *, paired: bool) -> bool:
 
 
 def _refuse_second_definition(found: Network, link: Link) -> None:
-    for known in found.profiles.values():
-        if known.uuid != uuid(link.name) and known.binds(link) and not known.generated:
-            raise Refusal(
-                f"{link.name} has a second definition: NetworkManager profile {known.name!r} ({known.filename})",
-                f"look at it, then: sudo nmcli connection delete {known.uuid}",
-            )
+    # netplan first: NetworkManager shows its files as profiles too, and deleting one of those edits the file
     for file in found.netplan:
         if file.binds(link):
             raise Refusal(
                 f"{link.name} has a second definition: netplan file {file.path}",
                 f"look at it, then: sudo mv {file.path} {file.path}.set-aside && sudo netplan generate "
                 "&& sudo nmcli connection reload",
+            )
+    for known in found.profiles.values():
+        if known.uuid != uuid(link.name) and known.binds(link) and not known.generated:
+            raise Refusal(
+                f"{link.name} has a second definition: NetworkManager profile {known.name!r} ({known.filename})",
+                f"look at it, then: sudo nmcli connection delete {known.uuid}",
             )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from facts.noun import PREAMBLE
 from facts.spark import NOUNS
 from operations.environment import wanted as environment_files
 from sparkrig import bandwidth, driver, environment, network, rdma
@@ -111,7 +112,11 @@ class Run:
     def changes(self) -> list[tuple[str, str]]:
         """The commands that are not looks."""
         scripts = tuple(noun.script.strip()[:40] for noun in NOUNS.values())
-        return [row for row in self.commands if "#sparkrig:end" not in row[1] and not row[1].startswith(scripts)]
+        return [
+            row
+            for row in self.commands
+            if "#sparkrig:end" not in row[1] and not row[1].removeprefix(PREAMBLE).lstrip().startswith(scripts)
+        ]
 
 
 Deploy = Callable[..., Run]
