@@ -85,8 +85,8 @@ def look() -> Spark | None:
     """
     fleet = _fleet()
     found = _read()
-    if found is None:
-        _refuse([_unreadable()], fleet)
+    if isinstance(found, Refusal):
+        _refuse([found], fleet)
         return None
     spark = Spark(host.name, fleet, found)
     refusals = judge(spark)
@@ -97,13 +97,20 @@ def look() -> Spark | None:
     return spark
 
 
-def _read() -> State | None:
-    """The one look, or None where it could not be taken as root."""
+def _read() -> State | Refusal:
+    """The one look, or why it could not be taken; pyinfra has then printed the host's own words."""
+    login = host.data.get("ssh_user") or "the ssh user"
     try:
         found: State | None = host.get_fact(SparkFact, _ignore_errors=True)
     except EOFError:  # pyinfra asks for a sudo password, and nobody is there to type one
-        return None
-    return found
+        return Refusal(
+            f"the host cannot be read as root; sudo without a password is expected for {login}",
+            f"ssh {host.name} sudo -n true",
+        )
+    return found or Refusal(
+        f"the host cannot be read (the lines above say what went wrong); {login} needs sudo without a password",
+        f"pyinfra INVENTORY --limit {host.name} -vv fact facts.spark.Spark",
+    )
 
 
 def judge(spark: Spark) -> list[Refusal]:
@@ -165,14 +172,6 @@ def _peer_is_here(spark: Spark) -> None:
             f"its peer {spark.peer} is not in this run, and a pair is set up as a pair",
             f"ssh {spark.peer} true, and run without --limit",
         )
-
-
-def _unreadable() -> Refusal:
-    login = host.data.get("ssh_user") or "the ssh user"
-    return Refusal(
-        f"the host cannot be read as root (see above); sudo without a password is expected for {login}",
-        f"ssh {host.name} sudo -n true",
-    )
 
 
 def _refuse(refusals: list[Refusal], fleet: Fleet) -> None:

@@ -11,9 +11,10 @@ class Containers(Noun[containers.Containers]):
     script = r"""
 if command -v docker >/dev/null; then
   printf 'docker\n'
-  if info=$(timeout -k 2 60 docker info \
-      --format '{"runtimes":{{json .Runtimes}},"running":{{json .ContainersRunning}}}' 2>/dev/null); then
-    printf 'info %s\n' "$info"
+  if info=$(timeout -k 2 60 docker info --format '{"runtimes":{{json .Runtimes}},
+      "running":{{json .ContainersRunning}},"paused":{{json .ContainersPaused}}}' \
+      2>/dev/null) && case $info in *'"runtimes":null'*) false ;; esac; then
+    printf 'info %s\n' "$(printf %s "$info" | tr -d '\n')"
   else
     printf 'trouble %s\n' "$(timeout -k 2 60 docker info 2>&1 >/dev/null | tail -n 1)"
   fi
@@ -21,6 +22,7 @@ fi
 if [ -e /etc/docker/daemon.json ]; then printf 'daemon %s\n' "$(base64 -w0 /etc/docker/daemon.json)"; fi
 printf 'toolkit %s\n' "$(dpkg-query -W -f='${db:Status-Status} ${Version}' nvidia-container-toolkit 2>/dev/null |
   sed -n 's/^installed //p')"
-grep -rlsE '^[^#]*libnvidia-container|^[^#]*nvidia-container-toolkit' \
-  /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | sed 's/^/source /' || true
+grep -lsE '^[^#]*(libnvidia-container|nvidia-container-toolkit)' \
+  /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources |
+  while IFS= read -r f; do grep -qi '^Enabled: *no' "$f" || printf 'source %s\n' "$f"; done
 """

@@ -121,11 +121,21 @@ class Machine:
         overlay = ["-f", "qcow2", "-F", "qcow2", "-b", str(plan.image / "base.qcow2"), str(self.disk)]
         run(["qemu-img", "create", "-q", *overlay], attempt="sparkrig lab up")
         self.power_on(plan)
+        self.leave_factory()
         ssh.hang_up(self.node)
         qmp.monitor(self.monitor, f"savevm {SNAPSHOT}")
         self.marker.write_text(json.dumps(asdict(MadeWith(fingerprint(plan), str(plan.image)))))
         # Its clock stood still while the snapshot was taken.
         self.wake(plan)
+
+    def leave_factory(self) -> None:
+        """A factory-fresh Spark has MTU 1500; virtio starts at the largest that its cable carries."""
+        line = "for n in " + " ".join(fabric(self.node)) + "; do sudo ip link set $n mtu 1500 || exit 1; done"
+        done = ssh.execute(self.node, line, 60)
+        if done.rc:
+            raise LabError(
+                f"{self.node} kept its MTU", expected=done.stderr.strip() or "1500", attempt="sparkrig lab down"
+            )
 
     def power_on(self, plan: Plan) -> None:
         """Boots the guest from its disk as it is and waits until it has settled."""

@@ -69,12 +69,9 @@ def mac(node: str, netdev: str) -> str:
 
 
 def link_files() -> dict[str, str]:
-    """systemd.link files, by path, that give the netdevs of every node their Spark names.
-
-    virtio starts at the largest MTU that its cable carries; a factory-fresh Spark starts at 1500.
-    """
+    """systemd.link files, by path, that give the netdevs of every node their Spark names."""
     return {
         f"etc/systemd/network/10-{netdev}.link": "[Match]\n"
-        f"MACAddress={' '.join(mac(node, netdev) for node in ALL)}\n\n[Link]\nName={netdev}\nMTUBytes=1500\n"
+        f"MACAddress={' '.join(mac(node, netdev) for node in ALL)}\n\n[Link]\nName={netdev}\n"
         for netdev in (MANAGEMENT, *FABRIC)
     }

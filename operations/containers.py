@@ -30,30 +30,30 @@ def toolkit(found: containers.Containers, settings: Settings) -> Commands:
         yield _fetch_key(settings.toolkit_key_url, settings.toolkit_key_fingerprint)
         yield write(containers.source_file(settings.toolkit_url))
     yield update()
-    version = f"={settings.toolkit_version}" if settings.toolkit_version else ""
     yield limited(
         1200,
         *("env", "DEBIAN_FRONTEND=noninteractive"),
         *("apt-get", "-q", "-y", "-o", APT_LOCK, "--no-install-recommends", "install"),
-        QuoteString(f"{containers.TOOLKIT}{version}"),
+        *map(QuoteString, containers.to_install(settings.toolkit_version)),
     )
 
 
-# $1 url, $2 fingerprint, $3 keyring
+# $1 url, $2 fingerprint, $3 keyring; whatever else the fetched file holds is not trusted
 FETCH_KEY = r"""
 set -e
 new=$(mktemp -d); trap 'rm -rf "$new"' EXIT
-chmod 755 "$new"  # apt downloads as its own user
-/usr/lib/apt/apt-helper download-file "$1" "$new/key" >&2
-found=$(gpg --batch --homedir "$new" --show-keys --with-colons "$new/key" |
-  sed -n '/^fpr:/{s/^fpr:*//; s/:.*//p; q}')
-if [ "$found" != "$2" ]; then
+mkdir -m 755 "$new/fetched"; mkdir -m 700 "$new/gpg"
+chmod 755 "$new" # apt downloads as its own user
+/usr/lib/apt/apt-helper download-file "$1" "$new/fetched/key" >&2
+gpg -q --batch --homedir "$new/gpg" --import "$new/fetched/key"
+gpg -q --batch --homedir "$new/gpg" --export "$2" >"$new/ring"
+if [ ! -s "$new/ring" ]; then
+  found=$(gpg --batch --homedir "$new/gpg" --with-colons --list-keys | sed -n '/^fpr:/{s/^fpr:*//; s/:.*//p; q}')
   echo "the key at $1 has fingerprint ${found:-none}, $2 was pinned; nothing was installed" >&2
   exit 1
 fi
-if grep -q 'BEGIN PGP' "$new/key"; then gpg --batch --homedir "$new" --dearmor <"$new/key" >"$new/ring"
-else cp "$new/key" "$new/ring"; fi
 install -D -m 644 -o root -g root "$new/ring" "$3"
+sync "$3"
 """
 
 

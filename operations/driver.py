@@ -23,8 +23,8 @@ def hold(found: driver.Packages, branch: int) -> Commands:
     driver.judge(found, branch)
     names = driver.unheld(found, branch)
     if names:
+        yield update()  # before the hold, so that a broken-off run does not prove itself by old lists
         yield limited(60, "apt-mark", "hold", *(QuoteString(name) for name in names))
-        yield update()  # or else the proof is about yesterday's candidates
     else:
         host.noop(f"{len(driver.hold_set(found, branch))} packages are held")
 

@@ -35,6 +35,9 @@ umask 022
 new=; trap 'rm -f "$new"' EXIT
 while read -r folder name mode content; do
   mkdir -p "$folder"; cd "$folder"
+  if [ -d "$name" ]; then
+    echo "$folder/$name is a directory, a file is expected; try: sudo rmdir $folder/$name" >&2; exit 1
+  fi
   new=$(mktemp "$folder/.$name.XXXXXX")
   printf %s "$content" | base64 -d >"$new"
   if [ "$mode" = keep ]; then mode=$(stat -c %a "$name" 2>/dev/null) || mode=0644; fi
@@ -49,7 +52,7 @@ while read -r folder name mode content; do
     fi
     ;;
   esac
-  mv -f "$new" "$name"; sync .
+  mv -fT "$new" "$name"; sync .
 done
 """
 

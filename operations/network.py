@@ -69,6 +69,7 @@ until ready "$@"; do
   if [ "$(date +%s)" -ge "$end" ]; then echo "$1 did not reach MTU $2 and $3 with its GID in $5 s" >&2; exit 1; fi
   sleep 0.2
 done
+sync -f /etc # a power cut right after would leave NetworkManager's new file empty
 """
 
 

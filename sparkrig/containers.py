@@ -28,8 +28,9 @@ class Containers(Value):
     """The container engine as it stands.
 
     docker: whether the engine answers; trouble: what it said where it does not; runtimes: those it has
-    loaded; running: count of running containers; daemon_json: the file's text, None where it is absent;
-    toolkit: installed version, or None; sources: apt source files that name the toolkit's repository.
+    loaded; running: count of containers that a restart would stop, paused ones included; daemon_json: the
+    file's text, None where it is absent; toolkit: installed version, or None; sources: apt source files in
+    use that name the toolkit's repository.
     """
 
     installed: bool
@@ -47,13 +48,15 @@ def parse(lines: Iterable[str]) -> Containers:
     rows = [line.partition(" ")[::2] for line in lines]
     first = dict(rows)
     info = json.loads(first["info"]) if first.get("info") else None
+    if info and info["runtimes"] is None:  # docker up to 28.0 answers for an engine that is not there
+        info = None
     encoded = first.get("daemon")
     return Containers(
         installed="docker" in first,
         docker=info is not None,
         trouble=first.get("trouble", ""),
         runtimes=tuple(sorted(info["runtimes"])) if info else (),
-        running=int(info["running"]) if info else 0,
+        running=int(info["running"]) + int(info.get("paused", 0)) if info else 0,
         daemon_json=None if encoded is None else base64.b64decode(encoded).decode("utf-8", "replace"),
         toolkit=first.get("toolkit") or None,
         sources=tuple(rest for word, rest in rows if word == "source"),
@@ -95,7 +98,8 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
         )
     return Plan(
         install_toolkit=found.toolkit is None,
-        add_source=found.toolkit is None and not found.sources,
+        # ours is written anew, for its URL or key may have been wrong
+        add_source=found.toolkit is None and not set(found.sources) - {SOURCE_PATH},
         daemon_json=File(DAEMON_JSON, merged, "keep") if changed else None,
         restart=restart,
     )
@@ -119,7 +123,15 @@ def merge(text: str | None) -> str:
     if text and isinstance(registered, dict) and (registered.get("path") or registered.get("runtimeType")):
         return text
     document["runtimes"] = {**document.get("runtimes", {}), "nvidia": _RUNTIME}
-    return json.dumps(document, indent=4) + "\n"
+    return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+
+
+def to_install(version: str | None) -> list[str]:
+    """What apt is asked for; it carries a version to no dependency by itself."""
+    if version is None:
+        return [TOOLKIT]
+    parts = (TOOLKIT, f"{TOOLKIT}-base", "libnvidia-container-tools", "libnvidia-container1")
+    return [f"{name}={version}" for name in parts]
 
 
 def source_file(url: str) -> File:

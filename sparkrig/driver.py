@@ -45,7 +45,7 @@ class Package:
 
     @property
     def installed(self) -> bool:
-        return self.status == "installed"
+        return self.status not in ("", "not-installed", "config-files")  # unpacked or half-configured counts
 
     @property
     def held(self) -> bool:
@@ -182,14 +182,20 @@ def blacklist_file() -> File:
     )
 
 
+def _way_back(later: Iterable[str], branch: int) -> str:
+    """apt's words for the branch instead of what is there: a name of its own goes, another changes its version."""
+    names = [row.split(" ")[0] for row in later]
+    words = [f"{name}-" if _LATER_NAME.fullmatch(name) else f"{name}=VERSION-OF-{branch}" for name in names]
+    return " ".join([f"nvidia-driver-{branch}-open", *words])
+
+
 def judge(packages: Packages, branch: int) -> None:
     """Raise Refusal where holding would freeze a wrong state."""
     later = later_installed(packages)
     if later:
         raise Refusal(
             f"a driver later than {branch} is installed ({', '.join(later)})",
-            f"apt-cache madison {later[0].split()[0]}, then: sudo apt-get install --allow-downgrades "
-            f"nvidia-driver-{branch}-open {later[0].split()[0]}=VERSION, and reboot",
+            f"sudo apt-get install --allow-downgrades {_way_back(later, branch)}, and reboot",
         )
 
 

@@ -122,8 +122,9 @@ class Network(Value):
         return None
 
     def carries_ssh(self, netdev: str) -> bool:
-        """Whether that netdev is the management one, or lies under it (bond, bridge, VLAN)."""
-        pending = [self.ssh] if self.ssh else [self.management[0]] if self.management else []
+        """Whether SSH or the default route is on that netdev, or over it (bond, bridge, VLAN)."""
+        outward = [route.netdev for route in self.routes if route.destination is None]
+        pending = [name for name in (self.ssh, *outward) if name]
         seen: set[str] = set()
         while pending:
             name = pending.pop()
@@ -350,16 +351,14 @@ def plan(found: Network, fabric: Mapping[str, IPv4Interface], mtu: int, *, paire
         for known in found.profiles.values()
         if known.uuid not in ours and known.uuid == uuid(known.properties.get("connection.interface-name", ""))
     ]
+    for known_uuid, _ in remove:
+        _refuse_management(found, found.profiles[known_uuid].properties["connection.interface-name"])
     return Plan(tuple(changes), tuple(remove), tuple(netdev for netdev in fabric if netdev not in cabled))
 
 
 def _usable(found: Network, netdev: str, *, paired: bool) -> bool:
     """Whether a declared netdev can be set up now; False is an uncabled Spark on its own."""
-    if found.carries_ssh(netdev):
-        raise Refusal(
-            f"{netdev} carries this SSH connection, and the management network is never touched",
-            "name the QSFP netdevs in the inventory's fabric instead (enp1s0f0np0, enP2p1s0f0np0, ...)",
-        )
+    _refuse_management(found, netdev)
     link = found.links.get(netdev)
     if link is None:
         if not paired:
@@ -386,6 +385,14 @@ def _usable(found: Network, netdev: str, *, paired: bool) -> bool:
     return True
 
 
+def _refuse_management(found: Network, netdev: str) -> None:
+    if found.carries_ssh(netdev):
+        raise Refusal(
+            f"{netdev} carries this SSH connection or the default route, and that network is never touched",
+            "log in over the management network, and name only QSFP netdevs in the fabric (enp1s0f0np0, ...)",
+        )
+
+
 def _refuse_second_definition(found: Network, link: Link) -> None:
     # netplan first: NetworkManager shows its files as profiles too, and deleting one of those edits the file
     for file in found.netplan:
@@ -406,11 +413,10 @@ def _refuse_second_definition(found: Network, link: Link) -> None:
 def _refuse_collision(found: Network, netdev: str, address: IPv4Interface) -> None:
     ours = {other for other in found.links if uuid(other) in found.profiles} | {netdev}
     for route in found.routes:
-        if (
-            route.destination is not None
-            and route.netdev not in ours
-            and route.destination.overlaps(address.network)
-        ):
+        # a VPN's default route comes as two halves, 0.0.0.0/1 and 128.0.0.0/1
+        if route.destination is None or route.destination.prefixlen <= 1 or route.netdev in ours:
+            continue
+        if route.destination.overlaps(address.network):
             raise Refusal(
                 f"{address} on {netdev} collides with the route to {route.destination} over {route.netdev}",
                 "choose other fabric subnets in the inventory, on both hosts",

@@ -80,7 +80,7 @@ class Settings(BaseModel):
         "C95B321B61E88C1809C4F759DDCAE044F796ECB0",
         description="Full fingerprint that the fetched key must have, 40 hex digits in capitals.",
     )
-    toolkit_version: OneLine | None = Field(
+    toolkit_version: Annotated[str, StringConstraints(pattern=r"^[0-9][^\s]*$")] | None = Field(
         None,
         description="Version of nvidia-container-toolkit to install; None for the newest in the repository.",
     )

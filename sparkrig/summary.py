@@ -80,6 +80,7 @@ def describe(fleet: Fleet, name: str, state: State) -> dict[str, Any]:
             or packages.version(f"nvidia-driver-{branch}"),
             "held": len(hold) - len(unheld),
             "unheld": unheld,
+            "later": driver.later_installed(packages),
             "would_move": None if packages.upgrade is None else driver.touched(packages, branch),
             "trouble": packages.trouble,
         },
@@ -214,6 +215,8 @@ def _driver(row: Mapping[str, Any]) -> str:
         parts.append(f"[red]✗ {row['held']} of {row['held'] + len(row['unheld'])} packages held[/]")
     else:
         parts.append(f"{row['held']} packages held")
+    if row["later"]:
+        parts.append(f"[red]✗ later than the branch: {escape(', '.join(row['later']))}[/]")
     if row["would_move"] is None:
         parts.append(f"[yellow]? apt could not simulate an upgrade ({escape(row['trouble'])})[/]")
     elif row["would_move"]:
@@ -264,5 +267,10 @@ def _next(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
 def _in_spec(row: Mapping[str, Any]) -> bool:
     """Whether nothing on the screen of a host asks for a deploy."""
     packages, box = row["driver"], row["containers"]
-    settled = not packages["unheld"] and packages["would_move"] == [] and row["environment"] is not None
+    settled = (
+        not packages["unheld"]
+        and not packages["later"]
+        and packages["would_move"] == []
+        and row["environment"] is not None
+    )
     return settled and box["toolkit"] and box["nvidia_runtime"] and not any(r["complaints"] for r in row["rails"])

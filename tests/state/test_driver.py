@@ -8,14 +8,15 @@ from testinfra.host import Host
 
 # the set by name, written down apart from sparkrig.driver on purpose
 KEPT = re.compile(
-    r"(lib|xserver-xorg-video-)?nvidia-.*580.*|nvidia-modprobe|cuda-drivers.*"
+    r"(lib|xserver-xorg-video-)?nvidia-.*(580|59\d|[6-9]\d\d).*|nvidia-(driver.*|modprobe)|cuda-drivers.*"
     r"|linux-(image|headers|modules|nvidia)-.*"
 )
 
 
 def test_every_installed_package_of_the_580_set_is_on_hold(host: Host) -> None:
     listed = host.check_output("dpkg-query -W -f='${db:Status-Want} ${db:Status-Status} ${Package}\\n'")
-    installed = [line.split() for line in listed.splitlines() if " installed " in line]
+    gone = (" not-installed ", " config-files ")
+    installed = [line.split() for line in listed.splitlines() if not any(state in line for state in gone)]
     kept = {name: want for want, _, name in installed if KEPT.fullmatch(name)}
     assert any("nvidia-driver-580" in name for name in kept), "the driver itself is in the set"
     assert {name for name, want in kept.items() if want != "hold"} == set()
@@ -36,6 +37,15 @@ def test_a_later_driver_cannot_be_had_even_by_name(host: Host) -> None:
     if "Candidate:" in said:
         assert "Candidate: (none)" in said
         assert host.run("apt-get -s -o Debug::NoLocking=1 install nvidia-driver-590-open").rc != 0
+
+
+def test_no_later_driver_was_installed_past_the_pin(host: Host) -> None:
+    """apt heeds no pin for `install NAME=VERSION`."""
+    listed = host.check_output("dpkg-query -W -f='${db:Status-Status} ${Package} ${Version}\\n'")
+    rows = [line.split() for line in listed.splitlines() if not line.startswith(("not-installed", "config-files"))]
+    driver = [row for row in rows if re.match(r"(lib)?nvidia-|cuda-drivers|linux-modules-nvidia", row[1])]
+    assert [row for row in driver if re.search(r"-(59|[6-9]\d)\d(-|$)", row[1])] == []
+    assert [row for row in driver if re.match(r"(59|[6-9]\d)\d\.", row[2])] == []
 
 
 def test_unattended_upgrades_leave_it_alone(host: Host) -> None:

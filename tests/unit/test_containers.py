@@ -7,7 +7,18 @@ import json
 
 import pytest
 
-from sparkrig.containers import DAEMON_JSON, KEYRING, Containers, Plan, merge, parse, plan, source_file
+from sparkrig.containers import (
+    DAEMON_JSON,
+    KEYRING,
+    SOURCE_PATH,
+    Containers,
+    Plan,
+    merge,
+    parse,
+    plan,
+    source_file,
+    to_install,
+)
 from sparkrig.refusal import Refusal
 
 NVIDIA = {"args": [], "path": "nvidia-container-runtime"}
@@ -181,3 +192,34 @@ def test_the_source_is_signed_by_its_own_key_alone() -> None:
     lines = source_file(url).content.splitlines()
     assert lines[1:] == ["Types: deb", f"URIs: {url}", "Suites: /", f"Signed-By: {KEYRING}"]
     assert source_file(url).path.endswith(".sources")
+
+
+def test_paused_containers_would_be_stopped_too() -> None:
+    found = parse(["docker", 'info {"runtimes": {"runc": {}}, "running": 0, "paused": 1}', "toolkit 1.19.0-1"])
+    with pytest.raises(Refusal, match=r"1 container\(s\) are running"):
+        plan(found, restart_docker=False)
+
+
+def test_an_engine_that_is_not_there_is_said_even_where_docker_exits_0() -> None:
+    found = parse(["docker", 'info {"runtimes": null, "running": 0}', "trouble Cannot connect", "toolkit "])
+    with pytest.raises(Refusal, match=r"docker does not answer \(Cannot connect\)"):
+        plan(found, restart_docker=False)
+
+
+def test_a_source_of_ours_that_did_not_help_is_written_anew() -> None:
+    found = parse(["docker", 'info {"runtimes": {}, "running": 0}', "toolkit ", f"source {SOURCE_PATH}"])
+    assert plan(found, restart_docker=False).add_source
+    theirs = parse(
+        ["docker", 'info {"runtimes": {}, "running": 0}', "toolkit ", "source /etc/apt/sources.list.d/a.list"]
+    )
+    assert not plan(theirs, restart_docker=False).add_source
+
+
+def test_a_version_is_asked_of_every_part_of_the_toolkit() -> None:
+    assert to_install(None) == ["nvidia-container-toolkit"]
+    assert to_install("1.17.8-1") == [
+        "nvidia-container-toolkit=1.17.8-1",
+        "nvidia-container-toolkit-base=1.17.8-1",
+        "libnvidia-container-tools=1.17.8-1",
+        "libnvidia-container1=1.17.8-1",
+    ]

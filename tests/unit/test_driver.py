@@ -419,3 +419,16 @@ def test_with_the_pin_an_explicit_install_keeps_the_installed_version(apt: list[
 def test_the_pin_leaves_580_and_the_toolkit_installable(apt: list[str], name: str) -> None:
     ok, upgrade = simulate(apt, "install", name)
     assert ok and name in upgrade
+
+
+@pytest.mark.parametrize("status", ["unpacked", "half-configured", "triggers-pending"])
+def test_what_dpkg_left_half_done_is_held_too(status: str) -> None:
+    row = Package("nvidia-driver-580-open", "install", status, "580.159.03-0ubuntu0.24.04.1")
+    assert driver.hold_set(Packages((row,), {}), 580) == ["nvidia-driver-580-open"]
+
+
+def test_the_way_back_from_590_is_in_apts_own_words() -> None:
+    found = packages([("nvidia-driver-590-open", "590.48-1"), ("nvidia-modprobe", "610.1-1"), ("curl", "8.5-1")])
+    with pytest.raises(Refusal) as caught:
+        driver.judge(found, 580)
+    assert "nvidia-driver-580-open nvidia-driver-590-open- nvidia-modprobe=VERSION-OF-580" in caught.value.cure

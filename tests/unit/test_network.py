@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from ipaddress import IPv4Interface, IPv4Network
 from typing import Any
 
@@ -541,3 +542,20 @@ def test_a_fabric_that_moves_to_the_other_cage_does_not_collide(ready: Host) -> 
     made = ready.plan({A1: FABRIC[A], B1: FABRIC[B]})
     assert changes(made) == [(A1, "add", "no profile yet"), (B1, "add", "no profile yet")]
     assert {name for _, name in made.remove} == {f"sparkrig-{A}", f"sparkrig-{B}"}
+
+
+def test_a_profile_of_ours_that_carries_ssh_is_not_removed(ready: Host) -> None:
+    found = replace(ready.found(), ssh=A)
+    with pytest.raises(Refusal, match=f"{A} carries this SSH connection"):
+        plan(found, {}, 9000, paired=False)
+
+
+def test_ssh_over_a_vpn_leaves_the_way_out_protected(host: Host) -> None:
+    found = replace(host.found(), ssh="tailscale0")
+    assert found.carries_ssh(MANAGEMENT)
+
+
+def test_the_two_halves_of_a_vpns_default_route_collide_with_nothing(host: Host) -> None:
+    halves = (Route(IPv4Network("0.0.0.0/1"), "tun0"), Route(IPv4Network("128.0.0.0/1"), "tun0"))
+    found = replace(host.found(), routes=(*host.found().routes, *halves))
+    assert plan(found, FABRIC, 9000, paired=True).changes

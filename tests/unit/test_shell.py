@@ -306,3 +306,48 @@ def test_dispatcher_on_a_host_without_rails_says_nothing(tmp_path: Path) -> None
     text = TEXTS["dispatcher"].replace("/etc/sparkrig/rails.json", "/nonexistent")
     done = sh(text, "enp1s0f0np0", "up")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_folder_where_a_file_should_be_is_said(tools: Path, tmp_path: Path) -> None:
+    (tmp_path / "etc" / "nccl.conf").mkdir(parents=True)
+    done = write(tools, tmp_path / "etc", "first\n")
+    assert done.returncode == 1
+    assert "nccl.conf is a directory, a file is expected; try: sudo rmdir" in done.stderr
+    assert [entry.name for entry in (tmp_path / "etc").iterdir()] == ["nccl.conf"]
+
+
+# --- FETCH_KEY
+
+
+@pytest.mark.parametrize("armour", [["--armor"], []])
+def test_only_the_pinned_key_of_a_fetched_file_is_trusted(tmp_path: Path, armour: list[str]) -> None:
+    home = tmp_path / "gpg"
+    home.mkdir(mode=0o700)
+    gpg = ["gpg", "-q", "--batch", "--homedir", str(home)]
+    for name in ("good", "evil"):
+        subprocess.run([*gpg, "--passphrase", "", "--quick-gen-key", name, "ed25519", "sign"], check=True)
+    listed = subprocess.run(
+        [*gpg, "--with-colons", "--list-keys", "good"], capture_output=True, text=True, check=True
+    )
+    good = next(line.split(":")[9] for line in listed.stdout.splitlines() if line.startswith("fpr"))
+    (tmp_path / "key").write_bytes(
+        subprocess.run([*gpg, *armour, "--export"], capture_output=True, check=True).stdout
+    )
+    helper = tmp_path / "apt-helper"
+    helper.write_text('#!/bin/sh\ncp "${2#file://}" "$3"\n')
+    helper.chmod(0o755)
+    text = FETCH_KEY.replace("/usr/lib/apt/apt-helper", str(helper))
+    tool(tmp_path / "bin", "install", 'for last; do :; done; cp "$7" "$last" 2>/dev/null || cp "$8" "$last"')
+    ring = tmp_path / "ring"
+    done = sh(text, f"file://{tmp_path}/key", good, str(ring), path=tmp_path / "bin")
+    assert done.returncode == 0, done.stderr
+    shown = subprocess.run(
+        [*gpg, "--with-colons", "--show-keys", str(ring)], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.count("\npub:") + shown.stdout.startswith("pub:") == 1
+    assert good in shown.stdout
+
+    refused = sh(text, f"file://{tmp_path}/key", "0" * 40, str(tmp_path / "other"), path=tmp_path / "bin")
+    assert refused.returncode == 1
+    assert f"{'0' * 40} was pinned; nothing was installed" in refused.stderr
+    assert not (tmp_path / "other").exists()

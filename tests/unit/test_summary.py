@@ -111,6 +111,7 @@ def test_a_converged_spark(name: str) -> None:
         "version": "580.159.03-0ubuntu0.24.04.1",
         "held": 16,
         "unheld": [],
+        "later": [],
         "would_move": [],
         "trouble": "",
     }

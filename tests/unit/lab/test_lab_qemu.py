@@ -61,5 +61,5 @@ def test_no_two_nics_share_an_address_and_each_has_its_name() -> None:
     for address, netdev in addresses.items():
         link = files[f"etc/systemd/network/10-{netdev}.link"]
         assert address in link
-        assert link.endswith(f"Name={netdev}\nMTUBytes=1500\n")
+        assert link.endswith(f"Name={netdev}\n")
     assert set(files) == {f"etc/systemd/network/10-{netdev}.link" for netdev in ("enP7s7", *FABRIC)}
