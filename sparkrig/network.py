@@ -117,8 +117,9 @@ class Network(Value):
         outward = [route.netdev for route in self.routes if route.destination is None]
         for name in (self.ssh, *outward):
             link = self.links.get(name or "")
-            if link and link.addresses:
-                return link.name, link.addresses[0]
+            usable = [address for address in link.addresses if not address.ip.is_link_local] if link else []
+            if link and usable:
+                return link.name, usable[0]
         return None
 
     def carries_ssh(self, netdev: str) -> bool:

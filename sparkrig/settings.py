@@ -14,7 +14,15 @@ from ipaddress import IPv4Interface, IPv4Network
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -138,6 +146,16 @@ class Settings(BaseModel):
             raise ValueError(f"{name} is looked up on the host, because it moves; leave it out")
         return environment
 
+    @model_validator(mode="after")
+    def _room_for_the_path_mtu(self) -> Settings:
+        needed = self.bandwidth_path_mtu + 104  # RoCE's own headers; 4096 fits from 4200 on
+        if self.mtu < needed:
+            raise ValueError(
+                f"mtu {self.mtu} has no room for bandwidth_path_mtu {self.bandwidth_path_mtu}; "
+                f"{needed} or more is expected"
+            )
+        return self
+
 
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in Settings.model_fields.items()}
 
@@ -226,7 +244,8 @@ def _sentence(name: str, error: ValidationError) -> str:
         text = f"{name}: there is no setting {field}{hint}"
     else:
         found = "" if first["type"] == "value_error" else f" (found {first['input']!r})"
-        text = f"{name}: setting {field}: {first['msg'].removeprefix('Value error, ')}{found}"
+        subject = f"setting {field}: " if field else ""
+        text = f"{name}: {subject}{first['msg'].removeprefix('Value error, ')}{found}"
     more = f" (and {len(others)} more)" if others else ""
     return text + more
 

@@ -14,7 +14,7 @@ from pyinfra.api.exceptions import InventoryError
 from sparkrig.inventory import checked, load
 from sparkrig.settings import DEFAULTS, SettingsError
 
-ALL = {"all": "mtu = 1500\nx_all = 'all'\n_sudo = True\n"}
+ALL = {"all": "mtu = 4500\nx_all = 'all'\n_sudo = True\n"}
 FILES: dict[str, tuple[str, dict[str, str]]] = {
     "bare names": ("sparks = ['a', 'b']", {}),
     "host data": ("sparks = [('a', {'mtu': 4200}), 'b']", {}),
@@ -38,7 +38,7 @@ FILES: dict[str, tuple[str, dict[str, str]]] = {
     "a group that knows more hosts than all": ("all = ['a']\none = ['a', 'b']", ALL),
     "private names and plain values": ("_hidden = ['c']\nnumber = 3\ntext = 'x'\nsparks = ['a']", ALL),
     "a list that is no group": ("ports = [1, 2]\nsparks = ['a']", ALL),
-    "imports in group data": ("sparks = ['a']", {"all": "import os\nfrom pathlib import Path\nmtu = 1500\n"}),
+    "imports in group data": ("sparks = ['a']", {"all": "import os\nfrom pathlib import Path\nmtu = 4500\n"}),
 }
 
 
@@ -87,7 +87,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_checked_returns_what_it_was_given(tmp_path: Path) -> None:
-    file = write(tmp_path, "", {"all": "mtu = 1500\n"})
+    file = write(tmp_path, "", {"all": "mtu = 4500\n"})
     hosts: list[Any] = ["a", ("b", {"mtu": 4200, "ssh_user": "nvidia"})]
     assert checked(iter(hosts), str(file)) == hosts
 

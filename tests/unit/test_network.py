@@ -559,3 +559,10 @@ def test_the_two_halves_of_a_vpns_default_route_collide_with_nothing(host: Host)
     halves = (Route(IPv4Network("0.0.0.0/1"), "tun0"), Route(IPv4Network("128.0.0.0/1"), "tun0"))
     found = replace(host.found(), routes=(*host.found().routes, *halves))
     assert plan(found, FABRIC, 9000, paired=True).changes
+
+
+def test_a_link_local_address_is_nobodys_management_address(host: Host) -> None:
+    found = host.found()
+    link = found.links[MANAGEMENT]
+    both = replace(link, addresses=(IPv4Interface("169.254.3.4/16"), *link.addresses))
+    assert replace(found, links={**found.links, MANAGEMENT: both}).management == found.management

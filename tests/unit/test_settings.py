@@ -183,9 +183,9 @@ def test_unusual_addresses_that_a_link_can_have(address: str) -> None:
 
 
 def test_numbers_may_come_as_text_from_the_command_line() -> None:
-    """`--data mtu=1500` is text for pyinfra."""
-    mine = parse({"spark-a": {"mtu": "1500", "restart_docker": "True", "bandwidth_floor": "0.5"}})["spark-a"]
-    assert (mine.mtu, mine.restart_docker, mine.bandwidth_floor) == (1500, True, 0.5)
+    """`--data mtu=4500` is text for pyinfra."""
+    mine = parse({"spark-a": {"mtu": "4500", "restart_docker": "True", "bandwidth_floor": "0.5"}})["spark-a"]
+    assert (mine.mtu, mine.restart_docker, mine.bandwidth_floor) == (4500, True, 0.5)
 
 
 def test_the_defaults_are_settings_and_name_every_field() -> None:
@@ -258,3 +258,11 @@ def test_two_pairs_may_use_the_same_subnets() -> None:
         for name, last in (("spark-c", 13), ("spark-d", 14))
     }
     assert parse({**pair(), **others}).peer("spark-c") == "spark-d"
+
+
+def test_an_mtu_without_room_for_the_path_mtu_is_said_before_anything_connects() -> None:
+    with pytest.raises(
+        SettingsError, match=r"^spark-a: mtu 1500 has no room for bandwidth_path_mtu 4096; 4200 or more"
+    ):
+        parse({"spark-a": {"mtu": 1500}})
+    assert parse({"spark-a": {"mtu": 1500, "bandwidth_path_mtu": 1024}})["spark-a"].mtu == 1500

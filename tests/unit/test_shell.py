@@ -337,7 +337,7 @@ def test_only_the_pinned_key_of_a_fetched_file_is_trusted(tmp_path: Path, armour
     helper.write_text('#!/bin/sh\ncp "${2#file://}" "$3"\n')
     helper.chmod(0o755)
     text = FETCH_KEY.replace("/usr/lib/apt/apt-helper", str(helper))
-    tool(tmp_path / "bin", "install", 'for last; do :; done; cp "$7" "$last" 2>/dev/null || cp "$8" "$last"')
+    tool(tmp_path / "bin", "install", 'cp "$8" "$9"')
     ring = tmp_path / "ring"
     done = sh(text, f"file://{tmp_path}/key", good, str(ring), path=tmp_path / "bin")
     assert done.returncode == 0, done.stderr
