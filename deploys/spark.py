@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from ipaddress import IPv4Interface
 from typing import Any
 
@@ -48,7 +48,7 @@ class Spark:
         idle = self.network_plan.uncabled
         return {netdev: address for netdev, address in self.settings.fabric.items() if netdev not in idle}
 
-    @property
+    @cached_property
     def network_plan(self) -> network.Plan:
         mine = self.settings
         return network.plan(self.found.network, mine.fabric, mine.mtu, paired=self.peer is not None)

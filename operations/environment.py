@@ -12,10 +12,10 @@ from pyinfra import host, state
 from pyinfra.api import operation
 
 from facts.rdma import Rdma
-from operations.files import write
+from operations.files import place
 from operations.refusal import Commands, refusing
 from sparkrig import environment, gid, rdma
-from sparkrig.files import File, Found, stale
+from sparkrig.files import File, Found
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 # Plain text for NCCL and docker: there is no HTML to escape.
@@ -49,11 +49,7 @@ def files(
         return
     current = host.get_fact(Rdma) if moving else seen
     node = environment.node(rails, current, management, socket_interface=socket_interface)
-    late = stale(wanted(host.name, node, rails, extra), found)
-    if late:
-        yield write(*late)
-    else:
-        host.noop("environment files are as they should be")
+    yield from place._inner(wanted(host.name, node, rails, extra), found)
 
 
 def wanted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv6Address
 
 from pyinfra import host, state
 from pyinfra.api import QuoteString, StringCommand, operation
@@ -76,6 +76,5 @@ sync -f /etc # a power cut right after would leave NetworkManager's new file emp
 def _verify(change: network.Change, seconds: int) -> StringCommand:
     """Wait for what counts: the live link's MTU and address, and the GID of every RDMA device on it."""
     address = change.address
-    a, b, c, d = address.ip.packed
-    mapped = f"0000:0000:0000:0000:0000:ffff:{a:02x}{b:02x}:{c:02x}{d:02x}"
+    mapped = IPv6Address(f"::ffff:{address.ip}").exploded
     return script(VERIFY, change.netdev, str(change.mtu), str(address), mapped, str(seconds), seconds=seconds + 30)
