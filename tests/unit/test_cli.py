@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.cli import _VERBS
+from sparkrig.command.cli import _VERBS
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 VERBS = sorted(_VERBS)
@@ -35,7 +35,7 @@ def test_help_loads_nothing_heavy() -> None:
         import atexit, json, sys
         atexit.register(lambda: json.dump(sorted({name.split('.')[0] for name in sys.modules}), sys.stderr))
         sys.argv = ['sparkrig', '--help']
-        from sparkrig.cli import main
+        from sparkrig.command.cli import main
         main()"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stderr))

@@ -19,7 +19,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from facts.spark import Spark
-from sparkrig import bandwidth, environment, runner, settings, summary
+from sparkrig import bandwidth, environment, runner, settings
+from sparkrig.command import summary
 from sparkrig.network import Link
 from sparkrig.rdma import Rdma
 from sparkrig.state import State

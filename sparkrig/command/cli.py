@@ -21,7 +21,7 @@ class _Verb:
 _VERBS = {
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
     "summary": _Verb(
-        "sparkrig.summary",
+        "sparkrig.command.summary",
         "Show what an inventory's Sparks are set to, and the bandwidth of each rail.",
         "sparkrig summary inventories/pair.py",
     ),

@@ -1,0 +1,1 @@
+"""The `sparkrig` command: one file a verb."""

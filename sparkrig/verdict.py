@@ -1,0 +1,46 @@
+"""What was found, how bad it is, on what evidence, and what to do: the one form of every judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["healthy", "unknown", "degraded", "fault"]
+_BY_WEIGHT: tuple[Level, ...] = ("healthy", "unknown", "degraded", "fault")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One judgement of one subject.
+
+    level: healthy, degraded (works, less well than it should), fault, or unknown (could not be told);
+    cause: a stable id in kebab-case ("slow-start", "path-mtu"), empty where healthy;
+    evidence: one sentence without a full stop: what was seen, with figures and units;
+    cure: one thing to do, empty where there is nothing to do.
+    """
+
+    level: Level
+    cause: str = ""
+    evidence: str = ""
+    cure: str = ""
+
+    @property
+    def healthy(self) -> bool:
+        return self.level == "healthy"
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The one that matters most; the first of equals; unknown where there is none at all.
+
+    A known fault outweighs something that could not be told.
+    """
+    return max(verdicts, key=lambda each: _BY_WEIGHT.index(each.level), default=Verdict("unknown", "not-judged"))
+
+
+def exit_code(verdicts: Iterable[Verdict]) -> int:
+    """0 all healthy, 2 something is degraded or at fault, 3 something could not be told (which wins)."""
+    levels = {each.level for each in verdicts}
+    if not levels or "unknown" in levels:
+        return 3
+    return 0 if levels == {"healthy"} else 2
