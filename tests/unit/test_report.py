@@ -1,0 +1,219 @@
+"""The report is one whole page, says what was found, and loads nothing."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from sparkrig import history
+from sparkrig.bandwidth import BANDS
+from sparkrig.history import History, entries
+from sparkrig.measurement import End, Finding, Host, Measurement, Rail, Run
+from sparkrig.picture import plot, report
+from sparkrig.picture.trend import trend
+from sparkrig.verdict import Verdict
+
+A, B = "spark-a", "spark-b"
+SLOW = Verdict("fault", "slow-start", "13.34 Gb/s at 4 queue pairs", "reboot both Sparks")
+DEAD = Verdict("unknown", "unreachable", "spark-b does not answer", "ping spark-b")
+EVIL = "<script>alert(1)</script>"
+MATH = EVIL + r"$\frac$"  # matplotlib would set this as a formula, and fail
+
+
+def measured(gbps: float | None = 111.86, verdict: Verdict | None = None, **changed: Any) -> Measurement:
+    found = verdict or Verdict("healthy", evidence=f"{gbps} Gb/s")
+    return replace(Measurement("ib_write_bw", 0, A, B, 4, False, found, gbps=gbps, path_mtu=4096), **changed)
+
+
+def run(day: int, *measurements: Measurement, rail: Verdict | None = None, firmware: str = "28.45.4028") -> Run:
+    host = Host(f"boot-{day}", "6.11.0-1016-nvidia", "580.95.05", firmware, "24.01.0")
+    ends = {
+        name: End("rocep1s0f0", 3, "enp1s0f0np0", f"192.168.100.1{index}") for index, name in enumerate((A, B))
+    }
+    return Run(
+        id=f"run-{day}",
+        started_at=f"2026-10-{day:02}T12:00:00Z",
+        pair="living-room",
+        mtu=9000,
+        hosts={A: host, B: host},
+        rails=(Rail(0, ends, rail or Verdict("healthy", evidence="111.9 Gb/s")),),
+        measurements=measurements or (measured(), measured(sender=B, receiver=A, gbps=111.7)),
+        findings=(Finding("pair", Verdict("healthy", evidence="MTU 9000 on both")),),
+    )
+
+
+def past(*runs: Run) -> History:
+    return history.loads(history.dumps(row for each in runs for row in entries(each)))
+
+
+LATENCY = measured(None, Verdict("healthy", evidence="1.6 us"), test="ib_write_lat", queue_pairs=1, latency_us=1.6)
+OLD = past(*(run(day, measured(gbps=111 + day / 10), LATENCY) for day in range(1, 8)))
+NEW = run(20, measured(13.34, SLOW), LATENCY, rail=SLOW, firmware="28.47.1026")
+DRAWING = '<?xml version="1.0"?><svg id="fabric"><use href="#fabric"/><text>cage 0</text></svg>'
+
+
+def page(found: Run = NEW, before: History = OLD, drawing: str | None = DRAWING) -> str:
+    return report.html(found, before, drawing, bands=BANDS)
+
+
+class Whole(HTMLParser):
+    """Every tag closed where it belongs, every attribute that could load something, every id."""
+
+    VOID = ("meta", "br")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.note(tag, attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.note(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def note(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("src", "href", "xlink:href", "data", "action", "poster", "srcset"):
+                self.references.append(value or "")
+            assert not name.startswith("on")
+
+
+FAILED = replace(run(20, rail=DEAD), measurements=(), findings=())
+PAGES = {
+    "slow, with a history": page(),
+    "first run": page(run(1), History(), None),
+    "everything failed": page(FAILED, History(), None),
+    "everything failed, with a history": page(FAILED),
+    "nothing to measure": page(replace(FAILED, rails=(), hosts={}), History(), None),
+    "one unmeasured": page(run(20, measured(None, DEAD), rail=DEAD)),
+    "no bands": report.html(run(20, measured(0.4)), past(run(1, measured(0.5))), None),
+}
+
+
+@pytest.mark.parametrize("text", PAGES.values(), ids=PAGES)
+def test_each_page_is_whole_and_loads_nothing(text: str) -> None:
+    found = Whole(text)
+    assert len(found.ids) == len(set(found.ids))
+    assert found.tags.isdisjoint({"script", "link", "img", "iframe", "object", "embed", "base", "form"})
+    assert all(reference.startswith("#") and reference[1:] in found.ids for reference in found.references)
+    assert set(re.findall(r"url\(#?([^)]*)\)", text)) <= set(found.ids)
+    # what is left of the net are the names of XML namespaces
+    assert {*re.findall(r'(\S*)="https?://', text)} <= {"xmlns", "xmlns:xlink"}
+    assert "@import" not in text
+    assert "#a1b2c" not in text  # every colour is the page's
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("slow, with a history", "Rail 0: 13.34 Gb/s at 4 queue pairs"),
+        ("slow, with a history", '<p class="cure wrap">reboot both Sparks</p>'),
+        ("slow, with a history", "88 % below the median of 7 healthy runs (111.1 to 111.7)"),
+        ("slow, with a history", "firmware 28.45.4028 → 28.47.1026 on both"),
+        ("slow, with a history", "<li>2026-10-20: firmware 28.45.4028 → 28.47.1026 on both</li>"),
+        ("slow, with a history", "slow-start 8 to 25"),
+        ("slow, with a history", "1.60 µs"),
+        ("slow, with a history", "<text>cage 0</text>"),
+        ("first run", "Rail 0 carries 111.7 to 111.9 Gb/s each"),
+        ("first run", "This is the first run"),
+        ("everything failed", "Rail 0: spark-b does not answer"),
+        ("everything failed", "not measured"),
+        ("nothing to measure", "Nothing was measured"),
+        ("no bands", "0.4 Gb/s"),
+    ],
+)
+def test_a_page_says(name: str, words: str) -> None:
+    assert words in PAGES[name]
+
+
+def test_a_page_is_the_same_each_time() -> None:
+    assert page() == page()
+
+
+def test_a_run_that_is_in_the_history_already_counts_once() -> None:
+    assert page(NEW, past(NEW)) == page(NEW, History())
+
+
+def test_other_pairs_in_the_same_file_are_not_shown() -> None:
+    assert page(NEW, past(replace(run(3), pair="garage"))) == page(NEW, History())
+
+
+def test_what_left_the_file_unread_is_said() -> None:
+    assert "History: 2 lines could not be read" in page(before=replace(OLD, broken=2))
+
+
+def test_hostile_text_is_text() -> None:
+    """A host, an evidence, a version: whoever can name them cannot write the page."""
+    verdict = Verdict("fault", EVIL, f'"> {EVIL} $x^2$ \' onload="x', EVIL)
+    hostile = measured(1.0, verdict, sender=MATH, receiver='"><img src=x>')
+    found = replace(
+        run(20, hostile, rail=verdict),
+        id=EVIL,
+        pair=f"</title>{EVIL}",
+        hosts={MATH: Host(EVIL, EVIL, EVIL, EVIL, EVIL), '"><img src=x>': Host()},
+        findings=(Finding(EVIL, verdict),),
+    )
+    text = page(found, past(replace(found, id="before", started_at="2026-10-02T00:00:00Z")))
+    assert Whole(text).tags.isdisjoint({"script", "img"})
+    assert "&lt;script&gt;" in text
+
+
+def test_ids_of_two_pictures_stay_apart() -> None:
+    svg = '<?xml version="1.0"?><svg><g id="a"/><use xlink:href="#a" clip-path="url(#a)"/></svg>'
+    assert plot.inline(svg, "p") == '<svg><g id="p-a"/><use xlink:href="#p-a" clip-path="url(#p-a)"/></svg>'
+
+
+def test_matplotlib_loads_only_to_plot() -> None:
+    code = (
+        "import sys; import sparkrig.picture.report, sparkrig.picture.trend, sparkrig.command.history_file;"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_pyplot_is_never_loaded() -> None:
+    assert PAGES  # each was plotted in this process
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+def printed(ascii_only: bool, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(trend(history.trends(OLD.entries, NEW), ascii_only=ascii_only))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(len(line) <= width for line in text.splitlines())
+    return str(text)
+
+
+def test_the_trend_of_a_terminal() -> None:
+    assert "rail 0 spark-a → spark-b  ███████▂  13.3 Gb/s, 88 % below" in printed(False, 160)
+    assert "rail 0 spark-a -> spark-b  #######_  13.3" not in printed(True, 160)
+    assert "rail 0 spark-a -> spark-b  #######.  13.3" in printed(True, 160)
+    assert printed(True, 80).isascii()
+
+
+def test_what_was_not_measured_has_a_mark_of_its_own() -> None:
+    console = Console(file=io.StringIO(), width=160)
+    console.print(trend(history.trends(OLD.entries, run(20, measured(None, DEAD)))))
+    assert "███████?  not measured" in console.file.getvalue()  # type: ignore[attr-defined]
