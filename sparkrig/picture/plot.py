@@ -134,7 +134,12 @@ def over_time(
 
 def way(entry: Entry) -> str:
     """The rail and direction of an entry, in words."""
-    return f"rail {entry.rail} · {entry.sender} → {entry.receiver}"
+    return f"rail {entry.rail} · {_short(entry.sender)} → {_short(entry.receiver)}"
+
+
+def _short(name: str) -> str:
+    """A host's name with room for another beside it; the tables have it whole."""
+    return name if len(name) <= 18 else f"{name[:17]}…"
 
 
 def case(entry: Entry) -> str:
