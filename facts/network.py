@@ -3,6 +3,13 @@
 from facts.noun import Noun
 from sparkrig import network
 
+# Sets $port (empty where it is no fabric netdev) and $driver of the netdev whose folder is $n.
+# The kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no other.
+PORT = r"""
+  port=$(cat $n/phys_port_name 2>/dev/null) || case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
+  driver=$(readlink $n/device/driver) || driver=
+""".strip("\n")
+
 
 class Network(Noun[network.Network]):
     """One look at the kernel, NetworkManager and netplan."""
@@ -20,9 +27,9 @@ done
 printf 'addr %s\n' "$(ip -j addr show | tr -d "\n")"
 printf 'route %s\n' "$(ip -4 -j route show | tr -d "\n")"
 for n in /sys/class/net/*; do
-  # the kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no other
-  port=$(cat $n/phys_port_name 2>/dev/null) || case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
-  driver=$(readlink $n/device/driver) || driver=
+"""
+        + PORT
+        + r"""
   printf 'port %s %s %s %s\n' "${n##*/}" "${port:--}" "$(cat $n/carrier 2>/dev/null)" "${driver##*/}"
 done
 if command -v nmcli >/dev/null && devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); then

@@ -1,23 +1,16 @@
-"""Every noun of a host in one look.
-
-The unit of cost is the SSH exec (pyinfra has no fact cache), so the nouns' own commands run as sections
-of one script, each in a subshell of its own.
-"""
+"""Every noun of a host in one look: what a Spark is."""
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
-from pyinfra.api import FactBase
-from pyinfra.api.exceptions import FactProcessError
-
+from facts.bundle import Bundle
 from facts.containers import Containers
 from facts.driver import Packages
 from facts.files import Files
 from facts.identity import Identity
 from facts.network import Network
-from facts.noun import PREAMBLE, Noun
+from facts.noun import Noun
 from facts.rdma import Rdma
 from sparkrig.state import State
 
@@ -29,36 +22,10 @@ NOUNS: dict[str, type[Noun[Any]]] = {
     "containers": Containers,
     "files": Files,
 }
-_END = "#sparkrig:end"
-_LIMIT_S = 300  # of one noun; a host that hangs is said to, and not waited for
 
 
-class Spark(FactBase[State | None]):
+class Spark(Bundle[State]):
     """All nouns, read by one command."""
 
-    @staticmethod
-    def default() -> State | None:
-        return None
-
-    def command(self) -> str:
-        return f"{PREAMBLE}\n" + "\n".join(
-            f"timeout -k 5 {_LIMIT_S} sh -c {shlex.quote(noun.script)} 2>/dev/null </dev/null; "
-            f"printf '\\n{_END} {name} %s\\n' $?"
-            for name, noun in NOUNS.items()
-        )
-
-    def process(self, output: list[str]) -> State:
-        sections: dict[str, list[str]] = {}
-        lines: list[str] = []
-        for line in output:
-            if not line.startswith(_END):
-                lines.append(line)
-                continue
-            _, name, status = line.split(" ")
-            if status != "0":
-                raise FactProcessError(f"{name}: could not be read (exit {status})")
-            sections[name], lines = [row for row in lines if row], []
-        absent = [name for name in NOUNS if name not in sections]
-        if absent:
-            raise FactProcessError(f"{', '.join(absent)}: could not be read (the connection broke off?)")
-        return State(**{name: noun().process(sections[name]) for name, noun in NOUNS.items()})
+    nouns = NOUNS
+    whole = State

@@ -1,0 +1,29 @@
+"""The GPU, as nvidia-smi tells of it."""
+
+from facts.noun import Noun
+from sparkrig import gpu
+
+
+class Gpu(Noun[gpu.Gpu]):
+    """The (first) GPU, with its GSP firmware, or what keeps nvidia-smi from telling."""
+
+    parse = staticmethod(gpu.parse)
+    # Of -q only the one line is printed: the rest holds serial number and UUID.
+    script = (
+        f"fields={','.join(gpu.FIELDS)} missing='{gpu.NOT_INSTALLED}'\n"
+        + r"""
+if ! command -v nvidia-smi >/dev/null; then
+  printf 'trouble %s\n' "$missing"
+else
+  told=$(timeout -k 2 60 nvidia-smi --query-gpu="$fields" --format=csv 2>&1); status=$?
+  case $status in
+    0)
+      printf '%s\n' "$told" | sed 's/^/csv /'
+      timeout -k 2 60 nvidia-smi -q 2>/dev/null | sed -n 's/^ *GSP Firmware Version *: */gsp /p'
+      ;;
+    124 | 137) printf 'trouble nvidia-smi did not answer in 60 s\n' ;;
+    *) printf '%s\n' "${told:-nvidia-smi ended with exit $status}" | sed '/./!d; s/^/trouble /' ;;
+  esac
+fi
+"""
+    )

@@ -1,0 +1,47 @@
+"""The fabric's netdevs: link, PCIe, RDMA counters, cable."""
+
+from facts.network import PORT
+from facts.noun import Noun
+from sparkrig import nic
+
+
+class Nics(Noun[dict[str, nic.Nic]]):
+    """Each fabric netdev as sysfs has it, its firmware and its cable by ethtool.
+
+    The cable's serial number stays on the host: what leaves it is a digest of four hex digits.
+    """
+
+    parse = staticmethod(nic.parse)
+    script = (
+        r"""
+for n in /sys/class/net/*; do
+"""
+        + PORT
+        + r"""
+  case $port in p[0-9]) ;; *) continue ;; esac
+  i=${n##*/}
+  printf "$i %s %s\n" port "$port" driver "${driver##*/}"
+  for f in flags carrier speed carrier_down_count \
+      device/current_link_speed device/current_link_width device/max_link_speed device/max_link_width; do
+    if value=$(cat $n/$f 2>/dev/null); then printf "$i %s %s\n" "${f#device/}" "$value"; fi
+  done
+  pci=$(readlink -f $n/device); pci=${pci%/virtio*}
+  printf "$i %s %s\n" pci "${pci##*/}"
+  if command -v ethtool >/dev/null; then
+    timeout -k 2 10 ethtool -i "$i" 2>/dev/null | sed -n "s/^firmware-version:/$i firmware/p"
+    serial=$(timeout -k 2 10 ethtool -m "$i" 2>/dev/null |
+      sed -n 's/[[:space:]]*$//; s/^[[:space:]]*Vendor SN[[:space:]]*:[[:space:]]*//p' | head -n 1)
+    if [ -n "$serial" ]; then printf "$i %s %s\n" cable "$(printf %s "$serial" | sha256sum | cut -c 1-4)"; fi
+  fi
+  for d in /sys/class/infiniband/*; do # soft-RoCE has a `parent`, hardware a `device`
+    [ "$(cat $d/parent 2>/dev/null)" = "$i" ] || [ -d $d/device/net/$i ] || continue
+    printf "$i %s %s\n" device "${d##*/}"
+    grep -s . $d/ports/1/counters/* $d/ports/1/hw_counters/* | sed "s|^.*/\([^:]*\):|$i counter.\1 |"
+  done
+done
+"""
+    )
+
+    @staticmethod
+    def default() -> dict[str, nic.Nic]:
+        return {}

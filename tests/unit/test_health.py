@@ -1,0 +1,215 @@
+"""The condition of a host apart from NIC and GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from facts.health import Health as Fact
+from sparkrig import health
+from sparkrig.health import Health, Kernel, Zone
+from tests.unit.shells import sh, tool
+
+SPARK = Health(
+    boot_id="b",
+    kernel="6.17.0-1021-nvidia",
+    memory_total_kb=127535084,
+    memory_available_kb=110000000,
+    load=0.5,
+    cores=20,
+    zones=(Zone("acpitz", 47.1), Zone("mt7925_phy0", 80)),
+    kernels=(Kernel("6.17.0-1008-nvidia", True, "580.95.05"), Kernel("6.17.0-1021-nvidia", True, "580.159.03")),
+    cdi=("/etc/cdi/nvidia.yaml",),
+)
+ROWS = """\
+boot_id b
+kernel 6.17.0-1021-nvidia
+cmdline root=UUID= quiet
+MemTotal:       127535084 kB
+MemAvailable:   110000000 kB
+load 0.50 0.33 0.21 1/106 783
+cores 20
+zone 47100 acpitz
+zone 80000 mt7925_phy0
+modules 6.17.0-1008-nvidia yes 580.95.05
+modules 6.17.0-1021-nvidia no
+driver 580.159.03
+cdi /etc/cdi/nvidia.yaml
+missing /usr/lib/libcuda.so.580.95.05
+perftest 6.18
+""".splitlines()
+
+
+def test_a_spark() -> None:
+    assert health.parse(ROWS) == replace(
+        SPARK,
+        cmdline="root=UUID= quiet",
+        kernels=(Kernel("6.17.0-1008-nvidia", True, "580.95.05"), Kernel("6.17.0-1021-nvidia", False)),
+        driver="580.159.03",
+        cdi_missing=("/usr/lib/libcuda.so.580.95.05",),
+        perftest="6.18",
+    )
+
+
+def test_what_is_absent_is_none() -> None:
+    assert health.parse(["boot_id b", "kernel k", "load ", "cores "]) == Health("b", "k")
+
+
+@pytest.mark.parametrize("rows", [[], ["kernel k"], ["boot_id b", "kernel k", "zone hot acpitz"]])
+def test_nonsense_is_an_error(rows: list[str]) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        health.parse(rows)
+
+
+# --- the script
+
+
+def test_script_on_this_machine() -> None:
+    done = sh(Fact.script)
+    found = health.parse(done.stdout.splitlines())
+    assert done.returncode == 0 and found.boot_id and found.kernel
+    assert found.memory_total_kb and found.memory_available_kb and found.cores and found.load is not None
+
+
+def test_script_reads_kernels_zones_and_cdi_files(tmp_path: Path) -> None:
+    (tmp_path / "there").touch()
+    files = {
+        "modules/6.17.0-1008-nvidia/modules.order": "",
+        "modules/6.17.0-1008-nvidia/updates/dkms/nvidia.ko.zst": "",
+        "modules/6.17.0-1021-nvidia/modules.order": "",
+        "modules/6.17.0-1021-nvidia/kernel/nvidia-wmi-ec-backlight.ko.xz": "",
+        "modules/6.8.0-1-generic/updates/dkms/nvidia.ko": "",  # what a removed kernel left behind
+        "thermal/thermal_zone0/type": "acpitz\n",
+        "thermal/thermal_zone0/temp": "47100\n",
+        "thermal/thermal_zone1/type": "iwlwifi_1\n",
+        "cdi/nvidia.yaml": f"mounts:\n- containerPath: /x\n  hostPath: {tmp_path}/there\n"
+        "- hostPath: '/gone/libcuda.so.1'\n  options: [ro]\n- {hostPath: \"/gone/b\", containerPath: /b}\n",
+        "cdi/other.json": '{"mounts":[{"hostPath":"/gone/c","containerPath":"/gone/d"}]}',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    tool(tmp_path / "bin", "modinfo", '[ "$2" = 6.17.0-1008-nvidia ] && echo 580.95.05')
+    tool(tmp_path / "bin", "ib_write_bw", "echo 'Version: 6.18'")
+    text = Fact.script.replace("/lib/modules", f"{tmp_path}/modules").replace("/etc/cdi", f"{tmp_path}/cdi")
+    text = text.replace("/sys/class/thermal", f"{tmp_path}/thermal").replace("/var/run/cdi", "/nonexistent")
+    found = health.parse(sh(text, path=tmp_path / "bin").stdout.splitlines())
+    assert found.kernels == (Kernel("6.17.0-1008-nvidia", True, "580.95.05"), Kernel("6.17.0-1021-nvidia", False))
+    assert found.zones == (Zone("acpitz", 47.1),)
+    assert found.cdi == (f"{tmp_path}/cdi/nvidia.yaml", f"{tmp_path}/cdi/other.json")
+    assert found.cdi_missing == ("/gone/b", "/gone/libcuda.so.1", "/gone/c")
+    assert found.perftest == "6.18"
+
+
+def test_the_command_line_leaves_without_uuids(tmp_path: Path) -> None:
+    (tmp_path / "cmdline").write_text("root=UUID=11112222-3333 ro kho=off\n")
+    done = sh(Fact.script.replace("/proc/cmdline", f"{tmp_path}/cmdline"))
+    assert health.parse(done.stdout.splitlines()).cmdline == "root=UUID= ro kho=off"
+
+
+# --- verdicts
+
+
+@pytest.mark.parametrize(
+    ("available", "expected"),
+    [(110000000, ("healthy", "")), (15304211, ("healthy", "")), (15304209, ("degraded", "memory-low"))],
+)
+def test_memory(available: int, expected: tuple[str, str]) -> None:
+    found = health.memory(replace(SPARK, memory_available_kb=available))
+    assert (found.level, found.cause) == expected and "of 121.6 GiB" in found.evidence
+
+
+def test_memory_that_is_not_told() -> None:
+    assert health.memory(Health("b", "k")).cause == "memory-unknown"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "cmdline", "cause"),
+    [
+        ("7.0.0-1019-nvidia", "quiet", "kho"),
+        ("7.0.0-1020-nvidia", "kho=on", "kho"),
+        ("7.0.0-1020-nvidia", "kho=off kho=on", "kho"),
+        ("7.0.0-1020-nvidia", "nokho=off", "kho"),
+        ("7.0.0-1020-nvidia", "quiet kho=off", ""),
+        ("7.0.0-1020-nvidia", "kho=0", ""),
+        ("7.0", "", "kho"),
+        ("6.17.0-1021-nvidia", "", ""),
+        ("7.01.0", "", ""),
+        ("17.0.0", "", ""),
+        ("7.1.0-1001-nvidia", "", ""),
+    ],
+)
+def test_kho(kernel: str, cmdline: str, cause: str) -> None:
+    assert health.kho(replace(SPARK, kernel=kernel, cmdline=cmdline)).cause == cause
+
+
+OLD, NOW = Kernel("6.17.0-1008-nvidia", True, "580.95.05"), Kernel("6.17.0-1021-nvidia", True, "580.159.03")
+
+
+@pytest.mark.parametrize(
+    ("kernels", "expected"),
+    [
+        ((NOW,), ("healthy", "")),
+        ((OLD, NOW), ("healthy", "")),
+        ((NOW, Kernel("6.17.0-999-nvidia", False)), ("healthy", "")),  # lower than 1021, as numbers go
+        ((NOW, Kernel("7.0.0-1019-nvidia", False)), ("fault", "next-kernel")),
+        ((Kernel("6.17.0-1100-nvidia", False), NOW), ("fault", "next-kernel")),
+        ((NOW, Kernel("7.0.0-1019-nvidia", True, "590.48.01")), ("fault", "next-kernel")),
+        ((NOW, Kernel("7.0.0-1019-nvidia", True)), ("healthy", "")),
+        ((replace(NOW, nvidia=False),), ("unknown", "no-nvidia-module")),
+        ((), ("unknown", "no-nvidia-module")),
+    ],
+)
+def test_next_kernel(kernels: tuple[Kernel, ...], expected: tuple[str, str]) -> None:
+    found = health.next_kernel(replace(SPARK, kernels=kernels))
+    assert (found.level, found.cause) == expected
+
+
+def test_next_kernel_in_words() -> None:
+    found = health.next_kernel(replace(SPARK, kernels=(NOW, Kernel("7.0.0-1019-nvidia", False))))
+    assert found.evidence == (
+        "the next boot takes kernel 7.0.0-1019-nvidia, which has no nvidia.ko (6.17.0-1021-nvidia has one)"
+    )
+    assert found.cure == "sudo apt-get install linux-modules-nvidia-580-open-7.0.0-1019-nvidia"
+
+
+@pytest.mark.parametrize(
+    ("files", "missing", "cause", "words"),
+    [
+        ((), (), "", ""),
+        (("/etc/cdi/nvidia.yaml",), (), "", "every host path of /etc/cdi/nvidia.yaml exists"),
+        (("/etc/cdi/nvidia.yaml",), ("/a",), "cdi-stale", "names 1 host path that does not exist (/a)"),
+        (("/var/run/cdi/nvidia.yaml",), ("/a", "/b"), "cdi-stale", "2 host paths that do not exist (/a, ...)"),
+    ],
+)
+def test_cdi(files: tuple[str, ...], missing: tuple[str, ...], cause: str, words: str) -> None:
+    found = health.cdi(replace(SPARK, cdi=files, cdi_missing=missing))
+    assert found.cause == cause and words in found.evidence
+    if cause:
+        assert found.cure.endswith(f"--output={files[0]}")
+
+
+@pytest.mark.parametrize(
+    ("load", "cores", "cause"),
+    [(0.5, 20, ""), (20.0, 20, ""), (20.1, 20, "busy"), (1.5, 1, "busy"), (None, 20, "load-unknown")],
+)
+def test_busy(load: float | None, cores: int, cause: str) -> None:
+    assert health.busy(replace(SPARK, load=load, cores=cores)).cause == cause
+
+
+@pytest.mark.parametrize(
+    ("zones", "cause"),
+    [
+        ((Zone("acpitz", 47.1), Zone("mt7925_phy0", 80)), ""),
+        ((Zone("acpitz", 65),), ""),
+        ((Zone("acpitz", 50), Zone("acpitz", 65.1)), "soc-hot"),
+        ((Zone("cpu-thermal", 70),), "soc-hot"),
+        ((Zone("x86_pkg_temp", 70),), "soc-hot"),
+        ((Zone("iwlwifi_1", 70), Zone("acpitz", 0)), "no-temperature"),
+        ((), "no-temperature"),
+    ],
+)
+def test_thermal(zones: tuple[Zone, ...], cause: str) -> None:
+    assert health.thermal(replace(SPARK, zones=zones)).cause == cause
