@@ -1,0 +1,31 @@
+"""Who answers at the other end of each fabric netdev, below IP."""
+
+from pathlib import Path
+
+from facts.noun import PREAMBLE, Noun
+from sparkrig import neighbours
+
+_PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "probe_neighbours.py"
+_SPARE_S = 10  # for python to start, on a host that is busy
+
+
+class Neighbours(Noun[neighbours.Neighbours]):
+    """Sends and listens for some seconds, on all hosts of a run at once; needs root.
+
+    The program comes on standard input and writes no file. It ends by itself, and `timeout` sees to it.
+    """
+
+    parse = staticmethod(neighbours.parse)
+    script = r"""
+if command -v python3 >/dev/null; then
+  timeout -k 2 %(limit)g python3 -I - %(seconds)g <<'SPARKRIG_PROBE'
+%(program)sSPARKRIG_PROBE
+else
+  printf 'trouble python3 is not installed\n'
+fi
+"""
+
+    def command(self, seconds: float = 4) -> str:
+        """+ seconds: how long; hosts start within a second of one another"""
+        words = {"limit": seconds + _SPARE_S, "seconds": seconds, "program": _PROGRAM.read_text()}
+        return f"{PREAMBLE}\n{self.script % words}"

@@ -1,0 +1,120 @@
+"""The cabling, drawn: every state fits every width, and says the same without colour and in ASCII."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from sparkrig.cabling import Topology
+from sparkrig.picture.topology import Drawing, svg
+from tests.unit import topologies as made
+
+STATES = made.states()
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(shown: Topology, width: int, encoding: str = "utf-8") -> list[str]:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    Console(file=file, width=width, legacy_windows=False, color_system=None).print(Drawing(shown))
+    file.flush()
+    assert isinstance(file.buffer, io.BytesIO)
+    return file.buffer.getvalue().decode(encoding).splitlines()
+
+
+@pytest.mark.parametrize("width", [200, 160, 100, 80, 50, 36])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("name", STATES)
+def test_fits(name: str, width: int, encoding: str) -> None:
+    lines = drawn(STATES[name], width, encoding)
+    assert max(map(len, lines)) <= width
+    words = " ".join(" ".join(lines).split())
+    for finding in STATES[name].findings:
+        assert finding.verdict.evidence in words
+        assert finding.verdict.cure in words
+
+
+SWAPPED = """\
+╭─ spark-a ───────────────╮                          ╭─ spark-b ───────────────╮
+│ p0  200 Gb/s            ├──── ✗ ────   ────────────┤ p0  200 Gb/s            │
+│ rail 0  enp1s0f0np0   ✓ │           ╲ ╱            │ rail 0  enp1s0f0np0   ✓ │
+│ rail 1  enP2p1s0f0np0 ✓ │            ╳             │ rail 1  enP2p1s0f0np0 ✓ │
+│                         │           ╱ ╲            │                         │
+│ p1  200 Gb/s            ├──── ✗ ────   ────────────┤ p1  200 Gb/s            │
+│ rail 2  enp1s0f1np1   ✓ │                          │ rail 2  enp1s0f1np1   ✓ │
+│ rail 3  enP2p1s0f1np1 ✓ │                          │ rail 3  enP2p1s0f1np1 ✓ │
+╰─────────────────────────╯                          ╰─────────────────────────╯
+"""  # noqa: RUF001
+CROSSED_ASCII = """\
++- spark-a --------+          +- spark-b --------+
+| p0  200 Gb/s     +-x-.......+ p0  no carrier   |
+| enp1s0f0np0   ok |   \\      | enp1s0f0np0    x |
+| enP2p1s0f0np0 ok |    \\     | enP2p1s0f0np0  x |
+|                  |     \\    |                  |
+| p1  no carrier   |      ----+ p1  200 Gb/s     |
+| enp1s0f1np1    - |          | enp1s0f1np1   ok |
+| enP2p1s0f1np1  - |          | enP2p1s0f1np1 ok |
++------------------+          +------------------+
+ ... wanted, and not there
+"""
+LINES = {
+    "straight": "│ p0  200 Gb/s            ├─── ✓ heard both ways ────┤ p0  200 Gb/s            │",
+    "cable out": "│ p0  no carrier          ├╌╌╌╌╌╌ ✗ cable-out ╌╌╌╌╌╌╌┤ p0  no carrier          │",
+    "third spark": "│ p0  200 Gb/s            ├─── spark-c ╌╌╌╌╌╌╌╌╌╌╌╌╌╌┤ p0  no carrier          │",
+    "loop": "│ rail 1  enP2p1s0f0np0 ✓ │   │ ✗ loop               │ rail 1  enP2p1s0f0np0 ✗ │",
+    "one rail missing": "│ rail 1  enP2p1s0f0np0 ✓ │                          │ rail 1  enP2p1s0f0np0 ✗ │",
+    "solo": "│ p0  no netdev │",
+}
+
+
+def test_swapped_cables_cross() -> None:
+    assert drawn(STATES["swapped"], 80)[:9] == SWAPPED.splitlines()
+
+
+def test_a_crossed_cable_narrow_and_in_ascii() -> None:
+    assert drawn(STATES["crossed"], 50, "ascii")[:10] == CROSSED_ASCII.splitlines()
+
+
+@pytest.mark.parametrize(("name", "line"), LINES.items(), ids=LINES)
+def test_lines(name: str, line: str) -> None:
+    assert line in drawn(STATES[name], 80)
+
+
+def test_where_there_is_no_room_the_cables_are_listed() -> None:
+    assert drawn(STATES["swapped"], 36)[0] == " ✗ p0 of spark-a ── p1 of spark-b"
+    assert drawn(STATES["solo, cabled"], 12)[0].rstrip() == " · p0 of"
+
+
+def test_wide_names_the_addresses() -> None:
+    assert any("192.168.101.12" in line for line in drawn(STATES["straight"], 100))
+    assert not any("192.168.101.12" in line for line in drawn(STATES["straight"], 80))
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_svg_stands_alone(name: str) -> None:
+    text = svg(STATES[name])
+    root = ElementTree.fromstring(text)
+    assert root.tag == f"{SVG}svg" and root.get("role") == "img"
+    assert root.findtext(f"{SVG}title", "").startswith("Cabling of spark-")
+    assert STATES[name].findings[0].verdict.evidence in root.findtext(f"{SVG}desc", "")
+    assert not {"script", "image", "use"} & {element.tag.removeprefix(SVG) for element in root.iter()}
+    assert "href" not in text and "url(" not in text and "c0ffee" not in text
+    width, height = float(root.get("width", "0")), float(root.get("height", "0"))
+    for element in root.iter(f"{SVG}text"):
+        assert 0 <= float(element.get("x", "-1")) <= width
+        assert 0 <= float(element.get("y", "-1")) <= height
+
+
+def test_svg_draws_what_is_there_and_what_is_wanted() -> None:
+    root = ElementTree.fromstring(svg(STATES["crossed"]))
+    kinds = [path.get("class") for path in root.iter(f"{SVG}path")]
+    assert kinds.count("wire fault") == 1 and kinds.count("wire fault wanted") == 1
+
+
+def test_svg_escapes_what_hosts_are_called() -> None:
+    shown = STATES["solo"]
+    odd = replace(shown, hosts=(replace(shown.hosts[0], name="<b>&"),))
+    assert ElementTree.fromstring(svg(odd)).findtext(f"{SVG}title") == "Cabling of <b>&"

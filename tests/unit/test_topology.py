@@ -1,0 +1,263 @@
+"""What two Sparks show -> which cage reaches which, and what to say of it: every way to cable them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from sparkrig import settings
+from sparkrig.cabling import End, judge
+from sparkrig.network import Link
+from sparkrig.topology import Seen, build, cage_of, groups
+from tests.unit import topologies as made
+from tests.unit.topologies import A, B
+
+STATES = made.states()
+
+# level, cause, subject of each finding
+SAID = {
+    "straight": [("healthy", "", "pair")],
+    "both cables": [("healthy", "", "pair")],
+    "crossed": [("fault", "cable-crossed", "rails 0 and 1")],
+    "crossed at the first host": [("fault", "cable-crossed", "rails 0 and 1")],
+    "in the other cage of both": [("fault", "cable-crossed", "rails 0 and 1")],
+    "swapped": [("fault", "cable-crossed", "rails 0, 1, 2 and 3")],
+    "swapped, one declared": [("fault", "cable-crossed", "rails 0 and 1")],
+    "one of two, crossed": [("fault", "cable-crossed", "rails 0 and 1"), ("fault", "cable-out", "rails 2 and 3")],
+    "cable out": [("fault", "cable-out", "rails 0 and 1")],
+    "second cable out": [("fault", "cable-out", "rails 2 and 3")],
+    "cable out, no netdevs": [("fault", "netdev-missing", "rails 0 and 1")],
+    "netdevs of one host missing": [("fault", "netdev-missing", "rails 0 and 1")],
+    "one rail missing": [("fault", "netdev-missing", "rails 0 and 1")],
+    "half plugged": [("fault", "half-plugged", "rails 0 and 1")],
+    "one twin plugged": [("fault", "half-plugged", "rails 0 and 1")],
+    "netdev down": [("fault", "netdev-down", "rails 0 and 1")],
+    "one way": [("fault", "one-way", "rails 0 and 1")],
+    "no answer": [("unknown", "no-answer", "rails 0 and 1")],
+    "no answer, same cable": [("unknown", "no-answer", "rails 0 and 1")],
+    "one rail silent": [("fault", "no-answer", "rail 1")],
+    "no probe": [("unknown", "no-probe", "rails 0 and 1")],
+    "not started": [("unknown", "no-probe", "rails 0 and 1")],
+    "unknown machine": [("fault", "foreign-neighbour", "spark-a p0")],
+    "third spark": [("fault", "foreign-neighbour", "spark-a p0")],
+    "loop": [("fault", "loop", "spark-a")],
+    "switch": [("degraded", "switch", "pair")],
+    "slow": [("degraded", "speed-low", "rails 0 and 1")],
+    "serials differ": [("healthy", "", "pair")],
+    "speed not known": [("healthy", "", "pair")],
+    "one host unread": [("unknown", "unread", "spark-b")],
+    "no host read": [("unknown", "unread", "spark-a"), ("unknown", "unread", "spark-b")],
+    "solo": [("healthy", "", "spark-c")],
+    "solo, dark": [("healthy", "", "spark-c")],
+    "solo, cabled": [("healthy", "", "spark-c")],
+    "solo, looped": [("degraded", "loop", "spark-c")],
+}
+
+
+def test_every_state_is_in_the_table() -> None:
+    assert set(SAID) == set(STATES)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_said(name: str) -> None:
+    found = STATES[name].findings
+    assert [(each.verdict.level, each.verdict.cause, each.subject) for each in found] == SAID[name]
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_each_finding_has_its_evidence_and_its_cure(name: str) -> None:
+    for finding in STATES[name].findings:
+        verdict = finding.verdict
+        assert verdict.evidence and not verdict.evidence.endswith(".")
+        assert bool(verdict.cure) is not verdict.healthy
+
+
+EVIDENCE = {
+    "straight": "p0 of spark-a reaches p0 of spark-b as wanted "
+    "(heard both ways, same cable serial, 200 Gb/s, GIDs at both ends)",
+    "crossed": "p0 of spark-a (rails 0 and 1) reaches p1 of spark-b, and wanted is p0 to p0: "
+    "the cable sits in the other cage of spark-b",
+    "crossed at the first host": "p1 of spark-a reaches p0 of spark-b (rails 0 and 1), and wanted is p0 to p0: "
+    "the cable sits in the other cage of spark-a",
+    "swapped": "p0 of spark-a (rails 0 and 1) reaches p1 of spark-b (rails 2 and 3) and p1 of spark-a "
+    "(rails 2 and 3) reaches p0 of spark-b (rails 0 and 1): the two plugs on spark-b are swapped",
+    "one rail missing": "spark-b has no enP2p1s0f0np0, and its twin is there: "
+    "one of the cage's two PCIe links did not come up",
+    "half plugged": "p0 of spark-a has a carrier and p0 of spark-b has none: the plug on spark-b is not seated, "
+    "or the cable from spark-a leads elsewhere",
+    "one way": "p0 of spark-b hears p0 of spark-a, which hears nothing: "
+    "one direction of the cable or of a port is dead",
+    "third spark": "p0 of spark-a hears spark-c, so its cable leads to a third Spark, "
+    "or to a switch that has other machines",
+    "slow": "p0 of spark-b runs at 100 Gb/s, where 200 Gb/s is expected: the cable, or a switch, allows no more",
+    "serials differ": "p0 of spark-a reaches p0 of spark-b as wanted "
+    "(heard both ways, cable serials differ, 200 Gb/s, GIDs at both ends)",
+}
+
+
+@pytest.mark.parametrize(("name", "evidence"), EVIDENCE.items(), ids=EVIDENCE)
+def test_evidence(name: str, evidence: str) -> None:
+    assert STATES[name].findings[0].verdict.evidence == evidence
+
+
+CURES = {
+    "crossed": "move the plug on spark-b from p1 to p0, or ",
+    "crossed at the first host": "move the plug on spark-a from p1 to p0, or ",
+    "in the other cage of both": "move the plug on spark-a from p1 to p0 "
+    "and move the plug on spark-b from p1 to p0",
+    "swapped": "swap the plugs in cages p0 and p1 of spark-b, or ",
+    "swapped, one declared": "swap the plugs in p1 and p0 of spark-b, or ",
+    "loop": "move the plug from p1 of spark-a to p0 of spark-b",
+    "netdev down": "on spark-b: sudo ip link set enP2p1s0f0np0 up",
+}
+
+
+@pytest.mark.parametrize(("name", "cure"), CURES.items(), ids=CURES)
+def test_cure(name: str, cure: str) -> None:
+    assert STATES[name].findings[0].verdict.cure.startswith(cure)
+
+
+# evidence of each cable that is there, by its ends
+CABLES = {
+    "straight": {("p0", "p0"): "heard both ways"},
+    "both cables": {("p0", "p0"): "heard both ways", ("p1", "p1"): "heard both ways"},
+    "crossed": {("p0", "p1"): "heard both ways"},
+    "swapped": {("p0", "p1"): "heard both ways", ("p1", "p0"): "heard both ways"},
+    "one way": {("p0", "p0"): "heard one way"},
+    "half plugged": {("p0", "p0"): "same cable serial"},
+    "no answer": {("p0", "p0"): "carrier only"},
+    "no answer, same cable": {("p0", "p0"): "same cable serial"},
+    "cable out": {},
+    "unknown machine": {},
+    "one host unread": {},
+}
+
+
+@pytest.mark.parametrize(("name", "real"), CABLES.items(), ids=CABLES)
+def test_cables(name: str, real: dict[tuple[str, str], str]) -> None:
+    found = {(c.one.cage, c.other.cage): c.evidence for c in STATES[name].cables if c.real}
+    assert found == real
+
+
+def test_a_verdict_for_each_cable_alone() -> None:
+    judged = {name: [judge(STATES[name], c).cause for c in STATES[name].cables] for name in SAID}
+    assert judged["second cable out"] == ["", "cable-out"]
+    assert judged["crossed"] == ["cable-crossed", "cable-crossed"]
+    assert judged["third spark"] == ["cable-out"]
+    assert judged["one host unread"] == ["unread"]
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_no_serial_number_comes_out(name: str) -> None:
+    text = json.dumps(STATES[name].to_json())
+    assert "c0ffee" not in text and "decaf" not in text
+
+
+def test_what_the_twins_are() -> None:
+    cage = STATES["straight"].at(End(B, "p0"))
+    assert [(twin.netdev, twin.rail, twin.address, twin.device, twin.gid_index) for twin in cage.twins] == [
+        ("enp1s0f0np0", 0, "192.168.100.12", "rocep1s0f0", 3),
+        ("enP2p1s0f0np0", 1, "192.168.101.12", "roceP2p1s0f0", 3),
+    ]
+    assert (cage.state, cage.speed_mbps, cage.rails) == ("link", 200_000, (0, 1))
+
+
+def turned() -> settings.Fleet:
+    """A pair whose second host names its rails in another order."""
+    here, there = made.addresses(A, 2), made.addresses(B, 2)
+    return settings.parse(
+        {
+            A: {"pair": "sparks", "fabric": dict(here)},
+            B: {"pair": "sparks", "fabric": dict(reversed(there))},
+        }
+    )
+
+
+def test_rails_are_numbered_as_the_first_host_names_them() -> None:
+    shown = build(turned(), (A, B), made.cable(made.bare(), *made.ONE_CABLE))
+    assert [twin.rail for twin in shown.at(End(B, "p0")).twins] == [0, 1]
+    assert shown.findings[0].verdict.healthy
+
+
+def test_subnets_that_lead_one_cage_to_two_are_a_fault_of_the_inventory() -> None:
+    there = dict(made.addresses(B, 1)) | {"enp1s0f1np1": "192.168.101.12/24"}
+    fleet = settings.parse(
+        {
+            A: {"pair": "sparks", "fabric": dict(made.addresses(A, 2))},
+            B: {"pair": "sparks", "fabric": there},
+        }
+    )
+    found = build(fleet, (A, B), made.cable(made.bare(), *made.ONE_CABLE)).findings
+    assert [each.verdict.cause for each in found] == ["rails-crossed"]
+    assert found[0].verdict.evidence == (
+        "the inventory wants rail 0 to join p0 of spark-a and p0 of spark-b and rail 1 to join p0 of spark-a "
+        "and p1 of spark-b, and a cage takes one plug only"
+    )
+
+
+def with_mac(seen: Seen, mac: str, *netdevs: str) -> Seen:
+    links = {
+        name: replace(link, mac=mac) if name in netdevs else link for name, link in seen.network.links.items()
+    }
+    return replace(seen, network=replace(seen.network, links=links))
+
+
+def test_an_address_that_two_cages_share_tells_nothing() -> None:
+    """A bond gives its parts one MAC address."""
+    hosts = {
+        A: made.hears(made.lit(made.host(A), *made.TWINS["p0"]), "enp1s0f0np0", "02:00:00:00:00:09"),
+        B: with_mac(made.lit(made.host(B), *made.TWINS["p0"]), "02:00:00:00:00:09", "enp1s0f0np0", "enp1s0f1np1"),
+    }
+    shown = build(made.fleet(spark_a=2, spark_b=2), (A, B), hosts)
+    assert [cable.evidence for cable in shown.cables] == ["carrier only"]
+    assert shown.findings[0].verdict.cause == "no-answer"
+
+
+def test_an_address_in_capitals_is_the_same() -> None:
+    hosts = made.cable(made.bare(), *made.ONE_CABLE)
+    hosts[B] = with_mac(hosts[B], made.mac(B, "enp1s0f0np0").upper(), "enp1s0f0np0")
+    assert build(made.fleet(spark_a=2, spark_b=2), (A, B), hosts).findings[0].verdict.healthy
+
+
+def test_twins_with_a_wire_each_are_one_cable_too() -> None:
+    """As in the virtual pair: each twin hears its opposite alone."""
+    p0 = made.TWINS["p0"]
+    hosts = {here: made.lit(made.host(here), *p0) for here in (A, B)}
+    for here, there in ((A, B), (B, A)):
+        for netdev in p0:
+            hosts[here] = made.hears(hosts[here], netdev, made.mac(there, netdev))
+    assert build(made.fleet(spark_a=2, spark_b=2), (A, B), hosts).findings[0].verdict.healthy
+
+
+def test_cage_by_the_kernel_then_by_name_then_itself() -> None:
+    network = made.host(A).network
+    odd = replace(network, links={"ens5": Link("ens5", "", 1500, True, (), "p1")})
+    assert cage_of("ens5", odd) == "p1"
+    assert cage_of("enP2p1s0f1np1", None) == "p1"
+    assert cage_of("fabric0", network) == "fabric0"
+
+
+def test_groups() -> None:
+    assert groups(made.fleet(spark_c=0, spark_b=2, spark_a=2)) == [("spark-c",), ("spark-b", "spark-a")]
+
+
+def test_hearing_the_own_twin_is_no_word_from_elsewhere() -> None:
+    """The switch inside the NIC may hand a frame to the twin; what the serials say still counts."""
+    p0 = made.TWINS["p0"]
+    hosts = {
+        name: replace(
+            made.hears(made.lit(made.host(name), *p0), p0[0], made.mac(name, p0[1])), cables={p0[0]: "x"}
+        )
+        for name in (A, B)
+    }
+    shown = build(made.fleet(spark_a=2, spark_b=2), (A, B), hosts)
+    assert [cable.evidence for cable in shown.cables] == ["same cable serial"]
+
+
+def test_cables_that_all_have_the_same_serial_are_told_apart_by_frames() -> None:
+    hosts = made.cable(made.cable(made.bare(), *made.ONE_CABLE, serial="0"), *made.OTHER_CABLE, serial="0")
+    shown = build(made.fleet(spark_a=4, spark_b=4), (A, B), hosts)
+    assert [(cable.one.cage, cable.other.cage) for cable in shown.cables] == [("p0", "p0"), ("p1", "p1")]
+    assert shown.findings[0].verdict.healthy
