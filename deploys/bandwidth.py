@@ -1,6 +1,6 @@
 """7. Bandwidth: each rail of a pair measured with ib_write_bw, whenever it is not known as it is now.
 
-To measure again at any time: pyinfra inventories/pair.py deploys/bandwidth.py
+To measure everything at any time: pyinfra inventories/pair.py deploys/bandwidth.py
 """
 
 from __future__ import annotations
@@ -10,49 +10,44 @@ from pyinfra.api import deploy
 from deploys.spark import Spark, alone, looked_at
 from operations import bandwidth as operations
 from sparkrig import bandwidth
+from sparkrig.bandwidth import Expected
 from sparkrig.settings import Rail
 
 
 @deploy("Bandwidth")
-def rails_measured(spark: Spark, *, again: bool = False) -> None:
-    """Measure the rails that are due, from the host that leads the pair; a Spark on its own has none.
+def rails_measured(spark: Spark, *, thorough: bool = False) -> None:
+    """Measure the rails of a pair from the host that leads it, where that is due; a lone Spark has none.
 
-    again: measure every rail, whatever is on record.
+    thorough: measure whatever is on record, in both directions and with one queue pair too.
     """
     if spark.peer is None:
         return
     operations.measure(
         name="ib_write_bw on each rail",
-        due=(lambda: spark.rails) if again else (lambda: due(spark)),
+        due=(lambda: True) if thorough else (lambda: due(spark)),
         leads=spark.fleet.leads(spark.name),
         peer=spark.peer,
-        settings=spark.settings,
+        fleet=spark.fleet,
+        thorough=thorough,
     )
 
 
-def due(spark: Spark) -> list[Rail]:
-    """Every rail, where one of them has no good record of what it is now, here or on the peer; else none.
+def due(spark: Spark) -> bool:
+    """Whether a rail has no good record of what it is now, here or on the peer.
 
-    They are measured together, so that what is on record was seen in one state of the pair. The peer
-    counts once it was looked at.
+    All are then measured, so that what is on record was seen in one state of the pair. The peer counts once
+    it was looked at.
     """
     pair = [half for half in (spark, looked_at(spark.peer)) if half]
-    known = all(not half.network_moves and all(_on_record(half, rail) for rail in half.rails) for half in pair)
-    return [] if known else spark.rails
+    return not all(not half.network_moves and all(_on_record(half, rail) for rail in half.rails) for half in pair)
 
 
 def _on_record(spark: Spark, rail: Rail) -> bool:
     mine = spark.settings
     file = spark.found.files.get(bandwidth.RECORD_PATH)
     record = bandwidth.load_records(file.content if file else None).get(rail.netdev)
-    return bandwidth.stands(
-        record,
-        str(rail.address.ip),
-        str(rail.peer_address.ip),
-        mine.mtu,
-        floor=mine.bandwidth_floor,
-        path_mtu=mine.bandwidth_path_mtu,
-    )
+    addresses = (str(rail.address.ip), str(rail.peer_address.ip))
+    return bandwidth.stands(record, *addresses, mine.mtu, Expected(mine.bandwidth_floor, mine.bandwidth_path_mtu))
 
 
-alone(__name__, rails_measured, again=True)
+alone(__name__, rails_measured, thorough=True)

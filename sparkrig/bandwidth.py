@@ -1,54 +1,194 @@
-"""Measuring one rail with perftest: the commands, what their output means, and what was measured last.
+"""What is measured on a pair, what the figures mean, and what was measured last.
 
-perftest exits 0 for a link that carried nothing, prints MiB/s unless told otherwise, and negotiates a
-smaller path MTU without a word: so the unit is taken from the header, the path MTU from the report, and a
-result row is required. Sources: spark-domain.md section 6; reliability-notes.md section 0, findings 6 and 7;
-perftest's own src/perftest_parameters.{c,h}.
+Exit 0 of ib_write_bw is no evidence: a verdict needs a result row, its unit, the path MTU of the report, and
+links that held. Source of the bands: spark-domain.md section 6, whose own sources are in peers.md section 3.2.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sparkrig.measurement import Case
+from sparkrig.verdict import Level, Verdict, worst
+
 RECORD_PATH = "/var/lib/sparkrig/bandwidth.json"
-FIRST_PORT, LAST_PORT = 18515, 18614
 QUEUE_PAIRS = 4
-MESSAGE_SIZE = 65536  # larger RC writes were reported to fail on GB10 (perftest issue 394)
 
-# perftest's "MB" is 2^20 bytes under either name.
-_GBPS = {"Gb/sec": 1.0, "MB/sec": 2**20 * 8 / 1e9, "MiB/sec": 2**20 * 8 / 1e9}
-_HEADER = re.compile(r"BW average\[([^\]]+)\]")
-
-
-@dataclass(frozen=True)
-class End:
-    """One end of a rail: RDMA device, GID index, netdev, IPv4 address."""
-
-    device: str
-    gid_index: int
-    netdev: str
-    address: str
+_REBOOT = (
+    "reboot both Sparks with the cable attached; if it stays, unplug both from the wall for a minute, "
+    "then bring DGX OS and firmware up to date"
+)
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """What perftest reported: Gb/s, path MTU and message size in bytes, and how many messages."""
+class Band:
+    """A range of RDMA write bandwidth of one rail, in Gb/s from `low` up to below `high`, and what it means."""
+
+    low: float
+    high: float
+    level: Level
+    cause: str
+    meaning: str
+    cure: str
+    source: str
+
+
+BANDS = (
+    Band(
+        95, float("inf"), "healthy", "", "a healthy ConnectX-7 rail", "",
+        "111.71 to 111.86 at 4 and 8 queue pairs (eugr, capetron, SudoBasher); 95 is capetron's rule",
+    ),
+    Band(
+        50, 95, "degraded", "reduced",
+        "less than a healthy rail: PCIe width x2 (ASUS BIOS 0103 and older), a busy host, or a switch in between",
+        "sudo lspci -vv -d 15b3: | grep LnkSta on both hosts, and measure again while they are idle",
+        "50 to 60 at PCIe x2 (forum 367853)",
+    ),
+    Band(
+        25, 50, "fault", "low", "far below a healthy rail, and like no fault that is known",
+        _REBOOT, "nobody published such a figure",
+    ),
+    Band(
+        8, 25, "fault", "slow-start",
+        "a degraded start-up of the ConnectX-7, the same at any number of queue pairs and over TCP",
+        _REBOOT, "12.74 to 13.39 (playbooks PR 108, forum 363461, capetron): 98 to 112 after the cure",
+    ),
+    Band(
+        0, 8, "fault", "detour", "not the fast path: a detour over TCP, or through the CPU of a switch",
+        "join the Sparks by a cable without a switch; check that ip route get PEER names the rail's netdev",
+        "4.5 to 4.9 through a switch's CPU (capetron)",
+    ),
+)  # fmt: skip
+
+# The healthy band starts lower where a figure is known to be: NVIDIA's guide shows 92.6 with both twins
+# busy, and 92 to 109 were published for one queue pair.
+_LOWER_START = 90.0
+PAIR_LOW = 180.0  # both twins at once, Gb/s; 190 to 196 are usual
+LATENCY_HIGH_US = 5.0  # 1.47 to 1.71 us are usual (eugr, epappas); the limit is ours
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A bandwidth to be judged. gbps: Gb/s; path_mtu: bytes, None where the output does not tell."""
 
     gbps: float
-    path_mtu: int
-    message_size: int
-    iterations: int
+    path_mtu: int | None = None
+    queue_pairs: int = QUEUE_PAIRS
+    together: bool = False
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a rail should reach. floor: the setting bandwidth_floor, Gb/s; path_mtu: bytes, None for any."""
+
+    floor: float | None = None
+    path_mtu: int | None = None
+
+
+def cases(rails: Sequence[int], one: str, other: str, *, thorough: bool) -> list[Case]:
+    """What to measure between two hosts, in order.
+
+    thorough: each rail alone in both directions with one and with several queue pairs, its latency, then all
+    rails at once in both directions; otherwise only what tells a fault from a healthy rail.
+    """
+    ways = [(one, other), (other, one)] if thorough else [(one, other)]
+    found = [
+        Case("ib_write_bw", (rail,), sender, receiver, queue_pairs)
+        for rail in rails
+        for queue_pairs in ((1, QUEUE_PAIRS) if thorough else (QUEUE_PAIRS,))
+        for sender, receiver in ways
+    ]
+    if thorough:
+        found += [Case("ib_write_lat", (rail,), one, other) for rail in rails]
+    if len(rails) > 1:
+        found += [Case("ib_write_bw", tuple(rails), sender, receiver, QUEUE_PAIRS) for sender, receiver in ways]
+    return found
+
+
+def judge(figure: Figure, expected: Expected, suspects: Iterable[Verdict] = ()) -> Verdict:
+    """The verdict on one figure.
+
+    suspects: what is known of both hosts that would explain a reduced figure (PCIe width, a busy host, a
+    small MTU); the first that is not healthy is named instead of the list of what it might be.
+    """
+    known = list(suspects)
+    speed, small = _judge_speed(figure, expected, known), _judge_mtu(figure, expected, known)
+    return worst([small, speed]) if small else speed
+
+
+def judge_pair(sum_gbps: float, rails: int, expected: Expected) -> Verdict:
+    """The verdict on what all rails reach together."""
+    said = f"{sum_gbps:.2f} Gb/s over {rails} rails at once"
+    low = PAIR_LOW / 2 * rails if expected.floor is None else expected.floor
+    if sum_gbps >= low:
+        return Verdict("healthy", evidence=said)
+    return Verdict(
+        "degraded",
+        "pair-reduced",
+        f"{said}, at least {low:g} expected",
+        "look at each rail's own verdict first; both twins share one cable and two PCIe links",
+    )
+
+
+def judge_latency(microseconds: float, expected: Expected) -> Verdict:
+    """The verdict on ib_write_lat's typical latency; a link with a floor of its own has no known range."""
+    said = f"{microseconds:.2f} us typical"
+    if expected.floor is not None or microseconds <= LATENCY_HIGH_US:
+        return Verdict("healthy", evidence=said)
+    return Verdict(
+        "degraded",
+        "latency-high",
+        f"{said}, 1.5 to 1.7 usual",
+        "measure again while both hosts are idle, without a switch in between",
+    )
+
+
+def band(gbps: float) -> Band:
+    """The band that a figure lies in."""
+    return next(each for each in BANDS if gbps >= each.low)
+
+
+def _judge_speed(figure: Figure, expected: Expected, suspects: Sequence[Verdict]) -> Verdict:
+    said = f"{figure.gbps:.2f} Gb/s"
+    start = _LOWER_START if figure.together or figure.queue_pairs == 1 else BANDS[0].low
+    if expected.floor is not None:
+        start = expected.floor * start / BANDS[0].low
+    if figure.gbps >= start:
+        return Verdict("healthy", evidence=said)
+    if expected.floor is not None and expected.floor < BANDS[1].low:  # no ConnectX-7: its bands do not apply
+        again = "measure again while both hosts are idle, or set bandwidth_floor to what this link can do"
+        return Verdict("fault", "below-floor", f"{said}, at least {start:g} expected", again)
+    found = band(min(figure.gbps, BANDS[0].low - 0.01))
+    named = next((each for each in suspects if not each.healthy and each.level != "unknown"), None)
+    if found.cause == "reduced" and named:
+        return Verdict(
+            found.level, named.cause, f"{said}, at least {start:g} expected: {named.evidence}", named.cure
+        )
+    return Verdict(found.level, found.cause, f"{said}, at least {start:g} expected: {found.meaning}", found.cure)
+
+
+def _judge_mtu(figure: Figure, expected: Expected, suspects: Sequence[Verdict]) -> Verdict | None:
+    if expected.path_mtu is None or figure.path_mtu is None or figure.path_mtu >= expected.path_mtu:
+        return None
+    named = next((each for each in suspects if each.cause == "mtu"), None)
+    why = named.evidence if named else "the MTU of one end is too small"
+    return Verdict(
+        "degraded",
+        "path-mtu",
+        f"{figure.gbps:.2f} Gb/s at path MTU {figure.path_mtu}, {expected.path_mtu} expected: {why}",
+        named.cure if named else "ip link show on both hosts; then: pyinfra INVENTORY deploys/network.py",
+    )
 
 
 @dataclass(frozen=True)
 class Record:
     """The last measurement of a rail, as kept on both hosts.
 
-    netdev, address, peer, mtu: the rail it was taken on; measured_at: UTC, ISO 8601.
+    netdev, address, peer, mtu: the rail it was taken on; gbps, path_mtu: alone, with several queue pairs;
+    measured_at: UTC, ISO 8601.
     """
 
     netdev: str
@@ -60,115 +200,10 @@ class Record:
     measured_at: str
 
 
-# $1 seconds to live, $2 seconds to wait, $3 first port, $4 last port, then the command
-SERVER = r"""
-life=$1 wait=$2 port=$3 last=$4; shift 4
-busy() { ss -Hltn "sport = :$port" | grep -q .; }
-while busy; do
-  port=$((port + 1))
-  if [ "$port" -gt "$last" ]; then echo "every port up to $last is taken" >&2; exit 1; fi
-done
-unit=sparkrig-bandwidth-$port
-systemd-run --quiet --collect --unit="$unit" --property=RuntimeMaxSec="$life" "$@" -p "$port" || exit 1
-end=$(($(date +%s) + wait))
-until busy; do
-  if ! systemctl is-active -q "$unit" || [ "$(date +%s)" -ge "$end" ]; then
-    journalctl -u "$unit" -n 5 -o cat >&2; systemctl stop "$unit"; exit 1
-  fi
-  sleep 0.1
-done
-echo "port $port"
-"""
-
-# $1 netdev, $2 the peer's address, $3 seconds for a ping, $4 seconds in all, then the command
-CLIENT = r"""
-netdev=$1 peer=$2 ping=$3 limit=$4; shift 4
-ping -q -c 1 -W "$ping" -I "$netdev" "$peer" >/dev/null || { echo "no answer to a ping over $netdev" >&2; exit 1; }
-report=$(mktemp) && trap 'rm -f "$report"' EXIT
-timeout -k 5 "$limit" "$@" --out_json --out_json_file="$report" "$peer"; status=$?
-printf '\nreport %s\n' "$(base64 -w0 "$report")"
-exit $status
-"""
-
-# $1 port
-STOP = r"""
-systemctl stop "sparkrig-bandwidth-$1.service" 2>/dev/null || true
-"""
-
-
-def server_words(here: End, seconds: int, patience: float) -> list[str]:
-    """The words of SERVER: a transient unit on a free port, which is printed once it listens.
-
-    systemd ends the unit when its time is over, whatever becomes of the connection that started it.
-    """
-    life, wait = int((seconds + 30) * patience), int(15 * patience)
-    return [str(life), str(wait), str(FIRST_PORT), str(LAST_PORT), *_perftest(here, seconds)]
-
-
-def client_words(here: End, there: End, port: int, seconds: int, patience: float) -> list[str]:
-    """The words of CLIENT: a ping first, because the first RoCE packet to an unknown neighbour fails
-    (IBV_WC_RETRY_EXC_ERR), then the test, then perftest's JSON report.
-    """
-    ping, limit = int(5 * patience), int((seconds + 15) * patience)
-    return [here.netdev, there.address, str(ping), str(limit), *_perftest(here, seconds), "-p", str(port)]
-
-
-def _perftest(end: End, seconds: int) -> list[str]:
-    return [
-        *("ib_write_bw", "-d", end.device, "-x", str(end.gid_index), "-D", str(seconds)),
-        *("-q", str(QUEUE_PAIRS), "-s", str(MESSAGE_SIZE), "-F", "--report_gbits"),
-    ]
-
-
-def word(output: str, key: str) -> str:
-    """The value of the last `KEY VALUE` line that a script printed; empty where there is none."""
-    return next((line[len(key) + 1 :] for line in reversed(output.splitlines()) if line.startswith(f"{key} ")), "")
-
-
-def parse(table: str, report: str | None) -> Measurement:
-    """Read perftest's table and JSON report. Raises ValueError, in words, where they prove nothing."""
-    header = _HEADER.search(table)
-    if header is None:
-        raise ValueError("perftest printed no result header")
-    unit = header.group(1)
-    if unit not in _GBPS:
-        raise ValueError(f"perftest printed an unknown unit, {unit}")
-    row = next((fields for line in table[header.end() :].splitlines() if (fields := _row(line))), None)
-    if row is None:
-        raise ValueError("perftest printed a header and no result row (a wrong GID index does that)")
-    size, iterations, average = int(row[0]), int(row[1]), float(row[3])
-    document = _report(report) if report else {}
-    info = document.get("test_info")
-    mtu = (info.get("Mtu") if isinstance(info, dict) else None) or _mtu(table)
-    return Measurement(average * _GBPS[unit], int(mtu), size, iterations)
-
-
-def _row(line: str) -> list[str] | None:
-    fields = line.split()
-    numbers = re.fullmatch(r"\s*\d+\s+\d+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s*", line)
-    return fields if numbers else None
-
-
-def _report(text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _mtu(table: str) -> int:
-    found = re.search(r"Mtu\s*:\s*(\d+)", table)
-    return int(found.group(1)) if found else 0
-
-
-def complaint(measured: Measurement | Record, floor: float, path_mtu: int) -> str | None:
-    """Why a measurement is not good enough, in words, or None."""
-    if measured.path_mtu < path_mtu:
-        return f"path MTU {measured.path_mtu}, {path_mtu} expected (the MTU of one end is too small)"
-    if measured.gbps < floor:
-        return f"{measured.gbps:.2f} Gb/s, at least {floor:g} expected"
-    return None
+def complaint(record: Record, expected: Expected) -> str | None:
+    """Why a record is not good enough, in words, or None."""
+    verdict = judge(Figure(record.gbps, record.path_mtu), expected)
+    return None if verdict.healthy else verdict.evidence
 
 
 def load_records(text: str | None) -> dict[str, Record]:
@@ -181,11 +216,12 @@ def load_records(text: str | None) -> dict[str, Record]:
 
 
 def dump_records(records: Mapping[str, Record]) -> str:
-    return json.dumps({"rails": [asdict(record) for record in records.values()]}, indent=2) + "\n"
+    document: dict[str, Any] = {"rails": [asdict(record) for record in records.values()]}
+    return json.dumps(document, indent=2) + "\n"
 
 
-def stands(record: Record | None, address: str, peer: str, mtu: int, *, floor: float, path_mtu: int) -> bool:
+def stands(record: Record | None, address: str, peer: str, mtu: int, expected: Expected) -> bool:
     """Whether a record is of this very rail and good enough, so that nothing need be measured."""
     if record is None or (record.address, record.peer, record.mtu) != (address, peer, mtu):
         return False
-    return complaint(record, floor, path_mtu) is None
+    return complaint(record, expected) is None

@@ -66,6 +66,16 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
         ) from None
 
 
+def fleet(inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, dict[str, Any]]]:
+    """The checked settings of an inventory file, and the pyinfra data of each host, by name.
+
+    overrides: settings of every host that are not None win over the file's. Raises settings.SettingsError.
+    """
+    given = {key: value for key, value in overrides.items() if value is not None}
+    data = {name: {**own, **given} for name, own in load(inventory).items()}
+    return settings.parse(data), data
+
+
 def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, Any]]:
     """Host data over group data (the last group wins) over the data of `all`, as pyinfra ranks them."""
     shared = _group_data(inventory.resolve().parent / "group_data")

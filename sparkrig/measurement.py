@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,6 +50,47 @@ class Measurement:
     path_mtu: int | None = None
 
 
+def kind(what: Case | Measurement) -> str:
+    """What is measured, in a word or two: 1 QP, 4 QPs, all at once, latency."""
+    if what.test == "ib_write_lat":
+        return "latency"
+    if what.together:
+        return "all at once"
+    return "1 QP" if what.queue_pairs == 1 else f"{what.queue_pairs} QPs"
+
+
+def amount(measured: Measurement) -> str:
+    """The figure with its unit."""
+    if measured.gbps is not None:
+        return f"{measured.gbps:.2f} Gb/s"
+    return "no figure" if measured.latency_us is None else f"{measured.latency_us:.2f} us"
+
+
+def title(case: Case) -> str:
+    """A case in words."""
+    rails = " and ".join(str(rail) for rail in case.rails)
+    return f"rail{'s' if case.together else ''} {rails}, {case.sender} to {case.receiver}, {kind(case)}"
+
+
+def sentence(measured: Measurement) -> str:
+    """One measurement in words, with its verdict."""
+    what = f"rail {measured.rail}, {measured.sender} to {measured.receiver}, {kind(measured)}"
+    cause = f" ({measured.verdict.cause})" if measured.verdict.cause else ""
+    return f"{what}: {amount(measured)}, {measured.verdict.level}{cause}"
+
+
+def summary(measured: Sequence[Measurement]) -> str:
+    """What a healthy rail reached, in words: its bandwidth alone at the most queue pairs, and its latency."""
+    alone = [each for each in measured if each.gbps is not None and not each.together]
+    most = max((each.queue_pairs for each in alone), default=0)
+    figures = sorted(each.gbps or 0.0 for each in alone if each.queue_pairs == most)
+    latency = [f", {each.latency_us:.2f} us" for each in measured if each.latency_us is not None]
+    if not figures:
+        return ""
+    spread = "" if len(figures) == 1 else f" to {figures[-1]:.2f}"
+    return f"{figures[0]:.2f}{spread} Gb/s{''.join(latency[:1])}"
+
+
 @dataclass(frozen=True)
 class End:
     """One end of a rail: RDMA device, GID index, netdev, IPv4 address."""
@@ -95,8 +136,8 @@ class Finding:
 class Run(Value):
     """One run of the bandwidth check on one pair.
 
-    id: unique; started_at: UTC, ISO 8601; mtu: of the fabric's netdevs, in bytes; together: the verdict on
-    all rails at once; nccl: its figure and verdict where it was run.
+    id: unique; started_at: UTC, ISO 8601; mtu: of the fabric's netdevs, in bytes; findings: on the fabric
+    (cabling, GIDs, all rails at once, NCCL); health: on the hosts, as background.
     """
 
     id: str
@@ -107,3 +148,9 @@ class Run(Value):
     rails: tuple[Rail, ...]
     measurements: tuple[Measurement, ...]
     findings: tuple[Finding, ...]
+    health: tuple[Finding, ...] = ()
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Those that decide whether the fabric is in spec."""
+        return [*(rail.verdict for rail in self.rails), *(finding.verdict for finding in self.findings)]

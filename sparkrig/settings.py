@@ -106,16 +106,22 @@ class Settings(BaseModel):
         description="More variables for the container environment file; one named here replaces ours. "
         "No secrets: the file is for everyone to read.",
     )
-    bandwidth_floor: float = Field(
-        90.0,
+    bandwidth_floor: float | None = Field(
+        None,
         gt=0,
-        description="Least healthy RDMA write bandwidth of one rail, in Gb/s (healthy twins reach 92 to 112).",
+        description="Least healthy RDMA write bandwidth of one rail alone, in Gb/s. None for the bands of a "
+        "ConnectX-7 cable (docs/fabric.md); set it for any other link, such as a virtual one.",
     )
     bandwidth_path_mtu: Literal[1024, 2048, 4096] = Field(
         4096, description="Least RDMA path MTU that a bandwidth check accepts, in bytes."
     )
     bandwidth_seconds: int = Field(
         5, ge=2, le=60, description="Duration of each bandwidth measurement, in seconds."
+    )
+    nccl_image: Annotated[str, StringConstraints(pattern=r"^[^\s-][^\s]*$")] | None = Field(
+        None,
+        description="Container image with PyTorch that the bandwidth check runs NCCL's all_gather in. It must be "
+        "on both hosts already, and the same; None for no NCCL check.",
     )
     patience: float = Field(
         1.0, ge=1, le=20, description="Factor on every deadline, for hosts that are slow (emulated ones)."

@@ -1,24 +1,24 @@
-"""Record what the facts print on a host of an inventory, for the plan tests (tests/fixtures/spark).
+"""Record what a fact prints on a host of an inventory, for the plan tests (tests/fixtures/spark).
 
-python -m tests.record inventories/lab.py spark-a > tests/fixtures/spark/converged-a.txt
+python -m tests.record inventories/lab.py spark-a facts.spark.Spark > tests/fixtures/spark/converged-a.txt
 """
 
+import importlib
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from facts.spark import Spark
 from sparkrig import inventory, ssh
 
 
-def main(file: str, host: str) -> None:
+def main(file: str, host: str, fact: str) -> None:
+    module, _, name = fact.rpartition(".")
+    command = getattr(importlib.import_module(module), name)().command()
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "config")
         config.write_text(ssh.config(inventory.load(Path(file)), folder))
-        subprocess.run(
-            ["ssh", "-F", str(config), host, "sudo", "sh"], input=Spark().command(), text=True, check=True
-        )
+        subprocess.run(["ssh", "-F", str(config), host, "sudo", "sh"], input=command, text=True, check=True)
 
 
 if __name__ == "__main__":

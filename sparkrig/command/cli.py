@@ -19,11 +19,21 @@ class _Verb:
 
 
 _VERBS = {
+    "bandwidth": _Verb(
+        "sparkrig.command.bandwidth",
+        "Measure each rail of a pair, and tell a faulty link from a healthy one.",
+        "sparkrig bandwidth inventories/pair.py",
+    ),
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
     "summary": _Verb(
         "sparkrig.command.summary",
         "Show what an inventory's Sparks are set to, and the bandwidth of each rail.",
         "sparkrig summary inventories/pair.py",
+    ),
+    "topology": _Verb(
+        "sparkrig.command.topology",
+        "Show which cage reaches which, against what is declared, and every GID.",
+        "sparkrig topology inventories/pair.py",
     ),
 }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig import bandwidth, driver, environment, gid, inventory, runner, settings
+from sparkrig.bandwidth import Expected
 from sparkrig.settings import Fleet, Settings
 from sparkrig.state import State
 
@@ -138,7 +139,7 @@ def _poor(
         return "not measured"
     if (record.address, record.peer, record.mtu) != (str(address.ip), str(peer.ip), mine.mtu):
         return f"measured as {record.address} to {record.peer} at MTU {record.mtu}, not as declared"
-    return bandwidth.complaint(record, mine.bandwidth_floor, mine.bandwidth_path_mtu)
+    return bandwidth.complaint(record, Expected(mine.bandwidth_floor, mine.bandwidth_path_mtu))
 
 
 def _gid_lines(state: State) -> list[str] | None:

@@ -69,10 +69,27 @@ class Host:
     data: Mapping[str, Any] = field(default_factory=dict)
     responses: Mapping[str, Any] = field(default_factory=dict)
 
+    def fabric(self) -> dict[str, list[str]]:
+        """What the bandwidth check is told: the survey of a converged host, and who it hears."""
+        letter = self.name[-1]
+        if letter not in "ab":
+            return {}
+        far = "01" if letter == "a" else "00"
+        heard = [
+            line
+            for netdev, last in (("enp1s0f0np0", "01"), ("enP2p1s0f0np0", "02"))
+            for line in (f"sent {netdev} 40", f"heard {netdev} 52:54:00:1b:{far}:{last} 38")
+        ]
+        return {
+            "#sparkrig:end nics": recorded(f"fabric-{letter}").splitlines(),
+            "SPARKRIG_PROBE": [*heard, "end"],
+            "patience=$1 first=$2": [],
+        }
+
     def entry(self) -> tuple[str, dict[str, Any]]:
         again = {**sections(self.seen), **self.later}
         # the first match wins: the one look holds every noun's script, so it is asked for first
-        answers: dict[str, Any] = {"#sparkrig:end identity": self.seen.splitlines()}
+        answers: dict[str, Any] = {"#sparkrig:end identity": self.seen.splitlines(), **self.fabric()}
         answers |= {_marker(noun): text.splitlines() for noun, text in again.items()}
         return self.name, {
             **self.data,

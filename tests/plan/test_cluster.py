@@ -34,9 +34,7 @@ STEPS = [
 ]
 PERFTEST = """\
  #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
- 65536      40005            0.00               {gbps} 		   0.013335
-report {report}
-"""
+ 65536      40005            0.00               {gbps} 		   0.013335"""
 
 
 def fresh() -> list[Host]:
@@ -52,8 +50,7 @@ HELD = {"packages": sections(recorded("converged-a"))["packages"]}
 
 
 def perftest(gbps: float = 111.86, mtu: int = 4096) -> str:
-    report = base64.b64encode(f'{{"test_info": {{"Mtu": {mtu}}}}}'.encode()).decode()
-    return PERFTEST.format(gbps=gbps, report=report)
+    return f" Mtu             : {mtu}[B]\n{PERFTEST.format(gbps=gbps)}"
 
 
 def applied(client: str | None = None) -> list[Host]:
@@ -61,8 +58,13 @@ def applied(client: str | None = None) -> list[Host]:
     hosts = fresh()
     for host, letter in zip(hosts, "ab", strict=True):
         host.later = {noun: sections(recorded(f"converged-{letter}"))[noun] for noun in ("rdma", "packages")}
-    hosts[0].responses = {"netdev=$1 peer=$2": (client or perftest()).splitlines()}
-    hosts[1].responses = {"life=$1 wait=$2": ["port 18515"]}
+    table = [f"table {line}" for line in (perftest() if client is None else client).splitlines()]
+    rails = [[f"rail {rail}", "flaps 0", *table, "table exit 0", "flaps 0"] for rail in (0, 1)]
+    hosts[0].responses = {"ping=$1 limit=$2": rails[0] + rails[1]}
+    hosts[1].responses = {
+        "life=$1 wait=$2": ["flaps 0 0", "server 0 18515", "flaps 1 0", "server 1 18516"],
+        "run=$1 why=$2": ["flaps 0 0", "flaps 1 0"],
+    }
     return hosts
 
 
@@ -107,7 +109,7 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
             "--no-install-recommends install",
             "dockerd --validate --config-file",
             "systemctl restart docker",
-            "netdev=$1 peer=$2",
+            "ping=$1 limit=$2",
         )
     ]
     assert order == sorted(order)
@@ -132,7 +134,7 @@ def test_every_change_has_an_end_on_the_host_itself(deploy: Deploy) -> None:
     [
         (perftest(gbps=0.001), "0.00 Gb/s, at least 0.01 expected"),
         (perftest(mtu=1024), "path MTU 1024, 4096 expected"),
-        ("\n".join(perftest().splitlines()[:1]), "a header and no result row"),
+        ("\n".join(perftest().splitlines()[:2]), "no result row"),
         ("nothing of perftest's", "no result header"),
     ],
 )
@@ -141,8 +143,8 @@ def test_a_link_that_proves_nothing_fails_the_run(deploy: Deploy, client: str, c
     assert run.code == 1
     assert complaint in run.stderr
     assert "Traceback" not in run.stderr
-    stops = [command for host, command in run.changes if host == "spark-b" and "sparkrig-bandwidth-$1" in command]
-    assert len(stops) == 2, "the server of each rail is stopped, whatever its client said"
+    stops = [command for host, command in run.changes if host == "spark-b" and "run=$1 why=$2" in command]
+    assert len(stops) == 3, "the servers of each case are stopped, whatever their clients said"
 
 
 def test_a_lone_spark_without_a_cable_needs_no_rdma(deploy: Deploy) -> None:

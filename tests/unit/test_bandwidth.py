@@ -1,143 +1,162 @@
-"""What perftest printed, and whether it is good enough. Exit 0 is no evidence."""
+"""What is measured, and what a figure means: the bands, the path MTU, the record."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from sparkrig import bandwidth
-from sparkrig.bandwidth import End, Measurement, Record, complaint, parse, stands
+from sparkrig.bandwidth import BANDS, Expected, Figure, Record, judge, judge_latency, judge_pair, stands
+from sparkrig.measurement import Case
+from sparkrig.verdict import Verdict
 
-TABLE = (Path(__file__).resolve().parent.parent / "fixtures" / "bandwidth" / "ib_write_bw.txt").read_text()
-REPORT = json.dumps({"test_info": {"test": "RDMA_Write BW Test", "Mtu": 4096}, "results": {"MsgSize": 65536}})
-ROW = " 65536      640000           0.00               111.86             0.213358\n"
-
-
-def table(header: str, row: str, mtu: str = " Mtu             : 4096[B]\n") -> str:
-    return f"{mtu} #bytes     #iterations    BW peak[{header}]    BW average[{header}]   MsgRate[Mpps]\n{row}"
-
-
-def test_a_whole_table() -> None:
-    measured = parse(TABLE, REPORT)
-    assert measured == Measurement(gbps=111.86, path_mtu=4096, message_size=65536, iterations=1024102)
+CABLE = Expected(path_mtu=4096)
 
 
 @pytest.mark.parametrize(
-    ("header", "average", "gbps"),
+    ("figure", "level", "cause"),
     [
-        ("Gb/sec", "111.86", 111.86),
-        ("MB/sec", "13334.70", 111.86),  # perftest 24.01 without --report_gbits
-        ("MiB/sec", "13334.70", 111.86),  # later ones; its MB was 2^20 bytes too
-        ("Gb/sec", "13.35", 13.35),  # the same digits as 13334.7, a factor of eight apart
-        ("Gb/sec", "0.123456", 0.123456),  # soft-RoCE prints six decimals
-        ("Gb/sec", "0.00", 0.0),
+        # published healthy figures: peers.md section 3.2
+        (Figure(111.86), "healthy", ""),
+        (Figure(111.71), "healthy", ""),
+        (Figure(95.0), "healthy", ""),
+        (Figure(109.1, queue_pairs=1), "healthy", ""),
+        (Figure(93.0, queue_pairs=1), "healthy", ""),
+        (Figure(92.57, queue_pairs=1, together=True), "healthy", ""),
+        (Figure(98.04, together=True), "healthy", ""),
+        # published faults
+        (Figure(13.35), "fault", "slow-start"),
+        (Figure(13.35, queue_pairs=1), "fault", "slow-start"),
+        (Figure(12.74), "fault", "slow-start"),
+        (Figure(13.39, together=True), "fault", "slow-start"),
+        (Figure(4.9), "fault", "detour"),
+        (Figure(0.0), "fault", "detour"),
+        (Figure(55.0), "degraded", "reduced"),
+        (Figure(30.0), "fault", "low"),
+        # the edges
+        (Figure(94.99), "degraded", "reduced"),
+        (Figure(89.99, together=True), "degraded", "reduced"),
+        (Figure(50.0), "degraded", "reduced"),
+        (Figure(49.99), "fault", "low"),
+        (Figure(25.0), "fault", "low"),
+        (Figure(24.99), "fault", "slow-start"),
+        (Figure(8.0), "fault", "slow-start"),
+        (Figure(7.99), "fault", "detour"),
     ],
+    ids=str,
 )
-def test_the_unit_is_taken_from_the_header(header: str, average: str, gbps: float) -> None:
-    row = f" 65536      1000             0.00               {average} \t\t   0.013335\n"
-    assert parse(table(header, row), REPORT).gbps == pytest.approx(gbps, rel=1e-4)
+def test_the_bands_of_a_connectx7(figure: Figure, level: str, cause: str) -> None:
+    verdict = judge(replace(figure, path_mtu=4096), CABLE)
+    assert (verdict.level, verdict.cause) == (level, cause)
+    assert f"{figure.gbps:.2f} Gb/s" in verdict.evidence
+    assert bool(verdict.cure) is (level != "healthy")
 
 
-def test_average_not_peak() -> None:
-    row = " 65536      1000             112.40             95.01              0.2\n"
-    assert parse(table("Gb/sec", row), REPORT).gbps == 95.01
+def test_a_slow_start_names_its_cure() -> None:
+    verdict = judge(Figure(13.35), CABLE)
+    assert "start-up of the ConnectX-7" in verdict.evidence
+    assert "reboot both Sparks with the cable attached" in verdict.cure
+
+
+def test_the_bands_leave_no_gap_and_name_their_source() -> None:
+    assert [band.high for band in BANDS[1:]] == [band.low for band in BANDS[:-1]]
+    assert (BANDS[0].high, BANDS[-1].low) == (float("inf"), 0)
+    assert all(band.source and band.meaning for band in BANDS)
+
+
+NARROW = Verdict("fault", "pcie-width", "PCIe x2 where x4 is expected", "update the BIOS")
+BUSY = Verdict("degraded", "busy", "the load is 40 on 20 cores", "stop it")
+UNTOLD = Verdict("unknown", "load-unknown", "no load")
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("gbps", "suspects", "cause"),
     [
-        ("", "no result header"),
-        ("Couldn't connect to 192.168.100.12:18515\n", "no result header"),
-        (ROW, "no result header"),
-        (table("Gb/sec", ""), "header and no result row"),
-        (table("Gb/sec", "-----------------\n"), "header and no result row"),
-        (table("Gb/sec", " Failed to complete run_iter_bw function successfully\n"), "no result row"),
-        (table("Gb/sec", " 65536      640000           0.00\n"), "no result row"),
-        (ROW + table("Gb/sec", ""), "no result row"),  # a row before the header is none
-        (table("Tb/sec", ROW), "unknown unit, Tb/sec"),
+        (55.0, [NARROW], "pcie-width"),
+        (55.0, [Verdict("healthy"), UNTOLD, BUSY], "busy"),
+        (55.0, [UNTOLD], "reduced"),
+        (13.35, [NARROW, BUSY], "slow-start"),  # neither explains a tenth
+        (111.86, [NARROW, BUSY], ""),
     ],
 )
-def test_what_proves_nothing_is_an_error_in_words(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        parse(text, REPORT)
+def test_a_known_suspect_is_named_where_it_explains_the_figure(
+    gbps: float, suspects: list[Verdict], cause: str
+) -> None:
+    verdict = judge(Figure(gbps, 4096), CABLE, suspects)
+    assert verdict.cause == cause
+    assert verdict.evidence.startswith(f"{gbps:.2f} Gb/s")
 
 
 @pytest.mark.parametrize(
-    ("report", "mtu"),
+    ("figure", "level", "cause"),
     [
-        (json.dumps({"test_info": {"Mtu": 1024}}), 1024),  # the report wins
-        (None, 4096),
-        ("", 4096),
-        ('{"test_info": {"Mtu": ', 4096),  # cut off
-        ("[]", 4096),
-        ("{}", 4096),
-        ('{"test_info": null}', 4096),
-        ('{"test_info": {}}', 4096),
+        (Figure(97.0, 1024), "degraded", "path-mtu"),
+        (Figure(111.0, None), "healthy", ""),  # a pasted row tells no path MTU
+        (Figure(94.0, 1024), "degraded", "path-mtu"),  # the cause before its effect
+        (Figure(13.35, 1024), "fault", "slow-start"),  # no MTU explains a tenth
     ],
 )
-def test_path_mtu_from_the_report_or_else_from_the_table(report: str | None, mtu: int) -> None:
-    assert parse(table("Gb/sec", ROW), report).path_mtu == mtu
-
-
-def test_an_unknown_path_mtu_is_not_good_enough() -> None:
-    measured = parse(table("Gb/sec", ROW, mtu=""), None)
-    assert measured.path_mtu == 0 and complaint(measured, 90, 1024) is not None
+def test_a_small_path_mtu(figure: Figure, level: str, cause: str) -> None:
+    small = Verdict("degraded", "mtu", "enp1s0f0np0 on spark-b has MTU 1500, 9000 expected", "mend it")
+    verdict = judge(figure, CABLE, [small])
+    assert (verdict.level, verdict.cause) == (level, cause)
+    if cause == "path-mtu":
+        assert "path MTU 1024, 4096 expected: enp1s0f0np0 on spark-b has MTU 1500" in verdict.evidence
 
 
 @pytest.mark.parametrize(
-    ("gbps", "path_mtu", "floor", "words"),
+    ("gbps", "together", "floor", "level"),
     [
-        (111.86, 4096, 90.0, None),
-        (90.0, 4096, 90.0, None),
-        (89.99, 4096, 90.0, "89.99 Gb/s, at least 90 expected"),
-        (13.35, 4096, 90.0, "13.35 Gb/s"),
-        (0.0, 4096, 0.01, "0.00 Gb/s, at least 0.01 expected"),
-        (0.123456, 4096, 0.01, None),
-        (111.86, 1024, 90.0, "path MTU 1024, 4096 expected"),
-        (0.0, 1024, 90.0, "path MTU 1024"),  # the cause before the effect
+        (0.5, False, 0.4, "healthy"),
+        (0.3, False, 0.4, "fault"),
+        (0.38, True, 0.4, "healthy"),  # 0.4 x 90 / 95
+        (0.37, True, 0.4, "fault"),
+        (60.0, False, 55.0, "healthy"),  # a Spark whose owner knows of its x2
+        (54.0, False, 55.0, "degraded"),
+        (120.0, False, 150.0, "degraded"),  # whatever the bands say
     ],
 )
-def test_complaint(gbps: float, path_mtu: int, floor: float, words: str | None) -> None:
-    said = complaint(Measurement(gbps, path_mtu, 65536, 1), floor, 4096)
-    assert said is None if words is None else said is not None and words in said
+def test_a_floor_of_its_own(gbps: float, together: bool, floor: float, level: str) -> None:
+    assert judge(Figure(gbps, 4096, together=together), Expected(floor, 4096)).level == level
 
 
-# --- the commands
-
-NEAR = End("rocep1s0f0", 3, "enp1s0f0np0", "192.168.100.11")
-FAR = End("rocep1s0f1", 5, "enp1s0f1np1", "192.168.100.12")
-
-
-def test_the_commands_to_the_word() -> None:
-    perftest = "-D 5 -q 4 -s 65536 -F --report_gbits"
-    assert " ".join(bandwidth.server_words(FAR, 5, 1.0)) == (
-        f"35 15 18515 18614 ib_write_bw -d rocep1s0f1 -x 5 {perftest}"
-    )
-    assert " ".join(bandwidth.client_words(NEAR, FAR, 18520, 5, 1.0)) == (
-        f"enp1s0f0np0 192.168.100.12 5 20 ib_write_bw -d rocep1s0f0 -x 3 {perftest} -p 18520"
-    )
+@pytest.mark.parametrize(
+    ("total", "level"), [(196.08, "healthy"), (180.0, "healthy"), (179.9, "degraded"), (26.6, "degraded")]
+)
+def test_both_rails_at_once(total: float, level: str) -> None:
+    assert judge_pair(total, 2, CABLE).level == level
 
 
-@pytest.mark.parametrize("patience", [1.0, 4.0, 20.0])
-@pytest.mark.parametrize("seconds", [2, 60])
-def test_the_server_outlives_its_client(seconds: int, patience: float) -> None:
-    life = int(bandwidth.server_words(FAR, seconds, patience)[0])
-    limit = int(bandwidth.client_words(NEAR, FAR, 1, seconds, patience)[3])
-    assert seconds < limit < life
+@pytest.mark.parametrize(
+    ("microseconds", "floor", "level"),
+    [(1.62, None, "healthy"), (5.0, None, "healthy"), (5.1, None, "degraded"), (900.0, 0.01, "healthy")],
+)
+def test_latency(microseconds: float, floor: float | None, level: str) -> None:
+    assert judge_latency(microseconds, Expected(floor)).level == level
 
 
-def test_message_size_stays_at_what_gb10_carries() -> None:
-    assert bandwidth.MESSAGE_SIZE <= 65536
+def test_what_is_measured_thoroughly() -> None:
+    found = bandwidth.cases([0, 1], "a", "b", thorough=True)
+    alone = [case for case in found if not case.together and case.test == "ib_write_bw"]
+    assert {(case.rails, case.sender, case.queue_pairs) for case in alone} == {
+        ((rail,), sender, pairs) for rail in (0, 1) for sender in "ab" for pairs in (1, 4)
+    }
+    assert [case.rails for case in found if case.test == "ib_write_lat"] == [(0,), (1,)]
+    assert [case for case in found if case.together] == [
+        Case("ib_write_bw", (0, 1), "a", "b", 4),
+        Case("ib_write_bw", (0, 1), "b", "a", 4),
+    ]
 
 
-def test_word_is_the_last_of_its_key() -> None:
-    printed = "port 1\nreport x\nport 18515\nportal 7\n report y"
-    assert bandwidth.word(printed, "port") == "18515"
-    assert bandwidth.word(printed, "report") == "x"
-    assert bandwidth.word(printed, "absent") == ""
+def test_what_is_measured_quickly() -> None:
+    assert bandwidth.cases([0, 1], "a", "b", thorough=False) == [
+        Case("ib_write_bw", (0,), "a", "b", 4),
+        Case("ib_write_bw", (1,), "a", "b", 4),
+        Case("ib_write_bw", (0, 1), "a", "b", 4),
+    ]
+    assert bandwidth.cases([1], "a", "b", thorough=False) == [Case("ib_write_bw", (1,), "a", "b", 4)]
+    assert bandwidth.cases([], "a", "b", thorough=True) == []
 
 
 # --- what was measured last
@@ -146,7 +165,7 @@ RECORD = Record("enp1s0f0np0", "192.168.100.11", "192.168.100.12", 9000, 111.86,
 
 
 def good(record: Record | None) -> bool:
-    return stands(record, "192.168.100.11", "192.168.100.12", 9000, floor=90, path_mtu=4096)
+    return stands(record, "192.168.100.11", "192.168.100.12", 9000, CABLE)
 
 
 def test_a_record_of_this_rail_stands() -> None:
@@ -161,6 +180,7 @@ def test_a_record_of_this_rail_stands() -> None:
         {"mtu": 1500},
         {"gbps": 13.35},
         {"path_mtu": 1024},
+        {"path_mtu": 0},
     ],
 )
 def test_a_record_of_another_rail_or_a_bad_one_does_not(change: dict[str, str]) -> None:

@@ -40,7 +40,7 @@ def test_every_setting_says_what_it_means(name: str) -> None:
         ("driver_branch", "`580`"),
         ("mtu", "whole number, 1280 to 9216"),
         ("socket_interface", '`"fabric"` or `"management"`'),
-        ("bandwidth_floor", "number above 0"),
+        ("bandwidth_floor", "number above 0 or `None`"),
         ("bandwidth_path_mtu", "`1024`, `2048` or `4096`"),
     ],
 )

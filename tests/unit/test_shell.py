@@ -6,38 +6,44 @@ import base64
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from facts.condition import Condition
 from facts.containers import Containers
 from facts.driver import Packages
 from facts.files import Files
+from facts.gpu import Gpu
+from facts.health import Health
 from facts.identity import Identity
 from facts.network import Network
+from facts.nic import Nics
 from facts.noun import Noun
 from facts.rdma import Rdma
 from facts.spark import Spark
 from operations.containers import FETCH_KEY
 from operations.files import WRITE
 from operations.network import VERIFY
-from sparkrig import bandwidth, gid, identity
+from sparkrig import gid, identity, trial
 from sparkrig.owned import OWNED
+from tests.unit.shells import sh, tool
 
 TEMPLATES = Path(__file__).resolve().parent.parent.parent / "templates"
-NOUNS: list[type[Noun[Any]]] = [Identity, Packages, Network, Rdma, Containers, Files]
+NOUNS: list[type[Noun[Any]]] = [Identity, Packages, Network, Rdma, Containers, Files, Nics, Gpu, Health]
 TEXTS = {
     **{f"fact {noun.__name__}": noun.script for noun in NOUNS},
     "fact Spark": Spark().command(),
+    "fact Condition": Condition().command(),
     "gid.COMMAND": gid.COMMAND,
     "WRITE": WRITE,
     "VERIFY": VERIFY,
     "FETCH_KEY": FETCH_KEY,
-    "bandwidth.SERVER": bandwidth.SERVER,
-    "bandwidth.CLIENT": bandwidth.CLIENT,
-    "bandwidth.STOP": bandwidth.STOP,
+    "trial.PREFLIGHT": trial.PREFLIGHT,
+    "trial.SERVER": trial.SERVER,
+    "trial.CLIENT": trial.CLIENT,
+    "trial.STOP": trial.STOP,
     "dispatcher": (TEMPLATES / "90-sparkrig-gid").read_text(),
 }
 # SC2046, SC2086: words of ours are split on purpose ($ids, $ssh, $d); SC2015: as intended;
@@ -58,31 +64,6 @@ def test_shellcheck(text: str) -> None:
     command = ["shellcheck", "-s", "sh", "-e", ACCEPTED, "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-
-
-def tool(folder: Path, name: str, text: str) -> None:
-    """A stand-in for a program, found first on PATH."""
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-    (folder / name).chmod(0o755)
-
-
-def sh(
-    text: str, *words: str, path: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
-) -> subprocess.CompletedProcess[str]:
-    """Run a script as `operations.shell.script` has it run."""
-    found = {**os.environ, **(env or {})}
-    if path:
-        found["PATH"] = f"{path}:{found['PATH']}"
-    return subprocess.run(
-        ["sh", "-c", text, "sparkrig", *words],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=found,
-        timeout=20,
-    )
 
 
 # --- WRITE
@@ -248,32 +229,6 @@ def test_verify_waits_for_the_gid(tmp_path: Path) -> None:
     assert sh(text, *words, path=tmp_path / "bin").returncode == 1
     (port / "gids" / "1").write_text("0000:ffff:c0a8:640b\n")
     assert sh(text, *words, path=tmp_path / "bin").returncode == 0
-
-
-# --- the bandwidth client
-
-
-def client(tmp_path: Path, *, ping: str, perftest: str) -> subprocess.CompletedProcess[str]:
-    tool(tmp_path / "bin", "ping", ping)
-    tool(tmp_path / "bin", "ib_write_bw", perftest)
-    words = ("enp1s0f0np0", "192.168.100.12", "1", "5", "ib_write_bw", "-d", "rocep1s0f0")
-    return sh(bandwidth.CLIENT, *words, path=tmp_path / "bin", env={"TMPDIR": str(tmp_path)})
-
-
-def test_client_pings_first_and_stops_where_nobody_answers(tmp_path: Path) -> None:
-    done = client(tmp_path, ping="exit 1", perftest=f"touch {tmp_path}/ran")
-    assert done.returncode == 1 and "no answer to a ping over enp1s0f0np0" in done.stderr
-    assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.parametrize("code", [0, 1])
-def test_client_returns_table_report_and_status(tmp_path: Path, code: int) -> None:
-    perftest = 'for w; do case $w in --out_json_file=*) echo "{}" >"${w#*=}" ;; esac; done\n'
-    done = client(tmp_path, ping="exit 0", perftest=f'{perftest}echo "table $*"\nexit {code}')
-    assert done.returncode == code
-    assert bandwidth.word(done.stdout, "report") == "e30K"  # base64 of {} and its newline
-    assert bandwidth.word(done.stdout, "table").endswith(" 192.168.100.12")  # the peer comes last
-    assert [entry.name for entry in tmp_path.iterdir()] == ["bin"]
 
 
 # --- the dispatcher

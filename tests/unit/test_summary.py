@@ -176,7 +176,7 @@ BAD: dict[str, tuple[Callable[[], State], str, str, str]] = {
     "small path MTU": (
         lambda: with_record(state(), gbps=111.86, path_mtu=1024),
         "gbps",
-        "path MTU 1024, 4096 expected (the MTU of one end is too small)",
+        "111.86 Gb/s at path MTU 1024, 4096 expected: the MTU of one end is too small",
         "111.86 ✗",
     ),
     "measured to another peer": (

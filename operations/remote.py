@@ -1,0 +1,80 @@
+"""A word with a host outside of an operation: one script, one fact, both halves of a pair side by side.
+
+pyinfra gives an operation's global arguments (sudo and its like) only to the host that it runs for; here
+they are taken from the host's own data. Needs gevent's patched standard library, as the pyinfra command has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import gevent
+from paramiko.ssh_exception import SSHException
+from pyinfra import state as run
+from pyinfra.api import FactBase, Host, QuoteString, StringCommand
+from pyinfra.api.exceptions import FactProcessError
+from pyinfra.context import ctx_state
+
+from operations.shell import limited, script
+
+T = TypeVar("T")
+
+_LOGIN = ("_sudo", "_sudo_user", "_use_sudo_login", "_use_sudo_password", "_sudo_password")
+_GRACE_S = 20  # after the host's own limit, for the way there and back
+
+
+class Lost(Exception):
+    """A host that did not answer, or not in time; what it still does is unknown."""
+
+    def __init__(self, host: str, why: str) -> None:
+        super().__init__(f"{host} does not answer ({why})")
+        self.host = host
+
+
+class Failed(Exception):
+    """A command or a fact that ended without success; the message is what the host said."""
+
+
+def shell(at: Host, text: str, *words: str, seconds: int) -> str:
+    """Standard output of a script. Raises Failed with its last words, or Lost."""
+    return _output(at, script(text, *words, seconds=seconds), seconds)
+
+
+def read(at: Host, fact: FactBase[T], *arguments: Any, seconds: int) -> T:
+    """One fact, without pyinfra's own report of it. Raises Failed or Lost."""
+    command = fact.command(*arguments)
+    printed = _output(at, limited(seconds, "sh", "-c", QuoteString(command)), seconds)
+    try:
+        return fact.process(printed.splitlines())
+    except FactProcessError as error:
+        raise Failed(str(error)) from None
+
+
+def login(at: Host) -> dict[str, Any]:
+    """How commands become root on a host."""
+    return {key: at.data.get(key) for key in _LOGIN if at.data.get(key) is not None}
+
+
+def side_by_side(*calls: Callable[[], T]) -> list[T]:
+    """The results of calls that wait for different hosts; the first exception is the one that is raised."""
+    greenlets = [gevent.spawn(call) for call in calls]
+    gevent.joinall(greenlets)
+    return [greenlet.get() for greenlet in greenlets]
+
+
+def _output(at: Host, command: StringCommand, seconds: int) -> str:
+    try:
+        ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, **_how(at))
+    except (TimeoutError, OSError, EOFError, SSHException) as error:
+        raise Lost(at.name, str(error) or type(error).__name__) from None
+    if not ok:
+        said = " ".join(output.stderr_lines[-2:] or output.stdout_lines[-2:])
+        raise Failed(said or "no word of why")
+    return str(output.stdout)
+
+
+def _how(at: Host) -> dict[str, Any]:
+    """As root, and shown with -vv and -vvv like every other command."""
+    shown = {"print_input": run.print_input, "print_output": run.print_output} if ctx_state.isset() else {}
+    return {**shown, **login(at)}

@@ -1,0 +1,121 @@
+"""`sparkrig bandwidth`: is each rail of a pair a healthy one, and if not, what is it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.command import files
+from sparkrig.refusal import Refusal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sparkrig.cabling import Topology
+    from sparkrig.measurement import Run
+    from sparkrig.settings import Fleet
+
+
+@click.command()
+@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@click.option("--quick", is_flag=True, help="One direction and one number of queue pairs, for a first verdict.")
+@click.option("--seconds", type=click.IntRange(2, 60), help="Of each measurement; else the inventory's setting.")
+@click.option("--history", type=click.Path(path_type=Path), metavar="FILE", help="Where measurements are kept.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a report for a browser.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def bandwidth(
+    inventory_file: Path,
+    quick: bool,
+    seconds: int | None,
+    history: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure each rail of each pair, alone and together, and tell a faulty link from a healthy one.
+
+    It changes nothing on the hosts. Exit code 2: something is degraded or at fault; 3: it could not be told.
+    """
+    from rich.console import Console
+
+    from sparkrig.topology import groups
+    from sparkrig.verdict import exit_code
+
+    fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
+    pairs = [group for group in groups(fleet) if len(group) == 2]
+    if not pairs:
+        raise click.ClickException(
+            f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
+            f"Try: sparkrig topology {inventory_file}"
+        )
+    console = Console(stderr=as_json, highlight=False)
+    documents, codes = [], []
+    for pair in pairs:
+        try:
+            run, drawn = _measure(console, {name: data[name] for name in pair}, fleet, thorough=not quick)
+        except Refusal as refusal:
+            console.print(f"[red]{refusal.what}[/] {refusal.cure}")
+            documents.append({"hosts": list(pair), "refused": refusal.what, "try": refusal.cure})
+            codes.append(3)
+            continue
+        documents.append(run.to_json())
+        codes.append(exit_code(run.verdicts))
+        _show(console, run, history)
+        if html:
+            _report(files.one_of(html, run.pair, len(pairs)), run, drawn, history)
+    if as_json:
+        click.echo(json.dumps({"version": 1, "pairs": documents}, indent=2))
+    raise SystemExit(max(codes))
+
+
+def _measure(
+    console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet, *, thorough: bool
+) -> tuple[Run, Topology]:
+    """One pair. Raises Refusal where one of its hosts cannot be reached or read."""
+    from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from operations.bandwidth import check
+    from operations.remote import Failed, Lost
+    from sparkrig.command.measuring import Measuring
+
+    with session.connected(data) as found, Measuring(console) as progress:
+        for name, host in found.items():
+            if isinstance(host, str):
+                raise Refusal(f"{name} cannot be reached: {host}", f"ssh {name} true")
+        hosts = {name: host for name, host in found.items() if not isinstance(host, str)}
+        try:
+            return check(hosts, fleet, progress, thorough=thorough), progress.topology
+        except (Failed, Lost) as error:
+            raise Refusal(str(error), "the same again, once that is mended") from None
+
+
+def _show(console: Console, run: Run, file: Path | None) -> None:
+    """The verdicts, and the run beside the earlier ones, which it joins."""
+    from sparkrig import history
+    from sparkrig.command import history_file
+    from sparkrig.picture.bandwidth import verdicts
+    from sparkrig.picture.trend import trend
+
+    console.print(verdicts(run))
+    try:
+        before = history_file.read(run.pair, file)
+        place = history_file.append(run, file)
+    except Refusal as refusal:
+        console.print(f"[yellow]{refusal.what}[/]; try: {refusal.cure}")
+        return
+    console.print(trend(history.trends(before.entries, run), ascii_only=not console.encoding.startswith("utf")))
+    if before.remark:
+        console.print(before.remark)
+    console.print(f"Kept in {place}", style="dim", soft_wrap=True)
+
+
+def _report(file: Path, run: Run, drawn: Topology, history: Path | None) -> None:
+    from sparkrig import bandwidth as judgement
+    from sparkrig.command import history_file
+    from sparkrig.picture.report import html
+    from sparkrig.picture.topology import svg
+
+    earlier = history_file.read(run.pair, history)
+    files.write(file, html(run, earlier, svg(drawn), bands=judgement.BANDS))

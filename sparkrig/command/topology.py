@@ -1,0 +1,78 @@
+"""`sparkrig topology`: which cage reaches which, and which GID carries each rail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.command import files
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sparkrig.settings import Fleet
+    from sparkrig.survey import Survey
+
+
+@click.command()
+@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Draw it into a file as well.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
+    """Show which cage of which Spark reaches which, against what is declared, and every GID.
+
+    It changes nothing; each host sends a few frames over each fabric port for three seconds. Exit code 2: the
+    cabling or a GID is not as declared; 3: something could not be told.
+    """
+    from rich.console import Console
+
+    from sparkrig import verdict
+    from sparkrig.picture.topology import svg as drawn
+    from sparkrig.topology import groups
+
+    fleet, data = files.inventory(inventory_file)
+    console = Console(stderr=as_json, highlight=False)
+    surveys = [_survey(console, {name: data[name] for name in group}, fleet) for group in groups(fleet)]
+    for found in surveys:
+        _show(console, found)
+        if svg:
+            files.write(files.one_of(svg, found.names[0], len(surveys)), drawn(found.topology))
+    if as_json:
+        click.echo(json.dumps({"version": 1, "groups": [_document(found) for found in surveys]}, indent=2))
+    raise SystemExit(verdict.exit_code(finding.verdict for found in surveys for finding in found.fabric()))
+
+
+def _survey(console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
+    from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from operations import survey
+
+    with console.status("connect") as status, session.connected(data) as found:
+        hosts = {name: host for name, host in found.items() if not isinstance(host, str)}
+        lost = {name: host for name, host in found.items() if isinstance(host, str)}
+        return survey.look(hosts, fleet, lost, status.update)
+
+
+def _show(console: Console, found: Survey) -> None:
+    from sparkrig.picture import gids
+    from sparkrig.picture.findings import Findings
+    from sparkrig.picture.topology import Drawing
+
+    console.print(Drawing(found.topology))
+    for table in gids.tables(found):
+        console.print(table)
+    console.print(Findings(each for each in found.fabric() if each not in found.topology.findings))
+
+
+def _document(found: Survey) -> dict[str, Any]:
+    from pydantic_core import to_jsonable_python
+
+    return {
+        "hosts": list(found.names),
+        "topology": found.topology.to_json(),
+        "gids": {name: fabric.rdma.to_json() for name, fabric in found.found.items()},
+        "findings": to_jsonable_python(found.fabric()),
+    }

@@ -1,0 +1,45 @@
+"""Verdicts on a screen: a sign and a colour for each level, and findings with their evidence and cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from sparkrig.measurement import Finding
+from sparkrig.verdict import Level, Verdict
+
+STYLES: dict[Level, str] = {"healthy": "green", "unknown": "yellow", "degraded": "yellow", "fault": "red"}
+SIGNS: dict[Level, str] = {"healthy": "✓", "unknown": "?", "degraded": "~", "fault": "✗"}
+ASCII_SIGNS: dict[Level, str] = {"healthy": "ok", "unknown": "?", "degraded": "~", "fault": "x"}
+
+
+def sign(level: Level, *, ascii_only: bool) -> Text:
+    """The level in one or two characters; the colour only repeats it."""
+    return Text((ASCII_SIGNS if ascii_only else SIGNS)[level], STYLES[level])
+
+
+class Findings:
+    """Findings for rich's console, one after the other, each with its cure under it."""
+
+    def __init__(self, found: Iterable[Finding]) -> None:
+        self.found = list(found)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True)
+        grid.add_column()
+        for each in self.found:
+            grid.add_row(sign(each.verdict.level, ascii_only=options.ascii_only), _said(each))
+        yield grid
+
+
+def _said(finding: Finding) -> RenderableType:
+    verdict: Verdict = finding.verdict
+    cause = f" {verdict.cause}" if verdict.cause else ""
+    head = Text.assemble((f"{finding.subject}:{cause}", "bold"), f" {verdict.evidence or verdict.level}")
+    if verdict.healthy or not verdict.cure:
+        return head
+    return Group(head, Text.assemble(("try: ", "dim"), verdict.cure))

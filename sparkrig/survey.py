@@ -1,0 +1,202 @@
+"""What a look at both hosts of a pair says of its fabric: which rails can be measured, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from sparkrig import condition, environment, gid, gid_table, health, measurement, nic
+from sparkrig import topology as cages
+from sparkrig.cabling import Topology
+from sparkrig.condition import Condition
+from sparkrig.files import Found
+from sparkrig.measurement import End, Finding
+from sparkrig.neighbours import Neighbours
+from sparkrig.network import Network
+from sparkrig.rdma import Rdma
+from sparkrig.settings import Fleet, Rail
+from sparkrig.value import Value
+from sparkrig.verdict import Verdict, worst
+
+
+_DEPLOY = "pyinfra INVENTORY deploys/cluster.py"
+
+
+@dataclass(frozen=True)
+class Fabric(Value):
+    """What one host shows of its fabric, and of all that bears upon it."""
+
+    network: Network
+    rdma: Rdma
+    files: dict[str, Found]
+    condition: Condition
+
+
+def fabric(network: Network, rdma: Rdma, files: dict[str, Found], **parts: Any) -> Fabric:
+    """A Fabric of its nouns."""
+    return Fabric(network, rdma, files, Condition(**parts))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One look at the hosts of a group (sparkrig.topology.groups): a pair, or a Spark on its own.
+
+    names: those hosts, the leading one first; found, heard: by host, absent where it could not be read;
+    unread: why not, by host.
+    """
+
+    fleet: Fleet
+    names: tuple[str, ...]
+    found: Mapping[str, Fabric]
+    heard: Mapping[str, Neighbours]
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rails(self) -> list[Rail]:
+        """As the leading host sees them."""
+        return self.fleet.rails(self.names[0])
+
+    @cached_property
+    def topology(self) -> Topology:
+        seen = {name: self._seen(name) for name in self.names}
+        return cages.build(self.fleet, self.names, seen)
+
+    def _seen(self, name: str) -> cages.Seen | None:
+        found = self.found.get(name)
+        if found is None:
+            return None
+        nics = found.condition.nics.values()
+        return cages.Seen(
+            found.network,
+            found.rdma,
+            self.heard.get(name),
+            {nic.netdev: nic.speed_mbps for nic in nics},
+            {nic.netdev: nic.cable or "" for nic in nics},
+        )
+
+    def fabric(self) -> list[Finding]:
+        """Everything that is to be said about cabling and GIDs, and about hosts that could not be read."""
+        unread = [
+            Finding(name, Verdict("unknown", "unread", why, f"ssh {name} true"))
+            for name, why in self.unread.items()
+        ]
+        told = [finding for finding in self.topology.findings if finding.verdict.cause != "unread"]
+        return [*unread, *told, *self.gids()]
+
+    def health(self) -> list[Finding]:
+        """Everything that is to be said about the hosts themselves."""
+        return [
+            finding for name, found in self.found.items() for finding in condition.findings(found.condition, name)
+        ]
+
+    def gids(self) -> list[Finding]:
+        """The GID of each declared netdev, against the one that the host's environment files carry."""
+        return [
+            Finding(f"{name} {netdev}", self.gid(name, netdev))
+            for name, found in self.found.items()
+            for netdev in self.fleet[name].fabric
+            if netdev in found.network.links
+        ]
+
+    def gid(self, name: str, netdev: str) -> Verdict:
+        """The GID of one declared netdev, against the index that the environment files carry."""
+        found, address = self.found[name], self.fleet[name].fabric[netdev].ip
+        file = found.files.get(environment.CONTAINER_ENV)
+        try:
+            written = gid_table.written_index(file.content) if file else None
+        except ValueError as error:
+            return Verdict("unknown", "env-unreadable", f"{environment.CONTAINER_ENV}: {error}", _DEPLOY)
+        verdict = gid_table.judge(found.rdma.gids, netdev, address, written)
+        if verdict.healthy and file is None:
+            return Verdict("degraded", "env-missing", f"no {environment.CONTAINER_ENV} carries it", _DEPLOY)
+        return verdict
+
+    def blocked(self, rail: Rail) -> Verdict | None:
+        """Why a rail cannot be measured, or None. The cabling is asked first, for all else follows from it."""
+        cabling = [
+            finding.verdict
+            for finding in self.topology.findings
+            if concerns(finding.subject, rail.number) and finding.verdict.level == "fault"
+        ]
+        if cabling:
+            return worst(cabling)
+        ends = [self._unready(name, netdev) for name, netdev in self._netdevs(rail)]
+        return next((verdict for verdict in ends if verdict), None)
+
+    def _unready(self, name: str, netdev: str) -> Verdict | None:
+        address = self.fleet[name].fabric[netdev]
+        network, rdma = self.found[name].network, self.found[name].rdma
+        link = network.links.get(netdev)
+        if link is None:
+            return Verdict("fault", "netdev-missing", f"{name} has no {netdev}", f"seat the QSFP plug on {name}")
+        if not link.carrier:
+            return Verdict(
+                "fault", "no-carrier", f"{netdev} on {name} has no carrier", "seat the plugs on both Sparks"
+            )
+        if address not in link.addresses:
+            return Verdict("fault", "no-address", f"{address} is not on {netdev} of {name}", _DEPLOY)
+        if rdma.on(netdev) is None:
+            return Verdict(
+                "fault", "no-rdma", f"no RDMA device sits on {netdev} of {name}", f"rdma link, on {name}"
+            )
+        if gid.find(rdma.gids, netdev, address.ip) is None:
+            return self.gid(name, netdev)
+        return None
+
+    def ends(self, rail: Rail) -> dict[str, End]:
+        """The ends of a rail that is not blocked, by host."""
+        found = {}
+        for name, netdev in self._netdevs(rail):
+            address, rdma = self.fleet[name].fabric[netdev].ip, self.found[name].rdma
+            device, slot = rdma.on(netdev), gid.find(rdma.gids, netdev, address)
+            if device and slot:
+                found[name] = End(device.name, slot.index, netdev, str(address))
+        return found
+
+    def suspects(self, rail: Rail) -> list[Verdict]:
+        """What is known of a rail and its hosts that would explain a reduced figure."""
+        found = []
+        for name, netdev in self._netdevs(rail):
+            mine = self.fleet[name].mtu
+            link = self.found[name].network.links[netdev]
+            if link.mtu < mine:
+                found.append(
+                    Verdict(
+                        "degraded",
+                        "mtu",
+                        f"{netdev} on {name} has MTU {link.mtu}, {mine} expected",
+                        "pyinfra INVENTORY deploys/network.py",
+                    )
+                )
+            state = self.found[name].condition
+            found += [nic.pcie(state.nics[netdev])] if netdev in state.nics else []
+            found.append(health.busy(state.health))
+        return found
+
+    def hosts(self) -> dict[str, measurement.Host]:
+        """What each host was when it was looked at."""
+        return {name: _host(found.condition) for name, found in self.found.items()}
+
+    def _netdevs(self, rail: Rail) -> Iterable[tuple[str, str]]:
+        return zip(self.names, (rail.netdev, rail.peer_netdev), strict=True)
+
+
+def _host(found: Condition) -> measurement.Host:
+    firmwares = dict.fromkeys(nic.firmware for nic in found.nics.values() if nic.firmware)
+    return measurement.Host(
+        boot_id=found.health.boot_id,
+        kernel=found.health.kernel,
+        driver=found.gpu.driver or found.health.driver,
+        firmware=", ".join(firmwares),
+        perftest=found.health.perftest,
+    )
+
+
+def concerns(subject: str, number: int) -> bool:
+    """Whether a finding's subject ("pair", "rails 0 and 1", "spark-a rail 0") takes in that rail."""
+    words = subject.replace(",", " ").split()
+    if not {"rail", "rails"} & set(words):
+        return subject == "pair"
+    return str(number) in words
