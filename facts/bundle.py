@@ -21,15 +21,11 @@ _END = "#sparkrig:end"
 _LIMIT_S = 300  # of one noun; a host that hangs is said to, and not waited for
 
 
-class Bundle(FactBase[T | None]):
+class Bundle(FactBase[T]):
     """All of `nouns`, read by one command; `whole` makes one value of what they found, by their names."""
 
     nouns: Mapping[str, type[Noun[Any]]]
     whole: Callable[..., T]
-
-    @staticmethod
-    def default() -> T | None:
-        return None
 
     def command(self) -> str:
         return f"{PREAMBLE}\n" + "\n".join(

@@ -67,7 +67,7 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     one, other = hosts
-    seen = survey.look(hosts, fleet, {}, progress.step)
+    seen = survey.look(hosts, fleet, progress.step)
     for name, why in seen.unread.items():
         raise Failed(f"{name} cannot be read: {why}")
     bench = _bench(seen, hosts, fleet[one])

@@ -6,14 +6,14 @@ they are taken from the host's own data. Needs gevent's patched standard library
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import gevent
 from paramiko.ssh_exception import SSHException
 from pyinfra import state as run
 from pyinfra.api import FactBase, Host, QuoteString, StringCommand
-from pyinfra.api.exceptions import FactProcessError
+from pyinfra.api.exceptions import FactProcessError, PyinfraError
 from pyinfra.context import ctx_state
 
 from operations.shell import limited, script
@@ -25,20 +25,16 @@ _GRACE_S = 20  # after the host's own limit, for the way there and back
 
 
 class Lost(Exception):
-    """A host that did not answer, or not in time; what it still does is unknown."""
-
-    def __init__(self, host: str, why: str) -> None:
-        super().__init__(f"{host} does not answer ({why})")
-        self.host = host
+    """A host that cannot be reached, or did not answer in time; what it still does is unknown."""
 
 
 class Failed(Exception):
     """A command or a fact that ended without success; the message is what the host said."""
 
 
-def shell(at: Host, text: str, *words: str, seconds: int) -> str:
+def shell(at: Host, text: str, *words: str, seconds: int, stdin: str | None = None) -> str:
     """Standard output of a script. Raises Failed with its last words, or Lost."""
-    return _output(at, script(text, *words, seconds=seconds), seconds)
+    return _output(at, script(text, *words, seconds=seconds), seconds, stdin)
 
 
 def read(at: Host, fact: FactBase[T], *arguments: Any, seconds: int) -> T:
@@ -56,21 +52,31 @@ def login(at: Host) -> dict[str, Any]:
     return {key: at.data.get(key) for key in _LOGIN if at.data.get(key) is not None}
 
 
-def side_by_side(*calls: Callable[[], T]) -> list[T]:
-    """The results of calls that wait for different hosts; the first exception is the one that is raised."""
-    greenlets = [gevent.spawn(call) for call in calls]
-    gevent.joinall(greenlets)
-    return [greenlet.get() for greenlet in greenlets]
+def each(hosts: Mapping[str, Host | Failed | Lost], ask: Callable[[Host], T]) -> dict[str, T | Failed | Lost]:
+    """What each host answers, asked side by side, or why it does not; a host that was lost before stays so."""
+    asked = {name: gevent.spawn(_answer, at, ask) for name, at in hosts.items()}
+    return {name: answer.get() for name, answer in asked.items()}
 
 
-def _output(at: Host, command: StringCommand, seconds: int) -> str:
+def _answer(at: Host | Failed | Lost, ask: Callable[[Host], T]) -> T | Failed | Lost:
+    if isinstance(at, Exception):
+        return at
     try:
-        ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, **_how(at))
+        return ask(at)
+    except (Failed, Lost) as error:
+        return error
+
+
+def _output(at: Host, command: StringCommand, seconds: int, stdin: str | None = None) -> str:
+    try:
+        ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, _stdin=stdin, **_how(at))
     except (TimeoutError, OSError, EOFError, SSHException) as error:
-        raise Lost(at.name, str(error) or type(error).__name__) from None
+        raise Lost(f"{at.name} does not answer ({str(error) or type(error).__name__})") from None
+    except PyinfraError as error:
+        raise Failed(str(error)) from None
     if not ok:
-        said = " ".join(output.stderr_lines[-2:] or output.stdout_lines[-2:])
-        raise Failed(said or "no word of why")
+        said = " ".join(output.stderr_lines[-2:])
+        raise Failed(said or f"it ended without a word, over its {seconds} s or as the connection broke off")
     return str(output.stdout)
 
 

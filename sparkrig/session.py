@@ -6,35 +6,62 @@ from gevent import monkey
 
 monkey.patch_all()  # pyinfra asks every program that uses its API to do this first
 
+import logging  # noqa: E402
 from collections.abc import Iterator, Mapping  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
-from typing import Any  # noqa: E402
+from typing import Any, NoReturn  # noqa: E402
 
-import gevent  # noqa: E402
+import click  # noqa: E402
+from paramiko.ssh_exception import NoValidConnectionsError  # noqa: E402
 from pyinfra.api import Config, Host, Inventory, State  # noqa: E402
-from pyinfra.api.exceptions import ConnectError  # noqa: E402
+from pyinfra.api.exceptions import PyinfraError  # noqa: E402
+from pyinfra.connectors import util  # noqa: E402
+
+from operations.remote import Failed, Lost, each  # noqa: E402
+
+for _library in ("pyinfra", "paramiko"):
+    # a verb says itself what went wrong, once
+    logging.getLogger(_library).addHandler(logging.NullHandler())
+
+
+def _no_password(*_: object) -> NoReturn:
+    raise PyinfraError("sudo asks for a password, and is expected to work without one")
+
+
+util.getpass = _no_password  # type: ignore[assignment]  # pyinfra would ask the terminal; it has no switch for that
 
 
 @contextmanager
-def connected(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host | str]]:
-    """Each host by name: connected, or a sentence that says why it could not be.
+def connected(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host | Failed | Lost]]:
+    """Each host by name: connected, or why it could not be.
 
-    data: each host's merged inventory data (sparkrig.inventory.load).
+    data: each host's merged inventory data (sparkrig.inventory.load); exit code 1 where pyinfra refuses it.
     """
-    inventory = Inventory(([(name, dict(values)) for name, values in data.items()], {}))
-    State(inventory, Config())
-    hosts = {host.name: gevent.spawn(_connect, host) for host in inventory}
     try:
-        yield {name: each.get() for name, each in hosts.items()}
+        inventory = Inventory(([(name, dict(values)) for name, values in data.items()], {}))
+        State(inventory, Config())
+    except PyinfraError as error:
+        raise click.ClickException(str(error)) from None
+    try:
+        yield each({host.name: host for host in inventory}, _connect)
     finally:
         for host in inventory:
             if host.connected:
                 host.disconnect()
 
 
-def _connect(host: Host) -> Host | str:
+def _connect(host: Host) -> Host:
     try:
         host.connect(show_errors=False, raise_exceptions=True)
-    except ConnectError as error:
-        return str(error)
+    except PyinfraError as error:
+        raise Lost(_reason(error)) from None
     return host
+
+
+def _reason(error: PyinfraError) -> str:
+    cause = error.__context__
+    if not isinstance(cause, NoValidConnectionsError):
+        return str(error)
+    # paramiko's text leaves out whether it was refused or had no way there
+    tried = [f"{address} port {port}: {why}" for (address, port, *_), why in cause.errors.items()]
+    return f"Could not connect ({', '.join(tried)})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -61,7 +61,13 @@ class Survey:
     @cached_property
     def topology(self) -> Topology:
         seen = {name: self._seen(name) for name in self.names}
-        return cages.build(self.fleet, self.names, seen)
+        built = cages.build(self.fleet, self.names, seen)
+        unread = [
+            Finding(name, Verdict("unknown", "unread", why, f"ssh {name} true"))
+            for name, why in self.unread.items()
+        ]
+        told = [finding for finding in built.findings if finding.verdict.cause != "unread"]
+        return replace(built, findings=(*unread, *told))
 
     def _seen(self, name: str) -> cages.Seen | None:
         found = self.found.get(name)
@@ -78,12 +84,7 @@ class Survey:
 
     def fabric(self) -> list[Finding]:
         """Everything that is to be said about cabling and GIDs, and about hosts that could not be read."""
-        unread = [
-            Finding(name, Verdict("unknown", "unread", why, f"ssh {name} true"))
-            for name, why in self.unread.items()
-        ]
-        told = [finding for finding in self.topology.findings if finding.verdict.cause != "unread"]
-        return [*unread, *told, *self.gids()]
+        return [*self.topology.findings, *self.gids()]
 
     def health(self) -> list[Finding]:
         """Everything that is to be said about the hosts themselves."""

@@ -82,9 +82,9 @@ def _measure(
 
     with session.connected(data) as found, Measuring(console) as progress:
         for name, host in found.items():
-            if isinstance(host, str):
+            if isinstance(host, Exception):
                 raise Refusal(f"{name} cannot be reached: {host}", f"ssh {name} true")
-        hosts = {name: host for name, host in found.items() if not isinstance(host, str)}
+        hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
         try:
             return check(hosts, fleet, progress, thorough=thorough), progress.topology
         except (Failed, Lost) as error:

@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig import bandwidth, driver, environment, gid, inventory, runner, settings
+from sparkrig import bandwidth, driver, environment, gid
 from sparkrig.bandwidth import Expected
+from sparkrig.command import files
 from sparkrig.settings import Fleet, Settings
 from sparkrig.state import State
 
 if TYPE_CHECKING:
+    from pyinfra.api import Host
     from rich.console import RenderableType
 
-FACT = "facts.spark.Spark"
+    from operations.remote import Failed, Lost
+
+_ROOT = Path(__file__).resolve().parents[2]  # where pyinfra and pytest are typed
+_LOOK_S = 120  # times `patience`; a healthy host answers within a few
 # each of these fields of a rail is a column of the screen, and what a complaint is filed under
 _COLUMNS = {"address": "address", "mtu": "MTU", "device": "device", "gid_index": "GID", "gbps": "Gb/s"}
 _NUMBERS = ("mtu", "gid_index", "gbps")
@@ -33,12 +38,12 @@ def summary(inventory_file: Path, as_json: bool) -> None:
 
     It looks and changes nothing. A Spark that cannot be read makes the exit code 3; the others are shown.
     """
-    try:
-        fleet = settings.parse(inventory.load(inventory_file))
-        found = _read(inventory_file)
-    except (settings.SettingsError, runner.RunError) as error:
-        raise click.ClickException(str(error)) from None
-    rows = {name: _row(fleet, name, found.get(name)) for name in fleet}
+    fleet, data = files.inventory(inventory_file)
+    found = _look(fleet, data, inventory_file.name)
+    rows = {
+        name: {"unread": str(state)} if isinstance(state, Exception) else describe(fleet, name, state)
+        for name, state in found.items()
+    }
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     else:
@@ -47,23 +52,18 @@ def summary(inventory_file: Path, as_json: bool) -> None:
         raise SystemExit(3)
 
 
-def _read(inventory_file: Path) -> dict[str, State | runner.Unread]:
-    from pydantic import TypeAdapter
+def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, State | Failed | Lost]:
     from rich.console import Console
 
-    adapter = TypeAdapter(State)
-    with Console(stderr=True).status(f"Looking at the Sparks of {inventory_file.name}"):
-        found = runner.facts(inventory_file, FACT)
-    return {
-        name: value if isinstance(value, runner.Unread) else adapter.validate_python(value)
-        for name, value in found.items()
-    }
+    from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from facts.spark import Spark
+    from operations import remote
 
+    def read(at: Host) -> State:
+        return remote.read(at, Spark(), seconds=int(_LOOK_S * fleet[at.name].patience))
 
-def _row(fleet: Fleet, name: str, found: State | runner.Unread | None) -> dict[str, Any]:
-    if isinstance(found, State):
-        return describe(fleet, name, found)
-    return {"unread": found.reason if found else "pyinfra did not name it"}
+    with Console(stderr=True).status(f"Looking at the Sparks of {what}"), session.connected(data) as hosts:
+        return remote.each(hosts, read)
 
 
 def describe(fleet: Fleet, name: str, state: State) -> dict[str, Any]:
@@ -253,16 +253,16 @@ def _cell(rail: Mapping[str, Any], field: str) -> str:
 
 def _next(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
     """One command that can be typed as it is, in the folder where this was typed."""
-    at_root = Path.cwd() == runner.ROOT
+    at_root = Path.cwd() == _ROOT
     file = str(inventory_file if at_root else inventory_file.resolve())
     unread = next((name for name, row in rows.items() if "unread" in row), None)
     if unread:
-        words = ["pyinfra", file, "--limit", unread, "fact", FACT]
+        words = ["pyinfra", file, "--limit", unread, "fact", "facts.spark.Spark"]
     elif not all(map(_in_spec, rows.values())):
         words = ["pyinfra", file, "deploys/cluster.py"]
     else:
         words = ["pytest", "tests/state", "--inventory", file]
-    return ("" if at_root else f"cd {shlex.quote(str(runner.ROOT))} && ") + shlex.join(words)
+    return ("" if at_root else f"cd {shlex.quote(str(_ROOT))} && ") + shlex.join(words)
 
 
 def _in_spec(row: Mapping[str, Any]) -> bool:

@@ -51,9 +51,7 @@ def _survey(console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Flee
     from operations import survey
 
     with console.status("connect") as status, session.connected(data) as found:
-        hosts = {name: host for name, host in found.items() if not isinstance(host, str)}
-        lost = {name: host for name, host in found.items() if isinstance(host, str)}
-        return survey.look(hosts, fleet, lost, status.update)
+        return survey.look(found, fleet, status.update)
 
 
 def _show(console: Console, found: Survey) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -123,3 +124,40 @@ def test_the_inventories_that_are_shipped(name: str, hosts: list[str]) -> None:
         assert data["_sudo"] is True
         assert data["ssh_strict_host_key_checking"] in ("accept-new", "yes")
         assert set(DEFAULTS) <= set(data)
+
+
+def fake(name: str) -> tuple[str, dict[str, Any]]:
+    row = "/etc/nccl.conf 644 root:root aGVsbG8K"
+    return f"@fake/{name}", {"fake_responses": {"base64": [row]}, "fake_delay": 0, "fake_delay_jitter": 0}
+
+
+@pytest.mark.parametrize(
+    ("together", "flags", "goes_on"),
+    [
+        (True, (), False),
+        (True, ("--fail-percent", "100"), True),
+        (True, ("--fail-percent", "49"), False),
+        (False, (), True),
+    ],
+)
+def test_stop_together_against_fail_percent(
+    tmp_path: Path, together: bool, flags: tuple[str, ...], goes_on: bool
+) -> None:
+    """stop_together() counts where no --fail-percent was given; which wins where one was."""
+    gone = ("gone", {"ssh_hostname": "127.0.0.1", "ssh_port": 9, "ssh_user": "nobody"})
+    head = "from sparkrig.inventory import stop_together as _together\n_together()\n" if together else ""
+    file = tmp_path / "my sparks.py"  # a name with a space
+    file.write_text(f"{head}sparks = {[fake('a'), gone]!r}\n")
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("pyinfra")), "--json", *flags, str(file), "fact", "facts.files.Files"],
+        cwd=INVENTORIES.parent,
+        env={**os.environ, "PYINFRA_PROGRESS": "off"},  # the spinner can deadlock (pyinfra's issue 1526)
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if goes_on:
+        assert list(json.loads(done.stdout)["facts.files.Files"]) == ["@fake/a"]
+    else:
+        assert done.returncode == 1
+        assert "% of hosts failed (50%)" in done.stderr

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from facts.spark import Spark
-from sparkrig import bandwidth, environment, runner, settings
+from sparkrig import bandwidth, environment, settings
 from sparkrig.command import summary
 from sparkrig.network import Link
 from sparkrig.rdma import Rdma
@@ -367,24 +366,19 @@ def test_json_names_the_host_that_is_not_reached(reached: tuple[Path, Path]) -> 
     assert "Could not connect" in found[B]["unread"]
 
 
-def test_a_host_that_pyinfra_did_not_name_is_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "facts", lambda *_: {})
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        (("@nope/a", {}), "Invalid connector: nope"),
+        (("a", {"ssh_port": "ssh"}), "Invalid connector data `ssh_port`:: str is not an instance of int"),
+    ],
+    ids=["connector", "connection"],
+)
+def test_data_that_pyinfra_refuses_is_a_sentence(tmp_path: Path, host: Any, words: str) -> None:
     file = tmp_path / "solo.py"
-    file.write_text("sparks = ['spark-a']\n")
-    done = CliRunner().invoke(summary.summary, ["--json", str(file)])
-    assert done.exit_code == 3
-    assert json.loads(done.stdout) == {"spark-a": {"unread": "pyinfra did not name it"}}
-
-
-def test_a_run_that_failed_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: Any) -> None:
-        raise runner.RunError("no such fact")
-
-    monkeypatch.setattr(runner, "facts", failing)
-    file = tmp_path / "solo.py"
-    file.write_text("sparks = ['spark-a']\n")
-    done = CliRunner().invoke(summary.summary, [str(file)])
-    assert (done.exit_code, done.output) == (1, "Error: no such fact\n")
+    file.write_text(f"sparks = [{host!r}]\n")
+    done = sparkrig(str(file))
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: {words}\n")
 
 
 def test_colour_on_a_terminal_only() -> None:

@@ -1,0 +1,155 @@
+"""Why a host could not be read, said by the command itself: a real SSH server that goes wrong in each way."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import paramiko
+import pytest
+from paramiko import common
+
+SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
+RECORDED = (Path(__file__).resolve().parents[1] / "fixtures" / "spark" / "converged-a.txt").read_text()
+KEY, OTHER = paramiko.ECDSAKey.generate(), paramiko.ECDSAKey.generate()
+
+Exec = Callable[[paramiko.Channel], None]
+
+
+def prints(out: str = "", err: str = "", status: int = 0) -> Exec:
+    def answer(channel: paramiko.Channel) -> None:
+        channel.sendall(out.encode())
+        channel.sendall_stderr(err.encode())
+        channel.send_exit_status(status)
+
+    return answer
+
+
+def hangs_up(channel: paramiko.Channel) -> None:
+    channel.get_transport().close()
+
+
+@dataclass
+class Spark(paramiko.ServerInterface):
+    """A host that lets everybody in, or nobody, and gives every command the same answer."""
+
+    answer: Exec
+    friendly: bool = True
+
+    def get_allowed_auths(self, username: str) -> str:
+        return "publickey"
+
+    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        return int(common.AUTH_SUCCESSFUL if self.friendly else common.AUTH_FAILED)
+
+    def check_channel_request(self, kind: str, chanid: int) -> int:
+        return int(common.OPEN_SUCCEEDED)
+
+    def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
+        threading.Thread(target=self._run, args=(channel,), daemon=True).start()
+        return True
+
+    def _run(self, channel: paramiko.Channel) -> None:
+        channel.recv(1)  # the client ends its input once it knows that the command runs
+        self.answer(channel)
+        channel.close()
+
+
+def serve(listener: socket.socket, spark: Spark) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:  # the test is over
+            return
+        transport = paramiko.Transport(connection)
+        transport.add_server_key(KEY)
+        transport.start_server(event=threading.Event(), server=spark)
+
+
+ANSWERS: dict[str, Spark] = {
+    "well": Spark(prints(RECORDED)),
+    "host key unknown": Spark(prints(RECORDED)),
+    "host key changed": Spark(prints(RECORDED)),
+    "user unknown": Spark(prints(RECORDED), friendly=False),
+    "sudo asks": Spark(prints(err="sudo: a password is required\n", status=1)),
+    "sudo refuses": Spark(prints(err="sudo: unknown user root\n", status=1)),
+    "noun fails": Spark(prints("vendor\n#sparkrig:end identity 3\n")),
+    "noun is nonsense": Spark(
+        prints(RECORDED.replace("#sparkrig:end files", "what is this row\n#sparkrig:end files"))
+    ),
+    "says nothing": Spark(prints()),
+    "hangs up": Spark(hangs_up),
+}
+REASONS = {
+    "host key unknown": r"SSH error \(StrictPolicy: No host key for \[127.0.0.1\]:\d+ found in known_hosts\)",
+    "host key changed": r"SSH host key error \(Host key for \S+ does not match.\)",
+    "user unknown": r"Authentication error \(username=nvidia, key=\S+\) \(Authentication failed.\)",
+    "sudo asks": "sudo asks for a password, and is expected to work without one",
+    "sudo refuses": "sudo: unknown user root",
+    "noun fails": r"identity: could not be read \(exit 3\)",
+    "noun is nonsense": r"files: cannot be understood \(.+\)",
+    "says nothing": r"identity, packages, .* could not be read \(the connection broke off\?\)",
+    "hangs up": "it ended without a word, over its 120 s or as the connection broke off",
+    "refused": r"Could not connect \(127.0.0.1 port 9: .*Connection refused\)",
+    "no key": "No such private key file: /no/such/key",
+}
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What one look at all of them says, as JSON."""
+    folder = tmp_path_factory.mktemp("hosts")
+    key = folder / "key"
+    OTHER.write_private_key_file(str(key))
+    data: dict[str, Any] = {"ssh_hostname": "127.0.0.1", "ssh_user": "nvidia", "ssh_key": str(key), "_sudo": True}
+    hosts = {"refused": {**data, "ssh_port": 9}, "no key": {**data, "ssh_port": 9, "ssh_key": "/no/such/key"}}
+    listeners = []
+    for name, spark in ANSWERS.items():
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+        threading.Thread(target=serve, args=(listener, spark), daemon=True).start()
+        port, known = listener.getsockname()[1], folder / name
+        shows = {"host key unknown": None, "host key changed": OTHER}.get(name, KEY)
+        known.write_text(f"[127.0.0.1]:{port} {shows.get_name()} {shows.get_base64()}\n" if shows else "")
+        strict = {"ssh_known_hosts_file": str(known), "ssh_strict_host_key_checking": "yes"}
+        hosts[name] = {**data, **strict, "ssh_port": port}
+    file = folder / "sparks.py"
+    file.write_text(f"sparks = {list(hosts.items())!r}\n")
+    never, held_open = os.pipe()  # whoever asks waits for ever
+    try:
+        done = subprocess.run(
+            [SPARKRIG, "summary", "--json", str(file)],
+            env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
+            stdin=never,
+            start_new_session=True,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (3, "")
+        yield json.loads(done.stdout)
+    finally:
+        os.close(never)
+        os.close(held_open)
+        for listener in listeners:
+            listener.close()
+
+
+@pytest.mark.parametrize("host", REASONS)
+def test_the_reason_is_one_sentence(shown: dict[str, Any], host: str) -> None:
+    assert set(shown) == {*ANSWERS, *REASONS}
+    assert re.fullmatch(REASONS[host], shown[host]["unread"])
+
+
+def test_the_others_are_shown_whole(shown: dict[str, Any]) -> None:
+    assert shown["well"]["spark"]["dgx_os"] == "7.5.0"
