@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 
 CAGES = click.Choice(["p0", "p1"])
+
+
+def one_word(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    """A name that qemu's monitor takes as one word, other than the pristine state's own."""
+    if value == "ready" or not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", value):
+        raise click.BadParameter(f"{value!r}: small letters, digits and dashes are expected, and not ready.")
+    return value
 
 
 @contextmanager
@@ -47,12 +55,35 @@ def up(solo: bool, suite: str, mirror: str | None) -> None:
 
 @lab.command()
 @click.option("--solo", is_flag=True, help="spark-c instead of the pair.")
-def reset(solo: bool) -> None:
-    """Take the guests back to the pristine booted state."""
+@click.option("--to", "snapshot", metavar="NAME", help="A state that `lab save NAME` kept.")
+def reset(solo: bool, snapshot: str | None) -> None:
+    """Take the guests back to the pristine booted state, or to a saved one."""
+    with one_sentence():
+        from lab import pair
+        from lab.qemu import PRISTINE
+
+        pair.reset(pair_or_solo(solo), snapshot or PRISTINE)
+
+
+@lab.command()
+@click.argument("name", callback=one_word)
+@click.option("--solo", is_flag=True, help="spark-c instead of the pair.")
+def save(name: str, solo: bool) -> None:
+    """Keep the guests as they are now, for `lab reset --to NAME`."""
     with one_sentence():
         from lab import pair
 
-        pair.reset(pair_or_solo(solo))
+        pair.save(pair_or_solo(solo), name)
+
+
+@lab.command()
+@click.argument("way", type=click.Choice(["straight", "crossed"]))
+def rewire(way: str) -> None:
+    """Lay the cables between the pair anew; the guests go on from the pristine state."""
+    with one_sentence():
+        from lab import NODES, pair, wiring
+
+        pair.rewire(NODES, wiring.CROSSED if way == "crossed" else wiring.STRAIGHT)
 
 
 @lab.command()

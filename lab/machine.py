@@ -18,9 +18,9 @@ from lab.commands import run
 from lab.errors import LabError
 from lab.nodes import fabric
 from lab.paths import node_folder
-from lab.qemu import BINARY, SNAPSHOT, Plan, command, hardware
+from lab.qemu import BINARY, PRISTINE, Plan, command, hardware
 from lab.waiting import STRETCH, wait_until
-from lab.wiring import carriers
+from lab.wiring import carriers, rails
 
 SSH_S = 30
 BOOT_S = 60
@@ -99,6 +99,12 @@ class Machine:
             return None
         return int(text) if ours else None
 
+    def wired_as(self, plan: Plan) -> bool:
+        """Whether the guest runs with the cables of `plan`, which only a new start lays."""
+        pid = self.pid()
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") if pid else []
+        return all(os.fsencode(word) in words for word in rails(plan.node, plan.cabling, plan.home))
+
     def stale_pid(self) -> str | None:
         """The content of a pid file whose process is gone or another one."""
         file = self.folder / "pid"
@@ -122,11 +128,30 @@ class Machine:
         run(["qemu-img", "create", "-q", *overlay], attempt="sparkrig lab up")
         self.power_on(plan)
         self.leave_factory()
-        ssh.hang_up(self.node)
-        qmp.monitor(self.monitor, f"savevm {SNAPSHOT}")
+        self.save(PRISTINE)
         self.marker.write_text(json.dumps(asdict(MadeWith(fingerprint(plan), str(plan.image)))))
-        # Its clock stood still while the snapshot was taken.
         self.wake(plan)
+
+    def save(self, snapshot: str) -> None:
+        """Keeps the guest as it is now under a name; its clock stands still meanwhile, so wake it after."""
+        ssh.hang_up(self.node)
+        qmp.monitor(self.monitor, f"savevm {snapshot}")
+
+    def require(self, snapshot: str) -> None:
+        """LabError where the guest has no such snapshot."""
+        kept = [row["name"] for row in json.loads(self.disk_info()).get("snapshots", [])]
+        if snapshot not in kept:
+            raise LabError(
+                f"{self.node} was never saved as {snapshot!r}",
+                expected=f"one of {', '.join(kept)}",
+                attempt="sparkrig lab reset",
+            )
+
+    def disk_info(self) -> str:
+        """What qemu-img tells of the disk, snapshots included, as JSON."""
+        return run(
+            ["qemu-img", "info", "--force-share", "--output=json", str(self.disk)], attempt="sparkrig lab up"
+        )
 
     def leave_factory(self) -> None:
         """A factory-fresh Spark has MTU 1500; virtio starts at the largest that its cable carries."""
@@ -139,7 +164,7 @@ class Machine:
 
     def power_on(self, plan: Plan) -> None:
         """Boots the guest from its disk as it is and waits until it has settled."""
-        self.start(plan, from_snapshot=False)
+        self.start(plan, snapshot=None)
         self.settle(plan)
 
     def settle(self, plan: Plan) -> None:
@@ -147,22 +172,25 @@ class Machine:
         self.wait_for_ssh(BOOT_S * STRETCH[plan.accelerator])
         self.wait_until_settled(SETTLE_S * STRETCH[plan.accelerator])
 
-    def resume(self, plan: Plan) -> None:
-        """From stopped to the snapshot `ready`, with the clock set."""
-        self.start(plan, from_snapshot=True)
+    def resume(self, plan: Plan, snapshot: str = PRISTINE) -> None:
+        """From stopped to a snapshot, with the clock set."""
+        self.require(snapshot)
+        self.start(plan, snapshot=snapshot)
         self.wake(plan)
 
-    def restore(self, plan: Plan) -> None:
-        """Back to the snapshot `ready`, the guest running all the while, with the clock set."""
+    def restore(self, plan: Plan, snapshot: str = PRISTINE) -> None:
+        """Back to a snapshot, the guest running all the while, with the clock set."""
         ssh.hang_up(self.node)
-        qmp.monitor(self.monitor, f"loadvm {SNAPSHOT}")
+        self.require(snapshot)
+        qmp.monitor(self.monitor, f"loadvm {snapshot}")
+        qmp.execute(self.monitor, "cont")  # loadvm leaves a paused guest paused
         self.lay_cables(plan)
         self.wake(plan)
 
-    def start(self, plan: Plan, *, from_snapshot: bool) -> None:
+    def start(self, plan: Plan, *, snapshot: str | None) -> None:
         """Starts qemu in the background and lays the cables. LabError with qemu's own words if it will not run."""
         run(
-            command(plan, from_snapshot=from_snapshot),
+            command(plan, snapshot=snapshot),
             attempt=f"rm -r {self.folder} && sparkrig lab up",
             timeout=SSH_S * STRETCH[plan.accelerator],
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from lab.machine import Machine, State, fingerprint
 from lab.nodes import ALL, CAGES, PAIR, check, ssh_port
 from lab.paths import home, images
 from lab.progress import say, step
-from lab.qemu import Plan
+from lab.qemu import PRISTINE, Plan
 from lab.waiting import cancelled
 from lab.wiring import STRAIGHT, Cabling, far_end
 
@@ -41,6 +41,7 @@ def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> Non
         ssh.trust(folder)
         image.publish_facts(folder)
         plans = {node: plan(node, folder, cabling) for node in nodes}
+        stop_miswired(plans)
         fits = [node for node in nodes if fits_plan(node, plans[node])]
         idle = [node for node in nodes if Machine(node).state() is State.STOPPED and node in fits]
         fresh = [node for node in nodes if node not in fits]
@@ -51,15 +52,40 @@ def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> Non
             say(f"{' and '.join(nodes)} already up")
 
 
-def reset(nodes: Sequence[str], cabling: Cabling = STRAIGHT) -> None:
-    """Takes `nodes` back to the pristine booted state, stopped ones too. LabError for one that was never up."""
+def save(nodes: Sequence[str], snapshot: str) -> None:
+    """Keeps `nodes` as they are now under a name, for `reset`. LabError where one does not run."""
+    with host.lock():
+        plans = {node: known_plan(node, STRAIGHT) for node in nodes}
+
+        def keep(node: str) -> None:
+            running(node).save(snapshot)
+            Machine(node).wake(plans[node])
+
+        together("save", nodes, keep)
+
+
+def rewire(nodes: Sequence[str], cabling: Cabling, snapshot: str = PRISTINE) -> None:
+    """Lays the cables anew: the guests stop, and go on from a snapshot. LabError for one that was never up."""
     with host.lock():
         plans = {node: known_plan(node, cabling) for node in nodes}
+        together("stop", nodes, lambda node: Machine(node).stop())
+        require_ports(nodes)
+        together("resume", nodes, lambda node: Machine(node).resume(plans[node], snapshot))
+
+
+def reset(nodes: Sequence[str], snapshot: str = PRISTINE) -> None:
+    """Takes `nodes` back to a snapshot, by default to the pristine booted state, stopped ones too.
+
+    The cables lie as they were first laid. LabError for a node that was never up.
+    """
+    with host.lock():
+        plans = {node: known_plan(node, STRAIGHT) for node in nodes}
+        stop_miswired(plans)
         idle = [node for node in nodes if not Machine(node).pid()]
         live = [node for node in nodes if node not in idle]
         require_ports(nodes)
-        together("reset", live, lambda node: Machine(node).restore(plans[node]))
-        together("resume", idle, lambda node: Machine(node).resume(plans[node]))
+        together("reset", live, lambda node: Machine(node).restore(plans[node], snapshot))
+        together("resume", idle, lambda node: Machine(node).resume(plans[node], snapshot))
 
 
 def down() -> None:
@@ -146,6 +172,12 @@ def fits_plan(node: str, wanted: Plan) -> bool:
     return made_with is not None and made_with.fingerprint == fingerprint(wanted)
 
 
+def stop_miswired(plans: Mapping[str, Plan]) -> None:
+    """Stops the guests that run with other cables than these."""
+    other = [node for node, its in plans.items() if Machine(node).pid() and not Machine(node).wired_as(its)]
+    together("stop", other, lambda node: Machine(node).stop())
+
+
 def require_ports(nodes: Sequence[str]) -> None:
     """LabError where something else has the port of a guest that does not run; says so of one that died."""
     idle = [node for node in nodes if not Machine(node).pid()]
@@ -171,7 +203,8 @@ def never_up(node: str) -> LabError:
 WORDS = {
     "boot": ("booting", "booted"),
     "resume": ("resuming", "resumed"),
-    "reset": ("resetting", "pristine again:"),
+    "reset": ("resetting", "reset"),
+    "save": ("saving", "saved"),
     "stop": ("stopping", "stopped"),
 }
 

@@ -10,7 +10,7 @@ from lab.wiring import Cabling, rails
 
 BINARY = "qemu-system-x86_64"
 MEMORY_MIB = 1536
-SNAPSHOT = "ready"
+PRISTINE = "ready"  # the snapshot of the first boot
 
 ACCELERATORS = {
     "kvm": ["-accel", "kvm", "-cpu", "host", "-smp", "2"],
@@ -82,7 +82,7 @@ def management(node: str) -> list[str]:
     ]
 
 
-def command(plan: Plan, *, from_snapshot: bool) -> list[str]:
-    """Starts the guest in the background, from its boot loader or from the snapshot `ready`."""
-    load = ["-loadvm", SNAPSHOT] if from_snapshot else []
+def command(plan: Plan, *, snapshot: str | None) -> list[str]:
+    """Starts the guest in the background, from a snapshot or from its boot loader."""
+    load = ["-loadvm", snapshot] if snapshot else []
     return [BINARY, *hardware(plan), *surroundings(plan), *load]

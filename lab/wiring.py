@@ -31,6 +31,12 @@ STRAIGHT: Cabling = (
     Cable(("spark-a", "p1"), ("spark-b", "p1"), plugged=False),
 )
 
+# The one cable that is plugged leads to the other cage of spark-b.
+CROSSED: Cabling = (
+    Cable(("spark-a", "p0"), ("spark-b", "p1")),
+    Cable(("spark-a", "p1"), ("spark-b", "p0"), plugged=False),
+)
+
 
 def cable_at(end: End, cabling: Cabling) -> Cable | None:
     """The cable whose plug is in this cage."""
@@ -62,10 +68,12 @@ def rails(node: str, cabling: Cabling, home: Path) -> list[str]:
         for lane, twin in enumerate(twins):
             if twin not in fabric(node):
                 continue
-            backend = f"dgram,id={twin},local.type=unix,local.path={rail(node, twin, home)}"
-            if far is not None:
-                peer = rail(far[0], CAGES[far[1]][lane], home)
-                backend += f",remote.type=unix,remote.path={peer}"
+            # without a cable it leads nowhere, but qemu asks for an end
+            peer = rail(far[0], CAGES[far[1]][lane], home) if far else rail(node, f"{twin}-nowhere", home)
+            backend = (
+                f"dgram,id={twin},local.type=unix,local.path={rail(node, twin, home)},"
+                f"remote.type=unix,remote.path={peer}"
+            )
             arguments += ["-netdev", backend]
     return arguments
 

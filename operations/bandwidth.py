@@ -6,14 +6,14 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pyinfra import host, inventory
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from facts.nic import Nics
-from operations import remote, survey
+from operations import nccl, remote, survey
 from operations.files import write
 from operations.refusal import Commands, say
 from operations.remote import Failed, Lost
@@ -26,6 +26,8 @@ from sparkrig.settings import Fleet, Rail, Settings
 from sparkrig.survey import Survey
 from sparkrig.trial import Pace, Trial
 from sparkrig.verdict import Verdict, worst
+
+T = TypeVar("T")
 
 
 class Progress(Protocol):
@@ -62,8 +64,9 @@ class Bench:
 def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool) -> Run:
     """Survey a pair and measure every rail that can be. Raises Failed or Lost where it cannot be surveyed.
 
-    hosts: both, the leading one first. thorough: see sparkrig.bandwidth.cases. A rail that cannot be measured,
-    or a case that breaks off, is a verdict of the run; the hosts are left as they were.
+    hosts: both, the leading one first. thorough: see sparkrig.bandwidth.cases, and NCCL is asked too
+    (operations.nccl). A rail that cannot be measured, or a case that breaks off, is a verdict of the run; the
+    hosts are left as they were.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     one, other = hosts
@@ -72,7 +75,7 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
         raise Failed(f"{name} cannot be read: {why}")
     bench = _bench(seen, hosts, fleet[one])
     progress.step("see that nobody else measures")
-    others = [finding for at in hosts.values() for finding in _preflight(at, bench.pace)]
+    others = [finding for found in _all(hosts, lambda at: _preflight(at, bench.pace)) for finding in found]
     cases = bandwidth.cases(list(bench.ends), one, other, thorough=thorough)
     progress.surveyed(seen, cases)
     measured: list[Measurement] = []
@@ -81,16 +84,18 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
         shares = run_case(bench, case)
         progress.finished(shares)
         measured += shares
+    rails = tuple(_rail(seen, rail, measured) for rail in seen.rails)
+    gathered = _nccl(bench, fleet, rails, progress) if thorough else nccl.Outcome()
     return Run(
         id=bench.run,
         started_at=started_at,
         pair=fleet[one].pair or "",
         mtu=fleet[one].mtu,
         hosts=seen.hosts(),
-        rails=tuple(_rail(seen, rail, measured) for rail in seen.rails),
+        rails=rails,
         measurements=tuple(measured),
-        findings=(*seen.fabric(), *others, *_pair_findings(measured, bench.expected)),
-        health=(*seen.health(), *_after(seen, bench)),
+        findings=(*seen.fabric(), *others, *_pair_findings(measured, bench.expected), *gathered.fabric),
+        health=(*seen.health(), *gathered.health, *_after(seen, bench)),
     )
 
 
@@ -121,7 +126,7 @@ def _measure(state: State, host: Host, peer: Host, fleet: Fleet, thorough: bool)
     for rail in done.rails:
         _report(host, f"rail {rail.number}", rail.verdict)
     for finding in done.findings:
-        if not finding.verdict.healthy:
+        if finding.verdict.cause:
             _report(host, finding.subject, finding.verdict)
     own, mirrored = records(done, host.name, peer.name)
     kept = _keep(state, host, own) and _keep(state, peer, mirrored)
@@ -237,6 +242,15 @@ def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench
     )
 
 
+def _all(hosts: Mapping[str, Host], ask: Callable[[Host], T]) -> list[T]:
+    """What every host answers, asked side by side; the first that does not is raised."""
+    found = remote.each(hosts, ask)
+    for name, answer in found.items():
+        if isinstance(answer, (Failed, Lost)):
+            raise type(answer)(f"{name}: {answer}")
+    return [answer for answer in found.values() if not isinstance(answer, (Failed, Lost))]
+
+
 def _preflight(at: Host, pace: Pace) -> list[Finding]:
     """What else uses perftest on a host; servers that an earlier run of ours left over are ended."""
     words = (str(pace.wait), str(trial.FIRST_PORT))
@@ -273,6 +287,16 @@ def _after(seen: Survey, bench: Bench) -> list[Finding]:
         grew = {netdev: nic.errors_grew(before[netdev], after) for netdev, after in real.items()}
         found += [Finding(f"{name} {netdev}", verdict) for netdev, verdict in grew.items() if not verdict.healthy]
     return found
+
+
+def _nccl(bench: Bench, fleet: Fleet, rails: Sequence[measurement.Rail], progress: Progress) -> nccl.Outcome:
+    """What NCCL makes of a pair; nothing where no rail can be measured, which says it all."""
+    leader = next(iter(bench.hosts))
+    addresses = [ends[leader].address for ends in bench.ends.values()]
+    if not addresses:
+        return nccl.Outcome()
+    pair = nccl.Bench(bench.hosts, fleet, addresses[0], bench.run)
+    return nccl.check(pair, worst(rail.verdict for rail in rails), progress.step)
 
 
 def _rail(seen: Survey, rail: Rail, measured: Sequence[Measurement]) -> measurement.Rail:

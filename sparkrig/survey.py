@@ -20,7 +20,6 @@ from sparkrig.settings import Fleet, Rail
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict, worst
 
-
 _DEPLOY = "pyinfra INVENTORY deploys/cluster.py"
 
 
@@ -98,7 +97,7 @@ class Survey:
             Finding(f"{name} {netdev}", self.gid(name, netdev))
             for name, found in self.found.items()
             for netdev in self.fleet[name].fabric
-            if netdev in found.network.links
+            if (link := found.network.links.get(netdev)) and link.carrier
         ]
 
     def gid(self, name: str, netdev: str) -> Verdict:
@@ -110,6 +109,8 @@ class Survey:
         except ValueError as error:
             return Verdict("unknown", "env-unreadable", f"{environment.CONTAINER_ENV}: {error}", _DEPLOY)
         verdict = gid_table.judge(found.rdma.gids, netdev, address, written)
+        if verdict.cause == "gid-missing" and not self._has_address(name, netdev):
+            return replace(verdict, evidence=f"{verdict.evidence}; {address} is not on it", cure=_DEPLOY)
         if verdict.healthy and file is None:
             return Verdict("degraded", "env-missing", f"no {environment.CONTAINER_ENV} carries it", _DEPLOY)
         return verdict
@@ -136,7 +137,7 @@ class Survey:
             return Verdict(
                 "fault", "no-carrier", f"{netdev} on {name} has no carrier", "seat the plugs on both Sparks"
             )
-        if address not in link.addresses:
+        if not self._has_address(name, netdev):
             return Verdict("fault", "no-address", f"{address} is not on {netdev} of {name}", _DEPLOY)
         if rdma.on(netdev) is None:
             return Verdict(
@@ -145,6 +146,9 @@ class Survey:
         if gid.find(rdma.gids, netdev, address.ip) is None:
             return self.gid(name, netdev)
         return None
+
+    def _has_address(self, name: str, netdev: str) -> bool:
+        return self.fleet[name].fabric[netdev] in self.found[name].network.links[netdev].addresses
 
     def ends(self, rail: Rail) -> dict[str, End]:
         """The ends of a rail that is not blocked, by host."""

@@ -42,14 +42,15 @@ class Measuring:
 
     def step(self, what: str) -> None:
         if self._live:
-            self._live.update(Spinner("line", f"{what} ..."), refresh=True)
+            said = Spinner("line", f"{what} ...")
+            self._live.update(Group(self._table(None), said) if self._cases else said, refresh=True)
         else:
             self._console.print(f"{what} ...")
 
     def surveyed(self, found: Survey, cases: Sequence[Case]) -> None:
         self.topology = found.topology
         self._cases = cases
-        self._console.print(Drawing(found.topology))
+        self._console.print(Drawing(found.topology, findings=False))
 
     def started(self, case: Case) -> None:
         if self._live:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from sparkrig.measurement import Case, Finding, Measurement, Run, amount, kind
 from sparkrig.picture.findings import Findings, sign
+from sparkrig.verdict import Verdict
 
 Way = tuple[int, str, str]
 """A rail, its sender, its receiver."""
@@ -49,7 +50,13 @@ def table(
 
 def verdicts(run: Run) -> RenderableType:
     """Each rail's verdict, then whatever else is not healthy or worth a word; nothing is said twice."""
-    rails = [Finding(f"rail {rail.number}", rail.verdict) for rail in run.rails]
+    alike: dict[Verdict, list[str]] = {}
+    for rail in run.rails:
+        alike.setdefault(rail.verdict, []).append(str(rail.number))
+    rails = [
+        Finding(f"rail{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}", verdict)
+        for verdict, numbers in alike.items()
+    ]
     said = {(each.verdict.cause, each.verdict.evidence) for each in rails}
     others = [
         each

@@ -82,10 +82,11 @@ _FORMS = (
 
 
 class Drawing:
-    """A topology for rich's console, with its findings under it."""
+    """A topology for rich's console, with its findings under it unless they are said elsewhere."""
 
-    def __init__(self, shown: Topology) -> None:
+    def __init__(self, shown: Topology, *, findings: bool = True) -> None:
         self.shown = shown
+        self.findings = findings
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         glyphs = _TYPED if options.ascii_only or options.legacy_windows else _DRAWN
@@ -94,7 +95,8 @@ class Drawing:
         plan = next((plan for plan in plans if plan.fits), None)
         yield from plan.draw() if plan else _named(self.shown, glyphs)
         yield Text()
-        yield Findings(self.shown.findings)
+        if self.findings:
+            yield Findings(self.shown.findings)
 
 
 class _Canvas:

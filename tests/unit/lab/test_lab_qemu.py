@@ -14,8 +14,8 @@ from lab.wiring import STRAIGHT
 PLAN = Plan("spark-b", "tcg", Path("/lab/images/key"), Path("/lab"), STRAIGHT)
 
 
-def text(plan: Plan, *, from_snapshot: bool = False) -> str:
-    return " ".join(command(plan, from_snapshot=from_snapshot))
+def text(plan: Plan, *, snapshot: str | None = None) -> str:
+    return " ".join(command(plan, snapshot=snapshot))
 
 
 def test_ssh_is_the_only_port_and_only_on_loopback() -> None:
@@ -25,7 +25,7 @@ def test_ssh_is_the_only_port_and_only_on_loopback() -> None:
 
 
 def test_every_nic_has_a_device_and_a_backend() -> None:
-    words = command(PLAN, from_snapshot=False)
+    words = command(PLAN, snapshot=None)
     devices = [word for word in words if word.startswith("virtio-net-pci,")]
     assert [device.split(",")[1] for device in devices] == [f"id=nic-{nic.netdev}" for nic in nics("spark-b")]
     assert sum(word.startswith(("dgram,", "user,")) for word in words) == len(devices) == 5
@@ -38,7 +38,7 @@ def test_a_solo_guest_has_the_management_nic_alone() -> None:
 
 def test_only_a_start_from_the_snapshot_names_it() -> None:
     assert "-loadvm" not in text(PLAN)
-    assert text(PLAN, from_snapshot=True).endswith("-loadvm ready")
+    assert text(PLAN, snapshot="ready").endswith("-loadvm ready")
 
 
 def test_hardware_does_not_depend_on_cables_or_ports(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,63 @@
+"""The commands of this toolkit, run as a user runs them, on the lab's inventories."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+LAB, SOLO = "inventories/lab.py", "inventories/lab_solo.py"
+CLUSTER = "deploys/cluster.py"
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished command."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def plan(self) -> dict[str, set[str]]:
+        """Operation -> hosts that it would change, where there are any."""
+        rows = {
+            op["name"]: {*op["hosts_with_change"], *op["hosts_with_conditional_change"]}
+            for op in json.loads(self.stdout)["plan"]
+        }
+        assert len(rows) >= 7, "an empty deploy proves nothing"
+        return {name: hosts for name, hosts in rows.items() if hosts}
+
+
+def run(program: str, *words: str, timeout: float = 600) -> Done:
+    done = subprocess.run(
+        [BIN / program, *words],
+        cwd=ROOT,
+        env={**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def deploy(*flags: str, inventory: str = LAB) -> Done:
+    return run("pyinfra", "-y", *flags, inventory, CLUSTER)
+
+
+def planned(inventory: str = LAB) -> dict[str, set[str]]:
+    done = run("pyinfra", "--json", "--dry", inventory, CLUSTER)
+    assert done.code == 0, done.stderr
+    return done.plan
+
+
+def assert_state(inventory: str = LAB) -> None:
+    done = run("pytest", "-q", "-p", "no:cacheprovider", "tests/state", "--inventory", inventory)
+    assert done.code == 0, done.stdout[-3000:]
