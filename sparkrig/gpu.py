@@ -422,6 +422,15 @@ def power_clamp(gpu: Gpu) -> Verdict:
     )
 
 
+def power_clamp_under_load(looks: Iterable[Gpu]) -> Verdict | None:
+    """power_clamp of several looks at one GPU while it works; None where none of them is conclusive.
+
+    The best one counts: a clamped clock stays low, and a free one is low for a moment as a load comes and goes.
+    """
+    told = [verdict for verdict in map(power_clamp, looks) if verdict.level != "unknown"]
+    return min(told, key=lambda verdict: ("healthy", "degraded", "fault").index(verdict.level), default=None)
+
+
 def gsp(gpu: Gpu) -> Verdict:
     """Whether the GSP firmware is that of the driver."""
     if gpu.gsp is None or gpu.driver is None:

@@ -1,16 +1,16 @@
 """The NCCL check: an all_gather of two ranks, what their logs mean, and whether the figure is good enough.
 
 No MPI and no ssh between the hosts: both run a container of one image, which must have PyTorch and be there
-already, with templates/all_gather.py on its standard input. In order:
+already, with templates/all_gather.py on its standard input. In order (operations/nccl.py does it):
 
 1. Run PREFLIGHT with preflight_words() on both hosts; parse_preflight() each. What obstacle() returns is the
    verdict, and nothing is started. size = message_size() of both, port = the one that rank 0's host found.
-2. Read port_xmit_data of every RDMA device on both hosts (times 4: bytes).
-3. Run rank_words() on both hosts at once, rank 0 first, the script on standard input. A line
+2. Read port_xmit_data of every RDMA device on both hosts.
+3. Run RANK with rank_words() on both hosts at once, the script on standard input. A line
    `sparkrig-nccl stage NAME` tells how far a rank is.
-4. When a rank ends with another status than 0, end the other one with end_words(), and give None as its
-   status: PyTorch takes minutes to notice. In any case run end_words() on both hosts at the end.
-5. Read the counters again; parse() each rank's standard output and error together; judge().
+4. When a rank ends with another status than 0, end the other one too, and give None as its status: PyTorch
+   takes minutes to notice. In any case run END with container() on both hosts at the end.
+5. Read the counters again; moved(); parse() what ended() makes of each rank; judge().
 
 Sources: spark-domain.md sections 6 to 9, peers.md section 3.2; log lines: NCCL's own source from v2.18.3 to
 v2.30.7, and tests/fixtures/nccl, recorded with NCCL 2.28.9 and PyTorch 2.11.
@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from sparkrig.environment import CONTAINER_ENV
+from sparkrig.nic import Nic
 from sparkrig.verdict import Level, Verdict
 
 GIB = 2**30
@@ -280,6 +281,31 @@ while [ "$port" -le "$last" ] && ss -Hltn "sport = :$port" | grep -q .; do port=
 :
 """
 
+# $@ rank_words(). NCCL and PyTorch write to both outputs; the exit status is evidence of its own.
+RANK = r"""
+"$@" 2>&1
+printf '\nsparkrig-nccl exit %s\n' $?
+"""
+
+# $1 container(). Docker refuses to remove what it is removing already, hence again; no word of its counts but that
+# there is none of that name left.
+END = r"""
+for _ in 1 2 3; do
+  timeout -k 5 10 docker rm -f "$1" >/dev/null 2>&1
+  left=$(timeout -k 5 10 docker ps -aq --filter "name=$1") && [ -z "$left" ] && exit
+  sleep 1
+done
+echo "docker still has the container $1" >&2
+exit 1
+"""
+
+NOT_ASKED_FOR = Verdict(
+    "unknown",
+    "nccl-skipped",
+    "NCCL was not checked, for no nccl_image is set",
+    "set nccl_image to an image with PyTorch and NCCL, if the pair is to run one model on both",
+)
+
 
 def preflight_words(image: str) -> list[str]:
     """The words of PREFLIGHT."""
@@ -350,17 +376,22 @@ def container(run: str) -> str:
     return f"sparkrig-nccl-{run}"
 
 
+def limit(patience: float) -> int:
+    """Seconds after which a rank has ended itself."""
+    return int(LIMIT_S * patience)
+
+
 def rank_words(
     run: str, image: str, rank: int, address: str, port: int, size: int, patience: float = 1.0
 ) -> list[str]:
-    """The command of one rank, for the host; the script comes on its standard input.
+    """The words of RANK; the script comes on its standard input.
 
-    address, port: where rank 0 is met; size: bytes to gather. The rank ends itself after LIMIT_S times patience,
+    address, port: where rank 0 is met; size: bytes to gather. The rank ends itself after limit(patience) seconds,
     whatever becomes of the connection; the host ends it half a minute later.
     """
-    limit = int(LIMIT_S * patience)
+    own = limit(patience)
     return [
-        *("timeout", "-k", "10", str(limit + 30)),
+        *("timeout", "-k", "10", str(own + 30)),
         # --init, because a first process of a container would ignore the alarm that ends it
         *("docker", "run", "--rm", "-i", "--init", "--pull", "never", "--name", container(run)),
         *("--gpus", "all", "--network", "host", "--ipc", "host", "--device", "/dev/infiniband"),
@@ -369,13 +400,25 @@ def rank_words(
         # unbuffered, so that a rank that is killed leaves its log
         *("-e", "NCCL_DEBUG_FILE=/dev/stderr"),
         *("--entrypoint", "python3", image, "-", "--rank", str(rank), "--address", address),
-        *("--port", str(port), "--bytes", str(size), "--limit", str(limit)),
+        *("--port", str(port), "--bytes", str(size), "--limit", str(own)),
     ]
 
 
-def end_words(run: str) -> list[str]:
-    """Ends this run's container and nothing else; it fails where there is none, which is as good."""
-    return ["timeout", "-k", "5", "30", "docker", "rm", "-f", container(run)]
+def ended(printed: str) -> tuple[str, int | None]:
+    """What a rank printed and its exit status, of what RANK printed; None where it did not come to that."""
+    log, mark, status = printed.rpartition("\nsparkrig-nccl exit ")
+    return (log, int(status)) if mark and status.strip().isdecimal() else (printed, None)
+
+
+def moved(before: Mapping[str, Nic], after: Mapping[str, Nic], netdevs: Iterable[str]) -> dict[str, int]:
+    """Bytes that each RDMA device of those netdevs sent between two looks, where it counts them."""
+    found = {}
+    for netdev in netdevs:
+        first, last = before.get(netdev), after.get(netdev)
+        if first and last and first.sent_bytes is not None and last.sent_bytes is not None:
+            grown = last.sent_bytes - first.sent_bytes
+            found[last.device] = grown if grown >= 0 else last.sent_bytes  # it started anew
+    return found
 
 
 def parse(log: str, status: int | None = 0) -> Nccl:
@@ -526,12 +569,15 @@ def _figure(
 
 
 def _healthy(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> Verdict:
-    """A good figure over NET/IB is healthy where the counters agree, and not proven where nobody read them."""
+    """A good figure over NET/IB is healthy where the counters agree, and not proven where nobody read them.
+
+    It has a cause, as all has that is worth a word on the screen: a check that ran is seen to have run.
+    """
     unread = [name for name in ranks if not moved.get(name)]
     if unread:
         evidence = f"{_evidence(ranks)}, but port_xmit_data was not read on {' and '.join(unread)}"
         return Verdict("unknown", "counters-unread", evidence, "ls /sys/class/infiniband/*/ports/1/counters")
-    return Verdict("healthy", "", _evidence(ranks))
+    return Verdict("healthy", "nccl", _evidence(ranks))
 
 
 def _evidence(ranks: Mapping[str, Nccl]) -> str:

@@ -2,6 +2,8 @@
 
 usage: python3 - --rank 0|1 --address ADDRESS --port PORT --bytes N [--iterations N] [--limit S] [--device N]
 
+Without --iterations, as many are made as take ten seconds, so that others can look at a machine under load.
+
 The two ranks meet at rank 0's address. Each stage is announced as `sparkrig-nccl stage NAME`, so that a
 hang has a place, and the figures come as one line, `sparkrig-nccl JSON`. Standard library and PyTorch only.
 """
@@ -19,6 +21,8 @@ import torch.distributed as dist
 
 RANKS = 2
 WARM_UPS = 2
+SECONDS = 10
+LEAST, MOST = 3, 500  # iterations
 PIECE = 1 << 24  # elements that are filled or checked at a time, so that checking takes little memory
 
 
@@ -42,16 +46,17 @@ def main() -> None:
     gathered = torch.full((RANKS, wanted.bytes // RANKS // 4), -1, dtype=torch.int32, device=device)
     for piece, pattern in pieces(gathered[wanted.rank], wanted.rank):
         piece.copy_(pattern)
-    gather(gathered, wanted.rank, WARM_UPS)
+    gather(gathered, wanted.rank, 1)  # connections are made with the first
+    iterations = wanted.iterations or agreed(gather(gathered, wanted.rank, WARM_UPS - 1), device)
     stage("measure")
-    seconds = gather(gathered, wanted.rank, wanted.iterations)
+    seconds = gather(gathered, wanted.rank, iterations)
     stage("check")
     wrong = sum(
         int((piece != pattern).sum())
         for rank, chunk in enumerate(gathered)
         for piece, pattern in pieces(chunk, rank)
     )
-    report(wanted, gathered.nbytes, seconds, wrong)
+    report(wanted, gathered.nbytes, iterations, seconds, wrong)
     dist.destroy_process_group()
 
 
@@ -61,7 +66,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--address", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--bytes", type=int, required=True)
-    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--iterations", type=int)
     parser.add_argument("--limit", type=int, default=180)
     parser.add_argument("--device", type=int, default=0)
     return parser.parse_args()
@@ -90,13 +95,20 @@ def gather(gathered: torch.Tensor, rank: int, times: int) -> float:
     return (time.perf_counter() - begin) / times
 
 
-def report(wanted: argparse.Namespace, size: int, seconds: float, wrong: int) -> None:
+def agreed(seconds: float, device: torch.device) -> int:
+    """How many iterations to make, given how long one takes; rank 0 decides for both."""
+    wanted = torch.tensor(max(LEAST, min(MOST, round(SECONDS / seconds))), device=device)
+    dist.broadcast(wanted, 0)
+    return int(wanted)
+
+
+def report(wanted: argparse.Namespace, size: int, iterations: int, seconds: float, wrong: int) -> None:
     """The figures; bus bandwidth as nccl-tests has it, in GB/s (10^9)."""
     algorithm = size / seconds / 1e9
     figures = {
         "rank": wanted.rank,
         "bytes": size,
-        "rounds": WARM_UPS + wanted.iterations,
+        "rounds": WARM_UPS + iterations,
         "seconds": seconds,
         "algbw": algorithm,
         "busbw": algorithm * (RANKS - 1) / RANKS,

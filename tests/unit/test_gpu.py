@@ -337,6 +337,23 @@ def test_a_clamp_is_told_with_its_figures() -> None:
 
 
 @pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        ([], None),
+        ([(12.0, 208.0), (79.0, 611.0)], None),  # none of them is conclusive
+        ([(0.0, 208.0), (96.0, 611.0), (96.0, 640.0)], ("fault", "power-clamp")),
+        ([(96.0, 1500.0), (96.0, 611.0)], ("degraded", "low-clock")),
+        ([(85.0, 208.0), (96.0, 2405.0), (85.0, 900.0)], ("healthy", "")),  # as a load comes and goes
+    ],
+)
+def test_the_best_look_at_a_loaded_gpu_counts(
+    looks: list[tuple[float, float]], expected: tuple[str, str] | None
+) -> None:
+    found = gpu.power_clamp_under_load(replace(GB10, utilization=busy, sm_mhz=clock) for busy, clock in looks)
+    assert (found and (found.level, found.cause)) == expected
+
+
+@pytest.mark.parametrize(
     ("firmware", "driver", "expected"),
     [
         ("580.159.03", "580.159.03", ("healthy", "")),

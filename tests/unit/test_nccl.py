@@ -13,6 +13,7 @@ import pytest
 
 from sparkrig import nccl
 from sparkrig.nccl import GIB, Nccl, Preflight, judge, message_size, obstacle, parse, parse_preflight
+from sparkrig.nic import Nic
 from sparkrig.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -267,9 +268,9 @@ def pair(busbw: float = 23.74, **changes: object) -> dict[str, Nccl]:
 @pytest.mark.parametrize(
     ("busbw", "level", "cause"),
     [
-        (23.74, "healthy", ""),
-        (26.9, "healthy", ""),
-        (21.875, "healthy", ""),
+        (23.74, "healthy", "nccl"),
+        (26.9, "healthy", "nccl"),
+        (21.875, "healthy", "nccl"),
         (21.87, "degraded", "below-pass"),
         (18.94, "degraded", "below-pass"),  # MTU 1500
         (14.0, "degraded", "below-pass"),
@@ -338,7 +339,7 @@ def test_the_idle_device_is_named() -> None:
 @pytest.mark.parametrize(
     ("moved", "level", "cause"),
     [
-        (BOTH, "healthy", ""),
+        (BOTH, "healthy", "nccl"),
         ({}, "unknown", "counters-unread"),
         ({"spark-a": MOVED}, "unknown", "counters-unread"),
         ({"spark-a": MOVED, "spark-b": {}}, "unknown", "counters-unread"),
@@ -487,7 +488,40 @@ def test_the_commands_to_the_word() -> None:
         " -e NCCL_DEBUG_FILE=/dev/stderr --entrypoint python3 nccl:1"
         " - --rank 1 --address 192.168.100.11 --port 29600 --bytes 8589934592 --limit 360"
     )
-    assert " ".join(nccl.end_words("7f3a")) == "timeout -k 5 30 docker rm -f sparkrig-nccl-7f3a"
+
+
+@pytest.mark.parametrize(
+    ("printed", "log", "status"),
+    [
+        ("one\ntwo\n\nsparkrig-nccl exit 0\n", "one\ntwo\n", 0),
+        ("\nsparkrig-nccl exit 137", "", 137),  # nothing was printed
+        ("one\ntw", "one\ntw", None),  # it broke off
+        ("one\nsparkrig-nccl exit ", "one\nsparkrig-nccl exit ", None),
+        ("", "", None),
+    ],
+)
+def test_how_a_rank_ended(printed: str, log: str, status: int | None) -> None:
+    assert nccl.ended(printed) == (log, status)
+
+
+def nics(**sent: int | None) -> dict[str, Nic]:
+    return {netdev: Nic(netdev, "p0", device=f"roce-{netdev}", sent_bytes=count) for netdev, count in sent.items()}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (nics(one=100, two=200), nics(one=150, two=200), {"roce-one": 50, "roce-two": 0}),
+        (nics(one=100, other=0), nics(one=150, other=900), {"roce-one": 50}),  # not of this fabric
+        (nics(one=100), nics(one=40), {"roce-one": 40}),  # the counter started anew
+        (nics(one=None), nics(one=None), {}),  # soft-RoCE
+        (nics(one=100), {}, {}),
+        ({}, {}, {}),
+    ],
+    ids=["two", "other cage", "anew", "not counted", "gone", "none"],
+)
+def test_bytes_that_moved(before: dict[str, Nic], after: dict[str, Nic], found: dict[str, int]) -> None:
+    assert nccl.moved(before, after, ["one", "two"]) == found
 
 
 def test_the_script_knows_its_words() -> None:

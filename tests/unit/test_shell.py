@@ -26,7 +26,7 @@ from facts.spark import Spark
 from operations.containers import FETCH_KEY
 from operations.files import WRITE
 from operations.network import VERIFY
-from sparkrig import gid, identity, trial
+from sparkrig import gid, identity, nccl, trial
 from sparkrig.owned import OWNED
 from tests.unit.shells import sh, tool
 
@@ -44,6 +44,9 @@ TEXTS = {
     "trial.SERVER": trial.SERVER,
     "trial.CLIENT": trial.CLIENT,
     "trial.STOP": trial.STOP,
+    "nccl.PREFLIGHT": nccl.PREFLIGHT,
+    "nccl.RANK": nccl.RANK,
+    "nccl.END": nccl.END,
     "dispatcher": (TEMPLATES / "90-sparkrig-gid").read_text(),
 }
 # SC2046, SC2086: words of ours are split on purpose ($ids, $ssh, $d); SC2015: as intended;
