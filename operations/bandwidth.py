@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
-from pyinfra import host, inventory
+from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
@@ -17,7 +17,7 @@ from operations import nccl, remote, survey
 from operations.files import write
 from operations.refusal import Commands, say
 from operations.remote import Failed, Lost
-from sparkrig import bandwidth, measurement, nic, trial
+from sparkrig import bandwidth, history_file, measurement, nic, trial
 from sparkrig.bandwidth import Expected, Record
 from sparkrig.files import File
 from sparkrig.measurement import Case, End, Finding, Measurement, Run
@@ -128,9 +128,13 @@ def _measure(state: State, host: Host, peer: Host, fleet: Fleet, thorough: bool)
     for finding in done.findings:
         if finding.verdict.cause:
             _report(host, finding.subject, finding.verdict)
+    try:
+        host.log(f"kept in {history_file.append(done)}")
+    except Refusal as refusal:  # the hosts are as they are, whatever this machine can write
+        host.log_styled(f"{refusal.what}; try: {refusal.cure}", fg="yellow", log_func=logger.warning)
     own, mirrored = records(done, host.name, peer.name)
     kept = _keep(state, host, own) and _keep(state, peer, mirrored)
-    return kept and all(rail.verdict.healthy for rail in done.rails)
+    return kept and done.passed
 
 
 class _Log:

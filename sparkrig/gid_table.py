@@ -25,8 +25,10 @@ _ROW = re.compile(
     r"\s*(?P<device>\S+)\s+(?P<port>\d+)\s+(?P<index>\d+)\s+(?P<address>[0-9a-fA-F:]+)"
     r"(?:\s+\d+\.\d+\.\d+\.\d+)?\s+(?P<type>[vV][12])(?:\s+(?P<netdev>\S+))?\s*"
 )
+# With -v the PCI address stands before the device; behind it, in brackets, may stand the serial number.
 _ARROW = re.compile(
-    r"\s*(?:[0-9a-fA-F]+:\S+\s+)?(?P<device>\S+)\s.*?\bport\s+(?P<port>\d+)\s*(?:\([^)]*\)\s*)?==>"
+    r"\s*(?:[0-9a-fA-F]+:\S+\s+(?=\S+\s+\())?(?P<device>[\w.-]+)\s+(?:\(.*?)?"
+    r"\bport\s+(?P<port>\d+)\s*(?:\([^)]*\)\s*)?==>"
     r"\s*(?P<netdev>[^\s(]*)\s*\((?P<state>\w+)\s*\)"
 )
 _WRITTEN = re.compile(r"^[ \t]*(?:export\s+)?NCCL_IB_GID_INDEX[ \t]*=([^#\r\n]*)", re.MULTILINE)
@@ -51,24 +53,24 @@ def parse_show_gids(text: str) -> list[Gid]:
     lines = [line for line in text.splitlines() if not _RULE.fullmatch(line)]
     header = next((number for number, line in enumerate(lines) if _HEADER.match(line)), -1)
     table, counted = [], []
-    for line in lines[header + 1 :]:
+    for number, line in enumerate(lines[header + 1 :], 1):
         if count := _COUNT.fullmatch(line):
             counted.append(int(count.group(1)))
         elif not _HEADER.match(line):
-            table.append(_gid(line))
+            table.append(_gid(line, number))
     if counted and sum(counted) != len(table):
         raise ValueError(f"show_gids counted {sum(counted)} GIDs, and {len(table)} rows are here")
     return sorted(table, key=lambda row: (row.device, row.port, row.index))
 
 
-def _gid(line: str) -> Gid:
+def _gid(line: str, number: int) -> Gid:
     row = _ROW.fullmatch(line)
     try:
         if row is None:
             raise ValueError
         address = IPv6Address(row["address"])
     except ValueError:
-        raise ValueError(f"cannot read the GID row {line.strip()!r}") from None
+        raise ValueError(f"cannot read row {number} of show_gids' table") from None
     kind = _TYPES[row["type"].lower()]
     return Gid(row["device"], int(row["port"]), int(row["index"]), address, kind, row["netdev"] or "")
 
@@ -76,18 +78,18 @@ def _gid(line: str) -> Gid:
 def parse_ibdev2netdev(text: str) -> list[Port]:
     """Read ibdev2netdev, plain or with -v; other lines are warnings.
 
-    Raises ValueError for a row that cannot be read, or a text that has words and no row.
+    Raises ValueError for a row that cannot be read, or a text that has words and no row; it repeats neither.
     """
     rows = [line for line in text.splitlines() if "==>" in line]
     if text.strip() and not rows:
-        raise ValueError(f"cannot read what ibdev2netdev printed: {text.strip().splitlines()[0]!r}")
-    return [_port(line) for line in rows]
+        raise ValueError("cannot read what ibdev2netdev printed: it has no row with ==>")
+    return [_port(line, number) for number, line in enumerate(rows, 1)]
 
 
-def _port(line: str) -> Port:
+def _port(line: str, number: int) -> Port:
     row = _ARROW.match(line)
     if row is None:
-        raise ValueError(f"cannot read the row {line.strip()!r} of ibdev2netdev")
+        raise ValueError(f"cannot read row {number} of ibdev2netdev")
     return Port(row["device"], int(row["port"]), row["netdev"], row["state"] == "Up")
 
 

@@ -132,7 +132,7 @@ def _number(text: str | None, what: str) -> float | None:
         return None
     found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*(?:[%A-Za-z]+)?", told)
     if found is None:
-        raise ValueError(f"nvidia-smi's {what} is no number: {told!r}")
+        raise ValueError(f"nvidia-smi's {what} is no number")  # where columns moved it may be a serial number
     return float(found.group(1))
 
 
@@ -143,7 +143,7 @@ def _mask(text: str | None) -> tuple[str, ...] | None:
     try:
         bits = int(told, 0)
     except ValueError:
-        raise ValueError(f"nvidia-smi's clocks event reasons are no bit mask: {told!r}") from None
+        raise ValueError("nvidia-smi's clocks event reasons are no bit mask") from None
     return tuple(name for bit, name in _REASONS.items() if bits & bit)
 
 

@@ -151,6 +151,12 @@ class Run(Value):
     health: tuple[Finding, ...] = ()
 
     @property
+    def passed(self) -> bool:
+        """Whether every rail is healthy, and nothing else about the fabric is at fault."""
+        faults = [finding for finding in self.findings if finding.verdict.level == "fault"]
+        return all(rail.verdict.healthy for rail in self.rails) and not faults
+
+    @property
     def verdicts(self) -> list[Verdict]:
         """Those that decide whether the fabric is in spec."""
         return [*(rail.verdict for rail in self.rails), *(finding.verdict for finding in self.findings)]

@@ -282,8 +282,6 @@ def _title(text: str | None) -> str:
 
 def _note(found: list[Pcie], kind: str, text: str) -> None:
     """Write a LnkCap or LnkSta down for the last device, or for a nameless one where grep took its line away."""
-    speed = re.search(r"Speed ([^,]*)", text)
-    width = re.search(r"Width ([^,]*)", text)
     speed, width = re.search(r"Speed ([^,]*)", text), re.search(r"Width ([^,]*)", text)
     names = ("max_speed", "max_width") if kind == "Cap" else ("speed", "width")
     values = (_speed(speed.group(1)) if speed else None, _width(width.group(1)) if width else None)

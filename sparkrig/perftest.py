@@ -55,6 +55,11 @@ class Bandwidth:
     link_type: str | None = None
     bidirectional: bool | None = None
 
+    @property
+    def printed(self) -> float:
+        """The average as perftest printed it, in `unit`."""
+        return self.gbps / _GBPS[self.unit]
+
 
 @dataclass(frozen=True)
 class Latency:
@@ -86,15 +91,16 @@ class _Row:
 def parse_bandwidth(table: str, report: str | None = None) -> Bandwidth:
     """Read what a bandwidth test printed, and its JSON report (`--out_json`).
 
-    The table has the figure and its unit. Of several rows the last whole one counts: the largest message of
-    `-a`, the latest interval of `--run_infinitely`. The report adds what the table lacks, and one that cannot
+    The table has the figure and its unit. Of several rows the largest message of `-a` counts, and the latest
+    interval of `--run_infinitely`. The report adds what the table lacks, and one that cannot
     be read is passed over; it may also stand in the middle of the table's text. A report alone has no unit: it
     is taken from the message rate, which fits the average in one unit only.
 
     Raises ValueError, in words, where nothing was measured. Ask failure() first, for it knows the cause.
     """
     document = _document(report or table)
-    row = _row(table, "BW average") or _reported(document, "BW average")
+    rows = _rows(table, "BW average")
+    row = max(reversed(rows), key=_size) if rows else _reported(document, "BW average")
     average = _measured(row, "BW average")
     unit = row.units.get("BW average") or _unit_by_rate(row, average)
     if unit not in _GBPS:
@@ -115,12 +121,14 @@ def parse_bandwidth(table: str, report: str | None = None) -> Bandwidth:
 
 
 def parse_latency(text: str, report: str | None = None) -> Latency:
-    """Read what a latency test printed, and its JSON report; the rules are those of parse_bandwidth.
+    """Read what a latency test printed, and its JSON report; the rules are those of parse_bandwidth, but that of
+    several rows the smallest message counts: the latency of a large one is its transfer.
 
     Raises ValueError, in words, where nothing was measured. Ask failure() first, for it knows the cause.
     """
     document = _document(report or text)
-    row = _row(text, "t_avg") or _reported(document, "t_avg")
+    rows = _rows(text, "t_avg")
+    row = min(reversed(rows), key=_size) if rows else _reported(document, "t_avg")
     unit = row.units.get("t_avg", "usec")
     if unit != "usec":
         raise ValueError(f"perftest printed an unknown unit, {unit}")
@@ -144,23 +152,27 @@ def version(text: str) -> str | None:
     return found.group(1) if found else None
 
 
-def _row(text: str, column: str) -> _Row | None:
-    """The last whole row under the last header with that column; None without a header.
+def _rows(text: str, column: str) -> list[_Row]:
+    """The whole rows under the last header with that column; none without a header.
 
     Messages of perftest are found glued to the end of a row, so what follows the last figure is ignored.
     """
     units: dict[str, str] = {}
-    row = None
+    rows: list[_Row] = []
     for line in text.splitlines():
         if "#bytes" in line and column in line:
             titles = _COLUMN.findall(line)
             parts = [title.rstrip("]").partition("[") for title in titles]
-            units, row = {name.strip(): unit.strip() for name, _, unit in parts}, None
+            units, rows = {name.strip(): unit.strip() for name, _, unit in parts}, []
         elif units and len(figures := _figures(line, len(units))) == len(units):
-            row = _Row(dict(zip(units, figures, strict=True)), units)
-    if units and row is None:
+            rows.append(_Row(dict(zip(units, figures, strict=True)), units))
+    if units and not rows:
         raise ValueError("perftest printed a header and no result row (a wrong GID index does that)")
-    return row
+    return rows
+
+
+def _size(row: _Row) -> float:
+    return row.figures["#bytes"]
 
 
 def _figures(line: str, count: int) -> list[float]:
@@ -323,7 +335,7 @@ _RAISE_MEMLOCK = "raise memlock to unlimited, in /etc/security/limits.d or in th
 
 # IBV_WC_* of libibverbs, in words. perftest up to 25.01 prints the number alone.
 _STATUS = re.compile(
-    r"Failed status[ -](?:.* \()?(?P<status>\d+)\)?:(?:.*syndrom (?P<syndrome>0x[0-9a-fA-F]+))?|"
+    r"Failed status[ -](?:.* \()?(?P<status>\d+)\)?:(?:.*syndrome? (?P<syndrome>0x[0-9a-fA-F]+))?|"
     r"Bad wc status (?:-- )?(?P<other>\d+)"
 )
 _COMPLETIONS = {
@@ -363,14 +375,28 @@ _CONSEQUENCES = (
 )  # fmt: skip
 
 
-def failure(text: str) -> Verdict | None:
+# What keeps perftest from sending a message at all, so that a figure beside such words has another origin.
+_BEFORE_ANY_MESSAGE = frozenset(
+    {
+        *("perftest-missing", "bad-arguments", "device-missing", "link-down", "port-busy", "address-unknown"),
+        *("no-listener", "memory-refused", "resources-refused", "gid-empty", "perftest-failed"),
+    }
+)
+
+
+def failure(text: str, *, measured: bool = False) -> Verdict | None:
     """Why perftest failed, from the words of one end; None where it complains of nothing.
 
-    Warnings, as that of a CPU frequency that is not at its maximum, are no failure. A row may stand in the text
-    all the same: a test that failed after it has measured nothing reliable. Level "unknown" means that the
+    measured: the text has a figure and may have other people's words too, so that only what can follow a figure
+    counts. Warnings, as that of a CPU frequency that is not at its maximum, are no failure. A row may stand in the
+    text all the same: a test that failed after it has measured nothing reliable. Level "unknown" means that the
     link itself is neither proved nor disproved.
     """
-    return _first(_CAUSES, text) or _completion(text) or _first(_CONSEQUENCES, text)
+    causes, consequences = (
+        [each for each in complaints if not (measured and each.cause in _BEFORE_ANY_MESSAGE)]
+        for complaints in (_CAUSES, _CONSEQUENCES)
+    )
+    return _first(causes, text) or _completion(text) or _first(consequences, text)
 
 
 def _first(complaints: Iterable[_Complaint], text: str) -> Verdict | None:

@@ -93,8 +93,7 @@ def _measure(
 
 def _show(console: Console, run: Run, file: Path | None) -> None:
     """The verdicts, and the run beside the earlier ones, which it joins."""
-    from sparkrig import history
-    from sparkrig.command import history_file
+    from sparkrig import history, history_file
     from sparkrig.picture.bandwidth import verdicts
     from sparkrig.picture.trend import trend
 
@@ -113,7 +112,7 @@ def _show(console: Console, run: Run, file: Path | None) -> None:
 
 def _report(file: Path, run: Run, drawn: Topology, history: Path | None) -> None:
     from sparkrig import bandwidth as judgement
-    from sparkrig.command import history_file
+    from sparkrig import history_file
     from sparkrig.picture.report import html
     from sparkrig.picture.topology import svg
 

@@ -161,7 +161,7 @@ def run_deploy(
     done = subprocess.run(
         [str(Path(sys.executable).with_name("pyinfra")), "-vv", *flags, str(inventory), file],
         cwd=ROOT,
-        env={**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1"},
+        env={**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": str(folder / "state")},
         capture_output=True,
         text=True,
         timeout=60,

@@ -35,7 +35,7 @@ def test_a_thorough_measurement_asks_nccl_and_believes_no_log_alone(deploy: Depl
     assert "Traceback" not in run.stderr
 
 
-def test_without_an_image_docker_is_left_alone(deploy: Deploy) -> None:
+def test_without_an_image_no_container_is_started(deploy: Deploy) -> None:
     run = deploy(settled(), "-y", file="deploys/bandwidth.py")
     assert not [text for _, text in run.commands if "docker" in text and "#sparkrig:end" not in text]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address
 
 import pytest
@@ -93,11 +94,11 @@ def test_show_gids_without_netdev() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("show_gids: command not found\n", "cannot read the GID row 'show_gids: command not found'"),
-        (TABS.replace("\tv2\t", "\t\t"), "cannot read the GID row 'rocep1s0f0.*enp1s0f0np0'"),
-        (TABS.replace("v2", "v3"), "cannot read the GID row"),
-        (TABS.replace("c0a8:640b", "c0a8"), "cannot read the GID row"),
-        (TABS[: TABS.rindex("ffff")], "cannot read the GID row 'rocep1s0f0"),  # cut off in a row
+        ("show_gids: command not found\n", "cannot read row 1 of show_gids"),
+        (TABS.replace("\tv2\t", "\t\t"), "cannot read row 2 of show_gids"),
+        (TABS.replace("v2", "v3"), "cannot read row 2 of"),
+        (TABS.replace("c0a8:640b", "c0a8"), "cannot read row 3 of"),
+        (TABS[: TABS.rindex("ffff")], "cannot read row 4 of"),  # cut off in a row
         ("\n".join(TABS.splitlines()[:3] + TABS.splitlines()[4:]), "counted 4 GIDs, and 3 rows"),
     ],
 )
@@ -139,6 +140,19 @@ def test_ibdev2netdev_of_nothing_and_of_no_netdev() -> None:
 def test_ibdev2netdev_that_cannot_be_read(text: str) -> None:
     with pytest.raises(ValueError, match="cannot read"):
         parse_ibdev2netdev(text)
+
+
+def test_a_row_that_is_quoted_in_a_sentence_is_no_row() -> None:
+    with pytest.raises(ValueError, match="cannot read row 1"):
+        parse_ibdev2netdev('ibdev2netdev  # e.g. "rocep1s0f1 port 1 ==> enp1s0f1np1 (Up)": device ==> netdev')
+
+
+@pytest.mark.parametrize("parse", [parse_show_gids, parse_ibdev2netdev])
+def test_nothing_of_a_row_that_cannot_be_read_is_repeated(parse: Callable[[str], object]) -> None:
+    """ibdev2netdev -v has the adapter's serial number in such rows."""
+    with pytest.raises(ValueError, match="cannot read") as error:
+        parse("0000:01:00.0 rocep1s0f0 (MT4129 - MT2402XZ0AB) port one (ACTIVE) ==> enp1s0f0np0 (Up)\n")
+    assert "MT2402XZ0AB" not in str(error.value)
 
 
 # --- what the files carry

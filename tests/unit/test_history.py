@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sparkrig import history
-from sparkrig.command import history_file
+from sparkrig import history_file
 from sparkrig.history import Entry, History, changes, dumps, entries, leading, loads, marks, trend
 from sparkrig.measurement import End, Host, Measurement, Rail, Run
 from sparkrig.refusal import Refusal

@@ -187,7 +187,7 @@ def test_ids_of_two_pictures_stay_apart() -> None:
 
 def test_matplotlib_loads_only_to_plot() -> None:
     code = (
-        "import sys; import sparkrig.picture.report, sparkrig.picture.trend, sparkrig.command.history_file;"
+        "import sys; import sparkrig.picture.report, sparkrig.picture.trend, sparkrig.history_file;"
         "sys.exit('matplotlib' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
