@@ -1,9 +1,18 @@
-"""A survey of hosts that could not all be read."""
+"""What a look at both hosts says: which rails can be measured, what is wrong, what is suspected."""
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from facts.fabric import Fabric
 from sparkrig import settings
-from sparkrig.survey import Survey
+from sparkrig.measurement import End
+from sparkrig.neighbours import Heard, Neighbours
+from sparkrig.survey import Survey, concerns
 
 FLEET = settings.parse(
     {
@@ -19,3 +28,122 @@ def test_why_a_host_could_not_be_read_is_said_once_and_with_the_picture() -> Non
     unread = [each for each in seen.topology.findings if each.verdict.cause == "unread"]
     assert {each.subject: each.verdict.evidence for each in unread} == why
     assert [each for each in seen.fabric() if each.verdict.cause == "unread"] == unread
+
+
+# --- the virtual pair as it was recorded, with one thing changed
+
+
+RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "spark"
+SETTINGS = {
+    name: {
+        "pair": "p",
+        "bandwidth_floor": 0.01,
+        "fabric": {"enp1s0f0np0": f"192.168.100.{last}/24", "enP2p1s0f0np0": f"192.168.101.{last}/24"},
+    }
+    for name, last in (("spark-a", 11), ("spark-b", 12))
+}
+
+
+def surveyed(change: Callable[[str, str], str] = lambda _, text: text) -> Survey:
+    """The recorded pair; `change` is given each host's name and what its look printed."""
+    found = {}
+    for name in SETTINGS:
+        text = (RECORDED / f"fabric-{name[-1]}.txt").read_text()
+        found[name] = Fabric().process(change(name, text).splitlines())
+    near = {name: {link.name: link.mac for link in found[name].network.links.values()} for name in found}
+    heard = {
+        name: Neighbours(
+            sent=dict.fromkeys(RAILS, 40), heard=tuple(Heard(netdev, near[other][netdev], 40) for netdev in RAILS)
+        )
+        for name, other in (("spark-a", "spark-b"), ("spark-b", "spark-a"))
+    }
+    return Survey(settings.parse(SETTINGS), tuple(SETTINGS), found, heard)
+
+
+RAILS = ("enp1s0f0np0", "enP2p1s0f0np0")
+
+
+def on(host: str, old: str, new: str) -> Callable[[str, str], str]:
+    def change(name: str, text: str) -> str:
+        assert name != host or old in text
+        return text.replace(old, new) if name == host else text
+
+    return change
+
+
+def test_a_pair_as_it_should_be() -> None:
+    seen = surveyed()
+    assert [seen.blocked(rail) for rail in seen.rails] == [None, None]
+    assert {finding.verdict.level for finding in seen.fabric()} == {"healthy"}
+    ends = seen.ends(seen.rails[1])
+    assert ends["spark-b"] == End("roceP2p1s0f0", 1, "enP2p1s0f0np0", "192.168.101.12")
+    assert [verdict for verdict in seen.suspects(seen.rails[0]) if verdict.level == "degraded"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (on("spark-b", '"local":"192.168.100.12"', '"local":"192.168.100.99"'), "no-address"),
+        (
+            on("spark-a", "|0000:0000:0000:0000:0000:ffff:c0a8:640b|RoCE v2", "|::ffff:c0a8:640b|IB/RoCE v1"),
+            "gid-type",
+        ),
+        (on("spark-b", '"netdev":"enp1s0f0np0"', '"netdev":"gone0"'), "no-rdma"),
+    ],
+)
+def test_a_rail_that_cannot_be_measured(change: Callable[[str, str], str], cause: str) -> None:
+    seen = surveyed(change)
+    blocked = seen.blocked(seen.rails[0])
+    assert blocked and (blocked.level, blocked.cause) == ("fault", cause) and blocked.cure
+    assert seen.blocked(seen.rails[1]) is None, "the other rail can be"
+
+
+def test_a_small_mtu_is_a_suspect() -> None:
+    seen = surveyed(on("spark-b", '"mtu":9000', '"mtu":1500'))
+    named = [verdict.evidence for verdict in seen.suspects(seen.rails[0]) if verdict.cause == "mtu"]
+    assert named == ["enp1s0f0np0 on spark-b has MTU 1500, 9000 expected"]
+
+
+def test_environment_files_that_are_stale_missing_or_spoilt() -> None:
+    def env(text: str) -> Callable[[str, str], str]:
+        def change(name: str, printed: str) -> str:
+            row = next(line for line in printed.splitlines() if line.startswith("/etc/sparkrig/container.env"))
+            path, mode, owner, _ = row.split(" ")
+            new = f"{path} {mode} {owner} {base64.b64encode(text.encode()).decode()}" if text else ""
+            return printed.replace(row, new) if name == "spark-a" else printed
+
+        return change
+
+    for text, cause in (
+        ("NCCL_IB_GID_INDEX=3\n", "gid-moved"),
+        ("", "env-missing"),
+        ("NCCL_IB_GID_INDEX=x\n", "env-unreadable"),
+    ):
+        seen = surveyed(env(text))
+        found = [finding for finding in seen.gids() if not finding.verdict.healthy]
+        assert {finding.subject for finding in found} == {"spark-a enp1s0f0np0", "spark-a enP2p1s0f0np0"}
+        assert found[0].verdict.cause in (cause, "gid-type"), text
+        assert seen.blocked(seen.rails[0]) is None, "what the files say does not stop a measurement"
+
+
+def test_two_versions_of_perftest_are_said() -> None:
+    seen = surveyed(on("spark-b", "perftest 6.24", "perftest 6.20"))
+    (found,) = [finding for finding in seen.health() if finding.verdict.cause == "versions-differ"]
+    assert found.verdict.evidence == "perftest is 6.24 on spark-a and 6.20 on spark-b"
+    assert not [finding for finding in surveyed().health() if finding.verdict.cause == "versions-differ"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "rails"),
+    [
+        ("pair", {0, 1}),
+        ("rails 0 and 1", {0, 1}),
+        ("rail 1", {1}),
+        ("rails 0, 1 and 11", {0, 1}),
+        ("rail 11", set()),
+        ("spark-a p0", set()),
+        ("spark-a", set()),
+    ],
+)
+def test_what_a_finding_concerns(subject: str, rails: set[int]) -> None:
+    assert {number for number in (0, 1) if concerns(subject, number)} == rails
