@@ -1,17 +1,20 @@
-"""Make docs/settings.md from the settings themselves: python -m docs.make"""
+"""Make docs/settings.md, and the bands in docs/fabric.md, from the code itself: python -m docs.make"""
 
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sparkrig.bandwidth import BANDS, Band
 from sparkrig.settings import Settings
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "settings.md"
+FABRIC = HERE / "fabric.md"
 GROUP_DATA = HERE.parent / "inventories" / "group_data" / "all.py"
 
 _WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "True or False"}
@@ -79,6 +82,29 @@ def page() -> str:
     )
 
 
+def with_bands(text: str) -> str:
+    """The text of docs/fabric.md with the table of bands between its two marker lines.
+
+    Raises ValueError where they are not there.
+    """
+    rows = [
+        (span(band), band.level, _code(band.cause) if band.cause else "", band.meaning, band.cure, band.source)
+        for band in BANDS
+    ]
+    lines = _table(("Gb/s", "level", "cause", "what it is", "what to do", "published figures"), rows)
+    parts = re.fullmatch(r"(.*<!-- bands: [^\n]*\n).*(<!-- /bands -->.*)", text, re.DOTALL)
+    if parts is None:
+        raise ValueError(f"{FABRIC} has no two lines that mark the bands")
+    return "\n".join([parts[1].rstrip("\n"), "", *lines, "", parts[2]])
+
+
+def span(band: Band) -> str:
+    """The range of a band in words."""
+    if band.low == 0:
+        return f"below {band.high:g}"
+    return f"{band.low:g} and more" if band.high == float("inf") else f"{band.low:g} to {band.high:g}"
+
+
 def type_in_words(schema: Mapping[str, Any]) -> str:
     """What a JSON schema admits, for a reader who writes Python."""
     if "anyOf" in schema:
@@ -121,3 +147,4 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    FABRIC.write_text(with_bands(FABRIC.read_text(encoding="utf-8")), encoding="utf-8")

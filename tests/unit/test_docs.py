@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from pyinfra.connectors.ssh import connector_data_meta
 
-from docs.make import GROUP_DATA, LOGIN, PAGE, page, type_in_words
+from docs.make import FABRIC, GROUP_DATA, LOGIN, PAGE, page, type_in_words, with_bands
+from sparkrig.bandwidth import BANDS
 from sparkrig.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +22,92 @@ NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 def test_the_page_of_settings_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "make docs"
+
+
+def test_the_table_of_bands_is_current() -> None:
+    text = FABRIC.read_text(encoding="utf-8")
+    assert text == with_bands(text), "make docs"
+    assert all(band.meaning in text and band.source in text for band in BANDS)
+
+
+def test_a_page_without_the_marker_lines_is_refused() -> None:
+    with pytest.raises(ValueError, match="no two lines that mark the bands"):
+        with_bands("# The fabric\n")
+
+
+CAUSE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+def in_code(source: str) -> set[str]:
+    """The causes of a module's verdicts.
+
+    They are given to Verdict, or to a class of the module's own that has a field `cause`, or stand in rows that
+    are unpacked into a name `cause`.
+    """
+    nodes = list(ast.walk(ast.parse(source)))
+    return {text for each in (*given(nodes), *unpacked(nodes)) for text in words(each)}
+
+
+def given(nodes: list[ast.AST]) -> Iterator[ast.expr]:
+    """What calls give for a field `cause`, by its place or its name."""
+    places = {"Verdict": 1}
+    for node in nodes:
+        if isinstance(node, ast.ClassDef):
+            names = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign)]  # type: ignore[union-attr]
+            places |= {node.name: names.index("cause")} if "cause" in names else {}
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in places:
+            yield from node.args[places[node.func.id] :][:1]
+            yield from (each.value for each in node.keywords if each.arg == "cause")
+
+
+def unpacked(nodes: list[ast.AST]) -> Iterator[ast.expr]:
+    """What stands in the place of a name `cause` in tuples of its length; a row has a sentence too."""
+    tuples = [node.elts for node in nodes if isinstance(node, ast.Tuple)]
+    names = [[each.id if isinstance(each, ast.Name) else "" for each in row] for row in tuples]
+    places = {(len(row), row.index("cause")) for row in names if "cause" in row}
+    for row in tuples:
+        if not all(map(words, row)):
+            yield from (row[place] for size, place in places if size == len(row))
+
+
+def words(node: ast.expr) -> list[str]:
+    """The causes that an expression can be."""
+    if isinstance(node, ast.IfExp):
+        return words(node.body) + words(node.orelse)
+    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return [text] if CAUSE.fullmatch(text) else []
+
+
+def in_page() -> set[str]:
+    """The causes in the first cells of the tables that explain them."""
+    rows = re.findall(
+        r"^\| (`[^|]+) \|", FABRIC.read_text(encoding="utf-8").partition("## The causes")[2], re.MULTILINE
+    )
+    return {cause for row in rows for cause in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_cause_is_explained_and_none_that_is_gone() -> None:
+    files = [file for room in ("sparkrig", "operations") for file in (ROOT / room).glob("*.py")]
+    found = set().union(*(in_code(file.read_text(encoding="utf-8")) for file in files))
+    assert sorted(found - in_page()) == [], "docs/fabric.md, The causes"
+    assert sorted(in_page() - found) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "causes"),
+    [
+        ('Verdict("fault", "no-carrier", "x")', {"no-carrier"}),
+        ('Verdict(level, cause="no-carrier")', {"no-carrier"}),
+        ('Verdict("fault", "low" if mhz < 9 else "lower")', {"low", "lower"}),
+        ("class Row:\n  level: str\n  cause: str\nRow('fault', 'kho')", {"kho"}),
+        ("ROWS = {5: ('flushed', 'it broke off', 'ping')}\ncause, why, cure = ROWS[5]", {"flushed"}),
+        ("cause, why = ROWS[5]\nname in ('index', 'serial')", set()),
+        ('Verdict("healthy"); Verdict("fault", found.cause); other("a", "b")', set()),
+    ],
+)
+def test_causes_are_found_in_code(source: str, causes: set[str]) -> None:
+    assert in_code(source) == causes
 
 
 @pytest.mark.parametrize("name", Settings.model_fields)
