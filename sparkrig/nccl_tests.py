@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_HEADER = re.compile(r"^[ \t]*#?[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b", re.M)
+_HEADER = re.compile(r"^(?:[ \t]*+#)?[ \t]++size[ \t]+count[ \t]+type\b.*\bbusbw\b", re.M)
 _FIGURE = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _RUN = rf"[ \t]+{_FIGURE}[ \t]+{_FIGURE}[ \t]+({_FIGURE})[ \t]+(\S+)"  # time, algbw, busbw, wrong elements
 _ROW = re.compile(

@@ -45,7 +45,10 @@ _IN_FRONT = re.compile(
     r"^\[\d+,\d+\]<std(?:out|err)>: ?",
     re.M,
 )
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*[ \t]*$", re.M)
+# Lines of a forum and of a shell's jobs.
+_IN_BETWEEN = re.compile(
+    r"^[ \t]*(?:(?:```|~~~)\w*|\[\d+\](?:[+-]?[ \t]+(?:Done|Running)\b.*|[ \t]+\d+))[ \t]*$", re.M
+)
 _MARKS = str.maketrans({"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u00a0": " "})
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.I)
@@ -60,7 +63,7 @@ def plain(text: str) -> str:
     """The text with lines that end in LF, and without colours, quote marks, serial numbers and UUIDs."""
     bare = _TERMINAL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     bare = html.unescape(bare).translate(_MARKS)
-    bare = _FENCE.sub("", _IN_FRONT.sub("", bare))
+    bare = _IN_BETWEEN.sub("", _IN_FRONT.sub("", bare))
     return _LABELLED.sub(r"\1(not shown)", _UUID.sub("(not shown)", bare))
 
 
@@ -103,13 +106,17 @@ _COMPLAINT = (
     r"Completion with error at|Failed status[ -]|Failed to modify QP|Failed to exchange data between server|"
     r"IB device \S+ not found|No IB devices found|Did not detect devices|Found Incompatibility issue with|"
     r"Gid index should be|Port number \d+ state is|Did not get Message for|failed to create mr|"
-    rf"\S*{_TEST}: "
+    rf"(?:\S+: )?\S*{_TEST}: "
 )
 _FIELD = r"[a-z_0-9]+(?:\.[a-z_.]+)?(?: \[[^\]]*\])?"
 _KNOWN_FIELD = r"(?:name|driver_version|pstate|uuid|(?:temperature|utilization|memory|power|clocks|pci)\.\w)"
 _GPU_TROUBLE = (
     r"NVIDIA-SMI has failed|Failed to initialize NVML|No devices were found$|"
     r"Unable to determine the device handle for GPU"
+)
+_TORCH = (
+    r"\btorch\.(?:distributed\.)?(?:OutOfMemory|Dist\w*|Accelerator)Error|No CUDA GPUs are available|"
+    r"\bnccl(?:System|Internal|Remote|UnhandledCuda)Error"
 )
 _AGAIN, _SAME = True, False
 # Lines that only one tool prints: tool, name, whether a second one in a piece begins another run, and the words.
@@ -128,21 +135,29 @@ _SIGNS = tuple(
             IBDEV2NETDEV,
             "row",
             _SAME,
-            r"[ \t]*(?:[0-9a-f:.]+[ \t]+)?[\w.-]+[ \t]+(?:\([^\n]*)?port[ \t]+\d[^\n]*==>",
+            r"[ \t]*(?:[0-9a-f:.]+[ \t]+)?[\w.-]+[ \t]+(?:\([^\n]*)?port[ \t]+\S[^\n]*==>",
         ),
         (ETHTOOL, "link", _SAME, r"Settings for \S+:|[ \t]*Speed:[ \t]*(?:\d+ ?[MG]b/s|Unknown)"),
         (ETHTOOL_DRIVER, "driver", _AGAIN, r"driver: *\S+\n(?:version|firmware-version):"),
         (ETHTOOL_MODULE, "module", _AGAIN, r"[ \t]*Identifier[ \t]*: 0x[0-9a-f]{2} \("),
-        (LSPCI, "device", _SAME, r"[ \t]*(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][ \t]+[^\s(][^(\n]{6}"),
+        (
+            LSPCI,
+            "device",
+            _SAME,
+            r"[ \t]*(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][ \t]+[A-Z0-9][^(=\n]*?: ?\S",
+        ),
         (LSPCI, "link", _SAME, r"[^\n]*\bLnk(?:Cap|Sta):[^\n]*\bWidth x\d"),
         (SMI, "table", _AGAIN, r"[^\n]*\| NVIDIA-SMI \S+"),
         (SMI, "complaint", _SAME, rf"[ \t]*(?:{_GPU_TROUBLE})"),
         (SMI_QUERY, "log", _AGAIN, r"[ \t]*=+NVSMI LOG=+"),
         (SMI_LIST, "gpu", _SAME, r"[ \t]*GPU \d+: \S[^\n]*\(UUID"),
-        (SMI_CSV, "header", _AGAIN, rf"[ \t]*(?=[^\n]*\b{_KNOWN_FIELD}){_FIELD}(?:, *{_FIELD})+[ \t]*$"),
+        (SMI_CSV, "header", _AGAIN, rf"[ \t]*+(?=[^\n]*\b{_KNOWN_FIELD}){_FIELD}(?:, *{_FIELD})+[ \t]*$"),
+        (NCCL, "version", _AGAIN, r"[ \t]*(?:# *)?nccl-tests version "),
+        (NCCL, "collective", _SAME, r"[ \t]*(?:# *)?Collective test starting: "),
         (NCCL, "tests", _AGAIN, r"[ \t]*(?:# *)?nThread \d+ nGpus \d+"),
-        (NCCL, "header", _SAME, r"[ \t]*#?[ \t]+size[ \t]+count[ \t]+type\b[^\n]*\bbusbw\b"),
-        (NCCL, "log", _SAME, r"[^\n]*\bNCCL (?:INFO|WARN|version)\b|[^\n]*\bsparkrig-nccl \{"),
+        (NCCL, "header", _SAME, r"(?:[ \t]*+#)?[ \t]++size[ \t]+count[ \t]+type\b[^\n]*\bbusbw\b"),
+        (NCCL, "log", _SAME, r"[^\n]*\bNCCL (?:INFO|WARN|version)\b|sparkrig-nccl \S"),
+        (NCCL, "trouble", _SAME, rf"[^\n]*(?:{_TORCH})"),
         (NCCL, "average", _SAME, r"[ \t]*(?:# *)?Avg bus bandwidth"),
     )
 )

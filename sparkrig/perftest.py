@@ -357,6 +357,10 @@ _COMPLETIONS = {
     13: ("rnr-exceeded", "the peer had no receive buffer ready", "measure again while the peer is idle"),
 }
 
+# What the firmware of a ConnectX says where nobody quotes the status: 0x81, the acknowledgement that did not come.
+_SYNDROME = re.compile(r"syndrome? (0x[0-9a-fA-F]+)")
+_BY_SYNDROME = {"0x81": 12}
+
 # What follows from something else, often from what happened on the other end.
 _CONSEQUENCES = (
     _Complaint(
@@ -414,12 +418,17 @@ def _completion(text: str) -> Verdict | None:
     found = _STATUS.search(text)
     if not found and "ompletion with error" not in text:
         return None
-    status = int(found["status"] or found["other"]) if found else 0
+    status = int(found["status"] or found["other"]) if found else _status_of_syndrome(text)
     otherwise = ("completion-error", "a message could not be completed", "measure again, and look at dmesg")
     cause, meaning, cure = _COMPLETIONS.get(status, otherwise)
     syndrome = f", syndrome {found['syndrome']}" if found and int(found["syndrome"] or "0", 16) else ""
     figures = f" (completion status {status}{syndrome})" if found else ""
     return Verdict("fault", cause, f"{meaning}{figures}", cure)
+
+
+def _status_of_syndrome(text: str) -> int:
+    found = _SYNDROME.search(text)
+    return _BY_SYNDROME.get(found[1].lower(), 0) if found else 0
 
 
 def _short(words: str) -> str:

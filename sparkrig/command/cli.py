@@ -24,6 +24,11 @@ _VERBS = {
         "Measure each rail of a pair, and tell a faulty link from a healthy one.",
         "sparkrig bandwidth inventories/pair.py",
     ),
+    "explain": _Verb(
+        "sparkrig.command.explain",
+        "Say what the output of ib_write_bw, show_gids, nvidia-smi, ... means.",
+        "sparkrig explain ib_write_bw.txt",
+    ),
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
     "summary": _Verb(
         "sparkrig.command.summary",

@@ -1,0 +1,650 @@
+"""What people paste: each tool, each form of it, told apart, read and judged, or refused in words.
+
+tests/fixtures holds what was recorded; the rest are the forms of spark-domain.md sections 2, 5, 6 and 9, and of
+pastes in public issues (NVIDIA/dgx-spark-playbooks 25, 103 and 108; linux-rdma/perftest 132, 342; forum 367853).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sparkrig import nccl_tests, paste
+from sparkrig.command.explain import explain as command
+from sparkrig.explain import Explained, exit_code, explain
+from sparkrig.verdict import Verdict
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+HEALTHY = (FIXTURES / "bandwidth" / "ib_write_bw.txt").read_text()
+SERIAL, UUID = "MT2402XZ0AB", "0a1b2c3d-1234-5678-9abc-0a1b2c3d4e5f"
+
+
+def recorded(name: str) -> str:
+    return (FIXTURES / name).read_text()
+
+
+def perftest(average: str, rate: str, unit: str = "Gb/sec") -> str:
+    """The recorded healthy run with another figure."""
+    return HEALTHY.replace("111.86", average).replace("0.213358", rate).replace("Gb/sec", unit)
+
+
+def only(text: str) -> tuple[Explained, Verdict]:
+    (one,) = explain(text)
+    (finding,) = one.findings
+    return one, finding.verdict
+
+
+SLOW = perftest("13.35", "0.025463")
+HEADER = " #bytes     #iterations    BW peak[{0}]    BW average[{0}]   MsgRate[Mpps]\n"
+
+
+# --- the fault, its twin, and a healthy link
+
+
+@pytest.mark.parametrize(
+    ("text", "level", "cause", "gbps"),
+    [
+        (HEALTHY, "healthy", "", "111.86 Gb/s"),
+        (SLOW, "fault", "slow-start", "13.35 Gb/s"),
+        (perftest("13334.70", "0.213355", "MB/sec"), "healthy", "", "13334.70 MB/sec = 111.86 Gb/s"),
+        (perftest("13334.70", "0.213355", "MiB/sec"), "healthy", "", "13334.70 MiB/sec = 111.86 Gb/s"),
+        (perftest("13,334.70", "0.213355", "MiB/sec"), "healthy", "", "13334.70 MiB/sec = 111.86 Gb/s"),
+        (perftest("1591.44", "0.025463", "MiB/sec"), "fault", "slow-start", "1591.44 MiB/sec = 13.35 Gb/s"),
+    ],
+    ids=["healthy", "slow start", "unit twin, 24.01", "unit twin, later", "thousands", "slow start in MiB/s"],
+)
+def test_the_13_gbps_fault_its_unit_twin_and_a_healthy_link_are_told_apart(
+    text: str, level: str, cause: str, gbps: str
+) -> None:
+    one, verdict = only(text)
+    assert (verdict.level, verdict.cause) == (level, cause)
+    assert one.tool == "ib_write_bw" and one.read.startswith(f"{gbps}, messages of 64 KiB, 4 queue pairs")
+
+
+def test_the_unit_twin_is_explained() -> None:
+    one, _ = only(perftest("13334.70", "0.213355", "MB/sec"))
+    assert one.notes == (
+        "printed in MiB/s, because --report_gbits was not given (perftest's MB is 2^20 bytes); "
+        "13.33 Gb/s would be a fault, and this is 111.86 Gb/s",
+    )
+
+
+# --- every form of sections 2, 5, 6 and 9
+
+GIDS = """\
+DEV	PORT	INDEX	GID					IPv4  		VER	DEV
+---	----	-----	---					------------  	---	---
+rocep1s0f0	1	0	fe80:0000:0000:0000:3a25:f3ff:fe00:0001			v1	enp1s0f0np0
+rocep1s0f0	1	1	fe80:0000:0000:0000:3a25:f3ff:fe00:0001			v2	enp1s0f0np0
+rocep1s0f0	1	2	0000:0000:0000:0000:0000:ffff:c0a8:640b	192.168.100.11  	v1	enp1s0f0np0
+rocep1s0f0	1	3	0000:0000:0000:0000:0000:ffff:c0a8:640b	192.168.100.11  	v2	enp1s0f0np0
+n_gids_found=4
+"""
+MOVED = (
+    GIDS.replace("\t3\t", "\t5\t")
+    .replace("\t2\t", "\t4\t")
+    .replace(
+        "n_gids_found=4\n",
+        "rocep1s0f0\t1\t2\tfe80:0000:0000:0000:9d1c:77aa:0102:0304\t\t\tv1\tenp1s0f0np0\n"
+        "rocep1s0f0\t1\t3\tfe80:0000:0000:0000:9d1c:77aa:0102:0304\t\t\tv2\tenp1s0f0np0\nn_gids_found=6\n",
+    )
+)
+NO_IPV4 = "\n".join([*GIDS.splitlines()[:4], "n_gids_found=2\n"])
+UP = "rocep1s0f1 port 1 ==> enp1s0f1np1 (Up)\nroceP2p1s0f1 port 1 ==> enP2p1s0f1np1 (Up)\n"
+VERBOSE = (
+    f"0000:01:00.1 rocep1s0f1 (MT4129 - {SERIAL}) NVIDIA ConnectX-7 fw 28.45.4028 port 1 (ACTIVE) "
+    "==> enp1s0f1np1 (Up)\n"
+)
+ETHTOOL = "Settings for enp1s0f0np0:\n\tSpeed: 200000Mb/s\n\tDuplex: Full\n\tLink detected: yes\n"
+MODULE = f"\tIdentifier : 0x11 (QSFP28)\n\tVendor name : Mellanox\n\tVendor PN : MCP1650\n\tVendor SN : {SERIAL}\n"
+DRIVER = (
+    "driver: mlx5_core\nversion: 6.17.0\nfirmware-version: 28.45.4028 (NVD0000000087)\nbus-info: 0000:01:00.0\n"
+)
+LSPCI = """\
+0002:01:00.0 Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]
+		LnkCap:	Port #0, Speed 32GT/s, Width x4, ASPM not supported
+		LnkSta:	Speed 32GT/s, Width x4
+	Capabilities: [140 v1] Device Serial Number 48-b0-2d-ff-ff-01-02-03
+0004:01:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe SSD Controller
+		LnkSta:	Speed 16GT/s, Width x2
+"""
+FORUM_LSPCI = "0002:01:00.0  LnkCap: Speed 32GT/s, Width x4    LnkSta: Speed 32GT/s, Width x2 (downgraded)\n"
+SMI = """\
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 580.126.09             Driver Version: 580.126.09     CUDA Version: 13.0     |
++-----------------------------------------+------------------------+----------------------+
+|   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |
+| N/A   36C    P8              3W /  N/A  | Not Supported          |      0%      Default |
+"""
+CSV = "index, name, uuid, utilization.gpu [%], clocks.current.sm [MHz], memory.total [MiB]\n"
+NCCL_TESTS = """\
+# Collective test starting: all_gather_perf
+# nThread 1 nGpus 1 minBytes 17179869184 maxBytes 17179869184 step: 2(factor) warmup iters: 1 iters: 20
+# Using devices
+#  Rank  0 Group  0 Pid 1935208 on      spark device  0 [000f:01:00] NVIDIA GB10
+#  Rank  1 Group  0 Pid 1278829 on spark-3995 device  0 [000f:01:00] NVIDIA GB10
+#       size         count      type   redop    root     time   algbw   busbw #wrong    time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+ 17179869184    2147483648     float    none      -1   453650   37.87   18.94      0  410049   41.90   20.95      0
+# Avg bus bandwidth    : 19.9425
+"""
+FAST = NCCL_TESTS.replace("18.94", "22.60").replace("20.95", "22.80")
+LOG = (
+    "spark-9f8f:315:315 [0] NCCL INFO NET/IB : Using [0]rocep1s0f1:1/RoCE [1]roceP2p1s0f1:1/RoCE [RO]; OOB x\n"
+    "spark-9f8f:315:401 [0] NCCL INFO Channel 09/0 : 1[0] -> 0[0] [send] via NET/IB/1\n"
+)
+LAT_HEADER = (
+    " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]"
+    "   99% percentile[usec]   99.9% percentile[usec]\n"
+)
+LAT_ROW = " {0}       1000          1.50           4.19      {1}      1.60    0.02    1.64    4.19\n"
+REPORT = json.dumps(
+    {
+        "test_info": {"test": "RDMA_Write_BW_Test", "Device": "rocep1s0f0", "Mtu": 4096},
+        "results": {"MsgSize": 65536, "n_iterations": 1000, "BW_average": 13334.7, "MsgRate": 0.213355},
+    },
+    indent=0,
+)
+SWEEP = HEADER.format("Gb/sec") + " 2  5000  0.042  0.042  2.63\n 65536  5000  112.0  111.8  0.213\n"
+
+FORMS = {
+    # section 6: perftest
+    "Gb/sec": (HEALTHY, "ib_write_bw", "111.86 Gb/s", "healthy", ""),
+    "MB/sec": (perftest("13334.7", "0.2", "MB/sec"), "ib_write_bw", "= 111.86 Gb/s", "healthy", ""),
+    "MiB/sec": (perftest("13334.7", "0.2", "MiB/sec"), "ib_write_bw", "= 111.86 Gb/s", "healthy", ""),
+    "-D, peak 0.00": (recorded("perftest/bw-duration.txt"), "ib_write_bw", "0.18 Gb/s", "fault", "detour"),
+    "header without a row": (HEALTHY[: HEALTHY.index(" 65536")], "ib_write_bw", "", "unknown", "no-result"),
+    "JSON": (REPORT, "ib_write_bw", "13334.70 MiB/sec = 111.86 Gb/s", "healthy", ""),
+    "JSON, recorded": (recorded("perftest/bw-duration.json"), "ib_write_bw", "0.18 Gb/s", "fault", "detour"),
+    "a row alone, its unit by the rate": (
+        "65536 1024102 0.00 111.86 0.213358\n",
+        "perftest",
+        "111.86",
+        "healthy",
+        "",
+    ),
+    "a row alone, no unit fits": ("65536 1024102 0.00 111.86 0.9\n", "perftest", "", "unknown", "no-result"),
+    "1 MiB, section 6's row": (
+        HEADER.format("Gb/sec") + " 1048576    40005            0.00               111.86 \t\t   0.013335\n",
+        "perftest",
+        "111.86 Gb/s, messages of 1 MiB",
+        "healthy",
+        "",
+    ),
+    "-a, the largest": (SWEEP, "perftest", "111.80 Gb/s, messages of 64 KiB", "healthy", ""),
+    "-a, cut off": (
+        SWEEP[: SWEEP.index(" 65536")],
+        "perftest",
+        "messages of 2 bytes",
+        "unknown",
+        "small-messages",
+    ),
+    "latency": (recorded("perftest/lat-iterations.txt"), "ib_write_lat", "248.70 us", "degraded", "latency-high"),
+    "latency, healthy": (LAT_HEADER + LAT_ROW.format(2, 1.55), "perftest", "1.55 us typical", "healthy", ""),
+    "latency -a, the smallest": (
+        LAT_HEADER + LAT_ROW.format(2, 1.55) + LAT_ROW.format(8388608, 621.5),
+        "perftest",
+        "1.55 us typical, messages of 2 bytes",
+        "healthy",
+        "",
+    ),
+    "latency -D": (
+        recorded("perftest/lat-duration.txt"),
+        "ib_write_lat",
+        "on average",
+        "degraded",
+        "latency-high",
+    ),
+    "latency, JSON": (
+        recorded("perftest/lat-duration.json"),
+        "ib_write_lat",
+        "557.02",
+        "degraded",
+        "latency-high",
+    ),
+    "path MTU 1024": (HEALTHY.replace("4096[B]", "1024[B]"), "ib_write_bw", "MTU 1024", "degraded", "path-mtu"),
+    "commented rows": (
+        "#  " + HEADER.format("MiB/sec").strip() + "\n#  65536      279928           0.00     13334.7     0.2\n",
+        "perftest",
+        "= 111.86 Gb/s",
+        "healthy",
+        "",
+    ),
+    "another make of NIC": (
+        HEALTHY.replace("rocep1s0f0", "mlx5_0"),
+        "ib_write_bw",
+        "111.86",
+        "unknown",
+        "other-hardware",
+    ),
+    # section 5: GIDs
+    "show_gids": (GIDS, "show_gids", "4 GIDs of rocep1s0f0", "healthy", ""),
+    "show_gids, moved": (f"{MOVED}NCCL_IB_GID_INDEX=3\n", "show_gids", "6 GIDs", "fault", "gid-moved"),
+    "show_gids, in place": (f"export NCCL_IB_GID_INDEX=3\n{GIDS}", "show_gids", "4 GIDs", "healthy", ""),
+    "show_gids, no IPv4": (NO_IPV4, "show_gids", "2 GIDs", "fault", "gid-missing"),
+    "show_gids, none": (
+        "\n".join(GIDS.splitlines()[:2]) + "\nn_gids_found=0\n",
+        "show_gids",
+        "",
+        "fault",
+        "gid-missing",
+    ),
+    "show_gids, cut in a row": (GIDS[: GIDS.rindex("ffff")], "show_gids", "", "unknown", "unreadable"),
+    "ibdev2netdev, nothing up": (UP.replace("Up", "Down"), "ibdev2netdev", "(down)", "unknown", "no-carrier"),
+    "ibdev2netdev -v": (VERBOSE, "ibdev2netdev", "rocep1s0f1 = enp1s0f1np1 (up)", "healthy", ""),
+    "ibdev2netdev, unreadable": (VERBOSE.replace("port 1", "port x"), "ibdev2netdev", "", "unknown", "unreadable"),
+    # section 9 and 1: the NIC
+    "ethtool": (ETHTOOL, "ethtool", "enp1s0f0np0 up, 200 Gb/s", "healthy", ""),
+    "ethtool, 100 Gb/s": (ETHTOOL.replace("200000", "100000"), "ethtool", "100 Gb/s", "degraded", "speed-low"),
+    "ethtool, management": (
+        ETHTOOL.replace("enp1s0f0np0", "enP7s7").replace("200000", "10000"),
+        "ethtool",
+        "10 Gb/s",
+        "healthy",
+        "",
+    ),
+    "ethtool, no cable": (
+        "Settings for enp1s0f1np1:\n\tSpeed: Unknown!\n\tLink detected: no (No cable)\n",
+        "ethtool",
+        "down, speed unknown",
+        "unknown",
+        "no-carrier",
+    ),
+    "lspci": (LSPCI, "lspci", "0002:01:00.0", "healthy", ""),
+    "lspci, x2 as in the forum": (FORUM_LSPCI, "lspci", "0002:01:00.0", "degraded", "pcie-width"),
+    "lspci, not root": (
+        f"{LSPCI.splitlines()[0]}\n\tCapabilities: <access denied>\n",
+        "lspci",
+        "",
+        "unknown",
+        "no-answer",
+    ),
+    "lspci, grep took the names": (
+        "\t\tLnkSta:\tSpeed 16GT/s, Width x1\n",
+        "lspci",
+        "",
+        "unknown",
+        "device-unnamed",
+    ),
+    "lspci, no ConnectX-7": (LSPCI[LSPCI.index("0004") :], "lspci", "1 devices", "unknown", "no-connectx"),
+    # sections 2 and 9: the GPU
+    "nvidia-smi, Not Supported": (SMI, "nvidia-smi", "NVIDIA GB10, driver 580.126.09, 0 % busy", "healthy", ""),
+    "nvidia-smi, H200": (recorded("gpu/nvidia-smi.txt"), "nvidia-smi", "NVIDIA H200", "healthy", ""),
+    "nvidia-smi -L": (f"GPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n", "nvidia-smi -L", "NVIDIA GB10", "healthy", ""),
+    "csv, [N/A]": (
+        f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 2418 MHz, [N/A]\n\nand prose, with commas, of a post, x, y, z\n",
+        "nvidia-smi --query-gpu",
+        "NVIDIA GB10, 96 % busy, SM 2418 MHz",
+        "healthy",
+        "",
+    ),
+    "csv, clamped": (
+        f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 611 MHz, [Not Supported]\n",
+        "nvidia-smi --query-gpu",
+        "611 MHz",
+        "fault",
+        "power-clamp",
+    ),
+    "csv, noheader, by its command": (
+        "$ nvidia-smi --query-gpu=index,name,memory.total --format=csv,noheader,nounits\n0, NVIDIA GB10, [N/A]\n",
+        "nvidia-smi --query-gpu",
+        "NVIDIA GB10",
+        "healthy",
+        "",
+    ),
+    "csv, cut off": (f"{CSV}0, NVIDIA GB10, GPU-{UUID}\n", "nvidia-smi --query-gpu", "", "unknown", "unreadable"),
+    "no driver": (
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
+        "nvidia-smi",
+        "",
+        "fault",
+        "driver-not-loaded",
+    ),
+    # section 6: NCCL
+    "nccl-tests, MTU 1500": (
+        NCCL_TESTS,
+        "NCCL",
+        "19.95 GB/s bus bandwidth of all_gather at 16",
+        "degraded",
+        "below-pass",
+    ),
+    "nccl-tests, healthy": (FAST, "NCCL", "22.70 GB/s", "healthy", ""),
+    "nccl-tests, header alone": (NCCL_TESTS.rpartition("\n 171")[0] + "\n", "NCCL", "", "unknown", "unreadable"),
+    "nccl-tests, one host": (FAST.replace("spark-3995", "spark"), "NCCL", "22.70", "unknown", "one-host"),
+    "nccl-tests, other GPUs": (FAST.replace("GB10", "H100"), "NCCL", "22.70", "unknown", "not-gb10"),
+    "NCCL log": (LOG, "NCCL", "over NET/IB, devices rocep1s0f1 and roceP2p1s0f1", "healthy", ""),
+    "NCCL log, one twin": (LOG.replace(" [1]roceP2p1s0f1:1/RoCE", ""), "NCCL", "NET/IB", "degraded", "one-hca"),
+    "NCCL log, TCP": (recorded("nccl/socket.0.log"), "NCCL", "4.41 GB/s", "fault", "nccl-socket"),
+    "NCCL log, another host's rank": (recorded("nccl/p2p.0.log"), "NCCL", "over P2P", "unknown", "one-host"),
+    "NCCL, no GPU": (recorded("nccl/no-gpu.0.log"), "NCCL", "", "unknown", "no-gpu"),
+}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize(("text", "tool", "read", "level", "cause"), FORMS.values(), ids=FORMS)
+def test_each_form_of_the_reference_gets_the_right_value_or_a_named_refusal(
+    text: str, tool: str, read: str, level: str, cause: str, end: str
+) -> None:
+    one, verdict = only(text.replace("\n", end))
+    assert (one.tool, verdict.level, verdict.cause) == (tool, level, cause)
+    assert read in one.read and (verdict.evidence or cause)
+    assert verdict.healthy or verdict.cure or cause == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "read"),
+    [(DRIVER, "ethtool -i", "mlx5_core, firmware 28.45.4028"), (MODULE, "ethtool -m", "Mellanox, MCP1650")],
+)
+def test_what_only_informs_has_no_verdict(text: str, tool: str, read: str) -> None:
+    (one,) = explain(text)
+    assert (one.tool, one.findings) == (tool, ()) and one.read.startswith(read)
+    assert exit_code([one]) == 0
+
+
+FAILURES = {
+    "no-listener.txt": "no-listener",
+    "port-busy.txt": "port-busy",
+    "device-missing.txt": "device-missing",
+    "gid-range.txt": "gid-empty",
+    "bw-gid-empty.txt": "gid-type",
+    "bw-client-killed.txt": "peer-died",
+    "bw-server-killed.txt": "peer-died",
+    "bw-ends-differ.txt": "peer-died",
+    "bw-other-tool.txt": "remote-access",
+    "link-down.txt": "link-down",
+    "memlock.txt": "memory-refused",
+}
+
+
+@pytest.mark.parametrize(("name", "cause"), FAILURES.items())
+def test_a_pasted_failure_of_perftest_gets_its_cause(name: str, cause: str) -> None:
+    _, verdict = only(recorded(f"perftest/{name}"))
+    assert verdict.cause == cause and verdict.cure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n",
+        "Completion with error at client: syndrome 0x81\n",
+        " Completion with error at client\n Failed status 12: wr_id 0 syndrome 0x81\n",
+    ],
+    ids=["24.01", "syndrome alone", "spelled out"],
+)
+def test_syndrome_0x81_is_a_peer_that_does_not_acknowledge(text: str) -> None:
+    verdict = only(text)[1]
+    assert verdict.cause == "retry-exceeded"
+    assert "status 12" not in verdict.evidence or "syndrome 0x81" in verdict.evidence
+
+
+# --- a figure by itself
+
+
+@pytest.mark.parametrize("text", ["13.35", "13.35\n", "13,35", " BW average: 13.35 "])
+def test_a_bare_figure_is_said_to_be_ambiguous(text: str) -> None:
+    one, verdict = only(text)
+    assert (verdict.level, verdict.cause, exit_code([one])) == ("unknown", "unit-ambiguous", 3)
+    for words in (
+        "as Gb/s it is a fault (slow-start)",
+        "as MiB/s (0.11 Gb/s)",
+        "as GB/s (106.80 Gb/s) it is healthy",
+    ):
+        assert words in verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "cause"),
+    [
+        ("13.35 Gb/s", "13.35 Gb/s", "slow-start"),
+        ("111.86Gbps", "111.86 Gbps", ""),
+        ("13,334.70 MiB/sec", "= 111.86 Gb/s", ""),
+        ("13334.7", "13334.7", "unit-ambiguous"),
+        ("13.9 GB/s", "13.9 GB/s", "unit-ambiguous"),  # perftest prints no such unit
+    ],
+)
+def test_a_figure_with_a_unit(text: str, read: str, cause: str) -> None:
+    one, verdict = only(text)
+    assert read in one.read and verdict.cause == cause
+
+
+# --- what would mislead
+
+
+def test_both_directions_are_halved() -> None:
+    text = HEALTHY.replace("RDMA_Write BW", "RDMA_Write Bidirectional BW")
+    one, verdict = only(text.replace("111.86", "26.70"))
+    assert verdict.cause == "slow-start" and "13.35 Gb/s" in verdict.evidence
+    assert "26.70 Gb/s in both directions together" in one.read and "sum of both directions" in one.notes[0]
+    assert only(text.replace("111.86", "196.00"))[1].healthy
+
+
+def test_a_small_path_mtu_is_said_beside_a_worse_fault() -> None:
+    one, verdict = only(SLOW.replace("4096[B]", "1024[B]"))
+    assert verdict.cause == "slow-start" and any("path MTU is 1024" in note for note in one.notes)
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Can't get any further. It should be between 92 and 109 Gb/s!",
+        "Failed to find a reason. Unable to sleep. Address already in use somewhere.",
+    ],
+)
+def test_the_poster_s_own_words_are_no_failure(prose: str) -> None:
+    assert only(f"{prose}\n{HEALTHY}\n{prose}\n")[1].healthy
+
+
+def test_a_broken_run_is_not_saved_by_its_figure() -> None:
+    one, verdict = only(HEALTHY + " Completion with error at client\n Failed status 5: wr_id 0 syndrom 0xf5\n")
+    assert verdict.cause == "flushed" and "proves nothing" in one.notes[0]
+
+
+def test_a_narrow_pcie_link_in_the_same_paste_explains_the_figure() -> None:
+    found = explain(FORUM_LSPCI + "$ ib_write_bw 10.0.0.2 --report_gbits\n" + perftest("55.2", "0.105"))
+    assert [each.findings[0].verdict.cause for each in found] == ["pcie-width", "pcie-width"]
+    assert "55.20 Gb/s" in found[1].findings[0].verdict.evidence
+
+
+def test_one_twin_down_and_one_twin_without_an_address() -> None:
+    (one,) = explain(UP.replace("enP2p1s0f1np1 (Up)", "enP2p1s0f1np1 (Down)"))
+    assert [finding.verdict.cause for finding in one.findings] == ["", "twin-down"]
+    rows = "\n".join(row.replace("rocep1s0f0", "roceP2p1s0f0") for row in NO_IPV4.splitlines()[2:4])
+    (one,) = explain(GIDS.replace("n_gids_found=4", rows))
+    assert "roceP2p1s0f0 has no IPv4 address, though its twin rocep1s0f0 has one" in one.notes[0]
+
+
+def test_indexes_that_differ_by_device() -> None:
+    other = MOVED.replace("rocep1s0f0", "roceP2p1s0f0").replace("enp1", "enP2p1")
+    (one,) = explain(GIDS + "\n".join(other.splitlines()[2:]))
+    assert "NCCL_IB_ADDR_FAMILY=AF_INET" in one.notes[0] and exit_code([one]) == 0
+
+
+# --- one paste of many tools
+
+FORUM = f"""\
+Hi all, I can't get more than 13 Gb/s:
+
+> nvidia@spark-a:~$ ib_write_bw -d rocep1s0f0 -x 3 -q 4 -D 10 --report_gbits 192.168.100.12
+{"".join(f"> {line}{chr(10)}" for line in SLOW.splitlines())}> nvidia@spark-a:~$ ibdev2netdev
+> rocep1s0f1 port 1 ==&gt; enp1s0f1np1 (Up)
+> nvidia@spark-a:~$ uptime
+>  20:36:03 up 1 day,  load average: 0.15, 0.24, 0.18
+```bash
+[root@spark-b ~]# show_gids
+{GIDS}
+```
+sudo lspci -vv -d 15b3:
+{LSPCI}
+(base) nvidia@spark-b ~ % nvidia-smi
+{SMI}
+$ nvidia-smi -q
+{recorded("gpu/gb10-stand-in-q.txt")}
+nvidia@spark-b:~$ sudo ethtool enp1s0f0np0
+{ETHTOOL}{DRIVER}{MODULE}
+{NCCL_TESTS}
+Thanks! Can't wait for an answer.
+"""
+
+
+@pytest.mark.parametrize("coloured", [False, True], ids=["plain", "ANSI"])
+def test_a_forum_post_is_taken_apart(coloured: bool) -> None:
+    text = FORUM.replace("nvidia@", "\x1b]0;title\x07\x1b[01;32mnvidia@\x1b[00m") if coloured else FORUM
+    text = text.replace(" 13.35 ", " \x1b[1;31m13.35\x1b[0m ") if coloured else text
+    tools = "ib_write_bw ibdev2netdev show_gids lspci nvidia-smi nvidia-smi+-q ethtool ethtool+-i ethtool+-m NCCL"
+    found = explain(text)
+    assert [each.tool.replace(" ", "+") for each in found] == tools.split()
+    assert {finding.verdict.cause for each in found for finding in each.findings} == {
+        "slow-start",
+        "",
+        "below-pass",
+    }
+
+
+def test_two_runs_without_a_prompt_between_them() -> None:
+    found = explain(HEALTHY + SLOW.replace("rocep1s0f0", "roceP2p1s0f0"))
+    assert [(each.findings[0].subject, each.findings[0].verdict.cause) for each in found] == [
+        ("rocep1s0f0", ""),
+        ("roceP2p1s0f0", "slow-start"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "front",
+    ["Nov 20 20:36:03 spark-b ib_write_bw[1234]: ", "[1,0]<stdout>:", "> > ", "    ", "\u00a0"],
+    ids=["journald", "mpirun", "quoted twice", "indented", "no-break space"],
+)
+def test_what_others_put_before_each_line(front: str) -> None:
+    assert only("".join(f"{front}{line}\n" for line in HEALTHY.splitlines()))[1].healthy
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("nvidia@a:~$ show_gids\nshow_gids: command not found\n", "not-installed"),
+        ("nvidia@a:~$ sudo ethtool -m enp1s0f1np1\nnetlink error: No such device\n", "no-answer"),
+        ("bash: ib_write_bw: command not found\n", "perftest-missing"),
+        ("$ ib_write_bw -d rocep1s0f0\n\n* Waiting for client to connect... *\n", "no-client"),
+    ],
+)
+def test_a_tool_without_an_answer(text: str, cause: str) -> None:
+    assert only(text)[1].cause == cause
+
+
+def test_a_server_in_the_background_says_nothing() -> None:
+    assert len(explain(f"nvidia@a:~$ ib_write_bw &\n[1] 4242\nnvidia@a:~$ ib_write_bw 10.0.0.2\n{HEALTHY}")) == 1
+
+
+# --- refusals, and what is never shown
+
+PRIVATE = {
+    "ethtool -m": MODULE,
+    "ibdev2netdev -v": VERBOSE,
+    "ibdev2netdev -v, unreadable": VERBOSE.replace("port 1", "port x"),
+    "show_gids, unreadable": GIDS.replace("192.168.100.11", SERIAL),
+    "csv": f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 2418 MHz, [N/A]\n",
+    "csv, columns moved": f"{CSV}0, NVIDIA GB10, 1, {SERIAL}, 2418 MHz, [N/A]\n",
+    "nvidia-smi -L": f"GPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n",
+    "nvidia-smi -q": recorded("gpu/gb10-stand-in-q.txt").replace("Minor", f"Serial Number : {SERIAL}\n Minor"),
+    "lspci VPD": f"{LSPCI}\t\t\t[SN] Serial number: {SERIAL}\n",
+    "beside a failure": f"IB device {UUID} not found\nSerial Number: {SERIAL}\n",
+    "not understood": f"DGX_SERIAL_NUMBER={SERIAL}\n",
+}
+
+
+@pytest.mark.parametrize("text", PRIVATE.values(), ids=PRIVATE)
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["screen", "JSON"])
+def test_serial_numbers_and_uuids_are_never_shown(text: str, options: list[str]) -> None:
+    shown = run(*options, text=text).output
+    assert shown and SERIAL not in shown and UUID not in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "My Spark is slow.\n",
+        "hca_id: rocep1s0f0\n\tactive_mtu: 4096 (5)\n",
+        "13,334\n",
+        "nvidia-smi\n",
+        "I ran the RDMA_Write BW Test twice.\n",
+    ],
+    ids=["empty", "prose", "ibv_devinfo", "a point or thousands", "a command alone", "a title in prose"],
+)
+def test_what_cannot_be_read_is_refused_with_a_list_of_what_can(text: str) -> None:
+    done = run(text=text)
+    assert done.exit_code == 1 and "ib_write_bw" in done.output and "show_gids" in done.output
+
+
+# --- the command
+
+
+def run(*words: str, text: str | bytes = "") -> Result:
+    return CliRunner().invoke(command, list(words), input=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [(HEALTHY, 0), (DRIVER, 0), (SLOW, 2), (HEALTHY.replace("4096[B]", "1024[B]"), 2), ("13.35", 3), ("", 1)],
+    ids=["healthy", "informative", "fault", "degraded", "unknown", "not understood"],
+)
+def test_exit_codes(text: str, code: int) -> None:
+    assert run(text=text).exit_code == code
+
+
+def test_a_fault_outweighs_what_is_unknown() -> None:
+    assert run(text=f"{UP.replace('Up', 'Down')}{SLOW}").exit_code == 2
+
+
+def test_files_standard_input_and_utf_16(tmp_path: Path) -> None:
+    file = tmp_path / "paste.txt"
+    file.write_bytes(HEALTHY.encode("utf-16"))  # as PowerShell's > writes it
+    done = run(str(file), "-", text=SLOW)
+    assert done.exit_code == 2 and "111.86 Gb/s" in done.output and "slow-start" in done.output
+    assert run(str(tmp_path / "nothing")).exit_code == 2  # click's own; main() makes it 1
+
+
+def test_json() -> None:
+    document = json.loads(run("--json", text=SLOW).output)
+    (one,) = document["explained"]
+    assert (document["version"], one["tool"]) == (1, "ib_write_bw")
+    assert one["findings"][0]["verdict"]["cause"] == "slow-start"
+
+
+def test_it_starts_without_pyinfra_and_pydantic() -> None:
+    words = "import sys; from sparkrig import explain; from sparkrig.picture import explained; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert not {"pyinfra", "gevent", "paramiko", "pydantic", "matplotlib"} & {*done.stdout.split()}
+
+
+def test_a_long_log_is_read_in_time() -> None:
+    """Patterns that try each blank of a long line anew would take minutes."""
+    assert explain(" " * 200_000 + "\n" + "a" * 200_000 + "\n" + "a_b, " * 20_000 + "\n" + "1 " * 100_000) == []
+
+
+# --- nccl-tests
+
+
+@pytest.mark.parametrize(
+    ("row", "busbw"),
+    [
+        ("  4294967296  67108864  float  none  -1  1  2  22.00  0  1  2  23.00  0", 22.5),
+        ("  4294967296  67108864  float  none  -1  1  2  22.00  N/A  1  2  23.00  N/A", 22.5),
+        ("  4294967296  67108864  float   sum       1  2  22.00  4e-07  1  2  23.00  4e-07", 22.5),  # without root
+        ("  4294967296  67108864  float         1  2  22.00  0e+00  1  2  23.00  0e+00", 22.5),
+        ("  4294967296  67108864  float  none  -1  1  2  22.00  0", 22.0),
+    ],
+    ids=["2.17", "not checked", "2.8", "all_gather before 2.9", "out of place only"],
+)
+def test_rows_of_nccl_tests(row: str, busbw: float) -> None:
+    header = "#       size   count   type   redop   time   algbw   busbw\n"
+    found = nccl_tests.parse(f"{header}        8  2  float  none  -1  1  0  0  0\n{row}\n")
+    assert found is not None and (found.busbw, found.size, found.wrong) == (busbw, 2**32, 0)
+
+
+def test_a_paste_without_tools_has_no_pieces() -> None:
+    assert paste.pieces(paste.plain("nothing\nof this\n")) == []
