@@ -241,7 +241,7 @@ def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench
         {rail.number: seen.ends(rail) for rail in able},
         {rail.number: seen.suspects(rail) for rail in able},
         Expected(settings.bandwidth_floor, settings.bandwidth_path_mtu),
-        Pace(settings.bandwidth_seconds, settings.patience),
+        Pace(settings.bandwidth_seconds, settings.patience, trial.VIRTUAL_ACK_TIMEOUT if seen.virtual else None),
         secrets.token_hex(4),
     )
 
@@ -265,7 +265,9 @@ def _preflight(at: Host, pace: Pace) -> list[Finding]:
 
 
 def _pair_findings(measured: Sequence[Measurement], expected: Expected) -> list[Finding]:
-    """All rails at once, summed up by direction."""
+    """All rails at once, summed up by direction; where one is less than healthy by itself, the sum adds nothing."""
+    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
+        return []
     sums: dict[tuple[str, str], list[float]] = {}
     for each in measured:
         if each.together and each.gbps is not None:

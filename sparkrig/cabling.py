@@ -260,12 +260,22 @@ def _led_astray(shown: Topology, cable: Cable) -> bool:
 
 
 def _cable(shown: Topology, cable: Cable) -> Iterator[Finding]:
-    verdict = _missing(shown, cable) or _down(shown, cable) or _dark(shown, cable) or _doubtful(shown, cable)
+    lacking = _missing(shown, cable) or _down(shown, cable) or _dark(shown, cable)
+    if lacking:
+        yield Finding(_rails(_lame(shown, cable)), lacking)
+        return
+    verdict = _doubtful(shown, cable)
     if verdict is None:
         yield from _silent_rails(shown, cable)
         verdict = _slow(shown, cable)
     if verdict is not None:
         yield Finding(_rails(cable.rails), verdict)
+
+
+def _lame(shown: Topology, cable: Cable) -> list[int]:
+    """The rails of a cable that have no link at one end or the other."""
+    twins = [twin for end in cable.ends for twin in shown.at(end).twins if twin.state != "link"]
+    return sorted({twin.rail for twin in twins if twin.rail in cable.rails})
 
 
 def _torn(cable: Cable, wanted: Iterable[Cable]) -> bool:

@@ -57,6 +57,12 @@ class Survey:
         """As the leading host sees them."""
         return self.fleet.rails(self.names[0])
 
+    @property
+    def virtual(self) -> bool:
+        """Whether the rails are those of virtual machines."""
+        nics = [each for found in self.found.values() for each in found.condition.nics.values()]
+        return any(each.virtual for each in nics)
+
     @cached_property
     def topology(self) -> Topology:
         seen = {name: self._seen(name) for name in self.names}

@@ -9,17 +9,19 @@ from pathlib import Path
 import pytest
 from pyinfra.api.exceptions import FactProcessError
 
-from facts.condition import Condition as Fact
+from facts.fabric import Fabric
 from sparkrig.condition import Condition, findings
 from sparkrig.gpu import Gpu
 from sparkrig.health import Health
 from sparkrig.nic import Nic, Pcie
 
-FIXTURES = Path(__file__).parent.parent / "fixtures" / "condition"
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "spark"
 
 
 def recorded(name: str) -> Condition:
-    return Fact().process((FIXTURES / f"{name}.txt").read_text().splitlines())
+    """What the virtual pair printed, name by name: fabric-a, fabric-b."""
+    text = (FIXTURES / f"fabric-{name[-1]}.txt").read_text()
+    return Fabric().process(text.splitlines()).condition
 
 
 @pytest.mark.parametrize("name", ["spark-a", "spark-b"])
@@ -28,7 +30,7 @@ def test_a_virtual_spark(name: str) -> None:
     assert list(found.nics) == ["enP2p1s0f0np0", "enP2p1s0f1np1", "enp1s0f0np0", "enp1s0f1np1"]
     rail = found.nics["enp1s0f0np0"]
     assert (rail.port, rail.device, rail.virtual, rail.pcie.width) == ("p0", "rocep1s0f0", True, None)
-    assert set(rail.errors.values()) == {0} and rail.sent_bytes is None and rail.sent_packets
+    assert set(rail.errors) >= {"duplicate_request"} and rail.sent_bytes is None and rail.sent_packets
     assert (found.gpu.name, found.gpu.gsp, found.gpu.memory_total_mib) == ("NVIDIA GB10", "580.159.03", None)
     assert found.health.kernel == "6.12.107+deb13-amd64" and found.health.next
     assert found.health.next.release == "6.17.0-1021-nvidia" and found.health.perftest == "6.24"
@@ -68,8 +70,8 @@ def test_json_without_the_cable() -> None:
 
 
 def test_a_noun_that_cannot_be_read_is_named() -> None:
-    lines = (FIXTURES / "spark-a.txt").read_text().splitlines()
+    lines = (FIXTURES / "fabric-a.txt").read_text().splitlines()
     with pytest.raises(FactProcessError, match=r"health: could not be read \(the connection broke off\?\)"):
-        Fact().process(lines[:-1])
+        Fabric().process(lines[:-1])
     with pytest.raises(FactProcessError, match=r"gpu: could not be read \(exit 124\)"):
-        Fact().process([line.replace("gpu 0", "gpu 124") for line in lines])
+        Fabric().process([line.replace("gpu 0", "gpu 124") for line in lines])

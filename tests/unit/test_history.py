@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig import history
-from sparkrig import history_file
+from sparkrig import history, history_file
 from sparkrig.history import Entry, History, changes, dumps, entries, leading, loads, marks, trend
 from sparkrig.measurement import End, Host, Measurement, Rail, Run
 from sparkrig.refusal import Refusal

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from facts.condition import Condition
 from facts.containers import Containers
 from facts.driver import Packages
+from facts.fabric import Fabric
 from facts.files import Files
 from facts.gpu import Gpu
 from facts.health import Health
@@ -35,7 +35,7 @@ NOUNS: list[type[Noun[Any]]] = [Identity, Packages, Network, Rdma, Containers, F
 TEXTS = {
     **{f"fact {noun.__name__}": noun.script for noun in NOUNS},
     "fact Spark": Spark().command(),
-    "fact Condition": Condition().command(),
+    "fact Fabric": Fabric().command(),
     "gid.COMMAND": gid.COMMAND,
     "WRITE": WRITE,
     "VERIFY": VERIFY,

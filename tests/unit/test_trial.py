@@ -56,7 +56,12 @@ def test_the_words_of_the_end() -> None:
 
 
 def test_latency_is_counted_in_rounds() -> None:
-    assert trial.command(Case("ib_write_lat", (0,), "a", "b"), 5) == "ib_write_lat -n 1000 -F"
+    assert trial.command(Case("ib_write_lat", (0,), "a", "b"), PACE) == "ib_write_lat -n 1000 -F"
+
+
+def test_an_emulated_processor_may_acknowledge_later() -> None:
+    slow = Pace(5, 1.0, ack_timeout=18)
+    assert trial.command(CASE, slow) == "ib_write_bw -D 5 -q 4 -s 65536 -u 18 -F --report_gbits"
 
 
 @pytest.mark.parametrize("patience", [1.0, 4.0, 20.0])
