@@ -265,7 +265,7 @@ def _preflight(at: Host, pace: Pace) -> list[Finding]:
 
 
 def _pair_findings(measured: Sequence[Measurement], expected: Expected) -> list[Finding]:
-    """All rails at once, summed up by direction; where one is less than healthy by itself, the sum adds nothing."""
+    """All rails at once, summed up by direction; nothing where a rail is less than healthy by itself."""
     if any(not each.verdict.healthy for each in measured if each.gbps is not None):
         return []
     sums: dict[tuple[str, str], list[float]] = {}
