@@ -310,7 +310,9 @@ def _rail(seen: Survey, rail: Rail, measured: Sequence[Measurement]) -> measurem
     if blocked:
         return measurement.Rail(rail.number, {}, blocked)
     mine = [each for each in measured if each.rail == rail.number]
-    verdict = worst(each.verdict for each in mine)
+    # of equals the figure that says most: alone, and with several queue pairs
+    telling = sorted(mine, key=lambda each: (each.together, -each.queue_pairs))
+    verdict = worst(each.verdict for each in telling)
     if verdict.healthy:
         verdict = Verdict("healthy", evidence=measurement.summary(mine))
     return measurement.Rail(rail.number, seen.ends(rail), verdict)

@@ -97,7 +97,9 @@ def _show(console: Console, run: Run, file: Path | None) -> None:
     from sparkrig.picture.bandwidth import verdicts
     from sparkrig.picture.trend import trend
 
+    console.print()
     console.print(verdicts(run))
+    console.print()
     try:
         before = history_file.read(run.pair, file)
         place = history_file.append(run, file)
