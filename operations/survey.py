@@ -14,7 +14,7 @@ from sparkrig.settings import Fleet
 from sparkrig.survey import Survey
 
 _LOOK_S = 60  # times `patience`; a healthy host answers within two
-_PROBE_S = 3.0  # hosts start within a second of one another
+_PROBE_S = 2.0  # hosts start within a second of one another
 
 
 def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable[[str], None]) -> Survey:

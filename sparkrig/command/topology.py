@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     """Show which cage of which Spark reaches which, against what is declared, and every GID.
 
-    It changes nothing; each host sends a few frames over each fabric port for three seconds. Exit code 2: the
+    It changes nothing; each host sends a few frames over each fabric port for two seconds. Exit code 2: the
     cabling or a GID is not as declared; 3: something could not be told.
     """
     from rich.console import Console
