@@ -324,25 +324,6 @@ def pcie_link(link: Pcie, subject: str, *, virtual: bool = False) -> Verdict:
 _RESEAT = "reseat the QSFP cable at both ends, and try another one if it happens again"
 
 
-def flapped(before: Nic, after: Nic | None) -> Verdict:
-    """Whether the link went down between two looks; after is None where the netdev is gone."""
-    name = before.netdev
-    if after is None:
-        return Verdict("fault", "link-flap", f"{name} left the PCI bus in between", _RESEAT)
-    if before.carrier and not after.carrier:
-        return Verdict("fault", "link-flap", f"{name} lost its carrier and has not got it back", _RESEAT)
-    if not before.carrier and not after.carrier:
-        return Verdict("unknown", "no-carrier", f"{name} has no carrier", _RESEAT)
-    if before.carrier_down is None or after.carrier_down is None:
-        return Verdict("unknown", "carrier-unknown", f"{name} has no count of lost carriers")
-    if after.carrier_down < before.carrier_down:
-        return Verdict("fault", "link-flap", f"{name} left the PCI bus and came back in between", _RESEAT)
-    lost = after.carrier_down - before.carrier_down
-    if lost:
-        return Verdict("fault", "link-flap", f"{name} lost its carrier {_times(lost)} in between", _RESEAT)
-    return Verdict("healthy", evidence=f"{name} kept its carrier")
-
-
 def errors_grew(before: Nic, after: Nic) -> Verdict:
     """Whether RDMA error counters grew between two looks; one that is smaller now started anew."""
     name = after.device or after.netdev
@@ -361,7 +342,3 @@ def _growth(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[tup
         grown = count - start if count >= start else count
         if grown:
             yield counter, grown
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"

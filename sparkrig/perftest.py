@@ -1,4 +1,4 @@
-"""What perftest prints: the figures of its table and its JSON report, its version, and why it failed.
+"""What perftest prints: the figures of its table and its JSON report, and why it failed.
 
 Columns are found by the table's header, because their number and unit depend on version and options. Sources:
 spark-domain.md section 6; perftest's src/perftest_parameters.{c,h}, perftest_communication.c and
@@ -144,12 +144,6 @@ def parse_latency(text: str, report: str | None = None) -> Latency:
         path_mtu=_whole(info.get("Mtu")),
         gid_index=_whole(info.get("GID index")),
     )
-
-
-def version(text: str) -> str | None:
-    """The version that `ib_write_bw --version` tells ("6.20" is package 24.01, "6.24" is 25.01), or None."""
-    found = re.search(r"^\s*Version\s*:\s*(\d\S*)", text, re.MULTILINE)
-    return found.group(1) if found else None
 
 
 def _rows(text: str, column: str) -> list[_Row]:

@@ -358,24 +358,6 @@ def test_half_the_width_has_its_cure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "expected", "words"),
-    [
-        (SPARK, SPARK, ("healthy", ""), "kept its carrier"),
-        (SPARK, replace(SPARK, carrier_down=2), ("fault", "link-flap"), "once"),
-        (SPARK, replace(SPARK, carrier_down=4), ("fault", "link-flap"), "3 times"),
-        (SPARK, replace(SPARK, carrier=False, carrier_down=2), ("fault", "link-flap"), "not got it back"),
-        (SPARK, replace(SPARK, carrier_down=0), ("fault", "link-flap"), "came back"),
-        (SPARK, None, ("fault", "link-flap"), "left the PCI bus"),
-        (replace(SPARK, carrier=False), replace(SPARK, carrier=False), ("unknown", "no-carrier"), "no carrier"),
-        (SPARK, replace(SPARK, carrier_down=None), ("unknown", "carrier-unknown"), "no count"),
-    ],
-)
-def test_flapped(before: Nic, after: Nic | None, expected: tuple[str, str], words: str) -> None:
-    found = nic.flapped(before, after)
-    assert (found.level, found.cause) == expected and words in found.evidence
-
-
-@pytest.mark.parametrize(
     ("after", "expected", "words"),
     [
         ({"out_of_sequence": 0, "packet_seq_err": 2}, ("healthy", ""), "no RDMA errors"),

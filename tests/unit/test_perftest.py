@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.perftest import Bandwidth, Latency, failure, parse_bandwidth, parse_latency, version
+from sparkrig.perftest import Bandwidth, Latency, failure, parse_bandwidth, parse_latency
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 SPARK = (FIXTURES / "bandwidth" / "ib_write_bw.txt").read_text()
@@ -397,19 +397,3 @@ def test_no_failure(text: str) -> None:
 def test_evidence_has_perftest_s_own_words(text: str, evidence: str) -> None:
     said = failure(text)
     assert said is not None and said.evidence == evidence
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("Version: 6.24\n", "6.24"),
-        ("Version: 6.20\r\n", "6.20"),
-        ("libibverbs: Warning: couldn't load driver 'x'\nVersion: 6.29\n", "6.29"),
-        ("Version:5.70", "5.70"),
-        ("", None),
-        ("ib_write_bw: command not found\n", None),
-        ("Version: unknown\n", None),
-    ],
-)
-def test_version(text: str, found: str | None) -> None:
-    assert version(text) == found
