@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from sparkrig.measurement import Finding
 from sparkrig.value import Value
 from sparkrig.verdict import Level, Verdict, worst
+from sparkrig.words import listed, rails
 
 CAGE_SPEED_MBPS = 200_000  # one 200 Gb/s cage for both twins: spark-domain.md section 1
 
@@ -206,7 +207,7 @@ def _switches(shown: Topology) -> Iterator[Finding]:
         verdict = Verdict(
             "degraded",
             "switch",
-            f"{end} reaches {_listed(map(str, shown.reached(end)))}, so a switch joins them all",
+            f"{end} reaches {listed(map(str, shown.reached(end)))}, so a switch joins them all",
             "give each pair of cages a VLAN of its own on the switch, or join the Sparks by cables",
         )
         yield Finding("pair", verdict)
@@ -262,14 +263,14 @@ def _led_astray(shown: Topology, cable: Cable) -> bool:
 def _cable(shown: Topology, cable: Cable) -> Iterator[Finding]:
     lacking = _missing(shown, cable) or _down(shown, cable) or _dark(shown, cable)
     if lacking:
-        yield Finding(_rails(_lame(shown, cable)), lacking)
+        yield Finding(rails(_lame(shown, cable)), lacking)
         return
     verdict = _doubtful(shown, cable)
     if verdict is None:
         yield from _silent_rails(shown, cable)
         verdict = _slow(shown, cable)
     if verdict is not None:
-        yield Finding(_rails(cable.rails), verdict)
+        yield Finding(rails(cable.rails), verdict)
 
 
 def _lame(shown: Topology, cable: Cable) -> list[int]:
@@ -283,7 +284,7 @@ def _torn(cable: Cable, wanted: Iterable[Cable]) -> bool:
 
 
 def _torn_apart(cables: Sequence[Cable]) -> Finding:
-    what = _listed(f"{_rails(cable.rails)} to join {_ends(cable)}" for cable in cables)
+    what = listed(f"{rails(cable.rails)} to join {_ends(cable)}" for cable in cables)
     verdict = Verdict(
         "fault",
         "rails-crossed",
@@ -323,16 +324,16 @@ def _crossed(shown: Topology, pairs: Sequence[tuple[Cable, Cable]]) -> Iterator[
 
 def _swapped(shown: Topology, pairs: Sequence[tuple[Cable, Cable]]) -> Finding:
     """Two cables, each where the other belongs."""
-    reach = _listed(_reaches(shown, stray) for _, stray in pairs)
+    reach = listed(_reaches(shown, stray) for _, stray in pairs)
     host = pairs[0][1].other.host
-    cages = _listed(sorted(stray.other.cage for _, stray in pairs))
+    cages = listed(sorted(stray.other.cage for _, stray in pairs))
     verdict = Verdict(
         "fault",
         "cable-crossed",
         f"{reach}: the two plugs on {host} are swapped",
         f"swap the plugs in cages {cages} of {host}, or swap the addresses of their netdevs in its fabric setting",
     )
-    return Finding(_rails(sorted(rail for wanted, _ in pairs for rail in wanted.rails)), verdict)
+    return Finding(rails(sorted(rail for wanted, _ in pairs for rail in wanted.rails)), verdict)
 
 
 def _moved(shown: Topology, wanted: Cable, stray: Cable) -> Finding:
@@ -345,15 +346,15 @@ def _moved(shown: Topology, wanted: Cable, stray: Cable) -> Finding:
         else f"move the plug on {end.host} from {real[end.host]} to {end.cage}"
         for end in wrong
     ]
-    where = _listed(end.host for end in wrong)
+    where = listed(end.host for end in wrong)
     verdict = Verdict(
         "fault",
         "cable-crossed",
         f"{_reaches(shown, stray)}, and wanted is {wanted.one.cage} to {wanted.other.cage}: "
         f"the cable sits in the other cage of {where}",
-        f"{_listed(cures)}, or name the netdevs of the cage that it is in, in the fabric setting of {where}",
+        f"{listed(cures)}, or name the netdevs of the cage that it is in, in the fabric setting of {where}",
     )
-    return Finding(_rails(wanted.rails), verdict)
+    return Finding(rails(wanted.rails), verdict)
 
 
 def _missing(shown: Topology, cable: Cable) -> Verdict | None:
@@ -367,7 +368,7 @@ def _missing(shown: Topology, cable: Cable) -> Verdict | None:
             "fault",
             "netdev-missing",
             f"{where}, and its twin is there: one of the cage's two PCIe links did not come up",
-            f"switch {_listed(end.host for end in gone)} off, cut the power for a minute, start with the cable in",
+            f"switch {listed(end.host for end in gone)} off, cut the power for a minute, start with the cable in",
         )
     return Verdict(
         "fault",
@@ -383,7 +384,7 @@ def _down(shown: Topology, cable: Cable) -> Verdict | None:
         return Verdict(
             "fault",
             "netdev-down",
-            f"{_listed(names)} on {end.host} {'is' if len(names) == 1 else 'are'} administratively down",
+            f"{listed(names)} on {end.host} {'is' if len(names) == 1 else 'are'} administratively down",
             f"on {end.host}: " + " && ".join(f"sudo ip link set {name} up" for name in names),
         )
     return None
@@ -419,7 +420,7 @@ def _half_lit(end: End, names: Sequence[str]) -> Verdict:
     return Verdict(
         "fault",
         "half-plugged",
-        f"{_listed(names)} on {end.host} {'has' if len(names) == 1 else 'have'} no carrier, and its twin has one: "
+        f"{listed(names)} on {end.host} {'has' if len(names) == 1 else 'have'} no carrier, and its twin has one: "
         "the plug is half seated, or one half of the port did not start",
         f"pull the plug out of {end} and seat it again until it clicks; if that does not help, reboot {end.host}",
     )
@@ -443,7 +444,7 @@ def _doubtful(shown: Topology, cable: Cable) -> Verdict | None:
         return None
     silent = [host for host in shown.hosts if host.silence]
     if silent:
-        why = _listed(f"the neighbour probe did not run on {host.name} ({host.silence})" for host in silent)
+        why = listed(f"the neighbour probe did not run on {host.name} ({host.silence})" for host in silent)
         return Verdict("unknown", "no-probe", why, f"ssh {silent[0].name} sudo -n python3 --version")
     if cable.heard:
         sender, listener = cable.heard[0].sender, cable.heard[0].listener
@@ -471,11 +472,11 @@ def _silent_rails(shown: Topology, cable: Cable) -> Iterator[Finding]:
             verdict = Verdict(
                 "fault",
                 "no-answer",
-                f"{_listed(f'{netdev} of {end.host}' for end, netdev in twins.items())} "
+                f"{listed(f'{netdev} of {end.host}' for end, netdev in twins.items())} "
                 "hear nothing of one another, while their twins do",
-                f"reboot {_listed(end.host for end in cable.ends)} with the cable attached",
+                f"reboot {listed(end.host for end in cable.ends)} with the cable attached",
             )
-            yield Finding(_rails((rail,)), verdict)
+            yield Finding(rails((rail,)), verdict)
 
 
 def _slow(shown: Topology, cable: Cable) -> Verdict | None:
@@ -483,7 +484,7 @@ def _slow(shown: Topology, cable: Cable) -> Verdict | None:
     slow = {end: speed for end, speed in speeds.items() if speed and speed < CAGE_SPEED_MBPS}
     if not slow:
         return None
-    what = _listed(f"{end} runs at {speed / 1000:g} Gb/s" for end, speed in slow.items())
+    what = listed(f"{end} runs at {speed / 1000:g} Gb/s" for end, speed in slow.items())
     return Verdict(
         "degraded",
         "speed-low",
@@ -495,7 +496,7 @@ def _slow(shown: Topology, cable: Cable) -> Verdict | None:
 def _all_well(shown: Topology) -> Finding:
     wanted = [cable for cable in shown.cables if cable.wanted]
     if wanted:
-        evidence = _listed(
+        evidence = listed(
             f"{cable.one} reaches {cable.other} as wanted ({', '.join((cable.evidence, *cable.notes))})"
             for cable in wanted
         )
@@ -522,19 +523,11 @@ def _taken(shown: Topology, end: End) -> bool:
 
 
 def _reaches(shown: Topology, cable: Cable) -> str:
-    one, other = (f"{end} ({_rails(rails)})" if (rails := shown.at(end).rails) else str(end) for end in cable.ends)
+    one, other = (
+        f"{end} ({rails(numbers)})" if (numbers := shown.at(end).rails) else str(end) for end in cable.ends
+    )
     return f"{one} reaches {other}"
 
 
 def _ends(cable: Cable, word: str = " and ") -> str:
     return f"{cable.one}{word}{cable.other}"
-
-
-def _rails(numbers: Iterable[int]) -> str:
-    names = [str(number) for number in numbers]
-    return f"rail{'s' if len(names) > 1 else ''} {_listed(names)}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    *some, last = names
-    return f"{', '.join(some)} and {last}" if some else last

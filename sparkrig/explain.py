@@ -15,12 +15,14 @@ from itertools import takewhile
 
 from sparkrig import bandwidth, gid, gid_table, gpu, nccl, nccl_tests, nic, paste, perftest
 from sparkrig.bandwidth import Expected, Figure
+from sparkrig.cabling import CAGE_SPEED_MBPS
 from sparkrig.identity import GB10_NAME
 from sparkrig.measurement import Finding
 from sparkrig.nccl_tests import Bus
 from sparkrig.paste import Piece
 from sparkrig.perftest import Bandwidth
 from sparkrig.verdict import Verdict, worst
+from sparkrig.words import listed
 
 READABLE = (
     "ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat and their like: table, JSON report, or error",
@@ -37,8 +39,7 @@ MOST_FOR_LATENCY = 256  # bytes; the latency of larger messages is their transfe
 # Bytes; NCCL reached 18.5 GB/s at 32 MB where it reached 23.2 at 16 GB (peers.md section 3.2).
 LEAST_GATHERED = 2**28
 PATH_MTU = 4096
-CAGE_MBPS = 200_000
-CAGE_GBPS = 200.0
+CAGE_GBPS = CAGE_SPEED_MBPS / 1000
 
 # The netdevs and RDMA devices of a Spark's cages (spark-domain.md section 1): the half, and the cage.
 _CAGE = re.compile(r"(?:en|roce)(p1|P2p1)s0f([01])(?:np[01])?")
@@ -355,7 +356,7 @@ def _show_gids(piece: Piece, around: _Around) -> Explained:
         Finding(port[0], _gid(rows, around.written)) for port, rows in own.items() if port in usable or not usable
     ]
     without = sorted({port[0] for port in own if port not in usable}) if usable else []
-    read = f"{len(table)} GIDs of {_listed(dict.fromkeys(port[0] for port in ports))}"
+    read = f"{len(table)} GIDs of {listed(dict.fromkeys(port[0] for port in ports))}"
     return Explained(piece.tool, read, tuple(findings), tuple(_gid_notes(table, without)))
 
 
@@ -443,8 +444,8 @@ def _link(link: nic.Link) -> Verdict:
     said = f"{link.speed_mbps / 1000:g} Gb/s"
     if not fabric:
         return Verdict("healthy", evidence=f"{said}, and no QSFP cage by its name" if link.netdev else said)
-    if link.speed_mbps < CAGE_MBPS:
-        why = f"{said}, {CAGE_MBPS / 1000:g} expected: the cable, or the switch behind it, is made for less"
+    if link.speed_mbps < CAGE_SPEED_MBPS:
+        why = f"{said}, {CAGE_GBPS:g} expected: the cable, or the switch behind it, is made for less"
         return Verdict(
             "degraded", "speed-low", why, "try a cable for 200 Gb/s (QSFP56), without a switch in between"
         )
@@ -475,7 +476,7 @@ def _lspci(piece: Piece, _: _Around) -> Explained:
         return Explained(piece.tool, read, (Finding("ConnectX-7", _no_connectx(nameless=nameless)),))
     names = [link.address or f"link {number}" for number, link in enumerate(ours, 1)]
     findings = [Finding("ConnectX-7", nic.pcie_link(link, name)) for link, name in zip(ours, names, strict=True)]
-    return Explained(piece.tool, f"PCIe link of {_listed(names)}", tuple(findings))
+    return Explained(piece.tool, f"PCIe link of {listed(names)}", tuple(findings))
 
 
 def _connectx(link: nic.Pcie, command: str) -> bool:
@@ -539,7 +540,7 @@ def _on_gpu(one: gpu.Gpu, name: str) -> list[Finding]:
     if one.trouble:
         return [Finding(name, gpu.answers(one))]
     judged = []
-    if _gb10(one):
+    if not one.foreign:
         judged += [gpu.power_clamp(one)] if gpu.power_clamp(one).level != "unknown" else []
         judged += [gpu.temperature(one)] if one.temperature_c is not None else []
     if one.gsp is not None and one.driver is not None:
@@ -550,7 +551,7 @@ def _on_gpu(one: gpu.Gpu, name: str) -> list[Finding]:
 def _gpu_notes(one: gpu.Gpu, *, memory: bool) -> Iterable[str]:
     if one.trouble:
         return
-    if not _gb10(one):
+    if one.foreign:
         yield f"the clocks and the temperature of a GB10 are no measure for {one.name}"
         return
     if one.utilization is not None and one.utilization < gpu.LOADED_PERCENT:
@@ -560,10 +561,6 @@ def _gpu_notes(one: gpu.Gpu, *, memory: bool) -> Iterable[str]:
         )
     if memory and one.memory_total_mib is None:
         yield "memory is not told, as on every GB10, whose memory is the host's: free -h tells"
-
-
-def _gb10(one: gpu.Gpu) -> bool:
-    return one.name is None or GB10_NAME.casefold() in one.name.casefold()
 
 
 # --- NCCL
@@ -594,8 +591,8 @@ def _way(log: nccl.Nccl) -> str:
     parts = [
         f"NCCL {log.version}" if log.version else "",
         f"over {network}{log.transport}" if log.transport else "",
-        f"devices {_listed(log.devices)}" if log.devices else "",
-        f"GID index {_listed(map(str, log.gid_indexes))}" if log.gid_indexes else "",
+        f"devices {listed(log.devices)}" if log.devices else "",
+        f"GID index {listed(map(str, log.gid_indexes))}" if log.gid_indexes else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -616,10 +613,10 @@ def _route(log: nccl.Nccl) -> Verdict:
         why = f"NCCL uses {log.devices[0]} alone, and its twin would carry as much again"
         return Verdict("degraded", "one-hca", why, "name both twins in NCCL_IB_HCA (run the deploy)")
     if not log.transport:
-        why = f"NCCL found {_listed(log.devices)}; the log ends before it tells what carries the data"
+        why = f"NCCL found {listed(log.devices)}; the log ends before it tells what carries the data"
         return Verdict("unknown", "nccl-transport", why, "paste the log with its lines of Channel ... via NET/...")
     return Verdict(
-        "healthy", evidence=f"NET/IB carries the data{f' over {_listed(log.devices)}' if log.devices else ''}"
+        "healthy", evidence=f"NET/IB carries the data{f' over {listed(log.devices)}' if log.devices else ''}"
     )
 
 
@@ -657,11 +654,6 @@ def _bytes(count: int) -> str:
         if count >= size:
             return f"{count / size:.3g} {unit}"
     return f"{count} byte{'' if count == 1 else 's'}"
-
-
-def _listed(words: Iterable[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 _READERS: dict[str, Callable[[Piece, _Around], Explained]] = {

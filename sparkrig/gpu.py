@@ -77,6 +77,11 @@ class Gpu(Value):
     gsp: str | None = None
     trouble: str = ""
 
+    @property
+    def foreign(self) -> bool:
+        """Not a Spark's: what is known of a GB10 is no measure for it."""
+        return self.name is not None and GB10_NAME.casefold() not in self.name.casefold()
+
 
 NOT_INSTALLED = "nvidia-smi is not installed"
 
@@ -395,7 +400,7 @@ def power_clamp(gpu: Gpu) -> Verdict:
 
     An active SW Power Cap is no fault: healthy units show it too.
     """
-    if gpu.name is not None and GB10_NAME.casefold() not in gpu.name.casefold():
+    if gpu.foreign:
         return Verdict("unknown", "not-gb10", f"the clocks of a GB10 are no measure for {gpu.name}")
     if gpu.utilization is None or gpu.sm_mhz is None or gpu.utilization < LOADED_PERCENT:
         busy = "unknown" if gpu.utilization is None else f"{gpu.utilization:g} %"

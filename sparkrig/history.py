@@ -19,6 +19,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from sparkrig.bandwidth import QUEUE_PAIRS
 from sparkrig.measurement import End, Host, Measurement, Run, Test
 from sparkrig.verdict import Level
+from sparkrig.words import listed
 
 VERSION = 1
 ENOUGH = 3  # healthy runs that make a median worth its name; ours
@@ -140,7 +141,7 @@ class Change:
     after: str = ""
 
     def __str__(self) -> str:
-        where = "both" if len(self.hosts) == 2 else " and ".join(self.hosts)
+        where = "both" if len(self.hosts) == 2 else listed(self.hosts)
         if not self.after:
             return f"{where} {self.what}"
         return f"{self.what} {self.before} -> {self.after}" + (f" on {where}" if where else "")
@@ -198,7 +199,7 @@ class Trend:
                 else f"none of {count} earlier runs was healthy"
             )
         if self.median is None:
-            return f"too few healthy runs to compare with ({' and '.join(digits)})"
+            return f"too few healthy runs to compare with ({listed(digits)})"
         spread = f"the median of {len(digits)} healthy runs ({digits[0]} to {digits[-1]})"
         return f"{self._distance()} {spread}"
 

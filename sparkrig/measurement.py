@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkrig import words
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict
 
@@ -68,8 +69,7 @@ def amount(measured: Measurement) -> str:
 
 def title(case: Case) -> str:
     """A case in words."""
-    rails = " and ".join(str(rail) for rail in case.rails)
-    return f"rail{'s' if case.together else ''} {rails}, {case.sender} to {case.receiver}, {kind(case)}"
+    return f"{words.rails(case.rails)}, {case.sender} to {case.receiver}, {kind(case)}"
 
 
 def sentence(measured: Measurement) -> str:

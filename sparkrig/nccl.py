@@ -27,6 +27,7 @@ from textwrap import shorten
 from sparkrig.environment import CONTAINER_ENV
 from sparkrig.nic import Nic
 from sparkrig.verdict import Level, Verdict
+from sparkrig.words import listed
 
 GIB = 2**30
 SIZES = (4 * GIB, 8 * GIB)  # spark-domain.md section 6: 16 GB can freeze a node, 4 to 8 GB cannot
@@ -575,14 +576,14 @@ def _healthy(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) 
     """
     unread = [name for name in ranks if not moved.get(name)]
     if unread:
-        evidence = f"{_evidence(ranks)}, but port_xmit_data was not read on {' and '.join(unread)}"
+        evidence = f"{_evidence(ranks)}, but port_xmit_data was not read on {listed(unread)}"
         return Verdict("unknown", "counters-unread", evidence, "ls /sys/class/infiniband/*/ports/1/counters")
     return Verdict("healthy", "nccl", _evidence(ranks))
 
 
 def _evidence(ranks: Mapping[str, Nccl]) -> str:
     slowest = min(ranks.values(), key=_busbw)
-    over = f" over {' and '.join(slowest.devices)}" if slowest.devices else ""
+    over = f" over {listed(slowest.devices)}" if slowest.devices else ""
     return f"{_busbw(slowest):.2f} GB/s at {slowest.size / GIB:g} GiB by NCCL {slowest.version}{over}"
 
 

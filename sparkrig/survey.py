@@ -19,6 +19,7 @@ from sparkrig.rdma import Rdma
 from sparkrig.settings import Fleet, Rail
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict, worst
+from sparkrig.words import listed
 
 _DEPLOY = "pyinfra INVENTORY deploys/cluster.py"
 
@@ -103,7 +104,7 @@ class Survey:
         versions = {name: found.condition.health.perftest for name, found in self.found.items()}
         if len({version for version in versions.values() if version}) < 2:
             return []
-        said = " and ".join(f"{version} on {name}" for name, version in versions.items() if version)
+        said = listed(f"{version} on {name}" for name, version in versions.items() if version)
         cure = "sudo apt-get install --only-upgrade perftest, on both hosts"
         return [Finding("pair", Verdict("degraded", "versions-differ", f"perftest is {said}", cure))]
 

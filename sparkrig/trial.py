@@ -342,33 +342,31 @@ class Trial:
 
 def judge(trial: Trial, rail: int, expected: Expected, suspects: Sequence[Verdict] = ()) -> Measurement:
     """What one rail's share of a trial came to."""
-    case, table = trial.case, trial.clients.get(rail, Client())
-    try:
-        broken = _broken(trial, rail)
-        found: dict[str, Any] = {} if broken else _figures(case, table, expected, suspects)
-        verdict = broken or found.pop("verdict")
-    except ValueError as error:
-        found, verdict = {}, Verdict("unknown", "no-result", str(error), _AGAIN)
+    case, verdict = trial.case, _broken(trial, rail)
+    figures: dict[str, Any] = {}
+    if verdict is None:
+        try:
+            verdict, figures = _figures(case, trial.clients[rail], expected, suspects)
+        except ValueError as error:
+            verdict = Verdict("unknown", "no-result", str(error), _AGAIN)
     if trial.flaps(rail):
-        found, verdict = found, _flapped(trial, rail, verdict)
+        verdict = _flapped(trial, rail, verdict)
     return Measurement(
-        case.test, rail, case.sender, case.receiver, case.queue_pairs, case.together, verdict, **found
+        case.test, rail, case.sender, case.receiver, case.queue_pairs, case.together, verdict, **figures
     )
 
 
-def _figures(case: Case, client: Client, expected: Expected, suspects: Sequence[Verdict]) -> dict[str, Any]:
-    """The figure of a trial that ran, with its verdict. Raises ValueError where there is none."""
+def _figures(
+    case: Case, client: Client, expected: Expected, suspects: Sequence[Verdict]
+) -> tuple[Verdict, dict[str, Any]]:
+    """The verdict on a trial that ran, and its figures as Measurement has them. Raises ValueError without any."""
     if case.test == "ib_write_lat":
         latency = perftest.parse_latency(client.table, client.report)
         typical = latency.average_us if latency.typical_us is None else latency.typical_us
-        return {"latency_us": typical, "verdict": bandwidth.judge_latency(typical, expected)}
+        return bandwidth.judge_latency(typical, expected), {"latency_us": typical}
     read = perftest.parse_bandwidth(client.table, client.report)
     figure = Figure(read.gbps, read.path_mtu, case.queue_pairs, case.together)
-    return {
-        "gbps": read.gbps,
-        "path_mtu": read.path_mtu,
-        "verdict": bandwidth.judge(figure, expected, suspects),
-    }
+    return bandwidth.judge(figure, expected, suspects), {"gbps": read.gbps, "path_mtu": read.path_mtu}
 
 
 def _broken(trial: Trial, rail: int) -> Verdict | None:
@@ -393,11 +391,11 @@ def _broken(trial: Trial, rail: int) -> Verdict | None:
     if client.status == 0:
         return None
     said = trial.stopped.said.get(rail, "")
-    if _KILLED.search(said):
+    if killed := _KILLED.search(said):
         return Verdict(
             "fault",
             "peer-died",
-            f"the server on {case.receiver} was ended in mid-test ({_KILLED.search(said)[0]})",  # type: ignore[index]
+            f"the server on {case.receiver} was ended in mid-test ({killed[0]})",
             f"journalctl -b on {case.receiver} says who ended it; then measure again",
         )
     known = perftest.failure(client.table) or perftest.failure(said)

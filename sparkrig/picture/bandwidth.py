@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sparkrig import words
 from sparkrig.measurement import Case, Finding, Measurement, Run, amount, kind
 from sparkrig.picture.findings import Findings, sign
 from sparkrig.verdict import Verdict
@@ -50,13 +51,10 @@ def table(
 
 def verdicts(run: Run) -> RenderableType:
     """Each rail's verdict, then whatever else is not healthy or worth a word; nothing is said twice."""
-    alike: dict[Verdict, list[str]] = {}
+    alike: dict[Verdict, list[int]] = {}
     for rail in run.rails:
-        alike.setdefault(rail.verdict, []).append(str(rail.number))
-    rails = [
-        Finding(f"rail{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}", verdict)
-        for verdict, numbers in alike.items()
-    ]
+        alike.setdefault(rail.verdict, []).append(rail.number)
+    rails = [Finding(words.rails(numbers), verdict) for verdict, numbers in alike.items()]
     said = {(each.verdict.cause, each.verdict.evidence) for each in rails}
     others = [
         each

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from sparkrig import trial
 from sparkrig.bandwidth import Expected
 from sparkrig.measurement import Case, End
 from sparkrig.trial import Client, Pace, Servers, Stopped, Trial, Users
+from tests.unit.shells import sh, tool
 
 TABLE = (Path(__file__).resolve().parent.parent / "fixtures" / "bandwidth" / "ib_write_bw.txt").read_text()
 CASE = Case("ib_write_bw", (0, 1), "spark-a", "spark-b", 4)
@@ -79,24 +78,13 @@ def test_message_size_stays_at_what_gb10_carries() -> None:
 # --- the scripts, run
 
 
-def tool(folder: Path, name: str, text: str) -> None:
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-    (folder / name).chmod(0o755)
-
-
-def sh(text: str, *words: str, tools: Path, net: Path) -> str:
+def printed(text: str, *words: str, tools: Path, net: Path) -> str:
+    """What a script prints where two netdevs have lost their carrier three times."""
     for netdev in ("a", "b"):
         (net / netdev).mkdir(parents=True, exist_ok=True)
         (net / netdev / "carrier_down_count").write_text("3\n")
-    done = subprocess.run(
-        ["sh", "-c", text.replace("/sys/class/net", str(net)), "sparkrig", *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"},
-        timeout=20,
-    )
+    done = sh(text.replace("/sys/class/net", str(net)), *words, path=tools)
+    done.check_returncode()
     return done.stdout
 
 
@@ -108,7 +96,7 @@ def client(tmp_path: Path, *, ping: str = "exit 0", perftest: str) -> dict[int, 
     tool(tmp_path / "bin", "ib_write_bw", perftest)
     words = ["1", "5", "ib_write_bw -q 4"]
     words += ["0", "a", "dev0", "3", "192.0.2.1", "18515", "1", "b", "dev1", "4", "192.0.2.2", "18516"]
-    return trial.parse_client(sh(trial.CLIENT, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
+    return trial.parse_client(printed(trial.CLIENT, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
 
 
 def test_a_client_gives_table_report_and_status_of_each_rail(tmp_path: Path) -> None:
@@ -156,7 +144,7 @@ def test_a_client_that_hangs_is_ended(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "ping", "exit 0")
     tool(tmp_path / "bin", "ib_write_bw", "sleep 60")
     words = ["1", "1", "ib_write_bw", "0", "a", "dev0", "3", "192.0.2.1", "18515"]
-    found = trial.parse_client(sh(trial.CLIENT, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
+    found = trial.parse_client(printed(trial.CLIENT, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
     assert found[0].status == 124
 
 
@@ -169,7 +157,7 @@ def server(tmp_path: Path, *, ss: str, systemctl: str = "exit 0", systemd_run: s
     tool(tmp_path / "bin", "systemd-run", f'echo "$*" >>{tmp_path}/started\n{systemd_run}')
     tool(tmp_path / "bin", "journalctl", "echo Unable to find device; echo it ended")
     words = ["35", "1", "18515", "18517", "r1", "ib_write_bw -q 4", "0", "a", "dev0", "3", "1", "b", "dev1", "4"]
-    return trial.parse_server(sh(trial.SERVER, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
+    return trial.parse_server(printed(trial.SERVER, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
 
 
 def test_a_server_takes_the_next_free_port_and_is_a_unit_with_an_end(tmp_path: Path) -> None:
@@ -210,7 +198,7 @@ def test_the_end_stops_each_unit_and_asks_why(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "systemctl", f'echo "$*" >>{tmp_path}/stopped; exit 5')
     tool(tmp_path / "bin", "journalctl", 'echo "first of $2"; echo second')
     words = ["r1", "why", "0", "a", "18515", "1", "b", "18516"]
-    found = trial.parse_stop(sh(trial.STOP, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
+    found = trial.parse_stop(printed(trial.STOP, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
     assert found.flaps == {0: 3, 1: 3}
     assert found.said[1] == "first of sparkrig-bandwidth-18516-r1\nsecond"
     assert (tmp_path / "stopped").read_text().splitlines() == [

@@ -1,0 +1,17 @@
+"""How a sentence names several things at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; nothing for none."""
+    *most, last = [*names] or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def rails(numbers: Iterable[int]) -> str:
+    """`rail 0`, `rails 0 and 1`."""
+    names = [str(number) for number in numbers]
+    return f"rail{'s' if len(names) > 1 else ''} {listed(names)}"
