@@ -149,7 +149,7 @@ def test_one_rail_missing(watched: Pair, history: Path) -> None:
     done, document = bandwidth(history, "--quick")
     assert done.code == 2
     assert causes(document) == {0: ("healthy", ""), 1: ("fault", "netdev-missing")}
-    assert "enP2p1s0f0np0 on spark-b" in evidence(document, 1)
+    assert "spark-b has no enP2p1s0f0np0" in evidence(document, 1)
 
 
 def test_mtu_1500_on_one_side(watched: Pair, history: Path) -> None:
