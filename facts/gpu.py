@@ -8,6 +8,7 @@ class Gpu(Noun[gpu.Gpu]):
     """The (first) GPU, with its GSP firmware, or what keeps nvidia-smi from telling."""
 
     parse = staticmethod(gpu.parse)
+    # Both calls take less than a look at a host may (operations.survey), or a GPU that hangs would hide its host.
     # Of -q only the one line is printed: the rest holds serial number and UUID.
     script = (
         f"fields={','.join(gpu.FIELDS)} missing='{gpu.NOT_INSTALLED}'\n"
@@ -15,13 +16,13 @@ class Gpu(Noun[gpu.Gpu]):
 if ! command -v nvidia-smi >/dev/null; then
   printf 'trouble %s\n' "$missing"
 else
-  told=$(timeout -k 2 60 nvidia-smi --query-gpu="$fields" --format=csv 2>&1); status=$?
+  told=$(timeout -k 2 20 nvidia-smi --query-gpu="$fields" --format=csv 2>&1); status=$?
   case $status in
     0)
       printf '%s\n' "$told" | sed 's/^/csv /'
-      timeout -k 2 60 nvidia-smi -q 2>/dev/null | sed -n 's/^ *GSP Firmware Version *: */gsp /p'
+      timeout -k 2 20 nvidia-smi -q 2>/dev/null | sed -n 's/^ *GSP Firmware Version *: */gsp /p'
       ;;
-    124 | 137) printf 'trouble nvidia-smi did not answer in 60 s\n' ;;
+    124 | 137) printf 'trouble nvidia-smi did not answer in 20 s\n' ;;
     *) printf '%s\n' "${told:-nvidia-smi ended with exit $status}" | sed '/./!d; s/^/trouble /' ;;
   esac
 fi

@@ -34,6 +34,8 @@ _IN_JSON = {
 _COLUMN = re.compile(r"#\w+|tps average|[^\s\[\]#][^\[\]#]*\[[^\]]*\]")
 _NUMBER = re.compile(r"\s*(-?(?:\d+(?:\.\d+)?|nan|inf))")
 _INFO = re.compile(r"\b(Number of qps|Mtu|Link type|GID index)[ \t]*:[ \t]*(\S+)")
+# With -b --report-both each direction follows in a table of its own, after that of their sum.
+_LOCAL = re.compile(r"^[ \t]*Local results:", re.M)
 _BANDWIDTH_TITLE = re.compile(r"(Bidirectional[ _])?(?:Post[ _]List[ _])?BW[ _][\w ]*Test")
 
 
@@ -99,7 +101,7 @@ def parse_bandwidth(table: str, report: str | None = None) -> Bandwidth:
     Raises ValueError, in words, where nothing was measured. Ask failure() first, for it knows the cause.
     """
     document = _document(report or table)
-    rows = _rows(table, "BW average")
+    rows = _rows(_LOCAL.split(table)[0], "BW average")
     row = max(reversed(rows), key=_size) if rows else _reported(document, "BW average")
     average = _measured(row, "BW average")
     unit = row.units.get("BW average") or _unit_by_rate(row, average)

@@ -104,14 +104,16 @@ all() {
 all "$@"
 """
 
-# $1 run, $2 "why" for the servers' last words, then per rail: number, netdev, port
+# $1 run, $2 "why" for the servers' last words, then per rail: number, netdev, port. Every server of the run is
+# stopped, for where SERVER was broken off nobody knows which it had started.
 STOP = r"""
 run=$1 why=$2; shift 2
+systemctl stop "sparkrig-bandwidth-*-$run.service" 2>/dev/null || :  # most have ended by themselves
 while [ $# -gt 0 ]; do
-  unit=sparkrig-bandwidth-$3-$run
-  systemctl stop "$unit" 2>/dev/null || :  # most have ended by themselves
   echo "flaps $1 $(cat "/sys/class/net/$2/carrier_down_count")"
-  if [ "$why" = why ]; then journalctl -u "$unit" -n 20 -o cat --no-pager | sed "s/^/said $1 /"; fi
+  if [ "$why" = why ]; then
+    journalctl -u "sparkrig-bandwidth-$3-$run" -n 20 -o cat --no-pager | sed "s/^/said $1 /"
+  fi
   shift 3
 done
 """
@@ -121,11 +123,12 @@ done
 class Servers:
     """What SERVER printed, by rail number.
 
-    ports: where each server listens; flaps: carrier losses of its netdev so far; failed: why there is none.
+    ports: where each server listens; flaps: carrier losses of its netdev so far, None where the netdev is gone;
+    failed: why there is none.
     """
 
     ports: Mapping[int, int]
-    flaps: Mapping[int, int]
+    flaps: Mapping[int, int | None]
     failed: Mapping[int, str]
 
 
@@ -146,9 +149,9 @@ class Client:
 
 @dataclass(frozen=True)
 class Stopped:
-    """What STOP printed, by rail number: carrier losses so far, and the servers' last words."""
+    """What STOP printed, by rail number: carrier losses so far (see Servers), and the servers' last words."""
 
-    flaps: Mapping[int, int]
+    flaps: Mapping[int, int | None]
     said: Mapping[int, str]
 
 
@@ -242,12 +245,12 @@ def stop_words(run: str, ends: Mapping[int, End], ports: Mapping[int, int], *, w
 
 def parse_preflight(text: str) -> Users:
     others = [rest.split() for rest in _rest(text, "other")]
-    held = [rest.split() for rest in _rest(text, "held")]
+    held = [rest.split(maxsplit=1)[1].rsplit(maxsplit=1) for rest in _rest(text, "held")]  # names have blanks
     return Users(
         running=tuple(_rest(text, "running")),
         ended=tuple(_rest(text, "ended")),
         others=tuple((name, int(process), state == "waits") for process, name, state in others),
-        holder=(held[0][1], int(held[0][2])) if held else None,
+        holder=(held[0][0], int(held[0][1])) if held else None,
     )
 
 
@@ -300,7 +303,7 @@ def _client(lines: Sequence[str]) -> Client:
         if line == "unreachable":
             found.reached = False
         elif word == "flaps":
-            found.flaps.append(int(rest))
+            found.flaps.append(_count(rest))
         elif word == "table":
             found.table.append(rest)
         elif line.strip():
@@ -311,7 +314,7 @@ def _client(lines: Sequence[str]) -> Client:
         table="\n".join(row for row in found.table if not row.startswith("exit ")),
         report="\n".join(found.report),
         status=status,
-        flaps=found.flaps[-1] - found.flaps[0] if found.flaps else 0,
+        flaps=_losses(found.flaps[0], found.flaps[-1]) if found.flaps else 0,
     )
 
 
@@ -320,7 +323,7 @@ class _Reading:
     reached: bool = True
     table: list[str] = field(default_factory=list)
     report: list[str] = field(default_factory=list)
-    flaps: list[int] = field(default_factory=list)
+    flaps: list[int | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -335,8 +338,9 @@ class Trial:
 
     def flaps(self, rail: int) -> int:
         """How often the rail's link went down during the trial, seen from the end that saw more."""
-        before, after = self.servers.flaps.get(rail), self.stopped.flaps.get(rail)
-        there = after - before if before is not None and after is not None else 0
+        there = 0
+        if rail in self.stopped.flaps:
+            there = _losses(self.servers.flaps.get(rail), self.stopped.flaps[rail])
         return max(there, self.clients.get(rail, Client()).flaps)
 
 
@@ -442,5 +446,21 @@ def _by_rail(text: str, word: str) -> Iterable[tuple[int, str]]:
         yield int(number), value
 
 
-def _flaps(text: str) -> dict[int, int]:
-    return {number: int(rest) for number, rest in _by_rail(text, "flaps")}
+def _flaps(text: str) -> dict[int, int | None]:
+    return {number: _count(rest) for number, rest in _by_rail(text, "flaps")}
+
+
+def _count(text: str) -> int | None:
+    """carrier_down_count; None where it could not be read, since the netdev is gone."""
+    return int(text) if text.strip().isdecimal() else None
+
+
+def _losses(before: int | None, after: int | None) -> int:
+    """How often a carrier went between two looks. A ConnectX-7 that loses its cable leaves the PCI bus, and counts
+    anew when it is back (spark-domain.md section 1).
+    """
+    if before is None:
+        return 0
+    if after is None:
+        return 1
+    return after - before if after >= before else max(after, 1)

@@ -24,7 +24,7 @@ def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, 
 def write(file: Path, text: str) -> None:
     """Put a whole text into a file; exit code 1 where it cannot be written."""
     try:
-        file.write_text(text)
+        file.write_text(text, encoding="utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise click.ClickException(f"cannot write {file}: {reason}. Try: ls -ld {file.parent}") from None
@@ -32,4 +32,4 @@ def write(file: Path, text: str) -> None:
 
 def one_of(file: Path, name: str, count: int) -> Path:
     """The file itself where there is one text to write; else one that is named after what it is about."""
-    return file if count == 1 else file.with_stem(f"{file.stem}-{name}")
+    return file if count == 1 else file.with_stem(f"{file.stem}-{name.replace('/', '-')}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from facts.gpu import Gpu as Fact
+from operations import survey
 from sparkrig import gpu
 from sparkrig.gpu import Gpu
 from tests.unit.shells import sh, tool
@@ -285,7 +287,7 @@ def test_troubles_are_values_and_told_apart(parse: object, cause: str, text: str
             Gpu(trouble="Failed to initialize NVML: Unknown Error"),
         ),
         ("exit 3", Gpu(trouble="nvidia-smi ended with exit 3")),
-        ("exit 124", Gpu(trouble="nvidia-smi did not answer in 60 s")),
+        ("exit 124", Gpu(trouble="nvidia-smi did not answer in 20 s")),
     ],
     ids=["answers", "exit 6", "exit 0", "warning in front", "silent", "hangs"],
 )
@@ -296,6 +298,11 @@ def test_script(tmp_path: Path, answer: str, expected: Gpu) -> None:
     assert done.returncode == 0 and "1234567890" not in done.stdout
     want = expected if expected.trouble else replace(expected, gsp="580.159.03")
     assert gpu.parse(done.stdout.splitlines()) == want
+
+
+def test_a_gpu_that_hangs_leaves_time_to_read_the_rest_of_its_host() -> None:
+    limits = [int(seconds) for seconds in re.findall(r"timeout -k 2 (\d+)", Fact.script)]
+    assert len(limits) == 2 and sum(limits) < survey._LOOK_S
 
 
 def test_script_without_nvidia_smi(tmp_path: Path) -> None:

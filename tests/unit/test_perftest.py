@@ -58,6 +58,22 @@ def test_recorded(text: str, expected: Bandwidth, end: str) -> None:
     assert parse_bandwidth(text.replace("\n", end)) == expected
 
 
+def test_both_directions_are_read_as_their_sum() -> None:
+    """--report-both prints each direction below it, under headers of their own (perftest's src/write_bw.c)."""
+    parts = [table("Gb/sec", row(average)) for average in ("222.10", "111.00", "111.10")]
+    said = (
+        "RDMA_Write Bidirectional BW Test",
+        parts[0],
+        " Local results: ",
+        parts[1],
+        " Remote results: ",
+        parts[2],
+    )
+    text = "\n".join(said)
+    found = parse_bandwidth(text)
+    assert (found.gbps, found.bidirectional) == (222.10, True)
+
+
 def test_recorded_without_report_gbits() -> None:
     read = parse_bandwidth(recorded("bw-iterations-mib.txt"))
     assert read.unit == "MiB/sec" and read.gbps == pytest.approx(22.46 * 2**20 * 8 / 1e9)

@@ -140,6 +140,15 @@ def test_a_client_counts_the_carrier_losses_of_its_own_time(tmp_path: Path) -> N
     assert (found[0].flaps, found[1].flaps) == (2, 0)
 
 
+def test_a_netdev_that_goes_in_mid_test_is_a_flap(tmp_path: Path) -> None:
+    found = client(tmp_path, perftest=f"[ $4 != dev0 ] || rm -r {tmp_path}/net/a")
+    assert (found[0].flaps, found[1].flaps) == (1, 0)
+    tool(tmp_path / "bin", "systemctl", "exit 0")
+    gone = trial.STOP.replace("/net/$2", "/net/gone")
+    said = printed(gone, "r1", "", "0", "a", "18515", tools=tmp_path / "bin", net=tmp_path / "net")
+    assert trial.parse_stop(said).flaps == {0: None}
+
+
 def test_a_client_that_hangs_is_ended(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "ping", "exit 0")
     tool(tmp_path / "bin", "ib_write_bw", "sleep 60")
@@ -201,10 +210,15 @@ def test_the_end_stops_each_unit_and_asks_why(tmp_path: Path) -> None:
     found = trial.parse_stop(printed(trial.STOP, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
     assert found.flaps == {0: 3, 1: 3}
     assert found.said[1] == "first of sparkrig-bandwidth-18516-r1\nsecond"
-    assert (tmp_path / "stopped").read_text().splitlines() == [
-        "stop sparkrig-bandwidth-18515-r1",
-        "stop sparkrig-bandwidth-18516-r1",
-    ]
+    assert (tmp_path / "stopped").read_text().splitlines() == ["stop sparkrig-bandwidth-*-r1.service"]
+
+
+def test_the_end_stops_servers_that_nobody_heard_of(tmp_path: Path) -> None:
+    """As after a Ctrl-C while the servers came up."""
+    tool(tmp_path / "bin", "systemctl", f'echo "$*" >>{tmp_path}/stopped')
+    words = trial.stop_words("r1", FAR, {}, why=False)
+    printed(trial.STOP, *words, tools=tmp_path / "bin", net=tmp_path / "net")
+    assert (tmp_path / "stopped").read_text().splitlines() == ["stop sparkrig-bandwidth-*-r1.service"]
 
 
 # --- what is there before
@@ -229,6 +243,7 @@ def test_reading_who_else() -> None:
     assert trial.parse_preflight(text) == Users(
         ("u1",), ("u2",), (("ib_write_bw", 77, True), ("ib_send_lat", 78, False)), ("nc", 9)
     )
+    assert trial.parse_preflight("held 18515 tokio runtime w 9\n").holder == ("tokio runtime w", 9)
     assert trial.parse_preflight("") == Users()
 
 
@@ -247,7 +262,7 @@ def came_to(
     client: Client | None = GOOD,
     *,
     servers: Servers = SERVERS,
-    flaps: Mapping[int, int] = {0: 3},
+    flaps: Mapping[int, int | None] = {0: 3},
     said: str = "",
     lost: str = "",
 ) -> tuple[str, str]:
@@ -280,6 +295,11 @@ def test_a_good_trial() -> None:
         # the link went down: seen here, seen there, with a figure and without
         (came_to(Client(True, TABLE, "", 0, flaps=1)), ("degraded", "link-flap")),
         (came_to(flaps={0: 5}), ("degraded", "link-flap")),
+        # a ConnectX-7 without its cable leaves the PCI bus: the netdev is gone, or back and counting anew
+        (came_to(flaps={0: None}), ("degraded", "link-flap")),
+        (came_to(Client(True, COMPLETION, "", 1), flaps={0: None}), ("fault", "link-flap")),
+        (came_to(flaps={0: 0}), ("degraded", "link-flap")),
+        (came_to(flaps={}), ("healthy", "")),
         (came_to(Client(True, COMPLETION, "", 1), flaps={0: 4}), ("fault", "link-flap")),
         (came_to(Client(True, TABLE.replace("4096[B]", "1024[B]"), "", 0)), ("degraded", "path-mtu")),
         (came_to(Client(True, TABLE.replace("111.86", " 13.35"), "", 0)), ("fault", "slow-start")),

@@ -1,0 +1,35 @@
+"""What a verb writes for its user."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from sparkrig.command import files
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_what_is_written_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from sparkrig.command import files; "
+        r"files.write(Path(sys.argv[1]), '\xb5')"
+    )
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.html")], env=ascii_only, check=True, cwd=ROOT)
+    assert (tmp_path / "a.html").read_bytes() == "\xb5".encode()
+
+
+def test_what_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(click.ClickException, match=r"cannot write .*: no such file or directory. Try: ls -ld"):
+        files.write(tmp_path / "none" / "a.html", "")
+
+
+@pytest.mark.parametrize(("name", "file"), [("left", "r-left.html"), ("rack/1", "r-rack-1.html")])
+def test_one_file_of_several_is_named_after_its_pair(name: str, file: str) -> None:
+    assert files.one_of(Path("x/r.html"), name, 2) == Path("x") / file
