@@ -9,8 +9,7 @@ from pyinfra.api import deploy
 
 from deploys.spark import Spark, alone, looked_at
 from operations import bandwidth as operations
-from sparkrig import bandwidth
-from sparkrig.bandwidth import Expected
+from sparkrig import bandwidth, records
 from sparkrig.settings import Rail
 
 
@@ -44,10 +43,10 @@ def due(spark: Spark) -> bool:
 
 def _on_record(spark: Spark, rail: Rail) -> bool:
     mine = spark.settings
-    file = spark.found.files.get(bandwidth.RECORD_PATH)
-    record = bandwidth.load_records(file.content if file else None).get(rail.netdev)
-    addresses = (str(rail.address.ip), str(rail.peer_address.ip))
-    return bandwidth.stands(record, *addresses, mine.mtu, Expected(mine.bandwidth_floor, mine.bandwidth_path_mtu))
+    file = spark.found.files.get(records.PATH)
+    record = records.load(file.content if file else None).get(rail.netdev)
+    addresses = (rail.address.ip, rail.peer_address.ip)
+    return records.complaint(record, *addresses, mine.mtu, bandwidth.expected(mine)) is None
 
 
 alone(__name__, rails_measured, thorough=True)

@@ -11,7 +11,7 @@ from pyinfra.api import QuoteString, StringCommand, operation
 from facts.network import Network
 from operations.refusal import Commands, refusing
 from operations.shell import limited, script
-from sparkrig import bandwidth, network
+from sparkrig import network, records
 
 
 @operation()
@@ -35,7 +35,7 @@ def fabric(
         host.noop(f"{len(addresses) - len(plan.uncabled)} fabric netdevs are as they should be{idle}")
         return
     # What was measured on another link proves nothing about this one.
-    yield limited(20, "rm", "-f", bandwidth.RECORD_PATH)
+    yield limited(20, "rm", "-f", records.PATH)
     for uuid, _name in plan.remove:
         yield limited(60, "nmcli", "connection", "delete", QuoteString(uuid))
     for change in plan.changes:

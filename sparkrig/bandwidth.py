@@ -1,4 +1,4 @@
-"""What is measured on a pair, what the figures mean, and what was measured last.
+"""What is measured on a pair, and what the figures mean.
 
 Exit 0 of ib_write_bw is no evidence: a verdict needs a result row, its unit, the path MTU of the report, and
 links that held. Source of the bands: spark-domain.md section 6, whose own sources are in peers.md section 3.2.
@@ -6,15 +6,16 @@ links that held. Source of the bands: spark-domain.md section 6, whose own sourc
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sparkrig.measurement import Case
 from sparkrig.verdict import Level, Verdict, worst
 
-RECORD_PATH = "/var/lib/sparkrig/bandwidth.json"
+if TYPE_CHECKING:
+    from sparkrig.settings import Settings
+
 QUEUE_PAIRS = 4
 
 _REBOOT = (
@@ -86,6 +87,11 @@ class Expected:
 
     floor: float | None = None
     path_mtu: int | None = None
+
+
+def expected(settings: Settings) -> Expected:
+    """What the settings of a host ask of its rails."""
+    return Expected(settings.bandwidth_floor, settings.bandwidth_path_mtu)
 
 
 def cases(rails: Sequence[int], one: str, other: str, *, thorough: bool) -> list[Case]:
@@ -181,47 +187,3 @@ def _judge_mtu(figure: Figure, expected: Expected, suspects: Sequence[Verdict]) 
         f"{figure.gbps:.2f} Gb/s at path MTU {figure.path_mtu}, {expected.path_mtu} expected: {why}",
         named.cure if named else "ip link show on both hosts; then: pyinfra INVENTORY deploys/network.py",
     )
-
-
-@dataclass(frozen=True)
-class Record:
-    """The last measurement of a rail, as kept on both hosts.
-
-    netdev, address, peer, mtu: the rail it was taken on; gbps, path_mtu: alone, with several queue pairs;
-    measured_at: UTC, ISO 8601.
-    """
-
-    netdev: str
-    address: str
-    peer: str
-    mtu: int
-    gbps: float
-    path_mtu: int
-    measured_at: str
-
-
-def complaint(record: Record, expected: Expected) -> str | None:
-    """Why a record is not good enough, in words, or None."""
-    verdict = judge(Figure(record.gbps, record.path_mtu), expected)
-    return None if verdict.healthy else verdict.evidence
-
-
-def load_records(text: str | None) -> dict[str, Record]:
-    """The records of a host by netdev; none where the file is absent or not ours to understand."""
-    try:
-        document = json.loads(text) if text else {}
-        return {row["netdev"]: Record(**row) for row in document.get("rails", [])}
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return {}
-
-
-def dump_records(records: Mapping[str, Record]) -> str:
-    document: dict[str, Any] = {"rails": [asdict(record) for record in records.values()]}
-    return json.dumps(document, indent=2) + "\n"
-
-
-def stands(record: Record | None, address: str, peer: str, mtu: int, expected: Expected) -> bool:
-    """Whether a record is of this very rail and good enough, so that nothing need be measured."""
-    if record is None or (record.address, record.peer, record.mtu) != (address, peer, mtu):
-        return False
-    return complaint(record, expected) is None

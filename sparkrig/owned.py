@@ -1,6 +1,6 @@
 """Every file that this toolkit owns on a host, so that one look reads them all."""
 
-from sparkrig import bandwidth, containers, driver, environment
+from sparkrig import containers, driver, environment, records
 
 OWNED = (
     driver.PIN_PATH,
@@ -12,5 +12,5 @@ OWNED = (
     environment.GID_MODULE,
     environment.REFRESH,
     environment.DISPATCHER,
-    bandwidth.RECORD_PATH,
+    records.PATH,
 )

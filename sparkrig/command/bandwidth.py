@@ -76,7 +76,7 @@ def _measure(
 ) -> tuple[Run, Topology]:
     """One pair. Raises Refusal where one of its hosts cannot be reached or read."""
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations.bandwidth import check
+    from operations.check import check
     from operations.remote import Failed, Lost
     from sparkrig.command.measuring import Measuring
 

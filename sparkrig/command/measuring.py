@@ -18,7 +18,7 @@ from sparkrig.survey import Survey
 
 
 class Measuring:
-    """Progress of operations.bandwidth.check on a console; what is shown stays there when it ends."""
+    """Progress of operations.check on a console; what is shown stays there when it ends."""
 
     topology: Topology
 

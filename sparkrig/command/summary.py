@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig import bandwidth, driver, environment, gid
-from sparkrig.bandwidth import Expected
+from sparkrig import bandwidth, driver, environment, gid, records
 from sparkrig.command import files
-from sparkrig.settings import Fleet, Settings
+from sparkrig.records import Record
+from sparkrig.settings import Fleet
 from sparkrig.state import State
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _rail(fleet: Fleet, name: str, state: State, netdev: str) -> dict[str, Any]:
             complaints["device"] = "no RDMA device sits on it"
         if slot is None:
             complaints["gid_index"] = f"no RoCE v2 GID for {address.ip}"
-        if peer and (poor := _poor(mine, address, peer, record)):
+        if peer and (poor := records.complaint(record, address.ip, peer.ip, mine.mtu, bandwidth.expected(mine))):
             complaints["gbps"] = poor
     elif peer:
         complaints["cabled"] = "the link has no carrier" if link else "there is no such netdev"
@@ -131,17 +130,6 @@ def _rail(fleet: Fleet, name: str, state: State, netdev: str) -> dict[str, Any]:
     }
 
 
-def _poor(
-    mine: Settings, address: IPv4Interface, peer: IPv4Interface, record: bandwidth.Record | None
-) -> str | None:
-    """Why the record of a rail does not show that it is healthy as it is now, or None."""
-    if record is None:
-        return "not measured"
-    if (record.address, record.peer, record.mtu) != (str(address.ip), str(peer.ip), mine.mtu):
-        return f"measured as {record.address} to {record.peer} at MTU {record.mtu}, not as declared"
-    return bandwidth.complaint(record, Expected(mine.bandwidth_floor, mine.bandwidth_path_mtu))
-
-
 def _gid_lines(state: State) -> list[str] | None:
     """The GID variables that the containers get, as they stand in the file; None where there is no file."""
     file = state.files.get(environment.CONTAINER_ENV)
@@ -151,9 +139,9 @@ def _gid_lines(state: State) -> list[str] | None:
     return [line for line in file.content.splitlines() if line.startswith(names)]
 
 
-def _records(state: State) -> Mapping[str, bandwidth.Record]:
-    file = state.files.get(bandwidth.RECORD_PATH)
-    return bandwidth.load_records(file.content if file else None)
+def _records(state: State) -> Mapping[str, Record]:
+    file = state.files.get(records.PATH)
+    return records.load(file.content if file else None)
 
 
 def _print(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> None:

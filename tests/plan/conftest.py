@@ -20,7 +20,7 @@ import pytest
 from facts.noun import PREAMBLE
 from facts.spark import NOUNS
 from operations.environment import wanted as environment_files
-from sparkrig import bandwidth, driver, environment, network, rdma
+from sparkrig import driver, environment, network, rdma, records
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "fixtures" / "spark"
@@ -46,7 +46,7 @@ def converged(name: str) -> str:
         rails, rdma.parse(parts["rdma"].splitlines()), found.management, socket_interface="fabric"
     )
     files = [driver.pin_file(), driver.blacklist_file(), *environment_files(f"spark-{name}", node, rails, {})]
-    rows = [row for row in parts["files"].splitlines() if row.startswith(bandwidth.RECORD_PATH)]
+    rows = [row for row in parts["files"].splitlines() if row.startswith(records.PATH)]
     rows += [
         f"{file.path} {file.mode} root:root {base64.b64encode(file.content.encode()).decode()}" for file in files
     ]

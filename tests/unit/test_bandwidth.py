@@ -1,4 +1,4 @@
-"""What is measured, and what a figure means: the bands, the path MTU, the record."""
+"""What is measured, and what a figure means: the bands, the path MTU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sparkrig import bandwidth
-from sparkrig.bandwidth import BANDS, Expected, Figure, Record, judge, judge_latency, judge_pair, stands
+from sparkrig.bandwidth import BANDS, Expected, Figure, judge, judge_latency, judge_pair
 from sparkrig.measurement import Case
 from sparkrig.verdict import Verdict
 
@@ -157,57 +157,3 @@ def test_what_is_measured_quickly() -> None:
     ]
     assert bandwidth.cases([1], "a", "b", thorough=False) == [Case("ib_write_bw", (1,), "a", "b", 4)]
     assert bandwidth.cases([], "a", "b", thorough=True) == []
-
-
-# --- what was measured last
-
-RECORD = Record("enp1s0f0np0", "192.168.100.11", "192.168.100.12", 9000, 111.86, 4096, "2026-11-20T10:00:00+00:00")
-
-
-def good(record: Record | None) -> bool:
-    return stands(record, "192.168.100.11", "192.168.100.12", 9000, CABLE)
-
-
-def test_a_record_of_this_rail_stands() -> None:
-    assert good(RECORD)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"address": "192.168.100.21"},
-        {"peer": "192.168.100.22"},
-        {"mtu": 1500},
-        {"gbps": 13.35},
-        {"path_mtu": 1024},
-        {"path_mtu": 0},
-    ],
-)
-def test_a_record_of_another_rail_or_a_bad_one_does_not(change: dict[str, str]) -> None:
-    assert not good(replace(RECORD, **change))  # type: ignore[arg-type]
-    assert not good(None)
-
-
-def test_records_survive_the_file() -> None:
-    text = bandwidth.dump_records({RECORD.netdev: RECORD})
-    assert bandwidth.load_records(text) == {RECORD.netdev: RECORD} and text.endswith("\n")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        "",
-        "{",
-        "[]",
-        "null",
-        "{}",
-        '{"rails": null}',
-        '{"rails": {"a": 1}}',
-        '{"rails": [{"netdev": "a"}]}',
-        '{"rails": [{"address": "a"}]}',
-        '{"rails": [1]}',
-    ],
-)
-def test_a_file_that_is_not_ours_holds_no_record(text: str | None) -> None:
-    assert bandwidth.load_records(text) == {}

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from facts.spark import Spark
-from sparkrig import bandwidth, environment, settings
+from sparkrig import environment, records, settings
 from sparkrig.command import summary
 from sparkrig.network import Link
 from sparkrig.rdma import Rdma
@@ -52,11 +52,11 @@ def with_link(found: State, netdev: str = RAIL, **changes: Any) -> State:
 
 
 def with_record(found: State, **changes: Any) -> State:
-    file = found.files[bandwidth.RECORD_PATH]
-    records = dict(bandwidth.load_records(file.content))
-    records[RAIL] = replace(records[RAIL], **changes)
-    written = replace(file, content=bandwidth.dump_records(records))
-    return replace(found, files={**found.files, bandwidth.RECORD_PATH: written})
+    file = found.files[records.PATH]
+    kept = records.load(file.content)
+    kept[RAIL] = replace(kept[RAIL], **changes)
+    written = replace(file, content=records.dump(kept))
+    return replace(found, files={**found.files, records.PATH: written})
 
 
 def without_file(found: State, path: str) -> State:
@@ -161,7 +161,7 @@ BAD: dict[str, tuple[Callable[[], State], str, str, str]] = {
         "none ✗",
     ),
     "not measured": (
-        lambda: without_file(state(), bandwidth.RECORD_PATH),
+        lambda: without_file(state(), records.PATH),
         "gbps",
         "not measured",
         "none ✗",

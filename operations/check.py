@@ -1,0 +1,153 @@
+"""The check of a pair's fabric: the survey, every case that can be measured, NCCL, and what it all comes to."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Protocol, TypeVar
+
+from pyinfra.api import Host
+
+from facts.nic import Nics
+from operations import nccl, remote, survey, trial
+from operations.remote import Failed, Lost
+from operations.trial import Bench
+from sparkrig import bandwidth, measurement, nic
+from sparkrig.bandwidth import Expected
+from sparkrig.measurement import Case, Finding, Measurement, Run
+from sparkrig.settings import Fleet, Rail, Settings
+from sparkrig.survey import Survey
+from sparkrig.trial import VIRTUAL_ACK_TIMEOUT, Pace
+from sparkrig.verdict import Verdict, worst
+
+T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """Who is told how far a check is."""
+
+    def step(self, what: str) -> None:
+        """Something without a figure begins."""
+
+    def surveyed(self, found: Survey, cases: Sequence[Case]) -> None:
+        """The pair was looked at, and this is what will be measured."""
+
+    def started(self, case: Case) -> None:
+        """A case begins."""
+
+    def finished(self, measured: Sequence[Measurement]) -> None:
+        """What the case came to."""
+
+
+def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool) -> Run:
+    """Survey a pair and measure every rail that can be. Raises Failed or Lost where it cannot be surveyed.
+
+    hosts: both, the leading one first. thorough: see sparkrig.bandwidth.cases, and NCCL is asked too
+    (operations.nccl). A rail that cannot be measured, or a case that breaks off, is a verdict of the run; the
+    hosts are left as they were.
+    """
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    one, other = hosts
+    seen = survey.look(hosts, fleet, progress.step)
+    for name, why in seen.unread.items():
+        raise Failed(f"{name} cannot be read: {why}")
+    bench = _bench(seen, hosts, fleet[one])
+    progress.step("see that nobody else measures")
+    others = [finding for found in _all(hosts, lambda at: trial.preflight(at, bench.pace)) for finding in found]
+    cases = bandwidth.cases(list(bench.ends), one, other, thorough=thorough)
+    progress.surveyed(seen, cases)
+    measured: list[Measurement] = []
+    for case in cases:
+        progress.started(case)
+        shares = trial.run(bench, case)
+        progress.finished(shares)
+        measured += shares
+    rails = tuple(_rail(seen, rail, measured) for rail in seen.rails)
+    gathered = _nccl(bench, fleet, rails, progress) if thorough else nccl.Outcome()
+    return Run(
+        id=bench.run,
+        started_at=started_at,
+        pair=fleet[one].pair or "",
+        mtu=fleet[one].mtu,
+        hosts=seen.hosts(),
+        rails=rails,
+        measurements=tuple(measured),
+        findings=(*seen.fabric(), *others, *_pair_findings(measured, bench.expected), *gathered.fabric),
+        health=(*seen.health(), *gathered.health, *_after(seen, bench)),
+    )
+
+
+def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench:
+    able = [rail for rail in seen.rails if seen.blocked(rail) is None]
+    return Bench(
+        hosts,
+        {rail.number: seen.ends(rail) for rail in able},
+        {rail.number: seen.suspects(rail) for rail in able},
+        bandwidth.expected(settings),
+        Pace(settings.bandwidth_seconds, settings.patience, VIRTUAL_ACK_TIMEOUT if seen.virtual else None),
+        secrets.token_hex(4),
+    )
+
+
+def _all(hosts: Mapping[str, Host], ask: Callable[[Host], T]) -> list[T]:
+    """What every host answers, asked side by side; the first that does not is raised."""
+    found = remote.each(hosts, ask)
+    for name, answer in found.items():
+        if isinstance(answer, (Failed, Lost)):
+            raise type(answer)(f"{name}: {answer}")
+    return [answer for answer in found.values() if not isinstance(answer, (Failed, Lost))]
+
+
+def _pair_findings(measured: Sequence[Measurement], expected: Expected) -> list[Finding]:
+    """All rails at once, summed up by direction; nothing where a rail is less than healthy by itself."""
+    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
+        return []
+    sums: dict[tuple[str, str], list[float]] = {}
+    for each in measured:
+        if each.together and each.gbps is not None:
+            sums.setdefault((each.sender, each.receiver), []).append(each.gbps)
+    return [
+        Finding(f"{sender} to {receiver}", bandwidth.judge_pair(sum(figures), len(figures), expected))
+        for (sender, receiver), figures in sums.items()
+    ]
+
+
+def _after(seen: Survey, bench: Bench) -> list[Finding]:
+    """The RDMA errors that the measurement brought on."""
+    found = []
+    for name, at in bench.hosts.items():
+        try:
+            now = remote.read(at, Nics(), seconds=bench.pace.script)
+        except (Lost, Failed) as error:
+            found.append(Finding(name, Verdict("unknown", "unread", str(error), f"ssh {name} true")))
+            continue
+        before = seen.found[name].condition.nics
+        # soft-RoCE repeats what an emulated processor was too slow for: it says nothing of a cable
+        real = {netdev: after for netdev, after in now.items() if netdev in before and not after.virtual}
+        grew = {netdev: nic.errors_grew(before[netdev], after) for netdev, after in real.items()}
+        found += [Finding(f"{name} {netdev}", verdict) for netdev, verdict in grew.items() if not verdict.healthy]
+    return found
+
+
+def _nccl(bench: Bench, fleet: Fleet, rails: Sequence[measurement.Rail], progress: Progress) -> nccl.Outcome:
+    """What NCCL makes of a pair; nothing where no rail can be measured, which says it all."""
+    leader = next(iter(bench.hosts))
+    addresses = [ends[leader].address for ends in bench.ends.values()]
+    if not addresses:
+        return nccl.Outcome()
+    pair = nccl.Bench(bench.hosts, fleet, addresses[0], bench.run)
+    return nccl.check(pair, worst(rail.verdict for rail in rails), progress.step)
+
+
+def _rail(seen: Survey, rail: Rail, measured: Sequence[Measurement]) -> measurement.Rail:
+    blocked = seen.blocked(rail)
+    if blocked:
+        return measurement.Rail(rail.number, {}, blocked)
+    mine = [each for each in measured if each.rail == rail.number]
+    # of equals the figure that says most: alone, and with several queue pairs
+    telling = sorted(mine, key=lambda each: (each.together, -each.queue_pairs))
+    verdict = worst(each.verdict for each in telling)
+    if verdict.healthy:
+        verdict = Verdict("healthy", evidence=measurement.summary(mine))
+    return measurement.Rail(rail.number, seen.ends(rail), verdict)
