@@ -55,15 +55,19 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
     bench = _bench(seen, hosts, fleet[one])
     progress.step("see that nobody else measures")
     others = [finding for found in _all(hosts, lambda at: trial.preflight(at, bench.pace)) for finding in found]
-    cases = bandwidth.cases(list(bench.ends), one, other, thorough=thorough)
+    cases = bandwidth.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links())
     progress.surveyed(seen, cases)
     measured: list[Measurement] = []
+    sums: list[Finding] = []
     for case in cases:
         progress.started(case)
         shares = trial.run(bench, case)
         progress.finished(shares)
         measured += shares
+        sums += _sum(case, shares, bench.expected)
     rails = tuple(_rail(seen, rail, measured) for rail in seen.rails)
+    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
+        sums = []  # a rail's own verdict says it already
     gathered = _nccl(bench, fleet, rails, progress) if thorough else nccl.Outcome()
     return Run(
         id=bench.run,
@@ -73,7 +77,7 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
         hosts=seen.hosts(),
         rails=rails,
         measurements=tuple(measured),
-        findings=(*seen.fabric(), *others, *_pair_findings(measured, bench.expected), *gathered.fabric),
+        findings=(*seen.fabric(), *others, *sums, *gathered.fabric),
         health=(*seen.health(), *gathered.health, *_after(seen, bench)),
     )
 
@@ -99,18 +103,13 @@ def _all(hosts: Mapping[str, Host], ask: Callable[[Host], T]) -> list[T]:
     return [answer for answer in found.values() if not isinstance(answer, (Failed, Lost))]
 
 
-def _pair_findings(measured: Sequence[Measurement], expected: Expected) -> list[Finding]:
-    """All rails at once, summed up by direction; nothing where a rail is less than healthy by itself."""
-    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
+def _sum(case: Case, shares: Sequence[Measurement], expected: Expected) -> list[Finding]:
+    """What several rails at once came to together; nothing where one of them has no figure."""
+    figures = [each.gbps for each in shares if each.gbps is not None]
+    if not case.together or len(figures) < len(case.rails):
         return []
-    sums: dict[tuple[str, str], list[float]] = {}
-    for each in measured:
-        if each.together and each.gbps is not None:
-            sums.setdefault((each.sender, each.receiver), []).append(each.gbps)
-    return [
-        Finding(f"{sender} to {receiver}", bandwidth.judge_pair(sum(figures), len(figures), expected))
-        for (sender, receiver), figures in sums.items()
-    ]
+    subject = f"rails {' and '.join(map(str, case.rails))}, {case.sender} to {case.receiver}"
+    return [Finding(subject, bandwidth.judge_pair(sum(figures), len(figures), expected))]
 
 
 def _after(seen: Survey, bench: Bench) -> list[Finding]:

@@ -6,7 +6,7 @@ links that held. Source of the bands: spark-domain.md section 6, whose own sourc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,7 @@ BANDS = (
 # busy, and 92 to 109 were published for one queue pair.
 _LOWER_START = 90.0
 PAIR_LOW = 180.0  # both twins at once, Gb/s; 190 to 196 are usual
+MOST_GBPS = 126.0  # of PCIe Gen5 x4, which each twin has to itself: spark-domain.md section 1
 LATENCY_HIGH_US = 5.0  # 1.47 to 1.71 us are usual (eugr, epappas); the limit is ours
 
 
@@ -94,11 +95,14 @@ def expected(settings: Settings) -> Expected:
     return Expected(settings.bandwidth_floor, settings.bandwidth_path_mtu)
 
 
-def cases(rails: Sequence[int], one: str, other: str, *, thorough: bool) -> list[Case]:
+def cases(
+    rails: Sequence[int], one: str, other: str, *, thorough: bool, links: Mapping[int, str] | None = None
+) -> list[Case]:
     """What to measure between two hosts, in order.
 
     thorough: each rail alone in both directions with one and with several queue pairs, its latency, then all
     rails at once in both directions; otherwise only what tells a fault from a healthy rail.
+    links: the PCIe link of each rail, where it is known.
     """
     ways = [(one, other), (other, one)] if thorough else [(one, other)]
     found = [
@@ -109,9 +113,25 @@ def cases(rails: Sequence[int], one: str, other: str, *, thorough: bool) -> list
     ]
     if thorough:
         found += [Case("ib_write_lat", (rail,), one, other) for rail in rails]
-    if len(rails) > 1:
-        found += [Case("ib_write_bw", tuple(rails), sender, receiver, QUEUE_PAIRS) for sender, receiver in ways]
+    for together in _at_once(rails, links or {}):
+        found += [Case("ib_write_bw", together, sender, receiver, QUEUE_PAIRS) for sender, receiver in ways]
     return found
+
+
+def _at_once(rails: Sequence[int], links: Mapping[int, str]) -> list[tuple[int, ...]]:
+    """The rails that can all be at full speed at once, in as few sets as they fit into.
+
+    The second cage adds no PCIe link: 01:00.0 and 01:00.1 share one, so that four rails of a healthy pair carry no
+    more than two (160 to 198 Gb/s over both cages, servethehome.com on the GB10's ConnectX-7).
+    """
+    sets: list[dict[str, int]] = []
+    for rail in rails:
+        link = links.get(rail) or f"rail {rail}"
+        free = next((each for each in sets if link not in each), None)
+        if free is None:
+            sets.append(free := {})
+        free[link] = rail
+    return [tuple(each.values()) for each in sets if len(each) > 1]
 
 
 def judge(figure: Figure, expected: Expected, suspects: Iterable[Verdict] = ()) -> Verdict:
@@ -162,6 +182,13 @@ def _judge_speed(figure: Figure, expected: Expected, suspects: Sequence[Verdict]
     start = _LOWER_START if figure.together or figure.queue_pairs == 1 else BANDS[0].low
     if expected.floor is not None:
         start = expected.floor * start / BANDS[0].low
+    if expected.floor is None and figure.gbps > MOST_GBPS:
+        return Verdict(
+            "unknown",
+            "impossible",
+            f"{said}, and no rail of a Spark carries more than {MOST_GBPS:g}: it is another unit, or not one rail",
+            "sparkrig explain OUTPUT, with all that ib_write_bw printed",
+        )
     if figure.gbps >= start:
         return Verdict("healthy", evidence=said)
     if expected.floor is not None and expected.floor < BANDS[1].low:  # no ConnectX-7: its bands do not apply

@@ -475,8 +475,17 @@ def _lspci(piece: Piece, _: _Around) -> Explained:
         read = f"{len(links)} {'links' if nameless else 'devices'}"
         return Explained(piece.tool, read, (Finding("ConnectX-7", _no_connectx(nameless=nameless)),))
     names = [link.address or f"link {number}" for number, link in enumerate(ours, 1)]
-    findings = [Finding("ConnectX-7", nic.pcie_link(link, name)) for link, name in zip(ours, names, strict=True)]
+    findings = [Finding("ConnectX-7", _pcie(link, name)) for link, name in zip(ours, names, strict=True)]
     return Explained(piece.tool, f"PCIe link of {listed(names)}", tuple(findings))
+
+
+def _pcie(link: nic.Pcie, name: str) -> Verdict:
+    if link.address and not _CONNECTX.fullmatch(link.address):
+        why = f"{name} is not where a Spark has its ConnectX-7, so its PCIe link cannot be judged by a Spark's"
+        return Verdict(
+            "unknown", "other-hardware", why, "lspci -D -d 15b3: names a Spark's: 0000:01:00.0, 0002:01:00.0"
+        )
+    return nic.pcie_link(link, name)
 
 
 def _connectx(link: nic.Pcie, command: str) -> bool:
@@ -541,7 +550,8 @@ def _on_gpu(one: gpu.Gpu, name: str) -> list[Finding]:
         return [Finding(name, gpu.answers(one))]
     judged = []
     if not one.foreign:
-        judged += [gpu.power_clamp(one)] if gpu.power_clamp(one).level != "unknown" else []
+        clamp = gpu.power_clamp(one)
+        judged += [] if clamp.cause == "inconclusive" else [clamp]
         judged += [gpu.temperature(one)] if one.temperature_c is not None else []
     if one.gsp is not None and one.driver is not None:
         judged.append(gpu.gsp(one))

@@ -19,6 +19,7 @@ from sparkrig.verdict import Level, Verdict
 LOADED_PERCENT = 80
 CLAMPED_BELOW_MHZ = 1400
 HEALTHY_FROM_MHZ = 2200
+CLAMPED_UP_TO_W = 20  # section 9: what a clamped GPU draws under load
 NORMAL_UP_TO_C = 75  # section 9: 60-75 C under load
 
 # What the fact asks for, in this order.
@@ -402,6 +403,15 @@ def power_clamp(gpu: Gpu) -> Verdict:
     """
     if gpu.foreign:
         return Verdict("unknown", "not-gb10", f"the clocks of a GB10 are no measure for {gpu.name}")
+    loaded = gpu.utilization is not None and gpu.utilization >= LOADED_PERCENT
+    if loaded and gpu.sm_mhz is None and gpu.power_w is not None and gpu.power_w <= CLAMPED_UP_TO_W:
+        return Verdict(
+            "unknown",
+            "power-low",
+            f"the GPU draws {gpu.power_w:g} W at {gpu.utilization:g} % utilization, as a clamped one does, "
+            "and its clock is not told",
+            "nvidia-smi --query-gpu=name,utilization.gpu,clocks.sm,power.draw --format=csv, under the same load",
+        )
     if gpu.utilization is None or gpu.sm_mhz is None or gpu.utilization < LOADED_PERCENT:
         busy = "unknown" if gpu.utilization is None else f"{gpu.utilization:g} %"
         clock = "" if gpu.sm_mhz is not None else ", its SM clock unknown"

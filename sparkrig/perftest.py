@@ -249,7 +249,8 @@ class _Complaint:
 # itself is "unknown". The sentences are perftest's own (see the top), with both of its spellings.
 _CAUSES = (
     _Complaint(
-        r"\S*ib_\w+\W*:? (?:command )?not found|failed to run command .*ib_\w+\W*: No such file",
+        r"\S*ib_\w+\W*:? (?:command )?not found|Failed to find executable \S*ib_\w+|"
+        r"failed to run command .*ib_\w+\W*: No such file",
         "unknown", "perftest-missing", "perftest is not installed",
         "sudo apt-get install perftest",
     ),

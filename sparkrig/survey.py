@@ -197,6 +197,15 @@ class Survey:
             found.append(health.busy(state.health))
         return found
 
+    def pcie_links(self) -> dict[int, str]:
+        """The PCIe link of each rail on the leading host, by number: the address of its NIC without the function.
+
+        Left out for virtual machines, whose NICs share no link.
+        """
+        nics = self.found[self.names[0]].condition.nics
+        addresses = {rail.number: nics[rail.netdev].pcie.address for rail in self.rails if rail.netdev in nics}
+        return {} if self.virtual else {rail: each.rpartition(".")[0] for rail, each in addresses.items()}
+
     def hosts(self) -> dict[str, measurement.Host]:
         """What each host was when it was looked at."""
         return {name: _host(found.condition) for name, found in self.found.items()}

@@ -64,8 +64,9 @@ next_rail() {
   done
   unit=sparkrig-bandwidth-$port-$run
   echo "flaps $1 $(cat "/sys/class/net/$2/carrier_down_count")"
-  systemd-run --quiet --collect --unit="$unit" --property=RuntimeMaxSec="$life" \
-    $command -d "$3" -x "$4" -p "$port" || { echo "failed $1 systemd-run refused the server"; return; }
+  said=$(systemd-run --quiet --collect --unit="$unit" --property=RuntimeMaxSec="$life" \
+    $command -d "$3" -x "$4" -p "$port" 2>&1) ||
+    { echo "failed $1 systemd-run refused the server: $(printf %s "$said" | tr '\n' ' ')"; return; }
   end=$(($(date +%s) + wait))
   until listening "$port"; do
     if ! systemctl is-active -q "$unit" || [ "$(date +%s)" -ge "$end" ]; then

@@ -40,6 +40,7 @@ def bandwidth(
     It changes nothing on the hosts. Exit code 2: something is degraded or at fault; 3: it could not be told.
     """
     from rich.console import Console
+    from rich.markup import escape
 
     from sparkrig.topology import groups
     from sparkrig.verdict import exit_code
@@ -57,18 +58,29 @@ def bandwidth(
         try:
             run, drawn = _measure(console, {name: data[name] for name in pair}, fleet, thorough=not quick)
         except Refusal as refusal:
-            console.print(f"[red]{refusal.what}[/] {refusal.cure}")
+            console.print(f"[red]{escape(refusal.what)}[/] {escape(refusal.cure)}")
             documents.append({"hosts": list(pair), "refused": refusal.what, "try": refusal.cure})
             codes.append(3)
             continue
         documents.append(run.to_json())
         codes.append(exit_code(run.verdicts))
         _show(console, run, history)
-        if html:
-            _report(files.one_of(html, run.pair, len(pairs)), run, drawn, history)
+        try:
+            if html:
+                _report(files.one_of(html, run.pair, len(pairs)), run, drawn, history)
+        except (
+            Refusal,
+            click.ClickException,
+        ) as error:  # what was measured is kept, and the next pair still comes
+            console.print(f"[yellow]{escape(_words(error))}[/]", soft_wrap=True)
+            codes.append(1)
     if as_json:
         click.echo(json.dumps({"version": 1, "pairs": documents}, indent=2))
     raise SystemExit(max(codes))
+
+
+def _words(error: Refusal | click.ClickException) -> str:
+    return f"{error.what}. Try: {error.cure}" if isinstance(error, Refusal) else error.format_message()
 
 
 def _measure(
@@ -93,6 +105,8 @@ def _measure(
 
 def _show(console: Console, run: Run, file: Path | None) -> None:
     """The verdicts, and the run beside the earlier ones, which it joins."""
+    from rich.markup import escape
+
     from sparkrig import history, history_file
     from sparkrig.picture.bandwidth import verdicts
     from sparkrig.picture.trend import trend
@@ -104,7 +118,7 @@ def _show(console: Console, run: Run, file: Path | None) -> None:
         before = history_file.read(run.pair, file)
         place = history_file.append(run, file)
     except Refusal as refusal:
-        console.print(f"[yellow]{refusal.what}[/]; try: {refusal.cure}")
+        console.print(f"[yellow]{escape(refusal.what)}[/]; try: {escape(refusal.cure)}")
         return
     console.print(trend(history.trends(before.entries, run), ascii_only=not console.encoding.startswith("utf")))
     if before.remark:

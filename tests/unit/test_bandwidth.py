@@ -157,3 +157,27 @@ def test_what_is_measured_quickly() -> None:
     ]
     assert bandwidth.cases([1], "a", "b", thorough=False) == [Case("ib_write_bw", (1,), "a", "b", 4)]
     assert bandwidth.cases([], "a", "b", thorough=True) == []
+
+
+@pytest.mark.parametrize(
+    ("links", "at_once"),
+    [
+        ({}, [(0, 1, 2, 3)]),
+        ({0: "0000:01:00", 1: "0002:01:00", 2: "0000:01:00", 3: "0002:01:00"}, [(0, 1), (2, 3)]),
+        ({0: "0000:01:00", 1: "0000:01:00", 2: "0002:01:00", 3: "0002:01:00"}, [(0, 2), (1, 3)]),
+        ({0: "0000:01:00", 1: "0000:01:00", 2: "0000:01:00", 3: "0000:01:00"}, []),
+    ],
+    ids=["unknown", "a cage after the other", "a link after the other", "one link"],
+)
+def test_rails_that_share_a_pcie_link_are_not_measured_at_once(
+    links: dict[int, str], at_once: list[tuple[int, ...]]
+) -> None:
+    found = bandwidth.cases([0, 1, 2, 3], "a", "b", thorough=False, links=links)
+    assert [case.rails for case in found if case.together] == at_once
+
+
+@pytest.mark.parametrize("gbps", [126.1, 390.1, 13334.7])
+def test_more_than_a_spark_can_carry_is_not_healthy(gbps: float) -> None:
+    verdict = judge(Figure(gbps, 4096), CABLE)
+    assert (verdict.level, verdict.cause) == ("unknown", "impossible")
+    assert judge(Figure(gbps, 4096), Expected(floor=100.0)).healthy, "a floor of its own is for any other link"

@@ -648,3 +648,29 @@ def test_rows_of_nccl_tests(row: str, busbw: float) -> None:
 
 def test_a_paste_without_tools_has_no_pieces() -> None:
     assert paste.pieces(paste.plain("nothing\nof this\n")) == []
+
+
+# --- what looks healthy and proves nothing
+
+
+def test_a_gpu_that_is_busy_at_the_power_of_a_clamped_one_is_not_healthy() -> None:
+    text = """
+| NVIDIA-SMI 580.95.05              Driver Version: 580.95.05      CUDA Version: 13.0     |
+|   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |
+| N/A   52C    P0             14W /  N/A  | Not Supported          |     96%      Default |
+"""
+    (found,) = explain(text)
+    assert [finding.verdict.cause for finding in found.findings] == ["power-low", ""]
+    assert exit_code([found]) == 3
+
+
+def test_the_pcie_link_of_another_machine_is_not_judged_by_a_sparks() -> None:
+    link = "\tLnkCap: Port #0, Speed 32GT/s, Width x16\n\tLnkSta: Speed 16GT/s (downgraded), Width x16\n"
+    _, verdict = only(f"ca:00.0 Infiniband controller: Mellanox Technologies MT2910 Family [ConnectX-7]\n{link}")
+    assert (verdict.level, verdict.cause) == ("unknown", "other-hardware")
+
+
+@pytest.mark.parametrize("average", ["390.10", "13334.70"])
+def test_more_than_a_rail_can_carry_is_not_healthy(average: str) -> None:
+    _, verdict = only(perftest(average, "0.2"))
+    assert (verdict.level, verdict.cause) == ("unknown", "impossible")

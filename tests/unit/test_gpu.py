@@ -327,6 +327,8 @@ def test_script_without_nvidia_smi(tmp_path: Path) -> None:
         ({"sm_mhz": 208.0, "utilization": 0.0}, ("unknown", "inconclusive")),
         ({"utilization": None}, ("unknown", "inconclusive")),
         ({"sm_mhz": None}, ("unknown", "inconclusive")),
+        ({"sm_mhz": None, "power_w": 14.0}, ("unknown", "power-low")),
+        ({"sm_mhz": None, "power_w": 14.0, "utilization": 40.0}, ("unknown", "inconclusive")),
         ({"name": None, "sm_mhz": 611.0}, ("fault", "power-clamp")),
         ({"name": "NVIDIA H200", "sm_mhz": 1440.0, "utilization": 99.0}, ("unknown", "not-gb10")),
     ],

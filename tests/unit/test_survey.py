@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,14 @@ def test_two_versions_of_perftest_are_said() -> None:
 )
 def test_what_a_finding_concerns(subject: str, rails: set[int]) -> None:
     assert {number for number in (0, 1) if concerns(subject, number)} == rails
+
+
+def test_the_halves_of_two_cages_share_their_pcie_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = surveyed()
+    assert seen.pcie_links() == {}, "virtual machines share none"
+    nics = seen.found["spark-a"].condition.nics
+    for netdev, address in zip(RAILS, ("0000:01:00.0", "0002:01:00.1"), strict=True):
+        real = replace(nics[netdev], driver="mlx5_core", pcie=replace(nics[netdev].pcie, address=address))
+        monkeypatch.setitem(nics, netdev, real)
+    monkeypatch.setattr(Survey, "virtual", False)
+    assert seen.pcie_links() == {0: "0000:01:00", 1: "0002:01:00"}

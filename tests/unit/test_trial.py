@@ -192,7 +192,11 @@ def test_every_port_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("systemctl", "systemd_run", "said"),
     [
-        ("exit 0", "exit 1", "systemd-run refused the server"),
+        (
+            "exit 0",
+            "echo 'Failed to find executable ib_write_bw' >&2; exit 1",
+            "systemd-run refused the server: Failed to find executable ib_write_bw",
+        ),
         ("case $1 in is-active) exit 3 ;; esac", "exit 0", "Unable to find device it ended"),
         ("exit 0", "exit 0", "Unable to find device it ended"),  # runs and never listens
     ],
@@ -292,6 +296,10 @@ def test_a_good_trial() -> None:
         (came_to(Client(True, TABLE[: TABLE.index(" 65536")], "", 0)), ("unknown", "no-result")),
         (came_to(None, servers=Servers({}, {}, {0: "every port up to 18614 is taken"})), ("unknown", "port-busy")),
         (came_to(None, servers=Servers({}, {}, {0: "systemd-run refused the server"})), ("unknown", "no-server")),
+        (
+            came_to(None, servers=Servers({}, {}, {0: "... Failed to find executable ib_write_bw: No such file"})),
+            ("unknown", "perftest-missing"),
+        ),
         # the link went down: seen here, seen there, with a figure and without
         (came_to(Client(True, TABLE, "", 0, flaps=1)), ("degraded", "link-flap")),
         (came_to(flaps={0: 5}), ("degraded", "link-flap")),
