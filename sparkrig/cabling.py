@@ -147,6 +147,10 @@ class Topology(Value):
         pairs = [cable.ends for cable in self.cables if cable.heard and end in cable.ends]
         return sorted(other if one == end else one for one, other in pairs)
 
+    def taken(self, end: End) -> bool:
+        """Whether a cable that is there ends here."""
+        return any(cable.real and end in cable.ends for cable in self.cables)
+
     def switched(self, cable: Cable) -> bool:
         """Whether one of its ends reaches more than one cage."""
         return any(len(self.reached(end)) > 1 for end in cable.ends)
@@ -342,7 +346,7 @@ def _moved(shown: Topology, wanted: Cable, stray: Cable) -> Finding:
     wrong = [end for end in wanted.ends if real[end.host] != end.cage]
     cures = [
         f"swap the plugs in {real[end.host]} and {end.cage} of {end.host}"
-        if _taken(shown, end)
+        if shown.taken(end)
         else f"move the plug on {end.host} from {real[end.host]} to {end.cage}"
         for end in wrong
     ]
@@ -396,7 +400,7 @@ def _dark(shown: Topology, cable: Cable) -> Verdict | None:
     for end in dark:
         if end in lit:
             return _half_lit(end, dark[end])
-    if len(dark) == 1 and not cable.real and any(_taken(shown, end) for end in lit):
+    if len(dark) == 1 and not cable.real and any(shown.taken(end) for end in lit):
         dark_end, taken = next(iter(dark)), next(iter(lit))
         return Verdict(
             "fault",
@@ -516,10 +520,6 @@ def _in_state(shown: Topology, cable: Cable, state: State) -> dict[End, list[str
         for end in cable.ends
     }
     return {end: some for end, some in names.items() if some}
-
-
-def _taken(shown: Topology, end: End) -> bool:
-    return any(cable.real and end in cable.ends for cable in shown.cables)
 
 
 def _reaches(shown: Topology, cable: Cable) -> str:

@@ -130,7 +130,7 @@ def _report(file: Path, run: Run, drawn: Topology, history: Path | None) -> None
     from sparkrig import bandwidth as judgement
     from sparkrig import history_file
     from sparkrig.picture.report import html
-    from sparkrig.picture.topology import svg
+    from sparkrig.picture.topology_svg import svg
 
     earlier = history_file.read(run.pair, history)
     files.write(file, html(run, earlier, svg(drawn), bands=judgement.BANDS))

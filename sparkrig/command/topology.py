@@ -31,7 +31,7 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     from rich.console import Console
 
     from sparkrig import verdict
-    from sparkrig.picture.topology import svg as drawn
+    from sparkrig.picture.topology_svg import svg as drawn
     from sparkrig.topology import groups
 
     fleet, data = files.inventory(inventory_file)

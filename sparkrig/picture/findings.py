@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
@@ -11,9 +12,18 @@ from rich.text import Text
 from sparkrig.measurement import Finding
 from sparkrig.verdict import Level, Verdict
 
-STYLES: dict[Level, str] = {"healthy": "green", "unknown": "yellow", "degraded": "yellow", "fault": "red"}
-SIGNS: dict[Level, str] = {"healthy": "✓", "unknown": "?", "degraded": "~", "fault": "✗"}
-ASCII_SIGNS: dict[Level, str] = {"healthy": "ok", "unknown": "?", "degraded": "~", "fault": "x"}
+Shade = Level | Literal["quiet"]
+"""How something is drawn: by its verdict's level, or `quiet` where nobody asked for it."""
+
+STYLES: dict[Shade, str] = {
+    "healthy": "green",
+    "unknown": "yellow",
+    "degraded": "yellow",
+    "fault": "red",
+    "quiet": "dim",
+}
+SIGNS: dict[Shade, str] = {"healthy": "✓", "unknown": "?", "degraded": "~", "fault": "✗", "quiet": "·"}
+ASCII_SIGNS: dict[Shade, str] = {"healthy": "ok", "unknown": "?", "degraded": "~", "fault": "x", "quiet": "-"}
 
 
 def sign(level: Level, *, ascii_only: bool) -> Text:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -16,12 +13,9 @@ from sparkrig.history import Entry, History, Kind, Mark, Trend
 from sparkrig.measurement import Finding, Rail, Run
 from sparkrig.picture import plot
 from sparkrig.picture.plot import NARROW, WIDE, Band, Series
+from sparkrig.picture.templates import template
 from sparkrig.verdict import Verdict, worst
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-_TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _PLOTTED = 150  # runs; beyond, dots merge
 _LISTED = 40  # runs in the table
 
@@ -71,7 +65,7 @@ def html(run: Run, history: History, topology_svg: str | None = None, *, bands: 
     trends = past.trends(earlier, run)
     kinds = past.leading(both)
     marks = past.marks(both)
-    return _template().render(
+    return template("report.html.j2", typeset=_typeset, sentence=_sentence).render(
         run=run,
         when=f"{past.moment(run.started_at):%Y-%m-%d %H:%M} UTC",
         headline=headline(run, [trend.entry for trend in trends if trend.entry.kind in kinds]),
@@ -211,18 +205,3 @@ def _sentence(text: str) -> str:
 def _typeset(text: str) -> str:
     """What a terminal writes in ASCII, as a page has it."""
     return re.sub(r"(?<=\d) us\b", " µs", text.replace(" -> ", " → "))
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    jinja = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    jinja.filters |= {"typeset": _typeset, "sentence": _sentence}
-    return jinja.get_template("report.html.j2")

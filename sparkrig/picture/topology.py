@@ -1,31 +1,26 @@
-"""The cabling as a picture: what is there, drawn solid; what is wanted and is not, dashed.
+"""The cabling drawn in a terminal: what is there, drawn solid; what is wanted and is not, dashed.
 
-In the terminal the drawing takes the richest form that the width allows. Every colour has a sign beside it.
+It takes the richest form that the width allows. Every colour has a sign beside it.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from sparkrig.cabling import Cable, Cage, End, Host, State, Topology, Twin, judge
-from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Findings
-from sparkrig.verdict import Level
+from sparkrig.cabling import Cable, Cage, End, Host, Topology, Twin, judge
+from sparkrig.picture import cages
+from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Findings, Shade
 
 _WIDEST = 132
-_UNTOLD: dict[State, str] = {"missing": "no netdev", "unread": "not read", "link": "link"}
 
 
 @dataclass(frozen=True)
 class _Glyphs:
-    """What the drawing is made of; signs: by level, `quiet` for what nobody asked for."""
+    """What the drawing is made of; signs: by shade."""
 
     corners: str
     line: str
@@ -35,8 +30,7 @@ class _Glyphs:
     rising: str
     crossing: str
     plugs: str
-    signs: dict[Level, str]
-    quiet: str
+    signs: dict[Shade, str]
 
 
 _DRAWN = _Glyphs(
@@ -49,7 +43,6 @@ _DRAWN = _Glyphs(
     crossing="╳",  # noqa: RUF001
     plugs="├┤",
     signs=SIGNS,
-    quiet="·",
 )
 _TYPED = _Glyphs(
     corners="++++",
@@ -61,7 +54,6 @@ _TYPED = _Glyphs(
     crossing="X",
     plugs="++",
     signs=ASCII_SIGNS,
-    quiet="-",
 )
 
 
@@ -142,7 +134,7 @@ class _Plan:
         canvas = _Canvas()
         for index, host in enumerate(self.shown.hosts):
             self._host(canvas, host, index * (self.box + self.channel))
-        single = _single(self.shown)
+        single = cages.single(self.shown)
         for cable in single:
             self._cable(canvas, cable)
         for host in self.shown.hosts:
@@ -166,7 +158,7 @@ class _Plan:
     def _texts(self, host: Host) -> Iterator[str]:
         yield f"{host.name}  "
         for cage in host.cages:
-            yield f"{cage.name}  {_state(host, cage)}"
+            yield f"{cage.name}  {cages.state(host, cage)}"
             for twin in cage.twins:
                 yield f"{self._twin(twin)} {self._sign(twin)[0]}"
 
@@ -176,12 +168,8 @@ class _Plan:
         return f"{rail}{twin.netdev.ljust(netdev)}{f'  {twin.address.ljust(address)}' if address else ''}"
 
     def _sign(self, twin: Twin) -> tuple[str, str]:
-        if twin.state == "link":
-            return self.glyphs.signs["healthy"], "green"
-        if twin.rail is None:
-            return self.glyphs.quiet, "dim"
-        level: Level = "unknown" if twin.state == "unread" else "fault"
-        return self.glyphs.signs[level], STYLES[level]
+        shade = cages.shade(twin)
+        return self.glyphs.signs[shade], STYLES[shade]
 
     def _host(self, canvas: _Canvas, host: Host, left: int) -> None:
         glyphs, right = self.glyphs, left + self.box - 1
@@ -195,7 +183,7 @@ class _Plan:
         for cage in host.cages:
             row = self.row[cage.name]
             canvas.put(row, left + 2, cage.name, "bold")
-            canvas.put(row, left + 4 + len(cage.name), _state(host, cage), "" if cage.rails else "dim")
+            canvas.put(row, left + 4 + len(cage.name), cages.state(host, cage), "" if cage.rails else "dim")
             for offset, twin in enumerate(cage.twins, 1):
                 sign, style = self._sign(twin)
                 canvas.put(row + offset, left + 2, self._twin(twin), "" if twin.rail is not None else "dim")
@@ -251,18 +239,15 @@ class _Plan:
 
     def _label(self, canvas: _Canvas, cable: Cable) -> None:
         """A sign and a word on the line, as far as there is room and nothing else is drawn."""
-        judged = judge(self.shown, cable)
-        sign, style = self.glyphs.signs[judged.level], STYLES[judged.level]
-        if cable.real and not cable.wanted and judged.healthy:
-            sign, style = self.glyphs.quiet, "dim"
-        word = judged.cause or judged.evidence
+        shade, word = cages.label(self.shown, cable)
+        sign, style = self.glyphs.signs[shade], STYLES[shade]
         row, room, begin = self.row[cable.one.cage], self.channel, self.box
         if cable.loops:
             text = f"{sign} {word}"
             left = self.box + 5 if not self._side(cable.one) else self.box + self.channel - 5 - len(text)
             canvas.put(row + 2, left, text, style)
             return
-        if not cable.real and any(_taken(self.shown, end) or self.shown.at(end).stranger for end in cable.ends):
+        if not word:
             return
         if self._slope(cable)[1]:
             room = self._slope(cable)[0]
@@ -288,47 +273,18 @@ class _Plan:
     def _stub(self, canvas: _Canvas, host: Host, cage: Cage) -> None:
         """A lit end that leads to nobody of the drawing: a short line, and who is heard there."""
         end = End(host.name, cage.name)
-        if cage.state != "link" or _taken(self.shown, end):
+        loose = cages.loose_end(self.shown, end)
+        if loose is None:
             return
-        style = "red" if cage.stranger and cage.rails else "yellow" if cage.rails or cage.stranger else "dim"
-        name = _stranger(cage)
+        style, name = STYLES[loose[0]], loose[1]
         text = f" {name} " if len(name) + 6 <= self.channel // 2 + 2 else " ? "
-        if cage.rails and not cage.stranger:
-            text = ""  # where it should lead is drawn already
+        if not name:
+            text = ""
         line = self.glyphs.line * 3
         row, side = self.row[cage.name], self._side(end)
         self._plug(canvas, end, style)
         stub = line + text if side == 0 else text + line
         canvas.put(row, self.box if side == 0 else self.box + self.channel - len(stub), stub, style)
-
-
-def _taken(shown: Topology, end: End) -> bool:
-    """Whether a cable that is there ends here."""
-    return any(cable.real and end in cable.ends for cable in shown.cables)
-
-
-def _single(shown: Topology) -> list[Cable]:
-    """The cables that are drawn one by one: what is only wanted first, and not where both plugs are in use."""
-    drawn = [
-        cable
-        for cable in shown.cables
-        if not shown.switched(cable) and (cable.real or not all(_taken(shown, end) for end in cable.ends))
-    ]
-    return sorted(drawn, key=lambda each: each.real)
-
-
-def _stranger(cage: Cage) -> str:
-    """Who is heard at a cage, in a word or two."""
-    return "unknown machine" if "(" in cage.stranger else cage.stranger or "?"
-
-
-def _state(host: Host, cage: Cage) -> str:
-    """What a cage is like, in a word or two."""
-    if not host.read:
-        return "not read"
-    if cage.state == "link" and cage.speed_mbps:
-        return f"{cage.speed_mbps / 1000:g} Gb/s"
-    return _UNTOLD.get(cage.state, cage.state)
 
 
 def _named(shown: Topology, glyphs: _Glyphs) -> Iterator[Text]:
@@ -340,191 +296,4 @@ def _named(shown: Topology, glyphs: _Glyphs) -> Iterator[Text]:
         yield Text(f" {sign} {cable.one} {line} {cable.other}", style=STYLES[judged.level])
     for host in shown.hosts if not shown.cables else ():
         for cage in host.cages:
-            yield Text(f" {glyphs.quiet} {cage.name} of {host.name}: {_state(host, cage)}")
-
-
-# --- SVG ----------------------------------------------------------------------------------------------------
-
-_TEMPLATES = Path(__file__).resolve().parent.parent.parent / "templates"
-_JINJA = Environment(
-    loader=FileSystemLoader(_TEMPLATES),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_BOX, _CHANNEL, _EDGE, _TOP = 316, 280, 24, 24  # pixels
-_NAME, _HEAD, _TWIN, _GAP, _LINE = 40, 28, 24, 18, 19
-_LETTER = 7.0  # of 13 px text, about
-
-
-def svg(shown: Topology) -> str:
-    """The same as a drawing of its own: one SVG document, without scripts or references, light and dark."""
-    scene = _Scene(shown)
-    return _JINJA.get_template("topology.svg.j2").render(
-        names=" and ".join(host.name for host in shown.hosts),
-        said=". ".join(f"{each.subject}: {each.verdict.evidence}" for each in shown.findings),
-        hosts=[scene.host(host) for host in shown.hosts],
-        cables=[*map(scene.cable, scene.single), *scene.switched(), *scene.stubs()],
-        **scene.under(),
-    )
-
-
-class _Scene:
-    """Where everything of an SVG lies, in pixels."""
-
-    def __init__(self, shown: Topology) -> None:
-        self.shown = shown
-        self.plug: dict[str, int] = {}
-        at = _TOP + _NAME
-        for name in sorted({cage.name for host in shown.hosts for cage in host.cages}):
-            self.plug[name] = at + _HEAD // 2
-            at += _HEAD + _TWIN * max(len(host.cage(name).twins) for host in shown.hosts) + _GAP
-        self.bottom = at
-        self.bottom -= _GAP - 8
-        self.width = 2 * (_EDGE + _BOX) + _CHANNEL if len(shown.hosts) > 1 else _EDGE + _BOX + _CHANNEL
-        self.single = _single(shown)
-
-    def host(self, host: Host) -> dict[str, Any]:
-        left = self._left(host.name)
-        return {
-            "name": host.name,
-            "x": left,
-            "y": _TOP,
-            "width": _BOX,
-            "height": self.bottom - _TOP,
-            "cages": [self._cage(host, cage, left) for cage in host.cages],
-        }
-
-    def _cage(self, host: Host, cage: Cage, left: int) -> dict[str, Any]:
-        plug = self.plug[cage.name]
-        wanted = bool(cage.rails)
-        return {
-            "name": cage.name,
-            "state": _state(host, cage),
-            "quiet": not wanted,
-            "x": left,
-            "y": plug,
-            "plug": left + _BOX if left == _EDGE else left,
-            "twins": [self._twin(twin, plug + _HEAD + _TWIN * n) for n, twin in enumerate(cage.twins)],
-        }
-
-    def _twin(self, twin: Twin, y: int) -> dict[str, Any]:
-        level = "healthy" if twin.state == "link" else "unknown" if twin.state == "unread" else "fault"
-        if twin.rail is None and twin.state != "link":
-            level = "quiet"
-        return {
-            "y": y,
-            "rail": "" if twin.rail is None else f"rail {twin.rail}",
-            "netdev": twin.netdev,
-            "address": twin.address if twin.rail is not None else "",
-            "level": level,
-            "sign": _signed(level),
-        }
-
-    def _left(self, host: str) -> int:
-        index = next(n for n, each in enumerate(self.shown.hosts) if each.name == host)
-        return _EDGE + index * (_BOX + _CHANNEL)
-
-    def _at(self, end: End) -> tuple[int, int, int]:
-        """Where a plug is, and in which direction the channel lies."""
-        left = self._left(end.host)
-        return (left + _BOX, self.plug[end.cage], 1) if left == _EDGE else (left, self.plug[end.cage], -1)
-
-    def cable(self, cable: Cable) -> dict[str, Any]:
-        judged = judge(self.shown, cable)
-        undeclared = cable.real and not cable.wanted and judged.healthy
-        (x1, y1, out1), (x2, y2, out2) = map(self._at, cable.ends)
-        bend = 90 if cable.loops else _CHANNEL // 2
-        path = f"M{x1} {y1} C{x1 + out1 * bend} {y1} {x2 + out2 * bend} {y2} {x2} {y2}"
-        straight = cable.loops or y1 == y2
-        part = 0.5 if straight else 0.22
-        spot = _curve(part, (x1, x1 + out1 * bend, x2 + out2 * bend, x2), (y1, y1, y2, y2))
-        crowded = not cable.real and any(
-            _taken(self.shown, end) or self.shown.at(end).stranger for end in cable.ends
-        )
-        return _drawn(
-            path,
-            "quiet" if undeclared else judged.level,
-            "" if crowded else judged.cause or judged.evidence,
-            spot,
-            real=cable.real,
-        )
-
-    def switched(self) -> Iterator[dict[str, Any]]:
-        """All that reach one another, joined in the middle."""
-        ends = sorted({end for cable in self.shown.cables if self.shown.switched(cable) for end in cable.ends})
-        x, y = _EDGE + _BOX + _CHANNEL // 2, sum(self.plug[end.cage] for end in ends) // max(1, len(ends))
-        for end in ends:
-            x1, y1, out = self._at(end)
-            path = f"M{x1} {y1} C{x1 + out * 80} {y1} {x - out * 60} {y} {x} {y}"
-            yield _drawn(path, "degraded", "switch" if end == ends[-1] else "", (x, y), real=True)
-
-    def stubs(self) -> Iterator[dict[str, Any]]:
-        """Lit ends that lead to nobody of the drawing."""
-        for host in self.shown.hosts:
-            for cage in host.cages:
-                end = End(host.name, cage.name)
-                if cage.state != "link" or _taken(self.shown, end):
-                    continue
-                x, y, out = self._at(end)
-                level = "fault" if cage.stranger and cage.rails else "unknown" if cage.rails else "quiet"
-                word = "" if cage.rails and not cage.stranger else _stranger(cage)
-                path = f"M{x} {y} C{x + out * 30} {y} {x + out * 50} {y + 26} {x + out * 80} {y + 26}"
-                if not word:
-                    path = f"M{x} {y} h{out * 60}"
-                yield _drawn(path, level, word, (x + out * 90, y + 26), real=True)
-
-    def under(self) -> dict[str, Any]:
-        """The findings, in lines, and how large it all is."""
-        y, found = self.bottom + (64 if self.shown.cables else 36), []
-        letters = int((self.width - 3 * _EDGE) / _LETTER)
-        for finding in self.shown.findings:
-            verdict = finding.verdict
-            lines = [(line, "") for line in textwrap.wrap(verdict.evidence, letters)]
-            cure = textwrap.wrap(verdict.cure, letters - 6)
-            lines += [(f"→ {line}" if n == 0 else line, "cure") for n, line in enumerate(cure)]
-            found.append(
-                {
-                    "y": y,
-                    "level": verdict.level,
-                    "sign": _DRAWN.signs[verdict.level],
-                    "subject": finding.subject,
-                    "cause": verdict.cause or verdict.level,
-                    "lines": [(y + _LINE * n, *line) for n, line in enumerate(lines, 1)],
-                }
-            )
-            y += _LINE * (len(lines) + 1) + 10
-        return {
-            "findings": found,
-            "width": self.width,
-            "height": y + 4,
-            "legend": self.bottom + 26 if self.shown.cables else 0,
-        }
-
-
-def _signed(level: str) -> str:
-    """The sign of a level, or of what nobody asked for."""
-    return next((sign for name, sign in _DRAWN.signs.items() if name == level), _DRAWN.quiet)
-
-
-def _drawn(path: str, level: str, word: str, spot: tuple[float, float], *, real: bool) -> dict[str, Any]:
-    """A line, and a word on it."""
-    text = f"{_signed(level)} {word}" if word else ""
-    return {
-        "path": path,
-        "level": level,
-        "real": real,
-        "text": text,
-        "x": round(spot[0]),
-        "y": round(spot[1]),
-        "width": round(len(text) * _LETTER + 18),
-    }
-
-
-def _curve(part: float, xs: tuple[float, ...], ys: tuple[float, ...]) -> tuple[float, float]:
-    """A point of a cubic Bezier curve."""
-    weights = ((1 - part) ** 3, 3 * part * (1 - part) ** 2, 3 * part**2 * (1 - part), part**3)
-    return sum(w * x for w, x in zip(weights, xs, strict=True)), sum(
-        w * y for w, y in zip(weights, ys, strict=True)
-    )
+            yield Text(f" {glyphs.signs['quiet']} {cage.name} of {host.name}: {cages.state(host, cage)}")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from sparkrig.history import Entry, Trend, leading
-from sparkrig.verdict import Level
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from sparkrig.picture.findings import STYLES
 
 _RUNS = 16
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-=+*%#"
-_STYLES: dict[Level, str] = {"healthy": "green", "degraded": "yellow", "fault": "red", "unknown": "dim"}
 
 
 def trend(trends: Sequence[Trend], *, ascii_only: bool = False) -> RenderableType:
@@ -21,9 +20,6 @@ def trend(trends: Sequence[Trend], *, ascii_only: bool = False) -> RenderableTyp
 
     A bar is as high as its share of the highest; `?` could not be measured.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(no_wrap=True, justify="right")
@@ -44,7 +40,7 @@ def bars_of(entries: Sequence[Entry], *, ascii_only: bool) -> list[tuple[str, st
     return [
         (
             "?" if entry.figure is None else bars[round(entry.figure / highest * (len(bars) - 1))],
-            _STYLES[entry.level],
+            STYLES[entry.level],
         )
         for entry in entries
     ]

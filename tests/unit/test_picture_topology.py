@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from sparkrig.cabling import Topology
-from sparkrig.picture.topology import Drawing, svg
+from sparkrig.cabling import Cage, End, Host, Topology, Twin
+from sparkrig.picture.cages import loose_end
+from sparkrig.picture.topology import Drawing
+from sparkrig.picture.topology_svg import svg
 from tests.unit import topologies as made
 
 STATES = made.states()
@@ -118,3 +120,18 @@ def test_svg_escapes_what_hosts_are_called() -> None:
     shown = STATES["solo"]
     odd = replace(shown, hosts=(replace(shown.hosts[0], name="<b>&"),))
     assert ElementTree.fromstring(svg(odd)).findtext(f"{SVG}title") == "Cabling of <b>&"
+
+
+@pytest.mark.parametrize(
+    ("rail", "stranger", "expected"),
+    [
+        (0, "spark-c", ("fault", "spark-c")),
+        (None, "spark-c", ("degraded", "spark-c")),
+        (None, "a machine that the inventory does not name (02:00:00:00:00:01)", ("degraded", "unknown machine")),
+        (0, "", ("unknown", "")),
+        (None, "", ("quiet", "?")),
+    ],
+)
+def test_a_lit_end_that_leads_to_nobody(rail: int | None, stranger: str, expected: tuple[str, str]) -> None:
+    cage = Cage("p0", (Twin("enp1s0f0np0", "link", rail),), stranger)
+    assert loose_end(Topology((Host("spark-a", (cage,)),), ()), End("spark-a", "p0")) == expected
