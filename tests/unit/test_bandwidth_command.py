@@ -22,12 +22,15 @@ sparks = [
 """
 
 
+BOOT_ID = "0a1b2c3d-1234-5678-9abc-0a1b2c3d4e5f"
+
+
 def measured(pair: str, verdict: Verdict) -> Run:
     one, other = f"{pair}-a", f"{pair}-b"
     share = Measurement(
         "ib_write_bw", 0, one, other, 4, together=False, verdict=verdict, gbps=111.9, path_mtu=4096
     )
-    hosts = {one: Host(), other: Host()}
+    hosts = {one: Host(boot_id=BOOT_ID, kernel="6.17.0-1014-nvidia"), other: Host()}
     return Run(pair, "2026-11-21T10:00:00+00:00", pair, 9000, hosts, (Rail(0, {}, verdict),), (share,), ())
 
 
@@ -77,3 +80,9 @@ def test_a_report_that_cannot_be_written_costs_no_measurement(
     assert [each["pair"] for each in json.loads(done.stdout)["pairs"]] == ["left", "right"]
     assert done.stderr.count("cannot write") == 2
     assert len((tmp_path / "history.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_boot_id_is_kept_and_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = typed(tmp_path, monkeypatch, "--json", left=GOOD, right=GOOD)
+    assert BOOT_ID not in done.output and "6.17.0-1014-nvidia" in done.stdout
+    assert BOOT_ID in (tmp_path / "history.jsonl").read_text()
