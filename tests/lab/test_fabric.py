@@ -205,13 +205,17 @@ def test_a_server_that_an_earlier_run_of_ours_left_over(watched: Pair, history: 
 
 @pytest.mark.parametrize("what", ["link-local", "second-ipv4"])
 def test_addresses_that_move_the_index(watched: Pair, history: Path, what: str) -> None:
-    """The index is looked up where it is now, and the one that the files carry is said to be stale."""
+    """The index is looked up where it is now, and the one that the files carry is said to be stale.
+
+    The deploy switches IPv6 off on the rails, so that no second link-local comes; here it is on again.
+    """
     netdev, own = "enp1s0f0np0", "192.168.100.11/24"
     other = "fe80::5:5/64" if what == "link-local" else "10.99.0.1/24"
     watched.a.output("sudo mv /etc/NetworkManager/dispatcher.d/90-sparkrig-gid /root/")  # it would follow at once
     watched.a.output(
-        f"sudo ip addr del {own} dev {netdev}; sleep 1; sudo ip addr add {other} dev {netdev} nodad; sleep 1; "
-        f"sudo ip addr add {own} dev {netdev}; sleep 1"
+        f"sudo sysctl -qw net.ipv6.conf.{netdev}.disable_ipv6=0 && "
+        f"sudo ip addr del {own} dev {netdev} && sleep 1 && "
+        f"sudo ip addr add {other} dev {netdev} && sleep 1 && sudo ip addr add {own} dev {netdev} && sleep 1"
     )
     done, document = bandwidth(history, "--quick")
     assert done.code == 2
