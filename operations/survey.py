@@ -10,6 +10,7 @@ from facts.fabric import Fabric
 from facts.neighbours import Neighbours
 from operations import remote
 from operations.remote import Failed, Lost
+from sparkrig import neighbours
 from sparkrig.settings import Fleet
 from sparkrig.survey import Survey
 
@@ -34,6 +35,9 @@ def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable
         fleet,
         tuple(names),
         found={name: result for name, result in found.items() if not isinstance(result, Exception)},
-        heard={name: result for name, result in heard.items() if not isinstance(result, Exception)},
-        unread={name: str(why) for name, why in {**found, **heard}.items() if isinstance(why, Exception)},
+        heard={
+            name: neighbours.Neighbours(trouble=str(result)) if isinstance(result, Exception) else result
+            for name, result in heard.items()
+        },
+        unread={name: str(why) for name, why in found.items() if isinstance(why, Exception)},
     )
