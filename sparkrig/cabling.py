@@ -267,14 +267,18 @@ def _led_astray(shown: Topology, cable: Cable) -> bool:
 def _cable(shown: Topology, cable: Cable) -> Iterator[Finding]:
     lacking = _missing(shown, cable) or _down(shown, cable) or _dark(shown, cable)
     if lacking:
-        yield Finding(rails(_lame(shown, cable)), lacking)
+        yield _on_rails(_lame(shown, cable), lacking)
         return
     verdict = _doubtful(shown, cable)
     if verdict is None:
         yield from _silent_rails(shown, cable)
         verdict = _slow(shown, cable)
     if verdict is not None:
-        yield Finding(rails(cable.rails), verdict)
+        yield _on_rails(cable.rails, verdict)
+
+
+def _on_rails(numbers: Sequence[int], verdict: Verdict) -> Finding:
+    return Finding(rails(numbers), verdict, tuple(numbers))
 
 
 def _lame(shown: Topology, cable: Cable) -> list[int]:
@@ -295,7 +299,7 @@ def _torn_apart(cables: Sequence[Cable]) -> Finding:
         f"the inventory wants {what}, and a cage takes one plug only",
         "in the fabric setting, let the subnets of both twins of a cage lead to the same cage of the peer",
     )
-    return Finding("pair", verdict)
+    return Finding("pair", verdict, tuple(sorted(rail for cable in cables for rail in cable.rails)))
 
 
 def _misplaced(shown: Topology, wanted: Sequence[Cable]) -> list[tuple[Cable, Cable]]:
@@ -337,7 +341,7 @@ def _swapped(shown: Topology, pairs: Sequence[tuple[Cable, Cable]]) -> Finding:
         f"{reach}: the two plugs on {host} are swapped",
         f"swap the plugs in cages {cages} of {host}, or swap the addresses of their netdevs in its fabric setting",
     )
-    return Finding(rails(sorted(rail for wanted, _ in pairs for rail in wanted.rails)), verdict)
+    return _on_rails(sorted(rail for wanted, _ in pairs for rail in wanted.rails), verdict)
 
 
 def _moved(shown: Topology, wanted: Cable, stray: Cable) -> Finding:
@@ -358,7 +362,7 @@ def _moved(shown: Topology, wanted: Cable, stray: Cable) -> Finding:
         f"the cable sits in the other cage of {where}",
         f"{listed(cures)}, or name the netdevs of the cage that it is in, in the fabric setting of {where}",
     )
-    return Finding(rails(wanted.rails), verdict)
+    return _on_rails(wanted.rails, verdict)
 
 
 def _missing(shown: Topology, cable: Cable) -> Verdict | None:
@@ -480,7 +484,7 @@ def _silent_rails(shown: Topology, cable: Cable) -> Iterator[Finding]:
                 "hear nothing of one another, while their twins do",
                 f"reboot {listed(end.host for end in cable.ends)} with the cable attached",
             )
-            yield Finding(rails((rail,)), verdict)
+            yield _on_rails((rail,), verdict)
 
 
 def _slow(shown: Topology, cable: Cable) -> Verdict | None:

@@ -126,10 +126,15 @@ class Host:
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict on something other than a figure. subject: "spark-a", "rail 1", "spark-a rail 0", "pair"."""
+    """A verdict on something other than a figure.
+
+    subject: what it is about, in words ("spark-a", "rail 1", "pair"); rails: the numbers of the rails that
+    cannot be right because of it, where it is about rails.
+    """
 
     subject: str
     verdict: Verdict
+    rails: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ class Survey:
         cabling = [
             finding.verdict
             for finding in self.topology.findings
-            if concerns(finding.subject, rail.number) and finding.verdict.level == "fault"
+            if rail.number in finding.rails and finding.verdict.level == "fault"
         ]
         if cabling:
             return worst(cabling)
@@ -223,11 +223,3 @@ def _host(found: Condition) -> measurement.Host:
         firmware=", ".join(firmwares),
         perftest=found.health.perftest,
     )
-
-
-def concerns(subject: str, number: int) -> bool:
-    """Whether a finding's subject ("pair", "rails 0 and 1", "spark-a rail 0") takes in that rail."""
-    words = subject.replace(",", " ").split()
-    if not {"rail", "rails"} & set(words):
-        return subject == "pair"
-    return str(number) in words

@@ -39,10 +39,11 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     surveys = [_survey(console, {name: data[name] for name in group}, fleet) for group in groups(fleet)]
     for found in surveys:
         _show(console, found)
-        if svg:
-            files.write(files.one_of(svg, found.names[0], len(surveys)), drawn(found.topology))
     if as_json:
         click.echo(json.dumps({"version": 1, "groups": [_document(found) for found in surveys]}, indent=2))
+    if svg:
+        for found in surveys:
+            files.write(files.one_of(svg, found.names[0], len(surveys)), drawn(found.topology))
     raise SystemExit(verdict.exit_code(finding.verdict for found in surveys for finding in found.fabric()))
 
 

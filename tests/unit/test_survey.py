@@ -13,7 +13,7 @@ from facts.fabric import Fabric
 from sparkrig import settings
 from sparkrig.measurement import End
 from sparkrig.neighbours import Heard, Neighbours
-from sparkrig.survey import Survey, concerns
+from sparkrig.survey import Survey
 
 FLEET = settings.parse(
     {
@@ -132,22 +132,6 @@ def test_two_versions_of_perftest_are_said() -> None:
     (found,) = [finding for finding in seen.health() if finding.verdict.cause == "versions-differ"]
     assert found.verdict.evidence == "perftest is 6.24 on spark-a and 6.20 on spark-b"
     assert not [finding for finding in surveyed().health() if finding.verdict.cause == "versions-differ"]
-
-
-@pytest.mark.parametrize(
-    ("subject", "rails"),
-    [
-        ("pair", {0, 1}),
-        ("rails 0 and 1", {0, 1}),
-        ("rail 1", {1}),
-        ("rails 0, 1 and 11", {0, 1}),
-        ("rail 11", set()),
-        ("spark-a p0", set()),
-        ("spark-a", set()),
-    ],
-)
-def test_what_a_finding_concerns(subject: str, rails: set[int]) -> None:
-    assert {number for number in (0, 1) if concerns(subject, number)} == rails
 
 
 def test_the_halves_of_two_cages_share_their_pcie_links(monkeypatch: pytest.MonkeyPatch) -> None:
