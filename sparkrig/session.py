@@ -9,6 +9,7 @@ monkey.patch_all()  # pyinfra asks every program that uses its API to do this fi
 import logging  # noqa: E402
 from collections.abc import Iterator, Mapping  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
+from socket import gaierror  # noqa: E402
 from typing import Any, NoReturn  # noqa: E402
 
 import click  # noqa: E402
@@ -54,12 +55,14 @@ def _connect(host: Host) -> Host:
     try:
         host.connect(show_errors=False, raise_exceptions=True)
     except PyinfraError as error:
-        raise Lost(_reason(error)) from None
+        raise Lost(_reason(host, error)) from None
     return host
 
 
-def _reason(error: PyinfraError) -> str:
+def _reason(host: Host, error: PyinfraError) -> str:
     cause = error.__context__
+    if isinstance(cause, gaierror):  # an inventory's name for a host need not be the one that is looked up
+        return f"Could not resolve {host.data.get('ssh_hostname') or host.name} ({cause.strerror})"
     if not isinstance(cause, NoValidConnectionsError):
         return str(error)
     # paramiko's text leaves out whether it was refused or had no way there

@@ -58,7 +58,7 @@ def bandwidth(
         try:
             run, drawn = _measure(console, {name: data[name] for name in pair}, fleet, thorough=not quick)
         except Refusal as refusal:
-            console.print(f"[red]{escape(refusal.what)}[/] {escape(refusal.cure)}")
+            console.print(f"[red]{escape(refusal.what)}.[/] Try: {escape(refusal.cure)}", soft_wrap=True)
             documents.append({"hosts": list(pair), "refused": refusal.what, "try": refusal.cure})
             codes.append(3)
             continue
@@ -93,9 +93,10 @@ def _measure(
     from sparkrig.command.measuring import Measuring
 
     with session.connected(data) as found, Measuring(console) as progress:
-        for name, host in found.items():
-            if isinstance(host, Exception):
-                raise Refusal(f"{name} cannot be reached: {host}", f"ssh {name} true")
+        lost = {name: str(host) for name, host in found.items() if isinstance(host, Exception)}
+        if lost:
+            why = "; ".join(f"{name} cannot be reached: {reason}" for name, reason in lost.items())
+            raise Refusal(why, f"ssh {next(iter(lost))} true, or look at its ssh_ settings in the inventory")
         hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
         try:
             return check(hosts, fleet, progress, thorough=thorough), progress.topology

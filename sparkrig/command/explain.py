@@ -26,10 +26,16 @@ def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
     from sparkrig import explain as judgement
 
     found: list[Explained] = []
+    given = ""
     for file in files or (sys.stdin.buffer,):
         if file.isatty():
             click.echo("Paste what a tool printed, then press Ctrl-D on a line of its own.", err=True)
-        found += judgement.explain(_decoded(file.read()))
+        given += (text := _decoded(file.read()))
+        found += judgement.explain(text)
+    if not given.strip():
+        raise click.ClickException(
+            "nothing was given. What a tool complains of goes to its standard error: TOOL 2>&1 | sparkrig explain"
+        )
     if not found:
         readable = "\n".join(f"  {line}" for line in judgement.READABLE)
         raise click.ClickException(f"nothing of this can be read. What can be:\n{readable}")

@@ -566,18 +566,24 @@ def test_serial_numbers_and_uuids_are_never_shown(text: str, options: list[str])
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "My Spark is slow.\n",
         "hca_id: rocep1s0f0\n\tactive_mtu: 4096 (5)\n",
         "13,334\n",
         "nvidia-smi\n",
         "I ran the RDMA_Write BW Test twice.\n",
     ],
-    ids=["empty", "prose", "ibv_devinfo", "a point or thousands", "a command alone", "a title in prose"],
+    ids=["prose", "ibv_devinfo", "a point or thousands", "a command alone", "a title in prose"],
 )
 def test_what_cannot_be_read_is_refused_with_a_list_of_what_can(text: str) -> None:
     done = run(text=text)
     assert done.exit_code == 1 and "ib_write_bw" in done.output and "show_gids" in done.output
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_nothing_at_all_is_told_apart(text: str) -> None:
+    """A tool that failed wrote to its standard error, which the pipe left out."""
+    done = run(text=text)
+    assert done.exit_code == 1 and "nothing was given" in done.output and "2>&1 | sparkrig explain" in done.output
 
 
 # --- the command
