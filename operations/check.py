@@ -115,11 +115,10 @@ def _sum(case: Case, shares: Sequence[Measurement], expected: Expected) -> list[
 def _after(seen: Survey, bench: Bench) -> list[Finding]:
     """The RDMA errors that the measurement brought on."""
     found = []
-    for name, at in bench.hosts.items():
-        try:
-            now = remote.read(at, Nics(), seconds=bench.pace.script)
-        except (Lost, Failed) as error:
-            found.append(Finding(name, Verdict("unknown", "unread", str(error), f"ssh {name} true")))
+    looks = remote.each(bench.hosts, lambda at: remote.read(at, Nics(), seconds=bench.pace.script))
+    for name, now in looks.items():
+        if isinstance(now, (Failed, Lost)):
+            found.append(Finding(name, Verdict("unknown", "unread", str(now), f"ssh {name} true")))
             continue
         before = seen.found[name].condition.nics
         # soft-RoCE repeats what an emulated processor was too slow for: it says nothing of a cable

@@ -172,6 +172,11 @@ def judge_latency(microseconds: float, expected: Expected) -> Verdict:
     )
 
 
+def bands(expected: Expected) -> tuple[Band, ...]:
+    """The bands that hold for a link: none for one whose own floor no ConnectX-7 would be given."""
+    return () if expected.floor is not None and expected.floor < BANDS[1].low else BANDS
+
+
 def band(gbps: float) -> Band:
     """The band that a figure lies in."""
     return next(each for each in BANDS if gbps >= each.low)
@@ -191,7 +196,7 @@ def _judge_speed(figure: Figure, expected: Expected, suspects: Sequence[Verdict]
         )
     if figure.gbps >= start:
         return Verdict("healthy", evidence=said)
-    if expected.floor is not None and expected.floor < BANDS[1].low:  # no ConnectX-7: its bands do not apply
+    if not bands(expected):
         again = "measure again while both hosts are idle, or set bandwidth_floor to what this link can do"
         return Verdict("fault", "below-floor", f"{said}, at least {start:g} expected", again)
     found = band(min(figure.gbps, BANDS[0].low - 0.01))

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sparkrig.cabling import Topology
+    from sparkrig.history import History
     from sparkrig.measurement import Run
-    from sparkrig.settings import Fleet
+    from sparkrig.settings import Fleet, Settings
 
 
 @click.command()
@@ -64,23 +65,18 @@ def bandwidth(
             continue
         documents.append(run.to_json())
         codes.append(exit_code(run.verdicts))
-        _show(console, run, history)
-        try:
-            if html:
-                _report(files.one_of(html, run.pair, len(pairs)), run, drawn, history)
-        except (
-            Refusal,
-            click.ClickException,
-        ) as error:  # what was measured is kept, and the next pair still comes
-            console.print(f"[yellow]{escape(_words(error))}[/]", soft_wrap=True)
-            codes.append(1)
+        earlier = _show(console, run, history)
+        if html and earlier is None:
+            codes.append(1)  # a page without its history would show a trend that is none
+        elif html and earlier is not None:
+            try:
+                _report(files.one_of(html, run.pair, len(pairs)), run, earlier, drawn, fleet[pair[0]])
+            except click.ClickException as error:  # what was measured is kept, and the next pair still comes
+                console.print(f"[yellow]{escape(error.format_message())}[/]", soft_wrap=True)
+                codes.append(1)
     if as_json:
         click.echo(json.dumps({"version": 1, "pairs": documents}, indent=2))
     raise SystemExit(max(codes))
-
-
-def _words(error: Refusal | click.ClickException) -> str:
-    return f"{error.what}. Try: {error.cure}" if isinstance(error, Refusal) else error.format_message()
 
 
 def _measure(
@@ -104,8 +100,8 @@ def _measure(
             raise Refusal(str(error), "the same again, once that is mended") from None
 
 
-def _show(console: Console, run: Run, file: Path | None) -> None:
-    """The verdicts, and the run beside the earlier ones, which it joins."""
+def _show(console: Console, run: Run, file: Path | None) -> History | None:
+    """The verdicts, and the run beside the earlier ones, which it joins; those, or None if they cannot be read."""
     from rich.markup import escape
 
     from sparkrig import history, history_file
@@ -115,23 +111,24 @@ def _show(console: Console, run: Run, file: Path | None) -> None:
     console.print()
     console.print(verdicts(run))
     console.print()
+    before = None
     try:
         before = history_file.read(run.pair, file)
         place = history_file.append(run, file)
     except Refusal as refusal:
         console.print(f"[yellow]{escape(refusal.what)}[/]; try: {escape(refusal.cure)}")
-        return
+        return before
     console.print(trend(history.trends(before.entries, run), ascii_only=not console.encoding.startswith("utf")))
     if before.remark:
         console.print(before.remark)
     console.print(f"Kept in {place}", style="dim", soft_wrap=True)
+    return before
 
 
-def _report(file: Path, run: Run, drawn: Topology, history: Path | None) -> None:
+def _report(file: Path, run: Run, earlier: History, drawn: Topology, settings: Settings) -> None:
     from sparkrig import bandwidth as judgement
-    from sparkrig import history_file
     from sparkrig.picture.report import html
     from sparkrig.picture.topology_svg import svg
 
-    earlier = history_file.read(run.pair, history)
-    files.write(file, html(run, earlier, svg(drawn), bands=judgement.BANDS))
+    bands = judgement.bands(judgement.expected(settings))
+    files.write(file, html(run, earlier, svg(drawn), bands=bands))

@@ -59,6 +59,13 @@ def test_a_slow_start_names_its_cure() -> None:
     assert "reboot both Sparks with the cable attached" in verdict.cure
 
 
+@pytest.mark.parametrize(
+    ("floor", "hold"), [(None, True), (55.0, True), (50.0, True), (49.9, False), (0.01, False)]
+)
+def test_the_bands_are_not_shown_for_another_kind_of_link(floor: float | None, hold: bool) -> None:
+    assert bandwidth.bands(Expected(floor)) == (BANDS if hold else ())
+
+
 def test_the_bands_leave_no_gap_and_name_their_source() -> None:
     assert [band.high for band in BANDS[1:]] == [band.low for band in BANDS[:-1]]
     assert (BANDS[0].high, BANDS[-1].low) == (float("inf"), 0)
