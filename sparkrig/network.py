@@ -315,20 +315,33 @@ class Change:
 class Plan:
     """What the network of one host needs.
 
-    changes: in rail order; remove: our own profiles of netdevs that are no longer declared, as
-    (uuid, name); uncabled: declared netdevs that a Spark on its own does not have just now.
+    changes: in rail order; remove: profiles that go, as (uuid, name): our own of netdevs that are no longer
+    declared, and other people's that are set aside; uncabled: declared netdevs that a Spark on its own does
+    not have just now; move: netplan files that are set aside; left: netdevs that another definition is in
+    charge of, by the setting `adopt`.
     """
 
     changes: tuple[Change, ...]
     remove: tuple[tuple[str, str], ...]
     uncabled: tuple[str, ...]
+    move: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.changes or self.remove)
+        return bool(self.changes or self.remove or self.move)
 
 
-def plan(found: Network, fabric: Mapping[str, IPv4Interface], mtu: int, *, paired: bool) -> Plan:
+def plan(
+    found: Network,
+    fabric: Mapping[str, IPv4Interface],
+    mtu: int,
+    *,
+    paired: bool,
+    allow_management: bool = False,
+) -> Plan:
     """What to do so that each declared netdev has its profile and its live link.
+
+    allow_management: whether a netdev that SSH or the default route is on may be changed.
 
     Raises Refusal, before anything is done, for whatever makes a change unsafe or pointless.
     """
@@ -336,7 +349,11 @@ def plan(found: Network, fabric: Mapping[str, IPv4Interface], mtu: int, *, paire
         raise Refusal(
             "NetworkManager does not run, and the fabric needs it", "sudo systemctl start NetworkManager"
         )
-    cabled = {netdev: address for netdev, address in fabric.items() if _usable(found, netdev, paired=paired)}
+    cabled = {
+        netdev: address
+        for netdev, address in fabric.items()
+        if _usable(found, netdev, paired=paired, allowed=allow_management)
+    }
     for netdev, address in cabled.items():
         _refuse_second_definition(found, found.links[netdev])
         _refuse_collision(found, netdev, address)
@@ -353,13 +370,14 @@ def plan(found: Network, fabric: Mapping[str, IPv4Interface], mtu: int, *, paire
         if known.uuid not in ours and known.uuid == uuid(known.properties.get("connection.interface-name", ""))
     ]
     for known_uuid, _ in remove:
-        _refuse_management(found, found.profiles[known_uuid].properties["connection.interface-name"])
+        netdev = found.profiles[known_uuid].properties["connection.interface-name"]
+        _refuse_management(found, netdev, allowed=allow_management)
     return Plan(tuple(changes), tuple(remove), tuple(netdev for netdev in fabric if netdev not in cabled))
 
 
-def _usable(found: Network, netdev: str, *, paired: bool) -> bool:
+def _usable(found: Network, netdev: str, *, paired: bool, allowed: bool) -> bool:
     """Whether a declared netdev can be set up now; False is an uncabled Spark on its own."""
-    _refuse_management(found, netdev)
+    _refuse_management(found, netdev, allowed=allowed)
     link = found.links.get(netdev)
     if link is None:
         if not paired:
@@ -386,8 +404,8 @@ def _usable(found: Network, netdev: str, *, paired: bool) -> bool:
     return True
 
 
-def _refuse_management(found: Network, netdev: str) -> None:
-    if found.carries_ssh(netdev):
+def _refuse_management(found: Network, netdev: str, *, allowed: bool) -> None:
+    if found.carries_ssh(netdev) and not allowed:
         raise Refusal(
             f"{netdev} carries this SSH connection or the default route, and that network is never touched",
             "log in over the management network, and name only QSFP netdevs in the fabric (enp1s0f0np0, ...)",
