@@ -2,11 +2,62 @@
 
 from __future__ import annotations
 
-from pyinfra.api import StringCommand
+from math import ceil
+from time import monotonic
 
+from pyinfra import logger
+from pyinfra.api import Host, StringCommand
+
+from facts.apt import HOLDERS
+from operations import remote
+from operations.remote import Failed, Lost
 from operations.shell import limited
+from sparkrig import apt
+from sparkrig.refusal import Refusal
 
-APT_LOCK = "DPkg::Lock::Timeout=300"  # wait for unattended-upgrades instead of failing at once
+WAIT_S = 300  # for whoever else uses apt, times patience
+APT_LOCK = f"DPkg::Lock::Timeout={WAIT_S}"  # who comes in between is waited for by apt itself
+_SHOWN_S = 10  # between two lines about a wait
+
+# $1 how long to wait for the locks, in seconds; prints who still holds one
+WAIT = (
+    HOLDERS
+    + r"""
+left=$1
+while held=$(holders) && [ -n "$held" ] && [ "$left" -gt 0 ]; do
+  sleep 1
+  left=$((left - 1))
+done
+printf '%s\n' "$held"
+"""
+)
+
+
+def wait(at: Host, patience: float) -> bool:
+    """Wait for whoever else uses apt on a host, saying so; True where somebody had to be waited for.
+
+    What was read of packages before is then out of date. One exec where nobody holds a lock. patience: factor
+    on the deadline. Raises Refusal at its end, and where the host does not answer; nobody is killed, and no lock
+    is deleted.
+    """
+    seconds = WAIT_S * patience
+    end = monotonic() + seconds
+    held = _holders(at, 0)
+    waited = bool(held)
+    while held:
+        left = end - monotonic()
+        if left <= 0:
+            raise apt.busy(held, seconds)
+        at.log_styled(apt.waiting(held, left), fg="yellow", log_func=logger.warning)
+        held = _holders(at, min(_SHOWN_S, ceil(left)))
+    return waited
+
+
+def _holders(at: Host, seconds: int) -> tuple[apt.Holder, ...]:
+    try:
+        return apt.parse(remote.shell(at, WAIT, str(seconds), seconds=seconds + 60).splitlines())
+    except (Failed, Lost) as error:
+        raise Refusal(f"who uses apt cannot be read ({error})", f"ssh {at.name} true") from None
 
 
 def update() -> StringCommand:

@@ -1,0 +1,56 @@
+"""Who is using apt on a host: the holders of its locks, and how that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sparkrig.refusal import Refusal
+from sparkrig.value import Value
+from sparkrig.words import listed
+
+# Every lock that apt and dpkg take, with what a person calls it. The frontend lock is the one that is held
+# throughout an upgrade; the lists' is the only one that apt-get waits for in no case (apt's acquire.cc).
+LOCKS = {
+    "/var/lib/dpkg/lock-frontend": "dpkg lock",
+    "/var/lib/dpkg/lock": "dpkg lock",
+    "/var/lib/apt/lists/lock": "lock of the package lists",
+    "/var/cache/apt/archives/lock": "download lock",
+}
+
+
+@dataclass(frozen=True)
+class Holder(Value):
+    """A process that holds a lock of apt's: the lock's path, its number, and the name of its program."""
+
+    lock: str
+    pid: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} (process {self.pid}) holds the {LOCKS.get(self.lock, self.lock)}"
+
+
+def parse(lines: Iterable[str]) -> tuple[Holder, ...]:
+    """Read `lock PATH PID NAME` rows, and no others; each process once. Raises ValueError for a bad row."""
+    held: dict[int, Holder] = {}
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if word == "lock":
+            path, pid, name = rest.split(" ", 2)
+            held.setdefault(int(pid), Holder(path, int(pid), name))
+    return tuple(held.values())
+
+
+def waiting(held: Sequence[Holder], left: float) -> str:
+    """One line while somebody else is waited for; `left` in seconds."""
+    return f"apt is busy: {listed(map(str, held))}; waiting, {left:.0f} s left"
+
+
+def busy(held: Sequence[Holder], seconds: float) -> Refusal:
+    """What is said once the wait is over. Nobody is ever killed, and no lock is ever deleted."""
+    pids = ",".join(str(each.pid) for each in held)
+    return Refusal(
+        f"apt is still busy after {seconds:.0f} s: {listed(map(str, held))}",
+        f"ps -fp {pids}, and run again once it has ended",
+    )
