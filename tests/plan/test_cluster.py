@@ -20,18 +20,8 @@ from tests.plan.conftest import (
     run_deploy,
     sections,
 )
+from tests.plan.steps import STEPS
 
-STEPS = [
-    "Driver | pin later branches away",
-    "Driver | hold the installed 580 set",
-    "Driver | prove it by a simulated upgrade",
-    "Network | profiles and live links",
-    "RDMA | GID index of each rail",
-    "Containers | nvidia-container-toolkit",
-    "Containers | docker's nvidia runtime",
-    "Environment | NCCL, vLLM and Ray files",
-    "Bandwidth | ib_write_bw on each rail",
-]
 PERFTEST = """\
  #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
  65536      40005            0.00               {gbps} 		   0.013335"""
