@@ -11,11 +11,10 @@ from lab import NODES, SOLO, pair
 from lab.image import Source
 from lab.machine import Machine
 from lab.mirror import mirror
-from tests.lab.commands import deploy
 from tests.lab.guests import Guest, Pair
+from tests.lab.states import DEPLOYED, deploy_once
 
 SUITE = "trixie"
-DEPLOYED = "deployed"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,13 +48,7 @@ def pristine(lab_pair: Pair) -> Pair:
 @pytest.fixture(scope="session")
 def deployed_once(lab_pair: Pair) -> Pair:
     """The pair after one deploy on factory-fresh hosts, kept as the snapshot `deployed`."""
-    pair.reset(NODES)
-    for guest in lab_pair:
-        assert "590" in guest.output("apt-get -s dist-upgrade | grep ^Inst"), "the fresh guest would take 590"
-        assert guest.output("cat /sys/class/net/enp1s0f0np0/mtu") == "1500"
-    done = deploy()
-    assert done.code == 0, done.stderr[-3000:]
-    pair.save(NODES, DEPLOYED)
+    deploy_once(lab_pair)
     return lab_pair
 
 

@@ -23,8 +23,8 @@ from lab import NODES, pair, wiring
 from lab.pair import rewire
 from lab.waiting import wait_until
 from tests.lab.commands import BIN, LAB, ROOT, Done, run
-from tests.lab.conftest import DEPLOYED
 from tests.lab.guests import Guest, Pair
+from tests.lab.states import DEPLOYED
 
 LIMIT_S = 240  # a thorough run without a fault takes 90 here
 UNITS = "systemctl list-units --plain --no-legend --state=active 'sparkrig-bandwidth-*'"

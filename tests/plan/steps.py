@@ -1,4 +1,4 @@
-"""The steps of the cluster deploy, in order; tests/plan holds them to its plan, tests/faults breaks each one off."""
+"""The steps of the cluster deploy, in order: tests/plan holds them to its plan, tests/faults breaks each off."""
 
 STEPS = [
     "Driver | pin later branches away",

@@ -1,0 +1,30 @@
+"""The lab's fixtures for the fault tests, and which of them `make test` leaves to `make faults`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab import NODES, pair
+from tests.faults import endstate
+from tests.faults.endstate import State
+from tests.lab.conftest import deployed, deployed_once, lab_pair, pristine, source  # noqa: F401 - they are fixtures
+from tests.lab.guests import Pair
+from tests.lab.states import DEPLOYED
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.lab)
+            if item.get_closest_marker("representative") is None:
+                item.add_marker(pytest.mark.exhaustive)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(deployed_once: Pair) -> State:  # noqa: F811
+    """What both hosts are after a deploy that nothing befell."""
+    pair.reset(NODES, DEPLOYED)
+    return endstate.of(deployed_once)
