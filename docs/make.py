@@ -28,8 +28,8 @@ LOGIN = (
     ("ssh_known_hosts_file", "Where host keys are kept; ~/.ssh/known_hosts where it is left out."),
     (
         "ssh_strict_host_key_checking",
-        'What to do with a host that is not known yet: "accept-new" stores its key, "yes" refuses it. '
-        "A key that has changed is refused either way.",
+        'Only "yes" is accepted: a host key that is not known yet, or has changed, is refused with words that say '
+        "how to compare and take it (docs/security.md).",
     ),
     ("_sudo", "Run every command as root through sudo. The deploy refuses a host where it is not root."),
 )
@@ -53,12 +53,13 @@ table below is an error. Keys of your own start with `x_`; keys that start with 
 """
 
 SECRETS = """
-No setting is a place for a secret: `environment` ends in a file that every user of the Spark can read.
+No setting is a place for a secret: an inventory lands in git, and `environment` in a file that every user of the
+Spark can read. `secrets` says where secrets are found; [security.md](security.md) says where they go.
 
 ## How to log in
 
 These keys are pyinfra's. The whole list is in pyinfra's documentation, under its SSH connector and its global
-arguments.
+arguments. A password among them (`ssh_password`, `ssh_key_password`, `_sudo_password`, `_su_password`) is refused.
 """
 
 

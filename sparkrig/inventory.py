@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import runpy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sparkrig import settings
+from sparkrig import login, settings
 
 Host = str | tuple[str, Mapping[str, Any]]
 
@@ -23,11 +25,42 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
     from pyinfra.api.exceptions import InventoryError
 
     members = list(hosts)
+    data = merged({group: members}, Path(inventory))
     try:
-        settings.parse(merged({group: members}, Path(inventory)))
+        settings.parse(data)
+        login.judge(data)
     except settings.SettingsError as error:
         raise InventoryError(f"{error}. Edit {inventory} (docs/settings.md explains each setting)") from None
+    _explain_host_keys(data)
     return members
+
+
+class _HostKeys(logging.Handler):
+    """Adds what to do to pyinfra's own line about a host key.
+
+    pyinfra connects before it reads a deploy file, and drops the callbacks that an inventory registers; its log is
+    all that can be heard by then. Where its words change, it stands alone again.
+    """
+
+    def __init__(self, data: Mapping[str, Mapping[str, Any]]) -> None:
+        super().__init__(logging.ERROR)
+        self.data = data
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from click import unstyle
+
+        line = re.match(r"\s*\[(\S+)\] (SSH .*)", unstyle(record.getMessage()))
+        name = line[1] if line else ""
+        sentence = login.explained(name, self.data[name], line[2]) if line and name in self.data else None
+        if sentence:
+            logging.getLogger(record.name).error(f"[{name}] {sentence}")
+
+
+def _explain_host_keys(data: Mapping[str, Mapping[str, Any]]) -> None:
+    from pyinfra.context import ctx_state
+
+    if ctx_state.isset():  # type: ignore[no-untyped-call]
+        logging.getLogger("pyinfra").addHandler(_HostKeys(data))
 
 
 def stop_together() -> None:
@@ -69,10 +102,12 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
 def fleet(inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, dict[str, Any]]]:
     """The checked settings of an inventory file, and the pyinfra data of each host, by name.
 
-    overrides: settings of every host that are not None win over the file's. Raises settings.SettingsError.
+    overrides: settings of every host that are not None win over the file's. Host keys are checked strictly, also
+    where the file leaves that open. Raises settings.SettingsError.
     """
     given = {key: value for key, value in overrides.items() if value is not None}
-    data = {name: {**own, **given} for name, own in load(inventory).items()}
+    data = {name: {login.STRICT: "yes", **own, **given} for name, own in load(inventory).items()}
+    login.judge(data)
     return settings.parse(data), data
 
 

@@ -19,6 +19,7 @@ from pyinfra.api.exceptions import PyinfraError  # noqa: E402
 from pyinfra.connectors import util  # noqa: E402
 
 from operations.remote import Failed, Lost, each  # noqa: E402
+from sparkrig import login  # noqa: E402
 
 for _library in ("pyinfra", "paramiko"):
     # a verb says itself what went wrong, once
@@ -60,6 +61,9 @@ def _connect(host: Host) -> Host:
 
 
 def _reason(host: Host, error: PyinfraError) -> str:
+    about_its_key = login.explained(host.name, host.data.dict(), str(error))
+    if about_its_key:
+        return about_its_key
     cause = error.__context__
     if isinstance(cause, gaierror):  # an inventory's name for a host need not be the one that is looked up
         return f"Could not resolve {host.data.get('ssh_hostname') or host.name} ({cause.strerror})"

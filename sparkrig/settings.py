@@ -8,6 +8,7 @@ This model is the one place that knows names, types, defaults and meaning; `docs
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv4Network
@@ -29,6 +30,9 @@ VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]
 OneLine = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
 
+# Where a secret comes from on the machine that runs pyinfra: never the secret itself.
+Source = Annotated[str, StringConstraints(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:(/|~/)[^\x00\r\n]+)$")]
+
 # Keys that belong to pyinfra (its connectors and its global arguments) or to the user's own deploys.
 _FOREIGN_PREFIXES = ("_", "ssh_", "fake_", "x_")
 
@@ -36,6 +40,12 @@ _FOREIGN_PREFIXES = ("_", "ssh_", "fake_", "x_")
 # What sparkrig.gid finds on each host.
 _DISCOVERED = frozenset(
     {"NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}
+)
+
+
+# The words of a variable's name that say that its value is a secret.
+_SECRET_WORDS = frozenset(
+    {"TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
 )
 
 
@@ -106,6 +116,17 @@ class Settings(BaseModel):
         description="More variables for the container environment file; one named here replaces ours. "
         "No secrets: the file is for everyone to read.",
     )
+    secrets: dict[VariableName, Source] = Field(
+        {},
+        description="Variables whose values nobody else may read, as `NAME: source`; a source is `env:NAME` or "
+        "`file:/path` (or `file:~/path`) on the machine that runs pyinfra. They land in "
+        "/etc/sparkrig/secrets.env, for root alone (docs/security.md).",
+    )
+    node_ssh: bool = Field(
+        False,
+        description="Let the ssh user of each half of a pair log in to the other over the fabric, with a key that "
+        "is made on each host and never leaves it (docs/security.md). Set it on both.",
+    )
     bandwidth_floor: float | None = Field(
         None,
         gt=0,
@@ -122,6 +143,18 @@ class Settings(BaseModel):
         None,
         description="Container image with PyTorch that the bandwidth check runs NCCL's all_gather in. It must be "
         "on both hosts already, and the same; None for no NCCL check.",
+    )
+    allow_management_interface: bool = Field(
+        False,
+        description="Let the fabric name a netdev that SSH or the default route is on (over a bond, bridge or VLAN "
+        "too). For a Spark that you only reach over its QSFP cable; the rollback is armed as for any other.",
+    )
+    rollback_seconds: int = Field(
+        90,
+        ge=30,
+        le=600,
+        description="Seconds after which a host takes back a network change that was not confirmed, whoever is "
+        "still alive (docs/safety.md).",
     )
     patience: float = Field(
         1.0, ge=1, le=20, description="Factor on every deadline, for hosts that are slow (emulated ones)."
@@ -150,7 +183,34 @@ class Settings(BaseModel):
     def _no_fixed_gid(cls, environment: dict[str, str]) -> dict[str, str]:
         for name in _DISCOVERED.intersection(environment):
             raise ValueError(f"{name} is looked up on the host, because it moves; leave it out")
+        for name in filter(_names_a_secret, environment):
+            raise ValueError(
+                f"{name} looks like a secret, and this file is for everyone to read; "
+                "name its source under secrets instead"
+            )
         return environment
+
+    @field_validator("secrets", mode="before")
+    @classmethod
+    def _sources_only(cls, secrets: Any) -> Any:
+        """What is wrong is told here and without its value, which may be the secret itself."""
+        if not isinstance(secrets, Mapping):
+            raise ValueError("a mapping of variable to source is expected")
+        for name, source in secrets.items():
+            if not _fits(VariableName, name):
+                raise ValueError("one of its names is no name of a variable (letters, digits and _)")
+            if not _fits(Source, source):
+                raise ValueError(
+                    f"a source is expected for {name} (env:{name}, or file:/path), never the secret itself, "
+                    "which would land in git"
+                )
+        return secrets
+
+    @model_validator(mode="after")
+    def _told_once(self) -> Settings:
+        for name in self.secrets.keys() & self.environment.keys():
+            raise ValueError(f"{name} stands under environment and under secrets; one of them is expected")
+        return self
 
     @model_validator(mode="after")
     def _room_for_the_path_mtu(self) -> Settings:
@@ -161,6 +221,19 @@ class Settings(BaseModel):
                 f"{needed} or more is expected"
             )
         return self
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a value is a text of that kind; pydantic's own error would print it."""
+    pattern = kind.__metadata__[0].pattern
+    return isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+
+def _names_a_secret(name: str) -> bool:
+    words = name.upper().split("_")
+    if words[-1] in ("FILE", "PATH", "DIR"):
+        return False  # where a secret lies is none
+    return bool(_SECRET_WORDS.intersection(words)) or (len(words) > 1 and words[-1] == "KEY")
 
 
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in Settings.model_fields.items()}
@@ -273,6 +346,10 @@ def _check_pairs(hosts: Mapping[str, Settings]) -> None:
     for name, settings in hosts.items():
         if settings.pair:
             pairs.setdefault(settings.pair, []).append(name)
+        elif settings.node_ssh:
+            raise SettingsError(
+                f"{name}: setting node_ssh needs a peer to log in to; set pair too, or leave it out"
+            )
     for pair, names in pairs.items():
         if len(names) != 2:
             raise SettingsError(
@@ -293,6 +370,8 @@ def _check_rails(pair: str, one: str, two: str, hosts: Mapping[str, Settings]) -
             f"pair {pair}: setting mtu is {hosts[one].mtu} on {one} and {hosts[two].mtu} on {two}; "
             "one value is expected"
         )
+    if hosts[one].node_ssh != hosts[two].node_ssh:
+        raise SettingsError(f"pair {pair}: setting node_ssh is expected to be the same on {one} and {two}")
     for owner, other, mine, theirs in ((one, two, here, there), (two, one, there, here)):
         if not theirs:
             raise SettingsError(

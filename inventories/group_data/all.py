@@ -12,6 +12,6 @@ globals().update(_DEFAULTS)
 # How to log in. Every command needs root.
 _sudo = True
 _timeout = 1500  # seconds after which a step counts as unknown; every command on a host ends sooner by itself
-# The first contact stores the host key, a changed key is refused from then on; "yes" refuses unknown ones too.
-ssh_strict_host_key_checking = "accept-new"
+# pyinfra's own default takes any new key unseen, and so does not read ssh_config's word on it.
+ssh_strict_host_key_checking = "yes"
 ssh_paramiko_connect_kwargs = {"transport_factory": _nodelay_transport}

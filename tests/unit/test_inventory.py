@@ -87,8 +87,11 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load(tmp_path / "pair.py")
 
 
+STRICT = "ssh_strict_host_key_checking = 'yes'\n"
+
+
 def test_checked_returns_what_it_was_given(tmp_path: Path) -> None:
-    file = write(tmp_path, "", {"all": "mtu = 4500\n"})
+    file = write(tmp_path, "", {"all": f"mtu = 4500\n{STRICT}"})
     hosts: list[Any] = ["a", ("b", {"mtu": 4200, "ssh_user": "nvidia"})]
     assert checked(iter(hosts), str(file)) == hosts
 
@@ -96,10 +99,17 @@ def test_checked_returns_what_it_was_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hosts", "data", "words"),
     [
-        ([("a", {"mut": 1500})], {}, ["a: there is no setting mut", "did you mean mtu?", "Edit ", "pair.py"]),
-        (["a"], {"all": "mtu = 'jumbo'\n"}, ["a: setting mtu", "'jumbo'"]),
-        (["a"], {"pair": "mtu = 'jumbo'\n"}, ["a: setting mtu", "'jumbo'"]),
+        (
+            [("a", {"mut": 1500})],
+            {"all": STRICT},
+            ["a: there is no setting mut", "did you mean mtu?", "Edit ", "pair.py"],
+        ),
+        (["a"], {"all": f"mtu = 'jumbo'\n{STRICT}"}, ["a: setting mtu", "'jumbo'"]),
+        (["a"], {"pair": f"mtu = 'jumbo'\n{STRICT}"}, ["a: setting mtu", "'jumbo'"]),
         ([], {}, ["names no host"]),
+        (["a"], {}, ["a: ssh_strict_host_key_checking is not set", '"yes" is expected']),
+        (["a"], {"all": "ssh_strict_host_key_checking = 'no'\n"}, ["a: ssh_strict_host_key_checking is 'no'"]),
+        (["a"], {"all": f"{STRICT}ssh_password = 'hunter2'\n"}, ["a: ssh_password is a password", "ssh-copy-id"]),
     ],
 )
 def test_checked_stops_pyinfra_with_one_sentence(
@@ -110,6 +120,7 @@ def test_checked_stops_pyinfra_with_one_sentence(
         checked(hosts, str(file))
     for word in words:
         assert word in str(caught.value)
+    assert "hunter2" not in str(caught.value)
     assert caught.value.__suppress_context__
 
 
@@ -122,7 +133,7 @@ def test_the_inventories_that_are_shipped(name: str, hosts: list[str]) -> None:
     assert list(found) == hosts
     for data in found.values():
         assert data["_sudo"] is True
-        assert data["ssh_strict_host_key_checking"] in ("accept-new", "yes")
+        assert data["ssh_strict_host_key_checking"] == "yes"
         assert set(DEFAULTS) <= set(data)
 
 

@@ -90,8 +90,10 @@ ANSWERS: dict[str, Spark] = {
     "hangs up": Spark(hangs_up),
 }
 REASONS = {
-    "host key unknown": r"SSH error \(StrictPolicy: No host key for \[127.0.0.1\]:\d+ found in known_hosts\)",
-    "host key changed": r"SSH host key error \(Host key for \S+ does not match.\)",
+    "host key unknown": r"Its host key is not known here, and is not taken unseen\. "
+    r"Try: ssh -o StrictHostKeyChecking=ask -o .+ -p \d+ nvidia@127\.0\.0\.1 true and .*",
+    "host key changed": r"Its host key is not the one that is known here; .*: ssh-keygen -f .+ "
+    r"-R '\[127\.0\.0\.1\]:\d+' then ssh .*",
     "user unknown": r"Authentication error \(username=nvidia, key=\S+\) \(Authentication failed.\)",
     "sudo asks": "sudo asks for a password, and is expected to work without one",
     "sudo refuses": "sudo: unknown user root",
@@ -153,3 +155,45 @@ def test_the_reason_is_one_sentence(shown: dict[str, Any], host: str) -> None:
 
 def test_the_others_are_shown_whole(shown: dict[str, Any]) -> None:
     assert shown["well"]["spark"]["dgx_os"] == "7.5.0"
+
+
+@pytest.mark.parametrize(
+    ("shows", "words"),
+    [
+        (None, "[spark] Its host key is not known here, and is not taken unseen. Try: ssh "),
+        (OTHER, "[spark] Its host key is not the one that is known here; a factory re-install makes a new one"),
+    ],
+    ids=["unknown", "changed"],
+)
+def test_a_deploy_says_what_to_do_about_a_host_key(
+    tmp_path: Path, shows: paramiko.ECDSAKey | None, words: str
+) -> None:
+    known, key = tmp_path / "known", tmp_path / "key"
+    OTHER.write_private_key_file(str(key))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener, Spark(prints(RECORDED))), daemon=True).start()
+        port = listener.getsockname()[1]
+        before = f"[127.0.0.1]:{port} {shows.get_name()} {shows.get_base64()}\n" if shows else ""
+        known.write_text(before)
+        data = {"ssh_hostname": "127.0.0.1", "ssh_port": port, "ssh_user": "nvidia", "ssh_key": str(key)}
+        strict = {"ssh_known_hosts_file": str(known), "ssh_strict_host_key_checking": "yes"}
+        file = tmp_path / "sparks.py"
+        file.write_text(
+            "from sparkrig.inventory import checked as _checked\n"
+            f"sparks = _checked([('spark', { ({**data, **strict})!r})], __file__)\n"
+        )
+        done = subprocess.run(
+            [str(Path(SPARKRIG).with_name("pyinfra")), "-y", str(file), "deploys/cluster.py"],
+            cwd=Path(__file__).resolve().parents[2],
+            env={**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    (said,) = (line.strip() for line in done.stderr.splitlines() if "Its host key" in line)
+    assert said.startswith(words)
+    assert "Traceback" not in done.stderr and "Starting operation" not in done.stderr
+    assert known.read_text() == before

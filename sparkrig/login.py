@@ -1,0 +1,97 @@
+"""How a run logs in: what inventory data may say of it, and what to do about a host key that does not fit."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from sparkrig.settings import SettingsError
+
+STRICT = "ssh_strict_host_key_checking"
+
+# pyinfra's keys that hold a password; it prints the first with --debug (reliability-notes.md, section 3.3), and a
+# value in an inventory file lands in git
+_PASSWORDS = ("ssh_password", "ssh_key_password", "_sudo_password", "_su_password")
+_HIDDEN = ("password", "passphrase")  # the same, on the way past pyinfra to paramiko
+_CONSOLE = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+
+
+def judge(data: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse inventory data (by host) that takes a host key unseen, or that holds a password.
+
+    Raises SettingsError with one sentence, which never holds the password.
+    """
+    for name, own in data.items():
+        if name.startswith("@") and not name.startswith("@ssh/"):
+            continue  # not reached over ssh
+        if own.get(STRICT) != "yes":
+            told = repr(own[STRICT]) if STRICT in own else "not set, and pyinfra then takes any new key unseen"
+            raise SettingsError(
+                f'{name}: {STRICT} is {told}; "yes" is expected, so that only a key that was compared is taken'
+            )
+        nested = own.get("ssh_paramiko_connect_kwargs") or {}
+        held = [key for key in _PASSWORDS if own.get(key)] + [key for key in _HIDDEN if nested.get(key)]
+        if held:
+            raise SettingsError(
+                f"{name}: {held[0]} is a password in inventory data; {_without(held[0], name, own)}"
+            )
+
+
+def unknown_key(name: str, data: Mapping[str, Any]) -> str:
+    """What to do where a host's key was never seen here; data: the host's inventory data."""
+    return (
+        f"Its host key is not known here, and is not taken unseen. Try: {_ask(name, data)} and answer yes "
+        f"only where the SHA256 is the one that the Spark's own console prints: {_CONSOLE}"
+    )
+
+
+def changed_key(name: str, data: Mapping[str, Any]) -> str:
+    """What to do where a host shows another key than the one that is known; data: the host's inventory data."""
+    file = data.get("ssh_known_hosts_file")
+    forget = ["ssh-keygen", *(("-f", str(file)) if file else ()), "-R", _entry(name, data)]
+    return (
+        "Its host key is not the one that is known here; a factory re-install makes a new one, and without one "
+        f"somebody else may be answering. After a re-install: {shlex.join(forget)} then {_ask(name, data)} and "
+        f"answer yes only where the SHA256 is the one that the Spark's own console prints: {_CONSOLE}"
+    )
+
+
+def explained(name: str, data: Mapping[str, Any], said: str) -> str | None:
+    """The sentence for what pyinfra or OpenSSH said of a host key, or None where it spoke of something else."""
+    if "HOST IDENTIFICATION HAS CHANGED" in said or "SSH host key error" in said:
+        return changed_key(name, data)
+    if "found in known_hosts" in said or "host key is known for" in said:
+        return unknown_key(name, data)
+    return None
+
+
+def _address(name: str, data: Mapping[str, Any]) -> str:
+    return str(data.get("ssh_hostname") or name.removeprefix("@ssh/"))
+
+
+def _entry(name: str, data: Mapping[str, Any]) -> str:
+    """How known_hosts calls a host."""
+    address, port = _address(name, data), int(data.get("ssh_port") or 22)
+    return address if port == 22 else f"[{address}]:{port}"
+
+
+def _ask(name: str, data: Mapping[str, Any]) -> str:
+    """The ssh command that shows a key's fingerprint and asks, whatever the user's own configuration says."""
+    user, port, file = (data.get(key) for key in ("ssh_user", "ssh_port", "ssh_known_hosts_file"))
+    words = ["ssh", "-o", "StrictHostKeyChecking=ask"]
+    words += ["-o", f'UserKnownHostsFile="{file}"'] if file else []  # ssh splits at blanks once more
+    words += ["-p", str(port)] if port else []
+    return shlex.join([*words, f"{user}@{_address(name, data)}" if user else _address(name, data), "true"])
+
+
+def _without(key: str, name: str, data: Mapping[str, Any]) -> str:
+    user = data.get("ssh_user") or "the ssh user"
+    if key in ("_sudo_password", "_su_password"):
+        return (
+            "sudo without one is expected: on the host, sudo visudo -f /etc/sudoers.d/sparkrig with the line "
+            f"{user} ALL=(ALL) NOPASSWD: ALL"
+        )
+    if key in ("ssh_key_password", "passphrase"):
+        return "leave it to the ssh agent: ssh-add"
+    return f"log in with a key instead: ssh-copy-id {user}@{_address(name, data)}"
