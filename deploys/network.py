@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark, alone
+from deploys.spark import Spark, alone, looked_at
 from operations import network
 
 
 @deploy("Network")
 def fabric_up(spark: Spark) -> None:
-    """Set up the fabric netdevs; the management network is never touched."""
-    mine = spark.settings
+    """Set up the fabric netdevs of a Spark, or of both halves of a pair, under guard."""
+    halves = sorted(filter(None, (spark.name, spark.peer)), key=list(spark.fleet).index)
+
+    def moves() -> bool:
+        return any(half.network_moves for half in map(looked_at, halves) if half)
+
     network.fabric(
         name="profiles and live links",
-        found=spark.found.network,
-        addresses=mine.fabric,
-        mtu=mine.mtu,
-        paired=spark.peer is not None,
-        patience=mine.patience,
+        plan=spark.network_plan,
+        moves=moves,
+        leader=halves[0],
+        halves=halves,
+        fleet=spark.fleet,
     )
 
 

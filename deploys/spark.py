@@ -15,6 +15,7 @@ from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
 from facts.spark import Spark as SparkFact
+from operations.network import planned
 from operations.refusal import say
 from sparkrig import containers, driver, identity, network, settings
 from sparkrig.refusal import Refusal
@@ -50,8 +51,7 @@ class Spark:
 
     @cached_property
     def network_plan(self) -> network.Plan:
-        mine = self.settings
-        return network.plan(self.found.network, mine.fabric, mine.mtu, paired=self.peer is not None)
+        return planned(self.found.network, self.settings)
 
     @property
     def network_moves(self) -> bool:

@@ -2,79 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from ipaddress import IPv4Interface, IPv6Address
+from collections.abc import Callable, Mapping, Sequence
 
-from pyinfra import host, state
-from pyinfra.api import QuoteString, StringCommand, operation
+from pyinfra import host, inventory
+from pyinfra import state as run
+from pyinfra.api import FunctionCommand, Host, State, operation
 
 from facts.network import Network
-from operations.refusal import Commands, refusing
-from operations.shell import limited, script
-from sparkrig import network, records
+from operations import guard, remote
+from operations.guard import Bench, RolledBack
+from operations.refusal import Commands, refusing, say
+from operations.remote import Failed, Lost
+from sparkrig import network
+from sparkrig.guard import Order, Ping, order
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Fleet, Settings
+
+_STEP = "profiles and live links"
+
+
+def planned(found: network.Network, mine: Settings) -> network.Plan:
+    """What the network of a host needs for its settings. Raises Refusal."""
+    return network.plan(
+        found,
+        mine.fabric,
+        mine.mtu,
+        paired=mine.pair is not None,
+        allow_management=mine.allow_management_interface,
+    )
 
 
 @operation()
 @refusing
 def fabric(
-    found: network.Network, addresses: Mapping[str, IPv4Interface], mtu: int, paired: bool, patience: float
+    plan: network.Plan, moves: Callable[[], bool], leader: str, halves: Sequence[str], fleet: Fleet
 ) -> Commands:
     """Give each cabled fabric netdev its profile, and its live link the profile's address and MTU.
 
-    + found: the network as the facts of this run saw it; looked at again before anything is changed
-    + addresses: address by netdev, rail 0 first
-    + mtu: in bytes
-    + paired: whether a netdev without a cable is an error
-    + patience: factor on every deadline
+    Both halves of a pair are changed or neither; each finds its way back alone (operations.guard).
+
+    + plan: what this host needs, by the facts of this run; made anew before anything is changed
+    + moves: whether any half needs something, asked when it is needed
+    + leader: the half whose turn changes both
+    + halves: names of the hosts that change together, this one among them
+    + fleet: the checked settings of all hosts
     """
-    plan = network.plan(found, addresses, mtu, paired=paired)
-    if plan and state.is_executing:
-        plan = network.plan(host.get_fact(Network), addresses, mtu, paired=paired)
-    if not plan:
+    if run.is_executing and moves():
+        if host.name == leader:
+            yield FunctionCommand(_lead, (halves, fleet), {})
+        else:
+            yield FunctionCommand(_follow, (leader,), {})
+    elif plan:
+        yield "# changed under guard, together with its peer"
+    else:
         idle = f"; uncabled: {', '.join(plan.uncabled)}" if plan.uncabled else ""
-        host.noop(f"{len(addresses) - len(plan.uncabled)} fabric netdevs are as they should be{idle}")
-        return
-    # What was measured on another link proves nothing about this one.
-    yield limited(20, "rm", "-f", records.PATH)
-    for uuid, _name in plan.remove:
-        yield limited(60, "nmcli", "connection", "delete", QuoteString(uuid))
-    for change in plan.changes:
-        yield from _apply(change, patience)
+        host.noop(
+            f"{len(fleet[host.name].fabric) - len(plan.uncabled)} fabric netdevs are as they should be{idle}"
+        )
 
 
-def _apply(change: network.Change, patience: float) -> Commands:
-    uuid = network.uuid(change.netdev)
-    properties = [QuoteString(word) for pair in change.properties.items() for word in pair]
-    if change.verb == "add":
-        # its autoconnect may start an activation; the one below is waited for
-        head = ("nmcli", "connection", "add", "type", "ethernet", "connection.uuid", uuid)
-        yield limited(60, *head, *properties)
-    elif change.verb == "modify":
-        yield limited(60, "nmcli", "connection", "modify", uuid, *properties)
-    wait = int(30 * patience)
-    yield limited(wait + 10, "nmcli", "--wait", str(wait), "connection", "up", uuid)
-    yield _verify(change, int(20 * patience))
+def _follow(state: State, host: Host, leader: str) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
+    host.log(f"changed together with {leader}, which leads")
+    return True
 
 
-# $1 netdev, $2 MTU, $3 address/prefix, $4 its GID, $5 seconds
-VERIFY = r"""
-ready() {
-  [ "$(cat "/sys/class/net/$1/mtu")" = "$2" ] && ip -4 -o addr show dev "$1" | grep -qwF "$3" || return 1
-  for ndev in $(grep -lxF "$1" /sys/class/infiniband/*/ports/*/gid_attrs/ndevs/0 2>/dev/null); do
-    grep -qxF "$4" "${ndev%/gid_attrs/ndevs/0}"/gids/* || return 1
-  done
-}
-end=$(($(date +%s) + $5))
-until ready "$@"; do
-  if [ "$(date +%s)" -ge "$end" ]; then echo "$1 did not reach MTU $2 and $3 with its GID in $5 s" >&2; exit 1; fi
-  sleep 0.2
-done
-sync -f /etc # a power cut right after would leave NetworkManager's new file empty
-"""
+def _lead(state: State, host: Host, halves: Sequence[str], fleet: Fleet) -> bool:  # noqa: ARG001
+    hosts = {name: inventory.get_host(name) for name in halves}
+    mine = fleet[host.name]
+    try:
+        orders = _orders(hosts, fleet)
+        pings = {name: _pings(fleet, name) for name in hosts}
+        if orders:
+            guard.carry_out(Bench(hosts, orders, pings, guard.folder(), mine.patience, host.log))
+    except (Refusal, RolledBack) as error:
+        say(host, str(error))
+        return False
+    return True
 
 
-def _verify(change: network.Change, seconds: int) -> StringCommand:
-    """Wait for what counts: the live link's MTU and address, and the GID of every RDMA device on it."""
-    address = change.address
-    mapped = IPv6Address(f"::ffff:{address.ip}").exploded
-    return script(VERIFY, change.netdev, str(change.mtu), str(address), mapped, str(seconds), seconds=seconds + 30)
+def _orders(hosts: Mapping[str, Host], fleet: Fleet) -> dict[str, Order]:
+    """What each host has to do, by what it is now. Raises Refusal for a host that cannot be planned for."""
+
+    def order_of(at: Host) -> Order | Refusal | None:
+        mine = fleet[at.name]
+        guard.prepare(at, guard.run_id(), mine.patience)
+        try:
+            plan = planned(remote.read(at, Network(), seconds=int(60 * mine.patience)), mine)
+        except Refusal as refusal:
+            return refusal
+        return order(plan, _STEP, mine.rollback_seconds, int(20 * mine.patience)) if plan else None
+
+    answers = remote.each(hosts, order_of)
+    for name, answer in answers.items():
+        if isinstance(answer, Refusal):
+            raise answer
+        if isinstance(answer, (Failed, Lost)):
+            raise Refusal(f"{name}: {answer}; no network was changed", f"ssh {name} true, then run it again")
+    return {name: answer for name, answer in answers.items() if isinstance(answer, Order)}
+
+
+def _pings(fleet: Fleet, name: str) -> list[Ping]:
+    mtu = fleet[name].mtu
+    return [Ping(rail.number, rail.netdev, str(rail.peer_address.ip), mtu) for rail in fleet.rails(name)]

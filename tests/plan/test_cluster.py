@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import re
+import time
 from collections.abc import Callable
 
 import pytest
@@ -20,6 +22,7 @@ from tests.plan.conftest import (
     run_deploy,
     sections,
 )
+from tests.plan.guarded import GUARDED
 from tests.plan.steps import STEPS
 
 PERFTEST = """\
@@ -50,8 +53,9 @@ def applied(client: str | None = None) -> list[Host]:
         host.later = {noun: sections(recorded(f"converged-{letter}"))[noun] for noun in ("rdma", "packages")}
     table = [f"table {line}" for line in (perftest() if client is None else client).splitlines()]
     rails = [[f"rail {rail}", "flaps 0", *table, "table exit 0", "flaps 0"] for rail in (0, 1)]
-    hosts[0].responses = {"ping=$1 limit=$2": rails[0] + rails[1]}
+    hosts[0].responses = {**GUARDED, "ping=$1 limit=$2": rails[0] + rails[1]}
     hosts[1].responses = {
+        **GUARDED,
         "life=$1 wait=$2": ["flaps 0 0", "server 0 18515", "flaps 1 0", "server 1 18516"],
         "run=$1 why=$2": ["flaps 0 0", "flaps 1 0"],
     }
@@ -94,7 +98,7 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
         for text in (
             "while read -r folder name mode content",
             "apt-mark hold",
-            "nmcli connection add type ethernet connection.uuid",
+            'guard/guard.py" start',
             "/usr/lib/apt/apt-helper download-file",
             "--no-install-recommends install",
             "dockerd --validate --config-file",
@@ -103,15 +107,6 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
         )
     ]
     assert order == sorted(order)
-
-
-def test_each_rail_is_added_activated_and_verified(deploy: Deploy) -> None:
-    run = deploy(applied(), "-y")
-    nmcli = [command for host, command in run.changes if host == "spark-b" and "nmcli" in command]
-    assert len(nmcli) == 4
-    assert "802-3-ethernet.mtu 9000" in nmcli[0]
-    assert "ipv4.addresses 192.168.100.12/24 ipv4.never-default yes ipv4.may-fail no" in nmcli[0]
-    assert nmcli[1].startswith("timeout -k 5 40 nmcli --wait 30 connection up ")
 
 
 def test_every_change_has_an_end_on_the_host_itself(deploy: Deploy) -> None:
@@ -220,6 +215,22 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
     "docker down": (swap("info {", "trouble {"), "docker does not answer"),
     "daemon.json broken": (daemon("{nope"), "/etc/docker/daemon.json is not valid JSON"),
     "containers run": (running_containers(2), "2 container(s) are running"),
+    "no room": (swap("room  5009 /var", "room 499 /var"), "/var has 499 MB of room, and 500 MB are expected"),
+    "read-only": (swap("room  5009 /\n", "read-only /\nroom 0 /var\n"), "/ is mounted read-only"),
+    "dpkg": (
+        swap("unit Load", "package unpacked ok libfoo\nunit Load"),
+        "dpkg was interrupted (libfoo unfinished)",
+    ),
+    "clock": (swap("\nclock ", "\nclock 9"), "s ahead of this machine's (and is not synchronised)"),
+    "masked": (
+        lambda text: swap("nm running", "nm")(swap("LoadState=loaded", "LoadState=masked")(text)),
+        "NetworkManager is masked, and the fabric needs it",
+    ),
+    "old NetworkManager": (swap('nm s "1.52.1"', 'nm s "1.30.0"'), "NetworkManager is 1.30.0, and 1.40 or later"),
+    "a reboot to come": (
+        swap("unit Load", "shutdown USEC=0\nshutdown MODE=reboot\nunit Load"),
+        "a reboot is scheduled in 0 min",
+    ),
 }
 
 
@@ -260,6 +271,14 @@ def test_a_refusal_changes_nothing_on_either_half_of_its_pair(refused: Run) -> N
     assert refused.changes == []
     assert refused.code == 1
     assert "Traceback" not in refused.stderr
+
+
+def test_a_host_in_spec_with_a_warning_is_left_as_it_is(deploy: Deploy) -> None:
+    slow = [re.sub(r"^clock .*$", f"clock {time.time() - 200}", text, flags=re.M) for text in map(converged, "ab")]
+    run = deploy(pair(*slow), "-y")
+    assert run.code == 0, run.stderr
+    assert len(re.findall(r"the clock is 20\d s behind this machine's", run.stderr)) == 2
+    assert run.changes == []
 
 
 def test_a_refused_host_stops_the_pair(deploy: Deploy) -> None:

@@ -23,10 +23,10 @@ from facts.nic import Nics
 from facts.noun import Noun
 from facts.rdma import Rdma
 from facts.spark import Spark
+from operations import guard as guards
 from operations.containers import FETCH_KEY
 from operations.files import WRITE
-from operations.network import VERIFY
-from sparkrig import gid, identity, nccl, trial
+from sparkrig import gid, guard, identity, nccl, trial
 from sparkrig.owned import OWNED
 from tests.unit.shells import sh, tool
 
@@ -38,7 +38,10 @@ TEXTS = {
     "fact Fabric": Fabric().command(),
     "gid.COMMAND": gid.COMMAND,
     "WRITE": WRITE,
-    "VERIFY": VERIFY,
+    "guard.PREPARE": guards.PREPARE,
+    "guard.START": guards.START,
+    "guard.ASK": guards.ASK,
+    "LINK": guard.LINK,
     "FETCH_KEY": FETCH_KEY,
     "trial.PREFLIGHT": trial.PREFLIGHT,
     "trial.SERVER": trial.SERVER,
@@ -198,40 +201,6 @@ def test_every_file_of_ours_is_looked_at() -> None:
     words = Files.script.split(";")[0].split()
     assert words == ["for", "f", "in", *OWNED]
     assert len(set(OWNED)) == len(OWNED)
-
-
-# --- VERIFY
-
-
-def test_verify_gives_up_in_words(tmp_path: Path) -> None:
-    done = sh(VERIFY, "lo", "1", "127.0.0.1/8", "0000", "0")
-    assert done.returncode == 1 and "lo did not reach MTU 1 and 127.0.0.1/8 with its GID in 0 s" in done.stderr
-
-
-def test_verify_takes_the_whole_address(tmp_path: Path) -> None:
-    """192.168.100.1/24 is not 192.168.100.11/24, nor the other way round."""
-    (tmp_path / "lo").mkdir()
-    (tmp_path / "lo" / "mtu").write_text("9000\n")
-    tool(tmp_path / "bin", "ip", "echo '3: lo    inet 192.168.100.11/24 brd 192.168.100.255 scope global lo'")
-    text = VERIFY.replace("/sys/class/net", str(tmp_path)).replace("/sys/class/infiniband", "/nonexistent")
-    for address, code in (("192.168.100.11/24", 0), ("192.168.100.1/24", 1), ("92.168.100.11/24", 1)):
-        assert sh(text, "lo", "9000", address, "0000", "0", path=tmp_path / "bin").returncode == code, address
-
-
-def test_verify_waits_for_the_gid(tmp_path: Path) -> None:
-    port = tmp_path / "ib" / "rxe" / "ports" / "1"
-    for folder in ("gids", "gid_attrs/ndevs"):
-        (port / folder).mkdir(parents=True)
-    (port / "gid_attrs" / "ndevs" / "0").write_text("lo\n")
-    (tmp_path / "lo").mkdir()
-    (tmp_path / "lo" / "mtu").write_text("9000\n")
-    tool(tmp_path / "bin", "ip", "echo '3: lo    inet 192.168.100.11/24 scope global lo'")
-    text = VERIFY.replace("/sys/class/net", str(tmp_path)).replace("/sys/class/infiniband", str(tmp_path / "ib"))
-    words = ("lo", "9000", "192.168.100.11/24", "0000:ffff:c0a8:640b", "0")
-    (port / "gids" / "0").write_text("fe80::1\n")
-    assert sh(text, *words, path=tmp_path / "bin").returncode == 1
-    (port / "gids" / "1").write_text("0000:ffff:c0a8:640b\n")
-    assert sh(text, *words, path=tmp_path / "bin").returncode == 0
 
 
 # --- the dispatcher

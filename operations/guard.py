@@ -1,0 +1,259 @@
+"""Changing the network of a Spark, or of both halves of a pair, so that nobody is stranded: all of it or nothing.
+
+Each host arms its ways back and applies in a detached unit (templates/guard.py). Then this side proves what no
+host can know by itself: that a new ssh connection gets in, and that the halves reach each other. Only then all are
+told to commit; whoever hears nothing puts itself back. Source: reliability-notes.md section 1.7.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+import gevent
+from pyinfra.api import Host
+from pyinfra.api.exceptions import PyinfraError
+
+from operations import remote
+from operations.remote import Failed, Lost
+from sparkrig import guard, records
+from sparkrig.guard import Order, Ping, Told
+
+_PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "guard.py"
+APART_S = 5  # between the two proofs that a new connection gets in
+_COUNTDOWN_S = 10  # between two lines of the countdown
+_ANSWER_S = 40  # for a host to answer one question; longer than its own lists take
+_CONNECT_S = 15
+_FAILURES = 3  # in a row mean that a host has no guard; fewer may be its connection that breaks off
+
+# $1 run, $2 the record of what was measured. What a dead controller left armed goes back now: at its deadline it
+# would take this change with it.
+PREPARE = r"""
+rm -f "$2" # what was measured on another link proves nothing about this one
+for state in /var/lib/sparkrig/runs/*/guard/state; do
+  case $(head -n 1 "$state" 2>/dev/null) in
+  armed | applied) python3 "${state%/state}/guard.py" rollback "superseded by run $1" >&2 ;;
+  esac
+done
+"""
+# $1 folder of the run, $2 order; on stdin the program
+START = r"""
+set -e
+umask 077
+mkdir -p "$1"; mkdir "$1/guard"
+cat >"$1/guard/guard.py"
+printf %s "$2" >"$1/guard/order.json"
+exec python3 "$1/guard/guard.py" start
+"""
+ASK = 'exec python3 "$1/guard/guard.py" "$2" ${3:+"$3"}'
+
+
+class RolledBack(Exception):
+    """The network is as it was before, or puts itself back; the message says why, and what is unknown."""
+
+
+@cache
+def run_id() -> str:
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def folder() -> str:
+    return f"/var/lib/sparkrig/runs/{run_id()}"
+
+
+@dataclass
+class Bench:
+    """One guarded change.
+
+    hosts: all that take part, both halves of a pair; orders: of those that have something to change; pings: what
+    each host must reach afterwards; folder: of the run, on every host; patience: factor on every deadline; tell:
+    shows progress.
+    """
+
+    hosts: Mapping[str, Host]
+    orders: Mapping[str, Order]
+    pings: Mapping[str, Sequence[Ping]]
+    folder: str
+    patience: float
+    tell: Callable[[str], None]
+    deadline: float = field(default=0.0, init=False)
+
+    @property
+    def window(self) -> int:
+        return max(each.window for each in self.orders.values())
+
+    @property
+    def left(self) -> int:
+        """Seconds until the first host would roll back."""
+        return max(0, int(self.deadline - time.monotonic()))
+
+    @property
+    def changing(self) -> dict[str, Host]:
+        return {name: self.hosts[name] for name in self.orders}
+
+
+def prepare(at: Host, run: str, patience: float) -> None:
+    """Make a host ready to be planned for: nothing of an earlier run is armed, no measurement is on record."""
+    remote.shell(at, PREPARE, run, records.PATH, seconds=int(60 * patience))
+
+
+def carry_out(bench: Bench) -> None:
+    """Change all or nothing. Raises RolledBack."""
+    names = " and ".join(bench.orders)
+    bench.deadline = time.monotonic() + bench.window
+    bench.tell(f"rollback armed on {names}: reverts in {bench.window} s unless confirmed")
+    try:
+        with _counting(bench):
+            _expect("applied", _each(bench, lambda at: _start(bench, at)))
+            _reach(bench)
+            first = time.monotonic()
+            bench.tell(f"applied; a new ssh connection gets in; reverts in {bench.left} s unless confirmed")
+            _link(bench)
+            gevent.sleep(max(0.0, first + APART_S - time.monotonic()))
+            _reach(bench)
+        if bench.left < guard.MARGIN_S:
+            raise RolledBack(f"only {bench.left} s were left to confirm it")
+        _expect("committed", _each(bench, lambda at: _ask(bench, at, "commit")))
+    except RolledBack as why:
+        raise RolledBack(_give_up(bench, str(why))) from None
+    bench.tell(f"confirmed on {names}; rollback disarmed")
+
+
+def _start(bench: Bench, at: Host) -> Told:
+    """Arm and apply; a host that is lost meanwhile goes on by itself, and is asked until its window is over."""
+    try:
+        text = remote.shell(
+            at,
+            START,
+            bench.folder,
+            bench.orders[at.name].dump(),
+            seconds=bench.window + _ANSWER_S,
+            stdin=_PROGRAM.read_text(encoding="utf-8"),
+        )
+        return guard.parse(text)
+    except (Lost, Failed, ValueError) as error:  # a connection that breaks off may look like a failure
+        try:
+            return _until_it_answers(bench, at)
+        except Failed:
+            raise Failed(str(error)) from None
+
+
+def _ask(bench: Bench, at: Host, verb: str, why: str = "") -> Told:
+    """One question over a new connection, for the old one may be dead and not know it."""
+    with _new_connection(at):
+        return _answer(bench, at, verb, why)
+
+
+def _answer(bench: Bench, at: Host, verb: str, why: str = "") -> Told:
+    seconds = int(_ANSWER_S * bench.patience)
+    try:
+        return guard.parse(remote.shell(at, ASK, bench.folder, verb, why, seconds=seconds))
+    except ValueError as error:
+        raise Failed(str(error)) from None
+
+
+def _until_it_answers(bench: Bench, at: Host) -> Told:
+    """What a host says once it can be reached again. Raises Lost where it stays away, Failed without a guard."""
+    end = bench.deadline + guard.GRACE_S + guard.RETURN_S * bench.patience
+    answered = 0
+    while True:
+        try:
+            return _ask(bench, at, "wait")
+        except (Lost, Failed) as error:
+            answered += isinstance(error, Failed)
+            if time.monotonic() >= end or answered == _FAILURES:
+                raise
+        gevent.sleep(1)
+
+
+@contextmanager
+def _new_connection(at: Host) -> Iterator[None]:
+    """Talk to a host over a connection made now, by the same key, address and host key. Raises Lost."""
+    old = at.connector
+    at.connector = at.connector_cls(at.state, at)
+    try:
+        with gevent.Timeout(_CONNECT_S, TimeoutError("no connection in time")):
+            at.connector.connect()
+        yield
+    except (PyinfraError, TimeoutError) as error:
+        raise Lost(f"{at.name} cannot be reached by a new ssh connection ({error})") from None
+    finally:
+        at.connector = old
+
+
+def _reach(bench: Bench) -> None:
+    """Prove from outside that a new connection gets in, and that the change still stands."""
+    _expect("applied", _each(bench, lambda at: _ask(bench, at, "wait")))
+
+
+def _link(bench: Bench) -> None:
+    """Prove that each half reaches the other over every rail, with the largest packet."""
+    seconds = int(min(15 * bench.patience, max(2, bench.left - guard.MARGIN_S - APART_S)))
+
+    def ping(at: Host) -> list[str]:
+        words = guard.link_words(seconds, bench.pings.get(at.name, ()))
+        return guard.silent(remote.shell(at, guard.LINK, *words, seconds=2 * seconds + _ANSWER_S))
+
+    answers = remote.each(bench.hosts, ping)
+    amiss = [
+        f"{name}: {said}"
+        for name, answer in answers.items()
+        for said in (answer if isinstance(answer, list) else [str(answer)])
+    ]
+    if amiss:
+        raise RolledBack("; ".join(amiss))
+
+
+def _each(bench: Bench, ask: Callable[[Host], Told]) -> dict[str, Told | Failed | Lost]:
+    return remote.each(bench.changing, ask)
+
+
+def _expect(state: str, answers: Mapping[str, Told | Failed | Lost]) -> None:
+    """Raise RolledBack with every host's reason where one is not in that state."""
+    amiss = [
+        f"{name}: {answer.detail or answer.state}" if isinstance(answer, Told) else f"{name}: {answer}"
+        for name, answer in answers.items()
+        if not isinstance(answer, Told) or answer.state != state
+    ]
+    if amiss:
+        raise RolledBack("; ".join(amiss))
+
+
+@contextmanager
+def _counting(bench: Bench) -> Iterator[None]:
+    """Show the armed rollback as a countdown while it is waited for."""
+
+    def count() -> None:
+        while bench.left:
+            gevent.sleep(_COUNTDOWN_S)
+            bench.tell(f"not confirmed yet; reverts in {bench.left} s")
+
+    counter = gevent.spawn(count)
+    try:
+        yield
+    finally:
+        counter.kill()
+
+
+def _give_up(bench: Bench, why: str) -> str:
+    """Put every host back now, or learn that it does so by itself; the whole sentence."""
+    bench.tell(f"putting the network back: {why}")
+
+    def revert(at: Host) -> Told:
+        try:
+            return _ask(bench, at, "revert", "the other half of the pair did not get there")
+        except (Lost, Failed):
+            bench.tell(f"{at.name} cannot be asked; it reverts by itself in {bench.left} s")
+            return _until_it_answers(bench, at)
+
+    answers = _each(bench, revert)
+    restored = [name for name, each in answers.items() if isinstance(each, Told) and each.state == "rolled-back"]
+    others = [f"{name} is unknown ({each})" for name, each in answers.items() if name not in restored]
+    put_back = [f"the network of {' and '.join(restored)} is as it was before"] if restored else []
+    return f"{why}; {', and '.join([*put_back, *others])}"

@@ -1,0 +1,593 @@
+"""Changes a host's network under guard: whatever happens meanwhile, the host finds its way back by itself.
+
+Runs on the host as root, with the standard library only. operations/guard.py sends it with an order to
+`guard/` in the folder of a run, and calls it there:
+
+    start     snapshot, arm the ways back, apply in a detached unit, wait for its end
+    wait      wait for that end (after a lost connection)
+    apply     what the detached unit runs
+    commit    give up the ways back, and make the change permanent
+    rollback  put everything back as the snapshot has it; the dead-man's timer runs this too
+    revert    the same after a commit, because the other half of the pair could not commit
+    recover   the same at boot, before NetworkManager runs
+
+The ways back: NetworkManager's own checkpoint (fast, but a restart of NetworkManager drops it), a systemd timer
+(needs neither NetworkManager's memory nor whoever started this), and a unit at boot. Each answer is one JSON
+object.
+Sources: reliability-notes.md sections 1.1, 1.2, 1.7.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(os.environ.get("SPARKRIG_ROOT", "/"))  # another one in tests
+PERSISTENT = ("etc/NetworkManager/system-connections", "etc/netplan")
+VOLATILE = "run/NetworkManager/system-connections"
+BOOT_UNIT = ROOT / "etc/systemd/system/sparkrig-guard.service"
+BOOT_LINK = ROOT / "etc/systemd/system/multi-user.target.wants/sparkrig-guard.service"
+
+NM = "org.freedesktop.NetworkManager"
+MANAGER = (NM, "/org/freedesktop/NetworkManager", NM)
+SETTINGS = (NM, "/org/freedesktop/NetworkManager/Settings", f"{NM}.Settings")
+# DELETE_NEW_CONNECTIONS | DISCONNECT_NEW_DEVICES; the second only works for all devices at once
+CHECKPOINT_FLAGS = 0x06
+GRACE_S = 5  # between NetworkManager's deadline and the dead-man's
+LIVE = ("armed", "applied")  # states in which a way back is still needed
+
+
+class Trouble(Exception):
+    """Why it cannot go on, in one sentence."""
+
+
+def main(arguments: list[str]) -> int:
+    verb, *rest = arguments
+    verbs: dict[str, Callable[..., None]] = {
+        "start": start,
+        "wait": wait,
+        "apply": apply,
+        "commit": commit,
+        "rollback": rollback,
+        "revert": revert,
+        "recover": recover,
+    }
+    guard = Guard(Path(__file__).resolve().parent)
+    verbs[verb](guard, *rest)
+    print(json.dumps(guard.told()))
+    return 0
+
+
+class Guard:
+    """The folder of one guarded change, and what stands in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.before = folder / "before"
+        self.run = folder.parent.name
+        self.deadman = f"sparkrig-deadman-{self.run}"
+
+    @property
+    def order(self) -> dict:
+        return json.loads((self.folder / "order.json").read_text())
+
+    @property
+    def state(self) -> str:
+        return self.told()["state"]
+
+    def told(self) -> dict:
+        """State, what there is to say of it, and the seconds until NetworkManager would roll back."""
+        file = self.folder / "state"
+        word, _, detail = file.read_text().partition("\n") if file.is_file() else ("none", "", "")
+        deadline = self.folder / "deadline"
+        left = float(deadline.read_text()) - time.time() if deadline.is_file() and word in LIVE else 0
+        return {"state": word, "detail": detail.strip(), "left": max(0, round(left, 1))}
+
+    def say(self, state: str, detail: str = "") -> None:
+        """Note the state, so that a power cut leaves the old or the new one."""
+        write(self.folder / "state", f"{state}\n{detail}\n")
+
+    def journal(self, line: str) -> None:
+        """A line for the run's steps."""
+        with (self.folder.parent / "steps").open("a") as steps:
+            steps.write(f"{int(time.time())} {line}\n")
+            steps.flush()
+            os.fsync(steps.fileno())
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One at a time: the dead-man may wake up while the controller commits or rolls back."""
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+# the verbs
+
+
+def start(guard: Guard) -> None:
+    order = guard.order
+    guard.journal(f"begun {order['step']}")
+    try:
+        require_free_checkpoint()
+        snapshot(guard.before)
+        arm(guard, order["window"])
+    except (Trouble, OSError) as trouble:
+        disarm(guard)
+        guard.say("rolled-back", f"{trouble}; nothing was changed")
+        guard.journal(f"ended 1 {order['step']}")
+        return
+    unit = f"sparkrig-apply-{guard.run}"
+    limit = f"--property=RuntimeMaxSec={order['window']}"
+    try:
+        python("apply", guard, ["systemd-run", "--quiet", "--collect", f"--unit={unit}", limit])
+    except Trouble as trouble:
+        rollback(guard, str(trouble))
+    wait(guard)
+
+
+def wait(guard: Guard) -> None:
+    until(lambda: guard.state != "armed", guard.order["window"] + GRACE_S + 10)
+
+
+def apply(guard: Guard) -> None:
+    order = guard.order
+    try:
+        if order["restore"]:
+            put_back(ROOT / order["restore"].lstrip("/"))
+        for profile in order["profiles"]:
+            activate(profile, order["seconds"])
+        for uuid in order["remove"]:
+            deactivate(uuid)
+        verify(guard, order)
+    except (Trouble, OSError) as trouble:
+        rollback(guard, str(trouble))
+        return
+    with guard.alone():
+        if guard.state == "armed":
+            guard.say("applied")
+
+
+def commit(guard: Guard) -> None:
+    order = guard.order
+    with guard.alone():
+        if guard.state != "applied":
+            return
+        try:
+            destroy_checkpoint((guard.folder / "checkpoint").read_text())
+            make_permanent(order)
+            verify(guard, order)
+            sync(*PERSISTENT)
+        except (Trouble, OSError) as trouble:
+            back(guard, str(trouble))
+            return
+        guard.say("committed")  # from here on a power cut keeps the change
+        disarm(guard)
+        guard.journal(f"ended 0 {order['step']}")
+
+
+def rollback(guard: Guard, why: str) -> None:
+    with guard.alone():
+        if guard.state in LIVE:
+            back(guard, why)
+
+
+def revert(guard: Guard, why: str) -> None:
+    with guard.alone():
+        if guard.state in (*LIVE, "committed"):
+            back(guard, why)
+
+
+def recover(guard: Guard) -> None:
+    """NetworkManager does not run yet, and what was in memory is gone: only the files are left to put back."""
+    if guard.state in LIVE:
+        restore_files(guard.before)
+        sync(*PERSISTENT)
+        guard.say("rolled-back", "the host was rebooted before the change was confirmed")
+        guard.journal(f"ended 1 {guard.order['step']}")
+    disarm(guard)
+
+
+# arming
+
+
+def require_free_checkpoint() -> None:
+    """Somebody else's checkpoint covers our devices, and its rollback would take our change with it."""
+    found = run(["busctl", "--json=short", "get-property", *MANAGER, "Checkpoints"])
+    if paths := json.loads(found)["data"]:
+        raise Trouble(
+            f"another tool holds a NetworkManager checkpoint ({paths[0]}), which has to be confirmed or to run out"
+        )
+
+
+def snapshot(into: Path) -> None:
+    """Keep the files that define connections, and what the links are now."""
+    into.mkdir(mode=0o700)
+    for place in (*PERSISTENT, VOLATILE):
+        if (ROOT / place).is_dir():
+            shutil.copytree(ROOT / place, into / place, copy_function=copy_owned)
+    write(into / "links.json", json.dumps({"links": links(), "default": default_routes()}))
+    os.sync()
+
+
+def arm(guard: Guard, window: int) -> None:
+    """Every way back stands before the first change."""
+    write(BOOT_UNIT, boot_unit(guard))
+    BOOT_LINK.parent.mkdir(exist_ok=True)
+    BOOT_LINK.unlink(missing_ok=True)
+    BOOT_LINK.symlink_to(f"../{BOOT_UNIT.name}")
+    sync("etc/systemd/system")
+    wait_s = window + GRACE_S
+    timer = [f"--unit={guard.deadman}", f"--on-active={wait_s}", "--timer-property=AccuracySec=1s"]
+    deadman = ["systemd-run", "--quiet", "--collect", *timer]
+    python("rollback", guard, deadman, f"it was not confirmed within {window} s")
+    made = run(["busctl", "call", *MANAGER, "CheckpointCreate", "aouu", "0", str(window), str(CHECKPOINT_FLAGS)])
+    write(guard.folder / "checkpoint", made.split('"')[1])
+    write(guard.folder / "deadline", str(time.time() + window))
+    guard.say("armed")
+
+
+def boot_unit(guard: Guard) -> str:
+    return f"""[Unit]
+Description=sparkrig: take back a network change that was not confirmed before the reboot
+DefaultDependencies=no
+RequiresMountsFor={guard.folder}
+After=local-fs.target
+Before=NetworkManager.service network-pre.target
+
+[Service]
+Type=oneshot
+ExecStart={sys.executable} {guard.folder}/guard.py recover
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def disarm(guard: Guard) -> None:
+    attempt(["systemctl", "stop", f"{guard.deadman}.timer"])
+    BOOT_LINK.unlink(missing_ok=True)
+    BOOT_UNIT.unlink(missing_ok=True)
+    sync("etc/systemd/system")
+
+
+# changing
+
+
+def activate(profile: dict, seconds: int) -> None:
+    """In memory only: a reboot forgets it."""
+    uuid = profile["uuid"]
+    properties = [word for pair in profile["properties"].items() for word in pair]
+    if profile["verb"] == "add":
+        run(["nmcli", "connection", "add", "save", "no", "type", "ethernet", "connection.uuid", uuid, *properties])
+    elif profile["verb"] == "modify":
+        run(["nmcli", "connection", "modify", "--temporary", uuid, *properties])
+    run(["nmcli", "--wait", str(seconds), "connection", "up", uuid], seconds + 10)
+
+
+def deactivate(uuid: str) -> None:
+    """Its profile stays until the commit."""
+    if uuid in run(["nmcli", "-t", "-f", "UUID", "connection", "show", "--active"]).split():
+        run(["nmcli", "connection", "down", uuid])
+
+
+def destroy_checkpoint(path: str) -> None:
+    """The one moment that decides: a checkpoint that is gone has rolled back, or NetworkManager was restarted."""
+    try:
+        run(["busctl", "call", *MANAGER, "CheckpointDestroy", "o", path])
+    except Trouble:
+        raise Trouble(
+            "NetworkManager no longer had the checkpoint (it ran out, or NetworkManager was restarted)"
+        ) from None
+
+
+def make_permanent(order: dict) -> None:
+    for profile in order["profiles"]:
+        found = run(["busctl", "call", *SETTINGS, "GetConnectionByUuid", "s", profile["uuid"]])
+        run(["busctl", "call", NM, found.split('"')[1], f"{NM}.Settings.Connection", "Save"])
+    for uuid in order["remove"]:
+        run(["nmcli", "connection", "delete", uuid])
+    for path in order["move"]:
+        (ROOT / path.lstrip("/")).unlink()
+    if order["move"]:
+        reload_definitions()
+
+
+def reload_definitions() -> None:
+    """Never `netplan apply`: it restarts NetworkManager, which drops every checkpoint."""
+    if (ROOT / "etc/netplan").is_dir() and shutil.which("netplan"):
+        run(["netplan", "generate"], 60)
+    run(["nmcli", "connection", "reload"])
+
+
+# verifying
+
+
+def verify(guard: Guard, order: dict) -> None:
+    """What was ordered is live, and everything else is as it was."""
+    snapshot_of = json.loads((guard.before / "links.json").read_text())
+    named = {link["netdev"] for link in order["links"]}
+
+    def amiss() -> list[str]:
+        found = links()
+        wrong = [text for link in order["links"] if (text := unlike(link, found.get(link["netdev"])))]
+        if order["restore"]:
+            return wrong
+        others = {
+            name: was
+            for name, was in snapshot_of["links"].items()
+            if settled(was) and name not in named and was["profile"] not in order["remove"]
+        }
+        wrong += [
+            f"{name} was {was} and is {found.get(name)}" for name, was in others.items() if found.get(name) != was
+        ]
+        if default_routes() != snapshot_of["default"]:
+            wrong.append(f"the default route was {snapshot_of['default']} and is {default_routes()}")
+        return wrong
+
+    if not until(lambda: not amiss(), order["seconds"]):
+        raise Trouble("; ".join(amiss()) or "the links settled too late")
+
+
+def unlike(wanted: dict, found: dict | None) -> str:
+    """What a link is not, for what was ordered."""
+    name = wanted["netdev"]
+    if found is None or not found["carrier"]:
+        return f"{name} has no carrier"
+    if found["mtu"] != wanted["mtu"] or wanted["address"] not in found["addresses"]:
+        there = ", ".join(found["addresses"]) or "no address"
+        return f"{name} has MTU {found['mtu']} and {there}, {wanted['mtu']} and {wanted['address']} are expected"
+    if not has_gid(name, wanted["gid"]):
+        return f"{name} has no RoCE GID for {wanted['address']}"
+    return ""
+
+
+def has_gid(netdev: str, gid: str) -> bool:
+    """Whether every RDMA device on the netdev has that GID; true where there is none."""
+    for port in ROOT.glob("sys/class/infiniband/*/ports/*"):
+        if content(port / "gid_attrs/ndevs/0") == netdev and gid not in map(content, port.glob("gids/*")):
+            return False
+    return True
+
+
+def content(file: Path) -> str:
+    """Of a file below /sys; an empty slot of a GID table cannot be read."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
+
+
+def links() -> dict[str, dict]:
+    """Every device that NetworkManager manages: its state and profile there, and what the kernel has."""
+    kernel = {entry.get("ifname"): entry for entry in json.loads(run(["ip", "-j", "address", "show"]))}
+    found = {}
+    for row in run(["nmcli", "-t", "-f", "DEVICE,STATE,CON-UUID", "device"]).splitlines():
+        name, state, uuid = row.replace("\\:", "\0").split(":", 2)
+        entry = kernel.get(name)
+        if entry and state != "unmanaged" and "externally" not in state:
+            found[name] = {
+                "connected": state == "connected",
+                "profile": uuid if state == "connected" else "",
+                "mtu": entry["mtu"],
+                "carrier": "LOWER_UP" in entry["flags"],
+                "addresses": sorted(
+                    f"{info['local']}/{info['prefixlen']}"
+                    for info in entry["addr_info"]
+                    if info["family"] == "inet" and "local" in info
+                ),
+            }
+    return found
+
+
+def described(link: dict | None) -> str:
+    if link is None:
+        return "gone"
+    state = f"connected by {link['profile']}" if link["connected"] else "not connected"
+    return f"{state}, MTU {link['mtu']}, {', '.join(link['addresses']) or 'no address'}"
+
+
+def settled(link: dict) -> bool:
+    """Whether a link was in a state that lasts; one that asks for an address in vain comes and goes."""
+    return bool(link["connected"])
+
+
+def default_routes() -> list[str]:
+    routes = json.loads(run(["ip", "-4", "-j", "route", "show", "default"]))
+    return sorted(f"{route.get('gateway', 'none')} over {route['dev']}" for route in routes)
+
+
+# going back
+
+
+def back(guard: Guard, why: str) -> None:
+    """Roll back by the checkpoint where there is one, then see what is left to do by hand."""
+    checkpoint = guard.folder / "checkpoint"
+    if checkpoint.is_file():
+        attempt(["busctl", "call", *MANAGER, "CheckpointRollback", "o", checkpoint.read_text()], 60)
+    left = put_back(guard.before)
+    sync(*PERSISTENT)
+    guard.say("rolled-back", f"{why}; not as before: {'; '.join(left)}" if left else why)
+    guard.journal(f"ended 1 {guard.order['step']}")
+    disarm(guard)
+
+
+def put_back(before: Path) -> list[str]:
+    """Make files and links what a snapshot says; what could not be, in words."""
+    was = json.loads((before / "links.json").read_text())["links"]
+    if until(lambda: not differences(before, was), 5):
+        return []
+    for restart in (False, True):
+        if restart or not nm_answers():
+            attempt(["systemctl", "restart", "NetworkManager"], 60)
+            until(nm_answers, 60)
+        if restore_files(before):
+            try_to(reload_definitions)
+        restore_links(was)
+        if until(lambda: not differences(before, was), 20):
+            return []
+    return differences(before, was)
+
+
+def differences(before: Path, was: dict[str, dict]) -> list[str]:
+    found = [f"{file} differs" for file in stale_files(before)]
+    try:
+        now = links()
+    except Trouble as trouble:
+        return [*found, str(trouble)]
+    for name, link in was.items():
+        here = now.get(name)
+        same = here and all(here[key] == link[key] for key in ("connected", "profile", "mtu"))
+        if not same or (link["connected"] and here and here["addresses"] != link["addresses"]):
+            found.append(f"{name} was {described(link)} and is {described(here)}")
+    return found
+
+
+def stale_files(before: Path) -> list[str]:
+    """Paths below ROOT that differ from the snapshot: our own in memory, and all that last."""
+    found = []
+    for place in PERSISTENT:
+        kept, now = contents(before / place), contents(ROOT / place)
+        found += [f"{place}/{name}" for name in sorted({*kept, *now}) if kept.get(name) != now.get(name)]
+    kept, now = contents(before / VOLATILE), contents(ROOT / VOLATILE)
+    found += [f"{VOLATILE}/{name}" for name in sorted({*now} - {*kept}) if name.startswith("sparkrig-")]
+    return found
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.glob("*") if file.is_file()}
+
+
+def restore_files(before: Path) -> bool:
+    """Put back what differs; whether anything did."""
+    stale = stale_files(before)
+    for path in stale:
+        kept, here = before / path, ROOT / path
+        if kept.is_file():
+            here.parent.mkdir(parents=True, exist_ok=True)
+            copy_owned(kept, here.with_name(f".{here.name}.sparkrig"))
+            here.with_name(f".{here.name}.sparkrig").replace(here)
+        else:
+            here.unlink()
+    return bool(stale)
+
+
+def restore_links(was: dict[str, dict]) -> None:
+    try:
+        now = links()
+    except Trouble:
+        return  # what is still amiss afterwards is said
+    for name, link in was.items():
+        here = now.get(name)
+        if here is None:
+            continue
+        if link["connected"] and (here["profile"], here["addresses"]) != (link["profile"], link["addresses"]):
+            attempt(["nmcli", "--wait", "30", "connection", "up", link["profile"]], 40)
+        elif not link["connected"] and here["connected"]:
+            attempt(["nmcli", "device", "disconnect", name])
+        if here["mtu"] != link["mtu"]:
+            attempt(["ip", "link", "set", name, "mtu", str(link["mtu"])])
+
+
+# small things
+
+
+def python(verb: str, guard: Guard, head: list[str], *words: str) -> None:
+    """This very program once more, by `head`."""
+    run([*head, sys.executable, str(guard.folder / "guard.py"), verb, *words])
+
+
+def run(command: list[str], seconds: float = 30) -> str:
+    """Standard output; Trouble with what the command said."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=ENGLISH, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Trouble(f"{command[0]}: {error}") from None
+    if done.returncode:
+        raise Trouble(f"{' '.join(command[:4])} ...: {' '.join((done.stderr or done.stdout).split())}")
+    return done.stdout
+
+
+ENGLISH = {**os.environ, "LC_ALL": "C.UTF-8"}
+
+
+def attempt(command: list[str], seconds: float = 30) -> None:
+    """Where failing is no reason to stop: what is amiss afterwards is looked at and said."""
+    try_to(lambda: run(command, seconds))
+
+
+def try_to(act: Callable[[], object]) -> None:
+    try:
+        act()
+    except Trouble as trouble:
+        print(trouble, file=sys.stderr)
+
+
+def until(true: Callable[[], bool], seconds: float) -> bool:
+    """Whether it became true in time."""
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.3)
+    return True
+
+
+def nm_answers() -> bool:
+    try:
+        run(["nmcli", "-t", "-f", "RUNNING", "general"])
+        links()
+    except Trouble:
+        return False
+    return True
+
+
+def copy_owned(source: str | Path, target: str | Path) -> str:
+    """A file with its mode, times and owner."""
+    shutil.copy2(source, target)
+    kept = Path(source).stat()
+    os.chown(target, kept.st_uid, kept.st_gid)
+    return str(target)
+
+
+def write(path: Path, text: str) -> None:
+    """The old or the new content, never half of it."""
+    new = path.with_name(f".{path.name}.new")
+    with new.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    fsync_folder(path.parent)
+
+
+def sync(*places: str) -> None:
+    """NetworkManager does not sync what it writes, and a power cut would leave its new files empty."""
+    for place in places:
+        folder = ROOT / place
+        for entry in folder.glob("*"):
+            if entry.is_file() and not entry.is_symlink():
+                with entry.open("rb") as file:
+                    os.fsync(file.fileno())
+        if folder.is_dir():
+            fsync_folder(folder)
+
+
+def fsync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,116 @@
+"""T1: the network of a pair is changed on both halves or on neither."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.plan.conftest import Deploy, Host, Run, pair, recorded
+from tests.plan.guarded import COMMIT, GUARDED, LINK, REVERT, START, WAIT, told
+
+FILE = "deploys/network.py"
+
+
+def hosts(a: dict[str, Any] | None = None, b: dict[str, Any] | None = None) -> list[Host]:
+    """A fresh pair whose guards answer well, except as said."""
+    found = pair(recorded("fresh-a"), recorded("fresh-b"))
+    for host, own in zip(found, (a, b), strict=True):
+        host.responses = {**GUARDED, **(own or {})}
+    return found
+
+
+def asked(run: Run, host: str) -> list[str]:
+    """What was asked of a host's guard, in order."""
+    words = {START: "start", LINK: "link", COMMIT: "commit", REVERT: "revert", WAIT: "wait"}
+    return [
+        next(word for text, word in words.items() if text in command)
+        for name, command in run.changes
+        if name == host and any(text in command for text in words)
+    ]
+
+
+def test_both_are_proven_twice_from_outside_and_over_the_link_before_any_commit(deploy: Deploy) -> None:
+    run = deploy(hosts(), "-y", file=FILE)
+    assert run.code == 0, run.stderr
+    for name in ("spark-a", "spark-b"):
+        assert asked(run, name) == ["start", "wait", "link", "wait", "commit"]
+    assert "rollback armed on @fake/spark-a and @fake/spark-b: reverts in 90 s unless confirmed" in run.stderr
+
+
+def test_the_order_is_in_memory_first_and_names_what_must_be_live(deploy: Deploy) -> None:
+    run = deploy(hosts(), "-y", file=FILE)
+    start = next(command for name, command in run.changes if name == "spark-b" and START in command)
+    found = re.search(r"sparkrig /var/lib/sparkrig/runs/\S+ '(\{.*\})'", start)
+    assert found
+    order = json.loads(found[1])
+    assert [each["verb"] for each in order["profiles"]] == ["add", "add"]
+    assert order["profiles"][0]["properties"]["802-3-ethernet.mtu"] == "9000"
+    assert order["profiles"][0]["properties"]["ipv4.may-fail"] == "no"
+    assert order["links"][0] == {
+        "netdev": "enp1s0f0np0",
+        "mtu": 9000,
+        "address": "192.168.100.12/24",
+        "gid": "0000:0000:0000:0000:0000:ffff:c0a8:640c",
+    }
+    assert order["window"] == 90
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "why"),
+    [
+        ({}, {START: told("rolled-back", "enp1s0f0np0 has no carrier")}, "spark-b: enp1s0f0np0 has no carrier"),
+        ({WAIT: told("rolled-back", "not confirmed")}, {}, "spark-a: not confirmed"),
+        (
+            {LINK: ["silent 1 enP2p1s0f0np0 192.168.101.12 8972 ", "done"]},
+            {},
+            "spark-a: no answer on rail 1 from 192.168.101.12 over enP2p1s0f0np0 to 9000 bytes",
+        ),
+        ({}, {COMMIT: told("rolled-back", "the checkpoint was gone")}, "spark-b: the checkpoint was gone"),
+    ],
+    ids=["apply fails", "gone before the proof", "link silent", "commit fails"],
+)
+def test_what_one_half_cannot_do_is_taken_back_on_both(
+    deploy: Deploy, a: dict[str, Any], b: dict[str, Any], why: str
+) -> None:
+    run = deploy(hosts(a, b), "-y", file=FILE)
+    assert run.code == 1
+    assert why in run.stderr
+    assert "the network of @fake/spark-a and @fake/spark-b is as it was before" in run.stderr
+    for name in ("spark-a", "spark-b"):
+        assert asked(run, name)[-1] == "revert"
+    if COMMIT not in b:
+        assert "commit" not in asked(run, "spark-a") + asked(run, "spark-b")
+    assert "confirmed on" not in run.stderr
+
+
+def test_a_host_that_does_not_know_its_guard_is_never_called_put_back(deploy: Deploy) -> None:
+    lost = {text: {"stderr": ["no such file"], "success": False} for text in (START, WAIT, REVERT)}
+    run = deploy(hosts(b=lost), "-y", file=FILE)
+    assert run.code == 1
+    assert "the network of @fake/spark-a is as it was before" in run.stderr
+    assert "@fake/spark-b is unknown (no such file)" in run.stderr
+
+
+def test_a_lone_spark_is_guarded_too(deploy: Deploy) -> None:
+    run = deploy(
+        [
+            Host(
+                "@fake/spark-a",
+                recorded("fresh-a"),
+                data={"fabric": {"enp1s0f0np0": "10.9.9.1/24"}},
+                responses=GUARDED,
+            )
+        ],
+        "-y",
+        file=FILE,
+    )
+    assert run.code == 0, run.stderr
+    assert asked(run, "spark-a")[-1] == "commit"
+
+
+def test_the_window_is_a_setting(deploy: Deploy) -> None:
+    run = deploy(hosts(), "-y", "--data", "rollback_seconds=45", file=FILE)
+    assert "reverts in 45 s unless confirmed" in run.stderr
