@@ -17,7 +17,7 @@ from pyinfra.api.exceptions import DeployError
 from facts.spark import Spark as SparkFact
 from operations.network import planned
 from operations.refusal import say
-from sparkrig import containers, driver, identity, network, settings
+from sparkrig import containers, driver, identity, network, preflight, settings
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Rail, Settings
 from sparkrig.state import State
@@ -89,6 +89,8 @@ def look() -> Spark | None:
         _refuse([found], fleet)
         return None
     spark = Spark(host.name, fleet, found)
+    for line in preflight.warnings(found.preflight):
+        host.log_styled(line, fg="yellow", log_func=logger.warning)
     refusals = judge(spark)
     if refusals:
         _refuse(refusals, fleet)
@@ -120,13 +122,21 @@ def judge(spark: Spark) -> list[Refusal]:
         identity.judge(found.identity, allow_non_spark=mine.allow_non_spark)
     except Refusal as refusal:
         return [refusal]
+    refusals = preflight.judge(
+        found.preflight,
+        fabric=bool(mine.fabric),
+        running=found.network.running,
+        installs=found.containers.toolkit is None,
+    )
+    if found.preflight.read_only:
+        return refusals
     checks: list[Callable[[], Any]] = [
         lambda: _peer_is_here(spark),
         lambda: driver.judge(found.packages, mine.driver_branch),
-        lambda: spark.network_plan,
         lambda: containers.plan(found.containers, restart_docker=mine.restart_docker),
     ]
-    refusals = []
+    if found.network.running or not mine.fabric:  # else it was said already
+        checks.append(lambda: spark.network_plan)
     for check in checks:
         try:
             check()

@@ -11,6 +11,7 @@ from facts.files import Files
 from facts.identity import Identity
 from facts.network import Network
 from facts.noun import Noun
+from facts.preflight import Preflight
 from facts.rdma import Rdma
 from sparkrig.state import State
 
@@ -21,6 +22,7 @@ NOUNS: dict[str, type[Noun[Any]]] = {
     "rdma": Rdma,
     "containers": Containers,
     "files": Files,
+    "preflight": Preflight,  # last, for its clock
 }
 
 

@@ -9,6 +9,7 @@ from sparkrig.driver import Packages
 from sparkrig.files import Found
 from sparkrig.identity import Identity
 from sparkrig.network import Network
+from sparkrig.preflight import Preflight
 from sparkrig.rdma import Rdma
 from sparkrig.value import Value
 
@@ -23,3 +24,4 @@ class State(Value):
     rdma: Rdma
     containers: Containers
     files: dict[str, Found]
+    preflight: Preflight

@@ -1,0 +1,45 @@
+"""Whether a host is fit to be changed at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from facts.apt import HOLDERS
+from facts.noun import Noun
+from sparkrig import preflight
+
+
+def _parse(lines: Iterable[str]) -> preflight.Preflight:
+    return preflight.parse(lines, time.time())
+
+
+class Preflight(Noun[preflight.Preflight]):
+    """Room, mounts, dpkg, clock, a shutdown to come, who uses apt, and NetworkManager's unit.
+
+    Last of a look, and its clock last of all: what comes in between counts as skew. It writes nothing, for it has
+    to answer on a full or read-only disk.
+    """
+
+    parse = staticmethod(_parse)
+    # busctl would start a NetworkManager that is stopped.
+    script = (
+        HOLDERS
+        + r"""
+set -- / /var /etc
+if mountpoint -q /boot; then set -- "$@" /boot; fi
+df -B1M --output=avail,file "$@" | sed '1d; s/^/room /'
+for p; do [ -w "$p" ] || printf 'read-only %s\n' "$p"; done
+dpkg-query -W -f='package ${db:Status-Status} ${db:Status-Eflag} ${binary:Package}\n' |
+  grep -Ev '^package (installed|config-files|not-installed) ok ' || :
+for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || printf 'journal %s\n' "$f"; done
+holders
+sed -n 's/^USEC=\|^MODE=/shutdown &/p' /run/systemd/shutdown/scheduled
+systemctl show -p LoadState,ActiveState NetworkManager | sed 's/^/unit /'
+nm=org.freedesktop.NetworkManager
+busctl --auto-start=no --timeout=10 get-property $nm /org/freedesktop/NetworkManager $nm Version Checkpoints |
+  sed 's/^/nm /'
+printf 'synchronised %s\n' "$(timeout -k 2 10 timedatectl show -p NTPSynchronized --value)"
+printf 'clock %s\n' "$(date +%s.%N)"
+"""
+    )
