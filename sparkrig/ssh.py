@@ -10,17 +10,20 @@ if TYPE_CHECKING:
     from paramiko import Transport
 
 
-def nodelay_transport(sock: Any, **kwargs: Any) -> Transport:
-    """A paramiko `transport_factory` that turns Nagle's algorithm off.
+def transport(sock: Any, **kwargs: Any) -> Transport:
+    """A paramiko `transport_factory`: Nagle's algorithm off, and a lost link is noticed.
 
     paramiko leaves it on, and every command after the first then waits some 40 ms for a delayed
-    ACK. A connection through a ProxyJump rides on a channel, which has no such option.
+    ACK. A connection through a ProxyJump rides on a channel, which has no such options.
     """
-    from paramiko import Transport
+    from sparkrig.heartbeat import DEAD_S, WatchedTransport
 
     if isinstance(sock, socket.socket):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Transport(sock, **kwargs)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: what was sent and is not acknowledged ends it, too
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_S * 1000)
+    return WatchedTransport(sock, **kwargs)
 
 
 # pyinfra's host data -> OpenSSH's own words for it

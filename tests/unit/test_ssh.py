@@ -1,4 +1,4 @@
-"""Connections: Nagle's algorithm off, and OpenSSH's own reading of the configuration that we write."""
+"""Connections: the options of their sockets, and OpenSSH's own reading of the configuration that we write."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ def loopback() -> Iterator[tuple[socket.socket, socket.socket]]:
 def test_nagle_is_off(loopback: tuple[socket.socket, socket.socket]) -> None:
     client, peer = loopback
     assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0
-    transport = ssh.nodelay_transport(client, disabled_algorithms={"ciphers": ["3des-cbc"]})
+    transport = ssh.transport(client, disabled_algorithms={"ciphers": ["3des-cbc"]})
     try:
         assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0
+        assert client.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30_000
         assert transport.sock is client
         assert transport.disabled_algorithms == {"ciphers": ["3des-cbc"]}
     finally:
@@ -45,7 +47,7 @@ class Channel:
 
 def test_a_channel_is_left_alone() -> None:
     channel = Channel()
-    transport: Any = ssh.nodelay_transport(channel)
+    transport: Any = ssh.transport(channel)
     assert transport.sock is channel
 
 
