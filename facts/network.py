@@ -1,13 +1,14 @@
 """Links, routes, and everything that defines a netdev."""
 
 from facts.noun import Noun
-from sparkrig import network
+from sparkrig import netplan, network, profiles
 
-# Sets $port (empty where it is no fabric netdev) and $driver of the netdev whose folder is $n.
+# Sets $port (empty where it is no fabric netdev), $driver, and $pci of the netdev whose folder is $n.
 # The kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no other.
 PORT = r"""
   port=$(cat $n/phys_port_name 2>/dev/null) || case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
   driver=$(readlink $n/device/driver) || driver=
+  pci=$(readlink -f $n/device); pci=${pci%/virtio*}; pci=${pci##*/}
 """.strip("\n")
 
 
@@ -25,12 +26,13 @@ while [ "${pid:-0}" -gt 1 ]; do
   pid=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$pid/status)
 done
 printf 'addr %s\n' "$(ip -j addr show | tr -d "\n")"
-printf 'route %s\n' "$(ip -4 -j route show | tr -d "\n")"
+printf 'route %s\n' "$(ip -4 -j route show table all | tr -d "\n")"
 for n in /sys/class/net/*; do
 """
         + PORT
         + r"""
-  printf 'port %s %s %s %s\n' "${n##*/}" "${port:--}" "$(cat $n/carrier 2>/dev/null)" "${driver##*/}"
+  printf 'port %s %s %s %s %s\n' \
+    "${n##*/}" "${port:--}" "$(cat $n/carrier 2>/dev/null)" "${driver##*/}" "$pci"
 done
 if command -v nmcli >/dev/null && devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); then
   printf 'nm running\n'
@@ -39,11 +41,12 @@ if command -v nmcli >/dev/null && devices=$(nmcli -t -f DEVICE,STATE,CON-UUID de
   printf '%s\n' "$profiles" | sed '/./!d; s/^/profile /'
   ids=$(printf '%s\n' "$profiles" | sed 's/:.*//')
   if [ -n "$ids" ]; then nmcli -t -f """
-        + ",".join(network.PROPERTIES)
+        + ",".join(profiles.PROPERTIES)
         + r""" connection show $ids | sed '/^$/d; s/^/property /'; fi
 fi
-for f in /etc/netplan/*.yaml; do
-  case $f in */90-NM-*) continue ;; esac
+for f in """
+        + " ".join(f"{folder}/*.yaml" for folder in netplan.FOLDERS)
+        + r"""; do
   if [ -r "$f" ]; then printf 'netplan %s %s\n' "$f" "$(base64 -w0 "$f")"; fi
 done
 """

@@ -25,8 +25,7 @@ for n in /sys/class/net/*; do
       device/current_link_speed device/current_link_width device/max_link_speed device/max_link_width; do
     if value=$(cat $n/$f 2>/dev/null); then printf "$i %s %s\n" "${f#device/}" "$value"; fi
   done
-  pci=$(readlink -f $n/device); pci=${pci%/virtio*}
-  printf "$i %s %s\n" pci "${pci##*/}"
+  printf "$i %s %s\n" pci "$pci"
   if command -v ethtool >/dev/null; then
     timeout -k 2 10 ethtool -i "$i" 2>/dev/null | sed -n "s/^firmware-version:/$i firmware/p"
     serial=$(timeout -k 2 10 ethtool -m "$i" 2>/dev/null |

@@ -28,6 +28,7 @@ def planned(found: network.Network, mine: Settings) -> network.Plan:
         mine.fabric,
         mine.mtu,
         paired=mine.pair is not None,
+        adopt=mine.adopt,
         allow_management=mine.allow_management_interface,
     )
 

@@ -7,95 +7,19 @@ apart. Sources: spark-domain.md section 4, reliability-notes.md section 1.
 
 from __future__ import annotations
 
-import base64
-import fnmatch
 import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Interface
 from typing import Any
-from uuid import UUID, uuid5
 
-import yaml
-
+from sparkrig import definitions, links, netplan, profiles
+from sparkrig.links import Link, Route
+from sparkrig.profiles import Profile, profile, uuid
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
-_NAMESPACE = UUID("5ac1f0c2-7d0f-4a55-9b1e-2f6d4e0a9c11")  # ours; with the netdev's name it makes a fixed UUID
-_PRIORITY = 100  # above every profile that a person or a tool leaves at 0
-_GENERATED_PRIORITY = -999  # NetworkManager's own "Wired connection N", made in memory for a bare netdev
-
-
-@dataclass(frozen=True)
-class Link:
-    """One netdev as the kernel has it.
-
-    port: the cage (`p0`, `p1`), empty where it is no fabric netdev; master: the bond or bridge it is part
-    of; lower: the netdev that a VLAN rides on.
-    """
-
-    name: str
-    mac: str
-    mtu: int
-    carrier: bool
-    addresses: tuple[IPv4Interface, ...]
-    port: str = ""
-    master: str = ""
-    lower: str = ""
-    driver: str = ""
-
-
-@dataclass(frozen=True)
-class Route:
-    """One IPv4 route; destination None is the default route."""
-
-    destination: IPv4Network | None
-    netdev: str
-
-
-@dataclass(frozen=True)
-class Profile:
-    """One NetworkManager connection profile: its nmcli properties by name, and the file it lives in."""
-
-    uuid: str
-    filename: str
-    properties: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        return self.properties.get("connection.id", self.uuid)
-
-    @property
-    def generated(self) -> bool:
-        """Made by NetworkManager itself, in memory, and giving way to any other profile."""
-        priority = self.properties.get("connection.autoconnect-priority", "0")
-        return self.filename.startswith("/run/") and priority == str(_GENERATED_PRIORITY)
-
-    def binds(self, link: Link) -> bool:
-        """Whether this profile names that netdev, by name or by MAC address."""
-        if self.properties.get("connection.interface-name") == link.name:
-            return True
-        patterns = self.properties.get("match.interface-name", "").replace(",", " ").split()
-        if any(fnmatch.fnmatchcase(link.name, pattern) for pattern in patterns):
-            return True
-        mac = self.properties.get("802-3-ethernet.mac-address", "")
-        return bool(mac) and mac.lower() == link.mac.lower()
-
-
-@dataclass(frozen=True)
-class Netplan:
-    """One netplan file that a person or another tool wrote: which netdevs it names."""
-
-    path: str
-    names: tuple[str, ...]
-    macs: tuple[str, ...]
-    drivers: tuple[str, ...] = ()
-
-    def binds(self, link: Link) -> bool:
-        named = any(fnmatch.fnmatchcase(link.name, name) for name in self.names)
-        driven = any(fnmatch.fnmatchcase(link.driver, driver) for driver in self.drivers if link.driver)
-        return named or driven or link.mac.lower() in self.macs
+__all__ = ["Change", "Link", "Network", "Plan", "Profile", "Route", "parse", "plan", "profile", "uuid"]
 
 
 @dataclass(frozen=True)
@@ -109,12 +33,12 @@ class Network(Value):
     states: Mapping[str, str]
     active: Mapping[str, str]
     profiles: Mapping[str, Profile]
-    netplan: tuple[Netplan, ...] = ()
+    netplan: tuple[netplan.File, ...] = ()
 
     @property
     def management(self) -> tuple[str, IPv4Interface] | None:
         """The netdev and address that SSH came in on, or else those of the default route."""
-        outward = [route.netdev for route in self.routes if route.destination is None]
+        outward = [route.netdev for route in self.routes if route.outward]
         for name in (self.ssh, *outward):
             link = self.links.get(name or "")
             usable = [address for address in link.addresses if not address.ip.is_link_local] if link else []
@@ -124,7 +48,7 @@ class Network(Value):
 
     def carries_ssh(self, netdev: str) -> bool:
         """Whether SSH or the default route is on that netdev, or over it (bond, bridge, VLAN)."""
-        outward = [route.netdev for route in self.routes if route.destination is None]
+        outward = [route.netdev for route in self.routes if route.outward]
         pending = [name for name in (self.ssh, *outward) if name]
         seen: set[str] = set()
         while pending:
@@ -135,39 +59,6 @@ class Network(Value):
                 below.add(self.links[name].lower)
             pending += below - seen
         return netdev in seen
-
-
-def uuid(netdev: str) -> str:
-    """The fixed UUID of our profile for that netdev."""
-    return str(uuid5(_NAMESPACE, netdev))
-
-
-def profile(netdev: str, address: IPv4Interface, mtu: int) -> dict[str, str]:
-    """The nmcli properties of our profile.
-
-    IPv6 is off because a second link-local address moves the GID index; `may-fail no` because an
-    activation without its address would else count as success.
-    """
-    return {
-        "connection.id": f"sparkrig-{netdev}",
-        "connection.interface-name": netdev,
-        "connection.autoconnect": "yes",
-        "connection.autoconnect-priority": str(_PRIORITY),
-        "802-3-ethernet.mtu": str(mtu),
-        "ipv4.method": "manual",
-        "ipv4.addresses": str(address),
-        "ipv4.never-default": "yes",
-        "ipv4.may-fail": "no",
-        "ipv6.method": "disabled",
-    }
-
-
-PROPERTIES = (
-    "connection.uuid",
-    *profile("x", IPv4Interface("192.0.2.1/24"), 0),
-    "802-3-ethernet.mac-address",
-    "match.interface-name",
-)
 
 
 def parse(lines: Iterable[str]) -> Network:
@@ -181,12 +72,12 @@ def parse(lines: Iterable[str]) -> Network:
     return Network(
         running=first.get("nm", "").strip() == "running",
         ssh=_netdev_of(first.get("ssh", "").strip(), addresses),
-        links={entry["ifname"]: _parse_link(entry, ports.get(entry["ifname"], [])) for entry in addresses},
-        routes=tuple(_parse_route(entry) for entry in json.loads(first.get("route") or "[]")),
+        links={entry["ifname"]: links.parse_link(entry, ports.get(entry["ifname"], [])) for entry in addresses},
+        routes=links.parse_routes(json.loads(first.get("route") or "[]")),
         states=states,
         active=active,
-        profiles=_parse_profiles(rows),
-        netplan=tuple(_parse_netplan(rest) for word, rest in rows if word == "netplan"),
+        profiles=profiles.parse(rows),
+        netplan=netplan.parse(rest for word, rest in rows if word == "netplan"),
     )
 
 
@@ -201,102 +92,16 @@ def _netdev_of(address: str, entries: Iterable[Mapping[str, Any]]) -> str | None
     return None
 
 
-def _parse_link(entry: Mapping[str, Any], row: list[str]) -> Link:
-    port, carrier, driver, *_ = [*row, "", "", ""]
-    return Link(
-        name=str(entry["ifname"]),
-        mac=str(entry.get("address", "")),
-        mtu=int(entry["mtu"]),
-        carrier=carrier == "1",
-        addresses=tuple(
-            IPv4Interface(f"{info['local']}/{info['prefixlen']}")
-            for info in entry.get("addr_info", [])
-            if info.get("family") == "inet" and "local" in info
-        ),
-        port="" if port == "-" else port,
-        master=str(entry.get("master", "")),
-        lower=str(entry.get("link", "")),
-        driver=driver,
-    )
-
-
-def _parse_route(entry: dict[str, Any]) -> Route:
-    destination = str(entry.get("dst", "default"))
-    network = None if destination == "default" else IPv4Network(destination, strict=False)
-    return Route(network, str(entry.get("dev", "")))
-
-
 def _parse_devices(rows: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
     """`nmcli -t -f DEVICE,STATE,CON-UUID device` rows -> state and active profile by netdev."""
     states: dict[str, str] = {}
     active: dict[str, str] = {}
     for row in rows:
-        device, state, connection = _terse(row, 3)
+        device, state, connection = profiles.terse(row, 3)
         states[device] = state
         if connection:
             active[device] = connection
     return states, active
-
-
-def _parse_profiles(rows: Iterable[tuple[str, str]]) -> dict[str, Profile]:
-    files: dict[str, str] = {}
-    properties: dict[str, dict[str, str]] = {}
-    current: dict[str, str] = {}
-    for word, rest in rows:
-        if word == "profile":
-            identifier, _kind, filename = _terse(rest, 3)
-            files[identifier] = filename
-        elif word == "property":
-            key, value = _terse(rest, 2)
-            if key == "connection.uuid":
-                current = properties.setdefault(value, {})
-            current[key] = value
-    return {key: Profile(key, files.get(key, ""), found) for key, found in properties.items()}
-
-
-def _terse(row: str, count: int) -> list[str]:
-    """Split a terse nmcli row at its unescaped colons; the last field may hold more of them."""
-    fields = [""]
-    characters = iter(row)
-    for character in characters:
-        if character == "\\":
-            fields[-1] += next(characters, "")
-        elif character == ":" and len(fields) < count:
-            fields.append("")
-        else:
-            fields[-1] += character
-    return [*fields, *[""] * (count - len(fields))]
-
-
-def _parse_netplan(row: str) -> Netplan:
-    path, _, encoded = row.partition(" ")
-    text = base64.b64decode(encoded).decode("utf-8", "replace")
-    try:
-        return _read_netplan(path, yaml.safe_load(text))
-    except (yaml.YAMLError, AttributeError, TypeError):
-        # Unreadable for us may still be a definition: every word of it counts as a name and as a MAC.
-        words = {word.strip(":") for word in re.findall(r"[\w.:*?-]+", text)}
-        return Netplan(path, tuple(sorted(words)), tuple(sorted(word.lower() for word in words)))
-
-
-def _read_netplan(path: str, document: Any) -> Netplan:
-    names: list[str] = []
-    macs: list[str] = []
-    drivers: list[str] = []
-    for key, body in (((document or {}).get("network") or {}).get("ethernets") or {}).items():
-        match = (body or {}).get("match") or {}
-        if "macaddress" in match:
-            macs.append(str(match["macaddress"]).lower())
-        names += _words(match.get("name", [] if match else key))
-        if not {"name", "macaddress"}.intersection(match):
-            drivers += _words(match.get("driver", []))
-        if (body or {}).get("set-name"):
-            names.append(str(body["set-name"]))
-    return Netplan(path, tuple(names), tuple(macs), tuple(drivers))
-
-
-def _words(value: Any) -> list[str]:
-    return [str(word) for word in (value if isinstance(value, list) else [value])]
 
 
 @dataclass(frozen=True)
@@ -337,49 +142,68 @@ def plan(
     mtu: int,
     *,
     paired: bool,
+    adopt: Mapping[str, str] | None = None,
     allow_management: bool = False,
 ) -> Plan:
     """What to do so that each declared netdev has its profile and its live link.
 
+    adopt: what becomes of other people's definitions of those netdevs (the setting of that name);
     allow_management: whether a netdev that SSH or the default route is on may be changed.
 
     Raises Refusal, before anything is done, for whatever makes a change unsafe or pointless.
     """
-    if fabric and not found.running:
+    words = adopt or {}
+    others = definitions.find(found.links, fabric, found.profiles, found.netplan, found.carries_ssh)
+    left = definitions.left_alone(others, words)
+    if not found.running and not left.issuperset(fabric):
         raise Refusal(
             "NetworkManager does not run, and the fabric needs it", "sudo systemctl start NetworkManager"
         )
+    for netdev in fabric:
+        _refuse_management(found, netdev, allowed=allow_management)
     cabled = {
         netdev: address
         for netdev, address in fabric.items()
-        if _usable(found, netdev, paired=paired, allowed=allow_management)
+        if _usable(found, netdev, paired=paired, managed=netdev not in left)
     }
+    concerned = [each for each in others if not cabled.keys().isdisjoint(each.given)]
+    settled = definitions.settle(concerned, words, fabric, found.profiles, found.netplan)
     for netdev, address in cabled.items():
-        _refuse_second_definition(found, found.links[netdev])
-        _refuse_collision(found, netdev, address)
-    wanted = {netdev: profile(netdev, address, mtu) for netdev, address in cabled.items()}
-    changes = [
-        change
-        for netdev, address in cabled.items()
-        if (change := _change(found, netdev, address, mtu, wanted[netdev]))
-    ]
+        _refuse_collision(found, netdev, address, fabric)
+    for netdev in left.intersection(cabled):
+        _refuse_another_link(found.links[netdev], fabric[netdev], mtu)
+    changes = (_change(found, netdev, address, mtu) for netdev, address in cabled.items() if netdev not in left)
+    return Plan(
+        changes=tuple(change for change in changes if change),
+        remove=tuple(dict.fromkeys([*_stale(found, fabric, allowed=allow_management), *settled.remove])),
+        uncabled=tuple(netdev for netdev in fabric if netdev not in cabled),
+        move=settled.move,
+        left=tuple(netdev for netdev in cabled if netdev in left),
+    )
+
+
+def _stale(found: Network, fabric: Collection[str], *, allowed: bool) -> list[tuple[str, str]]:
+    """Our own profiles of netdevs that are no longer declared, as (uuid, name)."""
     ours = {uuid(netdev) for netdev in fabric}
-    remove = [
-        (known.uuid, known.name)
+    stale = [
+        (known.uuid, known.name, netdev)
         for known in found.profiles.values()
-        if known.uuid not in ours and known.uuid == uuid(known.properties.get("connection.interface-name", ""))
+        if known.uuid not in ours
+        and known.uuid == uuid(netdev := known.properties.get("connection.interface-name", ""))
     ]
-    for known_uuid, _ in remove:
-        netdev = found.profiles[known_uuid].properties["connection.interface-name"]
-        _refuse_management(found, netdev, allowed=allow_management)
-    return Plan(tuple(changes), tuple(remove), tuple(netdev for netdev in fabric if netdev not in cabled))
+    for _, _, netdev in stale:
+        _refuse_management(found, netdev, allowed=allowed)
+    return [(identifier, name) for identifier, name, _ in stale]
 
 
-def _usable(found: Network, netdev: str, *, paired: bool, allowed: bool) -> bool:
-    """Whether a declared netdev can be set up now; False is an uncabled Spark on its own."""
-    _refuse_management(found, netdev, allowed=allowed)
+def _usable(found: Network, netdev: str, *, paired: bool, managed: bool) -> bool:
+    """Whether a declared netdev can be used now; False is an uncabled Spark on its own.
+
+    managed: whether NetworkManager has to manage it.
+    """
     link = found.links.get(netdev)
     if link is None:
+        _refuse_renamed(found, netdev)
         if not paired:
             return False
         there = (
@@ -390,7 +214,7 @@ def _usable(found: Network, netdev: str, *, paired: bool, allowed: bool) -> bool
             f"there is no netdev {netdev} (found {there}); an uncabled ConnectX-7 leaves the PCI bus",
             "seat the QSFP cable on both Sparks, then: ip link",
         )
-    if found.states.get(netdev) in (None, "unmanaged"):
+    if managed and found.states.get(netdev) in (None, "unmanaged"):
         raise Refusal(
             f"NetworkManager does not manage {netdev}",
             f"sudo nmcli device set {netdev} managed yes, then look for it in /etc/netplan",
@@ -404,6 +228,18 @@ def _usable(found: Network, netdev: str, *, paired: bool, allowed: bool) -> bool
     return True
 
 
+def _refuse_renamed(found: Network, netdev: str) -> None:
+    """A netdev that is not there under its name may be there under another."""
+    place = links.pci_of(netdev)
+    other = next((link.name for link in found.links.values() if place and link.pci == place), None)
+    if other:
+        raise Refusal(
+            f"expected {netdev} at {place}, found {other} there",
+            f"look at what renames it: udevadm test-builtin net_setup_link /sys/class/net/{other}, "
+            "ls /etc/systemd/network /etc/udev/rules.d",
+        )
+
+
 def _refuse_management(found: Network, netdev: str, *, allowed: bool) -> None:
     if found.carries_ssh(netdev) and not allowed:
         raise Refusal(
@@ -412,25 +248,9 @@ def _refuse_management(found: Network, netdev: str, *, allowed: bool) -> None:
         )
 
 
-def _refuse_second_definition(found: Network, link: Link) -> None:
-    # netplan first: NetworkManager shows its files as profiles too, and deleting one of those edits the file
-    for file in found.netplan:
-        if file.binds(link):
-            raise Refusal(
-                f"{link.name} has a second definition: netplan file {file.path}",
-                f"look at it, then: sudo mv {file.path} {file.path}.set-aside && sudo netplan generate "
-                "&& sudo nmcli connection reload",
-            )
-    for known in found.profiles.values():
-        if known.uuid != uuid(link.name) and known.binds(link) and not known.generated:
-            raise Refusal(
-                f"{link.name} has a second definition: NetworkManager profile {known.name!r} ({known.filename})",
-                f"look at it, then: sudo nmcli connection delete {known.uuid}",
-            )
-
-
-def _refuse_collision(found: Network, netdev: str, address: IPv4Interface) -> None:
-    ours = {other for other in found.links if uuid(other) in found.profiles} | {netdev}
+def _refuse_collision(found: Network, netdev: str, address: IPv4Interface, fabric: Collection[str]) -> None:
+    """Other tables count too: a VPN's routes are in one of its own."""
+    ours = {other for other in found.links if uuid(other) in found.profiles} | set(fabric)
     for route in found.routes:
         # a VPN's default route comes as two halves, 0.0.0.0/1 and 128.0.0.0/1
         if route.destination is None or route.destination.prefixlen <= 1 or route.netdev in ours:
@@ -442,9 +262,20 @@ def _refuse_collision(found: Network, netdev: str, address: IPv4Interface) -> No
             )
 
 
-def _change(
-    found: Network, netdev: str, address: IPv4Interface, mtu: int, wanted: Mapping[str, str]
-) -> Change | None:
+def _refuse_another_link(link: Link, address: IPv4Interface, mtu: int) -> None:
+    """Where another definition is left in charge, nothing can be done but look."""
+    if address not in link.addresses or link.mtu != mtu:
+        there = ", ".join(map(str, link.addresses)) or "no address"
+        raise Refusal(
+            f"the definition that is left in charge of {link.name} gives its link {there} and MTU {link.mtu}, "
+            f"and the inventory says {address} and MTU {mtu}",
+            f"change one of the two, or give {link.name} to sparkrig (docs/adopting.md)",
+        )
+
+
+def _change(found: Network, netdev: str, address: IPv4Interface, mtu: int) -> Change | None:
+    """The live link is judged by itself: nothing says whether a modified profile was ever activated."""
+    wanted = profile(netdev, address, mtu)
     known = found.profiles.get(uuid(netdev))
     if known is None:
         return Change(netdev, "add", wanted, address, mtu, "no profile yet")
@@ -459,4 +290,6 @@ def _change(
     if link.addresses != (address,):
         there = ", ".join(map(str, link.addresses)) or "none"
         return Change(netdev, "activate", wanted, address, mtu, f"link address is {there}")
+    if link.ipv6:
+        return Change(netdev, "activate", wanted, address, mtu, "link has an IPv6 address")
     return None

@@ -26,6 +26,7 @@ from pydantic import (
 )
 
 NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
+DefinitionName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$")]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 OneLine = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
@@ -143,6 +144,13 @@ class Settings(BaseModel):
         None,
         description="Container image with PyTorch that the bandwidth check runs NCCL's all_gather in. It must be "
         "on both hosts already, and the same; None for no NCCL check.",
+    )
+    adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
+        {},
+        description="What becomes of a netplan file or NetworkManager profile of somebody else that defines a "
+        "fabric netdev. The key is its name as the refusal shows it, its path or UUID, or a pattern. `adopt` takes "
+        "over the very address that stands there, `set-aside` lets the inventory win, both with a backup; `leave` "
+        "keeps it in charge and only checks the link. One that is not named is refused (docs/adopting.md).",
     )
     allow_management_interface: bool = Field(
         False,

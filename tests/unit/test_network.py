@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import replace
 from ipaddress import IPv4Interface, IPv4Network
@@ -10,107 +9,10 @@ from typing import Any
 
 import pytest
 
-from sparkrig import network
-from sparkrig.network import Network, Plan, Route, parse, plan, profile, uuid
+from sparkrig import links, profiles
+from sparkrig.network import Plan, Route, parse, plan, profile, uuid
 from sparkrig.refusal import Refusal
-
-A, B = "enp1s0f0np0", "enP2p1s0f0np0"
-A1, B1 = "enp1s0f1np1", "enP2p1s0f1np1"
-FABRIC = {A: IPv4Interface("192.168.100.11/24"), B: IPv4Interface("192.168.101.11/24")}
-MANAGEMENT = "enP7s7"
-WIRED = "0f1b5a5e-6d35-3c8f-9a4b-0123456789ab"
-
-
-class Host:
-    """What the network fact prints of a Spark: management up, cage 0 cabled, no profile of ours yet."""
-
-    def __init__(self) -> None:
-        self.ssh = "192.168.1.20"
-        self.nm = "running"
-        self.addr = [
-            {"ifindex": 1, "ifname": "lo", "mtu": 65536, "address": "00:00:00:00:00:00", **v4("127.0.0.1/8")},
-            link(MANAGEMENT, "4c:bb:47:00:00:07", 1500, "192.168.1.20/24"),
-            *(link(name, f"4c:bb:47:00:00:1{n}", 1500) for n, name in enumerate((A, A1, B, B1))),
-            {},
-        ]
-        self.ports = {MANAGEMENT: "- 1", A: "p0 1", B: "p0 1", A1: "p1 0", B1: "p1 0", "lo": "- 1"}
-        self.routes: list[dict[str, Any]] = [
-            {"dst": "default", "gateway": "192.168.1.1", "dev": MANAGEMENT, "metric": 100, "flags": []},
-            {"dst": "192.168.1.0/24", "dev": MANAGEMENT, "protocol": "kernel", "scope": "link", "flags": []},
-        ]
-        self.devices = {
-            MANAGEMENT: ("connected", WIRED),
-            "lo": ("connected (externally)", "11111111-2222-3333-4444-555555555555"),
-            **dict.fromkeys((A, B), ("disconnected", "")),
-            **dict.fromkeys((A1, B1), ("unavailable", "")),
-        }
-        self.profiles: list[tuple[str, str, dict[str, str]]] = []
-        file = "/run/NetworkManager/system-connections/netplan-enP7s7.nmconnection"
-        self.foreign(WIRED, file, "netplan-enP7s7", **{"connection.interface-name": MANAGEMENT})
-        self.netplan: dict[str, str] = {}
-
-    def foreign(self, identifier: str, file: str, name: str, **properties: str) -> None:
-        self.profiles.append((identifier, file, {"connection.id": name, **properties}))
-
-    def ours(self, netdev: str, address: str | None = None, **more: str) -> None:
-        """Our profile of a netdev, active, and its link as it should be."""
-        ip = IPv4Interface(address or FABRIC[netdev])
-        values = {**profile(netdev, ip, 9000), **more}
-        self.profiles.append((uuid(netdev), f"/etc/netplan/90-NM-{uuid(netdev)}.yaml", values))
-        self.devices[netdev] = ("connected", uuid(netdev))
-        self.entry(netdev).update(mtu=9000, **v4(str(ip)))
-        self.routes.append({"dst": str(ip.network), "dev": netdev, "protocol": "kernel", "flags": []})
-
-    def entry(self, netdev: str) -> dict[str, Any]:
-        return next(entry for entry in self.addr if entry.get("ifname") == netdev)
-
-    def unplug(self, *netdevs: str) -> None:
-        """An uncabled ConnectX-7 leaves the PCI bus."""
-        self.addr = [entry for entry in self.addr if entry.get("ifname") not in netdevs]
-        for netdev in netdevs:
-            self.devices.pop(netdev)
-
-    def lines(self) -> list[str]:
-        rows = [
-            f"ssh {self.ssh}",
-            f"addr {json.dumps(self.addr)}",
-            f"route {json.dumps(self.routes)}",
-            *(f"port {name} {rest}" for name, rest in self.ports.items()),
-            f"nm {self.nm}",
-        ]
-        rows += [f"device {name}:{state}:{active}" for name, (state, active) in self.devices.items()]
-        rows += [f"profile {identifier}:802-3-ethernet:{file}" for identifier, file, _ in self.profiles]
-        for identifier, _, values in self.profiles:
-            rows.append(f"property connection.uuid:{identifier}")
-            rows += [f"property {key}:" + value.replace(":", "\\:") for key, value in values.items()]
-        rows += [
-            f"netplan {path} {base64.b64encode(text.encode()).decode()}" for path, text in self.netplan.items()
-        ]
-        return rows
-
-    def found(self) -> Network:
-        return parse(self.lines())
-
-    def plan(
-        self, fabric: dict[str, IPv4Interface] | None = None, *, paired: bool = True, mtu: int = 9000
-    ) -> Plan:
-        return plan(self.found(), FABRIC if fabric is None else fabric, mtu, paired=paired)
-
-
-def v4(*addresses: str) -> dict[str, Any]:
-    split = [address.split("/") for address in addresses]
-    return {
-        "addr_info": [
-            {"family": "inet", "local": ip, "prefixlen": int(size), "scope": "global"} for ip, size in split
-        ]
-    }
-
-
-def link(name: str, mac: str, mtu: int, *addresses: str, **more: Any) -> dict[str, Any]:
-    info = v4(*addresses)["addr_info"] + [
-        {"family": "inet6", "local": "fe80::1", "prefixlen": 64, "scope": "link"}
-    ]
-    return {"ifname": name, "address": mac, "mtu": mtu, "operstate": "UP", "addr_info": info, **more}
+from tests.unit.network_host import A1, B1, FABRIC, LINK_LOCAL, MANAGEMENT, WIRED, A, B, Host, link, v4
 
 
 @pytest.fixture
@@ -180,8 +82,8 @@ def test_a_value_with_plain_colons_is_whole(host: Host) -> None:
 
 
 def test_the_uuid_comes_first_because_it_begins_a_profile() -> None:
-    assert network.PROPERTIES[0] == "connection.uuid"
-    assert len(set(network.PROPERTIES)) == len(network.PROPERTIES)
+    assert profiles.PROPERTIES[0] == "connection.uuid"
+    assert len(set(profiles.PROPERTIES)) == len(profiles.PROPERTIES)
 
 
 def test_a_host_without_networkmanager_or_links() -> None:
@@ -271,6 +173,12 @@ def test_a_link_with_other_addresses_is_activated(ready: Host, addresses: list[s
     assert changes(ready.plan()) == [(A, "activate", why)]
 
 
+def test_ipv6_on_a_link_whose_profile_says_none_is_activated(ready: Host) -> None:
+    """A person's `nmcli con mod` that was taken back, or sysctl: a second link-local moves the GID index."""
+    ready.entry(A)["addr_info"].append(LINK_LOCAL)
+    assert changes(ready.plan()) == [(A, "activate", "link has an IPv6 address")]
+
+
 @pytest.mark.parametrize("active", ["", WIRED])
 def test_a_profile_that_is_not_active_is_activated(ready: Host, active: str) -> None:
     ready.devices[A] = ("connected" if active else "disconnected", active)
@@ -322,6 +230,38 @@ def test_an_uncabled_pair_is_refused(host: Host) -> None:
     assert f"no netdev {A}" in no.what and f"found {B1}, {A1}" in no.what and "seat the QSFP cable" in no.cure
     host.unplug(A1, B1)
     assert "no fabric netdev at all" in refusal(host).what
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_netdev_that_has_another_name_is_said_to(host: Host, paired: bool) -> None:
+    host.entry(A)["ifname"] = "eth0"
+    host.ports["eth0"] = host.ports.pop(A)
+    host.devices.pop(A)
+    no = refusal(host, paired=paired)
+    assert no.what == f"expected {A} at 0000:01:00.0, found eth0 there" and "udev" in no.cure
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        (A, "0000:01:00.0"),
+        (A1, "0000:01:00.1"),
+        (B, "0002:01:00.0"),
+        (B1, "0002:01:00.1"),
+        (MANAGEMENT, ""),  # P7 and s7 without a bus: not the kernel's order of words
+        ("enp10s16", "0000:0a:10.0"),
+        ("eth0", ""),
+    ],
+)
+def test_what_a_name_says_of_the_pci_bus(name: str, place: str) -> None:
+    assert links.pci_of(name) == place
+
+
+@pytest.mark.parametrize("row", ["p0 1", "p0 1 mlx5_core", "p0 1 mlx5_core device", "p0 1 mlx5_core net extra"])
+def test_a_netdev_whose_place_is_not_told(host: Host, row: str) -> None:
+    host.ports[A] = row
+    found = host.found().links[A]
+    assert found.carrier and found.pci == "" and found.port == "p0"
 
 
 def test_a_pair_without_carrier_is_refused(host: Host) -> None:
@@ -402,102 +342,6 @@ def test_links_that_point_at_each_other_do_not_hang(host: Host) -> None:
     assert host.found().carries_ssh(B)
 
 
-# --- second definitions
-
-SECOND = {
-    "by name": (f"/etc/netplan/90-NM-{WIRED}.yaml", {"connection.interface-name": A}),
-    "by MAC, in other letters": (
-        "/etc/NetworkManager/system-connections/fabric-a.nmconnection",
-        {"connection.interface-name": "", "802-3-ethernet.mac-address": "4C:BB:47:00:00:10"},
-    ),
-    "rendered by netplan": (
-        "/run/NetworkManager/system-connections/netplan-cx7.nmconnection",
-        {"connection.interface-name": A, "connection.autoconnect-priority": "0"},
-    ),
-    "an old Wired connection that was saved": (
-        "/etc/NetworkManager/system-connections/Wired connection 2.nmconnection",
-        {"connection.interface-name": A, "connection.autoconnect-priority": "-999"},
-    ),
-}
-
-
-@pytest.mark.parametrize(("file", "properties"), SECOND.values(), ids=SECOND)
-def test_a_second_profile_is_refused(ready: Host, file: str, properties: dict[str, str]) -> None:
-    ready.profiles.append((WIRED[::-1], file, {"connection.id": "fabric: a", **properties}))
-    no = refusal(ready)
-    assert f"{A} has a second definition: NetworkManager profile 'fabric: a' ({file})" in no.what
-    assert f"nmcli connection delete {WIRED[::-1]}" in no.cure
-
-
-def test_the_profile_that_networkmanager_makes_in_memory_gives_way(host: Host) -> None:
-    for number, netdev in enumerate((A, B), 1):
-        name = f"Wired connection {number}"
-        file = f"/run/NetworkManager/system-connections/{name}.nmconnection"
-        values = {"connection.interface-name": netdev, "connection.autoconnect-priority": "-999"}
-        host.profiles.append((f"{WIRED[:-1]}{number}", file, {"connection.id": name, **values}))
-    assert [change.verb for change in host.plan().changes] == ["add", "add"]
-
-
-@pytest.mark.parametrize("mac", ["", "4C:BB:47:00:00:99"])
-def test_profiles_of_other_netdevs_do_not_matter(ready: Host, mac: str) -> None:
-    values = {"connection.interface-name": A1, "802-3-ethernet.mac-address": mac}
-    ready.profiles.append((WIRED[::-1], "/etc/x", {"connection.id": "other", **values}))
-    ready.entry(B)["address"] = ""  # no MAC is no match
-    assert not ready.plan()
-
-
-NETPLAN = {
-    "NVIDIA's 40-cx7.yaml": """
-network:
-  version: 2
-  ethernets:
-    enp1s0f0np0:
-      link-local: [ ipv4 ]
-    enp1s0f1np1:
-      link-local: [ ipv4 ]
-""",
-    "networkd renderer": "network: {renderer: networkd, ethernets: {enp1s0f0np0: {addresses: [10.0.0.1/24]}}}",
-    "eugr's 98-spark": "network:\n  ethernets:\n    enp1s0f0np0: {mtu: 9000}\n",
-    "no body": "network:\n  ethernets:\n    enp1s0f0np0:\n",
-    "by MAC": "network: {ethernets: {fabric: {match: {macaddress: '4C:BB:47:00:00:10'}}}}",
-    "by glob": "network: {ethernets: {fabric: {match: {name: 'enp1s0f*'}}}}",
-    "by a list of names": "network: {ethernets: {fabric: {match: {name: [eth9, enp1s0f0np0]}}}}",
-    "by set-name": "network: {ethernets: {x: {match: {macaddress: '02:00:00:00:00:99'}, set-name: enp1s0f0np0}}}",
-    "broken YAML": "network:\n  ethernets:\n\t  enp1s0f0np0:\n   - : :",
-    "broken YAML, quoted": 'network: [\n  ethernets:\n    "enp1s0f0np0": {',
-    "broken YAML, by MAC": 'network: [\n match: {macaddress: "4c:bb:47:00:00:10"}',
-    "not a netplan shape": "network: {ethernets: [enp1s0f0np0]}",
-    "a body that is text": "network: {ethernets: {enp1s0f0np0: dhcp}}",
-    "a match that is text": "network: {ethernets: {fabric: {match: enp1s0f0np0}}}",
-}
-
-
-@pytest.mark.parametrize("text", NETPLAN.values(), ids=NETPLAN)
-def test_a_netplan_definition_is_refused(ready: Host, text: str) -> None:
-    ready.netplan["/etc/netplan/40-cx7.yaml"] = text
-    no = refusal(ready)
-    assert f"{A} has a second definition: netplan file /etc/netplan/40-cx7.yaml" in no.what
-    assert "sudo mv /etc/netplan/40-cx7.yaml" in no.cure and "netplan apply" not in no.cure
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "network: {version: 2, renderer: NetworkManager}",
-        "network: {ethernets: {enP7s7: {dhcp4: true}}}",
-        "network: {ethernets: {enp1s0f0np0: {match: {name: enP7s7}}}}",  # there the key is only a label
-        "network: {ethernets: {x: {match: {macaddress: '02:00:00:00:00:99'}}}}",
-        "network: {ethernets: {enp1s0f0np0: {match: {macaddress: '02:00:00:00:00:99'}}}}",
-        "network: {wifis: {wlP9s9: {}}}",
-        "- a list",
-    ],
-)
-def test_netplan_files_of_other_netdevs_do_not_matter(ready: Host, text: str) -> None:
-    ready.netplan["/etc/netplan/01-network-manager-all.yaml"] = text
-    assert not ready.plan()
-
-
 # --- collisions
 
 
@@ -522,6 +366,38 @@ def test_a_subnet_that_collides_with_a_route_is_refused(host: Host, address: str
 def test_a_route_that_goes_nowhere_collides_too(host: Host) -> None:
     host.routes.append({"type": "blackhole", "dst": "192.168.0.0/16", "flags": []})
     assert "192.168.0.0/16" in refusal(host).what
+
+
+def test_a_route_of_another_table_collides_too(host: Host) -> None:
+    """Tailscale's are in table 52."""
+    host.routes.append({"dst": "192.168.0.0/16", "dev": "tailscale0", "table": "52", "flags": []})
+    assert "192.168.0.0/16 over tailscale0" in refusal(host).what
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"type": "local", "dst": "192.168.100.11", "dev": "lo", "table": "local"},
+        {"type": "broadcast", "dst": "192.168.100.255", "dev": "wlP9s9", "table": "local"},
+        {"type": "multicast", "dst": "192.168.100.0/24", "dev": "wlP9s9"},
+        {"type": "throw", "dst": "192.168.100.0/24", "table": "52"},
+    ],
+    ids=lambda more: str(more["type"]),
+)
+def test_what_leads_nowhere_else_collides_with_nothing(host: Host, more: dict[str, str]) -> None:
+    host.routes.append({**more, "flags": []})
+    assert host.plan().changes
+
+
+def test_the_default_route_of_another_table_is_not_the_way_out(host: Host) -> None:
+    host.routes.insert(0, {"dst": "default", "dev": A, "table": "100", "flags": []})
+    found = host.found()
+    assert not found.carries_ssh(A) and replace(found, ssh=None).management == found.management
+
+
+def test_a_rail_may_take_the_subnet_of_a_definition_that_goes(host: Host) -> None:
+    host.routes.append({"dst": "192.168.101.0/24", "dev": A, "protocol": "kernel", "flags": []})
+    assert [change.verb for change in host.plan().changes] == ["add", "add"]
 
 
 def test_the_default_route_and_its_own_routes_do_not_collide(ready: Host) -> None:
