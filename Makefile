@@ -1,5 +1,6 @@
 # make demo        two virtual Sparks: deployed, deployed again, asserted (no Spark at hand, no root once installed)
 # make test        every test, the virtual pair included
+# make faults      every fault and every promise on the virtual pair, and docs/faults.md anew (hours under emulation)
 # make test-fast   no virtual machines, under a minute
 # make venv        the virtual environment alone
 # make lint        ruff, mypy, import-linter, shellcheck
@@ -9,7 +10,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test test-fast lint venv docs lock packages clean
+.PHONY: help demo test faults test-fast lint venv docs lock packages clean
 .DEFAULT_GOAL := help
 
 help:
@@ -19,7 +20,12 @@ demo: $(READY) packages
 	@$(BIN)/python -m lab.demo
 
 test: $(READY) packages
-	@$(BIN)/pytest tests/unit tests/plan tests/lab
+	@$(BIN)/pytest -m "not exhaustive" tests/unit tests/plan tests/lab tests/faults
+
+# what was seen is kept whether it held or not; tests/faults/seen.json is in git
+faults: $(READY) packages
+	@$(BIN)/pytest --record-faults -m "fault or promise" tests/unit tests/plan tests/lab tests/faults; \
+	code=$$?; $(BIN)/python -m docs.make && exit $$code
 
 test-fast: $(READY)
 	@$(BIN)/pytest tests/unit tests/plan
@@ -34,7 +40,7 @@ lint: $(READY)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-# docs/settings.md is made from the settings themselves
+# docs/settings.md, docs/faults.md and parts of others are made from the code itself
 docs: $(READY)
 	@$(BIN)/python -m docs.make
 

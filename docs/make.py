@@ -1,4 +1,4 @@
-"""Make docs/settings.md, and the bands in docs/fabric.md, from the code itself: python -m docs.make"""
+"""Make docs/settings.md, docs/faults.md and the bands in docs/fabric.md from the code: python -m docs.make"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from sparkrig.bandwidth import BANDS, Band
 from sparkrig.settings import Settings
+from tests.faults import table as faults
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "settings.md"
@@ -149,3 +150,4 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     FABRIC.write_text(with_bands(FABRIC.read_text(encoding="utf-8")), encoding="utf-8")
+    faults.write()

@@ -24,10 +24,10 @@ WATCH = "timeout 300 sh -c 'while sleep 0.1; do pgrep -f \"^timeout -k 5 \" >/de
 class Deploying:
     """One run of pyinfra, read as it prints."""
 
-    def __init__(self, *flags: str, inventory: str | Path = LAB) -> None:
+    def __init__(self, *flags: str, inventory: str | Path = LAB, file: str = CLUSTER) -> None:
         self.lines: list[str] = []
         self._process = subprocess.Popen(
-            [BIN / "pyinfra", "-y", *flags, str(inventory), CLUSTER],
+            [BIN / "pyinfra", "-y", *flags, str(inventory), file],
             cwd=ROOT,
             env={**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": STATE},
             stdin=subprocess.DEVNULL,
@@ -60,6 +60,11 @@ class Deploying:
     @property
     def said(self) -> str:
         return "\n".join(self.lines)
+
+    def until(self, words: str) -> None:
+        """Waits until it prints these words."""
+        self._wait(lambda: self.ended or words in self.said, f"{words!r} was never printed")
+        assert words in self.said, self.said[-2000:]
 
     def in_step(self, step: str, node: str) -> str:
         """Waits until a step runs a command on that host, or is over; returns which of them it was, in words.
@@ -100,9 +105,9 @@ class Deploying:
 
 
 @contextmanager
-def deploying(*flags: str, inventory: str | Path = LAB) -> Iterator[Deploying]:
+def deploying(*flags: str, inventory: str | Path = LAB, file: str = CLUSTER) -> Iterator[Deploying]:
     """A deploy that does not outlive its test."""
-    running = Deploying(*flags, inventory=inventory)
+    running = Deploying(*flags, inventory=inventory, file=file)
     try:
         yield running
     finally:

@@ -64,10 +64,10 @@ def load(file: Path = FILE) -> list[Row]:
     ]
 
 
-def merge(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
+def merge(old: Iterable[Row], new: Iterable[Row], root: Path = ROOT) -> list[Row]:
     """Old rows with the new ones in their places, by test, those of tests that are gone left out."""
     rows = {row.test: row for row in (*old, *new)}
-    return [rows[test] for test in sorted(rows) if exists(test)]
+    return [rows[test] for test in sorted(rows) if exists(test, root)]
 
 
 def save(rows: Iterable[Row], file: Path = FILE) -> None:
@@ -76,10 +76,10 @@ def save(rows: Iterable[Row], file: Path = FILE) -> None:
     file.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 
-def exists(test: str) -> bool:
+def exists(test: str, root: Path = ROOT) -> bool:
     """Whether the function of a test's id still stands in its file; parameters are not looked at."""
     path, _, name = test.partition("::")
-    return name.partition("[")[0] in _functions(ROOT / path)
+    return name.partition("[")[0] in _functions(root / path)
 
 
 @cache
@@ -89,9 +89,8 @@ def _functions(file: Path) -> frozenset[str]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        OPTION, action="store_true", help=f"keep what the fault tests saw in {FILE.relative_to(ROOT)}"
-    )
+    meaning = f"keep what the fault tests saw (in {FILE.relative_to(ROOT)} where no file is given)"
+    parser.addoption(OPTION, nargs="?", const=FILE, type=Path, metavar="FILE", help=meaning)
 
 
 @pytest.fixture
@@ -111,8 +110,9 @@ def pytest_runtest_makereport(
     report = yield
     ran = call.when == "call" or (call.when == "setup" and not report.passed)
     told = item.get_closest_marker("fault") or item.get_closest_marker("promise")
-    if ran and told and item.config.getoption(OPTION):
-        save(merge(load(), [_row(item, report)]))
+    file = item.config.getoption(OPTION)
+    if ran and told and file:
+        save(merge(load(file), [_row(item, report)], item.config.rootpath), file)
     return report
 
 
@@ -129,7 +129,7 @@ def _row(item: pytest.Item, report: pytest.TestReport) -> Row:
         cell=tuple(cell) if cell else None,
         held=report.passed,
         seen="; ".join(words) or item.name.partition("[")[0].removeprefix("test_").replace("_", " "),
-        tier="T2" if "solo" in getattr(item, "fixturenames", ()) else TIERS[item.path.relative_to(ROOT).parts[1]],
+        tier="T2" if "solo" in getattr(item, "fixturenames", ()) else TIERS[item.nodeid.split("/")[1]],
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         commit=_commit(),
         seconds=round(time.time() - report.start),

@@ -11,16 +11,24 @@ from pathlib import Path
 import pytest
 
 from lab import NODES, pair
-from tests.lab.commands import ROOT, SOLO, assert_state, deploy, planned
+from tests.faults.record import Seen
+from tests.lab.commands import ROOT, SOLO, Done, assert_state, deploy, planned
 from tests.lab.guests import Guest, Pair
+
+
+def refusal(done: Done) -> str:
+    """The first refusal of a run, with its host."""
+    return next(line.strip() for line in done.stderr.splitlines() if "Refused: " in line)
 
 
 def test_the_final_state_is_what_the_inventory_says(deployed: Pair) -> None:
     assert_state()
 
 
-def test_a_second_run_has_nothing_to_do(deployed: Pair) -> None:
+@pytest.mark.promise(3)
+def test_a_second_run_has_nothing_to_do(deployed: Pair, seen: Seen) -> None:
     assert planned() == {}
+    seen("the plan of the second run is empty")
 
 
 def test_the_index_of_the_pair_is_not_3(deployed: Pair) -> None:
@@ -30,7 +38,8 @@ def test_the_index_of_the_pair_is_not_3(deployed: Pair) -> None:
         assert told.isdigit() and told != "3"
 
 
-def test_neither_an_upgrade_nor_a_name_brings_590(deployed: Pair) -> None:
+@pytest.mark.fault(35)
+def test_neither_an_upgrade_nor_a_name_brings_590(deployed: Pair, seen: Seen) -> None:
     for guest in deployed:
         guest.output("sudo apt-get update")
         assert guest.run("apt-get -s dist-upgrade | grep ^Inst").stdout == ""
@@ -38,6 +47,7 @@ def test_neither_an_upgrade_nor_a_name_brings_590(deployed: Pair) -> None:
             refused = guest.run(f"sudo apt-get -s install {later}")
             assert refused.rc == 100, refused.stdout
             assert "no installation candidate" in refused.stderr
+    seen("a simulated dist-upgrade installs nothing; asked for by name, 590 has no installation candidate")
 
 
 def test_a_live_link_that_lost_its_mtu_is_found_and_mended(deployed: Pair) -> None:
@@ -48,7 +58,8 @@ def test_a_live_link_that_lost_its_mtu_is_found_and_mended(deployed: Pair) -> No
     assert planned() == {}
 
 
-def test_the_files_follow_an_index_that_moves(deployed: Pair) -> None:
+@pytest.mark.fault(21, 22)
+def test_the_files_follow_an_index_that_moves(deployed: Pair, seen: Seen) -> None:
     """Other addresses take the slots before the wanted one comes back, on one device of two."""
     netdev, own = "enP2p1s0f0np0", "192.168.101.11/24"
     add = f"sudo ip addr add {{}} dev {netdev} && sleep 1"
@@ -72,15 +83,18 @@ def test_the_files_follow_an_index_that_moves(deployed: Pair) -> None:
         assert f"roceP2p1s0f0 has its GID at {at}" in text
         assert "NCCL_IB_ADDR_RANGE=192.168.100.0/23" in text
     assert planned() == {}, "what the host's own script wrote is what the deploy wants"
+    seen("no index is written any more, but NCCL_IB_ADDR_RANGE, on the host, within a minute of the move")
 
 
-def test_a_foreign_profile_is_refused_and_nothing_is_changed(deployed: Pair) -> None:
+@pytest.mark.fault(12)
+def test_a_foreign_profile_is_refused_and_nothing_is_changed(deployed: Pair, seen: Seen) -> None:
     add = "sudo nmcli connection add type ethernet ifname enp1s0f0np0 con-name cx7 autoconnect no"
     deployed.a.output(add)
     before = deployed.b.output(
         "sudo sh -c 'sync; find /etc /var/lib/sparkrig -newer /proc/1/cmdline -type f | wc -l'"
     )
     done = deploy()
+    seen(refusal(done))
     assert done.code == 1
     assert "[spark-a] Refused: enp1s0f0np0 has a second definition: NetworkManager profile 'cx7'" in done.stderr
     assert "Traceback" not in done.stderr
@@ -90,13 +104,16 @@ def test_a_foreign_profile_is_refused_and_nothing_is_changed(deployed: Pair) -> 
     assert before == after
 
 
-def test_running_containers_are_not_stopped_without_leave(deployed: Pair) -> None:
+@pytest.mark.fault(32, 33)
+@pytest.mark.promise(7)
+def test_running_containers_are_not_stopped_without_leave(deployed: Pair, seen: Seen) -> None:
     rootfs = "tar -chf - /usr/bin/sleep /lib64/ld-linux-x86-64.so.2 /lib/x86_64-linux-gnu/libc.so.6 2>/dev/null"
     deployed.b.output(
         f"{rootfs} | sudo docker import - idle >/dev/null && sudo docker run -d --name idle idle sleep 3600"
     )
     deployed.b.output("""sudo sh -c 'echo "{\\"log-driver\\": \\"json-file\\"}" >/etc/docker/daemon.json'""")
     done = deploy()
+    seen(refusal(done))
     assert done.code == 1
     assert "1 container(s) are running" in done.stderr
     assert deployed.b.output("sudo docker ps -q | wc -l") == "1"
@@ -122,13 +139,15 @@ def spoil(inventory: Path, old: str, new: str) -> Path:
     return inventory
 
 
-def refused(inventory: Path, *sentences: str) -> None:
+def refused(inventory: Path, *sentences: str) -> str:
+    """The first line of a run that has one of these sentences; all have to be there, and nothing to be done."""
     done = deploy(inventory=str(inventory))
     assert done.code not in (0, 2)
     for sentence in sentences:
         assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert "Starting operation" not in done.stderr
+    return next(line.strip() for line in done.stderr.splitlines() if sentences[0] in line)
 
 
 def test_a_wrong_ssh_key_stops_before_any_change(deployed: Pair, inventory: Path) -> None:
@@ -141,17 +160,19 @@ def test_a_wrong_ssh_key_stops_before_any_change(deployed: Pair, inventory: Path
     )
 
 
-def test_a_changed_host_key_stops_before_any_change(deployed: Pair, inventory: Path) -> None:
+@pytest.mark.fault(41)
+def test_a_changed_host_key_stops_before_any_change(deployed: Pair, inventory: Path, seen: Seen) -> None:
     other = inventory.parent / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     public = " ".join(other.with_suffix(".pub").read_text().split()[:2])
     known = inventory.parent / "known_hosts"
     known.write_text("".join(f"[127.0.0.1]:{port} {public}\n" for port in _ports()))
-    refused(
+    said = refused(
         spoil(inventory, "**_host_data(name)}", f"**_host_data(name), 'ssh_known_hosts_file': {str(known)!r}}}"),
         "Host key for",
         "does not match",
     )
+    seen(said)
 
 
 def _ports() -> list[int]:
@@ -160,8 +181,9 @@ def _ports() -> list[int]:
     return [ssh_port(node) for node in NODES]
 
 
-def test_an_unknown_host_stops_the_pair(deployed: Pair, inventory: Path) -> None:
-    refused(
+@pytest.mark.fault(3)
+def test_an_unknown_host_stops_the_pair(deployed: Pair, inventory: Path, seen: Seen) -> None:
+    said = refused(
         spoil(
             inventory,
             "**_host_data(name)}",
@@ -170,9 +192,11 @@ def test_an_unknown_host_stops_the_pair(deployed: Pair, inventory: Path) -> None
         "[spark-b] Could not resolve hostname",
         "Over 0% of hosts failed",
     )
+    seen(said)
 
 
-def test_sudo_refused_is_said_in_words(deployed: Pair) -> None:
+@pytest.mark.fault(38)
+def test_sudo_refused_is_said_in_words(deployed: Pair, seen: Seen) -> None:
     rule = "/etc/sudoers.d/nvidia"
     deployed.b.output(f"sudo rm {rule}")
     done = deploy()
@@ -181,14 +205,17 @@ def test_sudo_refused_is_said_in_words(deployed: Pair) -> None:
     assert "sudo without a password is expected for nvidia" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Starting operation" not in done.stderr
+    seen(refusal(done))
 
 
-def test_it_all_survives_a_reboot_of_both_hosts(deployed: Pair) -> None:
+@pytest.mark.promise(3, 6)
+def test_it_all_survives_a_reboot_of_both_hosts(deployed: Pair, seen: Seen) -> None:
     """A power cut right after the deploy, with all that was not yet written back."""
     for node in NODES:
         pair.cut_power(node)
     assert planned() == {}
     assert_state()
+    seen("power cut right after the deploy: the state holds, and the plan is empty")
 
 
 def test_a_lone_spark_deploys_without_rdma(solo: Guest) -> None:

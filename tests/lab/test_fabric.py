@@ -22,6 +22,7 @@ import pytest
 from lab import NODES, pair, wiring
 from lab.pair import rewire
 from lab.waiting import wait_until
+from tests.faults.record import Seen
 from tests.lab.commands import BIN, LAB, ROOT, Done, run
 from tests.lab.guests import Guest, Pair
 from tests.lab.states import DEPLOYED
@@ -72,6 +73,12 @@ def findings(document: dict[str, Any]) -> set[tuple[str, str]]:
     return {(row["subject"], row["verdict"]["cause"]) for row in document["findings"]}
 
 
+def said_of(document: dict[str, Any], cause: str) -> str:
+    """The evidence of the finding with that cause."""
+    verdicts = [row["verdict"] for row in document["findings"]]
+    return next(str(verdict["evidence"]) for verdict in verdicts if verdict["cause"] == cause)
+
+
 def in_mid_test(at: Guest, act: Callable[[], object]) -> threading.Thread:
     """Act once a client is connected to a server of ours on that host."""
 
@@ -118,16 +125,19 @@ def test_a_second_run_is_compared_with_the_first(watched: Pair, history: Path) -
     assert re.search(r"too few healthy runs to compare with \([\d.]+ and [\d.]+\)", said), done.stdout
 
 
-def test_cable_out(watched: Pair, history: Path) -> None:
+@pytest.mark.fault(15)
+def test_cable_out(watched: Pair, history: Path, seen: Seen) -> None:
     pair.cable("spark-a", "p0", plugged=False)
     done, document = bandwidth(history)
     assert done.code == 2
     assert causes(document) == {0: ("fault", "cable-out"), 1: ("fault", "cable-out")}
     assert document["measurements"] == []
     assert "p0 of spark-a" in evidence(document)
+    seen(evidence(document))
 
 
-def test_cables_crossed(deployed: Pair, history: Path) -> None:
+@pytest.mark.fault(16)
+def test_cables_crossed(deployed: Pair, history: Path, seen: Seen) -> None:
     rewire(NODES, wiring.CROSSED, DEPLOYED)
     try:
         done, document = bandwidth(history)
@@ -137,9 +147,11 @@ def test_cables_crossed(deployed: Pair, history: Path) -> None:
     assert causes(document) == {0: ("fault", "cable-crossed"), 1: ("fault", "cable-crossed")}
     assert "p0 of spark-a (rails 0 and 1) reaches p1 of spark-b" in evidence(document)
     assert "from p1 to p0" in document["rails"][0]["verdict"]["cure"]
+    seen(evidence(document))
 
 
-def test_one_rail_missing(watched: Pair, history: Path) -> None:
+@pytest.mark.fault(13, 14)
+def test_one_rail_missing(watched: Pair, history: Path, seen: Seen) -> None:
     """As when one of a cage's two PCIe links did not come up: the netdev is not there."""
     driver = "/sys/bus/virtio/drivers/virtio_net/unbind"
     watched.b.output(
@@ -150,17 +162,21 @@ def test_one_rail_missing(watched: Pair, history: Path) -> None:
     assert done.code == 2
     assert causes(document) == {0: ("healthy", ""), 1: ("fault", "netdev-missing")}
     assert "spark-b has no enP2p1s0f0np0" in evidence(document, 1)
+    seen(evidence(document, 1))
 
 
-def test_mtu_1500_on_one_side(watched: Pair, history: Path) -> None:
+@pytest.mark.fault(19)
+def test_mtu_1500_on_one_side(watched: Pair, history: Path, seen: Seen) -> None:
     watched.b.output("sudo ip link set enp1s0f0np0 mtu 1500")
     done, document = bandwidth(history, "--quick")
     assert done.code == 2
     assert causes(document) == {0: ("degraded", "path-mtu"), 1: ("healthy", "")}
     assert "path MTU 1024, 4096 expected: enp1s0f0np0 on spark-b has MTU 1500" in evidence(document)
+    seen(evidence(document))
 
 
-def test_a_link_that_flaps_in_mid_test(watched: Pair, history: Path) -> None:
+@pytest.mark.fault(25)
+def test_a_link_that_flaps_in_mid_test(watched: Pair, history: Path, seen: Seen) -> None:
     def flap() -> None:
         pair.cable("spark-a", "p0", plugged=False)
         time.sleep(0.5)
@@ -172,18 +188,22 @@ def test_a_link_that_flaps_in_mid_test(watched: Pair, history: Path) -> None:
     assert done.code == 2
     assert causes(document)[0][1] == "link-flap", document["rails"]
     assert "lost its carrier" in evidence(document)
+    seen(evidence(document))
 
 
-def test_a_server_that_is_killed_in_mid_test(watched: Pair, history: Path) -> None:
+@pytest.mark.fault(24)
+def test_a_server_that_is_killed_in_mid_test(watched: Pair, history: Path, seen: Seen) -> None:
     thread = in_mid_test(watched.b, lambda: watched.b.output("sudo pkill -9 -x ib_write_bw"))
     done, document = bandwidth(history, "--quick", "--seconds", "6")
     thread.join()
     assert done.code == 2
     assert causes(document) == {0: ("fault", "peer-died"), 1: ("healthy", "")}
     assert "the server on spark-b was ended in mid-test (code=killed, status=9/KILL)" in evidence(document)
+    seen(evidence(document))
 
 
-def test_a_port_that_a_server_of_somebody_else_holds(watched: Pair, history: Path) -> None:
+@pytest.mark.fault(23)
+def test_a_port_that_a_server_of_somebody_else_holds(watched: Pair, history: Path, seen: Seen) -> None:
     """It is named and left alone, and the rails are measured on the next ports."""
     watched.b.output("sudo systemd-run -q --unit=theirs ib_write_bw -d rocep1s0f0 -x 1 -p 18515")
     done, document = bandwidth(history, "--quick")
@@ -192,19 +212,23 @@ def test_a_port_that_a_server_of_somebody_else_holds(watched: Pair, history: Pat
     assert done.code == 0
     assert causes(document) == {0: ("healthy", ""), 1: ("healthy", "")}
     assert ("spark-b", "port-busy") in findings(document)
+    seen(said_of(document, "port-busy"))
 
 
-def test_a_server_that_an_earlier_run_of_ours_left_over(watched: Pair, history: Path) -> None:
+@pytest.mark.fault(23)
+def test_a_server_that_an_earlier_run_of_ours_left_over(watched: Pair, history: Path, seen: Seen) -> None:
     unit = "sparkrig-bandwidth-18515-0ddba11"
     watched.b.output(f"sudo systemd-run -q --collect --unit={unit} ib_write_bw -d rocep1s0f0 -x 1 -p 18515")
     watched.b.run("sleep 61")  # a server may wait for its client for 15 s, times the lab's patience of 4
     done, document = bandwidth(history, "--quick")
     assert done.code == 0
     assert ("spark-b", "stale-server") in findings(document)
+    seen(said_of(document, "stale-server"))
 
 
 @pytest.mark.parametrize("what", ["link-local", "second-ipv4"])
-def test_addresses_that_move_the_index(watched: Pair, history: Path, what: str) -> None:
+@pytest.mark.fault(21)
+def test_addresses_that_move_the_index(watched: Pair, history: Path, what: str, seen: Seen) -> None:
     """The index is looked up where it is now, and the one that the files carry is said to be stale.
 
     The deploy switches IPv6 off on the rails, so that no second link-local comes; here it is on again.
@@ -223,17 +247,21 @@ def test_addresses_that_move_the_index(watched: Pair, history: Path, what: str) 
     moved = next(row for row in document["findings"] if row["verdict"]["cause"] == "gid-moved")
     assert moved["subject"] == "spark-a enp1s0f0np0"
     assert ("link-local" if what == "link-local" else "10.99.0.1") in moved["verdict"]["evidence"]
+    seen(said_of(document, "gid-moved"))
 
 
-def test_a_host_that_loses_its_power_in_mid_test(deployed: Pair, history: Path) -> None:
+@pytest.mark.fault(24)
+def test_a_host_that_loses_its_power_in_mid_test(deployed: Pair, history: Path, seen: Seen) -> None:
     thread = in_mid_test(deployed.b, lambda: pair.cut_power("spark-b"))
     done, document = bandwidth(history, "--quick", "--seconds", "6")
     thread.join()
     assert done.code in (2, 3)
     assert causes(document)[0] == ("fault", "peer-died") or causes(document)[0][1] == "link-flap", document
+    seen(evidence(document))
 
 
-def test_an_interrupted_run_leaves_nothing_behind(watched: Pair, history: Path) -> None:
+@pytest.mark.fault(40)
+def test_an_interrupted_run_leaves_nothing_behind(watched: Pair, history: Path, seen: Seen) -> None:
     """Ctrl-C in mid-test: the server is stopped, and its client ends with it."""
     words = [str(BIN / "sparkrig"), "bandwidth", LAB, "--seconds", "30", "--history", str(history)]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -247,3 +275,4 @@ def test_an_interrupted_run_leaves_nothing_behind(watched: Pair, history: Path) 
         happened="a client still runs",
         attempt="pgrep ib_write_bw",
     )
+    seen("Ctrl-C in mid-measurement: no server and no client is left on either host")

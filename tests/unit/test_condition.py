@@ -69,6 +69,7 @@ def test_json_without_the_cable() -> None:
     assert "ab12" not in repr(host)
 
 
+@pytest.mark.promise(9)
 def test_a_noun_that_cannot_be_read_is_named() -> None:
     lines = (FIXTURES / "fabric-a.txt").read_text().splitlines()
     with pytest.raises(FactProcessError, match=r"health: could not be read \(the connection broke off\?\)"):

@@ -219,6 +219,7 @@ def test_a_harmful_upgrade_is_refused() -> None:
         (["Inst curl (8.5.0-2 Ubuntu [arm64])", "simulated 100"], "exit 100"),
     ],
 )
+@pytest.mark.promise(9)
 def test_what_apt_cannot_simulate_is_not_proven(rows: list[str], trouble: str) -> None:
     found = driver.parse(rows)
     assert found.upgrade is None

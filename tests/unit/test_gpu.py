@@ -12,6 +12,7 @@ from facts.gpu import Gpu as Fact
 from operations import survey
 from sparkrig import gpu
 from sparkrig.gpu import Gpu
+from tests.faults.record import Seen
 from tests.unit.shells import sh, tool
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "gpu"
@@ -271,6 +272,21 @@ def test_troubles_are_values_and_told_apart(parse: object, cause: str, text: str
     (found,) = parse(f"\n{text}\n\n")
     assert found == Gpu(trouble=text.splitlines()[0])
     assert gpu.answers(found).cause == cause and not gpu.answers(found).evidence.endswith(".")
+
+
+@pytest.mark.fault(37)
+def test_two_versions_of_the_driver_ask_for_a_reboot(seen: Seen) -> None:
+    found = gpu.answers(Gpu(trouble=TROUBLES["driver-mismatch"].splitlines()[0]))
+    assert found.cause == "driver-mismatch" and found.cure.startswith("reboot")
+    seen(f"{found.cause}: {found.evidence}; try: {found.cure}")
+
+
+@pytest.mark.fault(36)
+def test_a_module_that_drives_no_gpu_is_a_fault_with_a_place_to_look(seen: Seen) -> None:
+    """A proprietary nvidia.ko loads and leaves a Blackwell GPU alone; the flavour itself is not read."""
+    found = gpu.answers(Gpu(trouble=TROUBLES["no-gpu"]))
+    assert (found.level, found.cause) == ("fault", "no-gpu") and found.cure
+    seen(f"{found.cause}: {found.evidence}; try: {found.cure}")
 
 
 # --- the fact

@@ -10,6 +10,7 @@ import pytest
 from facts.health import Health as Fact
 from sparkrig import health
 from sparkrig.health import Health, Kernel, Zone
+from tests.faults.record import Seen
 from tests.unit.shells import sh, tool
 
 SPARK = Health(
@@ -167,12 +168,14 @@ def test_next_kernel(kernels: tuple[Kernel, ...], expected: tuple[str, str]) -> 
     assert (found.level, found.cause) == expected
 
 
-def test_next_kernel_in_words() -> None:
+@pytest.mark.fault(35)
+def test_next_kernel_in_words(seen: Seen) -> None:
     found = health.next_kernel(replace(SPARK, kernels=(NOW, Kernel("7.0.0-1019-nvidia", False))))
     assert found.evidence == (
         "the next boot takes kernel 7.0.0-1019-nvidia, which has no nvidia.ko (6.17.0-1021-nvidia has one)"
     )
     assert found.cure == "sudo apt-get install linux-modules-nvidia-580-open-7.0.0-1019-nvidia"
+    seen(found.evidence)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +192,22 @@ def test_cdi(files: tuple[str, ...], missing: tuple[str, ...], cause: str, words
     assert found.cause == cause and words in found.evidence
     if cause:
         assert found.cure.endswith(f"--output={files[0]}")
+
+
+@pytest.mark.fault(34)
+def test_a_stale_cdi_file_in_words(seen: Seen) -> None:
+    found = health.cdi(
+        replace(SPARK, cdi=("/etc/cdi/nvidia.yaml",), cdi_missing=("/usr/lib/libcuda.so.580.95.05",))
+    )
+    assert (found.level, found.cause) == ("degraded", "cdi-stale") and "libcuda.so.580.95.05" in found.evidence
+    seen(found.evidence)
+
+
+@pytest.mark.fault(28)
+def test_a_busy_host_in_words(seen: Seen) -> None:
+    found = health.busy(replace(SPARK, load=31.5, cores=20))
+    assert (found.level, found.cause) == ("degraded", "busy") and "31.5" in found.evidence
+    seen(found.evidence)
 
 
 @pytest.mark.parametrize(

@@ -410,6 +410,7 @@ def test_message_size_leaves_memory_free(available: float, size: int | None) -> 
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
+@pytest.mark.promise(9)
 def test_a_check_that_cannot_be_run_is_not_passed(change: dict[str, object], cause: str, words: str) -> None:
     lacking = replace(SPARK, **change)  # type: ignore[arg-type]
     verdict = obstacle({"spark-a": SPARK, "spark-b": lacking}, "nccl:1")

@@ -11,6 +11,7 @@ from sparkrig import trial
 from sparkrig.bandwidth import Expected
 from sparkrig.measurement import Case, End
 from sparkrig.trial import Client, Pace, Servers, Stopped, Trial, Users
+from tests.faults.record import Seen
 from tests.unit.shells import sh, tool
 
 TABLE = (Path(__file__).resolve().parent.parent / "fixtures" / "bandwidth" / "ib_write_bw.txt").read_text()
@@ -71,8 +72,10 @@ def test_each_deadline_lies_within_the_next(seconds: int, patience: float) -> No
     assert pace.ping + pace.client <= pace.life
 
 
-def test_message_size_stays_at_what_gb10_carries() -> None:
+@pytest.mark.fault(27)
+def test_message_size_stays_at_what_gb10_carries(seen: Seen) -> None:
     assert trial.MESSAGE_SIZE <= 65536
+    seen(f"every measurement asks for messages of {trial.MESSAGE_SIZE} bytes")
 
 
 # --- the scripts, run
@@ -313,6 +316,7 @@ def test_a_good_trial() -> None:
         (came_to(Client(True, TABLE.replace("111.86", " 13.35"), "", 0)), ("fault", "slow-start")),
     ],
 )
+@pytest.mark.promise(9)
 def test_what_it_came_to(found: tuple[str, str], expected: tuple[str, str]) -> None:
     assert found == expected
 

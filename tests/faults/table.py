@@ -1,0 +1,191 @@
+"""docs/faults.md, made of the matrix and of what its tests saw last: python -m docs.make"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tests.faults.matrix import FAULTS, PROMISES, Fault
+from tests.faults.record import ROOT, Row, load
+from tests.plan.steps import STEPS
+
+PAGE = ROOT / "docs" / "faults.md"
+KINDS = {
+    "kill": "controller killed (-9)",
+    "power": "power of one host cut",
+    "link": "management link of one host cut",
+}
+NOT_YET = "not run yet"
+
+HEAD = """\
+<!-- Made by `python -m docs.make` (make docs) from tests/faults. Do not edit. -->
+
+# Faults
+
+What can go wrong, how it is brought about on the [virtual pair](lab.md), what is promised, and what was seen
+the last time. `make faults` runs all of it, which takes hours under emulation; `make test` runs a
+representative part. Each test starts from a state that is restored for it. Tiers are those of
+[design.md](design.md#tiers-of-proof): T0 text and pure functions, T3 the virtual pair. Nothing here was run
+on a real Spark.
+
+"""
+
+LOOP = """
+## The property loop
+
+The deploy is broken off in each of its steps, in three ways; then it is run again. Held: the second run ends
+with exit code 0, both hosts are, in every file below /etc, /home, /root, /usr/local and /var/lib/sparkrig, in
+packages, holds, profiles, links, routes and docker, what a deploy leaves that nothing befell, with no unit,
+timer, lock, guard or process left over, and the plan of a third run is empty. The host that is hit alternates
+from step to step.
+"""
+
+
+def page(rows: Sequence[Row] | None = None) -> str:
+    """The text of docs/faults.md."""
+    rows = load() if rows is None else rows
+    return "".join(
+        [
+            HEAD,
+            _summary(rows),
+            "\n## The matrix\n\n",
+            *_table(
+                ("#", "fault", "brought about by", "promised", "seen", "held", "tier", "last run"),
+                (_fault(fault, [row for row in rows if fault.number in row.faults]) for fault in FAULTS),
+            ),
+            LOOP,
+            "\n",
+            *_table(("step", *KINDS.values()), (_step(step, rows) for step in STEPS)),
+            "\n## The promises\n\n",
+            *_table(
+                ("", "promise", "held", "tests that guard it"), (_promise(number, rows) for number in PROMISES)
+            ),
+            "\n## The tests\n\n",
+            *_table(
+                ("test", "rows", "promises", "tier", "seen", "held", "seconds", "run on", "commit"),
+                map(_test, _functions(rows)),
+            ),
+        ]
+    )
+
+
+def held(rows: Iterable[Row]) -> str:
+    """Whether what these tests show holds, in words."""
+    failed = [row for row in rows if not row.held]
+    return "**not held**" if failed else "held"
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    shown = {fault.number: [row for row in rows if fault.number in row.faults] for fault in FAULTS}
+    good = sum(bool(found) and all(row.held for row in found) for found in shown.values())
+    open_ = [str(number) for number, found in shown.items() if not found]
+    bad = [str(number) for number, found in shown.items() if any(not row.held for row in found)]
+    cells = [row for row in rows if row.cell and row.cell[0] in STEPS]
+    lines = [
+        f"- Of {len(FAULTS)} rows {good} are held"
+        + (f", not held: {', '.join(bad)}" if bad else "")
+        + (f", not shown by any run: {', '.join(open_)}" if open_ else "")
+        + ".",
+        f"- Of {len(STEPS) * len(KINDS)} cells of the property loop {sum(row.held for row in cells)} are held"
+        + (f", {sum(not row.held for row in cells)} are not" if any(not row.held for row in cells) else "")
+        + f", {len(STEPS) * len(KINDS) - len(cells)} were not run.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _fault(fault: Fault, found: Sequence[Row]) -> tuple[str, ...]:
+    number = str(fault.number)
+    injected = fault.injected + (f". Not as on a Spark: {fault.missing}" if fault.missing else "")
+    if not found:
+        return number, fault.name, injected, fault.promise, "", NOT_YET, "", ""
+    tiers = ", ".join(sorted({row.tier for row in found}))
+    return (
+        number,
+        fault.name,
+        injected,
+        fault.promise,
+        _seen(found),
+        held(found),
+        tiers,
+        min(row.date for row in found),
+    )
+
+
+def _seen(found: Sequence[Row]) -> str:
+    """What the tests of a row saw: the failures first, the cells of the loop as a count."""
+    cells = [row for row in found if row.cell]
+    others = [*(row for row in found if not row.cell)]
+    said = [row.seen for row in sorted(others, key=lambda row: row.held)]
+    if cells:
+        said.append(f"{sum(row.held for row in cells)} of {len(cells)} cells of the property loop that were run")
+    return ". ".join(dict.fromkeys(said))
+
+
+def _step(step: str, rows: Sequence[Row]) -> tuple[str, ...]:
+    return step, *(_cell([row for row in rows if row.cell == (step, kind)]) for kind in KINDS)
+
+
+def _cell(found: Sequence[Row]) -> str:
+    return ". ".join(f"{held([row])}, {row.date} at {row.commit}: {row.seen}" for row in found) or NOT_YET
+
+
+def _promise(number: int, rows: Sequence[Row]) -> tuple[str, ...]:
+    found = [row for row in rows if number in row.promises]
+    loop = [row for row in found if row.cell]
+    names = [_name(row) for row in found if not row.cell]
+    if loop:
+        names.append(f"{len(loop)} cells of the property loop")
+    tests = ", ".join(dict.fromkeys(names))
+    return f"P{number}", PROMISES[number], held(found) if found else NOT_YET, tests
+
+
+def _functions(rows: Iterable[Row]) -> Iterable[Row]:
+    """One row a test function, the cells of the loop left out: what its cases saw, and the worst of them."""
+    cases: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.cell is None:
+            cases.setdefault(row.test.partition("[")[0], []).append(row)
+    return [
+        replace(
+            found[0],
+            test=test,
+            held=all(row.held for row in found),
+            seen=_seen(found),
+            date=min(row.date for row in found),
+            seconds=sum(row.seconds for row in found),
+        )
+        for test, found in cases.items()
+    ]
+
+
+def _test(row: Row) -> tuple[str, ...]:
+    promises = ", ".join(f"P{number}" for number in row.promises)
+    faults = ", ".join(map(str, row.faults))
+    file = Path(row.test.partition("::")[0]).stem
+    return (
+        f"{file}: {_name(row)}",
+        faults,
+        promises,
+        row.tier,
+        row.seen,
+        held([row]),
+        str(row.seconds),
+        row.date,
+        row.commit,
+    )
+
+
+def _name(row: Row) -> str:
+    return row.test.rpartition("::")[2].removeprefix("test_").replace("_", " ")
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    titles = list(head)
+    lines = [titles, ["---"] * len(titles), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return [f"| {' | '.join(row)} |\n" for row in lines]
+
+
+def write() -> None:
+    """Make the page anew."""
+    PAGE.write_text(page(), encoding="utf-8")
