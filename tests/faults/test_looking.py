@@ -1,0 +1,50 @@
+"""P5: what only looks writes nothing on a host."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkrig.command import cli
+from tests.faults import endstate
+from tests.faults.record import Seen
+from tests.lab.commands import CLUSTER, LAB, run
+from tests.lab.guests import Pair
+
+# what services of a guest write by themselves
+OTHERS = ("/var/log", "/var/lib/NetworkManager", "/var/lib/systemd", "/var/cache", "/run")
+YOUNGER = "sudo find /etc /var /usr /root /home /boot /srv -xdev -newer /run/mark" + "".join(
+    f" -not -path '{place}*'" for place in OTHERS
+)
+LOOKS = {
+    "deploy --dry": ("pyinfra", "--dry", LAB, CLUSTER),
+    "deploy --dry --diff": ("pyinfra", "--dry", "--diff", LAB, CLUSTER),
+    "summary": ("sparkrig", "summary", LAB),
+    "topology": ("sparkrig", "topology", LAB),
+    "status": ("sparkrig", "status", LAB),
+    "undo --dry": ("sparkrig", "undo", LAB, "--dry"),
+}
+# the other verbs: one loads the link and says so, one reads text, one is the lab itself
+NOT_LOOKS = {"bandwidth", "explain", "lab"}
+
+
+def test_every_verb_is_either_tried_here_or_none_that_looks() -> None:
+    tried = {words[1] for words in LOOKS.values() if words[0] == "sparkrig"}
+    assert set(cli._VERBS) <= tried | NOT_LOOKS
+
+
+@pytest.mark.promise(5)
+@pytest.mark.representative
+@pytest.mark.parametrize("state", ["pristine", "deployed"])
+def test_what_only_looks_writes_nothing(state: str, request: pytest.FixtureRequest, seen: Seen) -> None:
+    pair: Pair = request.getfixturevalue(state)
+    before = endstate.of(pair)
+    for guest in pair:
+        guest.output("sudo touch /run/mark && sleep 1")
+    looks = {what: words for what, words in LOOKS.items() if words[0] == "pyinfra" or words[1] in cli._VERBS}
+    for what, words in looks.items():
+        done = run(*words)
+        assert done.code in (0, 2) and "Traceback" not in done.stderr, f"{what}: {done.stderr[-2000:]}"
+        for guest in pair:
+            assert guest.output(YOUNGER) == "", f"{what} wrote on {guest.node}"
+    assert endstate.differences(before, endstate.of(pair)) == []
+    seen(f"{', '.join(looks)} on a {state} pair: no file is younger, and both hosts are what they were")
