@@ -10,6 +10,7 @@ from deploys.environment import files_written
 from deploys.network import fabric_up
 from deploys.rdma import gids_found
 from deploys.spark import look
+from operations.journal import close
 
 spark = look()  # identity and every other refusal come before the first change
 if spark:
@@ -19,3 +20,4 @@ if spark:
     runtime_registered(spark=spark)
     files_written(spark=spark)
     rails_measured(spark=spark)
+    close(name="close the run")

@@ -15,6 +15,7 @@ from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
 from facts.spark import Spark as SparkFact
+from operations.journal import close
 from operations.network import planned
 from operations.refusal import say
 from sparkrig import containers, driver, identity, network, preflight, settings
@@ -76,6 +77,7 @@ def alone(name: str, deploy: Callable[..., Any], **arguments: Any) -> None:
     """
     if name == "builtins" and (spark := look()):
         deploy(spark=spark, **arguments)
+        close(name="close the run")
 
 
 def look() -> Spark | None:

@@ -11,6 +11,7 @@ from pyinfra.api import FunctionCommand, Host, State, operation
 from operations import remote
 from operations.check import check
 from operations.files import write
+from operations.journal import recorded
 from operations.refusal import Commands, say
 from operations.remote import Failed, Lost
 from sparkrig import history_file, measurement, records
@@ -24,6 +25,7 @@ from sparkrig.verdict import Verdict
 
 
 @operation(is_idempotent=False)
+@recorded
 def measure(due: Callable[[], bool], leads: bool, peer: str, fleet: Fleet, thorough: bool) -> Commands:
     """Measure the rails of a pair where that is due, and keep the figures on both hosts.
 

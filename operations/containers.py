@@ -8,6 +8,7 @@ from pyinfra.api import QuoteString, StringCommand, operation
 from facts.containers import Containers
 from operations.apt import APT_LOCK, update
 from operations.files import write
+from operations.journal import recorded
 from operations.refusal import Commands, refusing
 from operations.shell import limited, script
 from sparkrig import containers
@@ -16,6 +17,7 @@ from sparkrig.settings import Settings
 
 @operation()
 @refusing
+@recorded
 def toolkit(found: containers.Containers, settings: Settings) -> Commands:
     """Install nvidia-container-toolkit where it is absent, from a repository whose key is pinned.
 
@@ -64,6 +66,7 @@ def _fetch_key(url: str, fingerprint: str) -> StringCommand:
 
 @operation()
 @refusing
+@recorded
 def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
     """Register the nvidia runtime with docker by merging, and restart docker only if it needs to know.
 

@@ -7,6 +7,7 @@ from pyinfra.api import QuoteString, operation
 
 from facts.driver import Packages
 from operations.apt import update
+from operations.journal import recorded
 from operations.refusal import Commands, refusing
 from operations.shell import limited
 from sparkrig import driver
@@ -14,6 +15,7 @@ from sparkrig import driver
 
 @operation()
 @refusing
+@recorded
 def hold(found: driver.Packages, branch: int) -> Commands:
     """Hold the installed part of the branch's whole set, driver and kernel together.
 

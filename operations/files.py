@@ -9,12 +9,14 @@ from pathlib import PurePosixPath
 from pyinfra import host
 from pyinfra.api import StringCommand, operation
 
+from operations.journal import recorded
 from operations.refusal import Commands
 from operations.shell import script
 from sparkrig.files import File, Found, stale
 
 
 @operation()
+@recorded
 def place(wanted: Iterable[File], found: Mapping[str, Found]) -> Commands:
     """Write the files that are missing or differ, each as a whole and atomically.
 

@@ -9,7 +9,7 @@ from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from facts.network import Network
-from operations import guard, remote
+from operations import guard, journal, remote
 from operations.guard import Bench, RolledBack
 from operations.refusal import Commands, refusing, say
 from operations.remote import Failed, Lost
@@ -49,6 +49,7 @@ def fabric(
     + fleet: the checked settings of all hosts
     """
     if run.is_executing and moves():
+        yield from journal.beginning()
         if host.name == leader:
             yield FunctionCommand(_lead, (halves, fleet), {})
         else:
@@ -74,7 +75,7 @@ def _lead(state: State, host: Host, halves: Sequence[str], fleet: Fleet) -> bool
         orders = _orders(hosts, fleet)
         pings = {name: _pings(fleet, name) for name in hosts}
         if orders:
-            guard.carry_out(Bench(hosts, orders, pings, guard.folder(), mine.patience, host.log))
+            guard.carry_out(Bench(hosts, orders, pings, journal.current().folder, mine.patience, host.log))
     except (Refusal, RolledBack) as error:
         say(host, str(error))
         return False
@@ -86,7 +87,7 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet) -> dict[str, Order]:
 
     def order_of(at: Host) -> Order | Refusal | None:
         mine = fleet[at.name]
-        guard.prepare(at, guard.run_id(), mine.patience)
+        guard.prepare(at, journal.current().id, mine.patience)
         try:
             plan = planned(remote.read(at, Network(), seconds=int(60 * mine.patience)), mine)
         except Refusal as refusal:

@@ -34,13 +34,27 @@ class Failed(Exception):
 
 def shell(at: Host, text: str, *words: str, seconds: int, stdin: str | None = None) -> str:
     """Standard output of a script. Raises Failed with its last words, or Lost."""
-    return _output(at, script(text, *words, seconds=seconds), seconds, stdin)
+    return execute(at, script(text, *words, seconds=seconds), seconds, stdin)
+
+
+def execute(at: Host, command: StringCommand, seconds: int, stdin: str | None = None) -> str:
+    """Standard output of a command that the host ends after `seconds`. Raises as `shell` does."""
+    try:
+        ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, _stdin=stdin, **_how(at))
+    except (TimeoutError, OSError, EOFError, SSHException) as error:
+        raise Lost(f"{at.name} does not answer ({str(error) or type(error).__name__})") from None
+    except PyinfraError as error:
+        raise Failed(str(error)) from None
+    if not ok:
+        said = " ".join(output.stderr_lines[-2:])
+        raise Failed(said or f"it ended without a word, over its {seconds} s or as the connection broke off")
+    return str(output.stdout)
 
 
 def read(at: Host, fact: FactBase[T], *arguments: Any, seconds: int) -> T:
     """One fact, without pyinfra's own report of it. Raises Failed or Lost."""
     command = fact.command(*arguments)
-    printed = _output(at, limited(seconds, "sh", "-c", QuoteString(command)), seconds)
+    printed = execute(at, limited(seconds, "sh", "-c", QuoteString(command)), seconds)
     try:
         return fact.process(printed.splitlines())
     except FactProcessError as error:
@@ -65,19 +79,6 @@ def _answer(at: Host | Failed | Lost, ask: Callable[[Host], T]) -> T | Failed | 
         return ask(at)
     except (Failed, Lost) as error:
         return error
-
-
-def _output(at: Host, command: StringCommand, seconds: int, stdin: str | None = None) -> str:
-    try:
-        ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, _stdin=stdin, **_how(at))
-    except (TimeoutError, OSError, EOFError, SSHException) as error:
-        raise Lost(f"{at.name} does not answer ({str(error) or type(error).__name__})") from None
-    except PyinfraError as error:
-        raise Failed(str(error)) from None
-    if not ok:
-        said = " ".join(output.stderr_lines[-2:])
-        raise Failed(said or f"it ended without a word, over its {seconds} s or as the connection broke off")
-    return str(output.stdout)
 
 
 def _how(at: Host) -> dict[str, Any]:

@@ -20,6 +20,7 @@ DAEMON_JSON = "/etc/docker/daemon.json"
 KEYRING = "/etc/apt/keyrings/sparkrig-nvidia-container-toolkit.gpg"
 SOURCE_PATH = "/etc/apt/sources.list.d/sparkrig-nvidia-container-toolkit.sources"
 TOOLKIT = "nvidia-container-toolkit"
+TOOLKIT_PARTS = (TOOLKIT, f"{TOOLKIT}-base", "libnvidia-container-tools", "libnvidia-container1")
 _RUNTIME = {"args": [], "path": "nvidia-container-runtime"}  # what nvidia-ctk itself writes
 
 
@@ -130,8 +131,7 @@ def to_install(version: str | None) -> list[str]:
     """What apt is asked for; it carries a version to no dependency by itself."""
     if version is None:
         return [TOOLKIT]
-    parts = (TOOLKIT, f"{TOOLKIT}-base", "libnvidia-container-tools", "libnvidia-container1")
-    return [f"{name}={version}" for name in parts]
+    return [f"{name}={version}" for name in TOOLKIT_PARTS]
 
 
 def source_file(url: str) -> File:

@@ -24,6 +24,11 @@ from operations.environment import wanted as environment_files
 from sparkrig import driver, environment, network, rdma, records
 
 ROOT = Path(__file__).resolve().parents[2]
+# pieces of what the journal sends: a run's begin and end, a step's begin and end, and who uses apt
+BEGIN, END, NOTE, APT = "take() {", "after.new", 'note "$2" "$3"', "while held=$(holders)"
+STEP = re.compile(
+    r"steps=\S+\nnote\(\) \{.*\}\nnote begun '(.+?)' \|\| exit 74\n\(\n(.*)\n\)\nrc=\$\?;.*", re.DOTALL
+)
 RECORDED = ROOT / "tests" / "fixtures" / "spark"
 A, B = "@fake/spark-a", "@fake/spark-b"
 FABRIC = {
@@ -70,6 +75,7 @@ class Host:
     later: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
     responses: Mapping[str, Any] = field(default_factory=dict)
+    first: Mapping[str, Any] = field(default_factory=dict)  # weighs more than all others
 
     def fabric(self) -> dict[str, list[str]]:
         """What the bandwidth check is told: the survey of a converged host, and who it hears."""
@@ -91,7 +97,9 @@ class Host:
     def entry(self) -> tuple[str, dict[str, Any]]:
         again = {**sections(self.seen), **self.later}
         # the first match wins: the one look holds every noun's script, so it is asked for first
-        answers: dict[str, Any] = {"#sparkrig:end identity": self.seen.splitlines(), **self.fabric()}
+        answers: dict[str, Any] = {"#sparkrig:end identity": self.seen.splitlines(), BEGIN: ["lock free"]}
+        answers |= self.first
+        answers |= self.fabric()
         answers |= {_marker(noun): text.splitlines() for noun, text in again.items()}
         return self.name, {
             **self.data,
@@ -125,17 +133,28 @@ class Run:
     @property
     def commands(self) -> list[tuple[str, str]]:
         """What was executed, in order, as (host, command); a command of several lines by its first ones."""
+        return [(host, STEP.sub(r"\2", text)) for host, text in self.sent]
+
+    @property
+    def sent(self) -> list[tuple[str, str]]:
+        """The same as it was sent, with what notes it in the journal."""
         rows = re.split(r"^\s*\[@fake/([^\]]+)\] >>> ", self.stderr, flags=re.MULTILINE)[1:]
         return [(host, text.strip()) for host, text in zip(rows[0::2], rows[1::2], strict=True)]
 
     @property
+    def steps(self) -> list[tuple[str, str]]:
+        """The steps that are noted with their command in one exec, as (host, name)."""
+        return [(host, found[1]) for host, text in self.sent if (found := STEP.match(text))]
+
+    @property
     def changes(self) -> list[tuple[str, str]]:
-        """The commands that are not looks."""
+        """The commands that are neither looks nor the journal's own."""
         scripts = tuple(noun.script.strip()[:40] for noun in NOUNS.values())
         return [
             row
             for row in self.commands
-            if "#sparkrig:end" not in row[1] and not row[1].removeprefix(PREAMBLE).lstrip().startswith(scripts)
+            if not any(mark in row[1] for mark in ("#sparkrig:end", BEGIN, END, NOTE, APT))
+            and not row[1].removeprefix(PREAMBLE).lstrip().startswith(scripts)
         ]
 
 

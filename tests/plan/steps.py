@@ -10,4 +10,5 @@ STEPS = [
     "Containers | docker's nvidia runtime",
     "Environment | NCCL, vLLM and Ray files",
     "Bandwidth | ib_write_bw on each rail",
+    "close the run",
 ]

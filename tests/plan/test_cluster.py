@@ -69,6 +69,7 @@ def test_a_fresh_pair_needs_every_step_on_both_hosts(deploy: Deploy) -> None:
     looks = {
         "Driver | prove it by a simulated upgrade",
         "RDMA | GID index of each rail",
+        "close the run",
     }
     assert {step for step, hosts in run.plan.items() if hosts != {A, B}} == looks, "a look changes nothing"
 
@@ -356,12 +357,12 @@ def test_a_host_that_fails_in_mid_run_takes_its_peer_along_and_nobody_else(deplo
 
 def test_one_noun_can_be_applied_by_itself(deploy: Deploy) -> None:
     run = deploy(fresh(), "--json", "--dry", file="deploys/driver.py")
-    assert list(run.plan) == STEPS[:3]
+    assert list(run.plan) == [*STEPS[:3], STEPS[-1]]
 
 
 def test_measuring_again_asks_no_record(deploy: Deploy) -> None:
     run = deploy(settled(), "--json", "--dry", file="deploys/bandwidth.py")
-    assert run.plan == {"Bandwidth | ib_write_bw on each rail": {A, B}}
+    assert run.plan == {"Bandwidth | ib_write_bw on each rail": {A, B}, STEPS[-1]: set()}
 
 
 def test_half_a_pair_is_not_set_up(deploy: Deploy) -> None:

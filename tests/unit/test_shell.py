@@ -26,7 +26,7 @@ from facts.spark import Spark
 from operations import guard as guards
 from operations.containers import FETCH_KEY
 from operations.files import WRITE
-from sparkrig import gid, guard, identity, nccl, trial
+from sparkrig import gid, guard, identity, journal, lock, nccl, trial
 from sparkrig.owned import OWNED
 from tests.unit.shells import sh, tool
 
@@ -50,6 +50,12 @@ TEXTS = {
     "nccl.PREFLIGHT": nccl.PREFLIGHT,
     "nccl.RANK": nccl.RANK,
     "nccl.END": nccl.END,
+    "lock.LOCK": lock.LOCK,
+    "lock.RELEASE": lock.RELEASE,
+    "journal.BEGIN": journal.BEGIN,
+    "journal.ABANDON": journal.ABANDON,
+    "journal.END": journal.END,
+    "journal.LOOK": journal.LOOK,
     "dispatcher": (TEMPLATES / "90-sparkrig-gid").read_text(),
 }
 # SC2046, SC2086: words of ours are split on purpose ($ids, $ssh, $d); SC2015: as intended;

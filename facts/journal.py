@@ -1,0 +1,11 @@
+"""What this toolkit did to a host, who is at it now, and what stands there."""
+
+from facts.noun import Noun
+from sparkrig import journal
+
+
+class Journal(Noun[journal.Journal]):
+    """Every run that is kept, the lock, and the items that a run could have changed."""
+
+    parse = staticmethod(journal.parse)
+    script = journal.LOOK

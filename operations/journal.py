@@ -1,0 +1,280 @@
+"""Noting on a host what a run changes there: the lock, what stood before, each step, what stands at the end.
+
+The first command that changes something begins the run on that host, and on its peer, so that both are locked or
+neither; where nothing changes, nothing is written. `pyinfra -y` asks no operation beforehand what it would do, so
+there is no earlier moment at which this could be known without asking a host.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache, wraps
+from importlib.metadata import version
+from secrets import token_hex
+from typing import Any
+
+from gevent.lock import BoundedSemaphore
+from pyinfra import host, inventory, logger
+from pyinfra import state as process
+from pyinfra.api import FunctionCommand, Host, QuoteString, State, StringCommand, operation
+
+from operations import apt, remote
+from operations.refusal import Commands, say
+from operations.remote import Failed, Lost
+from operations.shell import script
+from sparkrig import controller, journal, lock
+from sparkrig.lock import Answer
+from sparkrig.refusal import Refusal
+
+_SECONDS = 60  # of each of the scripts here, times patience
+
+
+@dataclass(frozen=True)
+class Run:
+    """What this process does to its hosts: one id for all of them.
+
+    why: what was typed, without its options, for one may be a secret; undoes: the run that it takes back.
+    """
+
+    why: str
+    undoes: str = ""
+    id: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{token_hex(2)}")
+
+    @property
+    def folder(self) -> str:
+        """Where a host keeps what there is to know of it."""
+        return f"{lock.RUNS}/{self.id}"
+
+    @property
+    def owner(self) -> str:
+        """Who and why, as the hosts are told."""
+        return lock.given(
+            self.id, f"{getpass.getuser()}@{socket.gethostname()}", self.why, version("sparkrig"), self.undoes
+        )
+
+
+@cache
+def current() -> Run:
+    """The run of this pyinfra process."""
+    return Run(" ".join(["pyinfra", *(word for word in sys.argv[1:] if word.endswith(".py"))]))
+
+
+# --- taking, beginning, ending; each on all hosts side by side
+
+
+def begin(run: Run, hosts: Mapping[str, Host]) -> None:
+    """Lock the hosts and keep what stands there: all of them or none. Raises Refusal.
+
+    Whoever else uses apt is waited for, before anybody could be waiting for this lock.
+    """
+    for refusal in remote.each(hosts, _apt_is_free).values():
+        if isinstance(refusal, Exception):
+            raise _refused(refusal)
+    _take(run, hosts, journal.BEGIN, *journal.PATHS)
+
+
+def end(run: Run, hosts: Mapping[str, Host]) -> None:
+    """Keep what stands on the hosts now, and give their locks back. Raises Refusal where a host cannot be told."""
+    _answers(hosts, lambda at: _shell(at, journal.END, run.id, *journal.PATHS))
+
+
+@contextmanager
+def locked(run: Run, hosts: Mapping[str, Host]) -> Iterator[None]:
+    """Hold the hosts' locks for something that changes nothing but must be alone. Raises Refusal."""
+    _take(run, hosts, lock.LOCK)
+    try:
+        yield
+    finally:
+        # a host that is gone frees its lock itself, with the session
+        remote.each(hosts, lambda at: _shell(at, lock.RELEASE, run.id))
+
+
+def _take(run: Run, hosts: Mapping[str, Host], text: str, *words: str) -> None:
+    _claim(run, hosts)
+    answers = remote.each(hosts, lambda at: _taken(at, run, text, *words))
+    refusals = [refusal for name, answer in answers.items() if (refusal := _why_not(name, answer))]
+    if refusals:
+        got = {name: hosts[name] for name, answer in answers.items() if not _why_not(name, answer)}
+        remote.each(got, lambda at: _shell(at, journal.ABANDON, run.id))
+        raise refusals[0]
+    for name, answer in answers.items():
+        if isinstance(answer, Answer) and answer.found == "stale":
+            whose = f"{lock.sentence(answer.owner)}, whose session has ended"
+            hosts[name].log_styled(f"took over the lock of {whose}", fg="yellow", log_func=logger.warning)
+
+
+def _claim(run: Run, hosts: Mapping[str, Host]) -> None:
+    try:
+        controller.claim(run.id)
+    except OSError as error:  # it costs no more than a question after a crash
+        for at in hosts.values():
+            at.log_styled(
+                f"this machine cannot note that it works on this host ({error}); after a crash: sparkrig unlock",
+                fg="yellow",
+                log_func=logger.warning,
+            )
+
+
+def _taken(at: Host, run: Run, text: str, *words: str) -> Answer:
+    """The lock of one host; an earlier process of this machine that is known to be dead is no obstacle."""
+    answer = _asked(at, run, text, "", *words)
+    if answer.found == "held" and controller.dead(answer.owner.run):
+        return _asked(at, run, text, answer.owner.run, *words)
+    return answer
+
+
+def _asked(at: Host, run: Run, text: str, dead: str, *words: str) -> Answer:
+    try:
+        return lock.parse(_shell(at, text, run.id, run.owner, dead, *words))
+    except ValueError as error:
+        raise Failed(str(error)) from None
+
+
+def _why_not(name: str, answer: Answer | Failed | Lost) -> Refusal | None:
+    if isinstance(answer, Answer):
+        return answer.refusal(name) if answer.found == "held" else None
+    return Refusal(f"{name} cannot be locked: {answer}", f"ssh {name} df -h /run /var/lib")
+
+
+def _answers(hosts: Mapping[str, Host], ask: Callable[[Host], Any]) -> None:
+    for name, answer in remote.each(hosts, ask).items():
+        if isinstance(answer, (Failed, Lost)):
+            raise Refusal(f"the journal of {name} cannot be written: {answer}", f"ssh {name} df -h /var/lib")
+
+
+def _shell(at: Host, text: str, *words: str) -> str:
+    return remote.shell(at, text, *words, seconds=int(_SECONDS * _patience(at)))
+
+
+def _patience(at: Host) -> float:
+    return float(at.data.get("patience") or 1)
+
+
+def _apt_is_free(at: Host) -> Refusal | None:
+    try:
+        apt.wait(at, _patience(at))
+    except Refusal as refusal:
+        return refusal
+    return None
+
+
+def _refused(error: Exception) -> Refusal:
+    return error if isinstance(error, Refusal) else Refusal(str(error), "the same again, once that is mended")
+
+
+# --- steps
+
+
+def noted(command: StringCommand, folder: str, name: str) -> StringCommand:
+    """A command that tells the journal in the same exec that it begins, and how it ended.
+
+    A host that cannot note it (a full disk) does not run it: exit 74.
+    """
+    return StringCommand(
+        StringCommand("steps=", QuoteString(f"{folder}/steps"), _separator=""),
+        StringCommand(journal.NOTE, "note begun ", QuoteString(name), " || exit 74\n", _separator=""),
+        StringCommand("(\n", command, "\n)\n", _separator=""),
+        StringCommand('rc=$?; note "ended $rc" ', QuoteString(name), "; exit $rc", _separator=""),
+        _separator="",
+        **command.connector_arguments,
+    )
+
+
+def perform(run: Run, at: Host, name: str, text: str, *words: str, seconds: int, stdin: str | None = None) -> str:
+    """A script as a step of a run, outside of an operation. Raises Failed or Lost, as remote.shell does."""
+    return remote.execute(at, noted(script(text, *words, seconds=seconds), run.folder, name), seconds, stdin)
+
+
+def note(run: Run, hosts: Mapping[str, Host], word: str, name: str) -> None:
+    """One row in the steps of each host. word: `begun` or `ended RC`. Raises Refusal where that fails."""
+    text = f'steps=$1\n{journal.NOTE}note "$2" "$3"\n'
+    _answers(hosts, lambda at: _shell(at, text, f"{run.folder}/steps", word, name))
+
+
+# --- in operations
+
+_BEGUN: set[str] = set()
+_REFUSED: dict[str, Refusal] = {}
+_TURN: dict[str, BoundedSemaphore] = {}
+
+
+def recorded(function: Callable[..., Commands]) -> Callable[..., Commands]:
+    """Let an operation's commands be noted at execution, and the first of a run begin it.
+
+    A FunctionCommand acts for the pair, so it is noted on both halves.
+    """
+
+    @wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Commands:
+        for command in function(*args, **kwargs):
+            if not process.is_executing:
+                yield command
+                continue
+            yield from beginning()
+            if isinstance(command, FunctionCommand):
+                yield FunctionCommand(_as_step, (command, _name()), {})
+            else:
+                given = command if isinstance(command, StringCommand) else StringCommand(command)
+                yield noted(given, current().folder, _name())
+
+    return wrapped
+
+
+def beginning() -> Commands:
+    """What begins the run on this host and its peer, unless that was done before."""
+    if host.name not in _BEGUN:
+        yield FunctionCommand(_begin, (), {})
+
+
+@operation()
+def close() -> Commands:
+    """Keep what stands on the host at the end of a run that changed something, and give the lock back."""
+    if process.is_executing and host.name in _BEGUN:
+        yield script(journal.END, current().id, *journal.PATHS, seconds=int(_SECONDS * _patience(host)))
+    else:
+        host.noop("nothing was changed, so there is nothing to note")
+
+
+def _name() -> str:
+    return ", ".join(sorted(process.get_op_meta(str(host.current_op_hash)).names))
+
+
+def _halves(at: Host) -> dict[str, Host]:
+    pair = at.data.get("pair")
+    return {each.name: each for each in inventory if each is at or (pair and each.data.get("pair") == pair)}
+
+
+def _begin(state: State, host: Host) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
+    halves = _halves(host)
+    group = next(iter(halves))
+    with _TURN.setdefault(group, BoundedSemaphore()):
+        if host.name not in _BEGUN and group not in _REFUSED:
+            try:
+                begin(current(), halves)
+            except Refusal as refusal:
+                _REFUSED[group] = refusal
+            else:
+                _BEGUN.update(halves)
+                for half in halves.values():
+                    half.log(f"run {current().id} begins; what stood here is kept")
+    if group in _REFUSED:
+        say(host, str(_REFUSED[group]))
+    return group not in _REFUSED
+
+
+def _as_step(state: State, host: Host, command: FunctionCommand, name: str) -> bool:
+    halves = _halves(host)
+    try:
+        note(current(), halves, "begun", name)
+        done = command.execute(state, host, {}) is not False
+        note(current(), halves, f"ended {0 if done else 1}", name)
+    except Refusal as refusal:
+        say(host, str(refusal))
+        return False
+    return done

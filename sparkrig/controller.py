@@ -1,0 +1,56 @@
+"""The runs of this machine: whether one of its own earlier processes is dead.
+
+Each run holds a file of its name locked for as long as its process lives. The kernel drops that lock with the
+process, however it ends, so there is no process number to be mistaken for another's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import time
+from pathlib import Path
+
+_KEPT_S = 30 * 86400  # as long as a host could remember a run whose controller never came back
+_HELD: dict[Path, int] = {}
+
+
+def claim(run: str) -> None:
+    """Hold a run until this process ends. Raises OSError where the state folder cannot be written."""
+    file = _folder() / run
+    if file in _HELD:
+        return
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _forget_old()
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _HELD[file] = handle
+    atexit.register(file.unlink, missing_ok=True)
+
+
+def dead(run: str) -> bool:
+    """Whether that run was one of this machine's, and its process has ended without giving it up."""
+    file = _folder() / Path(run).name  # a host's word for it, which must lead nowhere else
+    if not run or file in _HELD or not file.is_file():
+        return False
+    handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _folder() -> Path:
+    from platformdirs import user_state_path
+
+    return user_state_path("sparkrig") / "runs"
+
+
+def _forget_old() -> None:
+    for file in _folder().iterdir():
+        if time.time() - file.stat().st_mtime > _KEPT_S and dead(file.name):
+            file.unlink(missing_ok=True)
