@@ -202,11 +202,11 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
     "no carrier": (swap("port enP2p1s0f0np0 p0 1", "port enP2p1s0f0np0 p0 0"), "enP2p1s0f0np0 has no carrier"),
     "second profile": (
         swap("connection.autoconnect-priority:-999", "connection.autoconnect-priority:0"),
-        "has a second definition: NetworkManager profile 'Wired connection",
+        "second definition: NetworkManager profile 'Wired connection",
     ),
     "netplan file": (
         netplan("/etc/netplan/40-cx7.yaml", "network: {ethernets: {enp1s0f0np0: {dhcp4: false}}}"),
-        "enp1s0f0np0 has a second definition: netplan file /etc/netplan/40-cx7.yaml",
+        "second definition: netplan file /etc/netplan/40-cx7.yaml defines enp1s0f0np0 (no fixed address)",
     ),
     "colliding route": (
         swap('{"dst":"10.0.2.0/24"', '{"dst":"172.16.0.0/12","dev":"wlP9s9"},{"dst":"10.0.2.0/24"'),
