@@ -42,6 +42,8 @@ SETTINGS = (NM, "/org/freedesktop/NetworkManager/Settings", f"{NM}.Settings")
 # DELETE_NEW_CONNECTIONS | DISCONNECT_NEW_DEVICES; the second only works for all devices at once
 CHECKPOINT_FLAGS = 0x06
 GRACE_S = 5  # between NetworkManager's deadline and the dead-man's
+SETTLE_S = 5  # for NetworkManager to finish a rollback of its own
+RETURN_S = 20  # for files and links to be as before, once told to
 LIVE = ("armed", "applied")  # states in which a way back is still needed
 
 
@@ -423,7 +425,7 @@ def back(guard: Guard, why: str) -> None:
 def put_back(before: Path) -> list[str]:
     """Make files and links what a snapshot says; what could not be, in words."""
     was = json.loads((before / "links.json").read_text())["links"]
-    if until(lambda: not differences(before, was), 5):
+    if until(lambda: not differences(before, was), SETTLE_S):
         return []
     for restart in (False, True):
         if restart or not nm_answers():
@@ -432,7 +434,7 @@ def put_back(before: Path) -> list[str]:
         if restore_files(before):
             try_to(reload_definitions)
         restore_links(was)
-        if until(lambda: not differences(before, was), 20):
+        if until(lambda: not differences(before, was), RETURN_S):
             return []
     return differences(before, was)
 

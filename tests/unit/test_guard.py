@@ -1,0 +1,315 @@
+"""The guard's program on this machine, with tools that answer from a file, and the pure part beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Interface
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkrig import guard, network
+from sparkrig.guard import Ping, Told
+
+PROGRAM = Path(__file__).resolve().parents[2] / "templates" / "guard.py"
+# what never comes true here need not be waited for
+HASTY = PROGRAM.read_text().replace("SETTLE_S = 5", "SETTLE_S = 0").replace("RETURN_S = 20", "RETURN_S = 0")
+RUN = "20261121T031500Z-ab12"
+PROFILES = "etc/NetworkManager/system-connections"
+
+# Every tool is this one program: it writes down how it was called, and acts on `world.json`.
+TOOL = f"""#!{sys.executable}
+import json, os, pathlib, subprocess, sys
+here = pathlib.Path(os.environ["SPARKRIG_ROOT"])
+name, words = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
+with (here / "calls").open("a") as calls: calls.write(" ".join([name, *words]) + "\\n")
+world = json.loads((here / "world.json").read_text())
+line = " ".join([name, *words])
+for text, answer in world["answers"].items():
+    if text in line:
+        for path, content in answer.get("writes", {{}}).items():
+            (here / path).write_text(content)
+        world.update((fact, answer[fact]) for fact in ("mtu", "routes") if fact in answer)
+        (here / "world.json").write_text(json.dumps(world))
+        print(answer.get("says", ""))
+        sys.exit(answer.get("rc", 0))
+if name == "systemd-run" and words[-1] == "apply": sys.exit(subprocess.call(words[-3:], stdout=subprocess.DEVNULL))
+if name == "ip" and "route" in words: print(json.dumps(world["routes"]))
+elif name == "ip" and "address" in words:
+    info = [{{"family": "inet", "local": world["address"], "prefixlen": 24}}]
+    print(json.dumps([{{"ifname": "cx", "mtu": world["mtu"], "flags": ["UP", "LOWER_UP"], "addr_info": info}}]))
+elif name == "nmcli" and "device" in words and "-t" in words: print(f"cx:connected:{{world['profile']}}")
+elif name == "nmcli" and "--active" in words: print(world["profile"])
+elif "CheckpointCreate" in line: print('o "/checkpoint/1"')
+elif "Checkpoints" in line: print('{{"type": "ao", "data": []}}')
+elif "GetConnectionByUuid" in line: print('o "/settings/1"')
+"""
+
+ORDER: dict[str, Any] = {
+    "step": "links",
+    "window": 5,
+    "seconds": 1,
+    "profiles": [{"uuid": "ours", "verb": "modify", "properties": {"802-3-ethernet.mtu": "9000"}}],
+    "remove": [],
+    "move": [],
+    "links": [{"netdev": "cx", "mtu": 9000, "address": "10.0.0.1/24", "gid": "gid"}],
+    "restore": None,
+}
+UP = {"connection up": {"mtu": 9000}}  # what activating our profile does to the link
+BACK = {"CheckpointRollback": {"mtu": 1500}}
+
+
+@dataclass
+class World:
+    """A host in a folder."""
+
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "var/lib/sparkrig/runs" / RUN / "guard"
+
+    @property
+    def calls(self) -> list[str]:
+        file = self.root / "calls"
+        return file.read_text().splitlines() if file.is_file() else []
+
+    def set(self, answers: Mapping[str, Any], **facts: Any) -> None:
+        world = json.loads((self.root / "world.json").read_text())
+        (self.root / "world.json").write_text(json.dumps({**world, **facts, "answers": dict(answers)}))
+
+    def call(self, *words: str) -> Told:
+        env = {**os.environ, "SPARKRIG_ROOT": str(self.root), "PATH": f"{self.root}/bin:{os.environ['PATH']}"}
+        done = subprocess.run(
+            [sys.executable, str(self.folder / "guard.py"), *words],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return guard.parse(done.stdout)
+
+    def applied(self) -> None:
+        """Arm and apply, as systemd would run it."""
+        assert self.call("start").state == "applied"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    found = World(tmp_path)
+    for place in (PROFILES, "etc/netplan", "etc/systemd/system", "run/NetworkManager/system-connections", "bin"):
+        (tmp_path / place).mkdir(parents=True)
+    for tool in ("nmcli", "busctl", "ip", "systemctl", "systemd-run", "netplan"):
+        (tmp_path / "bin" / tool).write_text(TOOL)
+        (tmp_path / "bin" / tool).chmod(0o755)
+    (tmp_path / PROFILES / "old.nmconnection").write_text("before")
+    facts = {"mtu": 1500, "address": "10.0.0.1", "profile": "ours", "routes": [], "answers": UP}
+    (tmp_path / "world.json").write_text(json.dumps(facts))
+    found.folder.mkdir(parents=True)
+    (found.folder / "guard.py").write_text(HASTY)
+    order(found)
+    return found
+
+
+def order(world: World, **changes: Any) -> None:
+    (world.folder / "order.json").write_text(json.dumps({**ORDER, **changes}))
+
+
+def test_every_way_back_stands_before_the_first_change(world: World) -> None:
+    world.applied()
+    at = {
+        text: next(n for n, call in enumerate(world.calls) if text in call)
+        for text in ("--on-active=10", "Create")
+    }
+    change = next(n for n, call in enumerate(world.calls) if "connection modify" in call)
+    assert max(at.values()) < change
+    unit = (world.root / "etc/systemd/system/sparkrig-guard.service").read_text()
+    assert "Before=NetworkManager.service" in unit and f"{world.folder}/guard.py recover" in unit
+    assert (world.root / "etc/systemd/system/multi-user.target.wants/sparkrig-guard.service").is_symlink()
+    assert "aouu 0 5 6" in " ".join(world.calls), "all devices, new connections go too"
+
+
+def test_what_is_applied_is_in_memory_only(world: World) -> None:
+    world.applied()
+    assert any("modify --temporary ours" in call for call in world.calls)
+    assert not any(" Save" in call for call in world.calls)
+
+
+def test_a_commit_makes_it_permanent_and_disarms(world: World) -> None:
+    order(world, remove=["theirs"], move=["/etc/netplan/40-cx7.yaml"])
+    (world.root / "etc/netplan/40-cx7.yaml").write_text("network: {}")
+    world.applied()
+    assert world.call("commit") == Told("committed")
+    destroyed = next(n for n, call in enumerate(world.calls) if "CheckpointDestroy o /checkpoint/1" in call)
+    saved = next(n for n, call in enumerate(world.calls) if "/settings/1" in call and "Save" in call)
+    assert destroyed < saved, "nothing is made permanent that may have been rolled back already"
+    assert "nmcli connection delete theirs" in world.calls
+    assert not (world.root / "etc/netplan/40-cx7.yaml").exists()
+    assert (world.folder / "before/etc/netplan/40-cx7.yaml").read_text() == "network: {}"
+    assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists()
+    assert f"systemctl stop sparkrig-deadman-{RUN}.timer" in world.calls
+    steps = (world.folder.parent / "steps").read_text().splitlines()
+    assert [line.split(" ", 1)[1] for line in steps] == ["begun links", "ended 0 links"]
+
+
+def test_a_checkpoint_that_is_gone_is_never_a_commit(world: World) -> None:
+    world.applied()
+    world.set({"CheckpointDestroy": {"rc": 1, "says": "does not exist"}, **BACK})
+    told = world.call("commit")
+    assert told.state == "rolled-back" and "no longer had the checkpoint" in told.detail
+    assert not any(" Save" in call for call in world.calls)
+
+
+@pytest.mark.parametrize("failing", ["Connection Save", "connection delete"])
+def test_what_cannot_be_made_permanent_is_taken_back(world: World, failing: str) -> None:
+    order(world, remove=["theirs"])
+    world.applied()
+    spoiled = {f"{PROFILES}/new.nmconnection": "half done"}
+    world.set({failing: {"rc": 1, "says": "no room", "writes": spoiled}, **BACK})
+    told = world.call("commit")
+    assert told.state == "rolled-back" and "no room" in told.detail
+    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["old.nmconnection"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ({"connection up": {"rc": 4, "says": "IP configuration could not be reserved"}}, "could not be reserved"),
+        ({"connection up": {"mtu": 1400}}, "cx has MTU 1400 and 10.0.0.1/24, 9000 and 10.0.0.1/24 are expected"),
+    ],
+    ids=["activation fails", "link is not as ordered"],
+)
+def test_a_change_that_does_not_take_is_put_back_at_once(world: World, answers: dict[str, Any], why: str) -> None:
+    world.set({**answers, **BACK})
+    told = world.call("start")
+    assert told.state == "rolled-back" and why in told.detail
+    assert "busctl call org.freedesktop.NetworkManager" in " ".join(world.calls)
+
+
+def test_another_default_route_is_no_success(world: World) -> None:
+    world.set({"connection up": {"mtu": 9000, "routes": [{"gateway": "10.0.0.9", "dev": "cx"}]}, **BACK})
+    told = world.call("start")
+    assert told.state == "rolled-back" and "default route" in told.detail
+
+
+def test_somebody_elses_checkpoint_is_refused_before_anything_is_armed(world: World) -> None:
+    world.set({"get-property": {"says": '{"type": "ao", "data": ["/theirs/7"]}'}})
+    told = world.call("start")
+    assert told.state == "rolled-back" and "/theirs/7" in told.detail and "nothing was changed" in told.detail
+    assert not any("CheckpointCreate" in call or "connection modify" in call for call in world.calls)
+    assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists()
+
+
+def test_the_dead_man_puts_files_and_links_back_without_a_checkpoint(world: World) -> None:
+    world.applied()
+    (world.root / PROFILES / "old.nmconnection").write_text("spoiled")
+    (world.root / PROFILES / "new.nmconnection").write_text("added")
+    (world.root / "run/NetworkManager/system-connections/sparkrig-cx.nmconnection").write_text("in memory")
+    (world.root / "run/NetworkManager/system-connections/theirs.nmconnection").write_text("not ours")
+    world.set({"CheckpointRollback": {"rc": 1, "says": "does not exist"}, "ip link set": {"mtu": 1500}})
+    assert world.call("rollback", "it was not confirmed") == Told("rolled-back", "it was not confirmed")
+    assert (world.root / PROFILES / "old.nmconnection").read_text() == "before"
+    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["old.nmconnection"]
+    left = [file.name for file in (world.root / "run/NetworkManager/system-connections").glob("*")]
+    assert left == ["theirs.nmconnection"]
+    assert "ip link set cx mtu 1500" in world.calls
+
+
+def test_what_could_not_be_put_back_is_said(world: World) -> None:
+    world.applied()
+    world.set({})
+    told = world.call("rollback", "why")
+    assert told.state == "rolled-back"
+    assert "not as before: cx was connected by ours, MTU 1500" in told.detail
+    assert "systemctl restart NetworkManager" in world.calls, "the last means"
+
+
+def test_a_reboot_inside_the_window_restores_the_files(world: World) -> None:
+    world.applied()
+    (world.root / PROFILES / "new.nmconnection").write_text("added")
+    calls = len(world.calls)
+    assert world.call("recover").state == "rolled-back"
+    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["old.nmconnection"]
+    assert not any("nmcli" in call for call in world.calls[calls:]), "NetworkManager does not run yet"
+    assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists()
+
+
+def test_a_reboot_after_the_commit_changes_nothing(world: World) -> None:
+    world.applied()
+    world.call("commit")
+    (world.root / PROFILES / "new.nmconnection").write_text("saved")
+    assert world.call("recover").state == "committed"
+    assert (world.root / PROFILES / "new.nmconnection").exists()
+
+
+def test_a_late_dead_man_leaves_a_commit_alone_and_only_revert_takes_it_back(world: World) -> None:
+    world.applied()
+    world.call("commit")
+    assert world.call("rollback", "late").state == "committed"
+    world.set({**BACK, "ip link set": {"mtu": 1500}})
+    assert world.call("revert", "the other half") == Told("rolled-back", "the other half")
+
+
+def test_a_second_commit_and_a_commit_after_a_rollback_do_nothing(world: World) -> None:
+    world.applied()
+    world.set(BACK)
+    world.call("rollback", "why")
+    assert world.call("commit").state == "rolled-back"
+
+
+def test_a_modified_snapshot_of_an_earlier_run_is_put_back(world: World) -> None:
+    earlier = world.folder.parent.parent / "20261120T000000Z-0000" / "guard" / "before"
+    (earlier / PROFILES).mkdir(parents=True)
+    (earlier / PROFILES / "theirs.nmconnection").write_text("older")
+    links = {
+        "cx": {"connected": True, "profile": "ours", "mtu": 1500, "carrier": True, "addresses": ["10.0.0.1/24"]}
+    }
+    (earlier / "links.json").write_text(json.dumps({"links": links, "default": []}))
+    order(world, profiles=[], links=[], restore=f"/{earlier.relative_to(world.root)}")
+    assert world.call("start").state == "applied"
+    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["theirs.nmconnection"]
+    world.call("rollback", "why")
+    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["old.nmconnection"]
+
+
+# --- the pure part
+
+
+def test_an_order_names_what_goes_and_what_must_be_live() -> None:
+    change = network.Change("cx", "add", {"a": "b"}, IPv4Interface("192.168.100.11/24"), 9000, "no profile yet")
+    plan = network.Plan((change,), (("uuid", "name"),), (), move=("/etc/netplan/40-cx7.yaml",))
+    made = json.loads(guard.order(plan, "links", 90, 20).dump())
+    assert made["remove"] == ["uuid"] and made["move"] == ["/etc/netplan/40-cx7.yaml"] and made["restore"] is None
+    assert made["profiles"] == [{"uuid": network.uuid("cx"), "verb": "add", "properties": {"a": "b"}}]
+    assert made["links"][0]["gid"] == "0000:0000:0000:0000:0000:ffff:c0a8:640b"
+
+
+@pytest.mark.parametrize("text", ["", "done", '{"state": "applied"}', "[1]", "null"])
+def test_an_answer_that_is_none_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match="cannot be understood"):
+        guard.parse(text)
+
+
+def test_an_answer_may_have_words_before_it() -> None:
+    assert guard.parse('nmcli: ...\n{"state": "applied", "detail": "", "left": 3.5}\n') == Told("applied", "", 3.5)
+
+
+def test_silent_rails_are_named_with_their_whole_packet() -> None:
+    text = "silent 0 cx 10.0.0.2 8972 message too long, mtu=1500\nsilent 1 cy 10.0.1.2 8972 \ndone\n"
+    assert guard.silent(text) == [
+        "no answer on rail 0 from 10.0.0.2 over cx to 9000 bytes (message too long, mtu=1500)",
+        "no answer on rail 1 from 10.0.1.2 over cy to 9000 bytes",
+    ]
+    assert guard.silent("done\n") == []
+
+
+def test_a_ping_leaves_room_for_its_headers() -> None:
+    assert guard.link_words(5, [Ping(0, "cx", "10.0.0.2", 9000)]) == ["5", "0", "cx", "10.0.0.2", "8972"]
