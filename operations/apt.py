@@ -9,9 +9,8 @@ from pyinfra import logger
 from pyinfra.api import Host, StringCommand
 
 from facts.apt import HOLDERS
-from operations import remote
+from operations import remote, unit
 from operations.remote import Failed, Lost
-from operations.shell import limited
 from sparkrig import apt
 from sparkrig.refusal import Refusal
 
@@ -61,5 +60,11 @@ def _holders(at: Host, seconds: int) -> tuple[apt.Holder, ...]:
 
 
 def update() -> StringCommand:
-    """Fetch the package lists, with an end to it."""
-    return limited(600, "apt-get", "-q", "-o", APT_LOCK, "update")
+    """Fetch the package lists."""
+    return unit.run("apt", "apt-get", "-q", "-o", APT_LOCK, "update", seconds=600)
+
+
+def install(*packages: str) -> StringCommand:
+    """Install packages, `NAME` or `NAME=VERSION`, without what they only recommend."""
+    head = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "-o", APT_LOCK)
+    return unit.run("apt", *head, "--no-install-recommends", "install", *packages, seconds=1200)

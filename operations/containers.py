@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pyinfra import host, state
-from pyinfra.api import QuoteString, StringCommand, operation
+from pyinfra.api import StringCommand, operation
 
 from facts.containers import Containers
-from operations.apt import APT_LOCK, update
+from operations import apt, unit
 from operations.files import write
 from operations.journal import recorded
 from operations.refusal import Commands, refusing
-from operations.shell import limited, script
+from operations.shell import script
 from sparkrig import containers
 from sparkrig.settings import Settings
 
@@ -28,16 +28,13 @@ def toolkit(found: containers.Containers, settings: Settings) -> Commands:
     if not plan.install_toolkit:
         host.noop(f"{containers.TOOLKIT} {found.toolkit} is installed")
         return
+    if state.is_executing:
+        apt.wait(host, settings.patience)
     if plan.add_source:
         yield _fetch_key(settings.toolkit_key_url, settings.toolkit_key_fingerprint)
         yield write(containers.source_file(settings.toolkit_url))
-    yield update()
-    yield limited(
-        1200,
-        *("env", "DEBIAN_FRONTEND=noninteractive"),
-        *("apt-get", "-q", "-y", "-o", APT_LOCK, "--no-install-recommends", "install"),
-        *map(QuoteString, containers.to_install(settings.toolkit_version)),
-    )
+    yield apt.update()
+    yield apt.install(*containers.to_install(settings.toolkit_version))
 
 
 # $1 url, $2 fingerprint, $3 keyring; whatever else the fetched file holds is not trusted
@@ -79,6 +76,6 @@ def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
     if plan.daemon_json:
         yield write(plan.daemon_json, check="dockerd --validate --config-file")
     if plan.restart:
-        yield limited(180, "systemctl", "restart", "docker")
+        yield unit.run("docker", "systemctl", "restart", "docker", seconds=180)
     if not plan.daemon_json and not plan.restart:
         host.noop("docker has the nvidia runtime")

@@ -1,0 +1,49 @@
+"""Long steps that outlive the connection they were begun over."""
+
+from __future__ import annotations
+
+from pyinfra.api import StringCommand
+
+from operations.shell import script
+
+_GRACE_S = 60  # for systemd to start the unit and to end it
+
+# $1 unit, $2 seconds after which systemd ends it, then the command. A unit of that name that still works was
+# begun over a connection that is gone: it is waited for. A service knows nothing of the proxies that a login has
+# from /etc/environment.
+RUN = r"""
+unit=$1 limit=$2
+shift 2
+about() { systemctl show --value -p "$1" "$unit"; }
+works() { case $(about SubState) in running | start* | stop* | final*) true ;; *) false ;; esac; }
+while works; do sleep 0.2; done
+if [ "$(about ActiveState)" != inactive ]; then
+  systemctl stop "$unit"
+  systemctl reset-failed "$unit" 2>/dev/null || :
+fi
+set -- -- "$@"
+for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+  if printenv $name >/dev/null; then set -- -E $name "$@"; fi
+done
+systemd-run -q --unit="$unit" -p Type=exec -p RemainAfterExit=yes -p RuntimeMaxSec="$limit" \
+  -E LC_ALL=C.UTF-8 "$@" || exit
+while works; do sleep 0.2; done
+result=$(about Result) status=$(about ExecMainStatus)
+if [ "$result" = success ]; then systemctl stop "$unit"; exit 0; fi
+{
+  journalctl --sync
+  journalctl -q -o cat -n 30 _SYSTEMD_INVOCATION_ID="$(about InvocationID)"
+  printf '%s: %s, exit status %s; all it said: journalctl -u %s\n' "$unit" "$result" "$status" "$unit"
+} >&2
+systemctl reset-failed "$unit"
+exit 1
+"""
+
+
+def run(name: str, *words: str, seconds: int) -> StringCommand:
+    """One exec of a long command as the unit `sparkrig-NAME`, ended by systemd after `seconds`.
+
+    The unit goes on where the connection is lost; the next command of that name waits for it. What it prints is
+    kept in the host's journal, and shown where it fails.
+    """
+    return script(RUN, f"sparkrig-{name}", str(seconds), *words, seconds=seconds + _GRACE_S)
