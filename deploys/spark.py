@@ -15,6 +15,7 @@ from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
 from facts.spark import Spark as SparkFact
+from operations import remote
 from operations.journal import close
 from operations.network import planned
 from operations.refusal import say
@@ -155,12 +156,25 @@ class _Together(BaseStateCallback):
         self.halves: set[Host] = set()
 
     def operation_host_error(self, _state: RunState, host: Host, *_: Any) -> None:  # type: ignore[override]
+        _say_if_lost(host)
         peer = self.fleet.peer(host.name)
         if peer:
             self.halves.add(inventory.get_host(peer))
 
     def operation_end(self, state: RunState, _op_hash: str) -> None:  # type: ignore[override]
         state.fail_hosts(self.halves & state.active_hosts)
+
+
+def _say_if_lost(at: Host) -> None:
+    """Say of a step that failed for want of a connection that it may have ended well all the same."""
+    answer = remote.each({at.name: at}, lambda each: remote.shell(each, ":", seconds=10))[at.name]
+    if isinstance(answer, remote.Lost):
+        at.log_styled(
+            f"The connection was lost in the middle of this step, so its state is unknown ({answer}). Try: "
+            f"ssh {at.name} true, and run the same again; it reads the host anew and does what is left",
+            fg="red",
+            log_func=logger.error,
+        )
 
 
 @cache

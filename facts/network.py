@@ -34,7 +34,13 @@ for n in /sys/class/net/*; do
   printf 'port %s %s %s %s %s\n' \
     "${n##*/}" "${port:--}" "$(cat $n/carrier 2>/dev/null)" "${driver##*/}" "$pci"
 done
-if command -v nmcli >/dev/null && devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); then
+left=60 # a NetworkManager that is just starting is waited for
+until devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); do
+  [ $left -gt 0 ] && [ "$(systemctl is-active NetworkManager 2>/dev/null)" = activating ] || break
+  left=$((left - 1))
+  sleep 1
+done
+if [ -n "$devices" ]; then
   printf 'nm running\n'
   printf '%s\n' "$devices" | sed 's/^/device /'
   profiles=$(nmcli -t -f UUID,TYPE,FILENAME connection show | grep ':802-3-ethernet:')

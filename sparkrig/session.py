@@ -1,4 +1,7 @@
-"""Connections to the hosts of an inventory, for the verbs of the command: pyinfra's API and its own data."""
+"""Connections to the hosts of an inventory, for the verbs of the command: pyinfra's API and its own data.
+
+A host that may be rebooting is waited for, up to SPARKRIG_WAIT_S seconds (90).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from gevent import monkey
 monkey.patch_all()  # pyinfra asks every program that uses its API to do this first
 
 import logging  # noqa: E402
+import os  # noqa: E402
 from collections.abc import Iterator, Mapping  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from socket import gaierror  # noqa: E402
+from time import monotonic, sleep  # noqa: E402
 from typing import Any, NoReturn  # noqa: E402
 
 import click  # noqa: E402
-from paramiko.ssh_exception import NoValidConnectionsError  # noqa: E402
+from paramiko.ssh_exception import NoValidConnectionsError, SSHException  # noqa: E402
 from pyinfra.api import Config, Host, Inventory, State  # noqa: E402
 from pyinfra.api.exceptions import PyinfraError  # noqa: E402
 from pyinfra.connectors import util  # noqa: E402
@@ -24,6 +29,11 @@ from sparkrig import login  # noqa: E402
 for _library in ("pyinfra", "paramiko"):
     # a verb says itself what went wrong, once
     logging.getLogger(_library).addHandler(logging.NullHandler())
+
+
+_WAIT_S = 90  # a Spark reboots within a minute or two; the silent part of it costs a try of ten seconds each
+_PAUSE_S = 3
+_SHOWN_S = 15
 
 
 def _no_password(*_: object) -> NoReturn:
@@ -39,8 +49,9 @@ def connected(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host 
 
     data: each host's merged inventory data (sparkrig.inventory.load); exit code 1 where pyinfra refuses it.
     """
+    once = {"ssh_connect_retries": 0}  # pyinfra's own are for a deploy: it shows nothing while it waits
     try:
-        inventory = Inventory(([(name, dict(values)) for name, values in data.items()], {}))
+        inventory = Inventory(([(name, {**values, **once}) for name, values in data.items()], {}))
         State(inventory, Config())
     except PyinfraError as error:
         raise click.ClickException(str(error)) from None
@@ -53,11 +64,39 @@ def connected(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host 
 
 
 def _connect(host: Host) -> Host:
-    try:
-        host.connect(show_errors=False, raise_exceptions=True)
-    except PyinfraError as error:
-        raise Lost(_reason(host, error)) from None
-    return host
+    """The host, once it lets us in. Raises Lost where waiting cannot help, or was in vain."""
+    end = monotonic() + float(os.environ.get("SPARKRIG_WAIT_S") or _WAIT_S)
+    next_line = 0.0
+    while True:
+        try:
+            host.connect(show_errors=False, raise_exceptions=True)
+            return host
+        except PyinfraError as error:
+            why, left = _passing(error.__context__), end - monotonic()
+            if not why or left <= 0:
+                raise Lost(_reason(host, error)) from None
+        if monotonic() >= next_line:
+            next_line = monotonic() + _SHOWN_S
+            click.echo(
+                f"{host.name}: not reachable yet ({why}): it may be rebooting; waiting, {left:.0f} s left",
+                err=True,
+            )
+        sleep(min(_PAUSE_S, left))
+
+
+def _passing(cause: BaseException | None) -> str | None:
+    """What a host says, or does not, while it reboots; None for what no waiting changes: its name, key, login."""
+    if isinstance(cause, NoValidConnectionsError):
+        return next(str(error.args[-1]).lower() for error in cause.errors.values())
+    if isinstance(cause, gaierror):
+        return None
+    if isinstance(cause, (OSError, EOFError)):
+        return str(cause) or "the connection was closed"
+    said = str(cause) if isinstance(cause, SSHException) else ""
+    if "SSH protocol banner" in said:
+        return "its sshd does not answer"
+    # "System is booting up": pam_nologin ends the connection in the middle of a login that is good
+    return "it takes no logins" if "transport shut down or saw EOF" in said else None
 
 
 def _reason(host: Host, error: PyinfraError) -> str:

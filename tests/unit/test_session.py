@@ -130,7 +130,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     try:
         done = subprocess.run(
             [SPARKRIG, "summary", "--json", str(file)],
-            env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
+            env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "SPARKRIG_WAIT_S": "0"},
             stdin=never,
             start_new_session=True,
             capture_output=True,
@@ -151,6 +151,31 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 def test_the_reason_is_one_sentence(shown: dict[str, Any], host: str) -> None:
     assert set(shown) == {*ANSWERS, *REASONS}
     assert re.fullmatch(REASONS[host], shown[host]["unread"])
+
+
+def test_a_host_that_comes_back_is_waited_for(tmp_path: Path) -> None:
+    key, known, file = (tmp_path / name for name in ("key", "known", "sparks.py"))
+    OTHER.write_private_key_file(str(key))
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))  # refuses, until it listens
+        port = listener.getsockname()[1]
+        known.write_text(f"[127.0.0.1]:{port} {KEY.get_name()} {KEY.get_base64()}\n")
+        data = {"ssh_hostname": "127.0.0.1", "ssh_port": port, "ssh_user": "nvidia", "ssh_key": str(key)}
+        strict = {"ssh_known_hosts_file": str(known), "ssh_strict_host_key_checking": "yes"}
+        file.write_text(f"sparks = {[('spark-a', {**data, **strict})]!r}\n")
+        looking = subprocess.Popen(
+            [SPARKRIG, "summary", "--json", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert looking.stderr
+        assert re.fullmatch(
+            r"spark-a: not reachable yet \(connection refused\): it may be rebooting; waiting, (90|89) s left\n",
+            looking.stderr.readline(),
+        )
+        listener.listen()
+        threading.Thread(target=serve, args=(listener, ANSWERS["well"]), daemon=True).start()
+        out, _ = looking.communicate(timeout=60)
+    assert looking.returncode == 0
+    assert json.loads(out)["spark-a"]["spark"]["dgx_os"] == "7.5.0"
 
 
 def test_the_others_are_shown_whole(shown: dict[str, Any]) -> None:
