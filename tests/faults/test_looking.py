@@ -27,14 +27,14 @@ LOOKS = {
 NOT_LOOKS = {"bandwidth", "explain", "lab"}
 
 
+@pytest.mark.representative
 def test_every_verb_is_either_tried_here_or_none_that_looks() -> None:
     tried = {words[1] for words in LOOKS.values() if words[0] == "sparkrig"}
     assert set(cli._VERBS) <= tried | NOT_LOOKS
 
 
 @pytest.mark.promise(5)
-@pytest.mark.representative
-@pytest.mark.parametrize("state", ["pristine", "deployed"])
+@pytest.mark.parametrize("state", [pytest.param("pristine", marks=pytest.mark.representative), "deployed"])
 def test_what_only_looks_writes_nothing(state: str, request: pytest.FixtureRequest, seen: Seen) -> None:
     pair: Pair = request.getfixturevalue(state)
     before = endstate.of(pair)

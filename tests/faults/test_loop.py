@@ -63,7 +63,6 @@ KINDS: dict[str, Callable[[Deploying, str], str]] = {
 }
 REPRESENTATIVE = {
     ("Network | profiles and live links", "kill"),
-    ("Network | profiles and live links", "link"),
     ("Containers | nvidia-container-toolkit", "power"),
 }
 
@@ -84,6 +83,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.representative
 def test_the_representative_cells_are_cells() -> None:
     assert {step for step, _ in REPRESENTATIVE} <= set(STEPS)
 

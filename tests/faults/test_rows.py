@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 import signal
@@ -147,11 +146,11 @@ def test_two_versions_of_perftest_are_named(deployed: Pair, seen: Seen) -> None:
 # --- the toolkit's repository
 
 
-def published(guests: Pair, **files: str) -> None:
-    """Puts files of one guest's making into the repository of both; they are the same on both."""
-    for name in files.values():
-        text = base64.b64encode(guests.a.output(f"sudo base64 -w0 {name}").encode()).decode()
-        guests.b.output(f"echo {text} | base64 -d | base64 -d | sudo tee {name} >/dev/null")
+def published(guests: Pair, *files: str) -> None:
+    """Puts files of one guest's making into the repository of the other."""
+    for name in files:
+        text = guests.a.output(f"sudo base64 -w0 {name}")
+        guests.b.output(f"echo {text} | base64 -d | sudo tee {name} >/dev/null")
 
 
 def signed_anew(guests: Pair, *, key: bool, at: str = "", lasts: str = "never") -> str:
@@ -167,7 +166,7 @@ def signed_anew(guests: Pair, *, key: bool, at: str = "", lasts: str = "never") 
         f"{gpg} --armor --output {SITE}/gpgkey --export" if key else "true",
     ]
     guests.a.output(" && ".join(steps))
-    published(guests, release=f"{REPOSITORY}/InRelease", key=f"{SITE}/gpgkey")
+    published(guests, f"{REPOSITORY}/InRelease", f"{SITE}/gpgkey")
     listed = guests.a.output("sudo gpg --homedir /root/keys --batch --with-colons --list-keys")
     return next(row.split(":")[9] for row in listed.splitlines() if row.startswith("fpr:"))
 
