@@ -1,4 +1,4 @@
-"""7. Bandwidth: each rail of a pair measured with ib_write_bw, whenever it is not known as it is now.
+"""9. Bandwidth: each rail of a pair measured with ib_write_bw, whenever it is not known as it is now.
 
 To measure everything at any time: pyinfra inventories/pair.py deploys/bandwidth.py
 """

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from ipaddress import IPv4Interface
 from typing import Any
 
+from pydantic import SecretStr
 from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import BaseStateCallback, Host
@@ -19,7 +20,8 @@ from operations import remote
 from operations.journal import close
 from operations.network import planned
 from operations.refusal import say
-from sparkrig import containers, driver, identity, network, preflight, settings
+from operations.secrets import gathered
+from sparkrig import containers, driver, identity, login, network, preflight, secrets, settings
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Rail, Settings
 from sparkrig.state import State
@@ -54,6 +56,11 @@ class Spark:
     @cached_property
     def network_plan(self) -> network.Plan:
         return planned(self.found.network, self.settings)
+
+    @cached_property
+    def secrets(self) -> dict[str, SecretStr | None]:
+        """The value of each secret from its source on this machine; Refusal where one cannot be read."""
+        return gathered(self.settings.secrets)
 
     @property
     def network_moves(self) -> bool:
@@ -137,6 +144,7 @@ def judge(spark: Spark) -> list[Refusal]:
         lambda: _peer_is_here(spark),
         lambda: driver.judge(found.packages, mine.driver_branch),
         lambda: containers.plan(found.containers, restart_docker=mine.restart_docker),
+        lambda: secrets.plan(found.secrets, spark.secrets),
     ]
     if found.network.running or not mine.fabric:  # else it was said already
         checks.append(lambda: spark.network_plan)
@@ -185,6 +193,7 @@ def _fleet() -> Fleet:
     """
     data: Mapping[str, Mapping[str, Any]] = {each.name: each.data.dict() for each in inventory}
     try:
+        login.judge(data)
         fleet = settings.parse(data)
     except settings.SettingsError as error:
         raise DeployError(f"{error}. docs/settings.md explains each setting") from None

@@ -13,6 +13,8 @@ from facts.network import Network
 from facts.noun import Noun
 from facts.preflight import Preflight
 from facts.rdma import Rdma
+from facts.secrets import Secrets
+from facts.trust import Trust
 from sparkrig.state import State
 
 NOUNS: dict[str, type[Noun[Any]]] = {
@@ -22,6 +24,8 @@ NOUNS: dict[str, type[Noun[Any]]] = {
     "rdma": Rdma,
     "containers": Containers,
     "files": Files,
+    "secrets": Secrets,
+    "trust": Trust,
     "preflight": Preflight,  # last, for its clock
 }
 

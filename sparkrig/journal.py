@@ -13,7 +13,7 @@ from typing import Literal
 
 from sparkrig import containers, gid, lock
 from sparkrig.lock import RUNS, Lock, Owner
-from sparkrig.owned import OWNED
+from sparkrig.owned import OWNED, PRIVATE
 from sparkrig.value import Value
 
 ROOT = RUNS.rpartition("/")[0]
@@ -21,7 +21,7 @@ _KEPT = 20  # runs
 ABSENT = "absent"
 HELD = "held"
 
-_WRITTEN = (*OWNED, containers.DAEMON_JSON, containers.KEYRING)
+_WRITTEN = (*OWNED, *PRIVATE, containers.DAEMON_JSON, containers.KEYRING)
 # Every path that a run may leave changed; operations.files keeps what was not ours beside it.
 PATHS = (*_WRITTEN, *(f"{path}.before-sparkrig" for path in _WRITTEN if "sparkrig" not in path))
 
@@ -82,6 +82,7 @@ END = (
     + lock.FUNCTIONS
     + STANDS
     + rf"""
+umask 077
 run=$1; shift
 cd {RUNS}/"$run"
 {{ printf 'end %s\n' "$(date +%s)"; stands "$@"; }} >after.new

@@ -1,6 +1,6 @@
 """Every file that this toolkit owns on a host, so that one look reads them all."""
 
-from sparkrig import containers, driver, environment, records
+from sparkrig import containers, driver, environment, records, secrets, trust
 
 OWNED = (
     driver.PIN_PATH,
@@ -13,4 +13,9 @@ OWNED = (
     environment.REFRESH,
     environment.DISPATCHER,
     records.PATH,
+    trust.KNOWN_HOSTS,
+    trust.CLIENT,
 )
+
+# Ours too, but for root alone: a look reads no content of it.
+PRIVATE = (secrets.PATH,)

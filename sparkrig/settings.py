@@ -37,6 +37,8 @@ Source = Annotated[str, StringConstraints(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*
 # Keys that belong to pyinfra (its connectors and its global arguments) or to the user's own deploys.
 _FOREIGN_PREFIXES = ("_", "ssh_", "fake_", "x_")
 
+# A host's name in the inventory that can stand in ssh_config; pyinfra lets it begin with a connector.
+_SSH_NAME = r"(@[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*"
 
 # What sparkrig.gid finds on each host.
 _DISCOVERED = frozenset(
@@ -380,6 +382,11 @@ def _check_rails(pair: str, one: str, two: str, hosts: Mapping[str, Settings]) -
         )
     if hosts[one].node_ssh != hosts[two].node_ssh:
         raise SettingsError(f"pair {pair}: setting node_ssh is expected to be the same on {one} and {two}")
+    for name in (one, two):
+        if hosts[name].node_ssh and not re.fullmatch(_SSH_NAME, name):
+            raise SettingsError(
+                f"{name}: with node_ssh its name stands in ssh_config; letters, digits, dots, dashes are expected"
+            )
     for owner, other, mine, theirs in ((one, two, here, there), (two, one, there, here)):
         if not theirs:
             raise SettingsError(

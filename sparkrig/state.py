@@ -11,6 +11,8 @@ from sparkrig.identity import Identity
 from sparkrig.network import Network
 from sparkrig.preflight import Preflight
 from sparkrig.rdma import Rdma
+from sparkrig.secrets import Secrets
+from sparkrig.trust import Trust
 from sparkrig.value import Value
 
 
@@ -24,4 +26,6 @@ class State(Value):
     rdma: Rdma
     containers: Containers
     files: dict[str, Found]
+    secrets: Secrets
+    trust: Trust
     preflight: Preflight

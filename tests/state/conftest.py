@@ -7,6 +7,7 @@ host, and from none of our facts. Host keys are checked strictly: testinfra's de
 from __future__ import annotations
 
 import json
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import pytest
 import testinfra
 from testinfra.host import Host
 
-from sparkrig import inventory, settings, ssh
+from sparkrig import inventory, login, settings, ssh
 from sparkrig.settings import Fleet, Settings
 
 
@@ -62,8 +63,14 @@ def ssh_config(pytestconfig: pytest.Config) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def host(spark: Spark, ssh_config: Path) -> Host:
-    """testinfra's host, as root."""
+def host(spark: Spark, ssh_config: Path, pytestconfig: pytest.Config) -> Host:
+    """testinfra's host, as root; the first connection is the one that all later ones share."""
+    first = ["ssh", "-F", str(ssh_config), spark.name, "true"]
+    done = subprocess.run(first, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode:
+        data = inventory.load(pytestconfig.getoption("--inventory"))[spark.name]
+        said = login.explained(spark.name, data, done.stderr) or done.stderr.strip()
+        pytest.fail(f"{spark.name}: {said}", pytrace=False)
     return testinfra.get_host(f"ssh://{spark.name}?ssh_config={ssh_config}&sudo=True")
 
 

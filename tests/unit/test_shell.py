@@ -22,8 +22,12 @@ from facts.network import Network
 from facts.nic import Nics
 from facts.noun import Noun
 from facts.rdma import Rdma
+from facts.secrets import Secrets
 from facts.spark import Spark
+from facts.trust import Trust
 from operations import guard as guards
+from operations import secrets as secret_file
+from operations import trust as node_trust
 from operations.containers import FETCH_KEY
 from operations.files import WRITE
 from sparkrig import gid, guard, identity, journal, lock, nccl, trial
@@ -31,13 +35,33 @@ from sparkrig.owned import OWNED
 from tests.unit.shells import sh, tool
 
 TEMPLATES = Path(__file__).resolve().parent.parent.parent / "templates"
-NOUNS: list[type[Noun[Any]]] = [Identity, Packages, Network, Rdma, Containers, Files, Nics, Gpu, Health]
+NOUNS: list[type[Noun[Any]]] = [
+    Identity,
+    Packages,
+    Network,
+    Rdma,
+    Containers,
+    Files,
+    Nics,
+    Gpu,
+    Health,
+    Secrets,
+    Trust,
+]
 TEXTS = {
     **{f"fact {noun.__name__}": noun.script for noun in NOUNS},
     "fact Spark": Spark().command(),
     "fact Fabric": Fabric().command(),
     "gid.COMMAND": gid.COMMAND,
     "WRITE": WRITE,
+    "secrets.WRITE": secret_file.WRITE,
+    "secrets.REMOVE": secret_file.REMOVE,
+    "trust.AS_USER": node_trust.AS_USER,
+    "trust.MAKE": node_trust.MAKE,
+    "trust.AUTHORIZE": node_trust.AUTHORIZE,
+    "trust.FORGET": node_trust.FORGET,
+    "trust.PROVE": node_trust.PROVE,
+    "trust.REMOVE": node_trust.REMOVE,
     "guard.PREPARE": guards.PREPARE,
     "guard.START": guards.START,
     "guard.ASK": guards.ASK,

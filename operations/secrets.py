@@ -1,0 +1,95 @@
+"""Writing the variables that only root may read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from secrets import token_hex
+
+from pydantic import SecretStr
+from pyinfra import host
+from pyinfra.api import StringCommand, operation
+
+from operations.journal import recorded
+from operations.refusal import Commands, refusing
+from operations.shell import script
+from sparkrig import secrets
+from sparkrig.refusal import Refusal
+
+
+def gathered(sources: Mapping[str, str]) -> dict[str, SecretStr | None]:
+    """The value of each variable from its source on this machine; None where that has none.
+
+    Raises Refusal where a file is there and cannot be read.
+    """
+    return {name: _value(name, *source.split(":", 1)) for name, source in sources.items()}
+
+
+def _value(name: str, kind: str, where: str) -> SecretStr | None:
+    if kind == "env":
+        found = os.environ.get(where)
+        return SecretStr(found) if found else None
+    try:
+        return SecretStr(Path(where).expanduser().read_text(encoding="utf-8").removesuffix("\n"))
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:  # its own text holds the bytes
+        why = "it is no text"
+    except (OSError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or "it has no home folder to start from"
+    raise Refusal(f"the source of the secret {name} cannot be read ({where}: {why})", f"ls -l {where}")
+
+
+@operation()
+@refusing
+@recorded
+def place(found: secrets.Secrets, wanted: Mapping[str, SecretStr | None]) -> Commands:
+    """Write the file of secrets where a value, its mode or its owner differs; remove it with its last variable.
+
+    + found: names and digests as the facts of this run saw them
+    + wanted: each variable; None where its source has none here, and the host's own is kept
+    """
+    plan = secrets.plan(found, wanted)
+    absent = [name for name, value in wanted.items() if value is None]
+    if absent:
+        host.log(f"Secrets kept as the host has them, for their source has none here: {', '.join(absent)}")
+    if not plan:
+        host.noop("secrets are as they should be")
+    elif wanted:
+        yield write(plan, wanted)
+    else:
+        yield script(REMOVE, secrets.PATH)
+
+
+# $1 the file; on stdin: salt TEXT, then set NAME BASE64 or keep NAME a line, then end
+WRITE = r"""
+set -e
+umask 022
+folder=${1%/*}; new=; trap 'rm -f "$new"' EXIT
+mkdir -p "$folder"
+new=$(mktemp "$folder/.secrets.XXXXXX") # 0600 from the start
+whole=
+while read -r word name content; do
+  case $word in
+  salt) printf '# Written by sparkrig: docs/security.md\n# salt %s\n' "$name" ;;
+  set) printf '%s=' "$name"; printf %s "$content" | base64 -d; echo ;;
+  keep) grep -m 1 "^$name=" "$1" ;;
+  end) whole=yes; break ;;
+  esac
+done >"$new"
+if [ -z "$whole" ]; then echo "the connection broke off; $1 is as it was" >&2; exit 1; fi
+chmod 0600 "$new"; chown root:root "$new"; sync "$new"
+mv -fT "$new" "$1"; sync "$folder"
+"""
+
+# $1 the file
+REMOVE = r"""
+set -e
+rm -f "$1"; sync "${1%/*}"
+"""
+
+
+def write(plan: secrets.Plan, wanted: Mapping[str, SecretStr | None]) -> StringCommand:
+    """One command that replaces the file whole; the values travel on its standard input."""
+    return script(WRITE, secrets.PATH, _stdin=secrets.told(plan, wanted, token_hex(16)))

@@ -1,0 +1,137 @@
+"""Logging in from one half of a pair to the other: public keys, and host keys that no network was asked for.
+
+A private key is made where it is used and never leaves. Source: reliability-notes.md section 3.1; sshd(8),
+AUTHORIZED_KEYS FILE FORMAT; ssh_config(5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from sparkrig.files import File, Found, stale
+from sparkrig.refusal import Refusal
+from sparkrig.value import Value
+
+MARK = "sparkrig-node-trust"  # the comment of our one line in authorized_keys
+KEY = ".ssh/id_ed25519_sparkrig"  # below the home folder of the ssh user
+KNOWN_HOSTS = "/etc/sparkrig/known_hosts"
+CLIENT = "/etc/ssh/ssh_config.d/60-sparkrig.conf"
+
+_PUBLIC = re.compile(r"(?:ssh|ecdsa)-[a-z0-9-]+ [A-Za-z0-9+/]+=*")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class Trust(Value):
+    """What a host has of it.
+
+    user: the ssh user, who the commands of a run began as; key: the public half of our key pair, None where the
+    pair is not whole or others could read it; traces: whether anything of the pair is there; host_keys: sshd's
+    own public keys; authorized: the lines of authorized_keys that are marked as ours.
+    """
+
+    user: str
+    key: str | None
+    traces: bool
+    host_keys: tuple[str, ...]
+    authorized: tuple[str, ...]
+
+
+def parse(lines: Iterable[str]) -> Trust:
+    """Read the trust fact. Raises ValueError where a key is none."""
+    rows = [line.partition(" ")[::2] for line in lines]
+    first = dict(reversed(rows))
+    if not _USER.fullmatch(first["user"]):
+        raise ValueError(f"{first['user']!r} is no plain name of a user")
+    # mode and owner of the private half, then the public half
+    private, public = first.get("private", ""), _public(first.get("public", ""))
+    return Trust(
+        user=first["user"],
+        key=public if private == f"600 {first['user']}" else None,
+        traces="private" in first or "public" in first,
+        host_keys=tuple(filter(None, (_public(rest) for word, rest in rows if word == "host"))),
+        authorized=tuple(rest for word, rest in rows if word == "authorized"),
+    )
+
+
+def _public(text: str) -> str | None:
+    """A public key without its comment, or None for an empty line."""
+    if not text:
+        return None
+    key = " ".join(text.split(" ")[:2])
+    if not _PUBLIC.fullmatch(key):
+        raise ValueError(f"{key[:40]!r} is no public key")
+    return key
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The other half of the pair: its name, its fabric addresses in rail order, and what was found there.
+
+    host: its name in the inventory, which may say how it is reached (@ssh/spark-b).
+    """
+
+    host: str
+    addresses: Sequence[IPv4Address]
+    found: Trust
+
+    @property
+    def name(self) -> str:
+        return plain(self.host)
+
+
+def plain(host: str) -> str:
+    """How ssh between the hosts calls one of the inventory, without the connector that it may begin with."""
+    return host.rpartition("/")[2] if host.startswith("@") else host
+
+
+def line(peer: Peer) -> str:
+    """Our one line of authorized_keys: the peer's key, from the peer's fabric alone, without any forwarding.
+
+    Raises Refusal where the peer has no key.
+    """
+    if peer.found.key is None:
+        raise Refusal(f"{peer.name} has no key of its own yet", "run the whole deploy, without --limit")
+    return f'restrict,pty,from="{",".join(map(str, peer.addresses))}" {peer.found.key} {MARK}'
+
+
+def files(user: str, peer: Peer) -> list[File]:
+    """Whom this host takes for its peer, and how its ssh user gets there. Raises Refusal without a host key."""
+    if not peer.found.host_keys:
+        raise Refusal(f"no host key of {peer.name} was found in /etc/ssh", "sudo ssh-keygen -A")
+    names = [peer.name, *map(str, peer.addresses)]
+    known = [f"{','.join(names)} {key}" for key in peer.found.host_keys]
+    client = [
+        f"Match originalhost {','.join(names)} localuser {user}",
+        "    IdentitiesOnly yes",
+        f"    IdentityFile ~/{KEY}",
+        f"    GlobalKnownHostsFile {KNOWN_HOSTS}",
+        "    UserKnownHostsFile none",
+        "    StrictHostKeyChecking yes",
+        # the name alone is led to the fabric; an address stays what was asked for
+        f"Match originalhost {peer.name} localuser {user}",
+        f"    HostName {peer.addresses[0]}",
+        f"    User {peer.found.user}",
+    ]
+    head = "# Written by sparkrig: docs/security.md"
+    return [File(KNOWN_HOSTS, "\n".join([head, *known, ""])), File(CLIENT, "\n".join([head, *client, ""]))]
+
+
+def settled(found: Trust, standing: Mapping[str, Found], peer: Peer | None) -> bool:
+    """Whether nothing is to be done; standing: files by path as they were found.
+
+    peer: None where it was not looked at yet; it then counts as being what it was when the files were written.
+    """
+    if peer is None:
+        return bool(found.key and found.authorized) and {KNOWN_HOSTS, CLIENT} <= set(standing)
+    if found.key is None or peer.found.key is None:
+        return False
+    return found.authorized == (line(peer),) and not stale(files(found.user, peer), standing)
+
+
+def left(found: Trust, standing: Mapping[str, Found]) -> bool:
+    """Whether anything of ours is there, to be removed where it is no longer wanted."""
+    return bool(found.authorized) or found.traces or bool({KNOWN_HOSTS, CLIENT} & set(standing))
