@@ -24,11 +24,13 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as process
 from pyinfra.api import FunctionCommand, Host, QuoteString, State, StringCommand, operation
 
+from facts.journal import Journal as JournalFact
 from operations import apt, remote
 from operations.refusal import Commands, say
 from operations.remote import Failed, Lost
 from operations.shell import script
 from sparkrig import controller, journal, lock
+from sparkrig.journal import Journal
 from sparkrig.lock import Answer
 from sparkrig.refusal import Refusal
 
@@ -93,6 +95,21 @@ def locked(run: Run, hosts: Mapping[str, Host]) -> Iterator[None]:
     finally:
         # a host that is gone frees its lock itself, with the session
         remote.each(hosts, lambda at: _shell(at, lock.RELEASE, run.id))
+
+
+def read(hosts: Mapping[str, Host | Failed | Lost]) -> dict[str, Journal | Failed | Lost]:
+    """The journal of each host, or why it could not be read."""
+    return remote.each(hosts, lambda at: remote.read(at, JournalFact(), seconds=int(_SECONDS * _patience(at))))
+
+
+def unlock(hosts: Mapping[str, Host], runs: Mapping[str, str]) -> dict[str, str]:
+    """Free hosts from the runs that hold them; by host, why that could not be done, or nothing.
+
+    runs: who was seen to hold each; whoever took it since keeps it.
+    """
+    text = f"{lock.RELEASE}if [ -e $lock ]; then echo 'another run took it meanwhile' >&2; exit 1; fi\n"
+    answers = remote.each(hosts, lambda at: _shell(at, text, runs[at.name]))
+    return {name: str(answer) if isinstance(answer, Exception) else "" for name, answer in answers.items()}
 
 
 def _take(run: Run, hosts: Mapping[str, Host], text: str, *words: str) -> None:

@@ -57,7 +57,9 @@ def bandwidth(
     documents, codes = [], []
     for pair in pairs:
         try:
-            run, drawn = _measure(console, {name: data[name] for name in pair}, fleet, thorough=not quick)
+            hosts = {name: data[name] for name in pair}
+            why = f"sparkrig bandwidth {inventory_file}"
+            run, drawn = _measure(console, hosts, fleet, why, thorough=not quick)
         except Refusal as refusal:
             console.print(f"[red]{escape(refusal.what)}.[/] Try: {escape(refusal.cure)}", soft_wrap=True)
             documents.append({"hosts": list(pair), "refused": refusal.what, "try": refusal.cure})
@@ -80,10 +82,11 @@ def bandwidth(
 
 
 def _measure(
-    console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet, *, thorough: bool
+    console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet, why: str, *, thorough: bool
 ) -> tuple[Run, Topology]:
-    """One pair. Raises Refusal where one of its hosts cannot be reached or read."""
+    """One pair, which nobody else works on meanwhile. Raises Refusal where somebody does, or it cannot be read."""
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from operations import journal
     from operations.check import check
     from operations.remote import Failed, Lost
     from sparkrig.command.measuring import Measuring
@@ -95,7 +98,8 @@ def _measure(
             raise Refusal(why, f"ssh {next(iter(lost))} true, or look at its ssh_ settings in the inventory")
         hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
         try:
-            return check(hosts, fleet, progress, thorough=thorough), progress.topology
+            with journal.locked(journal.Run(why), hosts):
+                return check(hosts, fleet, progress, thorough=thorough), progress.topology
         except (Failed, Lost) as error:
             raise Refusal(str(error), "the same again, once that is mended") from None
 

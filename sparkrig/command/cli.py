@@ -30,6 +30,11 @@ _VERBS = {
         "sparkrig explain ib_write_bw.txt",
     ),
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
+    "status": _Verb(
+        "sparkrig.command.status",
+        "Show who is at a host, what its last runs changed, and how they ended.",
+        "sparkrig status inventories/pair.py",
+    ),
     "summary": _Verb(
         "sparkrig.command.summary",
         "Show what an inventory's Sparks are set to, and the bandwidth of each rail.",
@@ -39,6 +44,16 @@ _VERBS = {
         "sparkrig.command.topology",
         "Show which cage reaches which, against what is declared, and every GID.",
         "sparkrig topology inventories/pair.py",
+    ),
+    "undo": _Verb(
+        "sparkrig.command.undo",
+        "Put hosts back to what stood there before a run.",
+        "sparkrig undo inventories/pair.py --dry",
+    ),
+    "unlock": _Verb(
+        "sparkrig.command.unlock",
+        "Take the lock of a host from a run that is known to be dead.",
+        "sparkrig unlock inventories/pair.py",
     ),
 }
 

@@ -1,7 +1,8 @@
-"""The user's own files: an inventory that is read, a report that is written, one sentence where that fails."""
+"""The user's side of a verb: an inventory that is read, a report that is written, a question that is answered."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,3 +34,14 @@ def write(file: Path, text: str) -> None:
 def one_of(file: Path, name: str, count: int) -> Path:
     """The file itself where there is one text to write; else one that is named after what it is about."""
     return file if count == 1 else file.with_stem(f"{file.stem}-{name.replace('/', '-')}")
+
+
+def must_answer(yes: bool) -> None:
+    """Exit code 1 where a question will have to be answered, and nobody is there to."""
+    if not yes and not sys.stdin.isatty():
+        raise click.ClickException("nobody can be asked without a terminal. Try: the same with --yes")
+
+
+def agreed(question: str) -> bool:
+    """Whether whoever sits at the terminal says yes; anything else is no."""
+    return bool(click.confirm(question, default=False, err=True))

@@ -1,0 +1,83 @@
+"""Taking a run back on the hosts of a pair, or on a lone one: all of it as a run of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyinfra.api import Host
+
+from operations import guard, journal, remote
+from operations.guard import Bench
+from operations.journal import Run
+from operations.remote import Failed, Lost
+from sparkrig import environment, lock, undo
+from sparkrig.guard import Order
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Settings
+from sparkrig.undo import Plan
+
+Tell = Callable[[str], None]
+
+
+def carry_out(
+    run: Run,
+    hosts: Mapping[str, Host],
+    plans: Mapping[str, Plan],
+    mine: Settings,
+    tell: Tell,
+    *,
+    restart_docker: bool,
+) -> None:
+    """Do what the plans say, the network first, for it alone can fail and be back where it was.
+
+    run: the undo itself; hosts: both halves of a pair; mine: the settings of one of them, for its deadlines.
+    Raises Refusal where nothing was done, RolledBack where the network is as it was and nothing else was done,
+    Failed or Lost where it broke off: the same again goes on from there.
+    """
+    journal.begin(run, hosts)
+    _network(run, hosts, plans, mine, tell)
+    answers = remote.each(hosts, lambda at: _host(run, at, plans[at.name], mine.patience, tell, restart_docker))
+    amiss = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, (Failed, Lost))]
+    if amiss:
+        raise Failed("; ".join(amiss))
+    try:
+        journal.end(run, hosts)
+    except Refusal as refusal:
+        raise Failed(refusal.what) from None
+
+
+def _network(run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], mine: Settings, tell: Tell) -> None:
+    orders = {
+        name: Order(
+            step="Undo | network",
+            window=mine.rollback_seconds,
+            seconds=int(20 * mine.patience),
+            restore=f"{lock.RUNS}/{plans[name].run}/guard/before",
+        )
+        for name in hosts
+        if plans[name].network
+    }
+    if orders:
+        for at in hosts.values():
+            guard.prepare(at, run.id, mine.patience)
+        guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, tell))
+
+
+def _host(run: Run, at: Host, plan: Plan, patience: float, tell: Tell, restart_docker: bool) -> None:
+    """Everything but the network, on one host."""
+
+    def step(name: str, text: str, *words: str, seconds: int, stdin: str | None = None) -> None:
+        tell(f"{at.name}: {name}")
+        limit = int(seconds * patience)
+        journal.perform(run, at, f"Undo | {name}", text, *words, seconds=limit, stdin=stdin)
+
+    before = f"{lock.RUNS}/{plan.run}/before/files"
+    if rows := plan.files(docker=False):
+        step("files", undo.RESTORE, before, seconds=60, stdin=rows)
+    if rows := plan.files(docker=True):
+        leave = "yes" if restart_docker else "no"
+        step("docker", undo.DOCKER, leave, before, seconds=180, stdin=rows)
+    if words := plan.holds():
+        step("holds", undo.HOLDS, *words, seconds=120)
+    if plan.files(docker=False):
+        step("GID index", undo.GIDS, environment.RAILS, environment.REFRESH, seconds=60)

@@ -1,0 +1,206 @@
+"""How a run ended, what the screen says of it, and the exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from operations.remote import Lost
+from sparkrig import journal, undo
+from sparkrig.command import status, unlock
+from sparkrig.command import undo as undo_command
+from sparkrig.journal import Journal, Run, Step
+from sparkrig.lock import Lock, Owner
+from sparkrig.picture import journal as picture
+
+ID = "20261121T031500Z-ab12"
+WHY = "pyinfra inventories/pair.py deploys/cluster.py"
+OWNER = Owner(ID, "ann@laptop", WHY, "0.1.0", "", "10.0.2.2", 1795230000)
+BEFORE = {"file /etc/nccl.conf": "644 root:root a"}
+AFTER = {"file /etc/nccl.conf": "644 root:root b", "hold one": "held", "hold two": "held", "package toolkit": "1"}
+PIN = Step("Driver | pin later branches away", 1, 2, 0)
+NETWORK = Step("Network | profiles and live links", 3)
+DONE = Run(ID, OWNER, (PIN, replace(NETWORK, ended=4, rc=0)), BEFORE, AFTER, 1795230100, "committed")
+BROKEN = replace(DONE, id="20261121T041500Z-cd34", owner=replace(OWNER, since=1795233600), after=None, ended=None)
+NOW = 1795234000
+
+OUTCOMES: dict[str, tuple[Run, Lock | None, str, str]] = {
+    "done": (DONE, None, "done", "done, 2 steps"),
+    "failed": (
+        replace(BROKEN, steps=(PIN, replace(NETWORK, ended=4, rc=1)), guard=""),
+        None,
+        "failed",
+        "failed at step 2 (Network | profiles and live links)",
+    ),
+    "interrupted within a step": (
+        replace(BROKEN, steps=(PIN, NETWORK)),
+        None,
+        "interrupted",
+        "interrupted at step 2 (Network | profiles and live links)",
+    ),
+    "interrupted between two": (
+        replace(BROKEN, steps=(PIN,)),
+        None,
+        "interrupted",
+        "interrupted after step 1 (Driver | pin later branches away)",
+    ),
+    "interrupted at once": (replace(BROKEN, steps=()), None, "interrupted", "interrupted before its first step"),
+    "its lock is stale": (
+        replace(BROKEN, steps=()),
+        Lock(replace(OWNER, run=BROKEN.id), alive=False),
+        "interrupted",
+        "interrupted before its first step",
+    ),
+    "running": (
+        replace(BROKEN, steps=(PIN, NETWORK)),
+        Lock(replace(OWNER, run=BROKEN.id), alive=True),
+        "running",
+        "running, at step 2 (Network | profiles and live links)",
+    ),
+    "rolled back": (
+        replace(BROKEN, guard="rolled-back spark-b: no carrier"),
+        None,
+        "rolled back",
+        "rolled back: spark-b: no carrier",
+    ),
+}
+
+
+@pytest.mark.parametrize(("run", "lock", "outcome", "told"), OUTCOMES.values(), ids=OUTCOMES)
+def test_how_a_run_ended(run: Run, lock: Lock | None, outcome: str, told: str) -> None:
+    found = Journal(NOW, lock, (run,), AFTER)
+    assert journal.outcome(run, found) == outcome
+    assert picture.told(run, found) == told
+    settled = outcome in ("done", "running")
+    assert (journal.unsettled(found) is None) is settled
+
+
+def test_a_later_run_that_was_done_settles_it() -> None:
+    later = replace(DONE, id="20261121T051500Z-ef56", owner=replace(OWNER, since=1795237200))
+    assert journal.unsettled(Journal(NOW, None, (later, BROKEN), AFTER)) is None
+    assert journal.unsettled(Journal(NOW, None, (BROKEN, DONE), AFTER)) == BROKEN
+
+
+def test_what_a_run_changed_in_words() -> None:
+    found = Journal(NOW, None, (DONE,), AFTER)
+    assert picture.changed(DONE, found) == "/etc/nccl.conf, 2 holds, 1 package and the network"
+    many = replace(DONE, after={f"file /etc/{number}": "x" for number in range(3)}, guard="", before={})
+    assert picture.changed(many, Journal(NOW, None, (many,), AFTER)) == "3 files"
+    assert picture.changed(replace(DONE, after=BEFORE, guard=""), found) == "nothing"
+
+
+def test_what_holds_and_awaits_a_host() -> None:
+    armed = replace(BROKEN, guard="armed", deadline=NOW + 62.9)
+    said = picture.standing(Journal(NOW, Lock(OWNER, alive=False), (armed,), {}))
+    assert said == [
+        "locked by ann@laptop (from 10.0.2.2) since 2026-11-21 03:00:00 UTC for: pyinfra inventories/pair.py "
+        "deploys/cluster.py; its session has ended, so the next run takes it over",
+        f"the network reverts in 62 s unless {BROKEN.id} confirms it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(-3, "0 s ago"), (119, "119 s ago"), (121, "2 min ago"), (7300, "2 h ago"), (172800, "2 days ago")],
+)
+def test_how_long_ago(seconds: int, said: str) -> None:
+    assert picture.ago(seconds) == said
+
+
+def test_the_screen_fits_80_columns() -> None:
+    console = Console(width=80, file=io.StringIO(), force_terminal=False, record=True)
+    console.print(picture.status("spark-a", Journal(NOW, None, (BROKEN, DONE), AFTER), 5))
+    text = console.export_text()
+    assert max(map(len, text.splitlines())) <= 80
+    for word in (ID, BROKEN.id, "ann@laptop", "✗", "✓", "done, 2 steps; changed /etc/nccl.conf, 2 holds"):
+        assert word in text
+
+
+INVENTORY = "sparks = [(f'spark-{half}', {'x_': 0}) for half in 'ab']\n"
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> str:
+    file = tmp_path / "sparks.py"
+    file.write_text(INVENTORY)
+    return str(file)
+
+
+def shown(
+    monkeypatch: pytest.MonkeyPatch, inventory: str, found: Mapping[str, Journal | Lost], *words: str
+) -> Result:
+    monkeypatch.setattr(status, "_look", lambda *_: found)
+    return CliRunner().invoke(status.status, [inventory, *words])
+
+
+GOOD, BAD = Journal(NOW, None, (DONE,), AFTER), Journal(NOW, None, (BROKEN, DONE), AFTER)
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        ({"spark-a": GOOD, "spark-b": GOOD}, 0),
+        ({"spark-a": Journal(NOW), "spark-b": GOOD}, 0),
+        ({"spark-a": BAD, "spark-b": GOOD}, 2),
+        ({"spark-a": BAD, "spark-b": Lost("no route")}, 3),
+    ],
+    ids=["settled", "never touched", "broke off", "unreachable"],
+)
+def test_the_worst_host_is_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, inventory: str, found: Mapping[str, Journal | Lost], code: int
+) -> None:
+    assert shown(monkeypatch, inventory, found).exit_code == code
+    assert shown(monkeypatch, inventory, found, "--json").exit_code == code
+
+
+def test_a_pipe_gets_a_line_for_each_run_and_the_command_that_goes_on(
+    monkeypatch: pytest.MonkeyPatch, inventory: str
+) -> None:
+    lines = shown(monkeypatch, inventory, {"spark-a": BAD, "spark-b": Lost("no route")}).stdout.splitlines()
+    changed = "changed: /etc/nccl.conf, 2 holds, 1 package and the network"
+    assert lines == [
+        f"spark-a: {BROKEN.id} by ann@laptop for: {WHY}: interrupted after step 2 ({NETWORK.name}); {changed}",
+        f"spark-a: {ID} by ann@laptop for: {WHY}: done, 2 steps; {changed}",
+        f"spark-a: what is missing is done by the same again: {WHY}",
+        "spark-b: not read: no route",
+    ]
+
+
+def test_json_has_a_version_and_everything(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
+    found: dict[str, Journal | Lost] = {
+        "spark-a": replace(GOOD, lock=Lock(OWNER, alive=True)),
+        "spark-b": Lost("no route"),
+    }
+    document = json.loads(shown(monkeypatch, inventory, found, "--json").stdout)
+    assert document["version"] == 1
+    assert document["hosts"]["spark-b"] == {"unread": "no route"}
+    a = document["hosts"]["spark-a"]
+    assert a["lock"]["alive"] is True and a["lock"]["who"] == "ann@laptop"
+    assert (a["runs"][0]["run"], a["runs"][0]["outcome"], a["runs"][0]["network"]) == (ID, "done", True)
+    assert {each["item"] for each in a["runs"][0]["changed"]} == {*AFTER}
+
+
+@pytest.mark.parametrize("verb", [undo_command.undo, unlock.unlock], ids=["undo", "unlock"])
+def test_without_a_terminal_nobody_is_asked(inventory: str, verb: object) -> None:
+    done = CliRunner().invoke(verb, [inventory])  # type: ignore[arg-type]
+    assert done.exit_code == 1
+    assert done.output == "Error: nobody can be asked without a terminal. Try: the same with --yes\n"
+
+
+def test_a_plan_says_what_becomes_of_each_item() -> None:
+    edited = {**AFTER, "file /etc/nccl.conf": "644 root:root edited"}
+    found = Journal(NOW, None, (DONE,), edited)
+    said = dict(picture.rows(undo.plan(found, ID, everything=False)))
+    assert said == {
+        "network": "as it was before that run, under guard: it reverts by itself unless confirmed",
+        "left alone": "/etc/nccl.conf (changed since by somebody else; --all takes it back too)",
+        "release": "hold of one and two",
+        "stays": "toolkit; to remove: sudo apt-get remove toolkit",
+    }
