@@ -1,0 +1,73 @@
+"""Waiting for NetworkManager's start, and what is said of a step that a lost connection cut short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploys import spark
+from facts.network import Network
+from operations import remote
+from tests.unit.shells import sh, tool
+
+NMCLI = """
+[ "$3" = DEVICE,STATE,CON-UUID ] || exit 0
+echo asked >>"{folder}/asked"
+[ "$(wc -l <"{folder}/asked")" -gt {fails} ] && echo enP7s7:connected:x
+"""
+
+
+def look(folder: Path, *, fails: int, unit: str) -> tuple[str, int]:
+    """What the network's script prints where nmcli fails so often first, and how often it was asked."""
+    tools = folder / "tools"
+    tool(tools, "nmcli", NMCLI.format(folder=folder, fails=fails))
+    tool(tools, "systemctl", f"echo {unit}")
+    tool(tools, "sleep", ":")
+    tool(tools, "ip", "echo []")
+    done = sh(Network.script, path=tools)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, len((folder / "asked").read_text().splitlines())
+
+
+def test_a_networkmanager_that_starts_is_waited_for(tmp_path: Path) -> None:
+    printed, asked = look(tmp_path, fails=3, unit="activating")
+    assert "nm running\ndevice enP7s7:connected:x\n" in printed
+    assert asked == 4
+
+
+@pytest.mark.parametrize(("unit", "times"), [("activating", 61), ("inactive", 1), ("failed", 1)])
+def test_one_that_does_not_come_is_not_waited_for_for_ever(tmp_path: Path, unit: str, times: int) -> None:
+    printed, asked = look(tmp_path, fails=999, unit=unit)
+    assert "nm running" not in printed
+    assert asked == times
+
+
+class Host:
+    name = "spark-b"
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def log_styled(self, message: str, **_: Any) -> None:
+        self.said.append(message)
+
+
+@pytest.mark.parametrize(
+    ("answer", "lines"), [(remote.Lost("spark-b does not answer (x)"), 1), (remote.Failed("rc 1"), 0)]
+)
+def test_a_step_without_a_connection_is_said_to_be_unknown(
+    monkeypatch: pytest.MonkeyPatch, answer: Exception, lines: int
+) -> None:
+    def shell(*_: Any, **__: Any) -> str:
+        raise answer
+
+    monkeypatch.setattr(remote, "shell", shell)
+    host: Any = Host()
+    spark._say_if_lost(host)
+    assert len(host.said) == lines
+    for line in host.said:
+        assert (
+            "its state is unknown (spark-b does not answer (x)). Try: ssh spark-b true, and run the same" in line
+        )
