@@ -203,9 +203,9 @@ def noted(command: StringCommand, folder: str, name: str) -> StringCommand:
     )
 
 
-def perform(run: Run, at: Host, name: str, text: str, *words: str, seconds: int, stdin: str | None = None) -> str:
-    """A script as a step of a run, outside of an operation. Raises Failed or Lost, as remote.shell does."""
-    return remote.execute(at, noted(script(text, *words, seconds=seconds), run.folder, name), seconds, stdin)
+def perform(run: Run, at: Host, name: str, command: StringCommand, seconds: int, stdin: str | None = None) -> None:
+    """A command as a step of a run, outside of an operation. Raises Failed or Lost, as remote.execute does."""
+    remote.execute(at, noted(command, run.folder, name), seconds, stdin)
 
 
 def note(run: Run, hosts: Mapping[str, Host], word: str, name: str) -> None:

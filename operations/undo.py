@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping
 
 from pyinfra.api import Host
 
+from facts.trust import Trust
 from operations import guard, journal, remote
 from operations.guard import Bench
 from operations.journal import Run
 from operations.remote import Failed, Lost
-from sparkrig import environment, lock, undo
+from operations.shell import script
+from operations.trust import AS_USER, FORGET
+from sparkrig import environment, lock, trust, undo
 from sparkrig.guard import Order
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings
@@ -67,17 +70,20 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, tell: Tell, restart_d
     """Everything but the network, on one host."""
 
     def step(name: str, text: str, *words: str, seconds: int, stdin: str | None = None) -> None:
-        tell(f"{at.name}: {name}")
         limit = int(seconds * patience)
-        journal.perform(run, at, f"Undo | {name}", text, *words, seconds=limit, stdin=stdin)
+        tell(f"{at.name}: {name}")
+        journal.perform(run, at, f"Undo | {name}", script(text, *words, seconds=limit), limit, stdin)
 
     before = f"{lock.RUNS}/{plan.run}/before/files"
-    if rows := plan.files(docker=False):
+    rows = plan.files(docker=False)
+    if plan.login:  # before its files, which say that there is one
+        user = remote.read(at, Trust(), seconds=int(60 * patience)).user
+        step("login from the peer", AS_USER, user, FORGET, "sparkrig", trust.KEY, trust.MARK, seconds=60)
+    if rows:
         step("files", undo.RESTORE, before, seconds=60, stdin=rows)
-    if rows := plan.files(docker=True):
-        leave = "yes" if restart_docker else "no"
-        step("docker", undo.DOCKER, leave, before, seconds=180, stdin=rows)
+    if docker := plan.files(docker=True):
+        step("docker", undo.DOCKER, "yes" if restart_docker else "no", before, seconds=180, stdin=docker)
     if words := plan.holds():
         step("holds", undo.HOLDS, *words, seconds=120)
-    if plan.files(docker=False):
+    if rows:
         step("GID index", undo.GIDS, environment.RAILS, environment.REFRESH, seconds=60)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkrig import containers, journal
+from sparkrig import containers, journal, trust
 from sparkrig.journal import ABSENT, Journal, Run, Snapshot
 from sparkrig.refusal import Refusal
 
@@ -103,6 +103,11 @@ class Plan:
     def docker(self) -> bool:
         """Whether docker must restart."""
         return any(each.name == containers.DAEMON_JSON for each in self.pending)
+
+    @property
+    def login(self) -> bool:
+        """Whether the login between the halves of a pair goes, which is more than its files (operations.trust)."""
+        return any(each.name == trust.CLIENT and each.act == "remove" for each in self.pending)
 
     def files(self, *, docker: bool) -> str:
         """The rows of RESTORE for all files but docker's, or for docker's."""

@@ -136,6 +136,8 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
     kept = [each.name for each in plan.changes if each.act == "stays"]
     if kept:
         told.append(("stays", f"{listed(kept)}; to remove: sudo apt-get remove {' '.join(kept)}"))
+    if plan.login:
+        told.append(("remove", "the peer's line in authorized_keys, and this host's key pair for the peer"))
     if plan.docker:
         told.append(("restart", "docker, which reads its daemon.json only then"))
     return told

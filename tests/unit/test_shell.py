@@ -30,7 +30,7 @@ from operations import secrets as secret_file
 from operations import trust as node_trust
 from operations.containers import FETCH_KEY
 from operations.files import WRITE
-from sparkrig import gid, guard, identity, journal, lock, nccl, trial
+from sparkrig import gid, guard, identity, journal, lock, nccl, trial, undo
 from sparkrig.owned import OWNED
 from tests.unit.shells import sh, tool
 
@@ -80,6 +80,10 @@ TEXTS = {
     "journal.ABANDON": journal.ABANDON,
     "journal.END": journal.END,
     "journal.LOOK": journal.LOOK,
+    "undo.RESTORE": undo.RESTORE,
+    "undo.DOCKER": undo.DOCKER,
+    "undo.HOLDS": undo.HOLDS,
+    "undo.GIDS": undo.GIDS,
     "dispatcher": (TEMPLATES / "90-sparkrig-gid").read_text(),
 }
 # SC2046, SC2086: words of ours are split on purpose ($ids, $ssh, $d); SC2015: as intended;

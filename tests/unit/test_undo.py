@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import undo
+from sparkrig import trust, undo
 from sparkrig.journal import Journal, Run, Step
 from sparkrig.lock import Owner
 from sparkrig.refusal import Refusal
@@ -138,6 +138,12 @@ def test_docker_is_not_restarted_under_containers_without_leave() -> None:
         undo.judge({"a": plan}, {"a": 2}, restart_docker=False)
     undo.judge({"a": plan}, {"a": 2}, restart_docker=True)
     undo.judge({"a": replace(plan, changes=(Change(DAEMON, "already"),))}, {"a": 2}, restart_docker=False)
+
+
+def test_the_login_between_the_halves_goes_with_its_file() -> None:
+    client = f"file {trust.CLIENT}"
+    assert Plan("R1", (Change(client, "remove"),)).login
+    assert not Plan("R1", (Change(client, "put back"), Change(NCCL, "remove"))).login
 
 
 def test_the_words_of_the_scripts() -> None:
