@@ -181,7 +181,9 @@ def strings(source: str) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize("word", ["netplan apply", "docker.io", "systemctl reboot", "shutdown -r", "shutdown -h", "shutdown now"])
+@pytest.mark.parametrize(
+    "word", ["netplan apply", "docker.io", "systemctl reboot", "shutdown -r", "shutdown -h", "shutdown now"]
+)
 def test_what_the_readme_says_is_never_done_stands_in_no_command(word: str) -> None:
     files = [
         file for room in ROOMS for file in (ROOT / room).rglob("*") if file.is_file() and file.suffix != ".pyc"
