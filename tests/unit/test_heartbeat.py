@@ -128,13 +128,16 @@ def test_nobody_is_asked_before_the_login(monkeypatch: pytest.MonkeyPatch) -> No
     """A global request before that would break the protocol."""
     monkeypatch.setattr(heartbeat, "EVERY_S", 0.05)
     here, there = socket.socketpair()
-    server, ears = paramiko.Transport(there), Server()
+    server = paramiko.Transport(there)
     server.add_server_key(KEY)
-    server.start_server(event=threading.Event(), server=ears)
+    server.start_server(event=threading.Event(), server=Server())
     client = heartbeat.WatchedTransport(here)
+    asked = threading.Event()
+    monkeypatch.setattr(client, "global_request", lambda _: asked.set())
     client.start_client(timeout=10)
-    time.sleep(0.5)
-    assert client.is_active() and ears.beats == 0
+    assert not asked.wait(0.5) and client.is_active()
+    client.auth_none("nvidia")
+    assert asked.wait(5)
     for end in (client, server):
         end.close()
 
