@@ -11,6 +11,20 @@ PORT = r"""
   pci=$(readlink -f $n/device); pci=${pci%/virtio*}; pci=${pci##*/}
 """.strip("\n")
 
+_HUSHED = r"(password|psk|private|shared|secret|pin|key)[0-9]*[\x22\x27]?:[ \t]*"
+# Wi-Fi, 802.1X and WireGuard secrets stand in the same files (netplan(5)): those values stay on the host. At the
+# start of a line one goes on to its end, within braces to the next comma or brace.
+WITHOUT_SECRETS = (
+    r"s/^([ \t-]*[A-Za-z0-9_.\x22\x27-]*" + _HUSHED + r")[^ \t].*/\1x/; "
+    r"s/([{,][ \t]*[A-Za-z0-9_.\x22\x27-]*" + _HUSHED + r")(\x22[^\x22]*\x22|\x27[^\x27]*\x27|[^,}]*)/\1x/g"
+)
+# $1...: folders, the first that has a name wins
+NETPLAN = rf"""
+for folder; do for f in "$folder"/*.yaml; do
+  if [ -r "$f" ]; then printf 'netplan %s %s\n' "$f" "$(sed -E '{WITHOUT_SECRETS}' "$f" | base64 -w0)"; fi
+done; done
+""".strip("\n")
+
 
 class Network(Noun[network.Network]):
     """One look at the kernel, NetworkManager and netplan."""
@@ -50,10 +64,7 @@ if [ -n "$devices" ]; then
         + ",".join(profiles.PROPERTIES)
         + r""" connection show $ids | sed '/^$/d; s/^/property /'; fi
 fi
-for f in """
-        + " ".join(f"{folder}/*.yaml" for folder in netplan.FOLDERS)
-        + r"""; do
-  if [ -r "$f" ]; then printf 'netplan %s %s\n' "$f" "$(base64 -w0 "$f")"; fi
-done
-"""
+set -- """
+        + " ".join(netplan.FOLDERS)
+        + f"\n{NETPLAN}\n"
     )

@@ -1,0 +1,62 @@
+"""What the network fact's script reads of netplan's files, run for real."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from facts.network import NETPLAN, Network
+from sparkrig import netplan
+from tests.unit.shells import sh
+
+CANARY = "c4n4ry"
+SECRETS = {
+    "Wi-Fi": f'network:\n  wifis:\n    w:\n      access-points:\n        "h":\n          password: "{CANARY}"\n',
+    "Wi-Fi, in braces": f'network: {{wifis: {{w: {{access-points: {{home: {{password: "{CANARY}, x}}"}}}}}}}}}}\n',
+    "plain, with a comma": f"network:\n  wifis:\n    w:\n      password: a,{CANARY}\n",
+    "plain, in braces": f"network: {{wifis: {{w: {{password: {CANARY}, dhcp4: true}}}}}}\n",
+    "802.1X": f"network:\n  ethernets:\n    e:\n      auth:\n        password: hash:{CANARY}\n"
+    f"        client-key-password: '{CANARY}'\n",
+    "NetworkManager's own": f'network:\n  nm-devices:\n    x:\n      passthrough:\n        wifi.psk: "{CANARY}"\n'
+    f'        wifi-security.wep-key0: "{CANARY}"\n        "wireguard.private-key": "{CANARY}"\n',
+    "WireGuard": f"network:\n  tunnels:\n    wg0:\n      key: {CANARY}=\n      peers:\n"
+    f"        - keys: {{shared: {CANARY}, public: p}}\n",
+    "a list": f"network:\n  tunnels:\n    wg0:\n      peers:\n        - shared: {CANARY}\n",
+    "a modem": f"network:\n  modems:\n    m:\n      pin: {CANARY}\r\n",
+}
+
+
+@pytest.mark.parametrize("text", SECRETS.values(), ids=SECRETS)
+def test_no_secret_of_a_netplan_file_leaves_the_host(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "50-all.yaml"
+    path.write_text(text, newline="")
+    assert CANARY in text
+    row = sh(NETPLAN, str(tmp_path)).stdout.strip()
+    sent = base64.b64decode(row.split(" ")[2]).decode()
+    assert row.startswith(f"netplan {path} ") and CANARY not in sent
+    assert json.dumps(yaml.safe_load(sent), sort_keys=True).count("{") == json.dumps(yaml.safe_load(text)).count(
+        "{"
+    )
+
+
+def test_everything_else_is_read_as_it_stands(tmp_path: Path) -> None:
+    text = (
+        "network:\n  ethernets:\n    enp1s0f0np0: {addresses: [10.0.0.1/24], mtu: 9000}\n    lan: {dhcp4: true}\n"
+    )
+    (tmp_path / "40-cx7.yaml").write_text(text)
+    (tmp_path / "40-cx7.yaml.bak").write_text(text)
+    (file,) = netplan.parse(line[8:] for line in sh(NETPLAN, str(tmp_path)).stdout.splitlines())
+    assert [netdef.label for netdef in file.netdefs] == ["enp1s0f0np0", "lan"] and file.readable
+
+
+def test_folders_that_are_not_there_are_no_error(tmp_path: Path) -> None:
+    done = sh(NETPLAN, str(tmp_path / "none"), str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_script_asks_all_three_folders() -> None:
+    assert f"set -- {' '.join(netplan.FOLDERS)}\n{NETPLAN}" in Network.script
