@@ -7,13 +7,10 @@ told to commit; whoever hears nothing puts itself back. Source: reliability-note
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
 import gevent
@@ -56,15 +53,6 @@ ASK = 'exec python3 "$1/guard/guard.py" "$2" ${3:+"$3"}'
 
 class RolledBack(Exception):
     """The network is as it was before, or puts itself back; the message says why, and what is unknown."""
-
-
-@cache
-def run_id() -> str:
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
-
-
-def folder() -> str:
-    return f"/var/lib/sparkrig/runs/{run_id()}"
 
 
 @dataclass

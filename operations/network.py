@@ -18,8 +18,6 @@ from sparkrig.guard import Order, Ping, order
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings
 
-_STEP = "profiles and live links"
-
 
 def planned(found: network.Network, mine: Settings) -> network.Plan:
     """What the network of a host needs for its settings. Raises Refusal."""
@@ -92,7 +90,7 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet) -> dict[str, Order]:
             plan = planned(remote.read(at, Network(), seconds=int(60 * mine.patience)), mine)
         except Refusal as refusal:
             return refusal
-        return order(plan, _STEP, mine.rollback_seconds, int(20 * mine.patience)) if plan else None
+        return order(plan, mine.rollback_seconds, int(20 * mine.patience)) if plan else None
 
     answers = remote.each(hosts, order_of)
     for name, answer in answers.items():

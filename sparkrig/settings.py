@@ -150,14 +150,14 @@ class Settings(BaseModel):
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},
         description="What becomes of a netplan file or NetworkManager profile of somebody else that defines a "
-        "fabric netdev. The key is its name as the refusal shows it, its path or UUID, or a pattern. `adopt` takes "
-        "over the very address that stands there, `set-aside` lets the inventory win, both with a backup; `leave` "
-        "keeps it in charge and only checks the link. One that is not named is refused (docs/adopting.md).",
+        "fabric netdev. The key is its name as the refusal shows it, its path or UUID, or a pattern. `adopt` "
+        "takes over the very address that stands there, `set-aside` lets the inventory win, both with a backup; "
+        "`leave` keeps it in charge and only checks the link. One that is not named is refused (docs/adopting.md).",
     )
     allow_management_interface: bool = Field(
         False,
-        description="Let the fabric name a netdev that SSH or the default route is on (over a bond, bridge or VLAN "
-        "too). For a Spark that you only reach over its QSFP cable; the rollback is armed as for any other.",
+        description="Let the fabric name a netdev that SSH or the default route is on, or rides on (bond, bridge, "
+        "VLAN). For a Spark that you only reach over its QSFP cable; the rollback is armed as for any other.",
     )
     rollback_seconds: int = Field(
         90,

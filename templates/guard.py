@@ -97,10 +97,12 @@ class Guard:
         """Note the state, so that a power cut leaves the old or the new one."""
         write(self.folder / "state", f"{state}\n{detail}\n")
 
-    def journal(self, line: str) -> None:
-        """A line for the run's steps."""
+    def journal(self, what: str) -> None:
+        """A line for the run's steps, where the order names a step: else whoever sent it keeps them."""
+        if not (step := self.order["step"]):
+            return
         with (self.folder.parent / "steps").open("a") as steps:
-            steps.write(f"{int(time.time())} {line}\n")
+            steps.write(f"{int(time.time())} {what} {step}\n")
             steps.flush()
             os.fsync(steps.fileno())
 
@@ -117,7 +119,7 @@ class Guard:
 
 def start(guard: Guard) -> None:
     order = guard.order
-    guard.journal(f"begun {order['step']}")
+    guard.journal("begun")
     try:
         require_free_checkpoint()
         snapshot(guard.before)
@@ -125,7 +127,7 @@ def start(guard: Guard) -> None:
     except (Trouble, OSError) as trouble:
         disarm(guard)
         guard.say("rolled-back", f"{trouble}; nothing was changed")
-        guard.journal(f"ended 1 {order['step']}")
+        guard.journal("ended 1")
         return
     unit = f"sparkrig-apply-{guard.run}"
     limit = f"--property=RuntimeMaxSec={order['window']}"
@@ -173,7 +175,7 @@ def commit(guard: Guard) -> None:
             return
         guard.say("committed")  # from here on a power cut keeps the change
         disarm(guard)
-        guard.journal(f"ended 0 {order['step']}")
+        guard.journal("ended 0")
 
 
 def rollback(guard: Guard, why: str) -> None:
@@ -194,7 +196,7 @@ def recover(guard: Guard) -> None:
         restore_files(guard.before)
         sync(*PERSISTENT)
         guard.say("rolled-back", "the host was rebooted before the change was confirmed")
-        guard.journal(f"ended 1 {guard.order['step']}")
+        guard.journal("ended 1")
     disarm(guard)
 
 
@@ -418,7 +420,7 @@ def back(guard: Guard, why: str) -> None:
     left = put_back(guard.before)
     sync(*PERSISTENT)
     guard.say("rolled-back", f"{why}; not as before: {'; '.join(left)}" if left else why)
-    guard.journal(f"ended 1 {guard.order['step']}")
+    guard.journal("ended 1")
     disarm(guard)
 
 
