@@ -124,8 +124,8 @@ def _row(item: pytest.Item, report: pytest.TestReport) -> Row:
     cell = told.get("cell", [None])[0]
     return Row(
         test=item.nodeid,
-        faults=_numbers(item, "fault"),
-        promises=_numbers(item, "promise"),
+        faults=numbers(item, "fault"),
+        promises=numbers(item, "promise"),
         cell=tuple(cell) if cell else None,
         held=report.passed,
         seen="; ".join(words) or item.name.partition("[")[0].removeprefix("test_").replace("_", " "),
@@ -136,7 +136,8 @@ def _row(item: pytest.Item, report: pytest.TestReport) -> Row:
     )
 
 
-def _numbers(item: pytest.Item, marker: str) -> tuple[int, ...]:
+def numbers(item: pytest.Item, marker: str) -> tuple[int, ...]:
+    """The numbers that all markers of that name give a test, each once."""
     return tuple(sorted({number for mark in item.iter_markers(marker) for number in mark.args}))
 
 

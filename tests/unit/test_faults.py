@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.faults import record
+from tests.faults.marks import Marked, collected
 from tests.faults.matrix import FAULTS, PROMISES
 from tests.faults.record import ROOT, Row, exists, load, merge, save
 from tests.faults.table import NOT_YET, PAGE, page
 from tests.plan.steps import STEPS
 
-FILES = [file for room in ("unit", "plan", "lab", "faults") for file in (ROOT / "tests" / room).rglob("test_*.py")]
-AWAITED = {1, 2, 7, 8, 9, 10, 11, 17, 29, 39}
+AWAITED = {39}
 ROW = Row(
     test="tests/unit/test_faults.py::test_the_page_is_current",
     faults=(16,),
@@ -32,14 +32,9 @@ ROW = Row(
 CELL = replace(ROW, cell=(STEPS[0], "kill"), test=f"{ROW.test}[kill]", faults=(4, 5, 6), promises=(4,))
 
 
-def marked(marker: str) -> Iterator[tuple[ast.FunctionDef, tuple[int, ...]]]:
-    """The test functions with a marker, and its numbers."""
-    for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            for each in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
-                if isinstance(each, ast.Call) and ast.unparse(each.func) == f"pytest.mark.{marker}":
-                    assert isinstance(node, ast.FunctionDef)
-                    yield node, tuple(ast.literal_eval(argument) for argument in each.args)
+@pytest.fixture(scope="module")
+def marked() -> list[Marked]:
+    return collected()
 
 
 def test_the_page_is_current() -> None:
@@ -50,21 +45,21 @@ def test_the_matrix_has_its_42_rows() -> None:
     assert [fault.number for fault in FAULTS] == list(range(1, 43))
 
 
-def test_every_row_has_a_test_and_every_test_its_row() -> None:
-    shown = {number for _, numbers in marked("fault") for number in numbers}
+def test_every_row_has_a_test_and_every_test_its_row(marked: list[Marked]) -> None:
+    shown = {number for each in marked for number in each.faults}
     assert sorted({fault.number for fault in FAULTS} - shown - AWAITED) == [], "rows that no test shows"
     assert sorted(shown - {fault.number for fault in FAULTS}) == []
 
 
-def test_every_promise_has_a_test_and_every_test_its_promise() -> None:
-    guarded = {number for _, numbers in marked("promise") for number in numbers}
-    assert sorted(set(PROMISES) - guarded - {2, 8}) == [], "promises that no test guards"
+def test_every_promise_has_a_test_and_every_test_its_promise(marked: list[Marked]) -> None:
+    guarded = {number for each in marked for number in each.promises}
+    assert sorted(set(PROMISES) - guarded - {8}) == [], "promises that no test guards"
     assert sorted(guarded - set(PROMISES)) == []
 
 
-def test_every_test_of_a_row_says_what_was_seen() -> None:
-    silent = {node.name for node, _ in marked("fault") if "seen" not in {each.arg for each in node.args.args}}
-    assert sorted(silent) == [], "the fixture `seen` of tests/faults/record.py"
+def test_every_test_of_a_row_says_what_was_seen(marked: list[Marked]) -> None:
+    silent = [each.test for each in marked if each.faults and not each.speaks]
+    assert silent == [], "the fixture `seen` of tests/faults/record.py"
 
 
 def test_what_was_seen_is_of_tests_that_exist() -> None:
