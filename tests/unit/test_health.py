@@ -199,7 +199,7 @@ def test_a_stale_cdi_file_in_words(seen: Seen) -> None:
     found = health.cdi(
         replace(SPARK, cdi=("/etc/cdi/nvidia.yaml",), cdi_missing=("/usr/lib/libcuda.so.580.95.05",))
     )
-    assert (found.level, found.cause) == ("degraded", "cdi-stale") and "libcuda.so.580.95.05" in found.evidence
+    assert (found.level, found.cause) == ("fault", "cdi-stale") and "libcuda.so.580.95.05" in found.evidence
     seen(found.evidence)
 
 
