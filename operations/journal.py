@@ -235,10 +235,10 @@ def recorded(function: Callable[..., Commands]) -> Callable[..., Commands]:
                 continue
             yield from beginning()
             if isinstance(command, FunctionCommand):
-                yield FunctionCommand(_as_step, (command, _name()), {})
+                yield FunctionCommand(_as_step, (command, step()), {})
             else:
                 given = command if isinstance(command, StringCommand) else StringCommand(command)
-                yield noted(given, current().folder, _name())
+                yield noted(given, current().folder, step())
 
     return wrapped
 
@@ -258,7 +258,8 @@ def close() -> Commands:
         host.noop("nothing was changed, so there is nothing to note")
 
 
-def _name() -> str:
+def step() -> str:
+    """The name of the operation that is at work on this host, as pyinfra shows it."""
     return ", ".join(sorted(process.get_op_meta(str(host.current_op_hash)).names))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pyinfra import host, inventory
 from pyinfra import state as run
@@ -49,7 +50,7 @@ def fabric(
     if run.is_executing and moves():
         yield from journal.beginning()
         if host.name == leader:
-            yield FunctionCommand(_lead, (halves, fleet), {})
+            yield FunctionCommand(_lead, (halves, fleet, journal.step()), {})
         else:
             yield FunctionCommand(_follow, (leader,), {})
     elif plan:
@@ -66,11 +67,11 @@ def _follow(state: State, host: Host, leader: str) -> bool:  # noqa: ARG001 - py
     return True
 
 
-def _lead(state: State, host: Host, halves: Sequence[str], fleet: Fleet) -> bool:  # noqa: ARG001
+def _lead(state: State, host: Host, halves: Sequence[str], fleet: Fleet, step: str) -> bool:  # noqa: ARG001
     hosts = {name: inventory.get_host(name) for name in halves}
     mine = fleet[host.name]
     try:
-        orders = _orders(hosts, fleet)
+        orders = _orders(hosts, fleet, step)
         pings = {name: _pings(fleet, name) for name in hosts}
         if orders:
             guard.carry_out(Bench(hosts, orders, pings, journal.current().folder, mine.patience, host.log))
@@ -80,7 +81,7 @@ def _lead(state: State, host: Host, halves: Sequence[str], fleet: Fleet) -> bool
     return True
 
 
-def _orders(hosts: Mapping[str, Host], fleet: Fleet) -> dict[str, Order]:
+def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str) -> dict[str, Order]:
     """What each host has to do, by what it is now. Raises Refusal for a host that cannot be planned for."""
 
     def order_of(at: Host) -> Order | Refusal | None:
@@ -90,7 +91,8 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet) -> dict[str, Order]:
             plan = planned(remote.read(at, Network(), seconds=int(60 * mine.patience)), mine)
         except Refusal as refusal:
             return refusal
-        return order(plan, mine.rollback_seconds, int(20 * mine.patience)) if plan else None
+        # the host itself notes the step, for it may end without a controller
+        return replace(order(plan, mine.rollback_seconds, int(20 * mine.patience)), step=step) if plan else None
 
     answers = remote.each(hosts, order_of)
     for name, answer in answers.items():

@@ -76,6 +76,12 @@ def test_every_change_is_a_step_of_the_journal_in_the_same_exec(first: Run) -> N
     assert not [command for command in bare if any(word in command for word in loud)]
 
 
+def test_the_guarded_change_is_a_step_that_each_host_notes_itself(first: Run) -> None:
+    orders = [text for _, text in first.sent if "guard/order.json" in text]
+    assert len(orders) == 2
+    assert all('"step": "Network | profiles and live links"' in text for text in orders)
+
+
 def test_a_measurement_is_a_step_of_both_hosts(first: Run) -> None:
     sent = [command for host, command in first.sent if NOTE in command and host == "spark-b"]
     words = [command.split(" sparkrig ")[-1].splitlines()[0] for command in sent]
