@@ -90,6 +90,7 @@ def guard_of(guest: Guest) -> str:
     return guest.output("sudo sh -c 'cat /var/lib/sparkrig/runs/*/guard/state'")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.promise(2)
 def test_the_change_goes_back_by_itself_once_its_controller_is_dead(before: Before, seen: Seen) -> None:
     with abandoned():
@@ -122,6 +123,7 @@ def test_a_restart_of_networkmanager_leaves_the_dead_man(before: Before, seen: S
     seen(f"checkpoint dropped by the restart; the dead-man had both as before after {took:.0f} s")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.fault(9)
 @pytest.mark.promise(2)
 def test_a_stopped_networkmanager_is_started_by_the_dead_man(before: Before, seen: Seen) -> None:
@@ -141,6 +143,7 @@ def test_a_power_cut_inside_the_window_forgets_the_change(before: Before, seen: 
     seen("after the boot all is as before, and the journal says why")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.fault(10)
 def test_a_restart_of_networkmanager_under_a_living_controller_is_never_called_done(
     before: Before, seen: Seen
@@ -169,6 +172,7 @@ def test_a_link_that_does_not_carry_is_taken_back_on_both(before: Before, seen: 
     seen("no answer on a rail: both halves put back at once, exit 1")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.fault(11)
 def test_a_checkpoint_of_somebody_else_is_left_alone(before: Before, seen: Seen) -> None:
     theirs = before.pair.b.output(f"sudo busctl call {BUS} CheckpointCreate aouu 0 300 6")
@@ -181,6 +185,7 @@ def test_a_checkpoint_of_somebody_else_is_left_alone(before: Before, seen: Seen)
     seen("refused with its path; it still stands, and nothing was changed on either half")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.fault(11)
 @pytest.mark.promise(4)
 def test_the_next_run_takes_over_what_a_dead_controller_left_armed(before: Before, seen: Seen) -> None:
@@ -194,6 +199,7 @@ def test_the_next_run_takes_over_what_a_dead_controller_left_armed(before: Befor
     seen("the earlier change is rolled back first, then the new one is made and confirmed")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.fault(17)
 @pytest.mark.promise(2)
 def test_an_address_that_somebody_has_is_no_success(before: Before, tmp_path: Path, seen: Seen) -> None:
