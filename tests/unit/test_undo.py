@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner, Result
 
+import sparkrig
+from operations.remote import Lost
 from sparkrig import trust, undo
 from sparkrig.journal import Journal, Run, Step
 from sparkrig.lock import Owner
@@ -157,6 +163,64 @@ def test_the_words_of_the_scripts() -> None:
     assert plan.files(docker=False) == "put /etc/nccl.conf\n"
     assert plan.files(docker=True) == "remove /etc/docker/daemon.json\n"
     assert plan.holds() == ["nvidia-driver-580-open", "--", "x"]
+
+
+# the verb
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> str:
+    file = tmp_path / "pair.py"
+    halves = [
+        (f"spark-{half}", {"pair": "p", "fabric": {"enp1s0f0np0": f"192.168.1.{last}/24"}})
+        for last, half in ((1, "a"), (2, "b"))
+    ]
+    file.write_text(f"sparks = {halves!r}\n")
+    return str(file)
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, pair: str, b: Journal | Lost, *words: str) -> tuple[Result, list[str]]:
+    """`sparkrig undo` on hosts that are only made up, and the hosts that something was done to."""
+    from operations import journal, undo
+    from sparkrig.command.undo import undo as verb
+
+    touched: list[str] = []
+    a = host(run(1, NOTHING, FIRST), now=FIRST)
+    # the real one patches the standard library of the whole process
+    session = SimpleNamespace(connected=lambda data: nullcontext(dict.fromkeys(data)))
+    monkeypatch.setattr(sparkrig, "session", session, raising=False)
+    monkeypatch.setattr(journal, "read", lambda hosts: dict(zip(hosts, (a, b), strict=True)))
+    monkeypatch.setattr(undo, "carry_out", lambda _, hosts, *__, **___: touched.extend(hosts))
+    return CliRunner().invoke(verb, [pair, *words]), touched
+
+
+SETTLED = host(run(1, NOTHING, FIRST), now=FIRST)
+
+
+def test_a_pair_is_undone_together(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, SETTLED, "--yes", "--json")
+    assert (done.exit_code, touched) == (0, ["spark-a", "spark-b"])
+    (group,) = json.loads(done.stdout)["groups"]
+    assert group["outcome"].startswith("undone, as run 20")
+    assert {each["act"] for each in group["plans"]["spark-b"]["changes"]} == {"remove", "release", "stays"}
+
+
+def test_where_one_half_is_away_nothing_is_undone(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, Lost("no route to host"), "--yes")
+    assert (done.exit_code, touched) == (3, [])
+    assert "spark-b cannot be read: no route to host; nothing is undone" in " ".join(done.output.split())
+
+
+def test_a_dry_undo_does_nothing_and_needs_no_answer(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, SETTLED, "--dry")
+    assert (done.exit_code, touched) == (0, [])
+    assert "release  hold of nvidia-driver-580-open" in done.output
+
+
+def test_a_run_that_is_not_there_is_an_error_of_the_input(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, SETTLED, "R9", "--yes")
+    assert (done.exit_code, touched) == (1, [])
+    assert "no run R9 is kept on spark-a or spark-b" in done.output
 
 
 # the scripts
