@@ -287,8 +287,8 @@ def test_a_canary_is_found_where_it_belongs_and_nowhere_else(
     assert "Operation not permitted" in failed.stderr
     secured.b.output("sudo chattr -i /etc/sparkrig")
     watch.run("pyinfra", "-y", inventory, CLUSTER)
-    for verb, *flags in (("summary",), ("topology",), ("status",), ("status", "--json"), ("undo", "--dry")):
-        watch.run("sparkrig", verb, inventory, *flags)
+    for verb, *more in (("summary",), ("topology",), ("status",), ("status", "--json"), ("undo", "--dry")):
+        watch.run("sparkrig", verb, inventory, *more)
     watch.run("sparkrig", "bandwidth", inventory, codes=(0, 2))  # slow where the machine is busy
     (tmp_path / "paste").write_text("".join(watch.said))
     watch.run("sparkrig", "explain", str(tmp_path / "paste"), codes=(0, 1, 2, 3))
