@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from pyinfra.api import StringCommand
+from pyinfra.api import HiddenValue, StringCommand
 
 from facts.journal import Journal as JournalFact
-from operations.journal import noted
+from operations.journal import noted, recorded
+from operations.refusal import Commands
 from sparkrig import journal, lock
 from tests.unit.shells import sh, tool
 
@@ -212,6 +213,20 @@ def test_steps_are_noted_with_how_they_ended_and_keep_the_input(spark: Spark) ->
     assert rows == ["begun It's | one", "ended 0 It's | one", "begun two", "ended 3 two"]
     found = spark.look()
     assert journal.outcome(found.runs[0], found) == "running"
+
+
+def test_a_noted_command_keeps_its_input_and_what_it_hides() -> None:
+    hidden = HiddenValue("s3cret")  # type: ignore[no-untyped-call]
+    command = noted(StringCommand("cat", hidden, _stdin="hello"), lock.RUNS, "one")
+    assert command.connector_arguments == {"_stdin": "hello"}
+    assert "s3cret" in command.get_raw_value() and "s3cret" not in command.get_masked_value()
+
+
+def test_a_line_of_the_plan_is_no_step() -> None:
+    def said() -> Commands:
+        yield "# the keys are exchanged once they are made"
+
+    assert [*recorded(said)()] == ["# the keys are exchanged once they are made"]
 
 
 def test_a_step_that_cannot_be_noted_is_not_run(spark: Spark) -> None:
