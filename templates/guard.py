@@ -218,7 +218,8 @@ def snapshot(into: Path) -> None:
     for place in (*PERSISTENT, VOLATILE):
         if (ROOT / place).is_dir():
             shutil.copytree(ROOT / place, into / place, copy_function=copy_owned)
-    write(into / "links.json", json.dumps({"links": links(), "default": default_routes()}))
+    ours = {name: link for name, link in links().items() if not link["external"]}
+    write(into / "links.json", json.dumps({"links": ours, "default": default_routes()}))
     os.sync()
 
 
@@ -371,15 +372,19 @@ def content(file: Path) -> str:
 
 
 def links() -> dict[str, dict]:
-    """Every device that NetworkManager manages: its state and profile there, and what the kernel has."""
+    """Every device that NetworkManager manages: its state and profile there, and what the kernel has.
+
+    external: set up by somebody else, as docker's bridge is, or as our links are after a restart of NetworkManager.
+    """
     kernel = {entry.get("ifname"): entry for entry in json.loads(run(["ip", "-j", "address", "show"]))}
     found = {}
     for row in run(["nmcli", "-t", "-f", "DEVICE,STATE,CON-UUID", "device"]).splitlines():
         name, state, uuid = row.replace("\\:", "\0").split(":", 2)
         entry = kernel.get(name)
-        if entry and state != "unmanaged" and "externally" not in state:
+        if entry and state != "unmanaged":
             found[name] = {
                 "connected": state == "connected",
+                "external": "externally" in state,
                 "profile": uuid if state == "connected" else "",
                 "mtu": entry["mtu"],
                 "carrier": "LOWER_UP" in entry["flags"],
@@ -449,7 +454,7 @@ def differences(before: Path, was: dict[str, dict]) -> list[str]:
         return [*found, str(trouble)]
     for name, link in was.items():
         here = now.get(name)
-        same = here and all(here[key] == link[key] for key in ("connected", "profile", "mtu"))
+        same = here and all(here[key] == link[key] for key in ("connected", "external", "profile", "mtu"))
         if not same or (link["connected"] and here and here["addresses"] != link["addresses"]):
             found.append(f"{name} was {described(link)} and is {described(here)}")
     return found
@@ -495,7 +500,7 @@ def restore_links(was: dict[str, dict]) -> None:
             continue
         if link["connected"] and (here["profile"], here["addresses"]) != (link["profile"], link["addresses"]):
             attempt(["nmcli", "--wait", "30", "connection", "up", link["profile"]], 40)
-        elif not link["connected"] and here["connected"]:
+        elif not link["connected"] and (here["connected"] or here["external"]):
             attempt(["nmcli", "device", "disconnect", name])
         if here["mtu"] != link["mtu"]:
             attempt(["ip", "link", "set", name, "mtu", str(link["mtu"])])

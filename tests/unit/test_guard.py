@@ -35,7 +35,7 @@ for text, answer in world["answers"].items():
     if text in line:
         for path, content in answer.get("writes", {{}}).items():
             (here / path).write_text(content)
-        world.update((fact, answer[fact]) for fact in ("mtu", "routes") if fact in answer)
+        world.update((fact, answer[fact]) for fact in ("mtu", "routes", "state") if fact in answer)
         (here / "world.json").write_text(json.dumps(world))
         print(answer.get("says", ""))
         sys.exit(answer.get("rc", 0))
@@ -44,7 +44,7 @@ if name == "ip" and "route" in words: print(json.dumps(world["routes"]))
 elif name == "ip" and "address" in words:
     info = [{{"family": "inet", "local": world["address"], "prefixlen": 24}}]
     print(json.dumps([{{"ifname": "cx", "mtu": world["mtu"], "flags": ["UP", "LOWER_UP"], "addr_info": info}}]))
-elif name == "nmcli" and "device" in words and "-t" in words: print(f"cx:connected:{{world['profile']}}")
+elif name == "nmcli" and "device" in words and "-t" in words: print(f"cx:{{world['state']}}:{{world['profile']}}")
 elif name == "nmcli" and "--active" in words: print(world["profile"])
 elif "CheckpointCreate" in line: print('o "/checkpoint/1"')
 elif "Checkpoints" in line: print('{{"type": "ao", "data": []}}')
@@ -111,7 +111,14 @@ def world(tmp_path: Path) -> World:
         (tmp_path / "bin" / tool).write_text(TOOL)
         (tmp_path / "bin" / tool).chmod(0o755)
     (tmp_path / PROFILES / "old.nmconnection").write_text("before")
-    facts = {"mtu": 1500, "address": "10.0.0.1", "profile": "ours", "routes": [], "answers": UP}
+    facts = {
+        "state": "connected",
+        "mtu": 1500,
+        "address": "10.0.0.1",
+        "profile": "ours",
+        "routes": [],
+        "answers": UP,
+    }
     (tmp_path / "world.json").write_text(json.dumps(facts))
     found.folder.mkdir(parents=True)
     (found.folder / "guard.py").write_text(HASTY)
@@ -223,6 +230,16 @@ def test_the_dead_man_puts_files_and_links_back_without_a_checkpoint(world: Worl
     assert "ip link set cx mtu 1500" in world.calls
 
 
+def test_a_link_that_a_restarted_networkmanager_calls_external_goes_back_too(world: World) -> None:
+    """What was in memory is forgotten then, and the link keeps its address and MTU."""
+    world.set(UP, state="disconnected")
+    world.applied()
+    external = {"device disconnect cx": {"state": "disconnected"}, "ip link set": {"mtu": 1500}}
+    world.set({"CheckpointRollback": {"rc": 1}, **external}, state="connected (externally)")
+    assert world.call("rollback", "why") == Told("rolled-back", "why")
+    assert "nmcli device disconnect cx" in world.calls and "ip link set cx mtu 1500" in world.calls
+
+
 def test_what_could_not_be_put_back_is_said(world: World) -> None:
     world.applied()
     world.set({})
@@ -270,7 +287,14 @@ def test_a_modified_snapshot_of_an_earlier_run_is_put_back(world: World) -> None
     (earlier / PROFILES).mkdir(parents=True)
     (earlier / PROFILES / "theirs.nmconnection").write_text("older")
     links = {
-        "cx": {"connected": True, "profile": "ours", "mtu": 1500, "carrier": True, "addresses": ["10.0.0.1/24"]}
+        "cx": {
+            "connected": True,
+            "external": False,
+            "profile": "ours",
+            "mtu": 1500,
+            "carrier": True,
+            "addresses": ["10.0.0.1/24"],
+        }
     }
     (earlier / "links.json").write_text(json.dumps({"links": links, "default": []}))
     order(world, profiles=[], links=[], restore=f"/{earlier.relative_to(world.root)}")
