@@ -374,7 +374,7 @@ def content(file: Path) -> str:
 def links() -> dict[str, dict]:
     """Every device that NetworkManager manages: its state and profile there, and what the kernel has.
 
-    external: set up by somebody else, as docker's bridge is, or as our links are after a restart of NetworkManager.
+    external: set up by somebody else: docker's bridge, and our links too after a restart of NetworkManager.
     """
     kernel = {entry.get("ifname"): entry for entry in json.loads(run(["ip", "-j", "address", "show"]))}
     found = {}
