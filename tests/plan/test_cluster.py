@@ -81,6 +81,7 @@ def test_a_settled_pair_needs_nothing_and_costs_one_exec_per_host(deploy: Deploy
     assert [host for host, _ in sorted(run.commands)] == ["spark-a", "spark-b"]
 
 
+@pytest.mark.promise(3)
 def test_applying_to_a_settled_pair_executes_nothing_more(deploy: Deploy) -> None:
     run = deploy(settled(), "-y")
     assert run.code == 0, run.stderr
@@ -305,6 +306,7 @@ def test_leave_to_restart_docker_is_taken_at_its_word(deploy: Deploy) -> None:
     assert [command for _, command in run.changes if "systemctl restart docker" in command]
 
 
+@pytest.mark.promise(1)
 def test_the_management_network_is_never_touched(deploy: Deploy) -> None:
     hosts = [Host("@fake/spark-c", recorded("fresh-a"), data={"fabric": {"enP7s7": "192.168.100.11/24"}})]
     run = deploy(hosts, "-y")
