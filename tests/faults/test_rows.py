@@ -146,29 +146,29 @@ def test_two_versions_of_perftest_are_named(deployed: Pair, seen: Seen) -> None:
 # --- the toolkit's repository
 
 
-def published(guests: Pair, *files: str) -> None:
-    """Puts files of one guest's making into the repository of the other."""
-    for name in files:
-        text = guests.a.output(f"sudo base64 -w0 {name}")
-        guests.b.output(f"echo {text} | base64 -d | sudo tee {name} >/dev/null")
+GPG = "sudo gpg --homedir /root/keys --batch --quiet --yes --passphrase ''"
 
 
-def signed_anew(guests: Pair, *, key: bool, at: str = "", lasts: str = "never") -> str:
-    """Signs the repository with a new key, made at that time, on both guests; publishes the key if `key`.
+def signed_anew(guests: Pair, *, publish: bool, expired: bool = False) -> str:
+    """Signs the repository with a new key, on both guests, and returns the key's fingerprint.
 
-    Returns the key's fingerprint.
+    publish: whether the key is put at its URL; expired: whether it is one whose owner has made it last longer
+    since, which whoever has the old copy does not know.
     """
-    gpg = f"sudo gpg --homedir /root/keys --batch --quiet --yes {f'--faked-system-time {at}!' if at else ''}"
+    made = f"{GPG} {'--faked-system-time 20240101T000000' if expired else ''} --quick-gen-key other ed25519 sign"
+    guests.a.output(f"sudo mkdir -pm 700 /root/keys && {made} {'1y' if expired else 'never'}")
+    listed = guests.a.output(f"{GPG} --with-colons --list-keys")
+    fingerprint = next(row.split(":")[9] for row in listed.splitlines() if row.startswith("fpr:"))
     steps = [
-        "sudo mkdir -pm 700 /root/keys",
-        f"{gpg} --passphrase '' --quick-gen-key other ed25519 sign {lasts}",
-        f"{gpg} --clearsign --output {REPOSITORY}/InRelease {REPOSITORY}/Release",
-        f"{gpg} --armor --output {SITE}/gpgkey --export" if key else "true",
+        f"{GPG} --armor --output {SITE}/gpgkey --export" if publish else "true",
+        f"{GPG} --quick-set-expire {fingerprint} 0" if expired else "true",
+        f"{GPG} --clearsign --output {REPOSITORY}/InRelease {REPOSITORY}/Release",
     ]
     guests.a.output(" && ".join(steps))
-    published(guests, f"{REPOSITORY}/InRelease", f"{SITE}/gpgkey")
-    listed = guests.a.output("sudo gpg --homedir /root/keys --batch --with-colons --list-keys")
-    return next(row.split(":")[9] for row in listed.splitlines() if row.startswith("fpr:"))
+    for name in (f"{REPOSITORY}/InRelease", f"{SITE}/gpgkey"):
+        text = guests.a.output(f"sudo base64 -w0 {name}")
+        guests.b.output(f"echo {text} | base64 -d | sudo tee {name} >/dev/null")
+    return fingerprint
 
 
 def assert_nothing_installed(guests: Pair) -> None:
@@ -182,7 +182,7 @@ def assert_nothing_installed(guests: Pair) -> None:
 
 @pytest.mark.fault(30)
 def test_a_repository_key_that_is_not_the_pinned_one_is_refused(pristine: Pair, seen: Seen) -> None:
-    new = signed_anew(pristine, key=True)
+    new = signed_anew(pristine, publish=True)
     done = containers()
     assert done.code == 1
     said = line(done, "was pinned")
@@ -194,7 +194,7 @@ def test_a_repository_key_that_is_not_the_pinned_one_is_refused(pristine: Pair, 
 @pytest.mark.fault(30)
 def test_a_repository_signed_by_another_key_is_refused(pristine: Pair, seen: Seen) -> None:
     """The key at its URL is the pinned one, and the index is signed by a new one."""
-    signed_anew(pristine, key=False)
+    signed_anew(pristine, publish=False)
     done = containers()
     assert done.code == 1
     said = line(done, "E: ")
@@ -205,7 +205,7 @@ def test_a_repository_signed_by_another_key_is_refused(pristine: Pair, seen: See
 
 @pytest.mark.fault(30)
 def test_a_repository_key_that_has_expired_is_refused(pristine: Pair, seen: Seen) -> None:
-    new = signed_anew(pristine, key=True, at="20240101T000000", lasts="1y")
+    new = signed_anew(pristine, publish=True, expired=True)
     done = containers("--data", f"toolkit_key_fingerprint={new}")
     assert done.code == 1
     said = line(done, "xpired")
