@@ -269,9 +269,8 @@ def test_a_canary_is_found_where_it_belongs_and_nowhere_else(
     text = base64.b64encode(SAMPLER.encode()).decode()
     for guest in secured:
         guest.output(f"echo {text} | base64 -d | sudo tee /root/sampler.py >/dev/null")
-        guest.output(
-            "sudo systemd-run -q --unit=sampler -p StandardOutput=file:/root/sampled python3 /root/sampler.py"
-        )
+        unit = "sudo systemd-run -q --unit=sampler -p Nice=19 -p StandardOutput=file:/root/sampled"
+        guest.output(f"{unit} python3 /root/sampler.py")
 
     forget(secured)
     for flags in (("--dry", "--diff", "-vvv", "--debug"), ("--dry", "--json"), ("-y",)):
@@ -282,10 +281,11 @@ def test_a_canary_is_found_where_it_belongs_and_nowhere_else(
     forget(secured)
     watch.said.append(killed_in_the_middle(inventory))
     assert_whole_or_absent(secured, canary)
-    secured.b.output("sudo rm -f /etc/sparkrig/secrets.env; sudo chattr +i /etc/sparkrig")
+    readonly = "sudo mount --bind /etc/sparkrig /etc/sparkrig && sudo mount -o remount,bind,ro /etc/sparkrig"
+    secured.b.output(f"sudo rm -f {FILE}; {readonly}")
     failed = watch.run("pyinfra", "-y", "-vvv", "--debug", inventory, CLUSTER, codes=(1,))
-    assert "Operation not permitted" in failed.stderr
-    secured.b.output("sudo chattr -i /etc/sparkrig")
+    assert "Read-only file system" in failed.stderr
+    secured.b.output("sudo umount /etc/sparkrig")
     watch.run("pyinfra", "-y", inventory, CLUSTER)
     for verb, *more in (("summary",), ("topology",), ("status",), ("status", "--json"), ("undo", "--dry")):
         watch.run("sparkrig", verb, inventory, *more)
