@@ -15,6 +15,7 @@ import pytest
 from lab import NODES
 from lab import pair as lab
 from tests.faults import endstate
+from tests.faults.record import Seen
 from tests.lab.commands import BIN, LAB, ROOT, STATE, Done, assert_state, deploy, planned, run
 from tests.lab.guests import Guest, Pair
 from tests.lab.states import DEPLOYED
@@ -57,8 +58,9 @@ def status(*words: str) -> Done:
     return run("sparkrig", "status", LAB, *words)
 
 
-@pytest.mark.promise(4, 6)
-def test_two_at_once_and_one_that_dies(deployed: Pair) -> None:
+@pytest.mark.fault(39)
+@pytest.mark.promise(4)
+def test_two_at_once_and_one_that_dies(deployed: Pair, seen: Seen) -> None:
     """The second is refused by name; the first is killed and shown as broken off, and the next goes through."""
     for guest in deployed:
         guest.output("sudo rm /etc/nccl.conf; sudo rm -r /var/lib/sparkrig/runs")
@@ -68,6 +70,7 @@ def test_two_at_once_and_one_that_dies(deployed: Pair) -> None:
         assert refused.code == 1
         for node in NODES:
             (said,) = [line for line in refused.stderr.splitlines() if f"[{node}] Refused: " in line]
+            seen(said.strip())
             assert "is locked by " in said and f"for: pyinfra {LAB} {BANDWIDTH}" in said
             assert "now at Bandwidth | ib_write_bw on each rail" in said and "sparkrig unlock" in said
         assert deployed.b.run("test -e /etc/nccl.conf").rc == 1, "nothing was changed"

@@ -16,6 +16,7 @@ from secrets import token_hex
 import pytest
 
 from lab import NODES, pair
+from tests.faults.record import Seen
 from tests.lab.commands import BIN, CLUSTER, ROOT, STATE, Done, deploy, planned, run
 from tests.lab.guests import Guest, Pair
 
@@ -51,6 +52,7 @@ def stranger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return inventory_with(folder, f"'ssh_known_hosts_file': {str(known)!r}"), said[request.param], known
 
 
+@pytest.mark.fault(41)
 @pytest.mark.parametrize(
     ("program", "words", "code"),
     [
@@ -62,7 +64,7 @@ def stranger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     ids=["pyinfra", "summary", "topology", "tests/state"],
 )
 def test_a_host_key_that_was_not_compared_is_refused(
-    lab_pair: Pair, stranger: tuple[str, str, Path], program: str, words: tuple[str, ...], code: int
+    lab_pair: Pair, stranger: tuple[str, str, Path], program: str, words: tuple[str, ...], code: int, seen: Seen
 ) -> None:
     inventory, said, known = stranger
     before = known.read_text()
@@ -73,6 +75,7 @@ def test_a_host_key_that_was_not_compared_is_refused(
     assert "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" in text
     assert "Traceback" not in text and "Starting operation" not in text
     assert known.read_text() == before, "no key was taken"
+    seen(f"refused, and no key was taken: {said}")
 
 
 # --- a pair with secrets and trust
@@ -171,6 +174,7 @@ def test_what_others_wrote_in_authorized_keys_stays_and_off_means_off(secured: P
 # --- the secret
 
 
+@pytest.mark.promise(8)
 def test_only_root_reads_the_secret(secured: Pair, canary: str) -> None:
     for guest in secured:
         assert guest.output(f"stat -c '%a %U:%G' {FILE}") == "600 root:root"
@@ -261,6 +265,7 @@ def killed_in_the_middle(inventory: str) -> str:
         return said + str(deploying.stdout.read())
 
 
+@pytest.mark.promise(8)
 def test_a_canary_is_found_where_it_belongs_and_nowhere_else(
     secured: Pair, canary: str, inventory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
