@@ -282,6 +282,8 @@ def _change(found: Network, netdev: str, address: IPv4Interface, mtu: int) -> Ch
     differs = [key for key, value in wanted.items() if known.properties.get(key) != value]
     if differs:
         return Change(netdev, "modify", wanted, address, mtu, f"profile differs in {', '.join(differs)}")
+    if not known.saved:  # by a run that broke off, and about to be rolled back
+        return Change(netdev, "modify", wanted, address, mtu, "profile is only in memory")
     link = found.links[netdev]
     if found.active.get(netdev) != known.uuid:
         return Change(netdev, "activate", wanted, address, mtu, "profile is not active")

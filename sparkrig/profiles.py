@@ -37,6 +37,15 @@ class Profile:
         return self.filename.startswith("/run/") and priority == str(_GENERATED_PRIORITY)
 
     @property
+    def saved(self) -> bool:
+        """Whether it outlives a reboot: a change under guard is in memory until it is confirmed.
+
+        What netplan's backend saves is a file in /etc/netplan, rendered to one in /run.
+        """
+        folder, _, name = self.filename.rpartition("/")
+        return not folder.startswith("/run/") or name.startswith("netplan-")
+
+    @property
     def addresses(self) -> tuple[IPv4Interface, ...]:
         """The fixed IPv4 addresses that it gives its netdev."""
         listed = self.properties.get("ipv4.addresses", "").split(",")

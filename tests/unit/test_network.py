@@ -185,6 +185,24 @@ def test_a_profile_that_is_not_active_is_activated(ready: Host, active: str) -> 
     assert changes(ready.plan()) == [(A, "activate", "profile is not active")]
 
 
+@pytest.mark.parametrize(
+    ("file", "saved"),
+    [
+        ("/run/NetworkManager/system-connections/sparkrig-enp1s0f0np0.nmconnection", False),
+        ("/run/NetworkManager/system-connections/netplan-NM-0000.nmconnection", True),
+        ("/etc/NetworkManager/system-connections/sparkrig-enp1s0f0np0.nmconnection", True),
+        ("/etc/netplan/90-NM-0000.yaml", True),
+    ],
+    ids=["in memory", "rendered by netplan", "keyfile", "netplan file"],
+)
+def test_what_is_not_confirmed_yet_is_not_taken_for_done(ready: Host, file: str, saved: bool) -> None:
+    """A controller that died left it applied, and it will be rolled back: there is something to do."""
+    at = next(n for n, (identifier, *_) in enumerate(ready.profiles) if identifier == uuid(A))
+    identifier, _, values = ready.profiles[at]
+    ready.profiles[at] = (identifier, file, values)
+    assert changes(ready.plan()) == ([] if saved else [(A, "modify", "profile is only in memory")])
+
+
 def test_a_stale_profile_of_ours_is_removed_and_no_other(ready: Host) -> None:
     ready.ours(A1, "192.168.102.11/24")
     lookalike = {"connection.interface-name": B1}
