@@ -96,7 +96,8 @@ def test_a_foreign_profile_is_refused_and_nothing_is_changed(deployed: Pair, see
     done = deploy()
     seen(refusal(done))
     assert done.code == 1
-    assert "[spark-a] Refused: fabric netdevs have a second definition: NetworkManager profile 'cx7'" in done.stderr
+    second = "fabric netdevs have a second definition: NetworkManager profile 'cx7'"
+    assert f"[spark-a] Refused: {second}" in done.stderr
     assert "Traceback" not in done.stderr
     after = deployed.b.output(
         "sudo sh -c 'sync; find /etc /var/lib/sparkrig -newer /proc/1/cmdline -type f | wc -l'"
