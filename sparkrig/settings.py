@@ -152,7 +152,7 @@ class Settings(BaseModel):
         description="What becomes of a netplan file or NetworkManager profile of somebody else that defines a "
         "fabric netdev. The key is its name as the refusal shows it, its path or UUID, or a pattern. `adopt` "
         "takes over the very address that stands there, `set-aside` lets the inventory win, both with a backup; "
-        "`leave` keeps it in charge and only checks the link. One that is not named is refused (docs/adopting.md).",
+        "`leave` keeps it in charge and only checks the link. What is not named is refused (docs/adopting.md).",
     )
     allow_management_interface: bool = Field(
         False,
