@@ -6,7 +6,7 @@ for it is his; packages stay, for others may have come to need them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -199,8 +199,3 @@ def judge(plans: Mapping[str, Plan], running: Mapping[str, int], *, restart_dock
                 f"{name}: docker must restart, and {count} container(s) are running",
                 "stop them, or the same with --restart-docker",
             )
-
-
-def packages(changes: Sequence[Change]) -> list[str]:
-    """The packages that stay, by name."""
-    return [each.name for each in changes if each.act == "stays"]
