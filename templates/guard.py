@@ -198,6 +198,7 @@ def recover(guard: Guard) -> None:
         guard.say("rolled-back", "the host was rebooted before the change was confirmed")
         guard.journal("ended 1")
     disarm(guard)
+    attempt(["systemctl", "--no-block", "daemon-reload"])  # it read the boot unit before that went
 
 
 # arming

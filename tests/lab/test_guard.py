@@ -29,6 +29,7 @@ WINDOW_S = 40
 DEADMAN_S = 15  # after the window, by which promise P2 has everything back
 SLOW_S = 45  # what emulated hosts may take on top: ssh, NetworkManager's restart, an activation
 WINDOW = ("--data", f"rollback_seconds={WINDOW_S}")
+ROOMY = ("--data", "rollback_seconds=180")  # where the controller lives, no emulated host may be too slow
 PROVEN = "applied; a new ssh connection gets in"
 BUS = "org.freedesktop.NetworkManager /org/freedesktop/NetworkManager org.freedesktop.NetworkManager"
 FACTORY_MTU = "for n in enp1s0f0np0 enP2p1s0f0np0; do sudo ip link set $n mtu 1500; done"
@@ -84,7 +85,7 @@ def abandoned() -> Iterator[None]:
 
 
 def deploy(*flags: str, inventory: str | Path = LAB) -> Done:
-    return run("pyinfra", "-y", *WINDOW, *flags, str(inventory), FILE)
+    return run("pyinfra", "-y", *ROOMY, *flags, str(inventory), FILE)
 
 
 def guard_of(guest: Guest) -> str:
@@ -206,13 +207,14 @@ def test_the_next_run_takes_over_what_a_dead_controller_left_armed(before: Befor
 @pytest.mark.fault(17)
 @pytest.mark.promise(2)
 def test_an_address_that_somebody_has_is_no_success(before: Before, tmp_path: Path, seen: Seen) -> None:
-    before.pair.b.output("sudo ip addr add 192.168.100.11/24 dev enp1s0f0np0")
+    their = "sudo nmcli device set enp1s0f0np0 managed {}; sudo ip addr {} 192.168.100.11/24 dev enp1s0f0np0"
+    before.pair.b.output(their.format("no", "add"))
     shutil.copytree(ROOT / "inventories", tmp_path / "inventories")
     alone = tmp_path / "inventories" / "alone.py"
     text = (ROOT / LAB).read_text().replace('"pair": "lab", ', "")
     alone.write_text(text.replace(", _spark(_NODES[1], 12)", ""))
     done = deploy(inventory=alone)
-    before.pair.b.output("sudo ip addr del 192.168.100.11/24 dev enp1s0f0np0")
+    before.pair.b.output(their.format("yes", "del"))
     assert done.code == 1
     assert "the network of spark-a is as it was before" in done.stderr
     assert before.differs() == []
