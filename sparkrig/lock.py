@@ -28,8 +28,8 @@ started() {{ sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }}
 alone() {{
   umask 077
   mkdir -p {FOLDER}
-  exec 9>{FOLDER}/turn
-  flock -w 20 9 || {{ echo "{FOLDER}/turn is held by another process" >&2; exit 75; }}
+  exec 9<{FOLDER}
+  flock -w 20 9 || {{ echo "{FOLDER} is held by another process" >&2; exit 75; }}
 }}
 holder() {{
   owner_run= holder_pid= holder_start=
