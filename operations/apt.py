@@ -22,11 +22,9 @@ _SHOWN_S = 10  # between two lines about a wait
 WAIT = (
     HOLDERS
     + r"""
-left=$1
-while held=$(holders) && [ -n "$held" ] && [ "$left" -gt 0 ]; do
-  sleep 1
-  left=$((left - 1))
-done
+now() { cut -d . -f 1 /proc/uptime; }
+end=$(($(now) + $1))
+while held=$(holders) && [ -n "$held" ] && [ "$(now)" -lt "$end" ]; do sleep 0.5; done
 printf '%s\n' "$held"
 """
 )

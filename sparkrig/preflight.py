@@ -127,13 +127,16 @@ def _read_only(paths: tuple[str, ...]) -> Refusal:
 
 def _room(found: Preflight, *, installs: bool) -> list[Refusal]:
     needed = {"/etc": ROOM_MB, "/var": INSTALL_MB if installs else ROOM_MB}
+    small = [path for path, least in needed.items() if found.room_mb.get(path, least) < least]
+    if not small:
+        return []
+    least, room = max(needed[path] for path in small), min(found.room_mb[path] for path in small)
+    have = "has" if len(small) == 1 else "have"
     return [
         Refusal(
-            f"{path} has {found.room_mb[path]} MB of room, and {least} MB are expected",
-            f"sudo apt-get clean; sudo du -xh {path} | sort -h | tail",
+            f"{listed(small)} {have} {room} MB of room, and {least} MB are expected",
+            f"sudo apt-get clean; sudo du -xh {small[-1]} | sort -h | tail",
         )
-        for path, least in needed.items()
-        if path in found.room_mb and found.room_mb[path] < least
     ]
 
 

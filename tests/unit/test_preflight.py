@@ -112,6 +112,11 @@ FAULTS: dict[str, tuple[Preflight, str, str]] = {
         "/etc has 49 MB of room, and 50 MB are expected",
         "sudo apt-get clean",
     ),
+    "no room at all": (
+        replace(FIT, room_mb={"/": 0, "/var": 0, "/etc": 0}),
+        "/etc and /var have 0 MB of room, and 50 MB are expected",
+        "sudo apt-get clean",
+    ),
     "dpkg": (
         replace(FIT, unfinished=("libfoo", "bar"), journal=2),
         "dpkg was interrupted (libfoo and bar unfinished)",
