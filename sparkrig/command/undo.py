@@ -65,15 +65,15 @@ def undo(
     too, and can be undone. Exit code 3: a host could not be read, or it broke off and the same again goes on; 4:
     the network could not be put back, and nothing was changed.
     """
+    fleet, data = files.inventory(inventory_file)
+    if not dry:
+        files.must_answer(yes)
     from rich.console import Console
 
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from operations import journal
     from sparkrig.topology import groups
 
-    fleet, data = files.inventory(inventory_file)
-    if not dry:
-        files.must_answer(yes)
     console = Console(stderr=as_json, highlight=False)
     with session.connected(data) as hosts:
         found = journal.read(hosts)

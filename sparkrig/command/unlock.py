@@ -25,11 +25,11 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
     It shows each holder and asks. A run that is not dead goes on all the same, and whoever comes next may then
     change the host at the same time. Exit code 1: declined; 3: a host could not be read or freed.
     """
+    _, data = files.inventory(inventory_file)
+    files.must_answer(yes)
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from operations import journal
 
-    _, data = files.inventory(inventory_file)
-    files.must_answer(yes)
     with session.connected(data) as hosts:
         found = journal.read(hosts)
         said = {name: _said(each) for name, each in found.items()}
