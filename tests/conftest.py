@@ -2,4 +2,5 @@
 
 import os
 
-os.environ.setdefault("SPARKRIG_WAIT_S", "0")  # a host that is lost on purpose does not reboot (sparkrig/session.py)
+# a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/session.py)
+os.environ.setdefault("SPARKRIG_WAIT_S", "0")

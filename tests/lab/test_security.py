@@ -265,6 +265,7 @@ def killed_in_the_middle(inventory: str) -> str:
         return said + str(deploying.stdout.read())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.promise(8)
 def test_a_canary_is_found_where_it_belongs_and_nowhere_else(
     secured: Pair, canary: str, inventory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

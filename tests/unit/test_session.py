@@ -164,7 +164,11 @@ def test_a_host_that_comes_back_is_waited_for(tmp_path: Path) -> None:
         strict = {"ssh_known_hosts_file": str(known), "ssh_strict_host_key_checking": "yes"}
         file.write_text(f"sparks = {[('spark-a', {**data, **strict})]!r}\n")
         looking = subprocess.Popen(
-            [SPARKRIG, "summary", "--json", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [SPARKRIG, "summary", "--json", str(file)],
+            env={**os.environ, "SPARKRIG_WAIT_S": "90"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert looking.stderr
         assert re.fullmatch(

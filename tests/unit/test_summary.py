@@ -333,7 +333,13 @@ def sparkrig(*typed: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [program, "summary", *typed],
         cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "NO_COLOR": "1", "COLUMNS": "80", "SPARKRIG_WAIT_S": "0"},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": "/nonexistent",
+            "NO_COLOR": "1",
+            "COLUMNS": "80",
+            "SPARKRIG_WAIT_S": "0",
+        },
         capture_output=True,
         text=True,
         check=False,
