@@ -40,15 +40,22 @@ def hangs_up(channel: paramiko.Channel) -> None:
 
 @dataclass
 class Spark(paramiko.ServerInterface):
-    """A host that lets everybody in, or nobody, and gives every command the same answer."""
+    """A host that lets everybody in, or nobody, and gives every command the same answer.
+
+    booting: it hangs up in the middle of a login that is good, as pam_nologin has it.
+    """
 
     answer: Exec
     friendly: bool = True
+    booting: bool = False
+    hang_up: Callable[[], None] = lambda: None
 
     def get_allowed_auths(self, username: str) -> str:
         return "publickey"
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        if self.booting:
+            self.hang_up()
         return int(common.AUTH_SUCCESSFUL if self.friendly else common.AUTH_FAILED)
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
@@ -72,6 +79,7 @@ def serve(listener: socket.socket, spark: Spark) -> None:
             return
         transport = paramiko.Transport(connection)
         transport.add_server_key(KEY)
+        spark.hang_up = transport.close
         transport.start_server(event=threading.Event(), server=spark)
 
 
@@ -153,9 +161,11 @@ def test_the_reason_is_one_sentence(shown: dict[str, Any], host: str) -> None:
     assert re.fullmatch(REASONS[host], shown[host]["unread"])
 
 
-def test_a_host_that_comes_back_is_waited_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("why", ["connection refused", "it takes no logins"])
+def test_a_host_that_comes_back_is_waited_for(tmp_path: Path, why: str) -> None:
     key, known, file = (tmp_path / name for name in ("key", "known", "sparks.py"))
     OTHER.write_private_key_file(str(key))
+    spark = Spark(prints(RECORDED), booting=True)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))  # refuses, until it listens
         port = listener.getsockname()[1]
@@ -163,20 +173,26 @@ def test_a_host_that_comes_back_is_waited_for(tmp_path: Path) -> None:
         data = {"ssh_hostname": "127.0.0.1", "ssh_port": port, "ssh_user": "nvidia", "ssh_key": str(key)}
         strict = {"ssh_known_hosts_file": str(known), "ssh_strict_host_key_checking": "yes"}
         file.write_text(f"sparks = {[('spark-a', {**data, **strict})]!r}\n")
+        serving = threading.Thread(target=serve, args=(listener, spark), daemon=True)
+        if why != "connection refused":
+            listener.listen()
+            serving.start()
         looking = subprocess.Popen(
             [SPARKRIG, "summary", "--json", str(file)],
-            env={**os.environ, "SPARKRIG_WAIT_S": "90"},
+            env={**os.environ, "SPARKRIG_WAIT_S": ""},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         assert looking.stderr
         assert re.fullmatch(
-            r"spark-a: not reachable yet \(connection refused\): it may be rebooting; waiting, (90|89) s left\n",
+            rf"spark-a: not reachable yet \({why}\): it may be rebooting; waiting, (90|89|88) s left\n",
             looking.stderr.readline(),
         )
-        listener.listen()
-        threading.Thread(target=serve, args=(listener, ANSWERS["well"]), daemon=True).start()
+        spark.booting = False
+        if why == "connection refused":
+            listener.listen()
+            serving.start()
         out, _ = looking.communicate(timeout=60)
     assert looking.returncode == 0
     assert json.loads(out)["spark-a"]["spark"]["dgx_os"] == "7.5.0"
