@@ -67,8 +67,6 @@ if [ ! -e {RUNS}/$run ]; then
   find "$new" ! -type l -exec sync {{}} +
   mv -T "$new" "{RUNS}/$run"
   sync {RUNS}
-  find {RUNS} -mindepth 1 -maxdepth 1 -name '[0-9]*' | sort -r | tail -n +{_KEPT + 1} |
-    while read -r old; do rm -rf "$old"; done
 fi
 """
 )
@@ -76,7 +74,8 @@ fi
 # $1 run: its lock is given back, and its folder goes, for it has changed nothing
 ABANDON = lock.RELEASE + f'if [ ! -s "{RUNS}/$1/steps" ]; then rm -rf "{RUNS}/$1"; fi\n'
 
-# $1 run, $2... paths
+# $1 run, $2... paths. Old runs go now: at its begin, one that takes back the oldest would lose what it puts back;
+# and never this one, which is the oldest by name where the controller's clock is wrong.
 END = (
     "set -e\n"
     + lock.FUNCTIONS
@@ -89,6 +88,9 @@ cd {RUNS}/"$run"
 sync after.new
 mv after.new after
 sync .
+cd /
+find {RUNS} -mindepth 1 -maxdepth 1 -name '[0-9]*' ! -name "$run" | sort -r | tail -n +{_KEPT} |
+  while read -r old; do rm -rf "$old"; done
 release "$run"
 """
 )
@@ -111,7 +113,7 @@ fi
 for run in {RUNS}/*; do
   [ -e "$run/run.json" ] || continue
   printf 'run %s %s\n' "${{run##*/}}" "$(cat "$run/run.json")"
-  sed 's/^/step /' "$run/steps"
+  sed 's/^/step /; $a\' "$run/steps" # a torn row has no end of its own, and would take the next row with it
   sed 's/^/before /' "$run/before/state"
   if [ -e "$run/after" ]; then sed 's/^/after /' "$run/after"; fi
   if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(tr '\n' ' ' <"$run/guard/state")"; fi

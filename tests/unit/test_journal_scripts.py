@@ -239,8 +239,27 @@ def test_the_newest_runs_are_kept(spark: Spark) -> None:
     runs = [f"20261121T0315{at:02}Z-ab12" for at in range(22)]
     for run in runs:
         spark.begin(run)
-        spark.sh(lock.RELEASE, run)
+        spark.end(run)
     assert sorted(each.name for each in spark.runs.iterdir()) == runs[2:]
+
+
+def test_what_is_being_taken_back_and_a_run_of_a_slow_clock_are_kept(spark: Spark) -> None:
+    for at in range(20):
+        spark.begin(f"20261121T0315{at:02}Z-ab12")
+        spark.end(f"20261121T0315{at:02}Z-ab12")
+    slow = "20200101T000000Z-ab12"
+    spark.begin(slow)
+    assert (spark.runs / "20261121T031500Z-ab12").exists(), "its undo still needs it"
+    spark.end(slow)
+    assert (spark.runs / slow).exists() and len([*spark.runs.iterdir()]) == 20
+
+
+def test_a_torn_step_hides_nothing_of_what_stood_there(spark: Spark) -> None:
+    """Else an undo would take a file that stood there for one that did not, and remove it."""
+    spark.begin()
+    (spark.runs / RUN / "steps").write_text("1700000000 begun one\n17000")
+    (run,) = spark.look().runs
+    assert f"file {spark.file}" in run.before
 
 
 def test_a_run_that_was_given_up_leaves_nothing(spark: Spark) -> None:
