@@ -146,13 +146,13 @@ def _answer(bench: Bench, at: Host, verb: str, why: str = "") -> Told:
         raise Failed(str(error)) from None
 
 
-def _until_it_answers(bench: Bench, at: Host) -> Told:
+def _until_it_answers(bench: Bench, at: Host, verb: str = "wait", why: str = "") -> Told:
     """What a host says once it can be reached again. Raises Lost where it stays away, Failed without a guard."""
     end = bench.deadline + guard.GRACE_S + guard.RETURN_S * bench.patience
     answered = 0
     while True:
         try:
-            return _ask(bench, at, "wait")
+            return _ask(bench, at, verb, why)
         except (Lost, Failed) as error:
             answered += isinstance(error, Failed)
             if time.monotonic() >= end or answered == _FAILURES:
@@ -234,14 +234,22 @@ def _give_up(bench: Bench, why: str) -> str:
     bench.tell(f"putting the network back: {why}")
 
     def revert(at: Host) -> Told:
+        question = "revert", "the other half of the pair did not get there"
         try:
-            return _ask(bench, at, "revert", "the other half of the pair did not get there")
+            return _ask(bench, at, *question)
         except (Lost, Failed):
-            bench.tell(f"{at.name} cannot be asked; it reverts by itself in {bench.left} s")
-            return _until_it_answers(bench, at)
+            bench.tell(f"{at.name} cannot be asked; unless it confirmed already it reverts in {bench.left} s")
+            return _until_it_answers(bench, at, *question)  # one that confirmed never goes back unasked
 
     answers = _each(bench, revert)
-    restored = [name for name, each in answers.items() if isinstance(each, Told) and each.state == "rolled-back"]
-    others = [f"{name} is unknown ({each})" for name, each in answers.items() if name not in restored]
+    restored = [name for name, each in answers.items() if isinstance(each, Told) and each.restored]
+    others = [f"{name} is {_instead(each)}" for name, each in answers.items() if name not in restored]
     put_back = [f"the network of {' and '.join(restored)} is as it was before"] if restored else []
     return f"{why}; {', and '.join([*put_back, *others])}"
+
+
+def _instead(answer: Told | Failed | Lost) -> str:
+    """What a host is, where it is not known to be as it was."""
+    if isinstance(answer, Told):
+        return f"{answer.state} ({answer.detail})" if answer.detail else answer.state
+    return f"unknown ({answer})"

@@ -15,6 +15,7 @@ from sparkrig import network
 
 GRACE_S = 5  # between NetworkManager's deadline and the dead-man's, as in templates/guard.py
 RETURN_S = 60  # that a host is given, after its dead-man woke up, to be reachable again
+NOT_RESTORED = "not as before: "  # and what, in the detail of a rollback; as in templates/guard.py
 MARGIN_S = 10  # that must be left of the window for a commit to begin
 
 
@@ -71,6 +72,11 @@ class Told:
     state: str
     detail: str = ""
     left: float = 0.0
+
+    @property
+    def restored(self) -> bool:
+        """Whether all is as it was before."""
+        return self.state == "rolled-back" and NOT_RESTORED not in self.detail
 
 
 def parse(text: str) -> Told:

@@ -94,6 +94,23 @@ def test_a_host_that_does_not_know_its_guard_is_never_called_put_back(deploy: De
     assert "@fake/spark-b is unknown (no such file)" in run.stderr
 
 
+def test_a_half_that_confirmed_and_was_lost_is_told_to_go_back_once_it_answers(deploy: Deploy) -> None:
+    """Its dead-man is disarmed, so it would stay changed while the other half is back."""
+    lost = {text: {"stderr": ["lost"], "success": False} for text in (COMMIT, REVERT)}
+    run = deploy(hosts(b={**lost}), "-y", file=FILE)
+    assert run.code == 1
+    assert asked(run, "spark-b").count("revert") > 1
+    assert asked(run, "spark-b")[-1] == "revert"
+    assert "@fake/spark-b is unknown (lost)" in run.stderr
+
+
+def test_what_could_not_be_put_back_is_not_called_as_before(deploy: Deploy) -> None:
+    worse = {COMMIT: told("rolled-back", "gone"), REVERT: told("rolled-back", "why; not as before: cx differs")}
+    run = deploy(hosts(b=worse), "-y", file=FILE)
+    assert "the network of @fake/spark-a is as it was before" in run.stderr
+    assert "@fake/spark-b is rolled-back (why; not as before: cx differs)" in run.stderr
+
+
 def test_a_lone_spark_is_guarded_too(deploy: Deploy) -> None:
     run = deploy(
         [
