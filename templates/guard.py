@@ -51,6 +51,10 @@ class Trouble(Exception):
     """Why it cannot go on, in one sentence."""
 
 
+# what a tool says that cannot be understood is a failure like any other
+FAULTS = (Trouble, OSError, ValueError, LookupError)
+
+
 def main(arguments: list[str]) -> int:
     verb, *rest = arguments
     verbs: dict[str, Callable[..., None]] = {
@@ -76,6 +80,7 @@ class Guard:
         self.before = folder / "before"
         self.run = folder.parent.name
         self.deadman = f"sparkrig-deadman-{self.run}"
+        self.applying = f"sparkrig-apply-{self.run}"
 
     @property
     def order(self) -> dict:
@@ -124,15 +129,14 @@ def start(guard: Guard) -> None:
         require_free_checkpoint()
         snapshot(guard.before)
         arm(guard, order["window"])
-    except (Trouble, OSError) as trouble:
+    except FAULTS as trouble:
         disarm(guard)
         guard.say("rolled-back", f"{trouble}; nothing was changed")
         guard.journal("ended 1")
         return
-    unit = f"sparkrig-apply-{guard.run}"
     limit = f"--property=RuntimeMaxSec={order['window']}"
     try:
-        python("apply", guard, ["systemd-run", "--quiet", "--collect", f"--unit={unit}", limit])
+        python("apply", guard, ["systemd-run", "--quiet", "--collect", f"--unit={guard.applying}", limit])
     except Trouble as trouble:
         rollback(guard, str(trouble))
     wait(guard)
@@ -146,14 +150,14 @@ def apply(guard: Guard) -> None:
     order = guard.order
     try:
         if order["restore"]:
-            put_back(ROOT / order["restore"].lstrip("/"))
+            put_back(without(guard, ROOT / order["restore"].lstrip("/")))
         for profile in order["profiles"]:
             activate(profile, order["seconds"])
         for uuid in order["remove"]:
             deactivate(uuid)
         verify(guard, order)
-    except (Trouble, OSError) as trouble:
-        rollback(guard, str(trouble))
+    except FAULTS as trouble:
+        give_up(guard, str(trouble))
         return
     with guard.alone():
         if guard.state == "armed":
@@ -170,7 +174,7 @@ def commit(guard: Guard) -> None:
             make_permanent(order)
             verify(guard, order)
             sync(*PERSISTENT)
-        except (Trouble, OSError) as trouble:
+        except FAULTS as trouble:
             back(guard, str(trouble))
             return
         guard.say("committed")  # from here on a power cut keeps the change
@@ -179,12 +183,12 @@ def commit(guard: Guard) -> None:
 
 
 def rollback(guard: Guard, why: str) -> None:
-    with guard.alone():
-        if guard.state in LIVE:
-            back(guard, why)
+    halt(guard)
+    give_up(guard, why)
 
 
 def revert(guard: Guard, why: str) -> None:
+    halt(guard)
     with guard.alone():
         if guard.state in (*LIVE, "committed"):
             back(guard, why)
@@ -193,7 +197,8 @@ def revert(guard: Guard, why: str) -> None:
 def recover(guard: Guard) -> None:
     """NetworkManager does not run yet, and what was in memory is gone: only the files are left to put back."""
     if guard.state in LIVE:
-        restore_files(guard.before)
+        if restore_files(guard.before):
+            try_to(generate)  # systemd had netplan render the files as they were before this
         sync(*PERSISTENT)
         guard.say("rolled-back", "the host was rebooted before the change was confirmed")
         guard.journal("ended 1")
@@ -218,7 +223,7 @@ def snapshot(into: Path) -> None:
     into.mkdir(mode=0o700)
     for place in (*PERSISTENT, VOLATILE):
         if (ROOT / place).is_dir():
-            shutil.copytree(ROOT / place, into / place, copy_function=copy_owned)
+            shutil.copytree(ROOT / place, into / place, ignore=no_files, copy_function=copy_owned)
     ours = {name: link for name, link in links().items() if not link["external"]}
     write(into / "links.json", json.dumps({"links": ours, "default": default_routes()}))
     os.sync()
@@ -302,16 +307,20 @@ def make_permanent(order: dict) -> None:
     for uuid in order["remove"]:
         run(["nmcli", "connection", "delete", uuid])
     for path in order["move"]:
-        (ROOT / path.lstrip("/")).unlink()
+        (ROOT / path.lstrip("/")).unlink(missing_ok=True)  # netplan's backend deletes an emptied file itself
     if order["move"]:
         reload_definitions()
 
 
 def reload_definitions() -> None:
     """Never `netplan apply`: it restarts NetworkManager, which drops every checkpoint."""
+    generate()
+    run(["nmcli", "connection", "reload"])
+
+
+def generate() -> None:
     if (ROOT / "etc/netplan").is_dir() and shutil.which("netplan"):
         run(["netplan", "generate"], 60)
-    run(["nmcli", "connection", "reload"])
 
 
 # verifying
@@ -412,10 +421,22 @@ def settled(link: dict) -> bool:
 
 def default_routes() -> list[str]:
     routes = json.loads(run(["ip", "-4", "-j", "route", "show", "default"]))
-    return sorted(f"{route.get('gateway', 'none')} over {route['dev']}" for route in routes)
+    return sorted(f"{route.get('gateway', 'none')} over {route.get('dev', 'several links')}" for route in routes)
 
 
 # going back
+
+
+def halt(guard: Guard) -> None:
+    """End what still applies, before anybody goes back: it would go on changing afterwards, and unguarded."""
+    if guard.state == "armed":
+        attempt(["systemctl", "stop", f"{guard.applying}.service"])
+
+
+def give_up(guard: Guard, why: str) -> None:
+    with guard.alone():
+        if guard.state in LIVE:
+            back(guard, why)
 
 
 def back(guard: Guard, why: str) -> None:
@@ -424,10 +445,41 @@ def back(guard: Guard, why: str) -> None:
     if checkpoint.is_file():
         attempt(["busctl", "call", *MANAGER, "CheckpointRollback", "o", checkpoint.read_text()], 60)
     left = put_back(guard.before)
-    sync(*PERSISTENT)
+    try_to(sync, *PERSISTENT)
     guard.say("rolled-back", f"{why}; not as before: {'; '.join(left)}" if left else why)
     guard.journal("ended 1")
     disarm(guard)
+
+
+def without(guard: Guard, earlier: Path) -> Path:
+    """The snapshot of now, but with what an earlier run changed as it was before that run.
+
+    Whatever else was made or joined since is not that run's, and stays. earlier: the snapshot that it made.
+    """
+    order = json.loads((earlier.parent / "order.json").read_text())
+    while order["restore"]:  # it took back another one
+        order = json.loads((ROOT / order["restore"].lstrip("/")).with_name("order.json").read_text())
+    uuids = {*order["remove"], *(profile["uuid"] for profile in order["profiles"])}
+    moved = {path.lstrip("/") for path in order["move"]}
+    netdevs = {link["netdev"] for link in order["links"]}
+
+    wanted = guard.folder / "wanted"
+    shutil.copytree(guard.before, wanted, copy_function=copy_owned)
+    for place in PERSISTENT:
+        was, now = contents(earlier / place), contents(wanted / place)
+        for name in {*was, *now}:
+            text = was.get(name, b"") + now.get(name, b"")
+            if f"{place}/{name}" in moved or any(uuid.encode() in text for uuid in uuids):
+                restore_file(earlier / place / name, wanted / place / name)
+
+    def concerned(name: str, link: dict) -> bool:
+        return name in netdevs or link["profile"] in uuids
+
+    then, today = (json.loads((each / "links.json").read_text())["links"] for each in (earlier, guard.before))
+    other = {name: link for name, link in today.items() if not concerned(name, link)}
+    theirs = {name: link for name, link in then.items() if concerned(name, link)}
+    write(wanted / "links.json", json.dumps({"links": {**other, **theirs}}))
+    return wanted
 
 
 def put_back(before: Path) -> list[str]:
@@ -451,7 +503,7 @@ def differences(before: Path, was: dict[str, dict]) -> list[str]:
     found = [f"{file} differs" for file in stale_files(before)]
     try:
         now = links()
-    except Trouble as trouble:
+    except FAULTS as trouble:
         return [*found, str(trouble)]
     for name, link in was.items():
         here = now.get(name)
@@ -477,23 +529,26 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def restore_files(before: Path) -> bool:
-    """Put back what differs; whether anything did."""
+    """Put back what differs; whether anything did. One that cannot be (a full disk) holds up nothing else."""
     stale = stale_files(before)
     for path in stale:
-        kept, here = before / path, ROOT / path
-        if kept.is_file():
-            here.parent.mkdir(parents=True, exist_ok=True)
-            copy_owned(kept, here.with_name(f".{here.name}.sparkrig"))
-            here.with_name(f".{here.name}.sparkrig").replace(here)
-        else:
-            here.unlink()
+        try_to(restore_file, before / path, ROOT / path)
     return bool(stale)
+
+
+def restore_file(kept: Path, here: Path) -> None:
+    if kept.is_file():
+        here.parent.mkdir(parents=True, exist_ok=True)
+        copy_owned(kept, here.with_name(f".{here.name}.sparkrig"))
+        here.with_name(f".{here.name}.sparkrig").replace(here)
+    else:
+        here.unlink(missing_ok=True)
 
 
 def restore_links(was: dict[str, dict]) -> None:
     try:
         now = links()
-    except Trouble:
+    except FAULTS:
         return  # what is still amiss afterwards is said
     for name, link in was.items():
         here = now.get(name)
@@ -531,13 +586,13 @@ ENGLISH = {**os.environ, "LC_ALL": "C.UTF-8"}
 
 def attempt(command: list[str], seconds: float = 30) -> None:
     """Where failing is no reason to stop: what is amiss afterwards is looked at and said."""
-    try_to(lambda: run(command, seconds))
+    try_to(run, command, seconds)
 
 
-def try_to(act: Callable[[], object]) -> None:
+def try_to(act: Callable[..., object], *words: object) -> None:
     try:
-        act()
-    except Trouble as trouble:
+        act(*words)
+    except FAULTS as trouble:
         print(trouble, file=sys.stderr)
 
 
@@ -555,9 +610,14 @@ def nm_answers() -> bool:
     try:
         run(["nmcli", "-t", "-f", "RUNNING", "general"])
         links()
-    except Trouble:
+    except FAULTS:
         return False
     return True
+
+
+def no_files(folder: str, names: list[str]) -> list[str]:
+    """What is no file: a mask, which is a link to /dev/null, is never ours, and a copy of it would be a file."""
+    return [name for name in names if not Path(folder, name).is_file()]
 
 
 def copy_owned(source: str | Path, target: str | Path) -> str:

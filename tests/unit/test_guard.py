@@ -282,26 +282,103 @@ def test_a_second_commit_and_a_commit_after_a_rollback_do_nothing(world: World) 
     assert world.call("commit").state == "rolled-back"
 
 
-def test_a_modified_snapshot_of_an_earlier_run_is_put_back(world: World) -> None:
+def test_what_an_earlier_run_changed_is_put_back_and_nothing_else(world: World) -> None:
+    """A profile that somebody made or edited since is his, and so is one that only looks old."""
     earlier = world.folder.parent.parent / "20261120T000000Z-0000" / "guard" / "before"
     (earlier / PROFILES).mkdir(parents=True)
-    (earlier / PROFILES / "theirs.nmconnection").write_text("older")
-    links = {
-        "cx": {
-            "connected": True,
-            "external": False,
-            "profile": "ours",
-            "mtu": 1500,
-            "carrier": True,
-            "addresses": ["10.0.0.1/24"],
-        }
-    }
+    (earlier / "etc/netplan").mkdir()
+    (earlier.parent / "order.json").write_text(
+        json.dumps({**ORDER, "remove": ["uuid-theirs"], "move": ["/etc/netplan/40-cx7.yaml"]})
+    )
+    (earlier / PROFILES / "theirs.nmconnection").write_text("uuid=uuid-theirs")
+    (earlier / PROFILES / "old.nmconnection").write_text("as it was then")
+    (earlier / "etc/netplan/40-cx7.yaml").write_text("network: {}")
+    (world.root / PROFILES / "sparkrig-cx.nmconnection").write_text("uuid=ours")
+    (world.root / PROFILES / "wifi.nmconnection").write_text("made since")
+    now = {file.name: file.read_text() for file in (world.root / PROFILES).glob("*")}
+    link = {"connected": True, "external": False, "profile": "ours", "mtu": 1500, "carrier": True}
+    away = {**link, "profile": "wifi", "addresses": ["10.0.9.9/24"]}
+    links = {"cx": {**link, "addresses": ["10.0.0.1/24"]}, "wlan": away}
     (earlier / "links.json").write_text(json.dumps({"links": links, "default": []}))
     order(world, profiles=[], links=[], restore=f"/{earlier.relative_to(world.root)}")
     assert world.call("start").state == "applied"
-    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["theirs.nmconnection"]
+    found = {file.name: file.read_text() for file in (world.root / PROFILES).glob("*")}
+    assert found == {
+        "old.nmconnection": "before",
+        "wifi.nmconnection": "made since",
+        "theirs.nmconnection": "uuid=uuid-theirs",
+    }
+    assert (world.root / "etc/netplan/40-cx7.yaml").exists()
+    assert not any("wifi" in call for call in world.calls), "no link that somebody else set up is touched"
+    assert "systemctl restart NetworkManager" not in world.calls
     world.call("rollback", "why")
-    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["old.nmconnection"]
+    assert {file.name: file.read_text() for file in (world.root / PROFILES).glob("*")} == now
+    assert not (world.root / "etc/netplan/40-cx7.yaml").exists()
+
+
+def test_whoever_goes_back_from_outside_ends_what_still_applies(world: World) -> None:
+    """Else the apply unit of a dead controller goes on changing after the rollback of the next run."""
+    world.applied()
+    (world.folder / "state").write_text("armed\n")
+    world.set(BACK)
+    world.call("rollback", "superseded")
+    ended = world.calls.index(f"systemctl stop sparkrig-apply-{RUN}.service")
+    assert ended < next(n for n, call in enumerate(world.calls) if "CheckpointRollback" in call)
+
+
+def test_an_apply_that_gives_up_does_not_end_itself(world: World) -> None:
+    world.set({"connection up": {"rc": 4}, **BACK})
+    assert world.call("start").state == "rolled-back"
+    assert not any("systemctl stop sparkrig-apply" in call for call in world.calls)
+
+
+def test_an_answer_of_a_tool_that_makes_no_sense_is_a_failure_like_any_other(world: World) -> None:
+    world.set({"get-property": {"says": "{}"}})
+    told = world.call("start")
+    assert told.state == "rolled-back" and "nothing was changed" in told.detail
+    assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists()
+
+
+def test_a_default_route_over_several_links_is_one_too(world: World) -> None:
+    world.set(UP, routes=[{"dst": "default", "nexthops": [{"dev": "cx"}, {"dev": "cy"}]}])
+    world.applied()
+
+
+def test_a_file_that_cannot_be_put_back_does_not_hold_up_the_links(world: World) -> None:
+    world.applied()
+    (world.root / PROFILES / "old.nmconnection").write_text("spoiled")
+    (world.root / PROFILES / ".old.nmconnection.sparkrig").mkdir()
+    world.set({"CheckpointRollback": {"rc": 1}, "ip link set": {"mtu": 1500}})
+    told = world.call("rollback", "why")
+    assert told == Told("rolled-back", f"why; not as before: {PROFILES}/old.nmconnection differs")
+    assert not told.restored and "ip link set cx mtu 1500" in world.calls
+
+
+def test_a_mask_is_left_as_it_is(world: World) -> None:
+    """NetworkManager hides a profile, and netplan a file, with a link to /dev/null."""
+    mask = world.root / PROFILES / "uuid.nmmeta"
+    mask.symlink_to("/dev/null")
+    world.applied()
+    world.set(BACK)
+    assert world.call("rollback", "why") == Told("rolled-back", "why")
+    assert mask.is_symlink()
+
+
+def test_a_netplan_file_that_went_with_its_profile_is_no_trouble(world: World) -> None:
+    order(world, move=["/etc/netplan/40-cx7.yaml"])
+    world.applied()
+    assert world.call("commit") == Told("committed")
+
+
+def test_netplan_renders_again_what_a_reboot_put_back(world: World) -> None:
+    """Its generator ran at boot before the files were restored, and NetworkManager reads what it rendered."""
+    world.applied()
+    world.call("recover")
+    assert "netplan generate" not in world.calls, "nothing was put back"
+    (world.folder / "state").write_text("applied\n")
+    (world.root / "etc/netplan/90-NM-ours.yaml").write_text("half a commit")
+    assert world.call("recover").state == "rolled-back"
+    assert "netplan generate" in world.calls
 
 
 # --- the pure part
