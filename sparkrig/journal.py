@@ -113,7 +113,7 @@ fi
 for run in {RUNS}/*; do
   [ -e "$run/run.json" ] || continue
   printf 'run %s %s\n' "${{run##*/}}" "$(cat "$run/run.json")"
-  sed 's/^/step /; $a\' "$run/steps" # a torn row has no end of its own, and would take the next row with it
+  {{ cat "$run/steps"; echo; }} | sed 's/^/step /' # a torn row has no end, and would take the next with it
   sed 's/^/before /' "$run/before/state"
   if [ -e "$run/after" ]; then sed 's/^/after /' "$run/after"; fi
   if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(tr '\n' ' ' <"$run/guard/state")"; fi
