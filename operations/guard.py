@@ -107,10 +107,14 @@ def carry_out(bench: Bench) -> None:
             _reach(bench)
         if bench.left < guard.MARGIN_S:
             raise RolledBack(f"only {bench.left} s were left to confirm it")
-        _expect("committed", _each(bench, lambda at: _ask(bench, at, "commit")))
+        answers = _each(bench, lambda at: _ask(bench, at, "commit"))
+        _expect("committed", answers)
     except RolledBack as why:
         raise RolledBack(_give_up(bench, str(why))) from None
     bench.tell(f"confirmed on {names}; rollback disarmed")
+    for name, told in answers.items():
+        if isinstance(told, Told) and told.detail:
+            bench.tell(f"{name}: what was to be put back is not all as it was: {told.detail}")
 
 
 def _start(bench: Bench, at: Host) -> Told:

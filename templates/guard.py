@@ -148,9 +148,10 @@ def wait(guard: Guard) -> None:
 
 def apply(guard: Guard) -> None:
     order = guard.order
+    left: list[str] = []
     try:
         if order["restore"]:
-            put_back(without(guard, ROOT / order["restore"].lstrip("/")))
+            left = put_back(without(guard, ROOT / order["restore"].lstrip("/")))
         for profile in order["profiles"]:
             activate(profile, order["seconds"])
         for uuid in order["remove"]:
@@ -161,7 +162,7 @@ def apply(guard: Guard) -> None:
         return
     with guard.alone():
         if guard.state == "armed":
-            guard.say("applied")
+            guard.say("applied", "; ".join(left))
 
 
 def commit(guard: Guard) -> None:
@@ -177,7 +178,7 @@ def commit(guard: Guard) -> None:
         except FAULTS as trouble:
             back(guard, str(trouble))
             return
-        guard.say("committed")  # from here on a power cut keeps the change
+        guard.say("committed", guard.told()["detail"])  # from here on a power cut keeps the change
         disarm(guard)
         guard.journal("ended 0")
 

@@ -316,6 +316,19 @@ def test_what_an_earlier_run_changed_is_put_back_and_nothing_else(world: World) 
     assert not (world.root / "etc/netplan/40-cx7.yaml").exists()
 
 
+def test_what_an_undo_could_not_put_back_is_said_with_its_commit(world: World) -> None:
+    earlier = world.folder.parent.parent / "20261120T000000Z-0000" / "guard" / "before"
+    earlier.mkdir(parents=True)
+    (earlier.parent / "order.json").write_text(json.dumps(ORDER))
+    link = {"connected": True, "external": False, "profile": "ours", "mtu": 4000, "carrier": True}
+    links = {"cx": {**link, "addresses": ["10.0.0.1/24"]}}
+    (earlier / "links.json").write_text(json.dumps({"links": links, "default": []}))
+    order(world, profiles=[], links=[], restore=f"/{earlier.relative_to(world.root)}")
+    assert world.call("start").state == "applied"
+    told = world.call("commit")
+    assert told.state == "committed" and "cx was connected by ours, MTU 4000" in told.detail
+
+
 def test_whoever_goes_back_from_outside_ends_what_still_applies(world: World) -> None:
     """Else the apply unit of a dead controller goes on changing after the rollback of the next run."""
     world.applied()
