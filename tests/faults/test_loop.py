@@ -61,10 +61,7 @@ KINDS: dict[str, Callable[[Deploying, str], str]] = {
     "power": power_cut,
     "link": cut_off,
 }
-REPRESENTATIVE = {
-    ("Network | profiles and live links", "kill"),
-    ("Containers | nvidia-container-toolkit", "power"),
-}
+REPRESENTATIVE = {("Network | profiles and live links", "kill")}
 
 
 def slug(text: str) -> str:
