@@ -204,7 +204,6 @@ def recover(guard: Guard) -> None:
         guard.say("rolled-back", "the host was rebooted before the change was confirmed")
         guard.journal("ended 1")
     disarm(guard)
-    attempt(["systemctl", "--no-block", "daemon-reload"])  # it read the boot unit before that went
 
 
 # arming
@@ -269,6 +268,8 @@ def disarm(guard: Guard) -> None:
     BOOT_LINK.unlink(missing_ok=True)
     BOOT_UNIT.unlink(missing_ok=True)
     sync("etc/systemd/system")
+    # systemd may have read it meanwhile: at boot, or because somebody reloaded it, as `netplan generate` does
+    attempt(["systemctl", "--no-block", "daemon-reload"])
 
 
 # changing
