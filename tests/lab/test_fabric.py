@@ -27,6 +27,8 @@ from tests.lab.commands import BIN, LAB, ROOT, Done, run
 from tests.lab.guests import Guest, Pair
 from tests.lab.states import DEPLOYED
 
+pytestmark = pytest.mark.exhaustive  # not seen on the pair since the guard came: make faults runs them
+
 LIMIT_S = 240  # a thorough run without a fault takes 90 here
 UNITS = "systemctl list-units --plain --no-legend --state=active 'sparkrig-bandwidth-*'"
 # what a measurement could leave: units, processes, files outside of /proc and /sys younger than the mark
@@ -116,7 +118,6 @@ def test_a_healthy_pair(watched: Pair, history: Path, tmp_path: Path) -> None:
     assert "<svg" in text and "</html>" in text and "healthy" in text
 
 
-@pytest.mark.exhaustive
 def test_a_second_run_is_compared_with_the_first(watched: Pair, history: Path) -> None:
     for _ in range(2):
         assert bandwidth(history, "--quick")[0].code == 0
@@ -151,7 +152,6 @@ def test_cables_crossed(deployed: Pair, history: Path, seen: Seen) -> None:
     seen(evidence(document))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.fault(13, 14)
 def test_one_rail_missing(watched: Pair, history: Path, seen: Seen) -> None:
     """As when one of a cage's two PCIe links did not come up: the netdev is not there."""
@@ -204,7 +204,6 @@ def test_a_server_that_is_killed_in_mid_test(watched: Pair, history: Path, seen:
     seen(evidence(document))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.fault(23)
 def test_a_port_that_a_server_of_somebody_else_holds(watched: Pair, history: Path, seen: Seen) -> None:
     """It is named and left alone, and the rails are measured on the next ports."""
@@ -229,7 +228,6 @@ def test_a_server_that_an_earlier_run_of_ours_left_over(watched: Pair, history: 
     seen(said_of(document, "stale-server"))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("what", ["link-local", "second-ipv4"])
 @pytest.mark.fault(21)
 def test_addresses_that_move_the_index(watched: Pair, history: Path, what: str, seen: Seen) -> None:
@@ -254,7 +252,6 @@ def test_addresses_that_move_the_index(watched: Pair, history: Path, what: str, 
     seen(said_of(document, "gid-moved"))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.fault(24)
 def test_a_host_that_loses_its_power_in_mid_test(deployed: Pair, history: Path, seen: Seen) -> None:
     thread = in_mid_test(deployed.b, lambda: pair.cut_power("spark-b"))

@@ -135,6 +135,7 @@ def test_a_stopped_networkmanager_is_started_by_the_dead_man(before: Before, see
     seen(f"the dead-man started it and had both as before after {took:.0f} s")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.fault(6)
 @pytest.mark.promise(2, 6)
 def test_a_power_cut_inside_the_window_forgets_the_change(before: Before, seen: Seen) -> None:
@@ -164,6 +165,7 @@ def test_a_restart_of_networkmanager_under_a_living_controller_is_never_called_d
     seen("reported as rolled back on both, never as done")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.promise(2)
 def test_a_link_that_does_not_carry_is_taken_back_on_both(before: Before, seen: Seen) -> None:
     before.pair.b.output("sudo sysctl -q -w net.ipv4.icmp_echo_ignore_all=1")

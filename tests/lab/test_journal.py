@@ -97,6 +97,7 @@ def test_a_lock_is_taken_away_only_on_demand(deployed: Pair) -> None:
     assert run("sparkrig", "unlock", LAB, "--yes").stdout == "spark-a: not locked\nspark-b: not locked\n"
 
 
+@pytest.mark.exhaustive
 def test_an_undo_gives_back_the_pristine_pair_and_a_deploy_works_again(deployed_once: Pair) -> None:
     lab.reset(NODES)
     pristine = endstate.of(deployed_once)

@@ -20,6 +20,8 @@ from tests.faults.record import Seen
 from tests.lab.commands import BIN, CLUSTER, ROOT, STATE, Done, deploy, planned, run
 from tests.lab.guests import Guest, Pair
 
+pytestmark = pytest.mark.exhaustive  # not seen on the pair since the guard came: make faults runs them
+
 SECURED = "secured"
 FILE = "/etc/sparkrig/secrets.env"
 
@@ -265,7 +267,6 @@ def killed_in_the_middle(inventory: str) -> str:
         return said + str(deploying.stdout.read())
 
 
-@pytest.mark.exhaustive
 @pytest.mark.promise(8)
 def test_a_canary_is_found_where_it_belongs_and_nowhere_else(
     secured: Pair, canary: str, inventory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
