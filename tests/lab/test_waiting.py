@@ -26,6 +26,8 @@ HOLD = """
 import fcntl, os, time
 
 pytestmark = pytest.mark.exhaustive  # make faults runs them
+
+pytestmark = pytest.mark.exhaustive  # make faults runs them
 lock = open("/var/lib/dpkg/lock-frontend", "w")
 fcntl.lockf(lock, fcntl.LOCK_EX)
 while not os.path.exists("/run/enough"):
