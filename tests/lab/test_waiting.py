@@ -20,14 +20,12 @@ from tests.faults.record import Seen
 from tests.lab.commands import BIN, LAB, ROOT, deploy, planned, run
 from tests.lab.guests import Guest, Pair
 
+pytestmark = pytest.mark.exhaustive  # make faults runs them
+
 FILES = "deploys/environment.py"
 MISSING = "/etc/nccl.conf"  # what the environment's deploy writes again, in seconds
 HOLD = """
 import fcntl, os, time
-
-pytestmark = pytest.mark.exhaustive  # make faults runs them
-
-pytestmark = pytest.mark.exhaustive  # make faults runs them
 lock = open("/var/lib/dpkg/lock-frontend", "w")
 fcntl.lockf(lock, fcntl.LOCK_EX)
 while not os.path.exists("/run/enough"):
