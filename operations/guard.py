@@ -19,7 +19,7 @@ from pyinfra.api.exceptions import PyinfraError
 
 from operations import remote
 from operations.remote import Failed, Lost
-from sparkrig import guard, records
+from sparkrig import guard, lock, records
 from sparkrig.guard import Order, Ping, Told
 
 _PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "guard.py"
@@ -31,11 +31,11 @@ _FAILURES = 3  # in a row mean that a host has no guard; fewer may be its connec
 
 # $1 run, $2 the record of what was measured. What a dead controller left armed goes back now: at its deadline it
 # would take this change with it.
-PREPARE = r"""
+PREPARE = rf"""
 rm -f "$2" # what was measured on another link proves nothing about this one
-for state in /var/lib/sparkrig/runs/*/guard/state; do
+for state in {lock.RUNS}/*/guard/state; do
   case $(head -n 1 "$state" 2>/dev/null) in
-  armed | applied) python3 "${state%/state}/guard.py" rollback "superseded by run $1" >&2 ;;
+  armed | applied) python3 "${{state%/state}}/guard.py" rollback "superseded by run $1" >&2 ;;
   esac
 done
 """
@@ -139,13 +139,9 @@ def _start(bench: Bench, at: Host) -> Told:
 def _ask(bench: Bench, at: Host, verb: str, why: str = "") -> Told:
     """One question over a new connection, for the old one may be dead and not know it."""
     with _new_connection(at):
-        return _answer(bench, at, verb, why)
-
-
-def _answer(bench: Bench, at: Host, verb: str, why: str = "") -> Told:
-    seconds = int(_ANSWER_S * bench.patience)
+        text = remote.shell(at, ASK, bench.folder, verb, why, seconds=int(_ANSWER_S * bench.patience))
     try:
-        return guard.parse(remote.shell(at, ASK, bench.folder, verb, why, seconds=seconds))
+        return guard.parse(text)
     except ValueError as error:
         raise Failed(str(error)) from None
 

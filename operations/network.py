@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from pyinfra import host, inventory
 from pyinfra import state as run
@@ -91,8 +90,7 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str) -> dict[str, Ord
             plan = planned(remote.read(at, Network(), seconds=int(60 * mine.patience)), mine)
         except Refusal as refusal:
             return refusal
-        # the host itself notes the step, for it may end without a controller
-        return replace(order(plan, mine.rollback_seconds, int(20 * mine.patience)), step=step) if plan else None
+        return order(plan, step, mine.rollback_seconds, int(20 * mine.patience)) if plan else None
 
     answers = remote.each(hosts, order_of)
     for name, answer in answers.items():

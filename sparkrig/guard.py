@@ -23,12 +23,13 @@ MARGIN_S = 10  # that must be left of the window for a commit to begin
 class Order:
     """What one host is to do within its window.
 
-    window: seconds until NetworkManager rolls back; seconds: of one activation
-    and of waiting for the links; profiles: to add, modify or activate, in memory first; remove: UUIDs, and move:
-    netplan files, that go at the commit; links: what must be live at the end; restore: a snapshot to be put back
-    instead, as a path on the host; step: what it is called in the journal, empty where the controller notes it.
+    step: what it is called in the journal; window: seconds until NetworkManager rolls back; seconds: of one
+    activation and of waiting for the links; profiles: to add, modify or activate, in memory first; remove: UUIDs,
+    and move: netplan files, that go at the commit; links: what must be live at the end; restore: a snapshot to be
+    put back instead, as a path on the host.
     """
 
+    step: str
     window: int
     seconds: int
     profiles: Sequence[Mapping[str, Any]] = ()
@@ -36,15 +37,15 @@ class Order:
     move: Sequence[str] = ()
     links: Sequence[Mapping[str, Any]] = ()
     restore: str | None = None
-    step: str = ""
 
     def dump(self) -> str:
         return json.dumps(asdict(self))
 
 
-def order(plan: network.Plan, window: int, seconds: int) -> Order:
+def order(plan: network.Plan, step: str, window: int, seconds: int) -> Order:
     """The order that carries out a plan."""
     return Order(
+        step=step,
         window=window,
         seconds=seconds,
         profiles=tuple(

@@ -103,11 +103,9 @@ class Guard:
         write(self.folder / "state", f"{state}\n{detail}\n")
 
     def journal(self, what: str) -> None:
-        """A line for the run's steps, where the order names a step: else whoever sent it keeps them."""
-        if not (step := self.order["step"]):
-            return
+        """A line for the run's steps: the host keeps them itself, for it may go on without a controller."""
         with (self.folder.parent / "steps").open("a") as steps:
-            steps.write(f"{int(time.time())} {what} {step}\n")
+            steps.write(f"{int(time.time())} {what} {self.order['step']}\n")
             steps.flush()
             os.fsync(steps.fileno())
 
@@ -341,11 +339,10 @@ def verify(guard: Guard, order: dict) -> None:
         others = {
             name: was
             for name, was in snapshot_of["links"].items()
-            if settled(was) and name not in named and was["profile"] not in order["remove"]
+            # one that asks for an address in vain comes and goes
+            if was["connected"] and name not in named and was["profile"] not in order["remove"]
         }
-        wrong += [
-            f"{name} was {was} and is {found.get(name)}" for name, was in others.items() if found.get(name) != was
-        ]
+        wrong += [moved(name, was, found.get(name)) for name, was in others.items() if found.get(name) != was]
         if default_routes() != snapshot_of["default"]:
             wrong.append(f"the default route was {snapshot_of['default']} and is {default_routes()}")
         return wrong
@@ -416,9 +413,8 @@ def described(link: dict | None) -> str:
     return f"{state}, MTU {link['mtu']}, {', '.join(link['addresses']) or 'no address'}"
 
 
-def settled(link: dict) -> bool:
-    """Whether a link was in a state that lasts; one that asks for an address in vain comes and goes."""
-    return bool(link["connected"])
+def moved(name: str, was: dict, here: dict | None) -> str:
+    return f"{name} was {described(was)} and is {described(here)}"
 
 
 def default_routes() -> list[str]:
@@ -511,7 +507,7 @@ def differences(before: Path, was: dict[str, dict]) -> list[str]:
         here = now.get(name)
         same = here and all(here[key] == link[key] for key in ("connected", "external", "profile", "mtu"))
         if not same or (link["connected"] and here and here["addresses"] != link["addresses"]):
-            found.append(f"{name} was {described(link)} and is {described(here)}")
+            found.append(moved(name, link, here))
     return found
 
 

@@ -400,7 +400,7 @@ def test_netplan_renders_again_what_a_reboot_put_back(world: World) -> None:
 def test_an_order_names_what_goes_and_what_must_be_live() -> None:
     change = network.Change("cx", "add", {"a": "b"}, IPv4Interface("192.168.100.11/24"), 9000, "no profile yet")
     plan = network.Plan((change,), (("uuid", "name"),), (), move=("/etc/netplan/40-cx7.yaml",))
-    made = json.loads(guard.order(plan, 90, 20).dump())
+    made = json.loads(guard.order(plan, "links", 90, 20).dump())
     assert made["remove"] == ["uuid"] and made["move"] == ["/etc/netplan/40-cx7.yaml"] and made["restore"] is None
     assert made["profiles"] == [{"uuid": network.uuid("cx"), "verb": "add", "properties": {"a": "b"}}]
     assert made["links"][0]["gid"] == "0000:0000:0000:0000:0000:ffff:c0a8:640b"
