@@ -3,6 +3,8 @@
 pyinfra inventories/pair.py deploys/cluster.py
 """
 
+from __future__ import annotations
+
 from deploys.bandwidth import rails_measured
 from deploys.containers import runtime_registered
 from deploys.driver import driver_held
@@ -10,12 +12,13 @@ from deploys.environment import files_written
 from deploys.network import fabric_up
 from deploys.rdma import gids_found
 from deploys.secrets import secrets_placed
-from deploys.spark import look
+from deploys.spark import Spark, declaration, look
 from deploys.trust import peer_trusted
 from operations.journal import close
 
-spark = look()  # identity and every other refusal come before the first change
-if spark:
+
+def cluster(spark: Spark) -> None:
+    """Make a Spark that was looked at, and judged fit for it, what is declared."""
     driver_held(spark=spark)
     fabric_up(spark=spark)
     gids_found(spark=spark)
@@ -24,4 +27,9 @@ if spark:
     secrets_placed(spark=spark)
     peer_trusted(spark=spark)
     rails_measured(spark=spark)
-    close(name="close the run")
+    close(name="close the run", declaration=lambda: declaration(spark))
+
+
+# pyinfra executes this file without a name of its own; drift imports it
+if __name__ == "builtins" and (spark := look()):  # identity and every other refusal come before the first change
+    cluster(spark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -11,17 +12,20 @@ from typing import Any
 from pydantic import SecretStr
 from pyinfra import host, inventory, logger
 from pyinfra import state as run
-from pyinfra.api import BaseStateCallback, Host
+from pyinfra.api import BaseStateCallback, Host, StringCommand
 from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
 from facts.spark import Spark as SparkFact
 from operations import remote
+from operations.files import write
 from operations.journal import close
 from operations.network import planned
 from operations.refusal import say
 from operations.secrets import gathered
-from sparkrig import containers, driver, identity, login, network, preflight, secrets, settings
+from operations.subject import subject
+from sparkrig import checks, containers, declared, driver, identity, login, network, preflight, secrets, settings
+from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Rail, Settings
 from sparkrig.state import State
@@ -77,6 +81,11 @@ def looked_at(name: str | None) -> Spark | None:
     return _LOOKED.get(name) if name else None
 
 
+def remember(spark: Spark) -> None:
+    """Let its peer see a Spark that was looked at."""
+    _LOOKED[spark.name] = spark
+
+
 def alone(name: str, deploy: Callable[..., Any], **arguments: Any) -> None:
     """Apply one noun by itself, where pyinfra was given its file: pyinfra INVENTORY deploys/driver.py
 
@@ -105,7 +114,7 @@ def look() -> Spark | None:
     if refusals:
         _refuse(refusals, fleet)
         return None
-    _LOOKED[spark.name] = spark
+    remember(spark)
     return spark
 
 
@@ -123,6 +132,20 @@ def _read() -> State | Refusal:
         f"the host cannot be read (the lines above say what went wrong); {login} needs sudo without a password",
         f"pyinfra INVENTORY --limit {host.name} -vv fact facts.spark.Spark",
     )
+
+
+def declaration(spark: Spark) -> StringCommand:
+    """The command that keeps on a host what was declared of it, by a look at what it is now."""
+    found = {name: answer for name, answer in _pair_now(spark).items() if isinstance(answer, State)}
+    if spark.name not in found:
+        raise Refusal("the host cannot be read at the end of the run", f"ssh {spark.name} true, and run it again")
+    kept = declared.of(checks.of(subject(spark.name, spark.fleet, found)), time.time())
+    return write(File(declared.PATH, declared.dump(kept)))
+
+
+def _pair_now(spark: Spark) -> dict[str, State | remote.Failed | remote.Lost]:
+    halves = {name: inventory.get_host(name) for name in (spark.name, spark.peer) if name}
+    return remote.each(halves, lambda at: remote.read(at, SparkFact(), seconds=int(120 * spark.settings.patience)))
 
 
 def judge(spark: Spark) -> list[Refusal]:

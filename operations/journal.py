@@ -26,7 +26,7 @@ from pyinfra.api import FunctionCommand, Host, QuoteString, State, StringCommand
 
 from facts.journal import Journal as JournalFact
 from operations import apt, remote
-from operations.refusal import Commands, say
+from operations.refusal import Commands, refusing, say
 from operations.remote import Failed, Lost
 from operations.shell import script
 from sparkrig import controller, journal, lock
@@ -97,9 +97,9 @@ def locked(run: Run, hosts: Mapping[str, Host]) -> Iterator[None]:
         remote.each(hosts, lambda at: _shell(at, lock.RELEASE, run.id))
 
 
-def read(hosts: Mapping[str, Host | Failed | Lost]) -> dict[str, Journal | Failed | Lost]:
-    """The journal of each host, or why it could not be read."""
-    return remote.each(hosts, lambda at: remote.read(at, JournalFact(), seconds=int(_SECONDS * _patience(at))))
+def look(at: Host) -> Journal:
+    """The journal of a host. Raises Failed or Lost."""
+    return remote.read(at, JournalFact(), seconds=int(_SECONDS * _patience(at)))
 
 
 def unlock(hosts: Mapping[str, Host], runs: Mapping[str, str]) -> dict[str, str]:
@@ -250,9 +250,15 @@ def beginning() -> Commands:
 
 
 @operation()
-def close() -> Commands:
-    """Keep what stands on the host at the end of a run that changed something, and give the lock back."""
+@refusing
+def close(declaration: Callable[[], StringCommand] | None = None) -> Commands:
+    """Keep what stands on the host at the end of a run that changed something, and give the lock back.
+
+    + declaration: of a whole deploy, the command that keeps on the host what was declared of it
+    """
     if process.is_executing and host.name in _BEGUN:
+        if declaration:
+            yield declaration()
         yield script(journal.END, current().id, *journal.PATHS, seconds=int(_SECONDS * _patience(host)))
     else:
         host.noop("nothing was changed, so there is nothing to note")

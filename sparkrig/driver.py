@@ -182,11 +182,12 @@ def blacklist_file() -> File:
     )
 
 
-def _way_back(later: Iterable[str], branch: int) -> str:
-    """apt's words for the branch instead of what is there: a name of its own goes, another changes its version."""
+def way_back(later: Iterable[str], branch: int) -> str:
+    """How to get the branch instead of what is there: a name of its own goes, another changes its version."""
     names = [row.split(" ")[0] for row in later]
     words = [f"{name}-" if _LATER_NAME.fullmatch(name) else f"{name}=VERSION-OF-{branch}" for name in names]
-    return " ".join([f"nvidia-driver-{branch}-open", *words])
+    packages = " ".join([f"nvidia-driver-{branch}-open", *words])
+    return f"sudo apt-get install --allow-downgrades {packages}, and reboot"
 
 
 def judge(packages: Packages, branch: int) -> None:
@@ -195,7 +196,7 @@ def judge(packages: Packages, branch: int) -> None:
     if later:
         raise Refusal(
             f"a driver later than {branch} is installed ({', '.join(later)})",
-            f"sudo apt-get install --allow-downgrades {_way_back(later, branch)}, and reboot",
+            way_back(later, branch),
         )
 
 

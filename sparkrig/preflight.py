@@ -111,43 +111,52 @@ def judge(found: Preflight, *, fabric: bool, running: bool, installs: bool) -> l
     to be installed.
     """
     if found.read_only:
-        return [_read_only(found.read_only)]
-    return [*_room(found, installs=installs), *_dpkg(found), *_clock(found), *_shutdown(found)] + (
+        return mounts(found)
+    return [*room(found, installs=installs), *dpkg(found), *clock(found), *shutdown(found)] + (
         _manager(found.manager, running=running) if fabric else []
     )
 
 
-def _read_only(paths: tuple[str, ...]) -> Refusal:
-    return Refusal(
-        f"{listed(paths)} {'is' if len(paths) == 1 else 'are'} mounted read-only, so nothing can be written; "
-        "a file system with errors is, too",
-        f"sudo dmesg | grep -i -e remount -e error; sudo mount -o remount,rw {paths[0]}",
-    )
+def mounts(found: Preflight) -> list[Refusal]:
+    """Why nothing can be written."""
+    paths = found.read_only
+    if not paths:
+        return []
+    return [
+        Refusal(
+            f"{listed(paths)} {'is' if len(paths) == 1 else 'are'} mounted read-only, so nothing can be written; "
+            "a file system with errors is, too",
+            f"sudo dmesg | grep -i -e remount -e error; sudo mount -o remount,rw {paths[0]}",
+        )
+    ]
 
 
-def _room(found: Preflight, *, installs: bool) -> list[Refusal]:
+def room(found: Preflight, *, installs: bool) -> list[Refusal]:
+    """Why a run has not room enough. installs: whether packages are to be installed."""
     needed = {"/etc": ROOM_MB, "/var": INSTALL_MB if installs else ROOM_MB}
     small = [path for path, least in needed.items() if found.room_mb.get(path, least) < least]
     if not small:
         return []
-    least, room = max(needed[path] for path in small), min(found.room_mb[path] for path in small)
+    least, free = max(needed[path] for path in small), min(found.room_mb[path] for path in small)
     have = "has" if len(small) == 1 else "have"
     return [
         Refusal(
-            f"{listed(small)} {have} {room} MB of room, and {least} MB are expected",
+            f"{listed(small)} {have} {free} MB of room, and {least} MB are expected",
             f"sudo apt-get clean; sudo du -xh {small[-1]} | sort -h | tail",
         )
     ]
 
 
-def _dpkg(found: Preflight) -> list[Refusal]:
+def dpkg(found: Preflight) -> list[Refusal]:
+    """Why dpkg has to be finished first."""
     if found.apt or not (found.unfinished or found.journal):  # with somebody at work it is no wreck
         return []
     names = f" ({listed(found.unfinished)} unfinished)" if found.unfinished else ""
     return [Refusal(f"dpkg was interrupted{names}", "sudo dpkg --configure -a")]
 
 
-def _clock(found: Preflight) -> list[Refusal]:
+def clock(found: Preflight) -> list[Refusal]:
+    """Why the clock is too far off."""
     if abs(found.skew_s) <= SKEW_MAX_S:
         return []
     return [
@@ -164,13 +173,15 @@ def _skew(found: Preflight) -> str:
     return f"the clock is {abs(found.skew_s):.0f} s {way} this machine's{kept[found.synchronised]}"
 
 
-def _shutdown(found: Preflight) -> list[Refusal]:
+def shutdown(found: Preflight) -> list[Refusal]:
+    """Why a run might be cut short."""
     if found.shutdown is None or found.shutdown.in_s > SHUTDOWN_S:
         return []
-    return [Refusal(_to_come(found.shutdown), "sudo shutdown -c, or run again after it")]
+    return [Refusal(to_come(found.shutdown), "sudo shutdown -c, or run again after it")]
 
 
-def _to_come(shutdown: Shutdown) -> str:
+def to_come(shutdown: Shutdown) -> str:
+    """A shutdown, in words."""
     return f"a {shutdown.mode} is scheduled in {max(0, shutdown.in_s) / 60:.0f} min"
 
 
@@ -208,7 +219,7 @@ def warnings(found: Preflight) -> list[str]:
     if SKEW_WARN_S < abs(found.skew_s) <= SKEW_MAX_S:
         said.append(f"{_skew(found)}; try: timedatectl")
     if found.shutdown and found.shutdown.in_s > SHUTDOWN_S:
-        said.append(f"{_to_come(found.shutdown)}; try: sudo shutdown -c")
+        said.append(f"{to_come(found.shutdown)}; try: sudo shutdown -c")
     if found.room_mb.get("/boot", ROOM_MB) < ROOM_MB:
         said.append(f"/boot has {found.room_mb['/boot']} MB of room, too little for another kernel")
     return said

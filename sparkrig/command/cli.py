@@ -19,10 +19,20 @@ class _Verb:
 
 
 _VERBS = {
+    "accept": _Verb(
+        "sparkrig.command.accept",
+        "Live with a drift until a day, with a reason, in a file that goes into git.",
+        "sparkrig accept inventories/pair.py identity.kernel --until 2027-01-31 --why 'update planned'",
+    ),
     "bandwidth": _Verb(
         "sparkrig.command.bandwidth",
         "Measure each rail of a pair, and tell a faulty link from a healthy one.",
         "sparkrig bandwidth inventories/pair.py",
+    ),
+    "drift": _Verb(
+        "sparkrig.command.drift",
+        "Show what hosts are not, of all that is declared of them, and what mends it.",
+        "sparkrig drift inventories/pair.py",
     ),
     "explain": _Verb(
         "sparkrig.command.explain",

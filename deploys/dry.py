@@ -1,0 +1,41 @@
+"""What the whole deploy would do to hosts that were looked at: pyinfra's own plan, which executes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyinfra.api import State as RunState
+from pyinfra.api.deploy import add_deploy
+from pyinfra.context import ctx_host, ctx_inventory, ctx_state
+
+from deploys.cluster import cluster
+from deploys.spark import Spark, judge, remember
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Fleet
+from sparkrig.state import State
+
+
+def plan(run: RunState, fleet: Fleet, found: Mapping[str, State]) -> dict[str, list[str] | list[Refusal]]:
+    """By host: the operations that would change it, or every reason why the deploy would refuse it.
+
+    run: pyinfra's state of connected hosts; found: what was seen of those that could be read.
+    """
+    sparks = {name: Spark(name, fleet, state) for name, state in found.items()}
+    with ctx_state.use(run), ctx_inventory.use(run.inventory):
+        for spark in sparks.values():
+            remember(spark)
+        return {name: _of(run, spark) for name, spark in sparks.items()}
+
+
+def _of(run: RunState, spark: Spark) -> list[str] | list[Refusal]:
+    host = run.inventory.get_host(spark.name)
+    with ctx_host.use(host):
+        if refusals := judge(spark):
+            return refusals
+    add_deploy(run, cluster, spark, host=host)
+    with ctx_host.use(host):
+        return [
+            ", ".join(sorted(run.get_op_meta(operation).names))
+            for operation, data in run.ops[host].items()
+            if data.operation_meta.will_change
+        ]

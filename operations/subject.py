@@ -1,0 +1,44 @@
+"""A host that was looked at, made ready for its checks: what the templates and this machine's secrets add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import SecretStr
+
+from operations.environment import wanted
+from operations.secrets import gathered
+from sparkrig import environment
+from sparkrig.check import Subject
+from sparkrig.checks.network import cabled
+from sparkrig.files import File
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Fleet, Settings
+from sparkrig.state import State
+
+
+def subject(name: str, fleet: Fleet, found: Mapping[str, State], inventory: str = "INVENTORY") -> Subject:
+    """A host of `found`, which has what was seen of each that could be read. inventory: the file, as typed."""
+    mine, peer = fleet[name], fleet.peer(name)
+    files = _files(name, mine, found[name])
+    return Subject(name, fleet, found[name], found.get(peer or ""), files, _secrets(mine), inventory)
+
+
+def _files(name: str, mine: Settings, found: State) -> list[File] | Refusal:
+    rails = dict(mine.fabric)
+    if mine.pair is None:  # a Spark on its own needs no cable
+        rails = {netdev: mine.fabric[netdev] for netdev in cabled(mine, found)}
+    try:
+        node = environment.node(
+            rails, found.rdma, found.network.management, socket_interface=mine.socket_interface
+        )
+    except Refusal as refusal:
+        return refusal
+    return wanted(name, node, rails, mine.environment)
+
+
+def _secrets(mine: Settings) -> dict[str, SecretStr | None] | Refusal:
+    try:
+        return gathered(mine.secrets)
+    except Refusal as refusal:
+        return refusal

@@ -1,0 +1,49 @@
+"""Docker, the toolkit, and the nvidia runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig import containers
+from sparkrig.check import Check, Subject, check, refused, there
+from sparkrig.refusal import Refusal
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    found = subject.found.containers
+    yield there("containers.toolkit", containers.TOOLKIT, found.toolkit, subject.apply, alike=True)
+    if not found.installed:
+        yield Check("containers.docker", "docker", "absent", "missing", subject.run("apt-get install docker-ce"))
+        return
+    yield _daemon_json(subject)
+    if not found.docker:
+        why = found.trouble or "it does not answer"
+        yield Check("containers.docker", "docker runs", why, "drift", subject.run("systemctl start docker"))
+        yield Check("containers.runtime", "docker has the nvidia runtime", "docker does not run", "skipped")
+        return
+    yield Check("containers.docker", "docker runs", f"{found.running} running")
+    has = "nvidia" in found.runtimes
+    yield check(
+        "containers.runtime",
+        has,
+        "docker has the nvidia runtime",
+        "it has" if has else f"it has {', '.join(found.runtimes) or 'none'}",
+        _restart(subject),
+    )
+
+
+def _daemon_json(subject: Subject) -> Check:
+    found, want = subject.found.containers, f"{containers.DAEMON_JSON} names the nvidia runtime"
+    try:
+        same = containers.merge(found.daemon_json) == found.daemon_json
+    except Refusal as refusal:
+        return refused("containers.daemon-json", want, refusal)
+    if found.daemon_json is None:
+        return Check("containers.daemon-json", want, "absent", "missing", _restart(subject))
+    return check("containers.daemon-json", same, want, "it does" if same else "it does not", _restart(subject))
+
+
+def _restart(subject: Subject) -> str:
+    """Running containers are not stopped without leave."""
+    asked = subject.found.containers.running and not subject.settings.restart_docker
+    return subject.apply + (" --data restart_docker=True" if asked else "")

@@ -1,0 +1,40 @@
+"""Driver and kernel: the branch that is installed, its hold, the pins, and what apt would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig import driver
+from sparkrig.check import Check, Subject, check, there
+from sparkrig.checks.environment import file
+from sparkrig.words import listed
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    packages, branch = subject.found.packages, subject.settings.driver_branch
+    name = f"nvidia-driver-{branch}-open"
+    version = packages.version(name) or packages.version(f"nvidia-driver-{branch}")
+    yield there("driver.version", f"driver {branch}", version, subject.run(f"apt-get install {name}"), alike=True)
+    later = driver.later_installed(packages)
+    yield Check(
+        "driver.branch",
+        f"nothing later than {branch}",
+        listed(later) or "nothing later",
+        "extra" if later else "ok",
+        driver.way_back(later, branch) if later else "",
+    )
+    hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
+    found = f"{listed(unheld)} not held" if unheld else f"{len(hold)} packages held"
+    yield check("driver.hold", not unheld, f"{len(hold)} packages held", found, subject.apply)
+    yield file("driver.pin", driver.pin_file(), subject)
+    yield file("driver.unattended-upgrades", driver.blacklist_file(), subject)
+    yield _upgrade(subject)
+
+
+def _upgrade(subject: Subject) -> Check:
+    packages, branch = subject.found.packages, subject.settings.driver_branch
+    id, want = "driver.upgrade", "an upgrade leaves driver and kernel alone"
+    if packages.upgrade is None:
+        return Check(id, want, packages.trouble, "unknown", subject.run("apt-get update"), environment=True)
+    moved = driver.touched(packages, branch)
+    return check(id, not moved, want, "; ".join(moved) or "it does", subject.apply, environment=True)

@@ -1,0 +1,29 @@
+"""Whether the host is fit to be changed: room, mounts, dpkg, clock, a shutdown to come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sparkrig import preflight
+from sparkrig.check import Check, Subject, refused
+from sparkrig.refusal import Refusal
+from sparkrig.words import listed
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    found = subject.found.preflight
+    installs = subject.found.containers.toolkit is None
+    yield _one("host.mounts", "writable", listed(found.room_mb), preflight.mounts(found))
+    room = ", ".join(f"{path} {free} MB" for path, free in found.room_mb.items())
+    yield _one("host.room", "room for a run", room, preflight.room(found, installs=installs))
+    yield _one("host.dpkg", "nothing unfinished", "nothing unfinished", preflight.dpkg(found))
+    skew = f"{abs(found.skew_s):.0f} s {'ahead' if found.skew_s > 0 else 'behind'}"
+    yield _one("host.clock", "this machine's time", skew, preflight.clock(found))
+    to_come = preflight.to_come(found.shutdown) if found.shutdown else "no shutdown to come"
+    yield _one("host.shutdown", "no shutdown to come", to_come, preflight.shutdown(found))
+
+
+def _one(id: str, want: str, found: str, refusals: Sequence[Refusal]) -> Check:
+    if refusals:
+        return refused(id, want, refusals[0], environment=True)
+    return Check(id, want, found, environment=True)

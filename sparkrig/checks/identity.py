@@ -1,0 +1,22 @@
+"""Whether the host is the machine that the inventory takes it for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig import identity
+from sparkrig.check import Check, Subject, refused
+from sparkrig.refusal import Refusal
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    found = subject.found.identity
+    want = "any machine" if subject.settings.allow_non_spark else "a DGX Spark"
+    try:
+        identity.judge(found, allow_non_spark=subject.settings.allow_non_spark)
+        yield Check("identity.spark", want, f"{found.vendor}: {identity.is_spark(found)[1]}")
+    except Refusal as refusal:
+        yield refused("identity.spark", want, refusal)
+    yield Check("identity.kernel", "the same on all hosts", found.kernel, environment=True, alike=True)
+    if found.dgx_os:
+        yield Check("identity.dgx-os", "the same on all hosts", found.dgx_os, environment=True, alike=True)

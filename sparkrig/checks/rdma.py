@@ -1,0 +1,52 @@
+"""The RDMA device and the GID of each rail, and whether the environment files name that GID."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig import gid
+from sparkrig.check import Check, Subject, check, there
+from sparkrig.checks.environment import WITH_GIDS
+from sparkrig.checks.network import cabled, declared
+from sparkrig.files import File
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    found, live = subject.found.rdma, cabled(subject.settings, subject.found)
+    for netdev, address in declared(subject).items():
+        if netdev not in live:
+            yield Check(f"rdma.{netdev}.device", "an RDMA device", "no cable", "skipped")
+            continue
+        device = found.on(netdev)
+        yield there(
+            f"rdma.{netdev}.device",
+            f"an RDMA device on {netdev}",
+            device.name if device else None,
+            subject.run("modprobe mlx5_ib"),
+            environment=True,
+        )
+        slot = gid.find(found.gids, netdev, address.ip)
+        yield there(
+            f"rdma.{netdev}.gid",
+            f"a RoCE v2 GID for {address.ip}",
+            f"index {slot.index}" if slot else None,
+            subject.apply,
+            environment=True,
+        )
+    if live and not isinstance(subject.files, Exception):
+        yield _in_files(subject, [each for each in subject.files if each.path in WITH_GIDS])
+
+
+def _in_files(subject: Subject, wanted: list[File]) -> Check:
+    """Whether the files that are there name the index of now; it moves whenever an address is set anew."""
+    want = _variables(wanted[0].content)
+    standing = [found for each in wanted if (found := subject.found.files.get(each.path))]
+    odd = {said for found in standing if (said := _variables(found.content)) != want}
+    return check("rdma.gid-index", not odd, want, ", ".join(sorted(odd)) or want, subject.apply, environment=True)
+
+
+def _variables(text: str) -> str:
+    """The variables of a file's GID block; comments are for people."""
+    _, _, rest = text.partition(gid.BLOCK_BEGIN)
+    lines = rest.partition(gid.BLOCK_END)[0].splitlines()
+    return " ".join(line for line in lines if line and not line.startswith("#")) or "no GID block"

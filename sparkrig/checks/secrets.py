@@ -1,0 +1,31 @@
+"""The variables for root alone, by name and digest, never by content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig import secrets
+from sparkrig.check import Check, Subject, check, refused
+from sparkrig.refusal import Refusal
+from sparkrig.words import listed
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    found, wanted = subject.found.secrets, subject.secrets
+    if not subject.settings.secrets and not found.mode:
+        return
+    want = f"{secrets.PATH} holds {listed(subject.settings.secrets) or 'nothing'}"
+    if isinstance(wanted, Refusal):
+        yield Check("secrets.values", want, wanted.what, "unknown", wanted.cure)
+        return
+    try:
+        plan = secrets.plan(found, wanted or {})
+    except Refusal as refusal:
+        yield refused("secrets.values", want, refusal)
+        return
+    odd = [f"{name} differs" if name in found.names else f"{name} absent" for name in plan.set]
+    odd += [f"{name} is not declared" for name in plan.remove]
+    yield check("secrets.values", not odd, want, ", ".join(odd) or "it does", subject.apply)
+    yield check(
+        "secrets.mode", not plan.rewrite, "for root alone", f"{found.mode} {found.owner}".strip(), subject.apply
+    )

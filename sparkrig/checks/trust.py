@@ -1,0 +1,35 @@
+"""The login from one half of a pair to the other, where node_ssh asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig import trust
+from sparkrig.check import Check, Subject, check
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    found, files = subject.found.trust, subject.found.files
+    if not subject.settings.node_ssh:
+        if trust.left(found, files):
+            yield Check("trust.login", "no login from the peer", "its keys are there", "extra", subject.apply)
+        return
+    yield check(
+        "trust.key", bool(found.key), "a key of its own", "it has" if found.key else "absent", subject.apply
+    )
+    settled = trust.settled(found, files, _peer(subject))
+    yield check(
+        "trust.login",
+        settled,
+        "this host and its peer know each other",
+        "they do" if settled else "keys or host keys differ",
+        subject.apply,
+    )
+
+
+def _peer(subject: Subject) -> trust.Peer | None:
+    name = subject.fleet.peer(subject.name)
+    if name is None or subject.peer is None:
+        return None
+    addresses = [rail.peer_address.ip for rail in subject.fleet.rails(subject.name)]
+    return trust.Peer(name, addresses, subject.peer.trust)

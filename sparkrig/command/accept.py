@@ -1,0 +1,53 @@
+"""`sparkrig accept`: live with a drift for a while, by name, with a reason, in a file that goes into git."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import date, datetime
+from pathlib import Path
+
+import click
+
+from sparkrig import drift_files
+from sparkrig.command import files
+from sparkrig.drift import Acceptance
+from sparkrig.refusal import Refusal
+
+
+@click.command()
+@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@click.argument("id")
+@click.option("--host", help="On this host alone; on every one otherwise.")
+@click.option("--until", required=True, type=click.DateTime(["%Y-%m-%d"]), help="The last day it is accepted on.")
+@click.option("--why", required=True, help="The reason, for those who come later.")
+def accept(inventory_file: Path, id: str, host: str | None, until: datetime, why: str) -> None:
+    """Accept that a check does not hold, until a day: drift then shows and counts it, and it is no drift.
+
+    It is written beside the inventory, as NAME.accepted.yaml; commit that file. ID is as drift shows it.
+    """
+    fleet, _ = files.inventory(inventory_file)
+    if host and host not in fleet:
+        known = ", ".join(fleet)
+        raise click.ClickException(f"there is no host {host} in the inventory. Try: one of {known}")
+    if until.date() < date.today():
+        raise click.ClickException(f"{until.date()} is over. Try: --until with a day to come")
+    if not why.strip():
+        raise click.ClickException("a reason is expected. Try: --why 'waiting for the new cable'")
+    try:
+        _must_be_known(inventory_file, id)
+        entry = Acceptance(id=id, until=until.date(), why=why.strip(), host=host, by=getpass.getuser())
+        file = drift_files.accept(inventory_file, [entry])
+    except Refusal as refusal:
+        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
+    click.echo(f"accepted until {until.date()}: {id} on {host or 'every host'}. Now: git add {file}")
+
+
+def _must_be_known(inventory: Path, id: str) -> None:
+    """Raise Refusal for an id that the last report does not have: a misspelt one would accept nothing."""
+    kept = drift_files.last(inventory)
+    show = f"sparkrig drift {inventory}"
+    if not kept.exists():
+        raise Refusal("there is no drift report of this inventory yet", show)
+    known = {row.id for host in drift_files.read(kept).hosts for row in (*host.rows, *host.before)}
+    if id not in known:
+        raise Refusal(f"the last report has no check {id}", f"{show} --all")
