@@ -125,7 +125,7 @@ def start(guard: Guard) -> None:
     guard.journal("begun")
     try:
         require_free_checkpoint()
-        snapshot(guard.before)
+        snapshot(guard.before, {link["netdev"] for link in order["links"]})
         arm(guard, order["window"])
     except FAULTS as trouble:
         disarm(guard)
@@ -216,13 +216,20 @@ def require_free_checkpoint() -> None:
         )
 
 
-def snapshot(into: Path) -> None:
-    """Keep the files that define connections, and what the links are now."""
+def snapshot(into: Path, ordered: set[str]) -> None:
+    """Keep the files that define connections, and what the links are now.
+
+    One that is not ordered and just comes up or goes down is left to itself: a way back would cut it off.
+    """
     into.mkdir(mode=0o700)
     for place in (*PERSISTENT, VOLATILE):
         if (ROOT / place).is_dir():
             shutil.copytree(ROOT / place, into / place, ignore=no_files, copy_function=copy_owned)
-    ours = {name: link for name, link in links().items() if not link["external"]}
+    ours = {
+        name: link
+        for name, link in links().items()
+        if not link["external"] and (name in ordered or not link["passing"])
+    }
     write(into / "links.json", json.dumps({"links": ours, "default": default_routes()}))
     os.sync()
 
@@ -239,9 +246,14 @@ def arm(guard: Guard, window: int) -> None:
     deadman = ["systemd-run", "--quiet", "--collect", *timer]
     python("rollback", guard, deadman, f"it was not confirmed within {window} s")
     made = run(["busctl", "call", *MANAGER, "CheckpointCreate", "aouu", "0", str(window), str(CHECKPOINT_FLAGS)])
-    write(guard.folder / "checkpoint", made.split('"')[1])
-    write(guard.folder / "deadline", str(time.time() + window))
-    guard.say("armed")
+    checkpoint = made.split('"')[1]
+    try:
+        write(guard.folder / "checkpoint", checkpoint)
+        write(guard.folder / "deadline", str(time.time() + window))
+        guard.say("armed")
+    except FAULTS:  # a full disk: nobody would know it, and it would refuse every change until it runs out
+        attempt(["busctl", "call", *MANAGER, "CheckpointDestroy", "o", checkpoint])
+        raise
 
 
 def boot_unit(guard: Guard) -> str:
@@ -383,7 +395,8 @@ def content(file: Path) -> str:
 def links() -> dict[str, dict]:
     """Every device that NetworkManager manages: its state and profile there, and what the kernel has.
 
-    external: set up by somebody else: docker's bridge, and our links too after a restart of NetworkManager.
+    external: set up by somebody else: docker's bridge, and our links too after a restart of NetworkManager;
+    passing: coming up or going down.
     """
     kernel = {entry.get("ifname"): entry for entry in json.loads(run(["ip", "-j", "address", "show"]))}
     found = {}
@@ -394,6 +407,7 @@ def links() -> dict[str, dict]:
             found[name] = {
                 "connected": state == "connected",
                 "external": "externally" in state,
+                "passing": state.startswith(("connecting", "deactivating")),
                 "profile": uuid if state == "connected" else "",
                 "mtu": entry["mtu"],
                 "carrier": "LOWER_UP" in entry["flags"],

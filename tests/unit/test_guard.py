@@ -427,3 +427,19 @@ def test_silent_rails_are_named_with_their_whole_packet() -> None:
 
 def test_a_ping_leaves_room_for_its_headers() -> None:
     assert guard.link_words(5, [Ping(0, "cx", "10.0.0.2", 9000)]) == ["5", "0", "cx", "10.0.0.2", "8972"]
+
+
+def test_a_link_that_was_just_coming_up_is_not_cut_off_by_the_way_back(world: World) -> None:
+    """Whoever plugged it in while the change was on its way keeps it."""
+    order(world, links=[{**ORDER["links"][0], "netdev": "gone"}])
+    up = {"CheckpointRollback": {"state": "connected"}}
+    world.set(up, state="connecting (getting IP configuration)")
+    assert world.call("start").state == "rolled-back"
+    assert not any("disconnect" in call or "restart" in call for call in world.calls)
+
+
+def test_a_checkpoint_that_cannot_be_noted_is_given_up(world: World) -> None:
+    (world.folder / "deadline").mkdir()
+    told = world.call("start")
+    assert told.state == "rolled-back" and told.detail.endswith("nothing was changed")
+    assert any("CheckpointDestroy o /checkpoint/1" in call for call in world.calls)
