@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Protocol
 
 from pyinfra.api import Host
 
@@ -19,7 +20,15 @@ from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings
 from sparkrig.undo import Plan
 
-Tell = Callable[[str], None]
+
+class Told(Protocol):
+    """Who is told how far an undo is."""
+
+    def __call__(self, name: str, step: str) -> None:
+        """A host begins a step."""
+
+    def say(self, text: str) -> None:
+        """Something that whoever undoes has to know."""
 
 
 def carry_out(
@@ -27,7 +36,7 @@ def carry_out(
     hosts: Mapping[str, Host],
     plans: Mapping[str, Plan],
     mine: Settings,
-    tell: Tell,
+    told: Told,
     *,
     restart_docker: bool,
 ) -> None:
@@ -37,9 +46,11 @@ def carry_out(
     Raises Refusal where nothing was done, RolledBack where the network is as it was and nothing else was done,
     Failed or Lost where it broke off: the same again goes on from there.
     """
+    for name in hosts:
+        told(name, "keep what stands there now")
     journal.begin(run, hosts)
-    _network(run, hosts, plans, mine, tell)
-    answers = remote.each(hosts, lambda at: _host(run, at, plans[at.name], mine.patience, tell, restart_docker))
+    _network(run, hosts, plans, mine, told)
+    answers = remote.each(hosts, lambda at: _host(run, at, plans[at.name], mine.patience, told, restart_docker))
     amiss = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, (Failed, Lost))]
     if amiss:
         raise Failed("; ".join(amiss))
@@ -49,7 +60,7 @@ def carry_out(
         raise Failed(refusal.what) from None
 
 
-def _network(run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], mine: Settings, tell: Tell) -> None:
+def _network(run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], mine: Settings, told: Told) -> None:
     orders = {
         name: Order(
             step="Undo | network",
@@ -62,16 +73,17 @@ def _network(run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], min
     }
     if orders:
         for at in hosts.values():
+            told(at.name, "network")
             guard.prepare(at, run.id, mine.patience)
-        guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, tell))
+        guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, told.say))
 
 
-def _host(run: Run, at: Host, plan: Plan, patience: float, tell: Tell, restart_docker: bool) -> None:
+def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_docker: bool) -> None:
     """Everything but the network, on one host."""
 
     def step(name: str, text: str, *words: str, seconds: int, stdin: str | None = None) -> None:
         limit = int(seconds * patience)
-        tell(f"{at.name}: {name}")
+        told(at.name, name)
         journal.perform(run, at, f"Undo | {name}", script(text, *words, seconds=limit), limit, stdin)
 
     before = f"{lock.RUNS}/{plan.run}/before/files"

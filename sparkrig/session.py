@@ -11,11 +11,12 @@ monkey.patch_all()  # pyinfra asks every program that uses its API to do this fi
 
 import logging  # noqa: E402
 import os  # noqa: E402
-from collections.abc import Iterator, Mapping  # noqa: E402
+from collections.abc import Callable, Iterator, Mapping  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
+from functools import partial  # noqa: E402
 from socket import gaierror  # noqa: E402
 from time import monotonic, sleep  # noqa: E402
-from typing import Any, NoReturn  # noqa: E402
+from typing import Any, NoReturn, TypeVar  # noqa: E402
 
 import click  # noqa: E402
 from paramiko.ssh_exception import NoValidConnectionsError, SSHException  # noqa: E402
@@ -24,7 +25,8 @@ from pyinfra.api.exceptions import PyinfraError  # noqa: E402
 from pyinfra.connectors import util  # noqa: E402
 
 from operations.remote import Failed, Lost, each  # noqa: E402
-from sparkrig import login  # noqa: E402
+from sparkrig import login, progress  # noqa: E402
+from sparkrig.progress import Told  # noqa: E402
 
 for _library in ("pyinfra", "paramiko"):
     # a verb says itself what went wrong, once
@@ -33,7 +35,8 @@ for _library in ("pyinfra", "paramiko"):
 
 _WAIT_S = 90  # a Spark reboots within a minute or two; the silent part of it costs a try of ten seconds each
 _PAUSE_S = 3
-_SHOWN_S = 15
+
+T = TypeVar("T")
 
 
 def _no_password(*_: object) -> NoReturn:
@@ -49,6 +52,40 @@ def connected(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host 
 
     data: each host's merged inventory data (sparkrig.inventory.load); exit code 1 where pyinfra refuses it.
     """
+    with _hosts(data) as hosts:
+        with progress.hosts(hosts, "Connecting") as told:
+            found = each(hosts, told.during("connecting", partial(_connect, told=told)))
+        yield found
+
+
+def asked(
+    data: Mapping[str, Mapping[str, Any]], title: str, ask: Callable[[Host], T]
+) -> dict[str, T | Failed | Lost]:
+    """What each host answers, or why it does not. No host waits for another one to be connected.
+
+    data: as of `connected`; title: what is done, for whoever looks on (`Looking at pair.py`).
+    """
+    with _hosts(data) as hosts, progress.hosts(hosts, title) as told:
+
+        def answer(host: Host) -> T:
+            _connect(host, told)
+            told(host.name, "reading")
+            return ask(host)
+
+        return each(hosts, told.during("connecting", answer))
+
+
+def ask(
+    hosts: Mapping[str, Host | Failed | Lost], title: str, question: Callable[[Host], T]
+) -> dict[str, T | Failed | Lost]:
+    """The same of hosts that are connected; one that is not stays what it is."""
+    with progress.hosts([name for name, at in hosts.items() if isinstance(at, Host)], title) as told:
+        return each(hosts, told.during("reading", question))
+
+
+@contextmanager
+def _hosts(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host]]:
+    """Hosts that are not connected yet, and are not any more afterwards."""
     once = {"ssh_connect_retries": 0}  # pyinfra's own are for a deploy: it shows nothing while it waits
     try:
         inventory = Inventory(([(name, {**values, **once}) for name, values in data.items()], {}))
@@ -56,17 +93,16 @@ def connected(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host 
     except PyinfraError as error:
         raise click.ClickException(str(error)) from None
     try:
-        yield each({host.name: host for host in inventory}, _connect)
+        yield {host.name: host for host in inventory}
     finally:
         for host in inventory:
             if host.connected:
                 host.disconnect()
 
 
-def _connect(host: Host) -> Host:
+def _connect(host: Host, told: Told) -> Host:
     """The host, once it lets us in. Raises Lost where waiting cannot help, or was in vain."""
     end = monotonic() + float(os.environ.get("SPARKRIG_WAIT_S") or _WAIT_S)
-    next_line = 0.0
     while True:
         try:
             host.connect(show_errors=False, raise_exceptions=True)
@@ -75,12 +111,7 @@ def _connect(host: Host) -> Host:
             why, left = _passing(error.__context__), end - monotonic()
             if not why or left <= 0:
                 raise Lost(_reason(host, error)) from None
-        if monotonic() >= next_line:
-            next_line = monotonic() + _SHOWN_S
-            click.echo(
-                f"{host.name}: not reachable yet ({why}): it may be rebooting; waiting, {left:.0f} s left",
-                err=True,
-            )
+        told(host.name, f"waiting, it may be rebooting ({why})", until=end)
         sleep(min(_PAUSE_S, left))
 
 

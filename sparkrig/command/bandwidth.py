@@ -91,7 +91,7 @@ def _measure(
     from operations.remote import Failed, Lost
     from sparkrig.command.measuring import Measuring
 
-    with session.connected(data) as found, Measuring(console) as progress:
+    with session.connected(data) as found, Measuring(console, " and ".join(data)) as progress:
         lost = {name: str(host) for name, host in found.items() if isinstance(host, Exception)}
         if lost:
             why = "; ".join(f"{name} cannot be reached: {reason}" for name, reason in lost.items())

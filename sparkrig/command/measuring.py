@@ -2,50 +2,59 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from contextlib import ExitStack
+from time import monotonic
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.spinner import Spinner
 from rich.text import Text
 
+from sparkrig import progress
 from sparkrig.cabling import Topology
 from sparkrig.measurement import Case, Measurement, sentence, title
 from sparkrig.picture import bandwidth
+from sparkrig.picture.progress import row, spinner
 from sparkrig.picture.topology import Drawing
 from sparkrig.survey import Survey
 
 
 class Measuring:
-    """Progress of operations.check on a console; what is shown stays there when it ends."""
+    """Progress of operations.check on a console; the table stays there when it ends.
+
+    Where the console is none to be drawn on, it gets the figures, and standard error what is being done.
+    """
 
     topology: Topology
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._live = Live(console=console, refresh_per_second=8) if _lively(console) else None
+    def __init__(self, console: Console, pair: str) -> None:
+        self._console, self._pair = console, pair
+        self._live = progress.lively(console)
+        self._spinner = spinner(console)
+        self._open = ExitStack()
         self._cases: Sequence[Case] = ()
         self._measured: list[Measurement] = []
+        self._running: Case | None = None
+        self._step, self._since = "", 0.0
 
     def __enter__(self) -> Measuring:
         if self._live:
-            self._live.start()
+            self._open.enter_context(Live(get_renderable=self._drawn, console=self._console, refresh_per_second=8))
+        else:
+            plain = Console(stderr=True, highlight=False, force_interactive=False)
+            self._told = self._open.enter_context(progress.hosts([self._pair], "Measuring", plain))
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live:
-            self._live.update(self._table(None))
-            self._live.stop()
-        else:
-            self._console.print(self._table(None))
+        self._step, self._running = "", None
+        self._open.close()
+        if not self._live:
+            self._console.print(self._table())
 
     def step(self, what: str) -> None:
-        if self._live:
-            said = Spinner("line", f"{what} ...")
-            self._live.update(Group(self._table(None), said) if self._cases else said, refresh=True)
-        else:
-            self._console.print(f"{what} ...")
+        self._step, self._since = what, monotonic()
+        if not self._live:
+            self._told(self._pair, what)
 
     def surveyed(self, found: Survey, cases: Sequence[Case]) -> None:
         self.topology = found.topology
@@ -53,24 +62,24 @@ class Measuring:
         self._console.print(Drawing(found.topology, findings=False))
 
     def started(self, case: Case) -> None:
-        if self._live:
-            number = self._cases.index(case) + 1
-            said = Spinner("line", f"{number} of {len(self._cases)}: {title(case)} ...")
-            self._live.update(Group(self._table(case), said), refresh=True)
+        self._running = case
+        self.step(f"{self._cases.index(case) + 1} of {len(self._cases)}: {title(case)}")
 
     def finished(self, measured: Sequence[Measurement]) -> None:
+        self._running = None
         self._measured += measured
         if not self._live:
             for each in measured:
                 self._console.print(sentence(each), soft_wrap=True)
 
-    def _table(self, running: Case | None) -> RenderableType:
+    def _drawn(self) -> RenderableType:
+        if not self._step:
+            return self._table()
+        said = row(self._spinner, self._step, monotonic() - self._since)
+        return Group(self._table(), said) if self._cases else said
+
+    def _table(self) -> RenderableType:
         if not self._cases:
             return Text()
         plain = self._console.options.ascii_only
-        return bandwidth.table(self._cases, self._measured, running, ascii_only=plain)
-
-
-def _lively(console: Console) -> bool:
-    """A terminal that is looked at; plain lines in a pipe, in CI, and with NO_COLOR."""
-    return console.is_terminal and not os.environ.get("CI") and not os.environ.get("NO_COLOR")
+        return bandwidth.table(self._cases, self._measured, self._running, ascii_only=plain)

@@ -49,13 +49,10 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
 
 
 def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:
-    from rich.console import Console
-
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from operations import journal
 
-    with Console(stderr=True).status(f"Reading the journals of {what}"), session.connected(data) as hosts:
-        return journal.read(hosts)
+    return session.asked(data, f"Reading the journals of {what}", journal.look)
 
 
 def _show(found: Mapping[str, Journal | Failed | Lost], runs: int) -> None:

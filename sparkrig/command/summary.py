@@ -52,8 +52,6 @@ def summary(inventory_file: Path, as_json: bool) -> None:
 
 
 def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, State | Failed | Lost]:
-    from rich.console import Console
-
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from facts.spark import Spark
     from operations import remote
@@ -61,8 +59,7 @@ def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str) -> dic
     def read(at: Host) -> State:
         return remote.read(at, Spark(), seconds=int(_LOOK_S * fleet[at.name].patience))
 
-    with Console(stderr=True).status(f"Looking at the Sparks of {what}"), session.connected(data) as hosts:
-        return remote.each(hosts, read)
+    return session.asked(data, f"Looking at the Sparks of {what}", read)
 
 
 def describe(fleet: Fleet, name: str, state: State) -> dict[str, Any]:

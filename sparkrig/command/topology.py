@@ -36,7 +36,7 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
 
     fleet, data = files.inventory(inventory_file)
     console = Console(stderr=as_json, highlight=False)
-    surveys = [_survey(console, {name: data[name] for name in group}, fleet) for group in groups(fleet)]
+    surveys = [_survey({name: data[name] for name in group}, fleet) for group in groups(fleet)]
     for found in surveys:
         _show(console, found)
     if as_json:
@@ -47,12 +47,18 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     raise SystemExit(verdict.exit_code(finding.verdict for found in surveys for finding in found.fabric()))
 
 
-def _survey(console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
+def _survey(data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from operations import survey
+    from sparkrig import progress
 
-    with console.status("connect") as status, session.connected(data) as found:
-        return survey.look(found, fleet, status.update)
+    with session.connected(data) as found, progress.hosts(found, "Looking at the cabling") as told:
+
+        def step(what: str) -> None:
+            for name in found:
+                told(name, what)
+
+        return survey.look(found, fleet, step)
 
 
 def _show(console: Console, found: Survey) -> None:

@@ -76,7 +76,7 @@ def undo(
 
     console = Console(stderr=as_json, highlight=False)
     with session.connected(data) as hosts:
-        found = journal.read(hosts)
+        found = session.ask(hosts, "Reading the journals", journal.look)
         made = [_planned(names, found, run, everything) for names in groups(fleet)]
         for group in made:
             _leave(group, hosts, fleet, restart_docker=restart_docker)
@@ -123,13 +123,16 @@ def _leave(
     group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, *, restart_docker: bool
 ) -> None:
     """Ask docker, where it would have to restart, what that would stop."""
+    from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from facts.containers import Containers
     from operations import remote
     from sparkrig import undo as judgement
 
     asked = {name: hosts[name] for name, plan in group.plans.items() if plan.docker}
-    answers = remote.each(
-        asked, lambda at: remote.read(at, Containers(), seconds=int(60 * fleet[at.name].patience))
+    answers = session.ask(
+        asked,
+        "Asking docker what runs",
+        lambda at: remote.read(at, Containers(), seconds=int(60 * fleet[at.name].patience)),
     )
     lost = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, Exception)]
     if lost:
@@ -157,17 +160,17 @@ def _carry_out(
     from operations.guard import RolledBack
     from operations.journal import Run
     from operations.remote import Failed, Lost
+    from sparkrig import progress
 
     target = next(iter(group.plans.values())).run
     able = {name: host for name in group.names if not isinstance(host := hosts[name], Exception)}
     run = Run(f"sparkrig undo {inventory_file} {target}", undoes=target)
     again = f"the same again goes on: {run.why}"
-
-    def tell(what: str) -> None:
-        console.print(f"{escape(what)} ...", soft_wrap=True)
-
     try:
-        operations.carry_out(run, able, group.plans, fleet[group.names[0]], tell, restart_docker=restart_docker)
+        with progress.hosts(able, f"Undoing {target}") as told:
+            operations.carry_out(
+                run, able, group.plans, fleet[group.names[0]], told, restart_docker=restart_docker
+            )
         group.ends(f"undone, as run {run.id}", 0)
     except Refusal as refusal:
         group.ends(str(refusal), 1)

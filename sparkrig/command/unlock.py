@@ -31,7 +31,7 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
     from operations import journal
 
     with session.connected(data) as hosts:
-        found = journal.read(hosts)
+        found = session.ask(hosts, "Reading the journals", journal.look)
         said = {name: _said(each) for name, each in found.items()}
         for name, line in said.items():
             click.echo(f"{name}: {line}", err=as_json)

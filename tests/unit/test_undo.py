@@ -181,15 +181,17 @@ def pair(tmp_path: Path) -> str:
 
 def typed(monkeypatch: pytest.MonkeyPatch, pair: str, b: Journal | Lost, *words: str) -> tuple[Result, list[str]]:
     """`sparkrig undo` on hosts that are only made up, and the hosts that something was done to."""
-    from operations import journal, undo
+    from operations import undo
     from sparkrig.command.undo import undo as verb
 
     touched: list[str] = []
     a = host(run(1, NOTHING, FIRST), now=FIRST)
     # the real one patches the standard library of the whole process
-    session = SimpleNamespace(connected=lambda data: nullcontext(dict.fromkeys(data)))
+    session = SimpleNamespace(
+        connected=lambda data: nullcontext(dict.fromkeys(data)),
+        ask=lambda hosts, *_: dict(zip(hosts, (a, b), strict=True)) if hosts else {},
+    )
     monkeypatch.setattr(sparkrig, "session", session, raising=False)
-    monkeypatch.setattr(journal, "read", lambda hosts: dict(zip(hosts, (a, b), strict=True)))
     monkeypatch.setattr(undo, "carry_out", lambda _, hosts, *__, **___: touched.extend(hosts))
     return CliRunner().invoke(verb, [pair, *words]), touched
 
