@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.spinner import Spinner
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 _ROWS = 12  # a live area that fills the screen hides what stands above it
@@ -60,10 +60,16 @@ class Lines:
         yield Text(headline(self.hosts, self.now), no_wrap=True, overflow="ellipsis")
         room = max(1, min(_ROWS, console.height - _AROUND))
         shown = foremost(self.hosts.busy, room)
-        grid = _grid()
+        grid = Table.grid(
+            "",
+            Column(no_wrap=True, style="bold"),
+            Column(no_wrap=True, style="dim", justify="right"),
+            "",
+            padding=(0, 1),
+        )
         for each in shown:
-            said = Text(f"{each.words(self.now)} ", no_wrap=True, overflow="ellipsis").append(each.command, "dim")
-            grid.add_row(self.spinner, Text(each.name, "bold"), spent(self.now - each.since), said)
+            said = _cropped(f"{each.words(self.now)} ").append(each.command, "dim")
+            grid.add_row(self.spinner, each.name, spent(self.now - each.since), said)
         yield grid
         if more := len(self.hosts.busy) - len(shown):
             yield Text(f"  and {more} more", "dim")
@@ -71,18 +77,14 @@ class Lines:
 
 def row(spinner: Spinner, step: str, seconds: float) -> Table:
     """A line of its own for something that is no host."""
-    grid = _grid()
-    grid.add_row(spinner, "", spent(seconds), Text(step, no_wrap=True, overflow="ellipsis"))
+    grid = Table.grid("", Column(no_wrap=True, style="dim"), "", padding=(0, 1))
+    grid.add_row(spinner, spent(seconds), _cropped(step))
     return grid
 
 
-def _grid() -> Table:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True)
-    grid.add_column(no_wrap=True)
-    grid.add_column(no_wrap=True, justify="right", style="dim")
-    grid.add_column()  # the one that gives way on a narrow screen
-    return grid
+def _cropped(text: str) -> Text:
+    """What gives way on a narrow screen, without a second line."""
+    return Text(text, no_wrap=True, overflow="ellipsis")
 
 
 def spinner(console: Console) -> Spinner:

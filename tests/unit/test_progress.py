@@ -182,8 +182,8 @@ PROGRAM = """if True:
     from sparkrig import progress
     progress._WORTH_S = 0.3
     with progress.hosts(["spark-a", "spark-b"], "Looking") as told:
-        told("spark-a", "reading"), told("spark-b", "waiting", until=monotonic() + 9)
-        Event().wait(1.3)
+        told("spark-a", "reading"), told("spark-b", "waiting", until=monotonic() + 99)
+        Event().wait(2)
         told.done("spark-a", "12 checks")
         told.failed("spark-b", "no route to host")
         print("a result", flush=True)
@@ -223,11 +223,11 @@ def read(terminal: int) -> bytes:
         return b""
 
 
-LINES = [
-    r"spark-b: waiting; 8 s left",
-    r"spark-a: done in \d s: 12 checks",
-    r"spark-b: failed after \d s: no route to host",
-]
+LINES = r"""spark-a: reading ...
+spark-b: waiting; 9\d s left
+spark-a: done in \d s: 12 checks
+spark-b: failed after \d s: no route to host
+"""
 
 
 def test_a_terminal_is_drawn_on_and_results_go_to_standard_output() -> None:
@@ -246,9 +246,7 @@ def test_a_terminal_is_drawn_on_and_results_go_to_standard_output() -> None:
 def test_whoever_asks_for_plain_lines_gets_them_on_a_terminal_too(environment: dict[str, str]) -> None:
     out, shown = on_terminal(**environment)
     assert (out, "\x1b" in shown) == ("a result\n", False)
-    found = shown.replace("\r", "").splitlines()
-    assert found[0] == "spark-a: reading ..."
-    assert all(re.fullmatch(*each) for each in zip(LINES, found[1:], strict=True))
+    assert re.fullmatch(LINES, shown.replace("\r", ""))
 
 
 def test_a_pipe_gets_plain_lines_whatever_forces_colour() -> None:
@@ -260,4 +258,4 @@ def test_a_pipe_gets_plain_lines_whatever_forces_colour() -> None:
         check=True,
     )
     assert (done.stdout, "\x1b" in done.stderr) == ("a result\n", False)
-    assert all(re.fullmatch(*each) for each in zip(LINES, done.stderr.splitlines()[1:], strict=True))
+    assert re.fullmatch(LINES, done.stderr)
