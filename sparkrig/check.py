@@ -25,7 +25,8 @@ class Check:
 
     id: stable, noun first (`net.enp1s0f0np0.mtu`); want, found: in words, without a full stop; found is the reason
     where the status is unknown or skipped; cure: one command to try; environment: whether nothing declares it, so
-    that it moves by itself (a cable, a GID, what apt offers); alike: whether it is to be the same on all hosts.
+    that it moves by itself (a cable, a GID, what apt offers); alike: whether it is to be the same on all hosts;
+    cause: its fixed name (docs/fabric.md, The causes), where a verdict gave it one.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Check:
     cure: str = ""
     environment: bool = False
     alike: bool = False
+    cause: str = ""
 
     @property
     def wrong(self) -> bool:

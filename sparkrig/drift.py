@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sparkrig.alike import judged
 from sparkrig.check import WRONG, Check, Status
 from sparkrig.declared import Declared
 from sparkrig.refusal import Refusal
@@ -127,7 +127,8 @@ def report(
     found: by host its checks, or why it could not be read; declared: what its last deploy kept there.
     """
     today = started.date()
-    alike = _alike({name: checks for name, checks in found.items() if not isinstance(checks, str)}, inventory)
+    read = {name: checks for name, checks in found.items() if not isinstance(checks, str)}
+    alike = judged(read, lambda check: f"sparkrig doctor {inventory} {check.id}")
     usual = _usual(alike)
     hosts = []
     for name, checks in found.items():
@@ -173,31 +174,6 @@ def unexplained(
         Check("deploy.plan", "the deploy has nothing to do", f"it would change: {step}", "drift", apply)
         for step in planned
     ]
-
-
-def _alike(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, list[Check]]:
-    """The checks, where those that are to be alike on all hosts and are not do not hold.
-
-    Where no value has a majority, each of them may be the wrong one.
-    """
-    most = {
-        id: values.most_common()
-        for id in {check.id for checks in found.values() for check in checks if check.alike}
-        if (values := Counter(c.found for checks in found.values() for c in checks if c.id == id and not c.wrong))
-    }
-
-    def judged(check: Check) -> Check:
-        if not check.alike or check.wrong or len(most[check.id]) < 2:
-            return check
-        (usual, count), *rest = most[check.id]
-        tie = any(other == count for _, other in rest)
-        if not tie and check.found == usual:
-            return check
-        want = "the same on all hosts" if tie else f"{usual}, as most hosts have"
-        cure = f"sparkrig doctor {inventory} {check.id}"
-        return replace(check, want=want, status="drift", cure=cure, environment=True)
-
-    return {name: [judged(check) for check in checks] for name, checks in found.items()}
 
 
 def _usual(found: Mapping[str, Sequence[Check]]) -> dict[str, str]:
