@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,13 +53,9 @@ def _survey(data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
     from operations import survey
     from sparkrig import progress
 
-    with session.connected(data) as found, progress.hosts(found, "Looking at the cabling") as told:
-
-        def step(what: str) -> None:
-            for name in found:
-                told(name, what)
-
-        return survey.look(found, fleet, step)
+    both = " and ".join(data)
+    with session.connected(data) as found, progress.hosts([both], "Looking at the cabling") as told:
+        return survey.look(found, fleet, partial(told, both))
 
 
 def _show(console: Console, found: Survey) -> None:

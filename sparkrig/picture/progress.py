@@ -93,8 +93,8 @@ def spinner(console: Console) -> Spinner:
 
 
 def headline(hosts: Hosts, now: float) -> str:
-    """`Looking: 3 of 64 done, 1 failed, 12 s`; a host on its own is not counted."""
-    parts = [f"{len(hosts.done)} of {hosts.total} done"] if hosts.total > 1 else []
+    """`Looking: 3 of 64 done, 1 failed, 12 s`; what is done with all at once has nothing to count."""
+    parts = [f"{len(hosts.done)} of {hosts.total} done"] if hosts.done else []
     parts += [f"{len(hosts.failed)} failed"] if hosts.failed else []
     return f"{hosts.title}: {', '.join([*parts, spent(now - hosts.began)])}"
 
