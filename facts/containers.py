@@ -8,10 +8,14 @@ class Containers(Noun[containers.Containers]):
     """The engine, its runtimes and running containers, its configuration, and the toolkit."""
 
     parse = staticmethod(containers.parse)
+    # To ask a stopped engine is to start it, where docker.socket waits for somebody to.
     script = r"""
 if command -v docker >/dev/null; then
   printf 'docker\n'
-  if info=$(timeout -k 2 60 docker info --format '{"runtimes":{{json .Runtimes}},
+  if state=$(systemctl show -p LoadState,ActiveState --value docker.service 2>/dev/null | tr '\n' ' ') &&
+    case $state in 'loaded inactive '* | 'loaded failed '* | 'masked '*) true ;; *) false ;; esac; then
+    printf 'trouble docker.service is %s\n' "${state% }"
+  elif info=$(timeout -k 2 60 docker info --format '{"runtimes":{{json .Runtimes}},
       "running":{{json .ContainersRunning}},"paused":{{json .ContainersPaused}}}' \
       2>/dev/null) && case $info in *'"runtimes":null'*) false ;; esac; then
     printf 'info %s\n' "$(printf %s "$info" | tr -d '\n')"

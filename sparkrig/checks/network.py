@@ -67,11 +67,12 @@ def _netdev(subject: Subject, netdev: str, address: IPv4Interface) -> Iterator[C
     others = [each for each in _others(subject) if netdev in each.given]
     left = any(each.policy(subject.settings.adopt) == definitions.LEAVE for each in others)
     yield from (_other(subject, netdev, each) for each in others if not left)
-    if not left and (uncabled is None or uncabled.status != "skipped"):
+    managed = subject.found.network.running and not left  # a stopped NetworkManager names no profile
+    if managed and (uncabled is None or uncabled.status != "skipped"):
         yield _profile(subject, netdev, address)
     if uncabled or link is None:
         return
-    if not left:
+    if managed:
         yield _active(subject, netdev)
     yield check(
         f"net.{netdev}.mtu",

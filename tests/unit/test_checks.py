@@ -214,7 +214,7 @@ MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "stale profile": (stale_profile, {"net.enp1s0f1np1.profile"}),
     "cable out": (link(carrier=False), {f"net.{NETDEV}.carrier"}),
     "netdev gone": (no_link(NETDEV), {f"net.{NETDEV}.carrier"}),
-    "NetworkManager stopped": (net(running=False), {"net.manager"}),
+    "NetworkManager stopped": (net(running=False, profiles={}, states={}, active={}), {"net.manager"}),
     "a VPN in the way": (route("192.168.100.0/24"), {"net.plan"}),
     "no RDMA device": (no_device, {f"rdma.{NETDEV}.device"}),
     "no GID": (no_gids, {f"rdma.{NETDEV}.gid", f"rdma.{TWIN}.gid"}),

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
+from facts.containers import Containers as Fact
 from sparkrig.containers import (
     DAEMON_JSON,
     KEYRING,
@@ -223,3 +227,29 @@ def test_a_version_is_asked_of_every_part_of_the_toolkit() -> None:
         "libnvidia-container-tools=1.17.8-1",
         "libnvidia-container1=1.17.8-1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("states", "asked"),
+    [
+        ("loaded\ninactive", False),
+        ("loaded\nfailed", False),
+        ("masked\ninactive", False),
+        ("loaded\nactive", True),
+        ("loaded\nactivating", True),
+        ("not-found\ninactive", True),  # another engine behind the same command
+    ],
+)
+def test_a_stopped_engine_is_not_started_by_a_look(tmp_path: Path, states: str, asked: bool) -> None:
+    tools = {"systemctl": f"printf '{states}\\n'", "docker": f"touch {tmp_path}/asked; exit 1"}
+    for name, text in tools.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", "-c", Fact.script], env=env, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (tmp_path / "asked").exists() is asked
+    found = parse(done.stdout.splitlines())
+    assert found.installed and not found.docker
+    assert asked or found.trouble == f"docker.service is {states.replace(chr(10), ' ')}"
