@@ -15,7 +15,7 @@ from sparkrig.refusal import Refusal
 
 
 @click.command()
-@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@files.INVENTORY
 @click.argument("id")
 @click.option("--host", help="On this host alone; on every one otherwise.")
 @click.option("--until", required=True, type=click.DateTime(["%Y-%m-%d"]), help="The last day it is accepted on.")

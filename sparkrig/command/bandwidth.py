@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@files.INVENTORY
 @click.option("--quick", is_flag=True, help="One direction and one number of queue pairs, for a first verdict.")
 @click.option("--seconds", type=click.IntRange(2, 60), help="Of each measurement; else the inventory's setting.")
 @click.option("--history", type=click.Path(path_type=Path), metavar="FILE", help="Where measurements are kept.")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ _VERBS = {
         "sparkrig.command.bandwidth",
         "Measure each rail of a pair, and tell a faulty link from a healthy one.",
         "sparkrig bandwidth inventories/pair.py",
+    ),
+    "completion": _Verb(
+        "sparkrig.command.completion",
+        "Make a shell complete verbs, options and inventories.",
+        "sparkrig completion bash",
     ),
     "drift": _Verb(
         "sparkrig.command.drift",
@@ -81,6 +89,13 @@ class _Verbs(click.Group):
         command: click.Command = getattr(importlib.import_module(verb.module), cmd_name)
         command.epilog = f"Example: {verb.example}"
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(name, help=verb.help) for name, verb in sorted(_VERBS.items())]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [verb for verb in verbs if verb.value.startswith(incomplete)] + options
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Verbs"):

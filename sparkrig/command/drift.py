@@ -26,7 +26,7 @@ _LOOK_S = 60  # times `patience`; a healthy host answers within a few
 
 
 @click.command()
-@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@files.INVENTORY
 @click.option("--limit", multiple=True, metavar="HOST", help="Only this host (and its peer is read too).")
 @click.option("--since", type=click.Path(path_type=Path), help="Compare with this report instead of the last one.")
 @click.option("--all", "everything", is_flag=True, help="Show the checks that hold, too.")

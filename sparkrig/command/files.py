@@ -9,7 +9,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from sparkrig.settings import Fleet
+
+
+class _InventoryFile(click.Path):
+    """A file that a shell completes with the inventories of this folder, and any other once it is none of them."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        found = sorted(str(file) for file in Path("inventories").glob("*.py"))
+        return [CompletionItem(file) for file in found if file.startswith(incomplete)] or super().shell_complete(
+            ctx, param, incomplete
+        )
+
+
+INVENTORY = click.argument("inventory_file", metavar="INVENTORY", type=_InventoryFile(path_type=Path))
+"""The argument that every verb about hosts begins with."""
 
 
 def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:

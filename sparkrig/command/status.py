@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@files.INVENTORY
 @click.option("--runs", type=click.IntRange(1, 20), default=5, help="How many of each host; 5 by default.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def status(inventory_file: Path, runs: int, as_json: bool) -> None:

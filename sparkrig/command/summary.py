@@ -30,7 +30,7 @@ _NUMBERS = ("mtu", "gid_index", "gbps")
 
 
 @click.command()
-@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@files.INVENTORY
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def summary(inventory_file: Path, as_json: bool) -> None:
     """Show what each Spark is set to: driver, fabric, GID per device, containers, bandwidth per rail.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@files.INVENTORY
 @click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Draw it into a file as well.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:

@@ -42,7 +42,7 @@ class _Group:
 
 
 @click.command()
-@click.argument("inventory_file", metavar="INVENTORY", type=click.Path(path_type=Path))
+@files.INVENTORY
 @click.argument("run", required=False)
 @click.option("--all", "everything", is_flag=True, help="Also what somebody else changed since.")
 @click.option("--restart-docker", is_flag=True, help="Although containers run, where its daemon.json goes back.")
