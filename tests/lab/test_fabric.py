@@ -27,7 +27,6 @@ from tests.lab.commands import BIN, LAB, ROOT, Done, run
 from tests.lab.guests import Guest, Pair
 from tests.lab.states import DEPLOYED
 
-pytestmark = pytest.mark.exhaustive  # not seen on the pair since the guard came: make faults runs them
 
 LIMIT_S = 240  # a thorough run without a fault takes 90 here
 UNITS = "systemctl list-units --plain --no-legend --state=active 'sparkrig-bandwidth-*'"
@@ -97,6 +96,7 @@ def in_mid_test(at: Guest, act: Callable[[], object]) -> threading.Thread:
     return thread
 
 
+@pytest.mark.exhaustive
 def test_a_healthy_pair(watched: Pair, history: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     done, document = bandwidth(history, "--html", str(page))
@@ -118,6 +118,7 @@ def test_a_healthy_pair(watched: Pair, history: Path, tmp_path: Path) -> None:
     assert "<svg" in text and "</html>" in text and "healthy" in text
 
 
+@pytest.mark.exhaustive
 def test_a_second_run_is_compared_with_the_first(watched: Pair, history: Path) -> None:
     for _ in range(2):
         assert bandwidth(history, "--quick")[0].code == 0
@@ -168,6 +169,7 @@ def test_one_rail_missing(watched: Pair, history: Path, seen: Seen) -> None:
 
 
 @pytest.mark.fault(19)
+@pytest.mark.exhaustive
 def test_mtu_1500_on_one_side(watched: Pair, history: Path, seen: Seen) -> None:
     watched.b.output("sudo ip link set enp1s0f0np0 mtu 1500")
     done, document = bandwidth(history, "--quick")
@@ -178,6 +180,7 @@ def test_mtu_1500_on_one_side(watched: Pair, history: Path, seen: Seen) -> None:
 
 
 @pytest.mark.fault(25)
+@pytest.mark.exhaustive
 def test_a_link_that_flaps_in_mid_test(watched: Pair, history: Path, seen: Seen) -> None:
     def flap() -> None:
         pair.cable("spark-a", "p0", plugged=False)
@@ -205,6 +208,7 @@ def test_a_server_that_is_killed_in_mid_test(watched: Pair, history: Path, seen:
 
 
 @pytest.mark.fault(23)
+@pytest.mark.exhaustive
 def test_a_port_that_a_server_of_somebody_else_holds(watched: Pair, history: Path, seen: Seen) -> None:
     """It is named and left alone, and the rails are measured on the next ports."""
     watched.b.output("sudo systemd-run -q --unit=theirs ib_write_bw -d rocep1s0f0 -x 1 -p 18515")
@@ -218,6 +222,7 @@ def test_a_port_that_a_server_of_somebody_else_holds(watched: Pair, history: Pat
 
 
 @pytest.mark.fault(23)
+@pytest.mark.exhaustive
 def test_a_server_that_an_earlier_run_of_ours_left_over(watched: Pair, history: Path, seen: Seen) -> None:
     unit = "sparkrig-bandwidth-18515-0ddba11"
     watched.b.output(f"sudo systemd-run -q --collect --unit={unit} ib_write_bw -d rocep1s0f0 -x 1 -p 18515")
@@ -230,6 +235,7 @@ def test_a_server_that_an_earlier_run_of_ours_left_over(watched: Pair, history: 
 
 @pytest.mark.parametrize("what", ["link-local", "second-ipv4"])
 @pytest.mark.fault(21)
+@pytest.mark.exhaustive
 def test_addresses_that_move_the_index(watched: Pair, history: Path, what: str, seen: Seen) -> None:
     """The index is looked up where it is now, and the one that the files carry is said to be stale.
 
@@ -253,6 +259,7 @@ def test_addresses_that_move_the_index(watched: Pair, history: Path, what: str, 
 
 
 @pytest.mark.fault(24)
+@pytest.mark.exhaustive
 def test_a_host_that_loses_its_power_in_mid_test(deployed: Pair, history: Path, seen: Seen) -> None:
     thread = in_mid_test(deployed.b, lambda: pair.cut_power("spark-b"))
     done, document = bandwidth(history, "--quick", "--seconds", "6")
@@ -263,6 +270,7 @@ def test_a_host_that_loses_its_power_in_mid_test(deployed: Pair, history: Path, 
 
 
 @pytest.mark.fault(40)
+@pytest.mark.exhaustive
 def test_an_interrupted_run_leaves_nothing_behind(watched: Pair, history: Path, seen: Seen) -> None:
     """Ctrl-C in mid-test: the server is stopped, and its client ends with it."""
     words = [str(BIN / "sparkrig"), "bandwidth", LAB, "--seconds", "30", "--history", str(history)]

@@ -135,7 +135,6 @@ def test_a_stopped_networkmanager_is_started_by_the_dead_man(before: Before, see
     seen(f"the dead-man started it and had both as before after {took:.0f} s")
 
 
-@pytest.mark.exhaustive
 @pytest.mark.fault(6)
 @pytest.mark.promise(2, 6)
 def test_a_power_cut_inside_the_window_forgets_the_change(before: Before, seen: Seen) -> None:

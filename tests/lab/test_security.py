@@ -20,7 +20,6 @@ from tests.faults.record import Seen
 from tests.lab.commands import BIN, CLUSTER, ROOT, STATE, Done, deploy, planned, run
 from tests.lab.guests import Guest, Pair
 
-pytestmark = pytest.mark.exhaustive  # not seen on the pair since the guard came: make faults runs them
 
 SECURED = "secured"
 FILE = "/etc/sparkrig/secrets.env"
@@ -116,10 +115,12 @@ def secured(secured_once: Pair) -> Pair:
     return secured_once
 
 
+@pytest.mark.exhaustive
 def test_a_second_run_has_nothing_to_do(secured: Pair, inventory: str) -> None:
     assert planned(inventory) == {}
 
 
+@pytest.mark.exhaustive
 def test_each_half_logs_in_to_the_other_over_the_fabric_by_its_name(secured: Pair) -> None:
     for guest, peer, last in ((secured.a, "spark-b", 11), (secured.b, "spark-a", 12)):
         came = guest.output(f"ssh -o BatchMode=yes {peer} 'hostname; id -un; echo $SSH_CONNECTION'").splitlines()
@@ -128,6 +129,7 @@ def test_each_half_logs_in_to_the_other_over_the_fabric_by_its_name(secured: Pai
         assert guest.output(f"ssh -o BatchMode=yes 192.168.101.{23 - last} hostname") == peer
 
 
+@pytest.mark.exhaustive
 def test_from_another_address_the_key_opens_nothing(secured: Pair) -> None:
     secured.a.output("sudo ip addr add 192.168.100.77/24 dev enp1s0f0np0")
     refused = secured.a.run("ssh -b 192.168.100.77 -o BatchMode=yes spark-b true")
@@ -135,6 +137,7 @@ def test_from_another_address_the_key_opens_nothing(secured: Pair) -> None:
     secured.a.output("ssh -b 192.168.100.11 -o BatchMode=yes spark-b true")
 
 
+@pytest.mark.exhaustive
 def test_another_key_in_the_peers_place_is_refused(secured: Pair) -> None:
     """The host key was read on the peer; whoever answers at its address with another is not the peer."""
     secured.a.output(
@@ -144,6 +147,7 @@ def test_another_key_in_the_peers_place_is_refused(secured: Pair) -> None:
     assert refused.rc == 255 and "Host key verification failed" in refused.stderr
 
 
+@pytest.mark.exhaustive
 def test_neither_host_has_the_private_key_of_the_other(secured: Pair) -> None:
     public = [guest.output("cut -d' ' -f2 .ssh/id_ed25519_sparkrig.pub") for guest in secured]
     assert public[0] != public[1]
@@ -157,6 +161,7 @@ def test_neither_host_has_the_private_key_of_the_other(secured: Pair) -> None:
         assert guest.output("stat -c '%a %U' .ssh/id_ed25519_sparkrig") == "600 nvidia"
 
 
+@pytest.mark.exhaustive
 def test_what_others_wrote_in_authorized_keys_stays_and_off_means_off(secured: Pair) -> None:
     before = [guest.output("cat .ssh/authorized_keys").splitlines() for guest in secured]
     for lines in before:
@@ -177,6 +182,7 @@ def test_what_others_wrote_in_authorized_keys_stays_and_off_means_off(secured: P
 
 
 @pytest.mark.promise(8)
+@pytest.mark.exhaustive
 def test_only_root_reads_the_secret(secured: Pair, canary: str) -> None:
     for guest in secured:
         assert guest.output(f"stat -c '%a %U:%G' {FILE}") == "600 root:root"
@@ -185,6 +191,7 @@ def test_only_root_reads_the_secret(secured: Pair, canary: str) -> None:
         assert guest.output(f"sudo tail -n 1 {FILE}") == f"HF_TOKEN={canary}"
 
 
+@pytest.mark.exhaustive
 def test_systemd_and_docker_read_the_same_value(secured: Pair, canary: str) -> None:
     unit = f"sudo systemd-run -q --wait --pipe -p EnvironmentFile={FILE} printenv HF_TOKEN"
     rootfs = "tar -chf - /usr/bin/printenv /lib64/ld-linux-x86-64.so.2 /lib/x86_64-linux-gnu/libc.so.6 2>/dev/null"
@@ -268,6 +275,7 @@ def killed_in_the_middle(inventory: str) -> str:
 
 
 @pytest.mark.promise(8)
+@pytest.mark.exhaustive
 def test_a_canary_is_found_where_it_belongs_and_nowhere_else(
     secured: Pair, canary: str, inventory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
