@@ -27,7 +27,6 @@ from tests.lab.commands import BIN, LAB, ROOT, Done, run
 from tests.lab.guests import Guest, Pair
 from tests.lab.states import DEPLOYED
 
-
 LIMIT_S = 240  # a thorough run without a fault takes 90 here
 UNITS = "systemctl list-units --plain --no-legend --state=active 'sparkrig-bandwidth-*'"
 # what a measurement could leave: units, processes, files outside of /proc and /sys younger than the mark

@@ -20,7 +20,6 @@ from tests.faults.record import Seen
 from tests.lab.commands import BIN, CLUSTER, ROOT, STATE, Done, deploy, planned, run
 from tests.lab.guests import Guest, Pair
 
-
 SECURED = "secured"
 FILE = "/etc/sparkrig/secrets.env"
 
