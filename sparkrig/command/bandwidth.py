@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--seconds", type=click.IntRange(2, 60), help="Of each measurement; else the inventory's setting.")
 @click.option("--history", type=click.Path(path_type=Path), metavar="FILE", help="Where measurements are kept.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a report for a browser.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/bandwidth.json).")
 def bandwidth(
     inventory_file: Path,
     quick: bool,
@@ -77,7 +76,7 @@ def bandwidth(
                 console.print(f"[yellow]{escape(error.format_message())}[/]", soft_wrap=True)
                 codes.append(1)
     if as_json:
-        click.echo(json.dumps({"version": 1, "pairs": documents}, indent=2))
+        files.document("bandwidth", pairs=documents)
     raise SystemExit(max(codes))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
+
+from sparkrig.command.files import document
 
 if TYPE_CHECKING:
     from sparkrig.explain import Explained
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.File("rb"))
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/explain.json).")
 def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
     """Say in plain words what ib_write_bw, show_gids, nvidia-smi and their like printed.
 
@@ -40,7 +41,7 @@ def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
         readable = "\n".join(f"  {line}" for line in judgement.READABLE)
         raise click.ClickException(f"nothing of this can be read. What can be:\n{readable}")
     if as_json:
-        click.echo(json.dumps({"version": 1, "explained": [asdict(each) for each in found]}, indent=2))
+        document("explain", explained=[asdict(each) for each in found])
     else:
         _show(found)
     sys.exit(judgement.exit_code(found))

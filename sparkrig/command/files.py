@@ -1,7 +1,8 @@
-"""The user's side of a verb: an inventory that is read, a report that is written, a question that is answered."""
+"""The user's side of a verb: an inventory that is read, what is written or printed, a question."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,11 @@ def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, 
         return inventory.fleet(file, **overrides)
     except settings.SettingsError as error:
         raise click.ClickException(str(error)) from None
+
+
+def document(verb: str, **fields: Any) -> None:
+    """Print what a verb has for programs; sparkrig.schema says what that is."""
+    click.echo(json.dumps({"schema": f"sparkrig.{verb}/1", **fields}, indent=2))
 
 
 def write(file: Path, text: str) -> None:

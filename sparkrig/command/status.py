@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @files.INVENTORY
 @click.option("--runs", type=click.IntRange(1, 20), default=5, help="How many of each host; 5 by default.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/status.json).")
 def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """Show who is at a host, a rollback that is armed, and its last runs: what they changed and how they ended.
 
@@ -39,7 +38,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
             name: {"unread": str(each)} if isinstance(each, Exception) else picture.document(each, runs)
             for name, each in found.items()
         }
-        click.echo(json.dumps({"version": 1, "hosts": hosts}, indent=2))
+        files.document("status", hosts=hosts)
     else:
         _show(found, runs)
     if len(read) < len(found):

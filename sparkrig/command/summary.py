@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +30,7 @@ _NUMBERS = ("mtu", "gid_index", "gbps")
 
 @click.command()
 @files.INVENTORY
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/summary.json).")
 def summary(inventory_file: Path, as_json: bool) -> None:
     """Show what each Spark is set to: driver, fabric, GID per device, containers, bandwidth per rail.
 
@@ -44,7 +43,7 @@ def summary(inventory_file: Path, as_json: bool) -> None:
         for name, state in found.items()
     }
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        files.document("summary", hosts=rows)
     else:
         _print(rows, inventory_file)
     if any("unread" in row for row in rows.values()):

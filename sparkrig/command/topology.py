@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 @click.command()
 @files.INVENTORY
 @click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Draw it into a file as well.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/topology.json).")
 def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     """Show which cage of which Spark reaches which, against what is declared, and every GID.
 
@@ -41,7 +40,7 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     for found in surveys:
         _show(console, found)
     if as_json:
-        click.echo(json.dumps({"version": 1, "groups": [_document(found) for found in surveys]}, indent=2))
+        files.document("topology", groups=[_document(found) for found in surveys])
     if svg:
         for found in surveys:
             files.write(files.one_of(svg, found.names[0], len(surveys)), drawn(found.topology))

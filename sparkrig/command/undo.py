@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +47,7 @@ class _Group:
 @click.option("--restart-docker", is_flag=True, help="Although containers run, where its daemon.json goes back.")
 @click.option("--dry", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/undo.json).")
 def undo(
     inventory_file: Path,
     run: str | None,
@@ -90,7 +89,7 @@ def undo(
                 for group in due:
                     group.ends("declined", 1)
     if as_json:
-        click.echo(json.dumps({"version": 1, "groups": [_document(group) for group in made]}, indent=2))
+        files.document("undo", groups=[_document(group) for group in made])
     raise SystemExit(max(group.code for group in made))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @files.INVENTORY
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/unlock.json).")
 def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
     """Free hosts whose lock a dead run still holds, such as one behind a link that was cut.
 
@@ -44,7 +43,7 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
             said[name], code = why or "unlocked", 3 if why else code
             click.echo(f"{name}: {said[name]}", err=as_json)
     if as_json:
-        click.echo(json.dumps({"version": 1, "hosts": said}, indent=2))
+        files.document("unlock", hosts=said)
     raise SystemExit(code)
 
 

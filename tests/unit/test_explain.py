@@ -617,7 +617,7 @@ def test_files_standard_input_and_utf_16(tmp_path: Path) -> None:
 def test_json() -> None:
     document = json.loads(run("--json", text=SLOW).output)
     (one,) = document["explained"]
-    assert (document["version"], one["tool"]) == (1, "ib_write_bw")
+    assert (document["schema"], one["tool"]) == ("sparkrig.explain/1", "ib_write_bw")
     assert one["findings"][0]["verdict"]["cause"] == "slow-start"
 
 

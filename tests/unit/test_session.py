@@ -147,7 +147,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             timeout=60,
         )
         assert (done.returncode, done.stderr) == (3, "")
-        yield json.loads(done.stdout)
+        yield json.loads(done.stdout)["hosts"]
     finally:
         os.close(never)
         os.close(held_open)
@@ -195,7 +195,7 @@ def test_a_host_that_comes_back_is_waited_for(tmp_path: Path, why: str) -> None:
             serving.start()
         out, _ = looking.communicate(timeout=60)
     assert looking.returncode == 0
-    assert json.loads(out)["spark-a"]["spark"]["dgx_os"] == "7.5.0"
+    assert json.loads(out)["hosts"]["spark-a"]["spark"]["dgx_os"] == "7.5.0"
 
 
 def test_the_others_are_shown_whole(shown: dict[str, Any]) -> None:

@@ -174,13 +174,13 @@ def test_a_pipe_gets_a_line_for_each_run_and_the_command_that_goes_on(
     ]
 
 
-def test_json_has_a_version_and_everything(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
+def test_json_has_everything(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
     found: dict[str, Journal | Lost] = {
         "spark-a": replace(GOOD, lock=Lock(OWNER, alive=True)),
         "spark-b": Lost("no route"),
     }
     document = json.loads(shown(monkeypatch, inventory, found, "--json").stdout)
-    assert document["version"] == 1
+    assert document["schema"] == "sparkrig.status/1"
     assert document["hosts"]["spark-b"] == {"unread": "no route"}
     a = document["hosts"]["spark-a"]
     assert a["lock"]["alive"] is True and a["lock"]["who"] == "ann@laptop"

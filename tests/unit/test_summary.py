@@ -350,7 +350,8 @@ def sparkrig(*typed: str) -> subprocess.CompletedProcess[str]:
 def test_json_is_whole(reached: tuple[Path, Path]) -> None:
     done = sparkrig("--json", str(reached[0]))
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == {f"@fake/{name}": row(state("converged", name), name) for name in (A, B)}
+    hosts = {f"@fake/{name}": row(state("converged", name), name) for name in (A, B)}
+    assert json.loads(done.stdout) == {"schema": "sparkrig.summary/1", "hosts": hosts}
 
 
 def test_a_host_that_is_not_reached_hides_nothing(reached: tuple[Path, Path]) -> None:
@@ -366,7 +367,7 @@ def test_a_host_that_is_not_reached_hides_nothing(reached: tuple[Path, Path]) ->
 def test_json_names_the_host_that_is_not_reached(reached: tuple[Path, Path]) -> None:
     done = sparkrig("--json", str(reached[1]))
     assert done.returncode == 3
-    found = json.loads(done.stdout)
+    found = json.loads(done.stdout)["hosts"]
     assert list(found) == [f"@fake/{A}", B]
     assert found[f"@fake/{A}"]["rails"][0]["complaints"] == {}
     assert "Could not connect" in found[B]["unread"]

@@ -1,0 +1,43 @@
+"""docs/schema/: a JSON schema of what each verb prints with --json, from the types themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import WithDefaultSchema
+
+from sparkrig.schema import DOCUMENTS
+
+FOLDER = Path(__file__).resolve().parent / "schema"
+
+
+class _Printed(GenerateJsonSchema):
+    """What is printed, and not what could be read: a field with a default is there, too."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: ARG002 - pydantic's signature
+        return True
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False
+
+    def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+
+def schema(verb: str) -> JsonSchemaValue:
+    """The JSON schema of a verb's document."""
+    made = TypeAdapter(DOCUMENTS[verb]).json_schema(by_alias=True, mode="serialization", schema_generator=_Printed)
+    made["$defs"] = dict(sorted(made.get("$defs", {}).items()))
+    head = {"$schema": _Printed.schema_dialect, "title": f"sparkrig {verb} --json"}
+    return {**head, **{key: value for key, value in made.items() if key != "title"}}
+
+
+def texts() -> dict[Path, str]:
+    """Each file and its text."""
+    made = {verb: json.dumps(schema(verb), indent=2) + "\n" for verb in DOCUMENTS}
+    return {FOLDER / f"{verb}.json": re.sub(r"\bNone\b", "null", text) for verb, text in made.items()}

@@ -1,0 +1,258 @@
+"""The documents that verbs print with --json, a type each; docs/schema/ is made from them.
+
+Fields are only ever added. What would break a reader gets the next number, in the document's field `schema`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from sparkrig import cabling, drift, explain, journal, measurement, rdma, undo
+
+
+class Unread(TypedDict):
+    """A host that could not be read, and why."""
+
+    unread: str
+
+
+# summary
+
+
+class Spark(TypedDict):
+    """dgx_os: None where the host does not say."""
+
+    vendor: str
+    dgx_os: str | None
+    kernel: str
+
+
+class Driver(TypedDict):
+    """Driver and kernel packages of the branch.
+
+    version: None where no driver of the branch is installed; held: how many packages are; unheld: those that are
+    to be held and are not; later: installed ones of a later branch; would_move: what an upgrade would move, None
+    where apt could not simulate one, with its reason in trouble.
+    """
+
+    version: str | None
+    held: int
+    unheld: list[str]
+    later: list[str]
+    would_move: list[str] | None
+    trouble: str
+
+
+class Rail(TypedDict):
+    """One declared fabric netdev; each field None where it is not there or not known.
+
+    address: as declared; mtu, path_mtu: bytes; gbps: Gb/s of the last measurement on record, at measured_path_mtu,
+    measured_at (ISO 8601); complaints: what is not as declared, by the field that it is about.
+    """
+
+    netdev: str
+    cabled: bool
+    address: str
+    mtu: int | None
+    device: str | None
+    path_mtu: int | None
+    gid_index: int | None
+    gbps: float | None
+    measured_path_mtu: int | None
+    measured_at: str | None
+    complaints: dict[str, str]
+
+
+class Containers(TypedDict):
+    """toolkit: its version, None where it is not installed; nvidia_runtime: whether docker knows it."""
+
+    toolkit: str | None
+    nvidia_runtime: bool
+
+
+class Figures(TypedDict):
+    """One Spark. environment: the GID lines that containers get; None where the file is not there."""
+
+    spark: Spark
+    driver: Driver
+    rails: list[Rail]
+    containers: Containers
+    environment: list[str] | None
+
+
+class Summary(TypedDict):
+    """What each Spark of an inventory is set to, by its name."""
+
+    schema: Literal["sparkrig.summary/1"]
+    hosts: dict[str, Figures | Unread]
+
+
+# status
+
+
+class Lock(TypedDict):
+    """Who holds a host; fields as of sparkrig.lock.Owner. alive: whether its session still is."""
+
+    alive: bool
+    run: str
+    who: str
+    why: str
+    version: str
+    undoes: str
+    origin: str
+    since: int
+    boot: str
+
+
+class Armed(TypedDict):
+    """A network change that goes back by itself unless the run confirms it."""
+
+    run: str
+    reverts_in_s: int
+
+
+class Changed(TypedDict):
+    """An item that a run changed; before, after: `absent`, or what stood there in short."""
+
+    item: str
+    before: str
+    after: str
+
+
+class Run(TypedDict):
+    """One run on one host; the fields of sparkrig.lock.Owner say who began it.
+
+    since, ended: seconds since 1970 by the host's clock, None where it did not end; detail: the outcome in words;
+    network: whether it changed the network.
+    """
+
+    run: str
+    who: str
+    why: str
+    version: str
+    undoes: str
+    origin: str
+    since: int
+    boot: str
+    outcome: journal.Outcome
+    detail: str
+    ended: int | None
+    steps: list[journal.Step]
+    changed: list[Changed]
+    network: bool
+
+
+class Journal(TypedDict):
+    """One host: who holds it, what is armed, its newest runs."""
+
+    lock: Lock | None
+    armed: list[Armed]
+    runs: list[Run]
+
+
+class Status(TypedDict):
+    """What was done to each host of an inventory, by its name."""
+
+    schema: Literal["sparkrig.status/1"]
+    hosts: dict[str, Journal | Unread]
+
+
+# topology
+
+
+class Group(TypedDict):
+    """A pair, or a Spark on its own. gids: the RDMA devices and GIDs of each host that could be read."""
+
+    hosts: list[str]
+    topology: cabling.Topology
+    gids: dict[str, rdma.Rdma]
+    findings: list[measurement.Finding]
+
+
+class Topology(TypedDict):
+    """Which cage reaches which, as it is and as it is declared."""
+
+    schema: Literal["sparkrig.topology/1"]
+    groups: list[Group]
+
+
+# bandwidth
+
+Refused = TypedDict("Refused", {"hosts": list[str], "refused": str, "try": str})  # `try` is no name in Python
+Refused.__doc__ = "A pair that could not be measured: why, and one command to try."
+
+
+class Bandwidth(TypedDict):
+    """What each rail of each pair carries."""
+
+    schema: Literal["sparkrig.bandwidth/1"]
+    pairs: list[measurement.Run | Refused]
+
+
+# explain
+
+
+class Explain(TypedDict):
+    """What each tool's output in a paste means."""
+
+    schema: Literal["sparkrig.explain/1"]
+    explained: list[explain.Explained]
+
+
+# undo and unlock
+
+
+class Change(TypedDict):
+    """What becomes of one item; later: the later runs whose change of it goes with it."""
+
+    item: str
+    act: undo.Act
+    later: list[str]
+
+
+class Plan(TypedDict):
+    """What an undo does to one host. network, restart_docker: whether it touches them."""
+
+    run: str
+    changes: list[Change]
+    network: bool
+    restart_docker: bool
+
+
+class Undone(TypedDict):
+    """A pair, or a Spark on its own. plans: by host; outcome: in words; exit_code: of this group alone."""
+
+    hosts: list[str]
+    plans: dict[str, Plan]
+    outcome: str
+    exit_code: int
+
+
+class Undo(TypedDict):
+    """What was put back, or would be."""
+
+    schema: Literal["sparkrig.undo/1"]
+    groups: list[Undone]
+
+
+class Unlock(TypedDict):
+    """What came of each host, by its name, in words."""
+
+    schema: Literal["sparkrig.unlock/1"]
+    hosts: dict[str, str]
+
+
+DOCUMENTS: Mapping[str, Any] = {
+    "bandwidth": Bandwidth,
+    "drift": drift.Report,
+    "explain": Explain,
+    "status": Status,
+    "summary": Summary,
+    "topology": Topology,
+    "undo": Undo,
+    "unlock": Unlock,
+}
+"""What each verb prints: a type, or a model where the verb has one."""

@@ -1,0 +1,185 @@
+"""What verbs print with --json is what docs/schema/ says, and what is not is told apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+import sparkrig as package
+from docs.schemas import FOLDER, texts
+from operations.remote import Lost
+from sparkrig import drift
+from sparkrig.command import summary, topology
+from sparkrig.command.cli import _VERBS, sparkrig
+from sparkrig.journal import Journal
+from sparkrig.lock import Lock
+from sparkrig.schema import DOCUMENTS
+from sparkrig.survey import Survey
+from tests.schemas import complaints
+from tests.unit import test_bandwidth_command, test_explain, test_status, test_summary, test_survey, test_undo
+
+Patch = pytest.MonkeyPatch
+
+
+def summarised(folder: Path, patch: Patch) -> str:
+    """A pair as it should be, one from the box, and one that cannot be read."""
+    names = ("spark-a", "spark-b", "spark-c")
+    file = folder / "sparks.py"
+    file.write_text(f"sparks = {[(name, test_summary.LAB.get(name, {})) for name in names]!r}\n")
+    states = (test_summary.state(), test_summary.state("fresh", "spark-b"), Lost("no route to host"))
+    patch.setattr(summary, "_look", lambda *_: dict(zip(names, states, strict=True)))
+    return CliRunner().invoke(summary.summary, [str(file), "--json"]).stdout
+
+
+def told(folder: Path, patch: Patch) -> str:
+    file = folder / "sparks.py"
+    file.write_text(test_status.INVENTORY)
+    now = test_status.NOW
+    armed = replace(test_status.BROKEN, guard="armed", deadline=now + 60)
+    runs = (test_status.DONE, armed)
+    found: dict[str, Journal | Lost] = {
+        "spark-a": Journal(now, Lock(test_status.OWNER, alive=True), runs, test_status.AFTER),
+        "spark-b": Lost("no route to host"),
+    }
+    return test_status.shown(patch, str(file), found, "--json").stdout
+
+
+def cabled(folder: Path, patch: Patch) -> str:
+    """The recorded pair, and one whose second half is away."""
+    whole = test_survey.surveyed()
+    half = Survey(whole.fleet, whole.names, {"spark-a": whole.found["spark-a"]}, whole.heard, {"spark-b": "away"})
+    file = folder / "sparks.py"
+    file.write_text(f"sparks = {list(test_survey.SETTINGS.items())!r}\n")
+    found = []
+    for each in (whole, half):
+        patch.setattr(topology, "_survey", lambda *_, each=each: each)
+        found.append(json.loads(CliRunner().invoke(topology.topology, [str(file), "--json"]).stdout))
+    return json.dumps({**found[0], "groups": [group for each in found for group in each["groups"]]})
+
+
+def measured(folder: Path, patch: Patch) -> str:
+    left, right = test_bandwidth_command.GONE, test_bandwidth_command.BAD
+    return str(test_bandwidth_command.typed(folder, patch, "--json", left=left, right=right).stdout)
+
+
+def explained(folder: Path, patch: Patch) -> str:
+    return test_explain.run("--json", text=test_explain.SLOW).stdout
+
+
+def undone(folder: Path, patch: Patch) -> str:
+    file = folder / "pair.py"
+    file.write_text(f"sparks = {list(test_survey.SETTINGS.items())!r}\n")
+    return test_undo.typed(patch, str(file), test_undo.SETTLED, "--yes", "--json")[0].stdout
+
+
+def unlocked(folder: Path, patch: Patch) -> str:
+    from sparkrig.command.unlock import unlock
+
+    file = folder / "sparks.py"
+    file.write_text("sparks = ['spark-a', 'spark-b']\n")
+    session = SimpleNamespace(
+        connected=lambda data: nullcontext(dict.fromkeys(data)),
+        ask=lambda *_: {"spark-a": test_status.GOOD, "spark-b": Lost("no route to host")},
+    )
+    patch.setattr(package, "session", session, raising=False)
+    return CliRunner().invoke(unlock, [str(file), "--yes", "--json"]).stdout
+
+
+def drifted(folder: Path, patch: Patch) -> str:
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    accepted = drift.Acceptance(id="net.mtu", until=date(2026, 12, 1), why="a switch")
+    rows = [
+        drift.Row(id="net.mtu", status="drift", want="9000", found="1500", moved="host", since=now, news="new"),
+        drift.Row(id="driver.hold", status="ok", want="held", found="held", accepted=accepted),
+    ]
+    hosts = [drift.Host(name="spark-a", exit=2, rows=rows), drift.Host(name="spark-b", exit=3, unread="away")]
+    made = drift.Report(
+        version="0.1.0", inventory="sparks.py", started=now, seconds=1.5, exit=3, hosts=hosts, expired=[accepted]
+    )
+    return made.dumps()
+
+
+PRINTED: dict[str, Callable[[Path, Patch], str]] = {
+    "bandwidth": measured,
+    "drift": drifted,
+    "explain": explained,
+    "status": told,
+    "summary": summarised,
+    "topology": cabled,
+    "undo": undone,
+    "unlock": unlocked,
+}
+TYPED = sorted(PRINTED)
+
+
+@pytest.fixture
+def document(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: Patch) -> Any:
+    return json.loads(PRINTED[request.param](tmp_path, monkeypatch))
+
+
+def test_the_schemas_are_current() -> None:
+    found = {file: file.read_text(encoding="utf-8") for file in FOLDER.iterdir()}
+    assert found == texts(), "make docs"
+    for text in found.values():
+        Draft202012Validator.check_schema(json.loads(text))
+
+
+def options(command: click.Command) -> set[str]:
+    return {name for each in command.params for name in each.opts}
+
+
+@pytest.mark.parametrize("verb", sorted(_VERBS))
+def test_every_verb_with_json_has_a_schema_and_says_so(verb: str) -> None:
+    context = click.Context(sparkrig)
+    command = sparkrig.get_command(context, verb)
+    assert command is not None
+    if "--json" in options(command):
+        assert verb in DOCUMENTS, "sparkrig/schema.py: DOCUMENTS; then make docs"
+        assert f"docs/schema/{verb}.json" in command.get_help(click.Context(command))
+
+
+@pytest.mark.parametrize(("verb", "document"), [(verb, verb) for verb in TYPED], indirect=["document"], ids=TYPED)
+def test_what_a_verb_prints_is_what_its_schema_says(verb: str, document: Any) -> None:
+    assert complaints(verb, document) == []
+    assert document["schema"] == f"sparkrig.{verb}/1"
+
+
+@pytest.mark.parametrize(("verb", "document"), [(verb, verb) for verb in TYPED], indirect=["document"], ids=TYPED)
+def test_a_document_that_is_broken_anywhere_is_told_apart(verb: str, document: Any) -> None:
+    for broken in breakages(document):
+        assert complaints(verb, broken), json.dumps(broken, indent=1)
+
+
+def breakages(document: dict[str, Any]) -> Iterator[Any]:
+    """The document without each of its fields, with one that is not known, and with values of another type."""
+    for key in document:
+        yield {name: value for name, value in document.items() if name != key}
+        yield {**document, key: [[]]}
+    yield {**document, "shcema": ""}
+    yield {**document, "schema": "sparkrig.other/1"}
+    for key, value in document.items():
+        if isinstance(value, list) and value:
+            yield from ({**document, key: [broken]} for broken in without_a_field(value[0]))
+
+
+def without_a_field(item: dict[str, Any]) -> Iterator[Any]:
+    return ({name: value for name, value in item.items() if name != key} for key in item)
+
+
+def test_a_rail_that_lost_its_figure_is_told_apart(tmp_path: Path, monkeypatch: Patch) -> None:
+    document = json.loads(summarised(tmp_path, monkeypatch))
+    rail = document["hosts"]["spark-a"]["rails"][0]
+    assert rail["gbps"] > 0
+    rail["gbps"] = "0.57 Gb/s"
+    assert complaints("summary", document)
