@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from pyinfra.api import Config, Inventory
 from pyinfra.api import State as RunState
 from pyinfra.api.deploy import add_deploy
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
 from deploys.cluster import cluster
-from deploys.spark import Spark, judge, remember
+from deploys.spark import Spark, judge, looked_at, remember
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
 from sparkrig.state import State
 
 
-def plan(run: RunState, fleet: Fleet, found: Mapping[str, State]) -> dict[str, list[str] | list[Refusal]]:
+def plan(
+    data: Mapping[str, Mapping[str, Any]], fleet: Fleet, found: Mapping[str, State]
+) -> dict[str, list[str] | list[Refusal]]:
     """By host: the operations that would change it, or every reason why the deploy would refuse it.
 
-    run: pyinfra's state of connected hosts; found: what was seen of those that could be read.
+    It connects to no host. data: the inventory's, of each host; found: what was seen of those that could be read.
     """
+    run = RunState(Inventory(([(name, dict(data[name])) for name in found], {})), Config())
     sparks = {name: Spark(name, fleet, state) for name, state in found.items()}
     with ctx_state.use(run), ctx_inventory.use(run.inventory):
         for spark in sparks.values():
@@ -30,7 +35,7 @@ def plan(run: RunState, fleet: Fleet, found: Mapping[str, State]) -> dict[str, l
 def _of(run: RunState, spark: Spark) -> list[str] | list[Refusal]:
     host = run.inventory.get_host(spark.name)
     with ctx_host.use(host):
-        if refusals := judge(spark):
+        if refusals := judge(spark, peer_is_here=spark.peer is None or looked_at(spark.peer) is not None):
             return refusals
     add_deploy(run, cluster, spark, host=host)
     with ctx_host.use(host):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from ipaddress import IPv4Interface
 from typing import Any
@@ -16,6 +16,7 @@ from pyinfra.api import BaseStateCallback, Host, StringCommand
 from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
+from facts.rdma import Rdma
 from facts.spark import Spark as SparkFact
 from operations import remote
 from operations.files import write
@@ -110,7 +111,7 @@ def look() -> Spark | None:
     spark = Spark(host.name, fleet, found)
     for line in preflight.warnings(found.preflight):
         host.log_styled(line, fg="yellow", log_func=logger.warning)
-    refusals = judge(spark)
+    refusals = judge(spark, peer_is_here=_peer_is_here(spark))
     if refusals:
         _refuse(refusals, fleet)
         return None
@@ -135,20 +136,16 @@ def _read() -> State | Refusal:
 
 
 def declaration(spark: Spark) -> StringCommand:
-    """The command that keeps on a host what was declared of it, by a look at what it is now."""
-    found = {name: answer for name, answer in _pair_now(spark).items() if isinstance(answer, State)}
-    if spark.name not in found:
-        raise Refusal("the host cannot be read at the end of the run", f"ssh {spark.name} true, and run it again")
-    kept = declared.of(checks.of(subject(spark.name, spark.fleet, found)), time.time())
+    """The command that keeps on a host what was declared of it.
+
+    What the files should be is known once the GIDs are; for all else the first look is enough.
+    """
+    found = replace(spark.found, rdma=host.get_fact(Rdma)) if spark.network_moves else spark.found
+    kept = declared.of(checks.of(subject(spark.name, spark.fleet, {spark.name: found})), time.time())
     return write(File(declared.PATH, declared.dump(kept)))
 
 
-def _pair_now(spark: Spark) -> dict[str, State | remote.Failed | remote.Lost]:
-    halves = {name: inventory.get_host(name) for name in (spark.name, spark.peer) if name}
-    return remote.each(halves, lambda at: remote.read(at, SparkFact(), seconds=int(120 * spark.settings.patience)))
-
-
-def judge(spark: Spark) -> list[Refusal]:
+def judge(spark: Spark, *, peer_is_here: bool) -> list[Refusal]:
     """Every reason why nothing may be done to this host; the first alone where it is no Spark."""
     mine, found = spark.settings, spark.found
     try:
@@ -163,8 +160,14 @@ def judge(spark: Spark) -> list[Refusal]:
     )
     if found.preflight.read_only:
         return refusals
+    if not peer_is_here:
+        refusals.append(
+            Refusal(
+                f"its peer {spark.peer} is not in this run, and a pair is set up as a pair",
+                f"ssh {spark.peer} true, and run without --limit",
+            )
+        )
     checks: list[Callable[[], Any]] = [
-        lambda: _peer_is_here(spark),
         lambda: driver.judge(found.packages, mine.driver_branch),
         lambda: containers.plan(found.containers, restart_docker=mine.restart_docker),
         lambda: secrets.plan(found.secrets, spark.secrets),
@@ -224,12 +227,8 @@ def _fleet() -> Fleet:
     return fleet
 
 
-def _peer_is_here(spark: Spark) -> None:
-    if spark.peer and not inventory.get_host(spark.peer).connected:
-        raise Refusal(
-            f"its peer {spark.peer} is not in this run, and a pair is set up as a pair",
-            f"ssh {spark.peer} true, and run without --limit",
-        )
+def _peer_is_here(spark: Spark) -> bool:
+    return spark.peer is None or bool(inventory.get_host(spark.peer).connected)
 
 
 def _refuse(refusals: list[Refusal], fleet: Fleet) -> None:

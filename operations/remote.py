@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import gevent
+from gevent.pool import Pool
 from paramiko.ssh_exception import SSHException
 from pyinfra import state as run
 from pyinfra.api import FactBase, Host, QuoteString, StringCommand
@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 _LOGIN = ("_sudo", "_sudo_user", "_use_sudo_login", "_use_sudo_password", "_sudo_password")
 _GRACE_S = 20  # after the host's own limit, for the way there and back
+_AT_ONCE = 64  # hosts; each takes a key exchange, and some of the 1024 files that a process may have open
 
 
 class Lost(Exception):
@@ -68,7 +69,8 @@ def login(at: Host) -> dict[str, Any]:
 
 def each(hosts: Mapping[str, Host | Failed | Lost], ask: Callable[[Host], T]) -> dict[str, T | Failed | Lost]:
     """What each host answers, asked side by side, or why it does not; a host that was lost before stays so."""
-    asked = {name: gevent.spawn(_answer, at, ask) for name, at in hosts.items()}
+    pool = Pool(_AT_ONCE)
+    asked = {name: pool.spawn(_answer, at, ask) for name, at in hosts.items()}
     return {name: answer.get() for name, answer in asked.items()}
 
 

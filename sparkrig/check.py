@@ -71,12 +71,17 @@ class Subject:
     @property
     def apply(self) -> str:
         """The command that makes hosts what is declared."""
-        return f"pyinfra {shlex.quote(self.inventory)} deploys/cluster.py"
+        return deploy(self.inventory)
 
     def run(self, command: str) -> str:
         """The command that runs another one on this host, as root, the way a deploy logs in."""
         where = f"{shlex.quote(self.inventory)} --limit {shlex.quote(self.name)}"
         return f"pyinfra {where} -y exec -- {command}"
+
+
+def deploy(inventory: str) -> str:
+    """The command that makes the hosts of an inventory what is declared."""
+    return f"pyinfra {shlex.quote(inventory)} deploys/cluster.py"
 
 
 def check(

@@ -5,15 +5,18 @@ The models are the JSON that `sparkrig drift --json` prints (docs/schema/drift.j
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.alike import judged
-from sparkrig.check import WRONG, Check, Status
+from sparkrig.check import WRONG, Check, Status, deploy
 from sparkrig.declared import Declared
 from sparkrig.refusal import Refusal
 
@@ -23,7 +26,7 @@ Mover = Literal["host", "declaration", "environment"]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a later sparkrig may have written more
 
 
 class Acceptance(_Model):
@@ -62,9 +65,14 @@ class Row(_Model):
         return self.status in WRONG
 
     @property
+    def told(self) -> bool:
+        """Whether somebody should read it: it does not hold, or cannot be told."""
+        return self.wrong or self.status == "unknown"
+
+    @property
     def counts(self) -> bool:
         """Whether it decides the exit code."""
-        return (self.wrong or self.status == "unknown") and self.accepted is None
+        return self.told and self.accepted is None
 
 
 class Host(_Model):
@@ -90,8 +98,30 @@ class Fixed(_Model):
     since: datetime | None
 
 
+class Counts(_Model):
+    """How many checks of all hosts are what, and how many hosts could not be read.
+
+    drift, unknown: without those that are accepted; new, still, fixed: against the earlier report.
+    """
+
+    hosts: int = 0
+    unread: int = 0
+    ok: int = 0
+    drift: int = 0
+    unknown: int = 0
+    accepted: int = 0
+    skipped: int = 0
+    new: int = 0
+    still: int = 0
+    fixed: int = 0
+
+
 class Report(_Model):
-    """All hosts at one time. exit: of the most severe host; earlier: when the compared report began."""
+    """All hosts at one time.
+
+    exit: of the most severe host; earlier: when the compared report began; expired: acceptances that are over, of
+    what does not hold.
+    """
 
     schema_: Literal["sparkrig.drift/1"] = Field(SCHEMA, alias="schema", serialization_alias="schema")
     version: str
@@ -100,6 +130,7 @@ class Report(_Model):
     seconds: float
     exit: int
     hosts: list[Host]
+    counts: Counts = Counts()
     fixed: list[Fixed] = []
     expired: list[Acceptance] = []
     earlier: datetime | None = None
@@ -126,15 +157,16 @@ def report(
 
     found: by host its checks, or why it could not be read; declared: what its last deploy kept there.
     """
-    today = started.date()
+    today = started.astimezone().date()  # a day in the calendar of whoever accepted
     read = {name: checks for name, checks in found.items() if not isinstance(checks, str)}
     alike = judged(read, lambda check: f"sparkrig doctor {inventory} {check.id}")
+    alike = _one_run(alike, inventory)
     usual = _usual(alike)
     hosts = []
     for name, checks in found.items():
         before = earlier.host(name) if earlier else None
         if isinstance(checks, str):
-            hosts.append(Host(name=name, exit=3, unread=checks, before=before.known if before else []))
+            hosts.append(Host(name=name, exit=3, unread=_plain(checks), before=before.known if before else []))
             continue
         wants = _wants(declared.get(name), before, earlier)
         rows = [
@@ -145,6 +177,7 @@ def report(
         ]
         rows = [_accepted(row, name, accepted, today) for row in rows]
         hosts.append(Host(name=name, exit=_exit(rows), rows=rows))
+    fixed = [each for host in hosts for each in _fixed(host, earlier)]
     return Report(
         version=version,
         inventory=inventory,
@@ -152,28 +185,50 @@ def report(
         seconds=round(seconds, 2),
         exit=max((host.exit for host in hosts), default=1),
         hosts=hosts,
-        fixed=[fixed for host in hosts for fixed in _fixed(host, earlier)],
-        expired=[each for each in accepted if each.until < today],
+        counts=_counts(hosts, fixed),
+        fixed=fixed,
+        expired=_expired(hosts, accepted, today),
         earlier=earlier.started if earlier else None,
     )
 
 
 def unexplained(
-    checks: Sequence[Check], peer: Sequence[Check], planned: Sequence[str] | Sequence[Refusal], apply: str
+    checks: Sequence[Check], peer: Sequence[Check] | None, planned: Sequence[str] | Sequence[Refusal], apply: str
 ) -> list[Check]:
     """What pyinfra's own plan would do to a host whose checks all hold: no change of the deploy goes unsaid.
 
-    peer: the checks of the other half, whose changes bring some on this one.
+    peer: the checks of the other half, whose changes bring some on this one; empty where there is none, None where
+    it could not be read, so that the deploy would refuse the pair.
     """
-    if any(check.wrong or check.status == "unknown" for check in (*checks, *peer)):
+    id, want = "deploy.plan", "the deploy has nothing to do"
+    if any(check.wrong or check.status == "unknown" for check in (*checks, *(peer or ()))):
         return []
+    if peer is None:
+        return [Check(id, want, "its peer could not be read", "skipped")]
     refusals = [each for each in planned if isinstance(each, Refusal)]
     if refusals:
         return [Check("deploy.refused", "the deploy can run", each.what, "drift", each.cure) for each in refusals]
-    return [
-        Check("deploy.plan", "the deploy has nothing to do", f"it would change: {step}", "drift", apply)
-        for step in planned
-    ]
+    return [Check(id, want, f"it would change: {step}", "drift", apply) for step in planned]
+
+
+def _one_run(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, list[Check]]:
+    """The checks, where one run of the deploy mends all that it can: it is told all that one of them asks for."""
+    apply = deploy(inventory)
+    told: dict[str, Any] = {}
+    for check in (check for checks in found.values() for check in checks if check.cure.startswith(f"{apply} ")):
+        for word in shlex.split(check.cure.removeprefix(apply))[1::2]:  # --data NAME=VALUE ...
+            name, _, value = word.partition("=")
+            told[name] = {**told.get(name, {}), **json.loads(value)} if value.startswith("{") else value
+    words = [shlex.quote(f"{name}={_typed(value)}") for name, value in told.items()]
+    whole = " ".join([apply, *(f"--data {word}" for word in words)])
+    return {
+        name: [replace(each, cure=whole) if each.cure.startswith(apply) else each for each in checks]
+        for name, checks in found.items()
+    }
+
+
+def _typed(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _usual(found: Mapping[str, Sequence[Check]]) -> dict[str, str]:
@@ -199,7 +254,8 @@ def _wants(kept: Declared | None, before: Host | None, earlier: Report | None) -
 
 
 def _row(check: Check, wants: Mapping[str, str], before: Host | None, now: datetime, *, odd: bool) -> Row:
-    row = Row(id=check.id, status=check.status, want=check.want, found=check.found, cure=check.cure, odd=odd)
+    want, found, cure = map(_plain, (check.want, check.found, check.cure))
+    row = Row(id=check.id, status=check.status, want=want, found=found, cure=cure, odd=odd)
     if not check.wrong:
         return row
     known = next((each for each in before.known if each.id == check.id), None) if before else None
@@ -234,3 +290,34 @@ def _fixed(host: Host, earlier: Report | None) -> list[Fixed]:
         return []
     wrong = {row.id for row in host.rows if row.wrong}
     return [Fixed(host=host.name, id=row.id, since=row.since) for row in before.known if row.id not in wrong]
+
+
+def _expired(hosts: Iterable[Host], accepted: Iterable[Acceptance], today: date) -> list[Acceptance]:
+    """Those whose drift counts again."""
+    counting = [(host.name, row.id) for host in hosts for row in host.rows if row.counts]
+    return [
+        each
+        for each in accepted
+        if each.until < today and any(each.id == id and each.host in (None, host) for host, id in counting)
+    ]
+
+
+def _counts(hosts: Sequence[Host], fixed: Sequence[Fixed]) -> Counts:
+    rows = [row for host in hosts for row in host.rows]
+    return Counts(
+        hosts=len(hosts),
+        unread=sum(host.unread is not None for host in hosts),
+        ok=sum(row.status == "ok" for row in rows),
+        drift=sum(row.wrong and row.counts for row in rows),
+        unknown=sum(row.status == "unknown" and row.counts for row in rows),
+        accepted=sum(row.accepted is not None for row in rows),
+        skipped=sum(row.status == "skipped" for row in rows),
+        new=sum(row.news == "new" for row in rows),
+        still=sum(row.news == "still" for row in rows),
+        fixed=len(fixed),
+    )
+
+
+def _plain(text: str) -> str:
+    """One line without control characters: part of it was printed by a host."""
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from sparkrig.drift import Acceptance, Report
 from sparkrig.refusal import Refusal
@@ -69,34 +68,61 @@ def accepted_file(inventory: Path) -> Path:
     return inventory.with_name(f"{inventory.stem}.accepted.yaml")
 
 
+class _Entry(Acceptance):
+    """One as it is written by hand: a word that nobody knows is a misspelt one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 def accepted(inventory: Path) -> list[Acceptance]:
     """Every acceptance, expired ones too. Raises Refusal where the file cannot stand."""
     file = accepted_file(inventory)
     try:
-        rows = yaml.safe_load(file.read_text(encoding="utf-8")) or []
-        if not isinstance(rows, list):
-            raise Refusal(f"{file} is no list", f"write each as: - id: ..., in {file}")
-        return [Acceptance.model_validate(row) for row in rows]
+        return _entries(file, file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
     except OSError as error:
         raise Refusal(
             f"{file} cannot be read: {(error.strerror or str(error)).lower()}", f"ls -l {file}"
         ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Refusal(f"{file} is no YAML ({' '.join(str(error).split())})", f"git diff {file}") from None
+    except UnicodeDecodeError:
+        raise Refusal(f"{file} is no text in UTF-8", f"file {file}") from None
+
+
+def _entries(file: Path, text: str) -> list[Acceptance]:
+    try:
+        rows = yaml.safe_load(text) or []
+    except yaml.YAMLError as error:
+        raise Refusal(f"{file} is no YAML: {' '.join(str(error).split())}", f"git diff {file}") from None
+    if not isinstance(rows, list):
+        raise Refusal(f"{file} is no list of entries", f"write each as: - id: ..., in {file}")
+    return [_entry(file, number, row) for number, row in enumerate(rows, 1)]
+
+
+def _entry(file: Path, number: int, row: object) -> Acceptance:
+    try:
+        return _Entry.model_validate(row)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise Refusal(f"{file}: {field or 'an entry'}: {first['msg']}", f"git diff {file}") from None
+        field = f" {first['loc'][0]}:" if first["loc"] else ""
+        raise Refusal(f"{file}, entry {number}:{field} {first['msg'].lower()}", f"git diff {file}") from None
 
 
-def accept(inventory: Path, entries: Sequence[Acceptance]) -> Path:
-    """Add acceptances; what stands in the file stays as it is, comments too. Raises Refusal."""
+def accept(inventory: Path, entry: Acceptance) -> Path:
+    """Add an acceptance; what stands in the file stays as it is, comments too. Raises Refusal."""
     file = accepted_file(inventory)
-    accepted(inventory)
+    before = accepted(inventory)
     text = file.read_text(encoding="utf-8") if file.exists() else _HEAD
-    rows = [entry.model_dump(exclude_none=True, exclude_defaults=True) for entry in entries]
-    more = yaml.safe_dump(rows, sort_keys=False, allow_unicode=True)
-    write(file, text.rstrip("\n") + "\n" + more, 0o644)
+    row = entry.model_dump(exclude_none=True, exclude_defaults=True)
+    whole = text.rstrip("\n") + "\n" + yaml.safe_dump([row], sort_keys=False, allow_unicode=True)
+    try:
+        now = _entries(file, whole)
+    except Refusal:
+        now = []
+    if now != [*before, entry]:
+        raise Refusal(
+            f"{file} is written in a way that nothing can be added at its end",
+            f"begin each entry with '- id:' in {file}",
+        )
+    write(file, whole, 0o644)
     return file

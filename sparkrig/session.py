@@ -19,6 +19,7 @@ from time import monotonic, sleep  # noqa: E402
 from typing import Any, NoReturn, TypeVar  # noqa: E402
 
 import click  # noqa: E402
+from gevent import Timeout  # noqa: E402
 from paramiko.ssh_exception import NoValidConnectionsError, SSHException  # noqa: E402
 from pyinfra.api import Config, Host, Inventory, State  # noqa: E402
 from pyinfra.api.exceptions import PyinfraError  # noqa: E402
@@ -59,18 +60,30 @@ def connected(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host 
 
 
 def asked(
-    data: Mapping[str, Mapping[str, Any]], title: str, ask: Callable[[Host], T]
+    data: Mapping[str, Mapping[str, Any]],
+    title: str,
+    ask: Callable[[Host], T],
+    *,
+    wait_s: float | None = None,
+    limits_s: Mapping[str, float] | None = None,
 ) -> dict[str, T | Failed | Lost]:
-    """What each host answers, or why it does not. No host waits for another one to be connected.
+    """What each host answers, or why it does not. No host waits for another one to be connected, or read.
 
-    data: as of `connected`; title: what is done, for whoever looks on (`Looking at pair.py`).
+    data: as of `connected`; title: what is done, for whoever looks on (`Looking at pair.py`); wait_s: for how long
+    a host may be rebooting; limits_s: by host, when it is given up, counted from its first packet.
     """
     with _hosts(data) as hosts, progress.hosts(hosts, title) as told:
 
         def answer(host: Host) -> T:
-            _connect(host, told)
-            told(host.name, "reading")
-            return ask(host)
+            limit = limits_s[host.name] if limits_s else None
+            with Timeout(limit, False):
+                try:
+                    _connect(host, told, wait_s)
+                    told(host.name, "reading")
+                    return ask(host)
+                finally:
+                    _disconnect(host)
+            raise Lost(f"{host.name} does not answer within {limit:g} s")
 
         return each(hosts, told.during("connecting", answer))
 
@@ -96,13 +109,17 @@ def _hosts(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host]]:
         yield {host.name: host for host in inventory}
     finally:
         for host in inventory:
-            if host.connected:
-                host.disconnect()
+            _disconnect(host)
 
 
-def _connect(host: Host, told: Told) -> Host:
+def _disconnect(host: Host) -> None:
+    if host.connected:
+        host.disconnect()
+
+
+def _connect(host: Host, told: Told, wait_s: float | None = None) -> Host:
     """The host, once it lets us in. Raises Lost where waiting cannot help, or was in vain."""
-    end = monotonic() + float(os.environ.get("SPARKRIG_WAIT_S") or _WAIT_S)
+    end = monotonic() + (float(os.environ.get("SPARKRIG_WAIT_S") or _WAIT_S) if wait_s is None else wait_s)
     while True:
         try:
             host.connect(show_errors=False, raise_exceptions=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import getpass
 from datetime import date, datetime
 from pathlib import Path
@@ -34,20 +35,25 @@ def accept(inventory_file: Path, id: str, host: str | None, until: datetime, why
     if not why.strip():
         raise click.ClickException("a reason is expected. Try: --why 'waiting for the new cable'")
     try:
-        _must_be_known(inventory_file, id)
+        _must_be_known(inventory_file, id, host)
         entry = Acceptance(id=id, until=until.date(), why=why.strip(), host=host, by=getpass.getuser())
-        file = drift_files.accept(inventory_file, [entry])
+        file = drift_files.accept(inventory_file, entry)
     except Refusal as refusal:
         raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
     click.echo(f"accepted until {until.date()}: {id} on {host or 'every host'}. Now: git add {file}")
 
 
-def _must_be_known(inventory: Path, id: str) -> None:
+def _must_be_known(inventory: Path, id: str, host: str | None) -> None:
     """Raise Refusal for an id that the last report does not have: a misspelt one would accept nothing."""
     kept = drift_files.last(inventory)
     show = f"sparkrig drift {inventory}"
     if not kept.exists():
         raise Refusal("there is no drift report of this inventory yet", show)
-    known = {row.id for host in drift_files.read(kept).hosts for row in (*host.rows, *host.before)}
+    hosts = [each for each in drift_files.read(kept).hosts if host in (None, each.name)]
+    known = {row.id for each in hosts for row in (*each.rows, *each.before)}
     if id not in known:
-        raise Refusal(f"the last report has no check {id}", f"{show} --all")
+        near = difflib.get_close_matches(id, known, 1)
+        instead = f", but {near[0]}" if near else ""
+        raise Refusal(
+            f"the last report has no check {id}{f' on {host}' if host else ''}{instead}", f"{show} --all"
+        )

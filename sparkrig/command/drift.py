@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,77 +22,130 @@ from sparkrig.settings import Fleet
 from sparkrig.state import State
 
 if TYPE_CHECKING:
-    pass
+    from pyinfra.api import Host
 
-_LOOK_S = 60  # times `patience`; a healthy host answers within a few
+_LOOK_S = 90  # times `patience`; a healthy host answers within a few
+_ROOT = Path(__file__).resolve().parents[2]
+_PUBLIC = 0o644  # for a collector or a web server that runs as another user
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Which hosts, for how long each, and compared with what."""
+
+    inventory: Path
+    limit: tuple[str, ...]
+    timeout: float | None
+    since: Path | None
+
+    @property
+    def typed(self) -> str:
+        """The inventory as a command names it that is typed in the folder of the toolkit."""
+        return str(self.inventory if Path.cwd() == _ROOT else self.inventory.resolve())
 
 
 @click.command()
 @files.INVENTORY
 @click.option("--limit", multiple=True, metavar="HOST", help="Only this host (and its peer is read too).")
+@click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="Of each host; else 90.")
 @click.option("--since", type=click.Path(path_type=Path), help="Compare with this report instead of the last one.")
 @click.option("--all", "everything", is_flag=True, help="Show the checks that hold, too.")
 @click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/drift.json).")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write it as JUnit XML, for CI.")
+@click.option("--prom", type=click.Path(path_type=Path), metavar="FILE", help="Write it for node_exporter.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write it as a page for a browser.")
 def drift(
-    inventory_file: Path, limit: tuple[str, ...], since: Path | None, everything: bool, as_json: bool
+    inventory_file: Path,
+    limit: tuple[str, ...],
+    timeout: float | None,
+    since: Path | None,
+    everything: bool,
+    as_json: bool,
+    junit: Path | None,
+    prom: Path | None,
+    html: Path | None,
 ) -> None:
     """Show what hosts are not, of all that is declared of them, and what mends it.
 
     It looks and changes nothing on a host. The report is kept on this machine, so that the next one can tell
-    what is new.
+    what is new. Exit code 2: something drifted; 3: a host could not be read, or a check could not be told.
     """
-    fleet, data = files.inventory(inventory_file)
-    made = _report(inventory_file, fleet, _limited(data, limit, fleet), since)
-    if as_json:
-        click.echo(made.dumps())
-    else:
-        from rich.console import Console
-
-        from sparkrig.picture.drift import screen
-
-        Console().print(screen(made, everything=everything))
+    asked = _Asked(inventory_file, limit, timeout, since)
+    try:
+        made = _report(asked)
+        if as_json:
+            click.echo(made.dumps())
+        else:
+            _show(made, everything=everything)
+        _write(made, junit, prom, html)
+    except Refusal as refusal:
+        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
     raise SystemExit(made.exit)
+
+
+def _show(made: Report, *, everything: bool) -> None:
+    from rich.console import Console
+
+    from sparkrig.picture.drift import show
+
+    folder = "" if Path.cwd() == _ROOT else str(_ROOT)
+    show(Console(highlight=False), made, everything=everything, folder=folder)
+
+
+def _write(made: Report, junit: Path | None, prom: Path | None, html: Path | None) -> None:
+    """The files that were asked for. Raises Refusal."""
+    if junit:
+        from sparkrig.picture import drift_junit
+
+        drift_files.write(junit, drift_junit.xml(made), _PUBLIC)
+    if prom:
+        from sparkrig.picture import drift_prom
+
+        drift_files.write(prom, drift_prom.metrics(made), _PUBLIC)
+    if html:
+        from sparkrig.picture import drift_html
+
+        drift_files.write(html, drift_html.html(made), _PUBLIC)
+
+
+def _report(asked: _Asked) -> Report:
+    """The report, made, and kept where it is one of the whole fleet and of its last one. Raises Refusal."""
+    fleet, every = files.inventory(asked.inventory)
+    data = _limited(every, asked.limit, fleet)
+    kept = drift_files.last(asked.inventory)
+    accepted = drift_files.accepted(asked.inventory)
+    earlier = drift_files.read(asked.since or kept) if asked.since or kept.exists() else None
+    if asked.since and earlier and not any(earlier.host(name) for name in data):
+        raise Refusal(f"{asked.since} is a report of other hosts", f"sparkrig drift {asked.inventory}")
+    started, clock = datetime.now(UTC), time.monotonic()
+    seen, found = _look(asked, fleet, data)
+    made = report(
+        found,
+        {name: declared.load(state.files.get(declared.PATH)) for name, state in seen.items()},
+        earlier,
+        accepted,
+        inventory=asked.typed,
+        version=version("sparkrig"),
+        started=started,
+        seconds=time.monotonic() - clock,
+    )
+    if len(data) == len(fleet) and not asked.since:
+        drift_files.write(kept, made.dumps())
+    return made
 
 
 def _limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict[str, Any]:
     """The hosts to be looked at. A host that is not in the inventory is an error, not an empty fleet."""
     for name in limit:
         if name not in data:
-            known = ", ".join(data)
-            raise click.ClickException(
-                f"there is no host {name} in the inventory (it has {known}). Try: --limit {next(iter(data))}"
-            )
+            [close] = difflib.get_close_matches(name, data, 1, 0)
+            raise Refusal(f"there is no host {name} in the inventory", f"--limit {close}")
     wanted = {*limit, *(fleet.peer(name) for name in limit)} if limit else set(data)
     return {name: values for name, values in data.items() if name in wanted}
 
 
-def _report(file: Path, fleet: Fleet, data: Mapping[str, Any], since: Path | None) -> Report:
-    """The report, made and kept; exit code 1 where a file of this machine cannot stand."""
-    kept = drift_files.last(file)
-    try:
-        accepted = drift_files.accepted(file)
-        earlier = drift_files.read(since or kept) if since or kept.exists() else None
-        started, clock = datetime.now(UTC), time.monotonic()
-        seen, checks = _look(file, fleet, data)
-        made = report(
-            checks,
-            {name: declared.load(state.files.get(declared.PATH)) for name, state in seen.items()},
-            earlier,
-            accepted,
-            inventory=str(file),
-            version=version("sparkrig"),
-            started=started,
-            seconds=time.monotonic() - clock,
-        )
-        if len(data) == len(fleet):
-            drift_files.write(kept, made.dumps())
-    except Refusal as refusal:
-        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
-    return made
-
-
 def _look(
-    file: Path, fleet: Fleet, data: Mapping[str, Any]
+    asked: _Asked, fleet: Fleet, data: Mapping[str, Any]
 ) -> tuple[dict[str, State], dict[str, list[Check] | str]]:
     """What was seen of each host that could be read, and the checks of each, or why it could not."""
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
@@ -99,16 +154,22 @@ def _look(
     from operations import remote
     from operations.subject import subject
 
-    with session.connected(data) as hosts:
-        answers = remote.each(
-            hosts, lambda at: remote.read(at, Spark(), seconds=int(_LOOK_S * fleet[at.name].patience))
-        )
-        seen = {name: answer for name, answer in answers.items() if isinstance(answer, State)}
-        run = next((at.state for at in hosts.values() if not isinstance(at, Exception)), None)
-        planned = dry.plan(run, fleet, seen) if run else {}
-    subjects = {name: subject(name, fleet, seen, str(file)) for name in seen}
+    limits = {name: asked.timeout or _LOOK_S * fleet[name].patience for name in data}
+
+    def read(at: Host) -> State:
+        return remote.read(at, Spark(), seconds=int(limits[at.name]))
+
+    answers = session.asked(data, f"Looking at {asked.inventory.name}", read, wait_s=0, limits_s=limits)
+    seen = {name: answer for name, answer in answers.items() if isinstance(answer, State)}
+    subjects = {name: subject(name, fleet, seen, asked.typed) for name in seen}
     found = {name: checks.of(each) for name, each in subjects.items()}
-    for name, each in subjects.items():
-        peer = found.get(fleet.peer(name) or "", [])
-        found[name] += unexplained(found[name], peer, planned[name], each.apply)
-    return seen, {name: found.get(name) or str(answer) for name, answer in answers.items()}
+    planned = dry.plan(data, fleet, seen)
+    whole = {
+        name: made + unexplained(made, _peer(fleet.peer(name), found), planned[name], subjects[name].apply)
+        for name, made in found.items()
+    }
+    return seen, {name: whole.get(name) or str(answer) for name, answer in answers.items()}
+
+
+def _peer(name: str | None, found: Mapping[str, list[Check]]) -> Sequence[Check] | None:
+    return found.get(name) if name else ()

@@ -1,0 +1,107 @@
+"""What a drift report comes to for whoever reads it: each check once, on all its hosts, by what mends it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from sparkrig.check import deploy
+from sparkrig.drift import Report, Row
+
+_HOSTS = "--limit HOSTS"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way in which a check was found, and the hosts where it is so. row: of any of them, since when of all."""
+
+    hosts: tuple[str, ...]
+    row: Row
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check, in every way that it was found in."""
+
+    id: str
+    ways: tuple[Way, ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(host for way in self.ways for host in way.hosts)
+
+
+@dataclass(frozen=True)
+class Mend:
+    """What mends some findings. cure: empty where nothing is to be done."""
+
+    cure: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def typed(self) -> bool:
+        """Whether the cure is a command for this machine, and not words, or something for the host."""
+        return self.cure.split(" ")[0] in ("pyinfra", "sparkrig")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(host for finding in self.findings for host in finding.hosts))
+
+
+def mends(report: Report) -> list[Mend]:
+    """What somebody has to do, in an order in which it can be done: the deploy comes last, for all the others."""
+    found = _grouped(report, lambda row: row.counts, lambda host, row: _for_any(row.cure, host))
+    run = deploy(report.inventory)
+    made = [Mend(_for_these(cure, rows), _findings(rows)) for cure, rows in found.items()]
+    return sorted(made, key=lambda mend: mend.cure.startswith(run))
+
+
+def accepted(report: Report) -> Sequence[Finding]:
+    """What somebody decided to live with."""
+    return _all(report, lambda row: row.accepted is not None)
+
+
+def holding(report: Report) -> Sequence[Finding]:
+    """What holds, or was skipped."""
+    return _all(report, lambda row: not row.told)
+
+
+_Rows = list[tuple[str, Row]]
+
+
+def _all(report: Report, wanted: Callable[[Row], bool]) -> tuple[Finding, ...]:
+    return _findings(_grouped(report, wanted, lambda _host, _row: "").get("", []))
+
+
+def _grouped(report: Report, wanted: Callable[[Row], bool], by: Callable[[str, Row], str]) -> dict[str, _Rows]:
+    """Rows with the host of each, by what `by` says of them."""
+    groups: dict[str, _Rows] = {}
+    for host in report.hosts:
+        for row in filter(wanted, host.rows):
+            groups.setdefault(by(host.name, row), []).append((host.name, row))
+    return groups
+
+
+def _for_any(cure: str, host: str) -> str:
+    """The same command for whichever host it is limited to."""
+    return cure.replace(f"--limit {shlex.quote(host)} ", f"{_HOSTS} ", 1)
+
+
+def _for_these(cure: str, rows: _Rows) -> str:
+    hosts = dict.fromkeys(host for host, _ in rows)
+    return cure.replace(_HOSTS, " ".join(f"--limit {shlex.quote(host)}" for host in hosts), 1)
+
+
+def _findings(rows: Iterable[tuple[str, Row]]) -> tuple[Finding, ...]:
+    ways: dict[str, dict[Row, _Rows]] = {}
+    for host, row in rows:
+        alike = row.model_copy(update={"cure": "", "odd": False, "since": None})
+        ways.setdefault(row.id, {}).setdefault(alike, []).append((host, row))
+    return tuple(Finding(id, tuple(map(_way, found.values()))) for id, found in ways.items())
+
+
+def _way(same: _Rows) -> Way:
+    """since: of the host that was the first."""
+    earliest = min((row.since for _, row in same if row.since), default=None)
+    return Way(tuple(host for host, _ in same), same[0][1].model_copy(update={"since": earliest}))
