@@ -1,4 +1,4 @@
-"""Make docs/settings.md, docs/faults.md, docs/schema/ and the bands in docs/fabric.md: python -m docs.make"""
+"""Make docs/commands.md, settings.md, faults.md, schema/ and the bands in fabric.md: python -m docs.make"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from docs import schemas
+from docs import commands, schemas
 from sparkrig.bandwidth import BANDS, Band
 from sparkrig.settings import Settings
 from tests.faults import table as faults
@@ -151,6 +151,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     FABRIC.write_text(with_bands(FABRIC.read_text(encoding="utf-8")), encoding="utf-8")
+    commands.PAGE.write_text(commands.page(), encoding="utf-8")
     for file, text in schemas.texts().items():
         file.write_text(text, encoding="utf-8")
     faults.write()

@@ -34,12 +34,17 @@ def one_sentence() -> Iterator[None]:
         raise click.ClickException(str(error)) from error
 
 
+def example(words: str) -> str:
+    """The last line of a verb's help, which is not to be wrapped."""
+    return f"\b\nExample: sparkrig lab {words}"
+
+
 @click.group()
 def lab() -> None:
     """Two virtual Sparks to rehearse on."""
 
 
-@lab.command()
+@lab.command(epilog=example("up --solo"))
 @click.option("--solo", is_flag=True, help="One Spark without fabric (spark-c) instead of the pair.")
 @click.option("--suite", default="trixie", show_default=True, help="Debian release of the guests.")
 @click.option("--mirror", metavar="URL", help="Debian mirror  [default: the one apt uses here]")
@@ -53,11 +58,11 @@ def up(solo: bool, suite: str, mirror: str | None) -> None:
         pair.up(pair_or_solo(solo), Source(suite, mirror or mirrors.mirror()))
 
 
-@lab.command()
+@lab.command(epilog=example("reset --to deployed"))
 @click.option("--solo", is_flag=True, help="spark-c instead of the pair.")
 @click.option("--to", "snapshot", metavar="NAME", help="A state that `lab save NAME` kept.")
 def reset(solo: bool, snapshot: str | None) -> None:
-    """Take the guests back to the pristine booted state, or to a saved one."""
+    """Take the guests back to the pristine state, or to a saved one."""
     with one_sentence():
         from lab import pair
         from lab.qemu import PRISTINE
@@ -65,7 +70,7 @@ def reset(solo: bool, snapshot: str | None) -> None:
         pair.reset(pair_or_solo(solo), snapshot or PRISTINE)
 
 
-@lab.command()
+@lab.command(epilog=example("save deployed"))
 @click.argument("name", callback=one_word)
 @click.option("--solo", is_flag=True, help="spark-c instead of the pair.")
 def save(name: str, solo: bool) -> None:
@@ -76,17 +81,17 @@ def save(name: str, solo: bool) -> None:
         pair.save(pair_or_solo(solo), name)
 
 
-@lab.command()
+@lab.command(epilog=example("rewire crossed"))
 @click.argument("way", type=click.Choice(["straight", "crossed"]))
 def rewire(way: str) -> None:
-    """Lay the cables between the pair anew; the guests go on from the pristine state."""
+    """Lay the pair's cables anew; the guests are pristine again."""
     with one_sentence():
         from lab import NODES, pair, wiring
 
         pair.rewire(NODES, wiring.CROSSED if way == "crossed" else wiring.STRAIGHT)
 
 
-@lab.command()
+@lab.command(epilog=example("down"))
 def down() -> None:
     """Stop the guests; the next `up` takes seconds."""
     with one_sentence():
@@ -95,7 +100,7 @@ def down() -> None:
         pair.down()
 
 
-@lab.command()
+@lab.command(epilog=example("status --json"))
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def status(as_json: bool) -> None:
     """Say where each guest stands."""
@@ -113,7 +118,10 @@ def status(as_json: bool) -> None:
             click.echo(f"{row.node}  {row.state:8}  {where}".rstrip())
 
 
-@lab.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@lab.command(
+    epilog=example("ssh spark-a nvidia-smi"),
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.argument("node")
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
 def ssh(node: str, cmd: tuple[str, ...]) -> None:
@@ -126,7 +134,7 @@ def ssh(node: str, cmd: tuple[str, ...]) -> None:
         os.execvp("ssh", command(node, *cmd))  # noqa: S606 - the terminal becomes ssh's
 
 
-@lab.command()
+@lab.command(epilog=example("cable spark-a p0 unplug"))
 @click.argument("node")
 @click.argument("cage", type=CAGES)
 @click.argument("action", type=click.Choice(["plug", "unplug"]))
@@ -138,7 +146,7 @@ def cable(node: str, cage: str, action: str) -> None:
         pair.cable(node, cage, plugged=action == "plug")
 
 
-@lab.command()
+@lab.command(epilog=example("power spark-b cut"))
 @click.argument("node")
 @click.argument("action", type=click.Choice(["cut", "off", "on"]))
 def power(node: str, action: str) -> None:

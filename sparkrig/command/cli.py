@@ -87,7 +87,7 @@ class _Verbs(click.Group):
         if verb is None:
             return None
         command: click.Command = getattr(importlib.import_module(verb.module), cmd_name)
-        command.epilog = f"Example: {verb.example}"
+        command.epilog = f"\b\nExample: {verb.example}"  # \b: not wrapped, so that it can be copied
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from docs.commands import contexts
 from sparkrig.command.cli import _VERBS
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
@@ -48,6 +50,21 @@ def test_each_verb_has_help_with_an_example_that_is_that_verb(verb: str) -> None
     shown = sparkrig(verb, "--help")
     assert shown.returncode == 0
     assert re.search(rf"^  Example: sparkrig {verb} \S+", shown.stdout, re.MULTILINE)
+
+
+COMMANDS = {context.command_path: context for context in contexts() if context.parent}
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_the_example_of_each_command_can_be_typed_as_it_is(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (line,) = re.findall(r"^  Example: (.*)", COMMANDS[path].get_help(), re.MULTILINE)
+    assert COMMANDS[path].command.epilog == f"\b\nExample: {line}", "it is wrapped"
+    assert line.startswith(path)
+    monkeypatch.chdir(tmp_path)
+    Path("ib_write_bw.txt").touch()
+    COMMANDS[path].command.make_context(path, shlex.split(line.removeprefix(path)))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyinfra.connectors.ssh import connector_data_meta
 
+from docs import commands
 from docs.make import FABRIC, GROUP_DATA, LOGIN, PAGE, page, type_in_words, with_bands
 from sparkrig.bandwidth import BANDS
 from sparkrig.settings import Settings
@@ -22,6 +23,10 @@ NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 def test_the_page_of_settings_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "make docs"
+
+
+def test_the_page_of_commands_is_current() -> None:
+    assert commands.PAGE.read_text(encoding="utf-8") == commands.page(), "make docs"
 
 
 def test_the_table_of_bands_is_current() -> None:
@@ -155,7 +160,7 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
 
 
 # names that a page uses for a file that a reader would make
-EXAMPLE = re.compile(r".*/(?:(?:test_)?firewall|[A-Z]+)\.py")
+EXAMPLE = re.compile(r".*/(?:(?:test_)?firewall|sparks|[A-Z]+)\.py")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
