@@ -21,7 +21,7 @@ def console() -> Console:
 def step(doing: str, done: str) -> Iterator[None]:
     """Shows `doing` with a clock while the block runs, and `done` with the seconds it took when it has."""
     screen, began = console(), time.monotonic()
-    if screen.is_terminal:
+    if screen.is_interactive:  # a terminal that can move its cursor
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=screen, transient=True) as progress:
             progress.add_task(doing, total=None)
