@@ -64,7 +64,7 @@ class _Drawn:
 
     def __init__(self, screen: Screen, glyphs: _Glyphs, width: int) -> None:
         self.report, self.everything, self.folder = screen.report, screen.everything, screen.folder
-        self.glyphs = glyphs
+        self.glyphs, self.width = glyphs, width
         self.mends = drift_findings.mends(self.report)
         self.accepted = drift_findings.accepted(self.report)
         self.holding = drift_findings.holding(self.report) if screen.everything else ()
@@ -92,7 +92,7 @@ class _Drawn:
                 yield Text()
         if self.folder and self.mends:
             yield _command(("commands are for ", "dim"), self.folder)
-        yield self._footer()
+        yield from self._footer()
 
     # findings
 
@@ -211,7 +211,7 @@ class _Drawn:
             told = self.glyphs.signs["healthy"], STYLES["healthy"]
             yield Text.assemble(told, " fixed: ", "; ".join(said if self.everything else _few(said)))
 
-    def _footer(self) -> Text:
+    def _footer(self) -> Iterator[Text]:
         counts, started = self.report.counts, self.report.started
         parts: list[tuple[str, str]] = [
             (_count(counts.hosts, "host"), "bold"),
@@ -226,7 +226,14 @@ class _Drawn:
         if self.report.earlier:
             news = f"{counts.new} new, {counts.still} still, {counts.fixed} fixed"
             parts += [(f"{news} since {moment(self.report.earlier, started)}", "dim")]
-        return Text(self.glyphs.dot).join(Text(*part) for part in parts)
+        line = Text(no_wrap=True)
+        for said, style in parts:
+            dot = self.glyphs.dot if line else ""
+            if line and len(line) + len(dot) + len(said) > self.width:
+                yield line
+                line, dot = Text(no_wrap=True), ""
+            line.append(dot).append(said, style)
+        yield line
 
 
 def moment(when: datetime, now: datetime) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import re
 import subprocess
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -20,6 +18,7 @@ from sparkrig.measurement import End, Finding, Host, Measurement, Rail, Run
 from sparkrig.picture import plot, report
 from sparkrig.picture.trend import trend
 from sparkrig.verdict import Verdict
+from tests.unit.pages import Whole, is_whole_and_loads_nothing
 
 A, B = "spark-a", "spark-b"
 SLOW = Verdict("fault", "slow-start", "13.34 Gb/s at 4 queue pairs", "reboot both Sparks")
@@ -64,42 +63,6 @@ def page(found: Run = NEW, before: History = OLD, drawing: str | None = DRAWING)
     return report.html(found, before, drawing, bands=BANDS)
 
 
-class Whole(HTMLParser):
-    """Every tag closed where it belongs, every attribute that could load something, every id."""
-
-    VOID = ("meta", "br")
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.references: list[str] = []
-        self.tags: set[str] = set()
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.note(tag, attrs)
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.note(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def note(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value or "")
-            if name in ("src", "href", "xlink:href", "data", "action", "poster", "srcset"):
-                self.references.append(value or "")
-            assert not name.startswith("on")
-
-
 FAILED = replace(run(20, rail=DEAD), measurements=(), findings=())
 PAGES = {
     "slow, with a history": page(),
@@ -114,14 +77,7 @@ PAGES = {
 
 @pytest.mark.parametrize("text", PAGES.values(), ids=PAGES)
 def test_each_page_is_whole_and_loads_nothing(text: str) -> None:
-    found = Whole(text)
-    assert len(found.ids) == len(set(found.ids))
-    assert found.tags.isdisjoint({"script", "link", "img", "iframe", "object", "embed", "base", "form"})
-    assert all(reference.startswith("#") and reference[1:] in found.ids for reference in found.references)
-    assert set(re.findall(r"url\(#?([^)]*)\)", text)) <= set(found.ids)
-    # what is left of the net are the names of XML namespaces
-    assert {*re.findall(r'(\S*)="https?://', text)} <= {"xmlns", "xmlns:xlink"}
-    assert "@import" not in text
+    is_whole_and_loads_nothing(text)
     assert "#a1b2c" not in text  # every colour is the page's
 
 

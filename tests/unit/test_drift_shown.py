@@ -1,0 +1,306 @@
+"""What is seen of a drift report: the terminal's screens, JUnit XML, Prometheus's metrics, the page."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, Skipped
+from prometheus_client.parser import text_string_to_metric_families
+from rich.cells import cell_len
+from rich.console import Console
+
+from sparkrig.check import Check
+from sparkrig.drift import Acceptance, Report
+from sparkrig.picture import drift_html, drift_junit, drift_prom
+from sparkrig.picture.drift import moment, show
+from tests.unit.pages import Whole, is_whole_and_loads_nothing
+from tests.unit.reports import CLEAN, DEPLOY, DRIFTED, HALF, LOST, NOW, A, B, fleet, healthy, made, mtu, upgrade
+
+EVIL = "<script>alert(1)</script>\"'&"
+
+
+@pytest.fixture(autouse=True)
+def _in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def screen(
+    report: Report, *, width: int = 80, encoding: str = "utf-8", everything: bool = False, terminal: bool = False
+) -> list[str]:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=file, width=width, force_terminal=terminal, highlight=False, legacy_windows=False)
+    show(console, report, everything=everything)
+    file.flush()
+    buffer = file.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue().decode(encoding).splitlines()
+
+
+# --- the terminal
+
+
+def test_a_pair_in_spec_is_one_line() -> None:
+    assert screen(CLEAN) == [
+        "2 hosts · 8 ok · 0 drift · 0 accepted · 0 unknown · 2 skipped",
+        "checked 14:02 (3 s)",
+    ]
+
+
+def test_a_pair_is_a_matrix_with_the_command_under_what_it_mends() -> None:
+    assert screen(DRIFTED) == [
+        "                   spark-a  spark-b",
+        "containers.docker     ✓        ✗",
+        "    no daemon; want: docker runs · host moved · new",
+        "mends it: pyinfra pair.py --limit spark-b -y exec -- systemctl start docker",
+        "",
+        "net.mtu               ✓        ✗",
+        "    1500; want: 9000 · host moved · since 18 Nov 03:02",
+        "mends it: pyinfra pair.py deploys/cluster.py",
+        "",
+        "identity.kernel       ~        ~",
+        "    want: the same on all hosts",
+        "    spark-a: 6.12 · environment moved · new · accepted until 31 Jan 2027 by ann",
+        "    (update planned)",
+        "    spark-b: 6.14 · environment moved · new · accepted until 31 Jan 2027 by ann",
+        "    (update planned)",
+        "",
+        "✓ fixed: driver.hold on spark-b",
+        "",
+        "2 hosts · 4 ok · 2 drift · 2 accepted · 0 unknown · 1 skipped",
+        "checked 14:02 (3 s) · 3 new, 1 still, 1 fixed since 18 Nov 03:02",
+    ]
+
+
+def test_a_host_that_cannot_be_read_is_said_with_what_was_known_of_it() -> None:
+    lines = screen(HALF)
+    assert lines[0] == "                spark-a  spark-b"
+    assert "driver.upgrade     ?        ?" in lines
+    assert "    unknown: no lists; want: an upgrade moves none" in lines
+    assert "try on spark-a: apt-get update" in lines
+    at = lines.index("? spark-b could not be read: Could not connect (10.0.0.12 port 22: [Errno 113]")
+    assert lines[at + 1 : at + 4] == [
+        "No route to host)",
+        "    driver.hold and net.mtu did not hold when it last could",
+        "    try: ssh spark-b true",
+    ]
+    assert "1 unreachable" in lines[-2]
+
+
+def test_a_reason_that_says_what_to_try_is_not_followed_by_another() -> None:
+    assert not [
+        line for line in screen(made({A: "Its host key is not known. Try: ssh spark-a"})) if "    try" in line
+    ]
+
+
+def test_a_fleet_is_counted_and_named_and_marked_where_it_differs() -> None:
+    lines = screen(fleet())
+    assert "≠ identity.kernel  spark-05" in lines
+    at = lines.index("≠ driver.hold  10 hosts: spark-00, spark-06, spark-18, spark-24, spark-30,")
+    assert lines[at + 1 : at + 3] == [
+        "spark-36, 4 more",
+        "    1 not held; want: 16 held · host moved · differs from most",
+    ]
+    assert lines.index("mends 2: pyinfra pair.py deploys/cluster.py") > at
+    assert lines[-2].startswith("64 hosts · 216 ok · 20 drift · 0 accepted · 0 unknown · 5 unreachable")
+
+
+def test_a_report_of_hundreds_of_hosts_fits_a_few_screens() -> None:
+    """Each has another address, nobody answers on a third of them, and all that can differ does."""
+    found = {
+        f"spark-{n:03}": LOST
+        if n % 3 == 0
+        else [Check(f"net.rail{i}.address", f"10.{i}.0.{n}", f"10.{i}.1.{n}", "drift", DEPLOY) for i in range(60)]
+        for n in range(300)
+    }
+    lines = screen(made(found))
+    assert len(lines) < 500
+    assert "and 20 more" in lines
+    assert any(line.endswith("could not be read either") or "more could not" in line for line in lines)
+    assert len(screen(made(found), everything=True)) > 12_000
+
+
+@pytest.mark.parametrize("width", [40, 80, 132])
+@pytest.mark.parametrize("report", [DRIFTED, HALF, fleet(), CLEAN], ids=["drift", "half", "fleet", "clean"])
+def test_nothing_but_a_command_is_wider_than_the_screen(report: Report, width: int) -> None:
+    for everything in (False, True):
+        for line in screen(report, width=width, everything=everything):
+            assert cell_len(line) <= width or re.match(r"(mends|try|    try)\b.*: ", line), line
+
+
+def test_what_was_found_is_cut_short_unless_all_is_asked_for() -> None:
+    long = made({A: [Check("driver.upgrade", "none", "; ".join(["a package moves"] * 40), "drift", "apt-mark")]})
+    assert any("... (more with --all)" in line for line in screen(long))
+    assert not any("--all" in line for line in screen(long, everything=True))
+
+
+def test_everything_names_what_holds_with_what_was_found() -> None:
+    lines = screen(DRIFTED, everything=True)
+    assert "driver.hold           ✓        ✓  16 held" in lines
+    assert "rdma.device           ·           no cable" in [
+        line.replace("·        ·", "·         ") for line in lines
+    ]
+
+
+def test_a_plain_terminal_has_signs_that_it_can_show() -> None:
+    text = "\n".join(screen(fleet(), encoding="ascii") + screen(DRIFTED, encoding="ascii"))
+    assert text.isascii()
+    assert "!= identity.kernel  spark-05" in text
+    assert "net.mtu              ok        x" in text
+
+
+def test_a_pipe_has_no_colour_and_a_terminal_has() -> None:
+    assert "\x1b" not in "\n".join(screen(DRIFTED))
+    assert "\x1b[31m" in "\n".join(screen(DRIFTED, terminal=True))
+
+
+def test_what_expired_is_drift_again_and_says_so() -> None:
+    over = Acceptance(id="net.mtu", until=NOW.date() - timedelta(days=1), why="a switch", by="ann")
+    lines = " ".join(screen(made({A: [mtu(1500)]}, accepted=[over])))
+    assert (
+        "! net.mtu on every host is drift again: accepted until 20 Nov 2026 by ann (a switch), which is over"
+        in lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [(timedelta(hours=1), "13:02"), (timedelta(days=2), "19 Nov 14:02"), (timedelta(days=400), "17 Oct 2025")],
+)
+def test_a_moment_is_told_as_people_do(ago: timedelta, words: str) -> None:
+    assert moment(NOW - ago, NOW) == words
+
+
+# --- JUnit
+
+
+def cases(report: Report) -> dict[tuple[str, str], list[object]]:
+    text = drift_junit.xml(report)
+    whole = JUnitXml.fromstring(text.encode())
+    return {(case.classname, case.name): list(case.result) for suite in whole for case in suite}
+
+
+def test_junit_has_a_case_for_each_check_of_each_host() -> None:
+    found = cases(DRIFTED)
+    assert len(found) == sum(len(host.rows) for host in DRIFTED.hosts)
+    assert found[A, "net.mtu"] == []
+    (moved,) = found[B, "net.mtu"]
+    assert isinstance(moved, Failure)
+    assert (moved.type, moved.message) == ("drift", "1500; want 9000")
+    assert "host moved, since 2026-11-18 03:02 UTC" in str(moved.text)
+    assert f"try: {DEPLOY}" in str(moved.text)
+    (accepted,) = found[A, "identity.kernel"]
+    assert isinstance(accepted, Skipped)
+    assert accepted.message == "accepted until 2027-01-31: update planned"
+    (skipped,) = found[A, "rdma.device"]
+    assert isinstance(skipped, Skipped) and skipped.message == "no cable"
+
+
+def test_junit_has_an_error_for_what_could_not_be_told() -> None:
+    found = cases(HALF)
+    (unread,), (unknown,) = found[B, "read"], found[A, "driver.upgrade"]
+    assert isinstance(unread, Error) and unread.message == LOST
+    assert isinstance(unknown, Error) and unknown.message == "no lists; want an upgrade moves none"
+
+
+def test_junit_counts_what_ci_shows() -> None:
+    whole = JUnitXml.fromstring(drift_junit.xml(HALF).encode())
+    assert (whole.tests, whole.failures, whole.errors, whole.skipped) == (6, 1, 2, 0)
+
+
+def test_junit_takes_any_text() -> None:
+    bad = made({EVIL: [Check("x", EVIL, f"\x00\x1b{EVIL}", "drift", EVIL)]})
+    assert set(cases(bad)) == {(EVIL, "x")}
+
+
+# --- Prometheus
+
+
+LABELS = ("host", "check", "mover")
+
+
+def metrics(report: Report) -> dict[tuple[str, ...], float]:
+    text = drift_prom.metrics(report)
+    return {
+        (sample.name.removeprefix("sparkrig_"), *(sample.labels[key] for key in LABELS if key in sample.labels)): (
+            sample.value
+        )
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_each_host_and_check_has_its_figures() -> None:
+    found = metrics(DRIFTED)
+    assert found["check_status", B, "net.mtu"] == 1
+    assert found["check_status", A, "net.mtu"] == 0
+    assert found["check_status", A, "identity.kernel"] == 1
+    assert ("check_status", A, "rdma.device") not in found
+    assert found["drift_items", B, "host"] == 2
+    assert found["drift_items", B, "environment"] == 0
+    assert found["accepted_items", B] == 1
+    assert found["up", A] == 1
+    assert found["last_success_timestamp_seconds", A] == NOW.timestamp()
+    assert found[("report_timestamp_seconds",)] == NOW.timestamp()
+
+
+def test_a_host_that_was_not_read_has_no_figures_that_look_well() -> None:
+    found = metrics(HALF)
+    assert found["up", B] == 0
+    assert [key for key in found if B in key] == [("up", B)]
+    assert found["check_status", A, "driver.upgrade"] == 2
+    assert found["unknown_items", A] == 1
+
+
+# --- the page
+
+
+PAGES = {"drift": DRIFTED, "half": HALF, "fleet": fleet(), "clean": CLEAN, "nobody": made({A: LOST, B: LOST})}
+TEXTS = {name: drift_html.html(report) for name, report in PAGES.items()}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_each_page_is_whole_and_loads_nothing(text: str) -> None:
+    is_whole_and_loads_nothing(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("drift", "2 checks do not hold"),
+        ("drift", "Since 2026-11-18 03:02 UTC: 3 new, 1 still, 1 fixed."),
+        ("drift", f"<code>{DEPLOY}</code>"),
+        ("drift", "2027-01-31"),
+        ("half", "1 check does not hold; 1 could not be told; 1 of 2 hosts could not be read"),
+        ("half", LOST),
+        ("half", "driver.hold, net.mtu"),
+        ("fleet", "differs from most"),
+        ("clean", "All that is declared holds"),
+        ("nobody", "2 of 2 hosts could not be read"),
+    ],
+)
+def test_a_page_says(name: str, words: str) -> None:
+    assert words in TEXTS[name]
+
+
+def test_hostile_text_is_text() -> None:
+    """A profile, a reason, an acceptance: whoever can name them cannot write the page."""
+    known = Acceptance(id="y", until=NOW.date(), why=EVIL, by=EVIL)
+    bad = [Check("x", EVIL, EVIL, "drift", EVIL), Check("y", EVIL, EVIL, "drift", EVIL), upgrade()]
+    text = drift_html.html(made({EVIL: bad, B: EVIL}, accepted=[known]))
+    assert "script" not in Whole(text).tags
+    assert "&lt;script&gt;" in text
+
+
+def test_a_report_is_the_same_each_time() -> None:
+    for make in (drift_html.html, drift_prom.metrics, drift_junit.xml):
+        assert make(DRIFTED) == make(DRIFTED)
+    assert healthy(A)
