@@ -12,21 +12,19 @@ from typing import Any
 from pydantic import SecretStr
 from pyinfra import host, inventory, logger
 from pyinfra import state as run
-from pyinfra.api import BaseStateCallback, Host, StringCommand
+from pyinfra.api import BaseStateCallback, Host
 from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
 from facts.rdma import Rdma
 from facts.spark import Spark as SparkFact
 from operations import remote
-from operations.files import write
 from operations.journal import close
 from operations.network import planned
 from operations.refusal import say
 from operations.secrets import gathered
 from operations.subject import subject
 from sparkrig import checks, containers, declared, driver, identity, login, network, preflight, secrets, settings
-from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Rail, Settings
 from sparkrig.state import State
@@ -135,14 +133,14 @@ def _read() -> State | Refusal:
     )
 
 
-def declaration(spark: Spark) -> StringCommand:
-    """The command that keeps on a host what was declared of it.
+def declaration(spark: Spark) -> str:
+    """What was declared of a host, as it is kept there.
 
     What the files should be is known once the GIDs are; for all else the first look is enough.
     """
     found = replace(spark.found, rdma=host.get_fact(Rdma)) if spark.network_moves else spark.found
     kept = declared.of(checks.of(subject(spark.name, spark.fleet, {spark.name: found})), time.time())
-    return write(File(declared.PATH, declared.dump(kept)))
+    return declared.dump(kept)
 
 
 def judge(spark: Spark, *, peer_is_here: bool) -> list[Refusal]:

@@ -1,17 +1,17 @@
 """The files that this toolkit owns."""
 
 from facts.noun import Noun
-from sparkrig import declared, files
+from sparkrig import files
 from sparkrig.owned import OWNED
 
 
 class Files(Noun[dict[str, files.Found]]):
-    """Content, mode and owner of each file of ours that exists, and of what the last deploy declared."""
+    """Content, mode and owner of each file of ours that exists."""
 
     parse = staticmethod(files.parse)
     script = (
         "for f in "
-        + " ".join((*OWNED, declared.PATH))
+        + " ".join(OWNED)
         + r"""; do
   if [ -f "$f" ]; then printf '%s %s %s\n' "$f" "$(stat -c '%a %U:%G' "$f")" "$(base64 -w0 "$f")"; fi
 done

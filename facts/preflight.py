@@ -22,7 +22,7 @@ class Preflight(Noun[preflight.Preflight]):
     """
 
     parse = staticmethod(_parse)
-    # busctl would start a NetworkManager that is stopped.
+    # busctl would start a NetworkManager that is stopped, and timedatectl a service that writes below /var/tmp.
     script = (
         HOLDERS
         + r"""
@@ -39,7 +39,13 @@ systemctl show -p LoadState,ActiveState NetworkManager | sed 's/^/unit /'
 nm=org.freedesktop.NetworkManager
 busctl --auto-start=no --timeout=10 get-property $nm /org/freedesktop/NetworkManager $nm Version Checkpoints |
   sed 's/^/nm /'
-printf 'synchronised %s\n' "$(timeout -k 2 10 timedatectl show -p NTPSynchronized --value)"
+if [ -e /run/systemd/timesync/synchronized ]; then echo synchronised yes
+elif command -v chronyc >/dev/null; then
+  if timeout -k 2 10 chronyc -n tracking | grep -q '^Leap status *: Normal'; then echo synchronised yes
+  else echo synchronised no
+  fi
+elif [ -d /run/systemd/timesync ]; then echo synchronised no
+fi
 printf 'clock %s\n' "$(date +%s.%N)"
 """
     )

@@ -59,10 +59,11 @@ def _holders(at: Host, seconds: int) -> tuple[apt.Holder, ...]:
 
 def update() -> StringCommand:
     """Fetch the package lists."""
-    return unit.run("apt", "apt-get", "-q", "-o", APT_LOCK, "update", seconds=600)
+    return unit.run("apt", "apt-get", "-q", "-o", APT_LOCK, "update", seconds=600, cure="sudo apt-get update")
 
 
 def install(*packages: str) -> StringCommand:
     """Install packages, `NAME` or `NAME=VERSION`, without what they only recommend."""
     head = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "-o", APT_LOCK)
-    return unit.run("apt", *head, "--no-install-recommends", "install", *packages, seconds=1200)
+    words = ("--no-install-recommends", "install", *packages)
+    return unit.run("apt", *head, *words, seconds=1200, cure=f"sudo apt-get install {' '.join(packages)}")

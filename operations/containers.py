@@ -76,6 +76,8 @@ def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
     if plan.daemon_json:
         yield write(plan.daemon_json, check="dockerd --validate --config-file")
     if plan.restart:
-        yield unit.run("docker", "systemctl", "restart", "docker", seconds=180)
+        yield unit.run(
+            "docker", "systemctl", "restart", "docker", seconds=180, cure="sudo journalctl -u docker -n 30"
+        )
     if not plan.daemon_json and not plan.restart:
         host.noop("docker has the nvidia runtime")

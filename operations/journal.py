@@ -83,7 +83,7 @@ def begin(run: Run, hosts: Mapping[str, Host]) -> None:
 
 def end(run: Run, hosts: Mapping[str, Host]) -> None:
     """Keep what stands on the hosts now, and give their locks back. Raises Refusal where a host cannot be told."""
-    _answers(hosts, lambda at: _shell(at, journal.END, run.id, *journal.PATHS))
+    _answers(hosts, lambda at: _shell(at, journal.END, run.id, "", *journal.PATHS))
 
 
 @contextmanager
@@ -251,15 +251,15 @@ def beginning() -> Commands:
 
 @operation()
 @refusing
-def close(declaration: Callable[[], StringCommand] | None = None) -> Commands:
+def close(declaration: Callable[[], str] | None = None) -> Commands:
     """Keep what stands on the host at the end of a run that changed something, and give the lock back.
 
-    + declaration: of a whole deploy, the command that keeps on the host what was declared of it
+    + declaration: of a whole deploy, the text that keeps on the host what was declared of it
     """
     if process.is_executing and host.name in _BEGUN:
-        if declaration:
-            yield declaration()
-        yield script(journal.END, current().id, *journal.PATHS, seconds=int(_SECONDS * _patience(host)))
+        words = (current().id, "declares" if declaration else "", *journal.PATHS)
+        told = {"_stdin": declaration()} if declaration else {}
+        yield script(journal.END, *words, seconds=int(_SECONDS * _patience(host)), **told)
     else:
         host.noop("nothing was changed, so there is nothing to note")
 

@@ -8,12 +8,12 @@ from operations.shell import script
 
 _GRACE_S = 60  # for systemd to start the unit and to end it
 
-# $1 unit, $2 seconds after which systemd ends it, then the command. A unit of that name that still works was
-# begun over a connection that is gone: it is waited for. A service knows nothing of the proxies that a login has
-# from /etc/environment.
+# $1 unit, $2 seconds after which systemd ends it, $3 what to try where it fails, then the command. A unit of that
+# name that still works was begun over a connection that is gone: it is waited for. A service knows nothing of the
+# proxies that a login has from /etc/environment.
 RUN = r"""
-unit=$1 limit=$2
-shift 2
+unit=$1 limit=$2 cure=$3
+shift 3
 about() { systemctl show --value -p "$1" "$unit"; }
 works() { case $(about SubState) in running | start* | stop* | final*) true ;; *) false ;; esac; }
 while works; do sleep 0.2; done
@@ -33,17 +33,18 @@ if [ "$result" = success ]; then systemctl stop "$unit"; exit 0; fi
 {
   journalctl --sync
   journalctl -q -o cat -n 30 _SYSTEMD_INVOCATION_ID="$(about InvocationID)"
-  printf '%s: %s, exit status %s; all it said: journalctl -u %s\n' "$unit" "$result" "$status" "$unit"
+  printf '%s: %s, exit status %s; all it said: journalctl -u %s. Try: %s, then the deploy again\n' \
+    "$unit" "$result" "$status" "$unit" "$cure"
 } >&2
 systemctl reset-failed "$unit"
 exit 1
 """
 
 
-def run(name: str, *words: str, seconds: int) -> StringCommand:
+def run(name: str, *words: str, seconds: int, cure: str) -> StringCommand:
     """One exec of a long command as the unit `sparkrig-NAME`, ended by systemd after `seconds`.
 
     The unit goes on where the connection is lost; the next command of that name waits for it. What it prints is
-    kept in the host's journal, and shown where it fails.
+    kept in the host's journal, and shown where it fails, with the cure: one command to try.
     """
-    return script(RUN, f"sparkrig-{name}", str(seconds), *words, seconds=seconds + _GRACE_S)
+    return script(RUN, f"sparkrig-{name}", str(seconds), cure, *words, seconds=seconds + _GRACE_S)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sparkrig import containers, gid, lock
+from sparkrig import containers, declared, gid, lock
 from sparkrig.lock import RUNS, Lock, Owner
 from sparkrig.owned import OWNED, PRIVATE
 from sparkrig.value import Value
@@ -74,16 +74,22 @@ fi
 # $1 run: its lock is given back, and its folder goes, for it has changed nothing
 ABANDON = lock.RELEASE + f'if [ ! -s "{RUNS}/$1/steps" ]; then rm -rf "{RUNS}/$1"; fi\n'
 
-# $1 run, $2... paths. Old runs go now: at its begin, one that takes back the oldest would lose what it puts back;
-# and never this one, which is the oldest by name where the controller's clock is wrong.
+# $1 run, $2 `declares` where standard input has what was declared of this host, $3... paths. Old runs go now: at
+# its begin, one that takes back the oldest would lose what it puts back; and never this one, which is the oldest
+# by name where the controller's clock is wrong.
 END = (
     "set -e\n"
     + lock.FUNCTIONS
     + STANDS
     + rf"""
 umask 077
-run=$1; shift
+run=$1 declares=$2; shift 2
 cd {RUNS}/"$run"
+if [ "$declares" = declares ]; then
+  cat >declared.new
+  sync declared.new
+  mv declared.new {declared.PATH}
+fi
 {{ printf 'end %s\n' "$(date +%s)"; stands "$@"; }} >after.new
 sync after.new
 mv after.new after

@@ -1,6 +1,6 @@
 """Every file that this toolkit owns on a host, so that one look reads them all."""
 
-from sparkrig import containers, driver, environment, records, secrets, trust
+from sparkrig import containers, declared, driver, environment, records, secrets, trust
 
 OWNED = (
     driver.PIN_PATH,
@@ -13,6 +13,7 @@ OWNED = (
     environment.REFRESH,
     environment.DISPATCHER,
     records.PATH,
+    declared.PATH,
     trust.KNOWN_HOSTS,
     trust.CLIENT,
 )

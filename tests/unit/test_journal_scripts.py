@@ -53,7 +53,7 @@ class Spark:
         return lock.parse(done.stdout)
 
     def end(self, run: str = RUN) -> None:
-        done = self.sh(journal.END, run, str(self.file), str(self.other))
+        done = self.sh(journal.END, run, "", str(self.file), str(self.other))
         assert done.returncode == 0, done.stderr
 
     def step(self, line: str, name: str = "Driver | hold", stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -295,3 +295,13 @@ def test_what_a_power_cut_tore_is_read_as_far_as_it_goes(spark: Spark, harm: Cal
     spark.sh(lock.RELEASE, RUN)
     found = spark.look()
     assert journal.outcome(found.runs[0], found) == "interrupted"
+
+
+def test_what_was_declared_is_kept_with_the_end_of_a_run(spark: Spark) -> None:
+    spark.begin()
+    done = sh(
+        spark.text(journal.END), RUN, "declares", str(spark.file), path=spark.root / "bin", stdin='{"at": 1}\n'
+    )
+    assert done.returncode == 0, done.stderr
+    assert (spark.root / "var/declared.json").read_text() == '{"at": 1}\n'
+    assert spark.look().runs[0].ended is not None

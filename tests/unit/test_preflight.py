@@ -254,7 +254,6 @@ def rooted(tmp_path: Path) -> Callable[..., Preflight]:
     tools = tmp_path / "tools"
     tool(tools, "systemctl", "printf 'LoadState=loaded\\nActiveState=activating\\n'")
     tool(tools, "busctl", """case "$*" in *--auto-start=no*) printf 's "1.52.1"\\nao 0\\n' ;; esac""")
-    tool(tools, "timedatectl", "echo no")
     tool(tools, "mountpoint", "exit 1")
     tool(
         tools,
@@ -283,11 +282,32 @@ def test_script_finds_what_is_amiss(rooted: Callable[..., Preflight], tmp_path: 
     assert (found.unfinished, found.journal) == (("b",), 1)
     assert found.shutdown and found.shutdown.mode == "reboot" and 590 < found.shutdown.in_s < 601
     assert found.manager == Manager("loaded", "activating", "1.52.1")
-    assert found.synchronised is False
+    assert found.synchronised is None
+
+
+@pytest.mark.parametrize(
+    ("files", "chrony", "said"),
+    [
+        ((), None, None),
+        (("timesync",), None, False),
+        (("timesync", "timesync/synchronized"), None, True),
+        ((), "Leap status     : Normal", True),
+        ((), "Leap status     : Not synchronised", False),
+    ],
+)
+def test_whether_the_clock_is_kept_starts_no_service(
+    rooted: Callable[..., Preflight], tmp_path: Path, files: tuple[str, ...], chrony: str | None, said: bool | None
+) -> None:
+    for name in files:
+        (tmp_path / "run/systemd" / name).mkdir()
+    if chrony:
+        tool(tmp_path / "tools", "chronyc", f"echo '{chrony}'")
+    assert rooted().synchronised is said
+    assert "timedatectl" not in Fact.script.replace("timedatectl a service", "")
 
 
 def test_script_of_a_host_without_all_that(rooted: Callable[..., Preflight], tmp_path: Path) -> None:
-    for name in ("systemctl", "busctl", "timedatectl", "dpkg-query"):
+    for name in ("systemctl", "busctl", "dpkg-query"):
         tool(tmp_path / "tools", name, "echo nothing to say >&2; exit 1")
     found = rooted()
     assert (found.unfinished, found.journal, found.shutdown, found.manager) == ((), 0, None, Manager())

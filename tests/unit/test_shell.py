@@ -30,7 +30,7 @@ from operations import secrets as secret_file
 from operations import trust as node_trust
 from operations.containers import FETCH_KEY
 from operations.files import WRITE
-from sparkrig import declared, gid, guard, identity, journal, lock, nccl, trial, undo
+from sparkrig import gid, guard, identity, journal, lock, nccl, trial, undo
 from sparkrig.owned import OWNED
 from tests.unit.shells import sh, tool
 
@@ -233,7 +233,7 @@ def test_files_of_a_bare_host_are_none() -> None:
 
 def test_every_file_of_ours_is_looked_at() -> None:
     words = Files.script.split(";")[0].split()
-    assert words == ["for", "f", "in", *OWNED, declared.PATH]
+    assert words == ["for", "f", "in", *OWNED]
     assert len(set(OWNED)) == len(OWNED)
 
 

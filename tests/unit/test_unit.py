@@ -43,7 +43,7 @@ def systemd(tmp_path: Path) -> Path:
 
 
 def step(systemd: Path, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return sh(unit.RUN, "sparkrig-apt", "600", *words, path=systemd / "tools", env=env)
+    return sh(unit.RUN, "sparkrig-apt", "600", "sudo apt-get update", *words, path=systemd / "tools", env=env)
 
 
 def test_a_step_that_ends_well_says_nothing_and_leaves_no_unit(systemd: Path) -> None:
@@ -61,7 +61,8 @@ def test_a_step_that_fails_says_what_it_said(systemd: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "E: no such package",
-        "sparkrig-apt: exit-code, exit status 100; all it said: journalctl -u sparkrig-apt",
+        "sparkrig-apt: exit-code, exit status 100; all it said: journalctl -u sparkrig-apt. "
+        "Try: sudo apt-get update, then the deploy again",
     ]
     assert (systemd / "asked").read_text().splitlines()[-1] == "reset-failed sparkrig-apt"
 
@@ -94,11 +95,12 @@ def test_a_proxy_of_the_login_is_passed_on_by_name(systemd: Path, env: dict[str,
 @pytest.mark.parametrize(
     ("command", "seconds", "words"),
     [
-        (apt.update(), 660, "sparkrig-apt 600 apt-get -q -o DPkg::Lock::Timeout=300 update"),
+        (apt.update(), 660, "sparkrig-apt 600 'sudo apt-get update' apt-get -q -o DPkg::Lock::Timeout=300 update"),
         (
             apt.install("nvidia-container-toolkit=1.2"),
             1260,
-            "sparkrig-apt 1200 env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "
+            "sparkrig-apt 1200 'sudo apt-get install nvidia-container-toolkit=1.2' "
+            "env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "
             "--no-install-recommends install nvidia-container-toolkit=1.2",
         ),
     ],
