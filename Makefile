@@ -28,6 +28,7 @@ faults: $(READY) packages
 	code=$$?; $(BIN)/python -m docs.make && exit $$code
 
 test-fast: $(READY)
+	@scripts/packages ssh:openssh-client sshd:openssh-server visudo:sudo
 	@$(BIN)/pytest tests/unit tests/plan
 
 venv: $(READY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import runpy
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -109,6 +110,31 @@ def fleet(inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, 
     data = {name: {login.STRICT: "yes", **own, **given} for name, own in load(inventory).items()}
     login.judge(data)
     return settings.parse(data), data
+
+
+def fleet_of(text: str, inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, dict[str, Any]]]:
+    """The same of an inventory file that has this text, beside the `group_data/` that is there; nothing is written
+    to it. Raises settings.SettingsError.
+    """
+    with tempfile.TemporaryDirectory(prefix="sparkrig-") as folder:
+        trial = Path(folder, inventory.name)
+        trial.write_text(text, encoding="utf-8")
+        (trial.parent / "group_data").symlink_to(inventory.resolve().parent / "group_data")
+        try:
+            return fleet(trial, **overrides)
+        except settings.SettingsError as error:
+            raise settings.SettingsError(str(error).replace(str(trial), str(inventory))) from None
+
+
+def defaults(inventory: Path) -> dict[str, Any]:
+    """What the `group_data/` beside an inventory says of every host. Raises settings.SettingsError."""
+    try:
+        return merged({"sparks": ["any"]}, inventory)["any"]
+    except Exception as error:  # whatever a file of Python can raise
+        folder = inventory.parent / "group_data"
+        raise settings.SettingsError(
+            f"{folder} cannot be read ({type(error).__name__}: {error}); try: ls {folder}"
+        ) from None
 
 
 def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, Any]]:

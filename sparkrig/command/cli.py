@@ -48,6 +48,11 @@ _VERBS = {
         "sparkrig explain ib_write_bw.txt",
     ),
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
+    "onboard": _Verb(
+        "sparkrig.command.onboard",
+        "Take a new Spark from out of the box into an inventory, and make it what is declared.",
+        "sparkrig onboard nvidia@spark-a.local",
+    ),
     "status": _Verb(
         "sparkrig.command.status",
         "Show who is at a host, what its last runs changed, and how they ended.",

@@ -1,0 +1,21 @@
+"""All that is asked of a new Spark, in one look: what it is, and which cable is in which cage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from facts.bundle import Bundle
+from facts.nic import Nics
+from facts.spark import NOUNS
+from sparkrig.onboarding.proposal import Seen
+from sparkrig.state import State
+
+
+class Newcomer(Bundle[Seen]):
+    """Every noun of a Spark, and its NICs."""
+
+    nouns = {**NOUNS, "nics": Nics}
+
+    @staticmethod
+    def whole(nics: Any, **nouns: Any) -> Seen:
+        return Seen(State(**nouns), nics)

@@ -1,0 +1,251 @@
+"""Getting to know a new Spark: who is there, its host key compared, a password asked for once, the way to root."""
+
+from __future__ import annotations
+
+import shlex
+import stat
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.command import files
+from sparkrig.refusal import Refusal
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from operations.door import Door, Target
+    from sparkrig.onboarding.candidates import Candidate
+    from sparkrig.onboarding.hostkey import HostKey
+    from sparkrig.onboarding.proposal import Wishes
+    from sparkrig.own_key import OwnKey
+
+_TRIES = 3  # of a password that is typed, as ssh has it
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options."""
+
+    file: Path
+    fingerprint: str | None
+    key: str | None
+    password_file: str | None
+    restart_docker: bool
+    yes: bool
+    as_json: bool
+    wishes: Wishes
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is to be written at all."""
+        return self.yes or not self.as_json
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """Settings for this run alone."""
+        return {"restart_docker": True} if self.restart_docker else {}
+
+
+# --- finding it
+
+
+def found(asked: Asked) -> str:
+    """The address of a Spark that announces itself: the one there is, or the one that is chosen."""
+    from sparkrig import discovery
+    from sparkrig.onboarding import candidates
+
+    click.echo("Asking the network who offers ssh (mDNS, 4 s) ...", err=True)
+    try:
+        found = candidates.ordered(discovery.look())
+    except OSError as error:
+        raise Refusal(f"this network cannot be asked ({error})", "sparkrig onboard USER@ADDRESS") from None
+    if not found or asked.yes or asked.as_json:
+        return _address(candidates.only(found))
+    for number, each in enumerate(found, 1):
+        mark = "" if each.likely else "  (its name is none that Sparks come with)"
+        click.echo(f"{number:3}  {each.name}  {', '.join(each.addresses)}{mark}", err=True)
+    chosen = click.prompt("Which one", type=click.IntRange(1, len(found)), err=True)
+    return _address(found[chosen - 1])
+
+
+def _address(found: Candidate) -> str:
+    from sparkrig import discovery
+
+    host = discovery.reachable(found)
+    return host if found.port == 22 else f"{host}:{found.port}"
+
+
+# --- its host key
+
+
+def host_key(at: Target, others: Mapping[str, Target], asked: Asked) -> HostKey:
+    """The host key that is known, or that is compared now, and then known. others: the rest of the inventory."""
+    from operations import door
+
+    known = door.known(at)
+    shown = door.scan(at, [key.kind for key in known])
+    if shown in known:
+        return shown
+    if known:
+        forget = shlex.join(["ssh-keygen", "-f", str(at.known_hosts), "-R", at.entry])
+        raise Refusal(
+            f"the host key of {at.entry} is not the one that is known here ({shown.fingerprint} is shown). A "
+            "factory re-install makes a new one; without one, somebody else may be answering",
+            f"after a re-install: {forget}, then the same again, to compare the new one",
+        )
+    for other, there in others.items():
+        if shown in door.known(there):
+            raise Refusal(
+                f"{at.entry} shows the host key of {other}, which the inventory reaches as {there.typed}",
+                f"sparkrig onboard {there.typed}; a second Spark with that key needs one of its own, and there: "
+                "sudo rm /etc/ssh/ssh_host_*; sudo ssh-keygen -A; sudo systemctl restart ssh",
+            )
+    _compare(at, shown, asked)
+    if asked.writes:
+        _know(at, shown)
+    return shown
+
+
+def _compare(at: Target, shown: HostKey, asked: Asked) -> None:
+    """Raises Refusal unless it is the fingerprint that was given, or somebody says that it is the same."""
+    from sparkrig.onboarding import hostkey
+
+    if asked.fingerprint:
+        if shown.fingerprint != hostkey.given(asked.fingerprint):
+            raise Refusal(
+                f"{at.entry} shows the {shown.short} host key {shown.fingerprint}, and not the one that was "
+                "given; somebody else may be answering",
+                f"on the Spark's own screen: {shown.console}",
+            )
+        return
+    if asked.yes or asked.as_json:
+        raise Refusal(
+            f"the host key of {at.entry} is not known here, and is not taken unseen",
+            f"--fingerprint with what the Spark's own screen prints: {shown.console}",
+        )
+    click.echo(f"{at.entry} is not known here yet. It shows this {shown.short} host key:\n", err=True)
+    click.echo(f"    {shown.fingerprint}\n", err=True)
+    click.echo("On the Spark's own screen, or over a way in that you trust already, type:\n", err=True)
+    click.echo(f"    {shown.console}\n", err=True)
+    if not files.agreed("Is it the same there?"):
+        raise Refusal("the host key was not confirmed, and nothing was written", "look at the Spark's screen")
+
+
+def _know(at: Target, key: HostKey) -> None:
+    from sparkrig import whole_file
+    from sparkrig.onboarding import hostkey
+
+    before = at.known_hosts.read_text(encoding="utf-8") if at.known_hosts.exists() else ""
+    whole_file.write(at.known_hosts, hostkey.added(before, key.line(at.entry)))
+    click.echo(f"{at.entry} is known from now on: {at.known_hosts}", err=True)
+
+
+# --- logging in
+
+
+@dataclass
+class Password:
+    """The one password: asked for when it is first needed, and dropped after its last use."""
+
+    at: Target
+    asked: Asked
+    kept: SecretStr | None = None
+    said: str = ""
+
+    @property
+    def tries(self) -> int:
+        return 1 if self.asked.password_file else _TRIES
+
+    def ask(self, why: str) -> SecretStr:
+        """It, from whoever sits there or from the file that was named. Raises Refusal."""
+        from pydantic import SecretStr
+
+        whom = f"{self.at.user}@{self.at.typed}"
+        if self.asked.password_file:
+            self.kept = SecretStr(_first_line(self.asked.password_file))
+        elif not sys.stdin.isatty():
+            raise Refusal(f"{why}, and nobody can be asked without a terminal", "--password-file FILE")
+        else:
+            if self.said != why:
+                click.echo(f"\n{why}. It is used now, and kept nowhere.", err=True)
+            self.said = why
+            self.kept = SecretStr(click.prompt(f"Password of {whom}", hide_input=True, err=True))
+        return self.kept
+
+    def drop(self) -> None:
+        self.kept = None
+
+
+def _first_line(file: str) -> str:
+    try:
+        if file == "-":
+            return sys.stdin.readline().rstrip("\n")
+        mode = Path(file).stat().st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            raise Refusal(f"{file} can be read by others, and holds a password", f"chmod 600 {file}")
+        with Path(file).open(encoding="utf-8") as lines:
+            return lines.readline().rstrip("\n")
+    except OSError as error:
+        raise Refusal(
+            f"{file} cannot be read: {(error.strerror or str(error)).lower()}", f"ls -l {file}"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """A login that can become root, and what pyinfra still lacks. own: the key that is to be let in."""
+
+    door: Door
+    own: OwnKey | None
+    sudo_asks: bool
+
+
+def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Password) -> Entrance:
+    """Get in by key or by password, and find out how to become root. Raises Refusal."""
+    from operations import door
+    from sparkrig import own_key
+
+    own = own_key.find(asked.key, at.keys) if asked.key else None
+    entered = stack.enter_context(door.door(at, key))
+    if entered is None:
+        own = own or own_key.find(None, at.keys)
+        for left in reversed(range(password.tries)):
+            secret = password.ask(f"{at.typed} lets in no key of yours yet, and asks for a password")
+            if entered := stack.enter_context(door.door(at, key, secret)):
+                break
+            if not left:
+                raise Refusal(
+                    f"{at.typed} does not let {at.user} in with that password",
+                    f"sparkrig onboard USER@{at.typed}, with the user that was made at its first start",
+                )
+            click.echo("It was not accepted.", err=True)
+    assert entered
+    asks = not entered.is_root()
+    if asks:
+        _become_root(entered, password)
+    return Entrance(entered, own, asks)
+
+
+def _become_root(entered: Door, password: Password) -> None:
+    from operations.remote import Failed
+
+    whom = entered.at.user
+    for left in reversed(range(password.tries)):
+        secret = password.kept or password.ask(f"sudo asks {whom} for a password there")
+        try:
+            entered.become_root(secret)
+            return
+        except Failed as error:
+            password.drop()
+            if not left or ("try again" not in str(error) and "incorrect" not in str(error)):
+                raise Refusal(
+                    f"{whom} cannot become root on {entered.at.typed}: {error}",
+                    f"on the Spark, as an administrator: sudo usermod -aG sudo {whom}",
+                ) from None
+            click.echo("It was not accepted.", err=True)

@@ -1,0 +1,224 @@
+"""A Python inventory file as its owner wrote it, with a host added to it or a host's data changed.
+
+Whatever is not changed stays as it is, byte for byte: comments, quotes, blank lines. What is understood is the
+shape of the files in `inventories/`: one list of hosts at the top level, written out. Anything else is refused,
+with the lines that its owner can paste.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Interface
+from pathlib import PurePath
+from typing import Any
+
+import libcst as cst
+from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
+
+from sparkrig.refusal import Refusal
+
+_STEP = "    "
+_IMPORT = "from sparkrig.inventory import stop_together as _stop_together"
+_CALL = "_stop_together()  # a host that fails stops the pair, not one half of it"
+
+# the text of an element, by the indentation of its first line; None where all stands on one line
+Render = Callable[[str | None], str]
+
+
+def new(file: PurePath) -> str:
+    """An inventory of no host yet. file: as it is typed."""
+    return (
+        f'"""Our Sparks. Edit it as you like, then: pyinfra {file} deploys/cluster.py"""\n\n'
+        "from sparkrig.inventory import checked as _checked\n\n"
+        "sparks = _checked(\n    [],\n    __file__,\n)\n"
+    )
+
+
+def with_host(text: str, name: str, data: Mapping[str, Any]) -> str:
+    """The file with one host more, at the end of its list.
+
+    data: what pyinfra is told of it, in the order in which it is written. Raises Refusal.
+    """
+    source = _parse(text, entry(name, data))
+    return source.appended(source.hosts(), lambda indent: _host(name, data, indent))
+
+
+def with_data(text: str, name: str, data: Mapping[str, Any]) -> str:
+    """The file with some data of one host set, each in its place where it stands there already.
+
+    `pair` is written first, and all else last. Raises Refusal.
+    """
+    for key, value in data.items():
+        text = _with_item(text, name, key, value)
+    return text
+
+
+def stopped_together(text: str) -> str:
+    """The file with a call of `stop_together()`, which a pair needs, where it has none. Raises Refusal."""
+    source = _parse(text, f"{_IMPORT}\n{_CALL}")
+    if "stop_together()" in text:
+        return text
+    lines = [line for line in source.module.body if _is_import(line)]
+    if not lines:
+        raise source.unknown("it imports nothing")
+    end = source.end_of_line(source.span(lines[-1])[1])
+    return source.spliced(end, end, f"\n{_IMPORT}\n\n{_CALL}")
+
+
+def entry(name: str, data: Mapping[str, Any]) -> str:
+    """One host, as it is written into the list."""
+    return f"{_host(name, data, '')},"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A parsed file, and where in its bytes each part stands; told: what its owner can write instead."""
+
+    code: bytes
+    module: cst.Module
+    spans: Mapping[cst.CSTNode, CodeSpan]
+    told: str
+
+    def unknown(self, why: str) -> Refusal:
+        return Refusal(f"the inventory cannot be edited: {why}", f"write it there yourself:\n{self.told}")
+
+    def hosts(self) -> cst.List:
+        """The one list of hosts."""
+        lists = [found for line in self.module.body if (found := _list_of(line)) is not None]
+        if len(lists) != 1:
+            raise self.unknown(f"{len(lists) or 'no'} lists of hosts are in it, and one is expected")
+        return lists[0]
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Where a part begins and ends."""
+        span = self.spans[node]
+        return span.start, span.start + span.length
+
+    def end_of_line(self, at: int) -> int:
+        end = self.code.find(b"\n", at)
+        end = len(self.code) if end < 0 else end
+        return end - 1 if self.code[:end].endswith(b"\r") else end
+
+    def indent(self, at: int) -> str:
+        """The blanks at the begin of the line that a place is on."""
+        line = self.code[self.code.rfind(b"\n", 0, at) + 1 : at].decode()
+        return line[: len(line) - len(line.lstrip())]
+
+    def spliced(self, begin: int, end: int, text: str) -> str:
+        """The file with other text from one place to another."""
+        lines = text.replace("\n", self.module.default_newline).encode()
+        return (self.code[:begin] + lines + self.code[end:]).decode()
+
+    def appended(self, box: cst.List | cst.Dict, render: Render) -> str:
+        """The file with one element more at the end of a list or dict; comments stay where they are."""
+        if not box.elements:
+            return self._filled(box, render)
+        last, end = box.elements[-1], self.span(box)[1] - 1
+        comma, at = ",", self.span(last)[1]
+        if isinstance(last.comma, cst.Comma):
+            comma, at = "", self.span(last.comma)[1]
+        if (inner := self._column(box)) is None:
+            return self.spliced(at, at, f"{comma} {render(None)}")
+        stop = min(self.end_of_line(at), end)
+        remark = self.code[at:stop].decode().rstrip()
+        return self.spliced(at, stop, f"{comma}{remark}\n{inner}{render(inner)},")
+
+    def prepended(self, box: cst.Dict, render: Render) -> str:
+        """The file with one element more at the begin of a dict."""
+        if not box.elements:
+            return self._filled(box, render)
+        at, inner = self.span(box.elements[0])[0], self._column(box)
+        return self.spliced(at, at, f"{render(inner)}, " if inner is None else f"{render(inner)},\n{inner}")
+
+    def _filled(self, box: cst.List | cst.Dict, render: Render) -> str:
+        """The same for an empty one, whose comments stay below."""
+        begin, end = self.span(box)
+        outer = self.indent(begin)
+        inner = outer + _STEP
+        remark = self.code[begin + 1 : end - 1].decode().rstrip()
+        return self.spliced(begin + 1, end - 1, f"\n{inner}{render(inner)},{remark}\n{outer}")
+
+    def _column(self, box: cst.List | cst.Dict) -> str | None:
+        """The indentation of the elements, or None where all stand on one line."""
+        first = self.span(box.elements[0])[0]
+        return self.indent(first) if b"\n" in self.code[self.span(box)[0] : first] else None
+
+
+def _parse(text: str, told: str) -> _Source:
+    try:
+        wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+    except cst.ParserSyntaxError as error:
+        raise Refusal(
+            f"the inventory cannot be edited: line {error.raw_line} is no Python that is understood",
+            f"write it there yourself:\n{told}",
+        ) from None
+    spans = wrapper.resolve(ByteSpanPositionProvider)
+    return _Source(text.encode(), wrapper.module, spans, told)
+
+
+def _list_of(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> cst.List | None:
+    """The list of hosts of `sparks = [...]` or `sparks = checked([...], __file__)`."""
+    if not isinstance(line, cst.SimpleStatementLine) or not isinstance(small := line.body[0], cst.Assign):
+        return None
+    target, value = small.targets[0].target, small.value
+    if isinstance(value, cst.Call) and value.args:
+        value = value.args[0].value
+    private = isinstance(target, cst.Name) and target.value.startswith("_")
+    if private or not isinstance(value, cst.List):
+        return None
+    return value if all(_name(each.value) for each in value.elements) else None
+
+
+def _name(node: cst.BaseExpression) -> str | None:
+    """The name of a host that is written out, as "a" or ("a", {...}), or of a key."""
+    if isinstance(node, cst.Tuple) and len(node.elements) == 2:
+        node = node.elements[0].value
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    return value if isinstance(value, str) else None
+
+
+def _is_import(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> bool:
+    return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom))
+
+
+def _with_item(text: str, name: str, key: str, value: Any) -> str:
+    source = _parse(text, f"in the data of {name}: {_item(key, value, None)}")
+    found = next((each for each in source.hosts().elements if _name(each.value) == name), None)
+    if found is None:
+        raise source.unknown(f"{name} is not written out in its list of hosts")
+    if not isinstance(found.value, cst.Tuple):
+        begin, end = source.span(found)
+        return source.spliced(begin, end, _host(name, {key: value}, source.indent(begin)))
+    data = found.value.elements[1].value
+    if not isinstance(data, cst.Dict):
+        raise source.unknown(f"the data of {name} is not written out")
+    for each in data.elements:
+        if isinstance(each, cst.DictElement) and _name(each.key) == key:
+            begin, end = source.span(each.value)
+            return source.spliced(begin, end, _value(value, source.indent(begin)))
+    add = source.prepended if key == "pair" else source.appended
+    return add(data, lambda indent: _item(key, value, indent))
+
+
+def _host(name: str, data: Mapping[str, Any], indent: str | None) -> str:
+    if indent is None:
+        return f"({_value(name, None)}, {_value(data, None)})"
+    inner = indent + _STEP
+    return f"(\n{inner}{_value(name, inner)},\n{inner}{_value(data, inner)},\n{indent})"
+
+
+def _item(key: str, value: Any, indent: str | None) -> str:
+    return f"{_value(key, None)}: {_value(value, indent)}"
+
+
+def _value(value: Any, indent: str | None) -> str:
+    if isinstance(value, Mapping):
+        if indent is None:
+            return "{" + ", ".join(_item(*item, None) for item in value.items()) + "}"
+        inner = indent + _STEP
+        return "{\n" + "".join(f"{inner}{_item(*item, inner)},\n" for item in value.items()) + indent + "}"
+    if isinstance(value, (str, IPv4Interface)):
+        return json.dumps(str(value), ensure_ascii=False)  # a JSON string is one of Python's, too
+    return repr(value)

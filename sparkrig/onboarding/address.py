@@ -1,0 +1,31 @@
+"""Where a Spark is reached, as it is typed after ssh."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sparkrig.refusal import Refusal
+
+_USER = r"((?P<user>[^@\s:-][^@\s:]*)@)?"
+_NAMED = re.compile(_USER + r"(?P<host>[^@\s:/\[\]-][^@\s:/\[\]]*)(:(?P<port>\d{1,5}))?")
+_BRACKETED = re.compile(_USER + r"\[(?P<host>[0-9A-Fa-f:.]+(%\w+)?)\](:(?P<port>\d{1,5}))?")
+_BARE = re.compile(_USER + r"(?P<host>[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%\w+)?)(?P<port>)")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A name or IP address; user and port only where they were typed."""
+
+    host: str
+    user: str | None = None
+    port: int | None = None
+
+
+def parse(text: str) -> Address:
+    """Read `spark-a.local`, `nvidia@10.0.0.12`, `nvidia@[fd00::12]:2222`, `fd00::12`. Raises Refusal."""
+    found = _BARE.fullmatch(text) or _BRACKETED.fullmatch(text) or _NAMED.fullmatch(text)
+    port = int(found["port"]) if found and found["port"] else None
+    if found is None or (port is not None and not 0 < port < 65536):
+        raise Refusal(f"{text!r} is no address; USER@NAME is expected", "sparkrig onboard nvidia@spark-a.local")
+    return Address(found["host"], found["user"], port)

@@ -1,0 +1,129 @@
+"""A new Spark's identity card: what it is, how it is reached, what is plugged in, and who else set it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkrig import definitions, driver, identity, preflight
+from sparkrig.onboarding.proposal import Proposal, Seen, others
+from sparkrig.settings import Settings
+from sparkrig.verdict import Level
+from sparkrig.words import listed
+
+_CAGES = {"p0": "cage p0 (next to the RJ45)", "p1": "cage p1"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the card. level: None for what is neither good nor bad; then: what becomes of it."""
+
+    level: Level | None
+    text: str
+    then: str = ""
+
+
+def heading(seen: Seen) -> str:
+    """Who built it, and what runs on it."""
+    found = seen.state.identity
+    system = f"DGX OS {found.dgx_os}" if found.dgx_os else "no DGX OS"
+    return f"{found.vendor} · {system} · kernel {found.kernel}"
+
+
+def rows(seen: Seen, mine: Settings, made: Proposal) -> list[Row]:
+    """What there is to know before anything is done to it. mine: its settings, as the proposal has them."""
+    return [
+        _identity(seen, mine),
+        _driver(seen, mine),
+        _management(seen),
+        *_cages(seen, mine, made),
+        *_others(seen, mine, made),
+        *(Row("degraded", line) for line in preflight.warnings(seen.state.preflight)),
+    ]
+
+
+def _identity(seen: Seen, mine: Settings) -> Row:
+    found = seen.state.identity
+    spark, evidence = identity.is_spark(found)
+    memory = f"{found.memory_kib / 2**20:.0f} GiB of memory"
+    return Row("healthy" if spark else "degraded" if mine.allow_non_spark else "fault", f"{evidence}; {memory}")
+
+
+def _driver(seen: Seen, mine: Settings) -> Row:
+    packages, branch = seen.state.packages, mine.driver_branch
+    version = packages.version(f"nvidia-driver-{branch}-open") or packages.version(f"nvidia-driver-{branch}")
+    if version is None:
+        later = driver.later_installed(packages)
+        return Row("degraded", f"no driver of branch {branch}{f', but {listed(later)}' if later else ''}")
+    loose, held = driver.unheld(packages, branch), driver.hold_set(packages, branch)
+    if loose:
+        return Row("degraded", f"driver {version}, {len(loose)} of {len(held)} packages not held", "held by apply")
+    return Row("healthy", f"driver {version}, {len(held)} packages held")
+
+
+def _management(seen: Seen) -> Row:
+    if way := seen.network.management:
+        return Row("healthy", f"reached over {way[0]} ({way[1]})", "never touched")
+    return Row("degraded", "its management address is not known")
+
+
+def _cages(seen: Seen, mine: Settings, made: Proposal) -> Iterator[Row]:
+    lit = seen.cages()
+    for cage in sorted({*_CAGES, *lit}):
+        name = _CAGES.get(cage, f"cage {cage}")
+        if cage not in lit:
+            yield Row(None, f"{name}: no cable")
+            continue
+        dark = [netdev for netdev in lit[cage] if not seen.network.links[netdev].carrier]
+        text = f"{name}: {' + '.join(lit[cage])}{_speed(seen, lit[cage])}"
+        if made.cages and made.cages[0] == cage:
+            end = f"{made.cages[1]} of {made.peer}"
+            text += (
+                f", same cable as {end}" if made.certain else f", {end} at the other end, as far as one can tell"
+            )
+        if dark:
+            yield Row("fault", f"{text}; no carrier on {listed(dark)}", "seat the plug again")
+        elif small := _small(seen, mine, lit[cage]):
+            yield Row("degraded", f"{text}; {small}", f"MTU {mine.mtu} by apply")
+        else:
+            yield Row("healthy", text)
+
+
+def _speed(seen: Seen, netdevs: tuple[str, ...]) -> str:
+    speeds = {nic.speed_mbps for name in netdevs if (nic := seen.nics.get(name)) and nic.speed_mbps}
+    return f", {listed(f'{speed / 1000:g}' for speed in sorted(speeds))} Gb/s" if speeds else ""
+
+
+def _small(seen: Seen, mine: Settings, netdevs: tuple[str, ...]) -> str:
+    mtus = {seen.network.links[name].mtu for name in netdevs if name in mine.fabric} - {mine.mtu}
+    return f"MTU {listed(map(str, sorted(mtus)))}" if mtus else ""
+
+
+def _others(seen: Seen, mine: Settings, made: Proposal) -> Iterator[Row]:
+    netdevs = mine.fabric or [netdev for cage in seen.cages().values() for netdev in cage]
+    for each in others(seen, netdevs):
+        word = each.policy(mine.adopt)
+        told = {
+            definitions.ADOPT: "adopted",
+            definitions.SET_ASIDE: "set aside",
+            definitions.LEAVE: "left in charge",
+        }
+        undecided = "--adopt adopt, set-aside or leave" if made.peer else "asked about with the second Spark"
+        yield Row("degraded", str(each), told[word] if word else undecided)
+
+
+def document(seen: Seen) -> Mapping[str, Any]:
+    """The same for programs; no serial number is in it."""
+    found, packages = seen.state.identity, seen.state.packages
+    way = seen.network.management
+    return {
+        "vendor": found.vendor,
+        "dgx_os": found.dgx_os,
+        "kernel": found.kernel,
+        "memory_kib": found.memory_kib,
+        "spark": identity.is_spark(found)[0],
+        "management": {"netdev": way[0], "address": str(way[1])} if way else None,
+        "cages": {cage: list(netdevs) for cage, netdevs in seen.cages().items()},
+        "driver": packages.version("nvidia-driver-580-open"),
+    }

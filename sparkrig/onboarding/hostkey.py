@@ -1,0 +1,60 @@
+"""A host's public key: how people compare it, and how known_hosts keeps it.
+
+Sources: sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; ssh-keygen(1), -l; RFC 4253 section 6.6 for the names of keys.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+
+from sparkrig.refusal import Refusal
+
+_FORM = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_FILES = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}
+
+
+@dataclass(frozen=True)
+class HostKey:
+    """A public key of a host. kind: its name on the wire (ssh-ed25519); blob: the key itself."""
+
+    kind: str
+    blob: bytes
+
+    @property
+    def fingerprint(self) -> str:
+        """What `ssh-keygen -lf` prints of it."""
+        digest = base64.b64encode(hashlib.sha256(self.blob).digest()).decode()
+        return f"SHA256:{digest.rstrip('=')}"
+
+    @property
+    def short(self) -> str:
+        """The kind as the file on the host is named: ed25519, ecdsa, rsa."""
+        return _FILES.get(self.kind, self.kind.split("-")[0])
+
+    @property
+    def console(self) -> str:
+        """What to type on the host's own screen to see the same fingerprint."""
+        return f"ssh-keygen -lf /etc/ssh/ssh_host_{self.short}_key.pub"
+
+    def line(self, entry: str) -> str:
+        """Its line in known_hosts. entry: how that file calls the host."""
+        return f"{entry} {self.kind} {base64.b64encode(self.blob).decode()}\n"
+
+
+def given(text: str) -> str:
+    """A fingerprint that somebody typed. Raises Refusal where it has not the form of one."""
+    if not _FORM.fullmatch(text):
+        raise Refusal(
+            f"{text!r} is no fingerprint; SHA256: and 43 letters, digits, + and / are expected",
+            "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub, on the Spark",
+        )
+    return text
+
+
+def added(text: str, line: str) -> str:
+    """known_hosts with one line more; the others stay as they are."""
+    end = "" if not text or text.endswith("\n") else "\n"
+    return text + end + line

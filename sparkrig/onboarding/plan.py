@@ -1,0 +1,96 @@
+"""What onboarding would do, host by host, and what of it somebody would notice: reboots, restarts, a way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sparkrig import containers
+from sparkrig.onboarding.proposal import Seen
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Fleet
+from sparkrig.words import listed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is done to one host.
+
+    login: what lets pyinfra in; steps: what the deploy changes then; refusals: why it would not; restarts: how
+    many running containers a restart of docker stops; reverts_s: after how many seconds a network change that is
+    not confirmed goes back, None where the network stays as it is.
+    """
+
+    host: str
+    login: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    restarts: int = 0
+    reverts_s: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.login or self.steps or self.refusals)
+
+
+def of(
+    host: str, seen: Seen, fleet: Fleet, planned: Sequence[str] | Sequence[Refusal], login: Sequence[str] = ()
+) -> Plan:
+    """The plan of a host. planned: what the deploy itself would do to it, or why it would not (deploys.dry)."""
+    refusals = tuple(_curable(each, seen, fleet, host) for each in planned if isinstance(each, Refusal))
+    steps = tuple(each.replace(" | ", ": ", 1) for each in planned if isinstance(each, str))
+    docker = any(step.startswith("Containers: docker") for step in steps)
+    network = any(step.startswith("Network: ") for step in steps)
+    return Plan(
+        host,
+        tuple(login),
+        steps,
+        refusals,
+        seen.state.containers.running if docker else 0,
+        fleet[host].rollback_seconds if network else None,
+    )
+
+
+def _curable(refusal: Refusal, seen: Seen, fleet: Fleet, host: str) -> Refusal:
+    """The same, where its cure names the inventory, with one that this very command has an option for."""
+    if '"adopt"' in refusal.cure:
+        return Refusal(refusal.what, "the same with --adopt set-aside, adopt or leave (docs/adopting.md)")
+    try:
+        containers.plan(seen.state.containers, restart_docker=fleet[host].restart_docker)
+    except Refusal as known:
+        if known.what == refusal.what and seen.state.containers.docker and seen.state.containers.running:
+            return Refusal(refusal.what, "stop them, or the same with --restart-docker")
+    return refusal
+
+
+def total(plans: Sequence[Plan], here: Sequence[str]) -> str:
+    """`9 changes, 0 reboots, 0 container restarts; ...`; here: what is written on this machine."""
+    changes = len(here) + sum(len(plan.login) + len(plan.steps) for plan in plans)
+    restarts = sum(plan.restarts for plan in plans)
+    said = f"{_count(changes, 'change')}, 0 reboots, {_count(restarts, 'container restart')}"
+    guarded = [plan for plan in plans if plan.reverts_s is not None]
+    if guarded:
+        names = listed(plan.host for plan in guarded)
+        said += (
+            f"; the network of {names} reverts by itself after {max(plan.reverts_s or 0 for plan in guarded)} s"
+        )
+        said += " unless it is proven"
+    return said
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def document(plans: Sequence[Plan]) -> Mapping[str, object]:
+    """The same for programs."""
+    return {
+        plan.host: {
+            "login": list(plan.login),
+            "steps": list(plan.steps),
+            "refusals": [{"what": each.what, "cure": each.cure} for each in plan.refusals],
+            "reboots": 0,
+            "container_restarts": plan.restarts,
+            "network_reverts_s": plan.reverts_s,
+        }
+        for plan in plans
+    }

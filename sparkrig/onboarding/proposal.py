@@ -1,0 +1,312 @@
+"""What a new Spark is called, what it is joined to, and which addresses it gets; they collide with nothing.
+
+A Spark on its own gets no fabric. Both halves get theirs when the second one comes, and its cable is seen at both
+ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from itertools import count
+from typing import Any
+
+from sparkrig import definitions, links
+from sparkrig.definitions import ADOPT, LEAVE, Definition
+from sparkrig.network import Network
+from sparkrig.nic import Nic
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Fleet
+from sparkrig.state import State
+from sparkrig.words import listed
+
+FIRST = 11  # the last number of the first Spark's addresses, as in inventories/pair.py
+_PAIR = "sparks"
+_SUBNETS = tuple(IPv4Network(f"192.168.{third}.0/24") for third in range(100, 256))
+
+Addresses = Mapping[str, IPv4Interface]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one Spark shows. nics: its fabric netdevs, for the digest of the cable's serial number."""
+
+    state: State
+    nics: Mapping[str, Nic] = field(default_factory=dict)
+
+    @property
+    def network(self) -> Network:
+        return self.state.network
+
+    def cages(self) -> dict[str, tuple[str, ...]]:
+        """The netdevs of each cage that has a carrier, rail 0 first; none that the way in rides on."""
+        ports = sorted(
+            (link for link in self.network.links.values() if link.port),
+            key=lambda link: (links.pci_of(link.name), link.name),
+        )
+        ours = [link for link in ports if not self.network.carries_ssh(link.name)]
+        lit = sorted({link.port for link in ours if link.carrier})
+        return {cage: tuple(link.name for link in ours if link.port == cage) for cage in lit}
+
+    def cables(self) -> dict[str, str]:
+        """The digest of the cable in each cage, where the module tells a serial number."""
+        return {nic.port: nic.cable for nic in self.nics.values() if nic.cable}
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was asked for by hand; each None, or empty, where a proposal will do.
+
+    adopt: one word for every other definition of a fabric netdev (the setting of that name).
+    """
+
+    name: str | None = None
+    fabric: Mapping[str, str] = field(default_factory=dict)
+    pair: str | None = None
+    peer: str | None = None
+    solo: bool = False
+    adopt: str | None = None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What is to be written into the inventory.
+
+    new: whether the host is not in it yet; data: what is told of it, or set where it is in it; peer: the other
+    half of its pair; peer_data: what is set there; cages: the ends of their cable, its own first, where one was
+    seen; certain: whether both ends show the same cable, and not only a carrier.
+    """
+
+    name: str
+    new: bool
+    data: Mapping[str, Any]
+    peer: str | None = None
+    peer_data: Mapping[str, Any] = field(default_factory=dict)
+    cages: tuple[str, str] | None = None
+    certain: bool = False
+
+    @property
+    def edits(self) -> bool:
+        """Whether anything of the inventory is to be changed."""
+        return self.new or bool(self.data) or bool(self.peer_data)
+
+    def written(self, text: str) -> str:
+        """An inventory file with all of that in it. Raises Refusal."""
+        from sparkrig import inventory_file
+
+        write = inventory_file.with_host if self.new else inventory_file.with_data
+        text = write(text, self.name, self.data)
+        if self.peer and self.peer_data:
+            text = inventory_file.with_data(text, self.peer, self.peer_data)
+            text = inventory_file.stopped_together(text)
+        return text
+
+
+def propose(
+    login: Mapping[str, Any],
+    seen: Seen,
+    fleet: Fleet,
+    others: Mapping[str, Seen],
+    wishes: Wishes,
+    known: str | None = None,
+) -> Proposal:
+    """What becomes of a Spark that was looked at.
+
+    login: how it is reached, as inventory data; fleet: the inventory as it is, empty for a new one; others: those
+    of its Sparks that have no peer yet; known: its name there, where it is in it. Raises Refusal.
+    """
+    name = known or _name(wishes.name or seen.state.identity.hostname, fleet, exact=wishes.name is not None)
+    if known and fleet[known].pair:
+        return Proposal(known, False, {}, fleet.peer(known))
+    own = {} if known else dict(login)
+    peer = None if wishes.solo else _peer(seen, others, wishes)
+    if peer is None:
+        fabric = {} if known else _given(wishes)
+        return Proposal(name, not known, own | _fabric(fabric) | _adopted(seen, fabric, wishes))
+    other, cages = others[peer], _cable(seen, others[peer])
+    mine, theirs = fleet[known].fabric if known else {}, fleet[peer].fabric
+    here, there = _addresses(
+        _Half(seen, cages[0], _given(wishes) or mine), _Half(other, cages[1], theirs), fleet, wishes.adopt
+    )
+    pair = {"pair": wishes.pair or _unused(_PAIR, {host.pair for host in fleet.values()})}
+    return Proposal(
+        name,
+        not known,
+        pair | own | ({} if mine else _fabric(here)) | _adopted(seen, here, wishes),
+        peer,
+        pair | ({} if theirs else _fabric(there)) | _adopted(other, there, wishes),
+        cages,
+        seen.cables().get(cages[0], "here") == other.cables().get(cages[1], "there"),
+    )
+
+
+def _fabric(fabric: Addresses) -> dict[str, Any]:
+    return {"fabric": {netdev: str(address) for netdev, address in fabric.items()}} if fabric else {}
+
+
+def _name(text: str, taken: Iterable[str], *, exact: bool) -> str:
+    """A name for the inventory. exact: somebody asked for this one. Raises Refusal."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text if exact else text.split(".")[0]).strip("-_")
+    if exact and (plain != text or text in taken):
+        why = (
+            "is in the inventory already" if text in taken else "is no name; letters, digits, - and _ are expected"
+        )
+        raise Refusal(f"{text!r} {why}", f"--name {plain or 'spark'}-2")
+    return text if exact else _unused(plain.lower() or "spark", taken)
+
+
+def _unused(name: str, taken: Iterable[str | None]) -> str:
+    known = set(taken)
+    return name if name not in known else next(f"{name}-{n}" for n in count(2) if f"{name}-{n}" not in known)
+
+
+# --- the other half
+
+
+def _peer(seen: Seen, others: Mapping[str, Seen], wishes: Wishes) -> str | None:
+    """The Spark at the other end of the cable; None where there is none, or no cable. Raises Refusal."""
+    if wishes.peer and wishes.peer not in others:
+        raise Refusal(
+            f"{wishes.peer} is no Spark of the inventory that has no peer yet",
+            f"--peer {next(iter(others))}" if others else "--solo",
+        )
+    lit = [name for name, other in others.items() if seen.cages() and other.cages()]
+    if wishes.peer and wishes.peer not in lit:
+        raise Refusal(
+            f"no cable joins it to {wishes.peer}; a carrier is expected on a QSFP cage of both",
+            "seat the QSFP cable on both Sparks, or go on with --solo",
+        )
+    same = [name for name in lit if set(seen.cables().values()) & set(others[name].cables().values())]
+    found = [wishes.peer] if wishes.peer else same or lit
+    if len(found) > 1:
+        raise Refusal(f"{listed(found)} could be at the other end of its cable", f"--peer {found[0]}, or --solo")
+    return next(iter(found), None)
+
+
+def _cable(seen: Seen, other: Seen) -> tuple[str, str]:
+    """The cages that are joined: those that show the same cable, or else the first with a carrier."""
+    here, there = seen.cables(), other.cables()
+    lit = [(mine, theirs) for mine in seen.cages() for theirs in other.cages()]
+    same = [(mine, theirs) for mine, theirs in lit if mine in here and here[mine] == there.get(theirs)]
+    return (same or lit)[0]
+
+
+# --- addresses
+
+
+@dataclass(frozen=True)
+class _Half:
+    """One end of the cable. declared: its addresses, where the inventory or somebody has said them."""
+
+    seen: Seen
+    cage: str
+    declared: Addresses
+
+    @property
+    def twins(self) -> tuple[str, ...]:
+        return self.seen.cages()[self.cage]
+
+    @property
+    def netdevs(self) -> tuple[str, ...]:
+        """Those of every cage that is lit, the cable's first."""
+        cages = self.seen.cages()
+        return tuple(netdev for cage in (self.cage, *(set(cages) - {self.cage})) for netdev in cages[cage])
+
+
+def _addresses(mine: _Half, theirs: _Half, fleet: Fleet, adopt: str | None) -> tuple[Addresses, Addresses]:
+    """The fabric of both halves: what was said of one stays, and the other goes beside it. Raises Refusal."""
+    here = mine.declared or _standing(mine, adopt)
+    there = theirs.declared or _standing(theirs, adopt)
+    if not here and not there:
+        used = [address.network for host in fleet.values() for address in host.fabric.values()]
+        there = _fresh(theirs.twins[: len(mine.twins)], [*used, *_reached(mine.seen), *_reached(theirs.seen)])
+    taken = {address.ip for host in fleet.values() for address in host.fabric.values()}
+    return here or _beside(mine.netdevs, there, taken), there or _beside(theirs.netdevs, here, taken)
+
+
+def _given(wishes: Wishes) -> dict[str, IPv4Interface]:
+    try:
+        return {netdev: IPv4Interface(address) for netdev, address in wishes.fabric.items()}
+    except ValueError as error:
+        raise Refusal(f"--fabric: {error}", f"--fabric enp1s0f0np0={_SUBNETS[0][FIRST]}/24") from None
+
+
+def _fresh(rails: Sequence[str], used: Sequence[IPv4Network]) -> dict[str, IPv4Interface]:
+    """The first addresses of a pair, each twin in a subnet of its own. Raises Refusal."""
+    for first in range(0, len(_SUBNETS) - len(rails) + 1, len(rails)):
+        subnets = _SUBNETS[first : first + len(rails)]
+        if not any(subnet.overlaps(each) for subnet in subnets for each in used):
+            return {name: _at(subnet, subnet[FIRST]) for name, subnet in zip(rails, subnets, strict=True)}
+    raise Refusal(
+        f"every subnet from {_SUBNETS[0]} to {_SUBNETS[-1]} is in use on these Sparks",
+        "--fabric NETDEV=ADDRESS/PREFIX, once for each netdev",
+    )
+
+
+def _beside(netdevs: Sequence[str], peer: Addresses, taken: set[IPv4Address]) -> dict[str, IPv4Interface]:
+    """The next free number in each subnet of the peer, by the same step in all. Raises Refusal."""
+    ends = list(peer.values())
+    if len(netdevs) < len(ends):
+        raise Refusal(
+            f"one half has {len(ends)} fabric netdevs, and the other {len(netdevs)} behind a cage with a carrier",
+            "seat the other cable, too",
+        )
+    for step in _steps():
+        free = [_at(end.network, end.ip + step) for end in ends if _free(end.ip + step, end.network, taken)]
+        if len(free) == len(ends):
+            return dict(zip(netdevs, free, strict=False))
+    raise Refusal(
+        f"no address is left in {listed(str(end.network) for end in ends)}", "--fabric NETDEV=ADDRESS/PREFIX"
+    )
+
+
+def _steps() -> Iterator[int]:
+    """1, 2, ... and then -1, -2, ...: within a /24."""
+    yield from range(1, 255)
+    yield from range(-1, -255, -1)
+
+
+def _free(address: IPv4Address, network: IPv4Network, taken: set[IPv4Address]) -> bool:
+    ends = (network.network_address, network.broadcast_address) if network.prefixlen < 31 else ()
+    return address in network and address not in ends and address not in taken
+
+
+def _at(network: IPv4Network, address: IPv4Address) -> IPv4Interface:
+    return IPv4Interface(f"{address}/{network.prefixlen}")
+
+
+def _reached(seen: Seen) -> list[IPv4Network]:
+    """Where a host already gets to something else: by a route of any table, or by an address of its own."""
+    routed = [route.destination for route in seen.network.routes if route.destination]
+    own = [address.network for link in seen.network.links.values() for address in link.addresses]
+    return [network for network in routed if network.prefixlen > 1] + own  # a VPN's default comes as two halves
+
+
+# --- other people's definitions
+
+
+def others(seen: Seen, netdevs: Iterable[str]) -> list[Definition]:
+    """Every definition of those netdevs that is not ours."""
+    found = seen.network
+    return definitions.find(found.links, list(netdevs), found.profiles, found.netplan, found.carries_ssh)
+
+
+def _adopted(seen: Seen, fabric: Iterable[str], wishes: Wishes) -> dict[str, Any]:
+    """The setting `adopt`, where a word was given and there is something to say it of."""
+    found = {each.key: wishes.adopt for each in others(seen, fabric)} if wishes.adopt else {}
+    return {"adopt": found} if found else {}
+
+
+def _standing(half: _Half, adopt: str | None) -> dict[str, IPv4Interface]:
+    """The addresses that other definitions give, where those are to stay."""
+    if adopt not in (ADOPT, LEAVE):
+        return {}
+    told = {
+        netdev: given.addresses[0]
+        for each in others(half.seen, half.twins)
+        for netdev, given in each.given.items()
+        if len(given.addresses) == 1
+    }
+    return {netdev: told[netdev] for netdev in half.twins if netdev in told}

@@ -1,0 +1,35 @@
+"""Files of this machine that are replaced as a whole: whoever reads one sees the old or the new one."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from sparkrig.refusal import Refusal
+
+
+def write(file: Path, text: str, mode: int = 0o600) -> None:
+    """Put a text into a file; a link stays one, and a file that stood there keeps its mode. Raises Refusal.
+
+    mode: of a new file; a new folder is for its owner alone.
+    """
+    try:
+        real = file.resolve()
+        real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept = stat.S_IMODE(real.stat().st_mode) if real.exists() else mode
+        handle, new = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fchmod(stream.fileno(), kept)
+                os.fsync(stream.fileno())
+            Path(new).replace(real)
+        except BaseException:
+            Path(new).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise Refusal(f"{file} cannot be written: {reason}", f"ls -ld {file.parent}") from None

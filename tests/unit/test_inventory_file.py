@@ -1,0 +1,142 @@
+"""Inventory files are edited as their owners wrote them: what is not changed stays, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+from typing import Any
+
+import pytest
+
+from sparkrig import inventory_file as file
+from sparkrig.refusal import Refusal
+
+ROOT = Path(__file__).resolve().parents[2]
+LOGIN: dict[str, Any] = {"ssh_hostname": "spark-b.local", "ssh_port": 2222}
+FABRIC = {"enp1s0f0np0": "192.168.100.12/24"}
+
+
+def hosts(text: str) -> list[Any]:
+    """What Python makes of a file, without its imports."""
+    kept = [line for line in text.splitlines() if not line.startswith(("from ", "import "))]
+    names: dict[str, Any] = {"_checked": lambda found, _: found, "__file__": "x", "_stop_together": lambda: None}
+    exec("\n".join(kept), names)
+    found: list[Any] = names["sparks"]
+    return found
+
+
+def data(text: str) -> dict[str, Any]:
+    """The data of each host of a file, by name."""
+    return dict((host, {}) if isinstance(host, str) else host for host in hosts(text))
+
+
+def test_a_new_file_is_of_the_shape_that_is_shipped() -> None:
+    made = file.new(PurePath("inventories/mine.py"))
+    made = file.with_host(made, "spark-a", {"ssh_hostname": "spark-a.local", "ssh_user": "nvidia"})
+    shipped = (ROOT / "inventories" / "solo.py").read_text()
+    body = shipped[shipped.index("from ") :].replace(
+        "  # as you would type it after ssh; never a fabric address", ""
+    )
+    assert (
+        made
+        == f'"""Our Sparks. Edit it as you like, then: pyinfra inventories/mine.py deploys/cluster.py"""\n\n{body}'
+    )
+
+
+def test_the_solo_inventory_becomes_a_pair_and_keeps_its_comments() -> None:
+    text = (ROOT / "inventories" / "solo.py").read_text()
+    made = file.with_host(text, "spark-b", {"pair": "sparks", **LOGIN, "fabric": FABRIC})
+    made = file.with_data(made, "spark-a", {"pair": "sparks", "fabric": {"enp1s0f0np0": "192.168.100.11/24"}})
+    made = file.stopped_together(made)
+    assert [line for line in text.splitlines() if line not in made.splitlines()] == []
+    assert "# as you would type it after ssh; never a fabric address" in made
+    assert hosts(made) == [
+        (
+            "spark-a",
+            {
+                "pair": "sparks",
+                "ssh_hostname": "spark-a.local",
+                "ssh_user": "nvidia",
+                "fabric": {"enp1s0f0np0": "192.168.100.11/24"},
+            },
+        ),
+        ("spark-b", {"pair": "sparks", **LOGIN, "fabric": FABRIC}),
+    ]
+    assert "_stop_together()  # a host that fails stops the pair, not one half of it\n\nsparks = " in made
+    assert file.stopped_together(made) == made
+
+
+SHAPES: dict[str, str] = {
+    "one line": "sparks = ['a', ('b', {'mtu': 9000})]\n",
+    "no comma at the end": "sparks = [\n    ('a', {}),\n    ('b', {\n        'mtu': 9000\n    })\n]\n",
+    "comments at every end": (
+        "sparks = [  # ours\n  ('a', {}),  # the first\n  ('b', {'mtu': 9000 # why\n  }), # the second\n"
+        "  # more to come\n]\n"
+    ),
+    "lines that end as on Windows": "sparks = [\r\n    'a',\r\n    ('b', {'mtu': 9000}),  # b\r\n]\r\n",
+    "tabs": "sparks = [\n\t'a',\n\t('b', {'mtu': 9000}),\n]\n",
+    "in a call": "sparks = _checked(['a',\n    ('b', {'mtu': 9000})], __file__)\n",
+    "beside other things": "ports = [1, 2]\n_mine = ['x']\nsparks = ['a', ('b', {'mtu': 9000})]\nuser = 'é'\n",
+    "in an inner dict": "sparks = ['a', ('b', {'mtu': 9000, 'environment': {\n  'A': '1',\n}})]\n",
+}
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
+def test_a_host_is_added_to_any_list_that_is_written_out(text: str) -> None:
+    made = file.with_host(text, "c", {"pair": "p", "fabric": FABRIC})
+    assert hosts(made) == [*hosts(text), ("c", {"pair": "p", "fabric": FABRIC})]
+    _assert_kept(text, made)
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_data_is_set_on_one_host_alone(text: str, name: str) -> None:
+    made = file.with_data(text, name, {"pair": "p", "mtu": 4200, "fabric": FABRIC})
+    before, after = data(text), data(made)
+    assert after == {**before, name: {**before[name], "pair": "p", "mtu": 4200, "fabric": FABRIC}}
+    assert next(iter(after[name])) == "pair"
+    _assert_kept(text, made)
+
+
+def _assert_kept(before: str, after: str) -> None:
+    """Every comment and every line end is there still."""
+    assert [part for part in before.split() if part.startswith("#")] == [
+        part for part in after.split() if part.startswith("#")
+    ]
+    assert ("\r\n" in before) == ("\r\n" in after)
+    assert "\r\n" not in before or after.count("\n") == after.count("\r\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sparks = [", "no Python"),
+        ("sparks = [name for name in range(2)]\n", "no lists of hosts"),
+        ("one = ['a']\ntwo = ['b']\n", "2 lists of hosts"),
+        ("from lab import hosts\nsparks = hosts()\n", "no lists of hosts"),
+        ("sparks = _checked([_spark('a', 11), _spark('b', 12)], __file__)\n", "no lists of hosts"),
+    ],
+)
+def test_another_shape_is_refused_with_the_lines_to_paste(text: str, words: str) -> None:
+    with pytest.raises(Refusal, match=words) as caught:
+        file.with_host(text, "spark-b", LOGIN)
+    assert f"write it there yourself:\n{file.entry('spark-b', LOGIN)}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sparks = ['b']\n", "spark-a is not written out"),
+        ("sparks = [('spark-a', data)]\n", "the data of spark-a is not written out"),
+        ("sparks = [('spark-a', dict(mtu=1))]\n", "the data of spark-a is not written out"),
+    ],
+)
+def test_data_that_is_made_elsewhere_is_refused_with_the_line_to_paste(text: str, words: str) -> None:
+    with pytest.raises(Refusal, match=words) as caught:
+        file.with_data(text, "spark-a", {"pair": "sparks"})
+    assert 'in the data of spark-a: "pair": "sparks"' in str(caught.value)
+
+
+def test_a_file_without_an_import_has_no_place_for_another() -> None:
+    with pytest.raises(Refusal, match="it imports nothing") as caught:
+        file.stopped_together("sparks = ['a']\n")
+    assert "_stop_together()" in caught.value.cure

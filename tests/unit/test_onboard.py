@@ -1,0 +1,346 @@
+"""`sparkrig onboard` whole, against Sparks out of the box; pyinfra's part in it is played by what it once left."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from sparkrig import inventory, inventory_file
+from tests.plan.conftest import converged
+from tests.unit.factory import PASSWORD, ROOT, Spark, look, out_of_the_box
+from tests.unit.sshd import fingerprint, free_port, keygen
+
+# The command as it is, but for pyinfra: APPLIED is what its run leaves of each Spark, DIES where it is killed.
+PROGRAM = """
+import os, signal, shutil, sys
+from sparkrig.command import onboard
+from sparkrig.command.cli import main
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def applied(draft, asked):
+    for pair in filter(None, os.environ.get("APPLIED", "").split(",")):
+        shutil.copy(*pair.split(">"))
+    return int(os.environ.get("CODE", 0))
+
+onboard._apply = applied
+if step := os.environ.get("DIES"):
+    setattr(onboard, step, die)
+sys.argv[0] = "sparkrig"
+main()
+"""
+
+
+SUDOERS = ["# Written by sparkrig onboard", "nvidia ALL=(ALL:ALL) NOPASSWD: ALL"]
+
+
+@dataclass
+class Desk:
+    """Whoever onboards: a home folder with a key, an inventory's folder, and Sparks that were unpacked."""
+
+    folder: Path
+    sparks: Mapping[str, Spark]
+    env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "me"
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "inventories" / "mine.py"
+
+    @property
+    def known(self) -> list[str]:
+        file = self.home / ".ssh" / "known_hosts"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def words(self, name: str, *words: str) -> list[str]:
+        port = self.sparks[name].port
+        command = ["onboard", f"nvidia@127.0.0.1:{port}", "--inventory", str(self.file), *words]
+        return [sys.executable, "-c", PROGRAM, *command]
+
+    def environ(self, **more: str) -> dict[str, str]:
+        kept = {key: value for key, value in os.environ.items() if key not in ("SSH_AUTH_SOCK", "CI", "NO_COLOR")}
+        return {**kept, "HOME": str(self.home), "TERM": "xterm", "COLUMNS": "80", **self.env, **more}
+
+    def run(self, name: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.words(name, *words),
+            cwd=ROOT,
+            env=self.environ(**env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=90,
+        )
+
+    def scripted(self, name: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """With nobody there: everything is given."""
+        password = self.folder / "password"
+        password.write_text(f"{PASSWORD}\n")
+        password.chmod(0o600)
+        print_of = fingerprint(self.sparks[name].public)
+        given = ("--yes", "--fingerprint", print_of, "--password-file", str(password))
+        return self.run(name, *given, *words, **env)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    keygen(tmp_path / "me" / ".ssh" / "id_ed25519")
+    shutil.copytree(ROOT / "inventories" / "group_data", tmp_path / "inventories" / "group_data")
+    with (tmp_path / "inventories" / "group_data" / "all.py").open("a") as settings:
+        settings.write("bandwidth_floor = 0.01\n")  # of the virtual pair that was recorded
+    with (
+        out_of_the_box(tmp_path / "a", look("fresh-a")) as a,
+        out_of_the_box(tmp_path / "b", look("fresh-b")) as b,
+    ):
+        yield Desk(tmp_path, {"spark-a": a, "spark-b": b})
+
+
+@pytest.fixture
+def with_a(desk: Desk) -> Desk:
+    """One of the two was onboarded before."""
+    spark = desk.sparks["spark-a"]
+    (spark.home / ".ssh").mkdir()
+    shutil.copy(desk.home / ".ssh" / "id_ed25519.pub", spark.home / ".ssh" / "authorized_keys")
+    (spark.state / "sudoers.d" / "sparkrig").write_text(f"{SUDOERS[0]}\n{SUDOERS[1]}\n")
+    kind, encoded, _ = spark.public.read_text().split()
+    (desk.home / ".ssh" / "known_hosts").write_text(f"[127.0.0.1]:{spark.port} {kind} {encoded}\n")
+    data = {"ssh_hostname": "127.0.0.1", "ssh_port": spark.port, "ssh_user": "nvidia"}
+    desk.file.write_text(inventory_file.with_host(inventory_file.new(desk.file), "spark-a", data))
+    return desk
+
+
+def finished(desk: Desk) -> str:
+    """What pyinfra's run leaves of both: what was recorded of the pair after a deploy."""
+    pairs = []
+    for name, spark in desk.sparks.items():
+        made = desk.folder / f"converged-{name}"
+        made.write_text(f"{converged(name[-1]).rstrip()}\n\n#sparkrig:end nics 0\n")
+        pairs.append(f"{made}>{spark.state / 'look'}")
+    return ",".join(pairs)
+
+
+def assert_a_pair(desk: Desk) -> None:
+    fleet, data = inventory.fleet(desk.file)
+    assert list(fleet) == ["spark-a", "spark-b"]
+    assert fleet.peer("spark-a") == "spark-b"
+    assert [str(rail.peer_address) for rail in fleet.rails("spark-a")] == [
+        "192.168.100.12/24",
+        "192.168.101.12/24",
+    ]
+    for name, spark in desk.sparks.items():
+        assert (data[name]["ssh_hostname"], data[name]["ssh_port"]) == ("127.0.0.1", spark.port)
+        assert len(spark.authorized) == 1
+        assert spark.sudoers == SUDOERS
+    assert len(desk.known) == 2
+
+
+def assert_nothing_written(desk: Desk, *names: str) -> None:
+    for name in names or desk.sparks:
+        assert desk.sparks[name].authorized == []
+        assert desk.sparks[name].sudoers == []
+
+
+def assert_no_password(desk: Desk, *printed: str) -> None:
+    """It is in no command, no output, and no file but the two that hold it."""
+    text = "".join([*printed, *(spark.commands for spark in desk.sparks.values())])
+    files = [file for file in desk.folder.rglob("*") if file.is_file() and file.name != "password"]
+    assert PASSWORD not in text + "".join(file.read_text(errors="replace") for file in files)
+
+
+# --- from a script
+
+
+def test_the_second_spark_makes_a_pair_and_all_of_it_again_changes_nothing(with_a: Desk) -> None:
+    done = with_a.scripted("spark-b", APPLIED=finished(with_a))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Done: spark-a and spark-b are a pair, and as declared." in done.stdout
+    assert_a_pair(with_a)
+    assert_no_password(with_a, done.stdout, done.stderr)
+    text = with_a.file.read_text()
+    again = with_a.run("spark-b", "--yes")
+    assert again.returncode == 0, again.stderr
+    assert "Nothing is to be done" in again.stdout
+    assert with_a.file.read_text() == text
+    assert_a_pair(with_a)
+
+
+@pytest.mark.parametrize("step", ["_let_in", "_write", "_apply"])
+def test_killed_anywhere_the_same_again_goes_on(with_a: Desk, step: str) -> None:
+    applied = finished(with_a)
+    killed = with_a.scripted("spark-b", DIES=step, APPLIED=applied)
+    assert killed.returncode == -9, killed.stdout + killed.stderr
+    done = with_a.scripted("spark-b", APPLIED=applied)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_a_pair(with_a)
+
+
+def test_json_without_yes_is_a_plan_and_writes_nothing_at_all(desk: Desk) -> None:
+    password = desk.folder / "password"
+    password.write_text(PASSWORD)
+    password.chmod(0o600)
+    words = (
+        "--json",
+        "--fingerprint",
+        fingerprint(desk.sparks["spark-a"].public),
+        "--password-file",
+        str(password),
+    )
+    done = desk.run("spark-a", *words)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["version"], told["name"], told["peer"]) == (1, "spark-a", None)
+    assert told["host_key"]["fingerprint"] == fingerprint(desk.sparks["spark-a"].public)
+    assert told["hosts"]["spark-a"]["reboots"] == 0
+    assert "Driver: hold the installed 580 set" in told["hosts"]["spark-a"]["steps"]
+    assert len(told["hosts"]["spark-a"]["login"]) == 2
+    assert_nothing_written(desk)
+    assert desk.known == []
+    assert not desk.file.exists()
+    assert_no_password(desk, done.stdout, done.stderr)
+
+
+def test_a_key_is_made_where_there_is_none(desk: Desk) -> None:
+    shutil.rmtree(desk.home / ".ssh")
+    done = desk.scripted("spark-a")
+    assert "a key pair of yours, without a passphrase" in done.stdout, done.stderr
+    assert (desk.home / ".ssh" / "id_ed25519.pub").read_text().strip() in desk.sparks["spark-a"].authorized
+
+
+def test_another_key_is_written_into_the_inventory(desk: Desk) -> None:
+    own = keygen(desk.folder / "keys" / "spark")
+    desk.scripted("spark-a", "--key", str(own))
+    assert inventory.load(desk.file)["spark-a"]["ssh_key"] == str(own)
+    assert own.with_suffix(".pub").read_text().strip() in desk.sparks["spark-a"].authorized
+
+
+def test_the_users_formatting_stays(with_a: Desk) -> None:
+    old, mine = '"ssh_user"', '"mtu": 9000,  # as we like it\n                "ssh_user"'
+    with_a.file.write_text(with_a.file.read_text().replace(old, mine))
+    before = with_a.file.read_text().splitlines()
+    done = with_a.scripted("spark-b", "--name", "right", APPLIED=finished(with_a))
+    after = with_a.file.read_text().splitlines()
+    assert [line for line in before if line not in after] == [], done.stderr
+    assert list(inventory.load(with_a.file)) == ["spark-a", "right"]
+
+
+# --- what is refused, in a sentence, with nothing changed
+
+
+def refused(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("Error: ")
+    assert "Try: " in line
+    return line
+
+
+def test_what_the_deploy_would_refuse_is_refused_here_with_its_cure(desk: Desk) -> None:
+    spark = desk.sparks["spark-a"]
+    spark.becomes(look("fresh-a").replace("gpu=NVIDIA GB10", "gpu=NVIDIA RTX 5090"))
+    done = desk.scripted("spark-a")
+    assert done.returncode == 1
+    assert "refused: this host is no DGX Spark" in done.stdout
+    assert "Refused; nothing was changed." in done.stdout
+    assert_nothing_written(desk)
+    assert not desk.file.exists()
+
+
+def test_an_inventory_of_another_shape_is_left_alone_with_the_lines_to_paste(desk: Desk) -> None:
+    desk.file.write_text("from sparkrig.inventory import checked\nsparks = checked(list(['x']), __file__)\n")
+    before = desk.file.read_text()
+    done = desk.scripted("spark-a", "--solo")
+    assert done.returncode == 1
+    assert "write it there yourself:" in done.stderr
+    assert '"ssh_hostname": "127.0.0.1",' in done.stderr
+    assert desk.file.read_text() == before
+    assert_nothing_written(desk)
+
+
+def test_who_does_not_answer_is_exit_3(desk: Desk) -> None:
+    gone = Spark(free_port(), desk.folder, desk.folder)
+    done = Desk(desk.folder, {"x": gone}).run("x", "--yes")
+    assert done.returncode == 3
+    assert "cannot be reached (connection refused)" in done.stderr
+
+
+def test_a_deploy_that_fails_says_how_to_go_on(desk: Desk) -> None:
+    done = desk.scripted("spark-a", CODE="1")
+    assert done.returncode == 1
+    assert "The deploy did not get to its end: pyinfra ended with 1." in done.stdout
+    assert "The same again goes on from there: sparkrig onboard nvidia@127.0.0.1:" in done.stdout
+
+
+# --- at a terminal
+
+
+class Terminal:
+    """A command on a terminal of its own, and whoever sits at it."""
+
+    def __init__(self, words: list[str], env: dict[str, str]) -> None:
+        self.seen = ""
+        self.child, self.screen = pty.fork()
+        if self.child == 0:
+            os.chdir(ROOT)
+            os.execve(words[0], words, env)
+
+    def answer(self, question: str, answer: str) -> None:
+        """Wait for a question, and type."""
+        end, mark = time.monotonic() + 60, len(self.seen)
+        while question not in self.seen[mark:]:
+            ready, _, _ = select.select([self.screen], [], [], max(0.0, end - time.monotonic()))
+            assert ready, f"no {question!r} in {self.seen[mark:]!r}"
+            self.seen += os.read(self.screen, 65536).decode()
+        os.write(self.screen, f"{answer}\n".encode())
+
+    def end(self) -> int:
+        """The rest of what it says, and its exit code."""
+        while True:
+            try:
+                self.seen += os.read(self.screen, 65536).decode()
+            except OSError:
+                break
+        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+
+
+def test_typed_by_hand(with_a: Desk) -> None:
+    terminal = Terminal(with_a.words("spark-b"), with_a.environ(APPLIED=finished(with_a)))
+    terminal.answer("Is it the same there? [y/N]:", "y")
+    terminal.answer("Password of nvidia@127.0.0.1:", "wrong")
+    terminal.answer("Password of nvidia@127.0.0.1:", PASSWORD)
+    terminal.answer("Apply? [y/N]:", "y")
+    code = terminal.end()
+    assert code == 0, terminal.seen
+    assert fingerprint(with_a.sparks["spark-b"].public) in terminal.seen
+    assert "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" in terminal.seen
+    assert "It was not accepted." in terminal.seen
+    assert "0 reboots, 0 container restarts" in terminal.seen
+    assert_a_pair(with_a)
+    assert_no_password(with_a, terminal.seen)
+
+
+def test_whoever_says_no_finds_nothing_changed(desk: Desk) -> None:
+    terminal = Terminal(desk.words("spark-a"), desk.environ())
+    terminal.answer("Is it the same there? [y/N]:", "y")
+    terminal.answer("Password of nvidia@127.0.0.1:", PASSWORD)
+    terminal.answer("Apply? [y/N]:", "n")
+    assert terminal.end() == 1
+    assert "Declined; nothing was changed." in terminal.seen
+    assert_nothing_written(desk)
+    assert not desk.file.exists()
