@@ -87,14 +87,15 @@ CLIENT = r"""
 ping=$1 limit=$2 command=$3; shift 3
 flaps() { echo "flaps $(cat "/sys/class/net/$1/carrier_down_count")"; }
 one() {
-  echo "rail $1"; flaps "$2"
-  if ping -q -c 1 -W "$ping" -I "$2" "$5" >/dev/null 2>&1; then
+  echo "rail $1"; flaps "$2"; mtu=$(cat "/sys/class/net/$2/mtu")
+  if ! ping -q -c 1 -W "$ping" -I "$2" "$5" >/dev/null 2>&1; then echo unreachable
+  # some of several: a ping may get lost
+  elif ! ping -q -c 3 -i 0.2 -W "$ping" -M do -s $((mtu - 28)) -I "$2" "$5" >/dev/null 2>&1; then echo "short $mtu"
+  else
     {
       { timeout -k 5 "$limit" $command -d "$3" -x "$4" -p "$6" --out_json --out_json_file=/dev/fd/3 "$5" 2>&1
         printf '\nexit %s\n' $?; } | sed 's/^/table /'
     } 3>&1
-  else
-    echo unreachable
   fi
   flaps "$2"
 }
@@ -138,7 +139,8 @@ class Client:
     """What CLIENT printed of one rail.
 
     reached: whether the peer answered a ping; table, report: perftest's own words and its JSON; status: its
-    exit code, None where it never ran; flaps: carrier losses during the trial, on this end.
+    exit code, None where it never ran; flaps: carrier losses during the trial, on this end; short: the MTU, in
+    bytes, where frames of that size did not cross, else None.
     """
 
     reached: bool = False
@@ -146,6 +148,7 @@ class Client:
     report: str = ""
     status: int | None = None
     flaps: int = 0
+    short: int | None = None
 
 
 @dataclass(frozen=True)
@@ -303,6 +306,8 @@ def _client(lines: Sequence[str]) -> Client:
         word, _, rest = line.partition(" ")
         if line == "unreachable":
             found.reached = False
+        elif word == "short":
+            found.short = _count(rest)
         elif word == "flaps":
             found.flaps.append(_count(rest))
         elif word == "table":
@@ -316,12 +321,14 @@ def _client(lines: Sequence[str]) -> Client:
         report="\n".join(found.report),
         status=status,
         flaps=_losses(found.flaps[0], found.flaps[-1]) if found.flaps else 0,
+        short=found.short,
     )
 
 
 @dataclass
 class _Reading:
     reached: bool = True
+    short: int | None = None
     table: list[str] = field(default_factory=list)
     report: list[str] = field(default_factory=list)
     flaps: list[int | None] = field(default_factory=list)
@@ -392,6 +399,14 @@ def _broken(trial: Trial, rail: int) -> Verdict | None:
             "unreachable",
             f"{case.receiver} does not answer a ping over this rail",
             "sparkrig topology INVENTORY shows which cage the cable reaches",
+        )
+    if client.short:
+        return Verdict(
+            "fault",
+            "short-frames",
+            f"small frames reach {case.receiver} over this rail, those of MTU {client.short} do not, "
+            "although both ends have it",
+            "join the Sparks by a cable, or set MTU 9216 on every port of the switch between them",
         )
     if client.status == 0:
         return None

@@ -69,7 +69,7 @@ def test_an_emulated_processor_may_acknowledge_later() -> None:
 def test_each_deadline_lies_within_the_next(seconds: int, patience: float) -> None:
     pace = Pace(seconds, patience)
     assert seconds < pace.client < pace.life < pace.script
-    assert pace.ping + pace.client <= pace.life
+    assert 2 * pace.ping + pace.client <= pace.life
 
 
 @pytest.mark.fault(27)
@@ -86,6 +86,7 @@ def printed(text: str, *words: str, tools: Path, net: Path) -> str:
     for netdev in ("a", "b"):
         (net / netdev).mkdir(parents=True, exist_ok=True)
         (net / netdev / "carrier_down_count").write_text("3\n")
+        (net / netdev / "mtu").write_text("9000\n")
     done = sh(text.replace("/sys/class/net", str(net)), *words, path=tools)
     done.check_returncode()
     return done.stdout
@@ -135,6 +136,15 @@ def test_a_client_pings_first_and_stops_where_nobody_answers(tmp_path: Path) -> 
     )
     assert (found[0].reached, found[0].status) == (False, None)
     assert (found[1].reached, found[1].status) == (True, 0)
+    assert not (tmp_path / "dev0").exists()
+
+
+def test_a_client_stops_where_frames_of_the_mtu_do_not_cross(tmp_path: Path) -> None:
+    found = client(
+        tmp_path, ping='case "$*" in *"-s 8972"*192.0.2.1) exit 1 ;; esac', perftest=f"touch {tmp_path}/$4; exit 0"
+    )
+    assert (found[0].reached, found[0].short, found[0].status) == (True, 9000, None)
+    assert (found[1].short, found[1].status) == (None, 0)
     assert not (tmp_path / "dev0").exists()
 
 
@@ -292,6 +302,7 @@ def test_a_good_trial() -> None:
         (came_to(Client(True, COMPLETION, "", 1)), ("fault", "retry-exceeded")),
         (came_to(Client(True, "", "", 124)), ("fault", "timed-out")),
         (came_to(Client(False)), ("fault", "unreachable")),
+        (came_to(Client(True, short=9000)), ("fault", "short-frames")),
         (came_to(None), ("unknown", "no-result")),
         (came_to(None, lost="spark-b does not answer (timed out)"), ("fault", "peer-died")),
         (came_to(Client(True, "something odd", "", 9)), ("unknown", "no-result")),
