@@ -141,7 +141,7 @@ def _passing(cause: BaseException | None) -> str | None:
     if isinstance(cause, (OSError, EOFError)):
         return str(cause) or "the connection was closed"
     said = str(cause) if isinstance(cause, SSHException) else ""
-    if "SSH protocol banner" in said:
+    if "SSH protocol banner" in said or "No existing session" in said:  # paramiko's word where it heard nothing
         return "its sshd does not answer"
     # "System is booting up": pam_nologin ends the connection in the middle of a login that is good
     return "it takes no logins" if "transport shut down or saw EOF" in said else None
@@ -154,6 +154,8 @@ def _reason(host: Host, error: PyinfraError) -> str:
     cause = error.__context__
     if isinstance(cause, gaierror):  # an inventory's name for a host need not be the one that is looked up
         return f"Could not resolve {host.data.get('ssh_hostname') or host.name} ({cause.strerror})"
+    if isinstance(cause, SSHException) and (why := _passing(cause)):
+        return f"Could not connect ({why})"
     if not isinstance(cause, NoValidConnectionsError):
         return str(error)
     # paramiko's text leaves out whether it was refused or had no way there

@@ -43,21 +43,46 @@ def recorded(name: str) -> str:
     return re.sub(r"^clock .*$", f"clock {time.time()}", text, flags=re.MULTILINE)
 
 
-def converged(name: str) -> str:
-    """A recorded host after the deploy, with the files of ours as this very code wants them."""
-    text = recorded(f"converged-{name}")
+def converged(letter: str, name: str = "", number: int | None = None) -> str:
+    """A recorded host after the deploy, with the files of ours as this very code wants them.
+
+    letter: of the recorded one; name: of the host; number: of its pair in a fleet (`fabric`).
+    """
+    text = _moved(recorded(f"converged-{letter}"), number)
     parts = sections(text)
-    rails = {netdev: IPv4Interface(address) for netdev, address in FABRIC[f"@fake/spark-{name}"].items()}
+    rails = {netdev: IPv4Interface(address) for netdev, address in fabric(letter, number).items()}
     found = network.parse(parts["network"].splitlines())
     node = environment.node(
         rails, rdma.parse(parts["rdma"].splitlines()), found.management, socket_interface="fabric"
     )
-    files = [driver.pin_file(), driver.blacklist_file(), *environment_files(f"spark-{name}", node, rails, {})]
-    rows = [row for row in parts["files"].splitlines() if row.startswith(records.PATH)]
+    ours = environment_files(name or f"spark-{letter}", node, rails, {})
+    files = [driver.pin_file(), driver.blacklist_file(), *ours]
+    rows = [_recoded(row, number) for row in parts["files"].splitlines() if row.startswith(records.PATH)]
     rows += [
         f"{file.path} {file.mode} root:root {base64.b64encode(file.content.encode()).decode()}" for file in files
     ]
     return text.replace(parts["files"], "\n".join(rows) + "\n\n")
+
+
+def fabric(letter: str, number: int | None = None) -> dict[str, str]:
+    """Addresses of a recorded host's rails; those of pair `number` of a fleet are in 10.NUMBER.0.0/16."""
+    return {netdev: _moved(address, number) for netdev, address in FABRIC[f"@fake/spark-{letter}"].items()}
+
+
+def _moved(text: str, number: int | None) -> str:
+    """What a host printed, with the addresses of another pair, in GIDs too."""
+    if number is None:
+        return text
+    text = text.replace("192.168.10", f"10.{number}.10")
+    return text.replace("c0a8:6", f"0a{number:02x}:6")
+
+
+def _recoded(row: str, number: int | None) -> str:
+    """The same of a file that was read."""
+    *words, content = row.split(" ")
+    return " ".join(
+        [*words, base64.b64encode(_moved(base64.b64decode(content).decode(), number).encode()).decode()]
+    )
 
 
 def sections(text: str) -> dict[str, str]:

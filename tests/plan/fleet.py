@@ -1,0 +1,122 @@
+"""Fleets of pairs that are settled: on pyinfra's @fake connector, and as light sshd hosts on loopback."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.plan.conftest import ROOT, Host, converged, fabric
+
+SSHD = next((path for path in ("/usr/sbin/sshd", "/usr/local/sbin/sshd") if Path(path).exists()), "sshd")
+_PORTS = 16  # as many one sshd listens on, at most (MAX_LISTEN_SOCKS in its source)
+# what a host answers whatever it is asked: what a Spark was recorded to print, with the clock of now
+_ANSWER = """port=${SSH_CONNECTION##* }; sed "s/^clock .*/clock $(date +%s.%N)/" "$(dirname "$0")/$port" """
+
+
+def names(count: int) -> list[tuple[str, int, str]]:
+    """Each host's name, the number of its pair, and its letter."""
+    return [(f"spark-{number:02}{letter}", number, letter) for number in range(count // 2) for letter in "ab"]
+
+
+def settings(number: int, letter: str) -> dict[str, Any]:
+    return {"pair": f"pair-{number:02}", "fabric": fabric(letter, number), "bandwidth_floor": 0.01}
+
+
+def faked(count: int) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Inventory entries by name."""
+    return {
+        name: Host(f"@fake/{name}", converged(letter, name, number), data=settings(number, letter)).entry()
+        for name, number, letter in names(count)
+    }
+
+
+def inventory(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]]) -> Path:
+    (folder / "group_data").mkdir(parents=True, exist_ok=True)
+    defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
+    (folder / "group_data" / "all.py").write_text(defaults)
+    file = folder / "sparks.py"
+    head = "from sparkrig.inventory import checked as _checked\n"
+    file.write_text(f"{head}sparks = _checked({list(entries)!r}, __file__)\n")
+    return file
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback where nobody listens."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [probe.getsockname()[1] for probe in probes]
+
+
+@contextmanager
+def served(folder: Path, count: int) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """Inventory entries of hosts that OpenSSH's sshd answers for, as whoever runs the tests."""
+    folder.mkdir()
+    for key in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)
+    (folder / "answer").write_text(_ANSWER)
+    ports = free_ports(count)
+    public = " ".join((folder / "host.pub").read_text().split()[:2])
+    (folder / "known").write_text("".join(f"[127.0.0.1]:{port} {public}\n" for port in ports))
+    login = {
+        "ssh_hostname": "127.0.0.1",
+        "ssh_user": getpass.getuser(),
+        "ssh_key": str(folder / "user"),
+        "ssh_known_hosts_file": str(folder / "known"),
+        "ssh_strict_host_key_checking": "yes",
+        "_sudo": True,
+    }
+    entries = []
+    for (name, number, letter), port in zip(names(count), ports, strict=True):
+        (folder / str(port)).write_text(converged(letter, name, number))
+        entries.append((name, {**settings(number, letter), **login, "ssh_port": port}))
+    with ExitStack() as stack:
+        for first in range(0, count, _PORTS):
+            stack.enter_context(_sshd(folder, ports[first : first + _PORTS]))
+        yield entries
+
+
+@contextmanager
+def _sshd(folder: Path, ports: Sequence[int]) -> Iterator[None]:
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)  # root's sshd does not start without it
+    lines = [
+        *(f"ListenAddress 127.0.0.1:{port}" for port in ports),
+        f"HostKey {folder}/host",
+        f"AuthorizedKeysFile {folder}/user.pub",
+        f"ForceCommand /bin/sh {folder}/answer",
+        "PidFile none",
+        "PasswordAuthentication no",
+        "KbdInteractiveAuthentication no",
+        "MaxStartups 200",
+        "StrictModes no",  # whoever may write in /tmp could change the folder
+        "PermitRootLogin yes",
+        "UsePAM no",
+    ]
+    config = folder / f"sshd_config-{ports[0]}"
+    config.write_text("\n".join(lines) + "\n")
+    process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True)
+    try:
+        for port in ports:
+            _until_it_listens(port, process)
+        yield
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def _until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        assert process.poll() is None, process.communicate()[1]
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"sshd does not listen on {port}")

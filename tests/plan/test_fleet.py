@@ -1,0 +1,120 @@
+"""`sparkrig drift` of 64 hosts: one report, whoever is down or hangs, and little memory for each."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploys import dry
+from facts.spark import Spark
+from sparkrig import settings
+from tests.plan import fleet
+from tests.plan.conftest import ROOT, converged
+
+SIZE = 64
+GIVEN_UP_S = 15
+MEMORY_KIB = 1536  # for each host: 280 were measured with sshd, 910 with @fake, whose inventory holds the answers
+
+
+@dataclass(frozen=True)
+class Done:
+    """A drift that ended. peak_kib: the most memory that it had at once."""
+
+    code: int
+    report: dict[str, Any]
+    said: str
+    took_s: float
+    peak_kib: int
+
+    def hosts(self) -> dict[str, dict[str, Any]]:
+        return {host["name"].removeprefix("@fake/"): host for host in self.report["hosts"]}
+
+
+def drift(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]], *flags: str) -> Done:
+    file = fleet.inventory(folder, entries)
+    words = [str(Path(sys.executable).with_name("sparkrig")), "drift", str(file), "--json", *flags]
+    out, err = folder / "out.json", folder / "err"
+    began = time.monotonic()
+    with out.open("w") as stdout, err.open("w") as stderr:
+        process = subprocess.Popen(
+            words,
+            cwd=ROOT,
+            env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    took = time.monotonic() - began
+    assert out.stat().st_size, err.read_text()
+    return Done(process.returncode, json.loads(out.read_text()), err.read_text(), took, used.ru_maxrss)
+
+
+def test_a_fleet_of_64_is_one_report_and_takes_little_memory(tmp_path: Path) -> None:
+    """On the @fake connector."""
+    small = drift(tmp_path / "small", list(fleet.faked(4).values()))
+    large = drift(tmp_path / "large", list(fleet.faked(SIZE).values()))
+    assert (small.code, large.code) == (0, 0), large.said
+    assert large.report["counts"]["hosts"] == SIZE
+    assert large.report["counts"]["ok"] == SIZE // 4 * small.report["counts"]["ok"]
+    assert (large.peak_kib - small.peak_kib) / (SIZE - 4) < MEMORY_KIB
+
+
+def test_five_that_are_down_and_two_that_hang_lose_no_other_host(tmp_path: Path) -> None:
+    """57 on the @fake connector; five real addresses where nobody listens, one that accepts and says nothing, and
+    one @fake host that stops answering in the middle of its look.
+    """
+    entries = fleet.faked(SIZE)
+    down = dict(zip(list(entries)[3:50:10], fleet.free_ports(5), strict=True))
+    mute, stuck, drifted = "spark-30a", "spark-20b", "spark-10a"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        for name, port in {**down, mute: silent.getsockname()[1]}.items():
+            entries[name] = (name, {**entries[name][1], "ssh_hostname": "127.0.0.1", "ssh_port": port})
+        entries[stuck][1]["fake_delay"] = 3600
+        entries[drifted][1]["mtu"] = entries["spark-10b"][1]["mtu"] = 8000
+        done = drift(tmp_path, list(entries.values()), "--timeout", str(GIVEN_UP_S))
+    hosts = done.hosts()
+    lost = {name for name, host in hosts.items() if host["unread"]}
+    assert list(hosts) == list(entries)
+    assert lost == {*down, mute, stuck}
+    assert all("Connection refused" in hosts[name]["unread"] for name in down)
+    assert hosts[mute]["unread"] == "Could not connect (its sshd does not answer)"
+    assert hosts[stuck]["unread"] == f"@fake/{stuck} does not answer within {GIVEN_UP_S} s"
+    assert done.code == 3
+    assert "net.enp1s0f0np0.mtu" in {row["id"] for row in hosts[drifted]["rows"] if row["status"] == "drift"}
+    assert done.report["seconds"] < GIVEN_UP_S + 30, "nobody waits for one that hangs longer than for its own time"
+    assert "it may be rebooting" not in done.said, "a look is not worth to wait for a reboot"
+    for name, host in hosts.items():  # whose peer is lost is no worse for it
+        peer = name[:-1] + ("b" if name.endswith("a") else "a")
+        if peer in lost and name not in lost:
+            assert {row["id"]: row["status"] for row in host["rows"]}["deploy.plan"] == "skipped"
+            assert host["exit"] == 0, [row for row in host["rows"] if row["status"] == "drift"]
+
+
+def test_64_hosts_behind_sshd_are_one_report(tmp_path: Path) -> None:
+    """Real ssh to real sshds on loopback, which answer with what a Spark was recorded to print."""
+    with fleet.served(tmp_path / "sshd", SIZE) as entries:
+        few = drift(tmp_path / "few", entries[:4])
+        (gone,) = fleet.free_ports(1)
+        entries[7][1]["ssh_port"] = gone
+        done = drift(tmp_path / "all", entries)
+    assert (few.code, done.code) == (0, 3), done.said
+    assert [name for name, host in done.hosts().items() if host["unread"]] == ["spark-03b"]
+    assert done.report["counts"]["drift"] == 0
+    assert (done.peak_kib - few.peak_kib) / (SIZE - 4) < MEMORY_KIB
+
+
+def test_the_plan_of_the_deploy_asks_no_host() -> None:
+    """There is nobody at that address; a plan that wanted to look would raise."""
+    data = {"spark-a": {"fabric": {}, "ssh_hostname": "127.0.0.1", "ssh_port": 9, "allow_non_spark": True}}
+    planned = dry.plan(data, settings.parse(data), {"spark-a": Spark().process(converged("a").splitlines())})
+    assert planned["spark-a"] != []
