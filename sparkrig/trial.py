@@ -90,7 +90,7 @@ one() {
   echo "rail $1"; flaps "$2"; mtu=$(cat "/sys/class/net/$2/mtu")
   if ! ping -q -c 1 -W "$ping" -I "$2" "$5" >/dev/null 2>&1; then echo unreachable
   # some of several: a ping may get lost
-  elif ! ping -q -c 3 -i 0.2 -W "$ping" -M do -s $((mtu - 28)) -I "$2" "$5" >/dev/null 2>&1; then echo "short $mtu"
+  elif ! ping -q -c 3 -i 0.2 -W "$ping" -M "do" -s $((mtu - 28)) -I "$2" "$5" >/dev/null 2>&1; then echo "short $mtu"
   else
     {
       { timeout -k 5 "$limit" $command -d "$3" -x "$4" -p "$6" --out_json --out_json_file=/dev/fd/3 "$5" 2>&1
