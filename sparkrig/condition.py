@@ -14,6 +14,7 @@ from sparkrig.health import Health
 from sparkrig.measurement import Finding
 from sparkrig.nic import Nic
 from sparkrig.value import Value
+from sparkrig.verdict import Verdict
 
 # Nothing was there to be judged: a guest has no PCIe link and no sensor, an idle GPU shows no power clamp.
 _DOES_NOT_APPLY = frozenset({"virtual-link", "inconclusive", "not-gb10", "no-temperature", "no-nvidia-module"})
@@ -31,19 +32,34 @@ class Condition(Value):
         return {**super().to_json(), "nics": {netdev: found.to_json() for netdev, found in self.nics.items()}}
 
 
+def verdicts(condition: Condition) -> dict[str, Verdict]:
+    """Every verdict on a host by a stable id, what there was nothing to judge by included."""
+    found = {f"nic.{netdev}.pcie": nic.pcie(each) for netdev, each in condition.nics.items()}
+    found["gpu.answers"] = graphics.answers(condition.gpu)
+    if not condition.gpu.trouble:
+        found["gpu.clock"] = graphics.power_clamp(condition.gpu)
+        found["gpu.gsp"] = graphics.gsp(condition.gpu)
+        found["gpu.temperature"] = graphics.temperature(condition.gpu)
+    found["health.memory"] = hosts.memory(condition.health)
+    found["health.load"] = hosts.busy(condition.health)
+    found["health.temperature"] = hosts.thermal(condition.health)
+    found["health.kho"] = hosts.kho(condition.health)
+    found["health.next-kernel"] = hosts.next_kernel(condition.health)
+    found["health.cdi"] = hosts.cdi(condition.health)
+    return found
+
+
+def applies(verdict: Verdict) -> bool:
+    """Whether there was something to judge by."""
+    return verdict.cause not in _DOES_NOT_APPLY and bool(verdict.evidence)
+
+
 def findings(condition: Condition, name: str) -> list[Finding]:
     """Every verdict on a host of that name, healthy ones included, but for what there was nothing to judge by."""
-    verdicts = [(f"{name} {netdev}", nic.pcie(found)) for netdev, found in condition.nics.items()]
-    judges = [graphics.answers]
-    if not condition.gpu.trouble:
-        judges += [graphics.power_clamp, graphics.gsp, graphics.temperature]
-    verdicts += [(name, judge(condition.gpu)) for judge in judges]
-    verdicts += [
-        (name, judge(condition.health))
-        for judge in (hosts.memory, hosts.busy, hosts.thermal, hosts.kho, hosts.next_kernel, hosts.cdi)
-    ]
     return [
-        Finding(subject, verdict)
-        for subject, verdict in verdicts
-        if verdict.cause not in _DOES_NOT_APPLY and verdict.evidence
+        Finding(_subject(name, id), verdict) for id, verdict in verdicts(condition).items() if applies(verdict)
     ]
+
+
+def _subject(name: str, id: str) -> str:
+    return f"{name} {id.removeprefix('nic.').removesuffix('.pcie')}" if id.startswith("nic.") else name

@@ -67,11 +67,11 @@ class Health(Value):
     @property
     def next(self) -> Kernel | None:
         """The kernel that GRUB boots next: the highest."""
-        return max(self.kernels, key=lambda kernel: _order(kernel.release), default=None)
+        return max(self.kernels, key=lambda kernel: newer(kernel.release), default=None)
 
 
-def _order(release: str) -> list[tuple[int, int, str]]:
-    """What sorts releases as `sort -V` does: numbers as numbers."""
+def newer(release: str) -> list[tuple[int, int, str]]:
+    """The key that sorts releases and versions as `sort -V` does: numbers as numbers, the newest last."""
     return [
         (1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", release, re.I)
     ]

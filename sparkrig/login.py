@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError
 
 STRICT = "ssh_strict_host_key_checking"
@@ -15,6 +16,18 @@ STRICT = "ssh_strict_host_key_checking"
 _PASSWORDS = ("ssh_password", "ssh_key_password", "_sudo_password", "_su_password")
 _HIDDEN = ("password", "passphrase")  # the same, on the way past pyinfra to paramiko
 _CONSOLE = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+
+
+# words of a connection that came to nothing -> what to try
+_HINDRANCES = {
+    "Authentication error": "ssh-copy-id {login}",
+    "No such private key file": "ls -l ~/.ssh, and name the key in the inventory as ssh_key",
+    "Could not resolve": "getent hosts {address}, and write an address as ssh_hostname into the inventory",
+    "Connection refused": "on the console of {name}: sudo systemctl enable --now ssh",
+    "No route to host": "ping -c 3 {address}; is it on, and in this network?",
+    "Network is unreachable": "ping -c 3 {address}; is this machine in its network?",
+    "timed out": "ping -c 3 {address}; is it on?",
+}
 
 
 def judge(data: Mapping[str, Mapping[str, Any]]) -> None:
@@ -64,6 +77,33 @@ def explained(name: str, data: Mapping[str, Any], said: str) -> str | None:
     if "found in known_hosts" in said or "host key is known for" in said:
         return unknown_key(name, data)
     return None
+
+
+def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ssh", "sudo", "look"], Refusal]:
+    """What kept a host from being read: the login, sudo, or the look itself; and what to do about it.
+
+    why: the sentence that sparkrig.session, or operations.remote, has for it.
+    """
+    for about_its_key in (unknown_key(name, data), changed_key(name, data)):
+        if why == about_its_key:
+            what, _, cure = why.partition(". Try: " if ". Try: " in why else ". After a re-install: ")
+            return "ssh", Refusal(what, cure)
+    if "sudo" in why:
+        return "sudo", Refusal(why, _without("_sudo_password", name, data).partition(": ")[2])
+    told = next((cure for words, cure in _HINDRANCES.items() if words in why), None)
+    if told:
+        place = {"name": name, "login": typed(name, data), "address": _address(name, data)}
+        return "ssh", Refusal(why, told.format(**place))
+    if "Could not connect" in why or "ssh" in why.lower():
+        return "ssh", Refusal(why, f"ssh {typed(name, data)} true")
+    return "look", Refusal(why, f"pyinfra INVENTORY --limit {name} -vv fact facts.spark.Spark")
+
+
+def typed(name: str, data: Mapping[str, Any]) -> str:
+    """How a person would name a host after ssh."""
+    user, port = data.get("ssh_user"), int(data.get("ssh_port") or 22)
+    where = f"{user}@{_address(name, data)}" if user else _address(name, data)
+    return where if port == 22 else f"-p {port} {where}"
 
 
 def _address(name: str, data: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from ipaddress import IPv4Address
 from typing import Any
 
@@ -65,6 +66,15 @@ def complaint(
         return f"measured as {record.address} to {record.peer} at MTU {record.mtu}, not as declared"
     verdict = bandwidth.judge(Figure(record.gbps, record.path_mtu), expected)
     return None if verdict.healthy else verdict.evidence
+
+
+def age(record: Record, now: datetime) -> str:
+    """How long ago a record was taken, in words; empty where it does not say."""
+    try:
+        days = (now - datetime.fromisoformat(record.measured_at)).days
+    except (TypeError, ValueError):
+        return ""
+    return f"measured {days} day{'s' if days != 1 else ''} ago" if days > 0 else "measured within a day"
 
 
 def load(text: str | None) -> dict[str, Record]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from sparkrig import cabling, drift, explain, journal, measurement, rdma, undo
+from sparkrig import cabling, doctor, drift, explain, journal, measurement, rdma, undo
 
 
 class Unread(TypedDict):
@@ -247,6 +247,7 @@ class Unlock(TypedDict):
 
 DOCUMENTS: Mapping[str, Any] = {
     "bandwidth": Bandwidth,
+    "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,
     "status": Status,

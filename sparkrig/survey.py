@@ -97,16 +97,18 @@ class Survey:
         each = [
             finding for name, found in self.found.items() for finding in condition.findings(found.condition, name)
         ]
-        return [*each, *self._perftest()]
+        perftest = self.perftest()
+        return each if perftest.healthy else [*each, Finding("pair", perftest)]
 
-    def _perftest(self) -> list[Finding]:
+    def perftest(self) -> Verdict:
         """Two versions talk to one another as a rule, but what one of them cannot do is nowhere said."""
         versions = {name: found.condition.health.perftest for name, found in self.found.items()}
-        if len({version for version in versions.values() if version}) < 2:
-            return []
+        known = {version for version in versions.values() if version}
+        if len(known) < 2:
+            return Verdict("healthy", evidence=f"perftest {min(known)}" if known else "")
         said = listed(f"{version} on {name}" for name, version in versions.items() if version)
         cure = "sudo apt-get install --only-upgrade perftest, on both hosts"
-        return [Finding("pair", Verdict("degraded", "versions-differ", f"perftest is {said}", cure))]
+        return Verdict("degraded", "versions-differ", f"perftest is {said}", cure)
 
     def gids(self) -> list[Finding]:
         """The GID of each declared netdev, against the one that the host's environment files carry."""

@@ -15,3 +15,8 @@ def rails(numbers: Iterable[int]) -> str:
     """`rail 0`, `rails 0 and 1`."""
     names = [str(number) for number in numbers]
     return f"rail{'s' if len(names) > 1 else ''} {listed(names)}"
+
+
+def plain(text: str) -> str:
+    """One line without control characters, for a text that a host printed."""
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -37,6 +37,11 @@ _VERBS = {
         "Make a shell complete verbs, options and inventories.",
         "sparkrig completion bash",
     ),
+    "doctor": _Verb(
+        "sparkrig.command.doctor",
+        "Say whether hosts are well, what is wrong and why, and the one command to type now.",
+        "sparkrig doctor inventories/pair.py",
+    ),
     "drift": _Verb(
         "sparkrig.command.drift",
         "Show what hosts are not, of all that is declared of them, and what mends it.",

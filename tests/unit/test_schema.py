@@ -27,7 +27,15 @@ from sparkrig.lock import Lock
 from sparkrig.schema import DOCUMENTS
 from sparkrig.survey import Survey
 from tests.schemas import complaints
-from tests.unit import test_bandwidth_command, test_explain, test_status, test_summary, test_survey, test_undo
+from tests.unit import (
+    test_bandwidth_command,
+    test_doctor,
+    test_explain,
+    test_status,
+    test_summary,
+    test_survey,
+    test_undo,
+)
 
 Patch = pytest.MonkeyPatch
 
@@ -110,8 +118,14 @@ def drifted(folder: Path, patch: Patch) -> str:
     return made.dumps()
 
 
+def examined(folder: Path, patch: Patch) -> str:
+    rows = [test_doctor.OK, test_doctor.PATH, test_doctor.MTU]
+    return test_doctor.made({"spark-a": rows, "spark-b": [test_doctor.LOST]}, roots=test_doctor.ROOT).dumps()
+
+
 PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "bandwidth": measured,
+    "doctor": examined,
     "drift": drifted,
     "explain": explained,
     "status": told,

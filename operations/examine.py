@@ -1,0 +1,43 @@
+"""Looks at a host that change nothing: all of it, whom it hears at its cages, whether frames cross its rails."""
+
+from __future__ import annotations
+
+from pyinfra.api import Host
+
+from facts.examination import Examination as Look
+from facts.neighbours import Neighbours as Listen
+from facts.ping import Pings
+from operations import remote
+from sparkrig.checks.network import cabled
+from sparkrig.examination import Examination
+from sparkrig.neighbours import Neighbours
+from sparkrig.ping import Ping, targets
+from sparkrig.settings import Fleet
+
+_LOOK_S = 60  # times `patience`; a healthy host answers within a few
+_LISTEN_S = 2.0  # hosts start within a second of one another
+
+
+def look(at: Host, fleet: Fleet) -> Examination:
+    """Everything that one exec tells of a host. Raises Failed or Lost, like the others."""
+    return remote.read(at, Look(), seconds=_limit(at, fleet))
+
+
+def listen(at: Host, fleet: Fleet) -> Neighbours:
+    """Whom a host hears below IP; its peer has to be asked at the same time."""
+    return remote.read(at, Listen(), _LISTEN_S, seconds=_limit(at, fleet))
+
+
+def ping(at: Host, fleet: Fleet, found: Examination) -> dict[str, tuple[Ping, ...]]:
+    """How pings went from each cabled netdev to the one that it reaches on the peer."""
+    mine = fleet[at.name]
+    live = cabled(mine, found.state)
+    rails = [rail for rail in fleet.rails(at.name) if rail.netdev in live]
+    if not rails:
+        return {}
+    asked = [each for rail in rails for each in targets(rail.netdev, rail.peer_address.ip, mine.mtu)]
+    return remote.read(at, Pings(), *asked, seconds=_limit(at, fleet))
+
+
+def _limit(at: Host, fleet: Fleet) -> int:
+    return int(_LOOK_S * fleet[at.name].patience)

@@ -1,0 +1,43 @@
+"""Whether a host lets this machine in, makes it root, and tells what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkrig import login
+from sparkrig.check import Check, Status
+from sparkrig.identity import Identity
+
+_WANTS = {
+    "ssh": "a login with a known host key",
+    "sudo": "root, without a password",
+    "look": "answers to every question",
+}
+
+
+def checks(name: str, data: Mapping[str, Any], found: Identity) -> Iterator[Check]:
+    """Of a host that answered. data: its inventory data."""
+    yield _in(name, data)
+    cure = "set _sudo = True in the inventory's group_data, or log in as root"
+    status: Status = "drift" if found.uid else "ok"
+    yield _check("sudo", f"commands run as uid {found.uid}", status, cure if found.uid else "")
+    yield _check("look", "it answered every question")
+
+
+def unread(name: str, data: Mapping[str, Any], why: str) -> list[Check]:
+    """Of a host that did not let us in, or did not answer. why: the sentence of sparkrig.session."""
+    step, refusal = login.hindrance(name, data, why)
+    failed: Status = "unknown" if step == "look" else "drift"
+    found = {each: _check(each, f"access.{step} says why", "skipped") for each in _WANTS}
+    if step != "ssh":
+        found["ssh"] = _in(name, data)
+    return list({**found, step: _check(step, refusal.what, failed, refusal.cure)}.values())
+
+
+def _in(name: str, data: Mapping[str, Any]) -> Check:
+    return _check("ssh", f"{login.typed(name, data)} gets in, and its host key is known")
+
+
+def _check(step: str, found: str, status: Status = "ok", cure: str = "") -> Check:
+    return Check(f"access.{step}", _WANTS[step], found, status, cure, environment=True)

@@ -1,0 +1,44 @@
+"""The verdicts on NICs, GPU and health of a host, as checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig import condition, gpu, health, nic
+from sparkrig.check import Check, Status
+from sparkrig.condition import Condition
+from sparkrig.verdict import Verdict
+
+_WANTS = {
+    "gpu.answers": "nvidia-smi tells of a GPU",
+    "gpu.clock": f"{gpu.HEALTHY_FROM_MHZ} MHz and more under load",
+    "gpu.gsp": "GSP firmware of the driver's version",
+    "gpu.temperature": f"up to {gpu.NORMAL_UP_TO_C} C",
+    "health.memory": f"{health.MEMORY_FLOOR_PERCENT} % of the memory available",
+    "health.temperature": f"up to {health.SOC_NORMAL_UP_TO_C} C",
+    "health.kho": "kho=off on a 7.0 kernel",
+    "health.next-kernel": "the kernel of the next boot has the nvidia.ko of this one",
+    "health.cdi": "CDI files name what is there",
+}
+_PCIE = f"PCIe x{nic.PCIE_WIDTH} at {nic.PCIE_SPEED_GTS:g} GT/s"
+_NO_CHECK = "health.load"  # a host that works is no sick one; it explains a measurement
+
+
+def checks(found: Condition) -> Iterator[Check]:
+    for id, verdict in condition.verdicts(found).items():
+        if id != _NO_CHECK:
+            yield judged(id, _WANTS.get(id, _PCIE), verdict)
+
+
+def judged(id: str, want: str, verdict: Verdict) -> Check:
+    """A verdict as a check."""
+    found = verdict.evidence or "there is nothing to judge by"
+    return Check(id, want, found, _status(verdict), verdict.cure, environment=True, cause=verdict.cause)
+
+
+def _status(verdict: Verdict) -> Status:
+    """One that could not be told, and about which there is nothing to do, does not apply here."""
+    if not condition.applies(verdict) or (verdict.level == "unknown" and not verdict.cure):
+        return "skipped"
+    statuses: dict[str, Status] = {"healthy": "ok", "unknown": "unknown"}
+    return statuses.get(verdict.level, "drift")

@@ -1,0 +1,80 @@
+"""What only both halves of a pair show together: the cable between them, and whether frames cross each rail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sparkrig.check import Check, Subject
+from sparkrig.checks.condition import judged
+from sparkrig.checks.network import cabled
+from sparkrig.ping import NOT_INSTALLED, Ping
+from sparkrig.settings import Rail
+from sparkrig.survey import Survey
+from sparkrig.verdict import Verdict, worst
+
+Pings = Mapping[str, Sequence[Ping]]
+
+_CABLING = "each cage reaches the one that is declared"
+
+
+def checks(subject: Subject, survey: Survey | None, pings: Pings | str | None) -> Iterator[Check]:
+    """Of one half. survey: None where nobody was to listen; pings: by netdev, or why not; None: not asked."""
+    if subject.peer is None:
+        yield from _without_peer(subject)
+        return
+    if survey:
+        yield judged("pair.cabling", _CABLING, _cabling(survey))
+        yield judged("pair.perftest", "one version of perftest", survey.perftest())
+    for rail in subject.fleet.rails(subject.name):
+        yield _mtu(subject, rail)
+        if pings is not None:
+            yield _ping(subject, rail, pings)
+
+
+def _without_peer(subject: Subject) -> Iterator[Check]:
+    peer = subject.fleet.peer(subject.name)
+    why = f"{peer} was not read" if peer else "a Spark on its own has no peer"
+    for id in ("pair.cabling", *(f"pair.{rail.netdev}.ping" for rail in subject.fleet.rails(subject.name))):
+        yield Check(id, "both halves, to be asked together", why, "skipped", environment=True)
+
+
+def _cabling(survey: Survey) -> Verdict:
+    """The weightiest that is to be said, with all of the evidence."""
+    found = [each.verdict for each in survey.topology.findings]
+    first = worst(found)
+    others = [each.evidence for each in found if each is not first and not each.healthy]
+    return Verdict(first.level, first.cause, "; ".join([first.evidence, *others]), first.cure)
+
+
+def _mtu(subject: Subject, rail: Rail) -> Check:
+    id, want = f"pair.{rail.netdev}.mtu", "the same MTU at both ends"
+    peer = subject.fleet.peer(subject.name)
+    here = subject.found.network.links.get(rail.netdev)
+    there = subject.peer.network.links.get(rail.peer_netdev) if subject.peer else None
+    if here is None or there is None:
+        missing = f"{rail.netdev} is not there" if here is None else f"{rail.peer_netdev} of {peer} is not there"
+        return Check(id, want, missing, "skipped", environment=True)
+    if here.mtu == there.mtu:
+        return Check(id, want, f"{here.mtu} at both ends", environment=True)
+    found = f"{here.mtu} here, {there.mtu} at {rail.peer_netdev} of {peer}"
+    return Check(id, want, found, "drift", subject.apply, environment=True)
+
+
+def _ping(subject: Subject, rail: Rail, pings: Pings | str) -> Check:
+    id, want = f"pair.{rail.netdev}.ping", f"frames of {subject.settings.mtu} bytes reach {rail.peer_address.ip}"
+    again = f"sparkrig doctor INVENTORY {id}"
+    if rail.netdev not in cabled(subject.settings, subject.found):
+        return Check(id, want, f"{rail.netdev} has no carrier", "skipped", environment=True)
+    if isinstance(pings, str) or len(pings.get(rail.netdev, ())) < 2:
+        why = pings if isinstance(pings, str) else "ping told nothing"
+        return Check(id, want, why, "unknown", again, environment=True)
+    large, small = pings[rail.netdev]
+    if small.said == NOT_INSTALLED:
+        return Check(id, want, str(small), "unknown", "sudo apt-get install iputils-ping", environment=True)
+    if large.crosses:
+        return Check(id, want, str(large), environment=True)
+    cause, cure = "unreachable", f"ip neigh show dev {rail.netdev}; sudo nft list ruleset, on both"
+    if small.crosses:
+        cause = "short-frames"
+        cure = "join the Sparks by a cable, or set MTU 9216 on every port of the switch between them"
+    return Check(id, want, f"{large}, {small}", "drift", cure, environment=True, cause=cause)

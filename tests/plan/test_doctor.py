@@ -1,0 +1,328 @@
+"""`sparkrig doctor` on fake hosts: what real hosts printed goes in, lines and a report come out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.examination import Examination
+from tests.plan.conftest import ROOT, Host, converged, pair, recorded, sections
+
+HEAD = "from sparkrig.inventory import checked as _checked\n"
+SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
+PING = "ping -n -q -c"
+CROSSES = [f"ping {netdev} {size} 5 5 " for netdev in ("enp1s0f0np0", "enP2p1s0f0np0") for size in (8972, 56)]
+
+
+def examined(letter: str, **changed: str) -> str:
+    """What the doctor's one look prints on a host of the pair after the deploy; `changed`: other nouns' output."""
+    parts = {
+        "hostname": f"name spark-{letter}\naddress 127.0.0.1\n",
+        **{
+            noun: text for noun, text in sections(recorded(f"fabric-{letter}")).items() if noun not in ("network",)
+        },
+        **sections(converged(letter)),
+        **changed,
+    }
+    return "".join(f"{parts[noun].strip()}\n\n#sparkrig:end {noun} 0\n" for noun in Examination.nouns)
+
+
+def hosts(a: str, b: str, *, pings: Mapping[str, list[str]] | None = None, **changes: Any) -> list[Host]:
+    """A pair that prints this, and whose pings go like that (by host's letter; all come back)."""
+    return [
+        replace(
+            each,
+            first={"#sparkrig:end identity": seen.splitlines(), PING: (pings or {}).get(letter, CROSSES)},
+        )
+        for letter, seen, each in zip("ab", (a, b), pair(converged("a"), converged("b"), **changes), strict=True)
+    ]
+
+
+@dataclass
+class Done:
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return dict(json.loads(self.stdout))
+
+    @property
+    def told(self) -> dict[str, set[str]]:
+        """By host, what is wrong or not known."""
+        return {
+            host["name"].removeprefix("@fake/"): {
+                row["id"] for row in host["rows"] if row["status"] not in ("ok", "skipped")
+            }
+            for host in self.report["hosts"]
+        }
+
+    def row(self, host: str, id: str) -> dict[str, Any]:
+        rows = next(each["rows"] for each in self.report["hosts"] if each["name"].endswith(host))
+        return dict(next(row for row in rows if row["id"] == id))
+
+
+def write(folder: Path, hosts: list[tuple[str, dict[str, Any]]]) -> Path:
+    (folder / "group_data").mkdir(exist_ok=True)
+    defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
+    (folder / "group_data" / "all.py").write_text(defaults)
+    (folder / "sparks.py").write_text(HEAD + f"sparks = _checked({hosts!r}, __file__)\n")
+    return Path("sparks.py")
+
+
+def doctor(folder: Path, hosts: list[tuple[str, dict[str, Any]]], *words: str, **environment: str) -> Done:
+    file = write(folder, hosts)
+    done = subprocess.run(
+        [SPARKRIG, "doctor", str(file), *words],
+        cwd=folder,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "SPARKRIG_WAIT_S": "0", **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def entries(hosts: list[Host]) -> list[tuple[str, dict[str, Any]]]:
+    return [host.entry() for host in hosts]
+
+
+def changed(letter: str, noun: str, *pairs: tuple[str, str]) -> str:
+    """What a noun of a deployed host prints, with other words in it."""
+    text = {**sections(recorded(f"fabric-{letter}")), **sections(converged(letter))}[noun]
+    for old, new in pairs:
+        text, count = re.subn(old, new, text, flags=re.MULTILINE)
+        assert count, f"{noun} has no {old}"
+    return text
+
+
+def well() -> list[tuple[str, dict[str, Any]]]:
+    return entries(hosts(examined("a"), examined("b")))
+
+
+def test_a_healthy_pair(tmp_path: Path) -> None:
+    done = doctor(tmp_path, well())
+    assert (done.code, done.stderr) == (0, "")
+    *categories, blank, verdict = done.stdout.splitlines()
+    assert [line.split("  ")[0] for line in categories] == [
+        "✓ access", "✓ time", "✓ packages and driver", "✓ containers", "✓ network", "✓ RDMA", "✓ pair", "✓ health",
+    ]  # fmt: skip
+    assert blank == "" and re.fullmatch(
+        r"✓ Your pair is ready \(124 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict
+    )
+
+
+def test_every_check_of_a_healthy_pair_is_told_with_v_and_to_programs(tmp_path: Path) -> None:
+    shown, document = doctor(tmp_path, well(), "-v"), doctor(tmp_path, well(), "--json")
+    ids = {row["id"] for host in document.report["hosts"] for row in host["rows"]}
+    assert document.report["schema"] == "sparkrig.doctor/1" and document.stderr == ""
+    for id in ids:
+        assert re.search(rf"^  [✓·] {re.escape(id)}\b", shown.stdout, re.MULTILINE), id
+    assert "identity.kernel: 6.12" in shown.stdout and "the next boot takes" in shown.stdout
+
+
+def test_a_spark_on_its_own(tmp_path: Path) -> None:
+    (name, data), _ = well()
+    done = doctor(tmp_path, [(name, {**data, "pair": None})])
+    assert done.code == 0
+    assert "✓ Your Spark is ready" in done.stdout and "Next: sparkrig drift sparks.py" in done.stdout
+
+
+CUT = {
+    "a": ["ping enp1s0f0np0 8972 5 0 ", "ping enp1s0f0np0 56 5 5 ", *CROSSES[2:]],
+    "b": [
+        "ping enp1s0f0np0 8972 5 0 local error: message too long, mtu=1500",
+        "ping enp1s0f0np0 56 5 5 ",
+        *CROSSES[2:],
+    ],
+}
+
+
+def test_an_mtu_changed_by_hand(tmp_path: Path) -> None:
+    b = examined(
+        "b",
+        network=changed("b", "network", (r'("ifname":"enp1s0f0np0".*?"mtu":)9000', r"\g<1>1500")),
+        rdma=changed("b", "rdma", (r"^mtu rocep1s0f0 4096$", "mtu rocep1s0f0 1024")),
+    )
+    ill = entries(hosts(examined("a"), b, pings=CUT))
+    done = doctor(tmp_path, ill, "--json")
+    mtu = {"host": "@fake/spark-b", "id": "net.enp1s0f0np0.mtu"}
+    assert done.code == 2
+    assert done.told == {
+        "spark-a": {"pair.enp1s0f0np0.mtu", "pair.enp1s0f0np0.ping"},
+        "spark-b": {mtu["id"], "rdma.enp1s0f0np0.path-mtu", "pair.enp1s0f0np0.mtu", "pair.enp1s0f0np0.ping"},
+    }
+    assert done.row("spark-b", mtu["id"])["follows"] is None
+    for host in ("spark-a", "spark-b"):
+        for id in done.told[host] - {mtu["id"]}:
+            assert done.row(host, id)["follows"] == mtu, (host, id)
+    assert done.report["next"] == "Next: pyinfra sparks.py deploys/cluster.py"
+    seen = doctor(tmp_path, ill)
+    assert seen.code == 2 and "    read      1500\n    expected  9000\n    cause     the link was" in seen.stdout
+    assert seen.stdout.count("try  ") == 1 and "✗ 1 thing is wrong" in seen.stdout
+
+
+def test_a_cable_that_is_out(tmp_path: Path) -> None:
+    def dark(letter: str) -> str:
+        return examined(
+            letter,
+            network=changed(letter, "network", (r"^port (en\S+f0np0) p0 1", r"port \1 p0 0")),
+            nics=changed(letter, "nics", (r"^(en\S+f0np0) carrier 1", r"\1 carrier 0")),
+        )
+
+    silent = {"SPARKRIG_PROBE": ["sent enp1s0f0np0 40", "sent enP2p1s0f0np0 40", "end"]}
+    ill = [replace(host, first={**host.first, **silent}) for host in hosts(dark("a"), dark("b"))]
+    done = doctor(tmp_path, entries(ill), "--json")
+    carriers = {"net.enp1s0f0np0.carrier", "net.enP2p1s0f0np0.carrier"}
+    assert (done.code, done.told) == (2, {host: {"pair.cabling", *carriers} for host in ("spark-a", "spark-b")})
+    assert done.row("spark-a", "pair.cabling")["cause"] == "cable-out"
+    assert done.row("spark-a", "pair.enp1s0f0np0.ping")["status"] == "skipped"
+    assert done.row("spark-b", "net.enp1s0f0np0.carrier")["follows"]["id"] == "pair.cabling"
+    assert done.report["next"].startswith("Next: seat a QSFP cable in p0 of ")
+
+
+ONE_FAULT = {
+    "docker stopped": (
+        "containers",
+        (r"^info .*$", "trouble Cannot connect to the Docker daemon"),
+        "containers.docker",
+        "pyinfra sparks.py --limit @fake/spark-b -y exec -- systemctl start docker",
+    ),
+    "clock wrong": (
+        "preflight",
+        (r"^clock .*$", "clock 1000.5"),
+        "host.clock",
+        "timedatectl; sudo systemctl restart",
+    ),
+    "a driver that is not loaded": (
+        "gpu",
+        (r"(?s)\A.*\Z", "trouble Failed to initialize NVML: Driver/library version mismatch"),
+        "gpu.answers",
+        "reboot, so that",
+    ),
+    "its name is a trap": (
+        "files",
+        (r"^/etc/sparkrig/container.env .*$", ""),
+        "environment.container.env",
+        "pyinfra",
+    ),
+}
+
+
+@pytest.mark.parametrize(("noun", "change", "id", "cure"), ONE_FAULT.values(), ids=ONE_FAULT)
+def test_one_fault_is_told_with_its_cause_and_cure(
+    tmp_path: Path, noun: str, change: tuple[str, str], id: str, cure: str
+) -> None:
+    done = doctor(tmp_path, entries(hosts(examined("a"), examined("b", **{noun: changed("b", noun, change)}))))
+    assert done.code == 2
+    told = re.findall(r"^  ✗ (\S+) on @fake/spark-b$", done.stdout, re.MULTILINE)
+    assert told == [id]
+    assert re.search(rf"^    try       {re.escape(cure)}", done.stdout, re.MULTILINE)
+    assert re.search(r"^    cause     \S", done.stdout, re.MULTILINE)
+    assert done.stdout.splitlines()[-1].startswith("✗ 1 thing is wrong")
+
+
+def test_the_command_that_drift_prints_for_hosts_that_differ(tmp_path: Path) -> None:
+    other = changed("b", "identity", (r"^kernel=.*$", "kernel=6.17.0-1021-nvidia"))
+    done = doctor(tmp_path, entries(hosts(examined("a"), examined("b", identity=other))), "identity.kernel")
+    assert done.code == 2
+    text = " ".join(done.stdout.split())
+    assert "read 6.12.107+deb13-amd64 on @fake/spark-a 6.17.0-1021-nvidia on @fake/spark-b" in text
+    assert "besides the next boot takes 6.17.0-1021-nvidia installed: linux-image-6.12.107+deb13-amd64" in text
+    assert "try reboot @fake/spark-a; it boots 6.17.0-1021-nvidia then" in text
+
+
+GONE = ("spark-b", {"pair": "sparks", "ssh_hostname": "127.0.0.1", "ssh_port": 9, "ssh_user": "nvidia"})
+
+
+def with_gone() -> list[tuple[str, dict[str, Any]]]:
+    first, (_, data) = well()
+    return [first, (GONE[0], {**GONE[1], "fabric": data["fabric"]})]
+
+
+def test_a_host_that_is_gone_hides_nothing_of_the_other(tmp_path: Path) -> None:
+    done = doctor(tmp_path, with_gone())
+    assert (done.code, "Traceback" in done.stderr) == (3, False)
+    assert "  ✗ access.ssh on spark-b\n    read      Could not connect (127.0.0.1 port 9:" in done.stdout
+    assert "✓ network              13 checks, spark-b not read\n" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("? spark-b could not be read")
+    document = doctor(tmp_path, with_gone(), "--json")
+    assert document.code == 3
+    assert [(host["exit"], host["read"]) for host in document.report["hosts"]] == [(0, True), (3, False)]
+    assert document.row("spark-a", "pair.cabling")["found"] == "spark-b was not read"
+
+
+def test_one_check_of_a_host_alone_and_of_one_beside_a_gone_one(tmp_path: Path) -> None:
+    (name, data), _ = well()
+    done = doctor(tmp_path, [(name, {**data, "pair": None})], "net.enp1s0f0np0.mtu", "gpu", "--json")
+    assert done.code == 0
+    ids = [row["id"] for host in done.report["hosts"] for row in host["rows"]]
+    assert ids == ["net.enp1s0f0np0.mtu", "gpu.answers", "gpu.clock", "gpu.gsp", "gpu.temperature"]
+    assert done.report["verdict"] == "net.enp1s0f0np0.mtu and gpu: as it should be"
+    gone = doctor(tmp_path, with_gone(), "net.enp1s0f0np0.mtu")
+    assert gone.code == 3 and "net.enp1s0f0np0.mtu on @fake/spark-a: 9000" in gone.stdout
+
+
+@pytest.mark.parametrize("name", ["net", "driver.hold"])
+def test_who_does_not_ask_for_the_pair_lets_nobody_listen(tmp_path: Path, name: str) -> None:
+    """A probe or a ping that nobody asked for would fail here."""
+    broken = {"SPARKRIG_PROBE": ["nonsense"], PING: ["ping nonsense"]}
+    ill = [replace(host, first={**host.first, **broken}) for host in hosts(examined("a"), examined("b"))]
+    assert doctor(tmp_path, entries(ill), name).code == 0
+    assert doctor(tmp_path, entries(ill), "pair").code == 3
+
+
+WRONG_WORDS = {
+    "no such check": (
+        ("net.enp1s0f0np0.mtv",),
+        "no check is called net.enp1s0f0np0.mtv. Try: sparkrig doctor --list",
+    ),
+    "misspelt": (("netwrok",), "no check is called netwrok (did you mean network?). Try: sparkrig doctor --list"),
+    "nobody has it": (("trust",), "no host of sparks.py has a check trust; "),
+    "no such netdev": (("net.enp9s0",), "no host of sparks.py has a check net.enp9s0; "),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG_WORDS.values(), ids=WRONG_WORDS)
+def test_a_name_that_fits_nothing_is_an_error(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = doctor(tmp_path, well(), *words)
+    assert (done.code, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: {said}") and done.stderr.count("\n") == 1
+
+
+def test_the_list_asks_nobody() -> None:
+    done = subprocess.run([SPARKRIG, "doctor", "--list"], capture_output=True, text=True, check=True, timeout=30)
+    assert re.search(r"^network$", done.stdout, re.MULTILINE)
+    assert re.search(r"^  net\.NETDEV\.mtu +the link itself has the declared MTU$", done.stdout, re.MULTILINE)
+    assert len(done.stdout.splitlines()) > 55 and max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_a_terminal_that_has_no_signs(tmp_path: Path) -> None:
+    done = doctor(tmp_path, well(), PYTHONIOENCODING="ascii")
+    assert done.code == 0 and done.stdout.isascii()
+    assert done.stdout.splitlines()[0] == "ok access               8 checks"
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    file = write(tmp_path, well())
+    done = subprocess.run(
+        ["sh", "-c", f"{SPARKRIG} doctor {file} -v | head -n 1"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == "✓ access               8 checks\n" and "Traceback" not in done.stderr

@@ -1,0 +1,76 @@
+"""A healthy pair for the doctor's tests, and ways to make it ill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Address
+from typing import Any
+
+from facts.fabric import Fabric
+from operations.subject import subject
+from sparkrig import checks, settings
+from sparkrig.check import Check
+from sparkrig.checks import access, condition, live, pair
+from sparkrig.examination import Examination
+from sparkrig.hostname import Hostname
+from sparkrig.neighbours import Heard, Neighbours
+from sparkrig.ping import Ping
+from sparkrig.settings import Fleet
+from sparkrig.survey import Survey
+from tests.plan.conftest import recorded
+from tests.unit.test_checks import NETDEV, PAIR, SEEN, TWIN, A, B
+
+Change = Callable[[Examination], Examination]
+
+CONDITIONS = {name: Fabric().process(recorded(f"fabric-{name[-1]}").splitlines()).condition for name in (A, B)}
+EXAMINED = {
+    name: Examination(SEEN[name], CONDITIONS[name], Hostname(name, (IPv4Address("127.0.0.1"),))) for name in (A, B)
+}
+HEARD = {
+    name: Neighbours(
+        {NETDEV: 40, TWIN: 40},
+        (),
+        tuple(Heard(netdev, f"52:54:00:1b:{far}:{last}", 38) for netdev, last in ((NETDEV, "01"), (TWIN, "02"))),
+    )
+    for name, far in ((A, "01"), (B, "00"))
+}
+CROSSES = {netdev: (Ping(netdev, 8972, 5, 5), Ping(netdev, 56, 5, 5)) for netdev in (NETDEV, TWIN)}
+
+
+def fleet(*, alone: bool = False, **data: Any) -> Fleet:
+    """The pair, or the first half of it on its own."""
+    if alone:
+        return settings.parse({A: {**{key: it for key, it in PAIR[A].items() if key != "pair"}, **data}})
+    return settings.parse({name: {**values, **data} for name, values in PAIR.items()})
+
+
+def state(**fields: Any) -> Change:
+    """The same host with other nouns."""
+    return lambda found: replace(found, state=replace(found.state, **fields))
+
+
+def checks_of(
+    change: Change = lambda found: found,
+    *,
+    at: str = B,
+    fleet: Fleet = fleet(),  # noqa: B008 - it is frozen
+    hosts: Sequence[str] = (A, B),
+    heard: Mapping[str, Neighbours] = HEARD,
+    pings: Mapping[str, pair.Pings | str] = {A: CROSSES, B: CROSSES},
+) -> dict[str, list[Check]]:
+    """Every check of every host, as `sparkrig doctor` makes them; one host is changed."""
+    seen = {name: change(EXAMINED[name]) if name == at else EXAMINED[name] for name in hosts}
+    states = {name: found.state for name, found in seen.items()}
+    survey = Survey(fleet, (A, B), {name: found.fabric for name, found in seen.items()}, heard)
+    return {
+        name: [
+            *access.checks(name, {"ssh_user": "nvidia"}, found.state.identity),
+            *pair.checks(mine, survey if len(hosts) > 1 else None, pings.get(name)),
+            *checks.of(mine),
+            *live.checks(mine, found.hostname),
+            *condition.checks(found.condition),
+        ]
+        for name, found in seen.items()
+        for mine in [subject(name, fleet, states, "pair.py")]
+    }

@@ -1,0 +1,92 @@
+"""Every check is in the catalogue, with a page that is there; and a name means what a person expects."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sparkrig import catalogue, settings
+from sparkrig.catalogue import KINDS, Kind, kind, kinds, means
+from tests.unit import test_checks
+from tests.unit.doctored import checks_of, fleet
+from tests.unit.test_checks import A, B
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_check_that_a_host_can_have_is_known() -> None:
+    seen = {check.id for checks in checks_of().values() for check in checks}
+    seen |= {check.id for change, _ in test_checks.MOVED.values() for check in test_checks.found(change)}
+    seen |= {check.id for check in checks_of(hosts=(A,), fleet=fleet(alone=True))[A]}
+    assert {kind(id).category for id in seen} == set(catalogue.CATEGORIES)
+    with pytest.raises(LookupError, match="no check is called net"):
+        kind("net")
+
+
+@pytest.mark.parametrize("each", KINDS, ids=lambda each: each.name)
+def test_a_kind_says_what_it_means_in_one_line(each: Kind) -> None:
+    assert each.meaning and len(each.name) + len(each.meaning) < 100
+    assert not each.meaning.endswith(".") and not each.cause.endswith(".")
+    assert each.cause or each.docs.endswith("#the-hosts"), "its causes have names"
+
+
+def anchors(page: Path) -> set[str]:
+    """The sections of a page, as GitHub links to them."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("link", sorted({each.docs for each in KINDS}))
+def test_the_page_and_its_section_are_there(link: str) -> None:
+    page, _, anchor = link.partition("#")
+    assert not anchor or anchor in anchors(ROOT / page)
+
+
+NAMES = {
+    "net.enp1s0f0np0.mtu": {"net.NETDEV.mtu"},
+    "pair.name": {"pair.name"},
+    "gpu": {"gpu.answers", "gpu.clock", "gpu.gsp", "gpu.temperature"},
+    "gpu.clock": {"gpu.clock"},
+    "environment.container.env": {"environment.FILE"},
+    "time": {"host.clock", "time.synchronised"},
+    "mtu": set(),
+    "net.enp1s0f0np0.speed": set(),
+    "netw": set(),
+    "": set(),
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), NAMES.items(), ids=lambda each: str(each)[:30])
+def test_what_a_name_means(name: str, expected: set[str]) -> None:
+    assert {each.name for each in kinds(name)} == expected
+
+
+@pytest.mark.parametrize("category", catalogue.CATEGORIES)
+def test_a_category_is_a_name_and_so_is_its_first_word(category: catalogue.Category) -> None:
+    mine = {each.name for each in KINDS if each.category == category}
+    for name in (category, category.upper(), category.split()[0].lower()):
+        assert mine <= {each.name for each in kinds(name)}
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "expected"),
+    [
+        ("net", "net.enp1s0f0np0.mtu", True),
+        ("net.enp1s0f0np0", "net.enp1s0f0np0.mtu", True),
+        ("net.enp1s0f0np", "net.enp1s0f0np0.mtu", False),
+        ("network", "net.manager", True),
+        ("pair", "identity.kernel", True),
+        ("rdma", "environment.nccl.conf", True),
+        ("packages", "host.dpkg", True),
+        ("host", "host.dpkg", True),
+        ("host", "net.manager", False),
+    ],
+)
+def test_which_checks_a_name_shows(name: str, id: str, expected: bool) -> None:
+    assert means(name, id) is expected
+
+
+def test_the_fleet_of_these_tests_is_a_pair() -> None:
+    assert isinstance(fleet(), settings.Fleet) and fleet().peer(A) == B
