@@ -16,6 +16,7 @@ TREES = ("/etc", "/root", "/home", "/usr/local", "/var/lib/sparkrig")
 PASSED_OVER = re.compile(
     r"/var/lib/sparkrig/runs/|/etc/(?:adjtime|resolv\.conf|[^/]*\.cache|\.pwd\.lock|\.updated)$"
 )
+TIMES = re.compile(rb'(?m)^(?:timestamp=| "at": ).*\n')  # in a profile, and in what was declared
 RECORD = "/var/lib/sparkrig/bandwidth.json"
 
 
@@ -26,7 +27,7 @@ def said(*words: str) -> str:
 
 
 def content(path: Path) -> str:
-    """What counts of a file: its bytes, but no figure of a record and no time of a profile."""
+    """What counts of a file: its bytes, but no figure of a record and no time."""
     if path.is_symlink():
         return f"-> {path.readlink()}"
     data = path.read_bytes()
@@ -34,7 +35,7 @@ def content(path: Path) -> str:
         return json.dumps(
             [{key: row[key] for key in ("netdev", "address", "peer", "mtu")} for row in json.loads(data)["rails"]]
         )
-    return hashlib.sha256(re.sub(rb"(?m)^timestamp=.*\n", b"", data)).hexdigest()[:12]
+    return hashlib.sha256(TIMES.sub(b"", data)).hexdigest()[:12]
 
 
 def files() -> None:
