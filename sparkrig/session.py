@@ -19,7 +19,7 @@ from time import monotonic, sleep  # noqa: E402
 from typing import Any, NoReturn, TypeVar  # noqa: E402
 
 import click  # noqa: E402
-from gevent import Timeout  # noqa: E402
+from gevent import Timeout, get_hub  # noqa: E402
 from paramiko.ssh_exception import NoValidConnectionsError, SSHException  # noqa: E402
 from pyinfra.api import Config, Host, Inventory, State  # noqa: E402
 from pyinfra.api.exceptions import PyinfraError  # noqa: E402
@@ -29,6 +29,7 @@ from operations.remote import Failed, Lost, each  # noqa: E402
 from sparkrig import login, progress  # noqa: E402
 from sparkrig.progress import Told  # noqa: E402
 
+get_hub().NOT_ERROR += (KeyboardInterrupt,)  # Ctrl-C: click says "Aborted!", and that is enough
 for _library in ("pyinfra", "paramiko"):
     # a verb says itself what went wrong, once
     logging.getLogger(_library).addHandler(logging.NullHandler())
@@ -128,7 +129,7 @@ def _connect(host: Host, told: Told, wait_s: float | None = None) -> Host:
             why, left = _passing(error.__context__), end - monotonic()
             if not why or left <= 0:
                 raise Lost(_reason(host, error)) from None
-        told(host.name, f"waiting, it may be rebooting ({why})", until=end)
+        told(host.name, f"may be rebooting ({why})", until=end)
         sleep(min(_PAUSE_S, left))
 
 

@@ -38,12 +38,12 @@ def fleet(count: int) -> Hosts:
 
 def test_each_host_has_a_line_with_its_step_and_what_runs_there() -> None:
     hosts = fleet(2)
-    hosts.busy["spark-01"] = Busy("spark-01", "waiting, it may be rebooting (refused)", "", 1, 60, until=100)
+    hosts.busy["spark-01"] = Busy("spark-01", "may be rebooting (refused)", "", 1, 60, until=100)
     hosts.busy["b"] = Busy("b", "measuring", "ib_write_bw -d rocep1s0f0", 0, 69)
     assert [line[1:] for line in screen(hosts, 72.9)] == [
         "ooking: 72 s",
         " spark-00 72 s reading",
-        " spark-01 12 s waiting, it may be rebooting (refused); 27 s left",
+        " spark-01 12 s may be rebooting (refused); 27 s left",
         " b         3 s measuring ib_write_bw -d rocep1s0f0",
     ]
 
@@ -234,9 +234,9 @@ def test_a_terminal_is_drawn_on_and_results_go_to_standard_output() -> None:
     out, shown = on_terminal()
     assert out == "a result\n"
     assert "a result" not in shown
-    assert "Looking: 1 s" in shown
+    assert re.search(r"Looking: \d s", shown)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
-    assert re.search(r"spark-a +1 s reading", text)
+    assert re.search(r"spark-a +\d s reading", text)
     assert re.search(r"✓ spark-a 12 checks \(\d s\)", text)
     assert re.search(r"✗ spark-b no route to host \(\d s\)", text)
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l"), "the cursor is shown again"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +188,7 @@ def test_a_host_that_comes_back_is_waited_for(tmp_path: Path, why: str) -> None:
         )
         assert looking.stderr
         assert re.fullmatch(
-            rf"spark-a: waiting, it may be rebooting \({why}\); 8\d s left\n",
+            rf"spark-a: may be rebooting \({why}\); 8\d s left\n",
             looking.stderr.readline(),
         )
         spark.booting = False
@@ -196,6 +198,24 @@ def test_a_host_that_comes_back_is_waited_for(tmp_path: Path, why: str) -> None:
         out, _ = looking.communicate(timeout=60)
     assert looking.returncode == 0
     assert json.loads(out)["hosts"]["spark-a"]["spark"]["dgx_os"] == "7.5.0"
+
+
+def test_ctrl_c_ends_the_waiting_with_one_word(tmp_path: Path) -> None:
+    file = tmp_path / "sparks.py"
+    file.write_text("sparks = [('spark-a', {'ssh_hostname': '127.0.0.1', 'ssh_port': 9, 'ssh_user': 'nobody'})]\n")
+    looking = subprocess.Popen(
+        [SPARKRIG, "summary", str(file)],
+        env={**os.environ, "SPARKRIG_WAIT_S": ""},
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert looking.stderr
+    assert "may be rebooting" in looking.stderr.readline()
+    looking.send_signal(signal.SIGINT)
+    out, said = looking.communicate(timeout=60)
+    assert (looking.returncode, out, said.split()) == (1, "", ["Aborted!"])
 
 
 def test_the_others_are_shown_whole(shown: dict[str, Any]) -> None:
