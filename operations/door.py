@@ -48,7 +48,8 @@ class Target:
     """Where a Spark is: what was typed, over the inventory's data, over ~/.ssh/config, as with pyinfra.
 
     typed: the address as an inventory has it; host: the one behind it; keys: private keys to try; only: whether
-    the usual ones and the agent's are not; tells_user, tells_port: whether that is known without an entry.
+    the usual ones and the agent's are not; tells_user, tells_port: whether that is known without an entry;
+    guessed: whether nothing says the user, who is then the one of this machine, as with ssh.
     """
 
     typed: str
@@ -60,6 +61,7 @@ class Target:
     only: bool = False
     tells_user: bool = False
     tells_port: bool = False
+    guessed: bool = False
 
     @property
     def entry(self) -> str:
@@ -101,6 +103,7 @@ def target(address: Address, data: Mapping[str, Any]) -> Target:
         only=bool(data.get("ssh_key")),
         tells_user=bool(told_user) and address.user in (None, told_user),
         tells_port=address.port in (None, told_port),
+        guessed=not (address.user or told_user),
     )
 
 

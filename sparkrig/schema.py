@@ -245,11 +245,91 @@ class Unlock(TypedDict):
     hosts: dict[str, str]
 
 
+# onboard
+
+
+class HostKey(TypedDict):
+    """kind: its name on the wire; fingerprint: as ssh-keygen -lf prints it."""
+
+    kind: str
+    fingerprint: str
+
+
+class Management(TypedDict):
+    """The netdev that ssh came in on, and its address with its prefix."""
+
+    netdev: str
+    address: str
+
+
+class Newcomer(TypedDict):
+    """A Spark as it was found.
+
+    dgx_os: None where the host does not say; spark: whether it is one; management: None where it is not known;
+    cages: the netdevs of each that has a carrier; driver: None where none of the branch is installed.
+    """
+
+    vendor: str
+    dgx_os: str | None
+    kernel: str
+    memory_kib: int
+    spark: bool
+    management: Management | None
+    cages: dict[str, list[str]]
+    driver: str | None
+
+
+class Refusal(TypedDict):
+    """Why nothing is done, and one thing to try."""
+
+    what: str
+    cure: str
+
+
+class Onboarding(TypedDict):
+    """What is done to one host: to let pyinfra in, and by the deploy.
+
+    container_restarts: running containers that a restart of docker stops; network_reverts_s: after how many
+    seconds a network change that was not proven goes back by itself, None where there is none.
+    """
+
+    login: list[str]
+    steps: list[str]
+    refusals: list[Refusal]
+    reboots: int
+    container_restarts: int
+    network_reverts_s: int | None
+
+
+class Onboard(TypedDict):
+    """A new Spark, what is proposed for it, and what came of it.
+
+    address, user: how it is reached; peer: None where it stays on its own; data, peer_data: what is written of
+    both into the inventory; here: what is written on this machine; hosts: by name; outcome: in words.
+    """
+
+    schema: Literal["sparkrig.onboard/1"]
+    address: str
+    user: str
+    host_key: HostKey
+    name: str
+    peer: str | None
+    inventory: str
+    data: dict[str, Any]
+    peer_data: dict[str, Any]
+    identity: Newcomer
+    here: list[str]
+    hosts: dict[str, Onboarding]
+    outcome: str
+    exit_code: int
+
+
 DOCUMENTS: Mapping[str, Any] = {
     "bandwidth": Bandwidth,
     "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,
+    "onboard": Onboard,
     "status": Status,
     "summary": Summary,
     "topology": Topology,

@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ def found(asked: Asked) -> str:
     for number, each in enumerate(found, 1):
         mark = "" if each.likely else "  (its name is none that Sparks come with)"
         click.echo(f"{number:3}  {each.name}  {', '.join(each.addresses)}{mark}", err=True)
-    chosen = click.prompt("Which one", type=click.IntRange(1, len(found)), err=True)
+    chosen = click.prompt(f"Which one, 1 to {len(found)}", type=click.IntRange(1, len(found)), err=True)
     return _address(found[chosen - 1])
 
 
@@ -79,6 +79,14 @@ def _address(found: Candidate) -> str:
 
     host = discovery.reachable(found)
     return host if found.port == 22 else f"{host}:{found.port}"
+
+
+def named(at: Target, asked: Asked) -> Target:
+    """The same with the user that somebody says; where nobody is there, it stays this machine's own."""
+    if not at.guessed or asked.yes or asked.as_json:
+        return at
+    user = click.prompt(f"Your user on {at.typed}, made at its first start", default=at.user, err=True)
+    return replace(at, user=user, guessed=False)
 
 
 # --- its host key

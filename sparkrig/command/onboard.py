@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from operations.door import Door, Target
+    from sparkrig import schema
     from sparkrig.onboarding.hostkey import HostKey
     from sparkrig.onboarding.plan import Plan
     from sparkrig.onboarding.proposal import Proposal, Seen, Wishes
@@ -65,7 +66,12 @@ _ROOT = Path(__file__).resolve().parents[2]
 )
 @click.option("--restart-docker", is_flag=True, help="Although containers run, where docker must restart.")
 @click.option("--yes", is_flag=True, help="Do not ask. A new host key then needs --fingerprint.")
-@click.option("--json", "as_json", is_flag=True, help="For programs; writes nothing without --yes.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="For programs (docs/schema/onboard.json); writes nothing without --yes.",
+)
 def onboard(
     address: str | None,
     inventory_file: Path,
@@ -423,6 +429,7 @@ def _onboard(typed: str, asked: Asked, console: Console) -> int:
     name, at, others = _target(typed, book)
     try:
         key = newcomer.host_key(at, others, asked)
+        at = newcomer.named(at, asked)
         return _through(name, at, key, book, asked, console)
     except (Failed, Lost) as error:
         click.echo(f"Error: {error}. Try: {at.ssh}, and then the same again, which goes on", err=True)
@@ -495,12 +502,12 @@ def _next(draft: _Draft) -> str:
     return f"{made.name} is on its own, and as declared. Next: sparkrig summary {file}.{second}"
 
 
-def _document(at: Target, key: HostKey, draft: _Draft, outcome: str, code: int) -> dict[str, Any]:
+def _document(at: Target, key: HostKey, draft: _Draft, outcome: str, code: int) -> schema.Onboard:
     from sparkrig.onboarding import card, plan
 
     made = draft.made
     return {
-        "version": 1,
+        "schema": "sparkrig.onboard/1",
         "address": at.typed,
         "user": at.user,
         "host_key": {"kind": key.kind, "fingerprint": key.fingerprint},

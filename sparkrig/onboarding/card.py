@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from sparkrig import definitions, driver, identity, preflight
+from sparkrig import definitions, driver, identity, preflight, schema
 from sparkrig.onboarding.proposal import Proposal, Seen, others
 from sparkrig.settings import Settings
 from sparkrig.verdict import Level
@@ -113,7 +112,7 @@ def _others(seen: Seen, mine: Settings, made: Proposal) -> Iterator[Row]:
         yield Row("degraded", str(each), told[word] if word else undecided)
 
 
-def document(seen: Seen) -> Mapping[str, Any]:
+def document(seen: Seen) -> schema.Newcomer:
     """The same for programs; no serial number is in it."""
     found, packages = seen.state.identity, seen.state.packages
     way = seen.network.management

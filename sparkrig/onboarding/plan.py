@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sparkrig import containers
+from sparkrig import containers, schema
 from sparkrig.onboarding.proposal import Seen
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
@@ -81,7 +81,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def document(plans: Sequence[Plan]) -> Mapping[str, object]:
+def document(plans: Sequence[Plan]) -> dict[str, schema.Onboarding]:
     """The same for programs."""
     return {
         plan.host: {

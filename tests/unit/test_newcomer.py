@@ -178,3 +178,16 @@ def test_a_password_that_others_can_read_is_refused(tmp_path: Path, spark: Spark
         enter(spark, stack, password_file=password_file(tmp_path, mode=0o644))
     with ExitStack() as stack, pytest.raises(Refusal, match="cannot be read: no such file"):
         enter(spark, stack, password_file=str(tmp_path / "none"))
+
+
+# --- whose login it is
+
+
+def test_a_user_that_nobody_said_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    somebody = door.target(parse("spark-a.local"), {})
+    assert (somebody.guessed, newcomer.named(somebody, SCRIPT)) == (True, somebody)
+    monkeypatch.setattr(newcomer.click, "prompt", lambda text, default, **_: "nvidia" if default else "")
+    named = newcomer.named(somebody, replace(SCRIPT, yes=False))
+    assert (named.user, named.guessed) == ("nvidia", False)
+    told = door.target(parse("me@spark-a.local"), {})
+    assert newcomer.named(told, replace(SCRIPT, yes=False)) == told

@@ -18,12 +18,16 @@ from jsonschema import Draft202012Validator
 
 import sparkrig as package
 from docs.schemas import FOLDER, texts
+from operations.door import Target
 from operations.remote import Lost
-from sparkrig import drift
-from sparkrig.command import summary, topology
+from sparkrig import drift, settings
+from sparkrig.command import onboard, summary, topology
 from sparkrig.command.cli import _VERBS, sparkrig
 from sparkrig.journal import Journal
 from sparkrig.lock import Lock
+from sparkrig.onboarding import plan
+from sparkrig.onboarding.hostkey import HostKey
+from sparkrig.refusal import Refusal
 from sparkrig.schema import DOCUMENTS
 from sparkrig.survey import Survey
 from tests.schemas import complaints
@@ -31,6 +35,7 @@ from tests.unit import (
     test_bandwidth_command,
     test_doctor,
     test_explain,
+    test_onboarding,
     test_status,
     test_summary,
     test_survey,
@@ -85,6 +90,20 @@ def explained(folder: Path, patch: Patch) -> str:
     return test_explain.run("--json", text=test_explain.SLOW).stdout
 
 
+def onboarded(folder: Path, patch: Patch) -> str:
+    """A second Spark, of which the deploy would refuse one half."""
+    made = test_onboarding.pair()
+    fabric = {"spark-b": made.data["fabric"], "spark-a": made.peer_data["fabric"]}
+    fleet = settings.parse({name: {"pair": "sparks", "fabric": each} for name, each in fabric.items()})
+    found = {"spark-b": test_onboarding.seen("b"), "spark-a": test_onboarding.seen("a")}
+    steps: dict[str, Any] = {"spark-b": ["Network | profiles"], "spark-a": [Refusal("no room", "df -h")]}
+    plans = [plan.of(name, each, fleet, steps[name], ["key"]) for name, each in found.items()]
+    book = onboard._Book(folder / "sparks.py", "", fleet, {}, {})
+    draft = onboard._Draft(book, made, book, found, plans, ["sparks.py"])
+    at = Target("spark-b.local", "spark-b.local", 22, "nvidia", folder / "known_hosts")
+    return json.dumps(onboard._document(at, HostKey("ssh-ed25519", b"key"), draft, "Refused.", 1))
+
+
 def undone(folder: Path, patch: Patch) -> str:
     file = folder / "pair.py"
     file.write_text(f"sparks = {list(test_survey.SETTINGS.items())!r}\n")
@@ -128,6 +147,7 @@ PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "doctor": examined,
     "drift": drifted,
     "explain": explained,
+    "onboard": onboarded,
     "status": told,
     "summary": summarised,
     "topology": cabled,
@@ -183,7 +203,7 @@ def breakages(document: dict[str, Any]) -> Iterator[Any]:
     yield {**document, "shcema": ""}
     yield {**document, "schema": "sparkrig.other/1"}
     for key, value in document.items():
-        if isinstance(value, list) and value:
+        if isinstance(value, list) and value and isinstance(value[0], dict):
             yield from ({**document, key: [broken]} for broken in without_a_field(value[0]))
 
 
