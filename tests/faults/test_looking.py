@@ -22,9 +22,10 @@ LOOKS = {
     "topology": ("sparkrig", "topology", LAB),
     "status": ("sparkrig", "status", LAB),
     "undo --dry": ("sparkrig", "undo", LAB, "--dry"),
+    "drift": ("sparkrig", "drift", LAB),
 }
-# the other verbs: one loads the link and says so, one reads text, one is the lab itself, one frees a lock
-NOT_LOOKS = {"bandwidth", "explain", "lab", "unlock"}
+# the other verbs: one loads the link and says so, one frees a lock, one sets a host up; the rest ask no host
+NOT_LOOKS = {"bandwidth", "unlock", "onboard", "accept", "completion", "explain", "lab"}
 
 
 @pytest.mark.representative
