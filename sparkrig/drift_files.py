@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -42,10 +43,16 @@ def read(file: Path) -> Report:
         ) from None
 
 
-def write(file: Path, text: str, mode: int = 0o600) -> None:
+def keep(file: Path, report: Report) -> None:
+    """Make a report the last one. Raises Refusal."""
+    with contextlib.suppress(OSError):  # what is wrong with the folder is said of the file
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write(file, report.dumps(), 0o600)
+
+
+def write(file: Path, text: str, mode: int = 0o644) -> None:
     """A file replaced as a whole: whoever reads it sees the old or the new one. Raises Refusal."""
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, new = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
@@ -101,7 +108,7 @@ def _entries(file: Path, text: str) -> list[Acceptance]:
 
 def _entry(file: Path, number: int, row: object) -> Acceptance:
     try:
-        return _Entry.model_validate(row)
+        return Acceptance(**_Entry.model_validate(row).model_dump())
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = f" {first['loc'][0]}:" if first["loc"] else ""
@@ -124,5 +131,5 @@ def accept(inventory: Path, entry: Acceptance) -> Path:
             f"{file} is written in a way that nothing can be added at its end",
             f"begin each entry with '- id:' in {file}",
         )
-    write(file, whole, 0o644)
+    write(file, whole)
     return file

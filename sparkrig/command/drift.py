@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _LOOK_S = 90  # times `patience`; a healthy host answers within a few
 _ROOT = Path(__file__).resolve().parents[2]
-_PUBLIC = 0o644  # for a collector or a web server that runs as another user
 
 
 @dataclass(frozen=True)
@@ -97,15 +96,15 @@ def _write(made: Report, junit: Path | None, prom: Path | None, html: Path | Non
     if junit:
         from sparkrig.picture import drift_junit
 
-        drift_files.write(junit, drift_junit.xml(made), _PUBLIC)
+        drift_files.write(junit, drift_junit.xml(made))
     if prom:
         from sparkrig.picture import drift_prom
 
-        drift_files.write(prom, drift_prom.metrics(made), _PUBLIC)
+        drift_files.write(prom, drift_prom.metrics(made))
     if html:
         from sparkrig.picture import drift_html
 
-        drift_files.write(html, drift_html.html(made), _PUBLIC)
+        drift_files.write(html, drift_html.html(made))
 
 
 def _report(asked: _Asked) -> Report:
@@ -130,7 +129,7 @@ def _report(asked: _Asked) -> Report:
         seconds=time.monotonic() - clock,
     )
     if len(data) == len(fleet) and not asked.since:
-        drift_files.write(kept, made.dumps())
+        drift_files.keep(kept, made)
     return made
 
 

@@ -1,56 +1,380 @@
-"""`sparkrig drift` on fake hosts: what real hosts printed goes in, a report comes out."""
+"""`sparkrig drift` and `accept` on fake hosts: what real hosts printed goes in, a report comes out."""
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.plan.conftest import ROOT, Host, converged, pair, recorded
+import pytest
+import yaml
+from junitparser import JUnitXml
+
+from tests.plan.conftest import ROOT, A, B, Host, converged, pair, recorded
+from tests.plan.fleet import free_ports
 
 HEAD = "from sparkrig.inventory import checked as _checked\n"
+NETDEV = "enp1s0f0np0"
+NEXT_YEAR = str(date.today() + timedelta(days=365))
 
 
-def drift(folder: Path, hosts: list[Host], *flags: str) -> tuple[int, dict[str, Any], str]:
-    """Exit code, the report, and what was said beside it."""
-    (folder / "group_data").mkdir(exist_ok=True)
-    defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
-    (folder / "group_data" / "all.py").write_text(defaults)
-    inventory = folder / "sparks.py"
-    inventory.write_text(HEAD + f"sparks = _checked({[host.entry() for host in hosts]!r}, __file__)\n")
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("sparkrig")), "drift", str(inventory), "--json", *flags],
-        cwd=ROOT,
-        env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+@dataclass(frozen=True)
+class Done:
+    """A command that ended."""
+
+    code: int
+    out: str
+    said: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+    @property
+    def wrong(self) -> dict[str, set[str]]:
+        """By host, what does not hold."""
+        return {
+            host["name"]: {row["id"] for row in host["rows"] if row["status"] not in ("ok", "skipped")}
+            for host in self.report["hosts"]
+        }
+
+    def row(self, host: str, id: str) -> dict[str, Any]:
+        rows = next(each["rows"] for each in self.report["hosts"] if each["name"] == host)
+        return next(row for row in rows if row["id"] == id)
+
+
+@dataclass
+class Desk:
+    """A folder with an inventory, and what is typed in the repository."""
+
+    folder: Path
+    inventory: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.inventory = self.folder / "sparks.py"
+        (self.folder / "group_data").mkdir()
+        defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
+        (self.folder / "group_data" / "all.py").write_text(defaults)
+
+    def has(self, hosts: Sequence[Host]) -> Desk:
+        self.inventory.write_text(HEAD + f"sparks = _checked({[host.entry() for host in hosts]!r}, __file__)\n")
+        return self
+
+    def typed(self, verb: str, *words: str, at: Path = ROOT) -> Done:
+        done = subprocess.run(
+            [str(Path(sys.executable).with_name("sparkrig")), verb, str(self.inventory), *words],
+            cwd=at,
+            env={**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), "NO_COLOR": "1", "COLUMNS": "80"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def drift(self, *words: str) -> Done:
+        return self.typed("drift", "--json", *words)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path).has(settled())
+
+
+def settled(**changes: Any) -> list[Host]:
+    return pair(converged("a"), converged("b"), **changes)
+
+
+def unheld() -> list[Host]:
+    """A package of spark-b is no longer held."""
+    held, not_held = (f"dpkg {want} installed nvidia-driver-580-open " for want in ("hold", "install"))
+    text = converged("b")
+    assert held in text
+    return pair(converged("a"), text.replace(held, not_held))
+
+
+def lost(hosts: list[Host]) -> list[Host]:
+    """spark-b is down: a real address where nobody listens."""
+    (port,) = free_ports(1)
+    away = Host("spark-b", "", data={**hosts[1].data, "ssh_hostname": "127.0.0.1", "ssh_port": port})
+    return [hosts[0], away]
+
+
+# --- what is found
+
+
+def test_a_settled_pair_is_in_spec(desk: Desk) -> None:
+    done = desk.drift()
+    assert (done.code, done.said) == (0, "")
+    assert done.wrong == {A: set(), B: set()}
+    assert len(done.report["hosts"][0]["rows"]) > 40
+
+
+def test_a_pair_from_the_box_wants_everything(desk: Desk) -> None:
+    done = desk.has(pair(recorded("fresh-a"), recorded("fresh-b"))).drift()
+    assert done.code == 2
+    assert {"driver.hold", f"net.{NETDEV}.profile", "containers.toolkit"} <= done.wrong[A]
+    assert "deploy.plan" not in done.wrong[A]
+
+
+def test_a_declaration_that_moved_is_no_fault_of_the_host(desk: Desk) -> None:
+    assert desk.drift().code == 0
+    done = desk.has(settled(mtu=8000)).drift()
+    assert done.code == 2
+    assert done.row(A, f"net.{NETDEV}.mtu")["moved"] == "declaration"
+
+
+def test_a_host_that_moved_is_told_by_the_report_before(desk: Desk) -> None:
+    assert desk.drift().code == 0
+    done = desk.has(unheld()).drift()
+    row = done.row(B, "driver.hold")
+    assert (done.code, row["moved"], row["news"]) == (2, "host", "new")
+    again = desk.drift()
+    assert (again.row(B, "driver.hold")["news"], again.row(B, "driver.hold")["since"]) == ("still", row["since"])
+    mended = desk.has(settled()).drift()
+    assert (mended.code, [(each["host"], each["id"]) for each in mended.report["fixed"]]) == (
+        0,
+        [(B, "driver.hold")],
     )
-    return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
 
 
-def wrong(report: dict[str, Any]) -> dict[str, set[str]]:
-    """By host, what does not hold."""
-    return {
-        host["name"]: {row["id"] for row in host["rows"] if row["status"] not in ("ok", "skipped")}
-        for host in report["hosts"]
-    }
+def test_a_host_that_is_down_hides_no_drift_of_the_other(desk: Desk) -> None:
+    done = desk.has(lost(settled(mtu=8000))).drift()
+    assert done.code == 3
+    assert [host["exit"] for host in done.report["hosts"]] == [2, 3]
+    assert f"net.{NETDEV}.mtu" in done.wrong[A]
+    assert "Connection refused" in done.report["hosts"][1]["unread"]
 
 
-def test_a_settled_pair_is_in_spec(tmp_path: Path) -> None:
-    code, report, said = drift(tmp_path, pair(converged("a"), converged("b")))
-    assert (code, said) == (0, "")
-    assert wrong(report) == {"@fake/spark-a": set(), "@fake/spark-b": set()}
-    assert len(report["hosts"][0]["rows"]) > 40
+# --- what is typed wrong
 
 
-def test_a_pair_from_the_box_wants_everything(tmp_path: Path) -> None:
-    code, report, _ = drift(tmp_path, pair(recorded("fresh-a"), recorded("fresh-b")))
-    found = wrong(report)["@fake/spark-a"]
-    assert code == 2
-    assert {"driver.hold", "net.enp1s0f0np0.profile", "containers.toolkit"} <= found
-    assert "deploy.plan" not in found
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--limit", "@fake/spark-x"],
+            "there is no host @fake/spark-x in the inventory. Try: --limit @fake/spark-",
+        ),
+        (
+            ["--since", "no-such.json"],
+            "the report no-such.json cannot be read: no such file or directory. Try: ls -l",
+        ),
+        (["--since", "README.md"], "README.md is no report that sparkrig drift --json wrote. Try: head -c 200"),
+        (
+            ["--timeout", "0"],
+            "Invalid value for '--timeout': 0.0 is not in the range x>=1. Try: sparkrig drift --help",
+        ),
+    ],
+    ids=["limit", "no report", "another file", "timeout"],
+)
+def test_bad_input_is_one_sentence(desk: Desk, words: list[str], said: str) -> None:
+    done = desk.drift(*words)
+    assert (done.code, done.out) == (1, "")
+    assert done.said.startswith(f"Error: {said}"), done.said
+    assert done.said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("sparks = []\n", "the inventory names no host"), ("sparks = [\n", ""), (None, "there is no inventory file")],
+    ids=["empty", "broken", "absent"],
+)
+def test_an_inventory_without_hosts_is_an_error_and_not_in_spec(desk: Desk, text: str | None, said: str) -> None:
+    if text is None:
+        desk.inventory.unlink()
+    else:
+        desk.inventory.write_text(text)
+    done = desk.drift()
+    assert (done.code, done.out) == (1, "")
+    assert said in done.said and done.said.count("\n") == 1
+
+
+def test_a_report_of_other_hosts_is_no_comparison(desk: Desk, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    document = desk.drift().report
+    other.write_text(json.dumps({**document, "hosts": [{**document["hosts"][0], "name": "elsewhere"}]}))
+    done = desk.drift("--since", str(other))
+    assert (done.code, done.said.startswith(f"Error: {other} is a report of other hosts. Try: ")) == (1, True)
+
+
+# --- what is kept, and compared
+
+
+def test_a_limit_reads_the_peer_too_and_keeps_no_report(desk: Desk) -> None:
+    done = desk.drift("--limit", A)
+    assert [host["name"] for host in done.report["hosts"]] == [A, B]
+    two_pairs = [*settled(), Host("@fake/spark-c", converged("a"), data={"allow_non_spark": True})]
+    assert desk.has(two_pairs).drift("--limit", "@fake/spark-c").report["counts"]["hosts"] == 1
+    assert desk.drift().report["counts"]["hosts"] == 3
+
+
+def test_a_comparison_with_another_report_is_not_kept(desk: Desk, tmp_path: Path) -> None:
+    old = tmp_path / "old.json"
+    old.write_text(desk.drift().out)
+    first = desk.has(unheld()).drift()
+    compared = desk.drift("--since", str(old))
+    assert compared.row(B, "driver.hold")["news"] == "new"
+    assert desk.drift().row(B, "driver.hold")["since"] == first.row(B, "driver.hold")["since"]
+
+
+def test_the_report_is_kept_for_its_owner_alone(desk: Desk) -> None:
+    desk.drift()
+    (kept,) = (desk.folder / "state").rglob("*.json")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+# --- the outputs
+
+
+def test_all_outputs_are_of_one_look(desk: Desk, tmp_path: Path) -> None:
+    junit, prom, page = (tmp_path / name for name in ("a.xml", "a.prom", "a.html"))
+    umask = os.umask(0o077)
+    try:
+        done = desk.has(unheld()).typed("drift", "--junit", str(junit), "--prom", str(prom), "--html", str(page))
+    finally:
+        os.umask(umask)
+    assert done.code == 2
+    assert "driver.hold" in done.out and "mends it: pyinfra " in done.out and "2 hosts · " in done.out
+    assert (JUnitXml.fromfile(str(junit)).failures, JUnitXml.fromfile(str(junit)).errors) == (1, 0)
+    assert f'sparkrig_drift_items{{host="{B}",mover="declaration"}} 1.0' in prom.read_text()
+    assert "driver.hold" in page.read_text()
+    assert {stat.S_IMODE(file.stat().st_mode) for file in (junit, prom, page)} == {0o644}
+    assert [file.name for file in tmp_path.glob(".*")] == [], "nothing is left of the files that were renamed"
+
+
+def test_what_cannot_be_written_is_an_error_and_the_report_is_shown(desk: Desk, tmp_path: Path) -> None:
+    done = desk.typed("drift", "--prom", str(tmp_path / "none" / "a.prom"))
+    assert done.code == 1
+    assert "2 hosts · " in done.out
+    assert done.said.startswith(
+        f"Error: {tmp_path}/none/a.prom cannot be written: no such file or directory. Try: ls"
+    )
+
+
+def test_a_file_is_replaced_as_a_whole(desk: Desk, tmp_path: Path) -> None:
+    """Whoever collects it has it open while it is written anew."""
+    prom = tmp_path / "a.prom"
+    prom.write_text("before\n")
+    with prom.open() as reader:
+        assert desk.typed("drift", "--prom", str(prom)).code == 0
+        assert reader.read() == "before\n"
+    assert prom.read_text().startswith("# HELP sparkrig_up ")
+
+
+def test_a_command_is_for_the_folder_of_the_toolkit(desk: Desk, tmp_path: Path) -> None:
+    desk.has(unheld())
+    here, elsewhere = desk.typed("drift"), desk.typed("drift", at=tmp_path)
+    assert f"mends it: pyinfra {desk.inventory} deploys/cluster.py" in here.out
+    assert "commands are for" not in here.out
+    assert f"commands are for {ROOT}" in elsewhere.out
+
+
+# --- accept
+
+
+def accepting(id: str = "driver.hold", until: str = NEXT_YEAR, why: str = "a test", *more: str) -> list[str]:
+    return [id, "--until", until, "--why", why, *more]
+
+
+def test_what_is_accepted_is_no_drift_until_that_day_is_over(desk: Desk) -> None:
+    assert desk.has(unheld()).drift().code == 2
+    done = desk.typed("accept", *accepting())
+    file = desk.folder / "sparks.accepted.yaml"
+    assert (done.code, done.out) == (
+        0,
+        f"accepted until {NEXT_YEAR}: driver.hold on every host. Now: git add {file}\n",
+    )
+    shown = desk.typed("drift")
+    assert shown.code == 0
+    assert "1 accepted" in shown.out and "(a test)" in shown.out
+    file.write_text(file.read_text().replace(NEXT_YEAR, "2026-01-01"))
+    over = desk.typed("drift")
+    assert over.code == 2
+    assert "! driver.hold on every host is drift again: accepted until 1 Jan 2026" in over.out
+
+
+def test_what_stands_in_the_file_stays_as_it_is(desk: Desk) -> None:
+    desk.has(unheld()).drift()
+    file = desk.folder / "sparks.accepted.yaml"
+    before = f"# ours\n- id: driver.hold  # until the update\n  until: {NEXT_YEAR}\n  why: 'x'\n\n# the end\n"
+    file.write_text(before)
+    assert desk.typed("accept", *accepting("driver.upgrade", NEXT_YEAR, "ünsafe: yes", "--host", B)).code == 0
+    assert file.read_text().startswith(before)
+    rows = yaml.safe_load(file.read_text())
+    assert [row["id"] for row in rows] == ["driver.hold", "driver.upgrade"]
+    assert (rows[1]["why"], rows[1]["host"], str(rows[1]["until"])) == ("ünsafe: yes", B, NEXT_YEAR)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            accepting("driver.hodl"),
+            "the last report has no check driver.hodl, but driver.hold. Try: sparkrig drift ",
+        ),
+        (accepting("driver.hold", "2026-01-01"), "2026-01-01 is over. Try: --until with a day to come"),
+        (accepting("driver.hold", "soon"), "Invalid value for '--until': 'soon' does not match the format"),
+        (accepting("driver.hold", NEXT_YEAR, " "), "a reason is expected. Try: --why "),
+        (
+            accepting("driver.hold", NEXT_YEAR, "x", "--host", "c"),
+            "there is no host c in the inventory. Try: one of ",
+        ),
+        (["driver.hold", "--why", "x"], "Missing option '--until'. Try: sparkrig accept --help"),
+    ],
+    ids=["misspelt", "over", "no day", "no reason", "no host", "no until"],
+)
+def test_what_cannot_be_accepted_is_one_sentence(desk: Desk, words: list[str], said: str) -> None:
+    desk.drift()
+    done = desk.typed("accept", *words)
+    assert (done.code, done.out) == (1, "")
+    assert done.said.startswith(f"Error: {said}") and done.said.count("\n") == 1, done.said
+    assert not (desk.folder / "sparks.accepted.yaml").exists()
+
+
+def test_before_the_first_report_there_is_nothing_to_accept(desk: Desk) -> None:
+    done = desk.typed("accept", *accepting())
+    expected = f"Error: there is no drift report of this inventory yet. Try: sparkrig drift {desk.inventory}\n"
+    assert (done.code, done.said) == (1, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- id: driver.hold\n", "entry 1: until: field required"),
+        (
+            "- id: x\n  until: 2027-01-01\n  why: y\n  hots: spark-a\n",
+            "entry 1: hots: extra inputs are not permitted",
+        ),
+        ("- id: x\n  until: soon\n  why: y\n", "entry 1: until: input should be a valid date"),
+        ("- driver.hold\n", "entry 1: input should be a valid dictionary"),
+        ("id: driver.hold\n", "is no list of entries"),
+        ("- [\n", "is no YAML: "),
+        (b"- id: \xff\n", "is no text in UTF-8"),
+    ],
+    ids=["a field less", "a field misspelt", "no day", "no entry", "no list", "no YAML", "no text"],
+)
+def test_a_file_that_cannot_stand_accepts_nothing(desk: Desk, text: str | bytes, said: str) -> None:
+    (desk.folder / "sparks.accepted.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = desk.drift()
+    assert (done.code, done.out) == (1, "")
+    assert said in done.said and ". Try: " in done.said and done.said.count("\n") == 1, done.said
+
+
+def test_a_file_that_nothing_can_be_added_to_is_left_as_it_is(desk: Desk) -> None:
+    desk.drift()
+    file = desk.folder / "sparks.accepted.yaml"
+    file.write_text("[]\n")
+    done = desk.typed("accept", *accepting())
+    assert (done.code, file.read_text()) == (1, "[]\n")
+    assert "nothing can be added at its end" in done.said
