@@ -23,6 +23,7 @@ LOOKS = {
     "status": ("sparkrig", "status", LAB),
     "undo --dry": ("sparkrig", "undo", LAB, "--dry"),
     "drift": ("sparkrig", "drift", LAB),
+    "doctor": ("sparkrig", "doctor", LAB),
 }
 # the other verbs: one loads the link and says so, one frees a lock, one sets a host up; the rest ask no host
 NOT_LOOKS = {"bandwidth", "unlock", "onboard", "accept", "completion", "explain", "lab"}
