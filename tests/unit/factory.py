@@ -167,5 +167,5 @@ def _serve(listening: socket.socket, spark: Spark) -> None:
         transport.add_server_key(key)
         try:
             transport.start_server(server=_Session(spark))
-        except (paramiko.SSHException, EOFError):
+        except (paramiko.SSHException, EOFError, OSError):  # whoever only looked at the key is gone again
             transport.close()

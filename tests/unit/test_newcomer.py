@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 
 from operations import door
@@ -186,7 +187,7 @@ def test_a_password_that_others_can_read_is_refused(tmp_path: Path, spark: Spark
 def test_a_user_that_nobody_said_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     somebody = door.target(parse("spark-a.local"), {})
     assert (somebody.guessed, newcomer.named(somebody, SCRIPT)) == (True, somebody)
-    monkeypatch.setattr(newcomer.click, "prompt", lambda text, default, **_: "nvidia" if default else "")
+    monkeypatch.setattr(click, "prompt", lambda text, default, **_: "nvidia" if default else "")
     named = newcomer.named(somebody, replace(SCRIPT, yes=False))
     assert (named.user, named.guessed) == ("nvidia", False)
     told = door.target(parse("me@spark-a.local"), {})
