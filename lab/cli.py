@@ -13,7 +13,17 @@ from contextlib import contextmanager
 
 import click
 
+from lab import NODES, SOLO
+
 CAGES = click.Choice(["p0", "p1"])
+
+
+def nodes(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
+    """What a shell completes a node's name to."""
+    return [name for name in (*NODES, SOLO) if name.startswith(begun)]
+
+
+NODE = click.argument("node", shell_complete=nodes)
 
 
 def one_word(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -86,7 +96,7 @@ def save(name: str, solo: bool) -> None:
 def rewire(way: str) -> None:
     """Lay the pair's cables anew; the guests are pristine again."""
     with one_sentence():
-        from lab import NODES, pair, wiring
+        from lab import pair, wiring
 
         pair.rewire(NODES, wiring.CROSSED if way == "crossed" else wiring.STRAIGHT)
 
@@ -122,7 +132,7 @@ def status(as_json: bool) -> None:
     epilog=example("ssh spark-a nvidia-smi"),
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.argument("node")
+@NODE
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
 def ssh(node: str, cmd: tuple[str, ...]) -> None:
     """Log in to NODE, or run CMD there."""
@@ -135,7 +145,7 @@ def ssh(node: str, cmd: tuple[str, ...]) -> None:
 
 
 @lab.command(epilog=example("cable spark-a p0 unplug"))
-@click.argument("node")
+@NODE
 @click.argument("cage", type=CAGES)
 @click.argument("action", type=click.Choice(["plug", "unplug"]))
 def cable(node: str, cage: str, action: str) -> None:
@@ -147,7 +157,7 @@ def cable(node: str, cage: str, action: str) -> None:
 
 
 @lab.command(epilog=example("power spark-b cut"))
-@click.argument("node")
+@NODE
 @click.argument("action", type=click.Choice(["cut", "off", "on"]))
 def power(node: str, action: str) -> None:
     """Cut NODE's power for a moment, or switch it off or on."""
@@ -162,6 +172,4 @@ def power(node: str, action: str) -> None:
 
 def pair_or_solo(solo: bool) -> tuple[str, ...]:
     """The nodes that a verb is about."""
-    from lab import NODES, SOLO
-
     return (SOLO,) if solo else NODES
