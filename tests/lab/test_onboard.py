@@ -1,0 +1,217 @@
+"""T3: two Sparks out of the box become a pair by `sparkrig onboard`: by script, killed in between, typed by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lab import USER, toolkit_repo
+from sparkrig import inventory
+from tests.lab.commands import ROOT, Done
+from tests.lab.factory import PASSWORD, Fresh, unpack
+from tests.lab.guests import Pair
+
+pytestmark = pytest.mark.exhaustive  # four deploys under emulation
+
+SPARKRIG, PYINFRA = (str(Path(sys.executable).with_name(name)) for name in ("sparkrig", "pyinfra"))
+SETTINGS = """
+bandwidth_floor = 0.01
+bandwidth_seconds = 2
+patience = 4.0
+"""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Whoever onboards: a home folder with a key and nothing else, an inventory's folder, a password's file."""
+
+    folder: Path
+    sparks: dict[str, Fresh]
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "inventories" / "mine.py"
+
+    @property
+    def env(self) -> dict[str, str]:
+        kept = {key: value for key, value in os.environ.items() if key not in ("SSH_AUTH_SOCK", "CI", "NO_COLOR")}
+        state = str(self.folder / "state")
+        return {**kept, "HOME": str(self.folder / "me"), "XDG_STATE_HOME": state, "PYINFRA_PROGRESS": "off"}
+
+    def words(self, name: str) -> list[str]:
+        where = f"{USER}@127.0.0.1:{self.sparks[name].target.port}"
+        return [SPARKRIG, "onboard", where, "--inventory", str(self.file)]
+
+    def scripted(self, name: str) -> list[str]:
+        given = ["--fingerprint", self.sparks[name].fingerprint, "--password-file", str(self.folder / "password")]
+        return [*self.words(name), "--yes", *given]
+
+    def run(self, words: list[str], timeout: float = 1800) -> Done:
+        done = subprocess.run(
+            words,
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def planned(self) -> dict[str, set[str]]:
+        """What plain pyinfra would still do."""
+        done = self.run([PYINFRA, "--json", "--dry", str(self.file), "deploys/cluster.py"])
+        assert done.code == 0, done.stderr
+        return done.plan
+
+
+@pytest.fixture
+def desk(pristine: Pair, tmp_path: Path) -> Desk:
+    """Two guests out of the box, and a desk."""
+    sparks = {guest.node: unpack(guest) for guest in pristine}
+    shutil.copytree(ROOT / "inventories" / "group_data", tmp_path / "inventories" / "group_data")
+    mirror = toolkit_repo()
+    more = f"toolkit_url = {mirror['url']!r}\ntoolkit_key_url = {mirror['key_url']!r}\n"
+    more += f"toolkit_key_fingerprint = {mirror['fingerprint']!r}\n"
+    with (tmp_path / "inventories" / "group_data" / "all.py").open("a") as settings:
+        settings.write(f"{SETTINGS}{more}")
+    password = tmp_path / "password"
+    password.write_text(f"{PASSWORD}\n")
+    password.chmod(0o600)
+    key = tmp_path / "me" / ".ssh" / "id_ed25519"
+    key.parent.mkdir(parents=True, mode=0o700)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    return Desk(tmp_path, sparks)
+
+
+def assert_a_pair(desk: Desk) -> None:
+    """Both are in the inventory, let the key in, ask for no password, and have nothing left to be done."""
+    fleet, _ = inventory.fleet(desk.file)
+    assert list(fleet) == ["spark-a", "spark-b"]
+    assert fleet.peer("spark-a") == "spark-b"
+    assert desk.planned() == {}
+    for fresh in desk.sparks.values():
+        with fresh.login() as entered:
+            assert len(entered.shell("cat ~/.ssh/authorized_keys").splitlines()) == 1
+            assert entered.shell("stat -c %a ~/.ssh ~/.ssh/authorized_keys").split() == ["700", "600"]
+            assert entered.root("stat -c '%a %U' /etc/sudoers.d/sparkrig").strip() == "440 root"
+            assert entered.root("visudo -c >/dev/null && ls /etc/sudoers.d").split() == [
+                "README",
+                "new",
+                "sparkrig",
+            ]
+
+
+def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.5)
+
+
+def test_a_plan_writes_nothing_on_the_spark(desk: Desk) -> None:
+    fresh = desk.sparks["spark-a"]
+    text = "find /etc /home /root /usr /opt -xdev -printf '%p %T@ %s %m\\n' | sort | sha256sum"
+    with fresh.login() as entered:
+        before = entered.root(text)
+        done = desk.run([*(word for word in desk.scripted("spark-a") if word != "--yes"), "--json"])
+        assert done.code == 0, done.stderr
+        assert entered.root(text) == before
+    told = json.loads(done.stdout)
+    assert told["host_key"]["fingerprint"] == fresh.fingerprint
+    assert "Driver: hold the installed 580 set" in told["hosts"]["spark-a"]["steps"]
+    assert not desk.file.exists()
+    assert not (desk.folder / "me" / ".ssh" / "known_hosts").exists()
+    assert PASSWORD not in done.stdout + done.stderr
+
+
+def test_two_sparks_out_of_the_box_become_a_pair_by_script(desk: Desk) -> None:
+    alone = desk.run(desk.scripted("spark-a"))
+    assert alone.code == 0, alone.stdout[-3000:] + alone.stderr[-3000:]
+    assert "spark-a is on its own, and as declared." in alone.stdout
+    pair = desk.run(desk.scripted("spark-b"))
+    assert pair.code == 0, pair.stdout[-3000:] + pair.stderr[-3000:]
+    assert "spark-a and spark-b are a pair, and as declared." in pair.stdout
+    assert_a_pair(desk)
+    text = desk.file.read_text()
+    again = desk.run([*desk.words("spark-b"), "--yes"])
+    assert (again.code, "Nothing is to be done" in again.stdout) == (0, True), again.stdout + again.stderr
+    assert desk.file.read_text() == text
+    assert PASSWORD not in alone.stdout + alone.stderr + pair.stdout + pair.stderr
+
+
+def test_killed_in_the_middle_of_the_deploy_the_same_again_goes_on(desk: Desk) -> None:
+    log = desk.folder / "killed.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            desk.scripted("spark-a"), cwd=ROOT, env=desk.env, stdout=output, stderr=output, start_new_session=True
+        )
+        until(lambda: "Starting operation" in log.read_text(), 900, log.read_text()[-3000:])
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+    done = desk.run([*desk.words("spark-a"), "--yes"])  # neither fingerprint nor password: it got that far
+    assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert desk.planned() == {}
+
+
+class Tmux:
+    """A real terminal of 80 columns, typed into by hand."""
+
+    def __init__(self, words: list[str], env: dict[str, str], folder: Path) -> None:
+        self.socket = str(folder / "tmux")
+        # the shell stays, so that the last screen does
+        run = [*("env", f"HOME={env['HOME']}", f"XDG_STATE_HOME={env['XDG_STATE_HOME']}"), *words]
+        line = " ".join(run) + "; echo CODE=$?; exec cat"
+        self._tmux("new-session", "-d", "-x", "80", "-y", "50", "-c", str(ROOT), line)
+
+    def _tmux(self, *words: str) -> str:
+        done = subprocess.run(["tmux", "-S", self.socket, *words], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    @property
+    def screen(self) -> str:
+        """All that was shown."""
+        return self._tmux("capture-pane", "-p", "-J", "-S", "-")
+
+    def answer(self, question: str, answer: str, seconds: float) -> None:
+        until(lambda: question in self.screen, seconds, f"{question!r} was not asked")
+        self._tmux("send-keys", "-l", answer)
+        self._tmux("send-keys", "Enter")
+
+    def end(self, seconds: float) -> int:
+        until(lambda: "CODE=" in self.screen, seconds, "it does not end")
+        return int(self.screen.rpartition("CODE=")[2].split()[0])
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+
+@pytest.fixture
+def tmux(desk: Desk) -> Iterator[Tmux]:
+    terminal = Tmux(desk.words("spark-b"), desk.env, desk.folder)
+    yield terminal
+    terminal.close()
+
+
+def test_typed_by_hand_in_a_terminal_of_80_columns(desk: Desk, tmux: Tmux) -> None:
+    tmux.answer("Is it the same there? [y/N]:", "y", 120)
+    tmux.answer(f"Password of {USER}@127.0.0.1:", PASSWORD, 120)
+    tmux.answer("Apply? [y/N]:", "y", 300)
+    code = tmux.end(1800)
+    shown = tmux.screen
+    assert code == 0, shown
+    assert desk.sparks["spark-b"].fingerprint in shown
+    assert "0 reboots, 0 container restarts" in shown
+    assert PASSWORD not in shown
+    assert desk.planned() == {}
