@@ -12,20 +12,25 @@ from sparkrig.checks.network import cabled
 from sparkrig.examination import Examination
 from sparkrig.neighbours import Neighbours
 from sparkrig.ping import Ping, targets
-from sparkrig.settings import Fleet
+from sparkrig.settings import Fleet, Settings
 
-_LOOK_S = 60  # times `patience`; a healthy host answers within a few
+_LOOK_S = 90  # times `patience`; a healthy host answers within a few
 _LISTEN_S = 2.0  # hosts start within a second of one another
+
+
+def limit_s(mine: Settings) -> int:
+    """How long a host may take for one look, in seconds."""
+    return int(_LOOK_S * mine.patience)
 
 
 def look(at: Host, fleet: Fleet) -> Examination:
     """Everything that one exec tells of a host. Raises Failed or Lost, like the others."""
-    return remote.read(at, Look(), seconds=_limit(at, fleet))
+    return remote.read(at, Look(), seconds=limit_s(fleet[at.name]))
 
 
 def listen(at: Host, fleet: Fleet) -> Neighbours:
     """Whom a host hears below IP; its peer has to be asked at the same time."""
-    return remote.read(at, Listen(), _LISTEN_S, seconds=_limit(at, fleet))
+    return remote.read(at, Listen(), _LISTEN_S, seconds=limit_s(fleet[at.name]))
 
 
 def ping(at: Host, fleet: Fleet, found: Examination) -> dict[str, tuple[Ping, ...]]:
@@ -36,8 +41,4 @@ def ping(at: Host, fleet: Fleet, found: Examination) -> dict[str, tuple[Ping, ..
     if not rails:
         return {}
     asked = [each for rail in rails for each in targets(rail.netdev, rail.peer_address.ip, mine.mtu)]
-    return remote.read(at, Pings(), *asked, seconds=_limit(at, fleet))
-
-
-def _limit(at: Host, fleet: Fleet) -> int:
-    return int(_LOOK_S * fleet[at.name].patience)
+    return remote.read(at, Pings(), *asked, seconds=limit_s(fleet[at.name]))

@@ -5,6 +5,7 @@ The models are the JSON that `sparkrig doctor --json` prints (docs/schema/doctor
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
@@ -112,11 +113,11 @@ def report(
 
     found: by host; read: those that answered; roots: sparkrig.roots; notes: by host and id, what else was read.
     """
-    hosts = []
+    hosts, typed = [], shlex.quote(inventory)
     for name, checks in found.items():
         shown = [check for check in checks if _asked(check, asked, read=name in read)]
         rows = [
-            _row(check, roots.get((name, check.id)), notes.get((name, check.id), ()), inventory) for check in shown
+            _row(check, roots.get((name, check.id)), notes.get((name, check.id), ()), typed) for check in shown
         ]
         hosts.append(Host(name=name, exit=_exit(rows, read=name in read), read=name in read, rows=rows))
     told = sorted(_told(hosts), key=lambda each: (each[1].category != "access", not each[1].wrong))
@@ -128,7 +129,7 @@ def report(
         exit=max((host.exit for host in hosts), default=1),
         asked=list(asked),
         verdict=_verdict(hosts, told, fleet, asked),
-        next=_cure(*told[0]) if told else _onward(hosts, fleet, inventory, asked),
+        next=_cure(*told[0]) if told else _onward(hosts, fleet, typed, asked),
         hosts=hosts,
     )
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from sparkrig.survey import Survey
 
 
+_TOGETHER = {"pair.cabling", "pair.NETDEV.ping"}  # what takes both halves of a pair at the same time
+
+
 @dataclass(frozen=True)
 class _Seen:
     """What was seen, by host.
@@ -88,8 +91,8 @@ def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json:
     fleet, data = files.inventory(inventory_file)
     started, clock = datetime.now(UTC), time.monotonic()
     seen = _look(inventory_file.name, fleet, data, names)
-    made = _report(str(inventory_file), fleet, data, seen, names, started, clock)
-    _refuse_absent(made, inventory_file)
+    made = _report(files.typed(inventory_file), fleet, data, seen, names, started, clock)
+    _refuse_absent(made)
     if as_json:
         click.echo(made.dumps())
     else:
@@ -109,7 +112,7 @@ def _refuse_unknown(names: Sequence[str]) -> None:
             raise click.ClickException(f"no check is called {name}{meant}. Try: sparkrig doctor --list")
 
 
-def _refuse_absent(made: Report, file: Path) -> None:
+def _refuse_absent(made: Report) -> None:
     """A check that no host has did not pass."""
     from sparkrig.catalogue import means
 
@@ -117,8 +120,8 @@ def _refuse_absent(made: Report, file: Path) -> None:
     for name in made.asked:
         if any(host.read for host in made.hosts) and not any(means(name, id) for id in ids):
             raise click.ClickException(
-                f"no host of {file} has a check {name}; nothing there is declared or to be seen that it could be "
-                f"about. Try: sparkrig doctor {shlex.quote(str(file))} -v"
+                f"no host has a check {name}; nothing there is declared or to be seen that it could be about. "
+                f"Try: sparkrig doctor {shlex.quote(made.inventory)} -v"
             )
 
 
@@ -129,18 +132,22 @@ def _look(title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], names
     from sparkrig.examination import Examination
     from sparkrig.neighbours import Neighbours
 
-    wanted = {kind.name for name in names for kind in kinds(name)}
+    limits = {name: examine.limit_s(fleet[name]) for name in data}
+    looked = session.asked(
+        data, f"Looking at {title}", lambda at: examine.look(at, fleet), wait_s=0, limits_s=limits
+    )
+    seen = {name: found for name, found in looked.items() if isinstance(found, Examination)}
+    halves = {name: data[name] for name in seen if fleet.peer(name) in seen}
+    wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER
     heard, pinged = {}, {}
-    with session.connected(data) as hosts:
-        looked = session.ask(hosts, f"Looking at {title}", lambda at: examine.look(at, fleet))
-        seen = {name: found for name, found in looked.items() if isinstance(found, Examination)}
-        halves = {name: hosts[name] for name in seen if fleet.peer(name) in seen}
-        if halves and (not names or "pair.cabling" in wanted):
-            heard = session.ask(halves, "Listening at the cages", lambda at: examine.listen(at, fleet))
-        if halves and (not names or "pair.NETDEV.ping" in wanted):
-            pinged = session.ask(
-                halves, "Pinging over each rail", lambda at: examine.ping(at, fleet, seen[at.name])
-            )
+    if halves and wanted & _TOGETHER:
+        with session.connected(halves) as hosts:  # both, so that they listen at the same time
+            if "pair.cabling" in wanted:
+                heard = session.ask(hosts, "Listening at the cages", lambda at: examine.listen(at, fleet))
+            if "pair.NETDEV.ping" in wanted:
+                pinged = session.ask(
+                    hosts, "Pinging over each rail", lambda at: examine.ping(at, fleet, seen[at.name])
+                )
     return _Seen(
         seen,
         {name: str(why) for name, why in looked.items() if isinstance(why, Exception)},
@@ -189,7 +196,7 @@ def _report(
             for name, checks in compared.items()
             for check in checks
         },
-        inventory=shlex.quote(inventory),
+        inventory=inventory,
         version=version("sparkrig"),
         started=started,
         seconds=time.monotonic() - clock,

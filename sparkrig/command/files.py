@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from sparkrig.settings import Fleet
 
 
+_ROOT = Path(__file__).resolve().parents[2]
+
+
 class _InventoryFile(click.Path):
     """A file that a shell completes with the inventories of this folder, and any other once it is none of them."""
 
@@ -29,6 +32,11 @@ class _InventoryFile(click.Path):
 
 INVENTORY = click.argument("inventory_file", metavar="INVENTORY", type=_InventoryFile(path_type=Path))
 """The argument that every verb about hosts begins with."""
+
+
+def typed(file: Path) -> str:
+    """An inventory as a command names it that is typed in the folder of the toolkit."""
+    return str(file if Path.cwd() == _ROOT else file.resolve())
 
 
 def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:

@@ -19,7 +19,8 @@ from sparkrig.words import listed
 
 _WIDE = max(map(len, CATEGORIES))
 _LABEL = 10
-_NAMED = 4  # hosts; of more the rest are counted
+_NAMED = 4  # hosts, and what was read of them; of more the rest are counted
+_COMMANDS = ("pyinfra ", "sparkrig ", "ssh", "sudo ")
 _CLEAR = 12  # characters; what is shorter (`it does`) says little by itself
 
 Told = tuple[str, Row]
@@ -69,7 +70,8 @@ class _Drawn:
             said.append(f"see {listed(roots)}")
         if self.unread and category != "access":
             said.append(f"{_some(self.unread)} not read")
-        return Text.assemble(self.sign(worst), f" {category:{_WIDE}}  ", (", ".join(said), "dim"))
+        style = "" if wrong or unknown else "dim"
+        return Text.assemble(self.sign(worst), f" {category:{_WIDE}}  ", (", ".join(said), style))
 
     def sign(self, status: Status) -> tuple[str, str]:
         shade = _shade(status)
@@ -96,34 +98,40 @@ class _Drawn:
         yield Text.assemble("  ", self.sign(first.status), " ", (f"{first.id}{self.on(group)}", "bold"))
         told = _telling(group)
         common = len({tuple(row.notes) for _, row in group}) == 1
-        for number, some in enumerate(told):
+        for number, some in enumerate(told[:_NAMED]):
             where = self.on(some) if len(told) > 1 else ""
             yield from self.labelled("" if number else "read", f"{some[0][1].found}{where}")
             for note in some[0][1].notes if everything and not common else ():
                 yield from self.labelled("", note)
+        yield from self.more(told)
         for number, note in enumerate(first.notes if everything and common else ()):
             yield from self.labelled("" if number else "besides", note)
         yield from self.each("expected", group, "want")
         yield from self.each("cause", group, "cause")
-        yield from self.each("try", group, "cure", wrap=False)
+        yield from self.each("try", group, "cure")
         yield from self.labelled("more", first.docs, style="dim")
 
-    def each(self, label: str, group: Sequence[Told], field: str, *, wrap: bool = True) -> Iterator[Text]:
+    def each(self, label: str, group: Sequence[Told], field: str) -> Iterator[Text]:
         """A field of all hosts once, or where it differs with its hosts."""
         values = _by(group, field)
-        for value, told in values:
-            if value and len(values) > 1 and field == "want":
-                value += self.on(told)
+        for number, (value, told) in enumerate(values[:_NAMED]):
+            where = self.on(told) if len(values) > 1 and field == "want" else ""
             if value:
-                yield from self.labelled(label, value, wrap=wrap)
+                yield from self.labelled("" if number else label, f"{value}{where}")
+        yield from self.more(values)
+
+    def more(self, values: Sequence[object]) -> Iterator[Text]:
+        """How many are not shown."""
+        if len(values) > _NAMED:
+            yield from self.labelled("", f"and {len(values) - _NAMED} more (--json has them)")
 
     def on(self, told: Sequence[Told]) -> str:
         """On which hosts; nothing where there is only one."""
         return f" on {_some([name for name, _ in told])}" if self.hosts > 1 else ""
 
-    def labelled(self, label: str, text: str, *, style: str = "", wrap: bool = True) -> Iterator[Text]:
+    def labelled(self, label: str, text: str, *, style: str = "") -> Iterator[Text]:
         indent = 4 + _LABEL
-        room = self.width - indent if self.width and wrap else None
+        room = self.width - indent if self.width and not text.startswith(_COMMANDS) else None
         for number, row in enumerate(_wrap(text, room)):
             yield Text.assemble((f"    {'' if number else label:{_LABEL}}", "dim"), (row, style))
 

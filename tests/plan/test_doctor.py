@@ -76,22 +76,23 @@ def write(folder: Path, hosts: list[tuple[str, dict[str, Any]]]) -> Path:
     (folder / "group_data").mkdir(exist_ok=True)
     defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
     (folder / "group_data" / "all.py").write_text(defaults)
-    (folder / "sparks.py").write_text(HEAD + f"sparks = _checked({hosts!r}, __file__)\n")
-    return Path("sparks.py")
+    file = folder / "sparks.py"
+    file.write_text(HEAD + f"sparks = _checked({hosts!r}, __file__)\n")
+    return file
 
 
 def doctor(folder: Path, hosts: list[tuple[str, dict[str, Any]]], *words: str, **environment: str) -> Done:
     file = write(folder, hosts)
     done = subprocess.run(
         [SPARKRIG, "doctor", str(file), *words],
-        cwd=folder,
-        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "SPARKRIG_WAIT_S": "0", **environment},
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1", **environment},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return Done(done.returncode, *(said.replace(str(file), "sparks.py") for said in (done.stdout, done.stderr)))
 
 
 def entries(hosts: list[Host]) -> list[tuple[str, dict[str, Any]]]:
@@ -289,8 +290,8 @@ WRONG_WORDS = {
         "no check is called net.enp1s0f0np0.mtv. Try: sparkrig doctor --list",
     ),
     "misspelt": (("netwrok",), "no check is called netwrok (did you mean network?). Try: sparkrig doctor --list"),
-    "nobody has it": (("trust",), "no host of sparks.py has a check trust; "),
-    "no such netdev": (("net.enp9s0",), "no host of sparks.py has a check net.enp9s0; "),
+    "nobody has it": (("trust",), "no host has a check trust; "),
+    "no such netdev": (("net.enp9s0",), "no host has a check net.enp9s0; "),
 }
 
 
@@ -318,8 +319,7 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     file = write(tmp_path, well())
     done = subprocess.run(
         ["sh", "-c", f"{SPARKRIG} doctor {file} -v | head -n 1"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=120,

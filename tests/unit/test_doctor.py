@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Interface
 from typing import Any
@@ -198,7 +199,7 @@ def test_what_a_host_printed_cannot_move_the_cursor() -> None:
 
 def test_the_placeholder_of_an_inventory_is_filled_in() -> None:
     check = Check("pair.cabling", "a cable", "none", "drift", "sparkrig topology INVENTORY")
-    assert made({A: [check]}, inventory="'my pair.py'").next == "Next: sparkrig topology 'my pair.py'"
+    assert made({A: [check]}, inventory="my pair.py").next == "Next: sparkrig topology 'my pair.py'"
 
 
 # --- on a terminal
@@ -262,8 +263,10 @@ def test_a_host_that_was_not_read_is_named_in_every_category() -> None:
 
 
 def test_of_many_hosts_the_first_are_named() -> None:
-    text = drawn(made({f"spark-{number}": [MTU] for number in range(9)}))
+    many = {f"spark-{number}": [replace(MTU, found=f"{1500 + number}")] for number in range(9)}
+    text = drawn(made(many))
     assert "mtu on spark-0, spark-1, spark-2, spark-3 and 5 more\n" in text
+    assert "1503 on spark-3\n              and 5 more (--json has them)\n    expected  9000\n" in text
 
 
 def test_a_command_is_never_wrapped_and_all_else_is() -> None:
