@@ -76,11 +76,15 @@ class Row(_Model):
 
 
 class Host(_Model):
-    """One host. unread: why it could not be read; before: what was wrong when it last could be."""
+    """One host.
+
+    unread: why it could not be read, and cure: what to try then; before: what was wrong when it last could be.
+    """
 
     name: str
     exit: int
     unread: str | None = None
+    cure: str = ""
     rows: list[Row] = []
     before: list[Row] = []
 
@@ -143,7 +147,7 @@ class Report(_Model):
 
 
 def report(
-    found: Mapping[str, Sequence[Check] | str],
+    found: Mapping[str, Sequence[Check] | Refusal],
     declared: Mapping[str, Declared | None],
     earlier: Report | None,
     accepted: Sequence[Acceptance],
@@ -158,15 +162,15 @@ def report(
     found: by host its checks, or why it could not be read; declared: what its last deploy kept there.
     """
     today = started.astimezone().date()  # a day in the calendar of whoever accepted
-    read = {name: checks for name, checks in found.items() if not isinstance(checks, str)}
+    read = {name: checks for name, checks in found.items() if not isinstance(checks, Refusal)}
     alike = judged(read, lambda check: f"sparkrig doctor {inventory} {check.id}")
     alike = _one_run(alike, inventory)
     usual = _usual(alike)
     hosts = []
     for name, checks in found.items():
         before = earlier.host(name) if earlier else None
-        if isinstance(checks, str):
-            hosts.append(Host(name=name, exit=3, unread=_plain(checks), before=before.known if before else []))
+        if isinstance(checks, Refusal):
+            hosts.append(_lost(name, checks, before))
             continue
         wants = _wants(declared.get(name), before, earlier)
         rows = [
@@ -243,6 +247,16 @@ def _usual(found: Mapping[str, Sequence[Check]]) -> dict[str, str]:
         for text, count in counted.most_common(1)
         if count > 1 and 2 * count > counted.total()
     }
+
+
+def _lost(name: str, why: Refusal, before: Host | None) -> Host:
+    return Host(
+        name=name,
+        exit=3,
+        unread=_plain(why.what),
+        cure=_plain(why.cure),
+        before=before.known if before else [],
+    )
 
 
 def _wants(kept: Declared | None, before: Host | None, earlier: Report | None) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig import checks, declared, drift_files
+from sparkrig import checks, declared, drift_files, login
 from sparkrig.check import Check
 from sparkrig.command import files
 from sparkrig.drift import Report, report, unexplained
@@ -39,8 +40,7 @@ class _Asked:
 
     @property
     def typed(self) -> str:
-        """The inventory as a command names it that is typed in the folder of the toolkit."""
-        return str(self.inventory if Path.cwd() == _ROOT else self.inventory.resolve())
+        return files.typed(self.inventory)
 
 
 @click.command()
@@ -145,7 +145,7 @@ def _limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dic
 
 def _look(
     asked: _Asked, fleet: Fleet, data: Mapping[str, Any]
-) -> tuple[dict[str, State], dict[str, list[Check] | str]]:
+) -> tuple[dict[str, State], dict[str, list[Check] | Refusal]]:
     """What was seen of each host that could be read, and the checks of each, or why it could not."""
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from deploys import dry
@@ -167,7 +167,13 @@ def _look(
         name: made + unexplained(made, _peer(fleet.peer(name), found), planned[name], subjects[name].apply)
         for name, made in found.items()
     }
-    return seen, {name: whole.get(name) or str(answer) for name, answer in answers.items()}
+    lost = {name: _hindrance(asked, name, data[name], str(answers[name])) for name in data if name not in seen}
+    return seen, {name: lost[name] if name in lost else whole[name] for name in data}
+
+
+def _hindrance(asked: _Asked, name: str, data: Mapping[str, Any], why: str) -> Refusal:
+    _, refusal = login.hindrance(name, data, why)
+    return Refusal(refusal.what, refusal.cure.replace("INVENTORY", shlex.quote(asked.typed)))
 
 
 def _peer(name: str | None, found: Mapping[str, list[Check]]) -> Sequence[Check] | None:

@@ -19,6 +19,7 @@ from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.words import listed
 
 _FINDINGS = 40  # as many are shown, of each kind; a pair from the box has 30
+_LOST = 12
 _WAYS = 4
 _NAMES = 6
 _FOUND = 200  # characters of what was found
@@ -173,7 +174,7 @@ class _Drawn:
 
     def _unread(self) -> Iterator[Text]:
         unread = [host for host in self.report.hosts if host.unread]
-        shown = unread if self.everything else unread[:_FINDINGS]
+        shown = unread if self.everything else unread[:_LOST]
         for host in shown:
             yield from self._lost(host)
         if len(unread) > len(shown):
@@ -186,8 +187,8 @@ class _Drawn:
         if host.before:
             known = listed(_few([row.id for row in host.before]))
             yield Text(f"{_INDENT}{known} did not hold when it last could", "dim")
-        if "Try: " not in (host.unread or ""):
-            yield _command((f"{_INDENT}try: ", "dim"), f"ssh {host.name.removeprefix('@fake/')} true")
+        if host.cure:
+            yield _command((f"{_INDENT}try: ", "dim"), host.cure)
 
     def _accepted(self) -> Iterator[Text]:
         for finding in self.accepted if self.everything else self.accepted[:_FINDINGS]:

@@ -23,7 +23,9 @@ def xml(report: Report) -> str:
 
 def _cases(host: Host) -> list[TestCase]:
     if host.unread is not None:
-        return [_case(host, "read", Error(host.unread, "unreachable"))]
+        error = Error(host.unread, "unreachable")
+        error.text = f"{host.unread}\ntry: {host.cure}"
+        return [_case(host, "read", error)]
     return [_case(host, row.id, _result(row)) for row in host.rows]
 
 

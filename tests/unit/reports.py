@@ -8,13 +8,14 @@ from datetime import UTC, date, datetime, timedelta
 from sparkrig import declared
 from sparkrig.check import Check
 from sparkrig.drift import Acceptance, Report, report
+from sparkrig.refusal import Refusal
 
 A, B = "spark-a", "spark-b"
 NOW = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
 BEFORE = NOW - timedelta(days=3, hours=11)
 INVENTORY = "pair.py"
 DEPLOY = "pyinfra pair.py deploys/cluster.py"
-LOST = "Could not connect (10.0.0.12 port 22: [Errno 113] No route to host)"
+LOST = Refusal("Could not connect (10.0.0.12 port 22: [Errno 113] No route to host)", "ping spark-b")
 PLANNED = Acceptance(id="identity.kernel", until=date(2027, 1, 31), why="update planned", by="ann")
 
 
@@ -50,7 +51,7 @@ def healthy(host: str) -> list[Check]:
 
 
 def made(
-    found: Mapping[str, Sequence[Check] | str],
+    found: Mapping[str, Sequence[Check] | Refusal],
     earlier: Report | None = None,
     accepted: Sequence[Acceptance] = (),
     *,
@@ -61,7 +62,7 @@ def made(
     kept = {
         name: declared.of(checks, (NOW - timedelta(days=7)).timestamp())
         for name, checks in found.items()
-        if deployed and not isinstance(checks, str)
+        if deployed and not isinstance(checks, Refusal)
     }
     return report(found, kept, earlier, accepted, inventory=INVENTORY, version="0.1.0", started=when, seconds=3.2)
 
@@ -78,7 +79,7 @@ CLEAN = made(SETTLED)
 
 def fleet(count: int = 64) -> Report:
     """Ten without a hold, eight without docker, one of another kernel, five that are down."""
-    found: dict[str, Sequence[Check] | str] = {}
+    found: dict[str, Sequence[Check] | Refusal] = {}
     for number in range(count):
         name = f"spark-{number:02}"
         version = "6.14" if number == 5 else "6.12"

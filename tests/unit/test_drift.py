@@ -250,5 +250,5 @@ def test_a_report_reads_back_as_it_was_also_one_of_a_later_sparkrig() -> None:
 def test_what_a_host_printed_is_one_plain_line() -> None:
     """A profile may be named as its owner likes; an escape would move somebody's cursor."""
     bad = Check("net.others", "none", "\x1b[2Jcx7\nevil\x07", "extra", "rm \x1b[31m")
-    told = made({A: [bad], B: "no route\x1b[0m"})
+    told = made({A: [bad], B: Refusal("no route\x1b[0m", "ping")})
     assert (row(told, A, "net.others").found, told.hosts[1].unread) == (" [2Jcx7 evil ", "no route [0m")
