@@ -1,4 +1,4 @@
-"""T3: two Sparks out of the box become a pair by `sparkrig onboard`: by script, killed in between, typed by hand."""
+"""T3: two Sparks out of the box become a pair by `sparkrig onboard`: by script, killed in between, by hand."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 
 from lab import USER, toolkit_repo
 from sparkrig import inventory
+from tests.faults.record import Seen
 from tests.lab.commands import ROOT, Done
 from tests.lab.factory import PASSWORD, Fresh, unpack
 from tests.lab.guests import Pair
@@ -120,7 +121,8 @@ def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
         time.sleep(0.5)
 
 
-def test_a_plan_writes_nothing_on_the_spark(desk: Desk) -> None:
+@pytest.mark.promise(5)
+def test_a_plan_writes_nothing_on_the_spark(desk: Desk, seen: Seen) -> None:
     fresh = desk.sparks["spark-a"]
     text = "find /etc /home /root /usr /opt -xdev -printf '%p %T@ %s %m\\n' | sort | sha256sum"
     with fresh.login() as entered:
@@ -134,9 +136,11 @@ def test_a_plan_writes_nothing_on_the_spark(desk: Desk) -> None:
     assert not desk.file.exists()
     assert not (desk.folder / "me" / ".ssh" / "known_hosts").exists()
     assert PASSWORD not in done.stdout + done.stderr
+    seen(f"onboard planned {len(told['hosts']['spark-a']['steps'])} steps, and touched no file of the Spark")
 
 
-def test_two_sparks_out_of_the_box_become_a_pair_by_script(desk: Desk) -> None:
+@pytest.mark.promise(3, 8)
+def test_two_sparks_out_of_the_box_become_a_pair_by_script(desk: Desk, seen: Seen) -> None:
     alone = desk.run(desk.scripted("spark-a"))
     assert alone.code == 0, alone.stdout[-3000:] + alone.stderr[-3000:]
     assert "spark-a is on its own, and as declared." in alone.stdout
@@ -149,9 +153,13 @@ def test_two_sparks_out_of_the_box_become_a_pair_by_script(desk: Desk) -> None:
     assert (again.code, "Nothing is to be done" in again.stdout) == (0, True), again.stdout + again.stderr
     assert desk.file.read_text() == text
     assert PASSWORD not in alone.stdout + alone.stderr + pair.stdout + pair.stderr
+    seen(
+        "onboard made a Spark on its own, then a pair; a third run had nothing to do, and no password was printed"
+    )
 
 
-def test_killed_in_the_middle_of_the_deploy_the_same_again_goes_on(desk: Desk) -> None:
+@pytest.mark.promise(4)
+def test_killed_in_the_middle_of_the_deploy_the_same_again_goes_on(desk: Desk, seen: Seen) -> None:
     log = desk.folder / "killed.log"
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -163,6 +171,7 @@ def test_killed_in_the_middle_of_the_deploy_the_same_again_goes_on(desk: Desk) -
     done = desk.run([*desk.words("spark-a"), "--yes"])  # neither fingerprint nor password: it got that far
     assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert desk.planned() == {}
+    seen("onboard, the same again without fingerprint and password, did the rest")
 
 
 class Tmux:
@@ -204,7 +213,8 @@ def tmux(desk: Desk) -> Iterator[Tmux]:
     terminal.close()
 
 
-def test_typed_by_hand_in_a_terminal_of_80_columns(desk: Desk, tmux: Tmux) -> None:
+@pytest.mark.promise(8)
+def test_typed_by_hand_in_a_terminal_of_80_columns(desk: Desk, tmux: Tmux, seen: Seen) -> None:
     tmux.answer("Is it the same there? [y/N]:", "y", 120)
     tmux.answer(f"Password of {USER}@127.0.0.1:", PASSWORD, 120)
     tmux.answer("Apply? [y/N]:", "y", 300)
@@ -215,3 +225,4 @@ def test_typed_by_hand_in_a_terminal_of_80_columns(desk: Desk, tmux: Tmux) -> No
     assert "0 reboots, 0 container restarts" in shown
     assert PASSWORD not in shown
     assert desk.planned() == {}
+    seen("onboard asked three things in a terminal, and showed no password")
