@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from facts.examination import Examination as Look
+from facts.fabric import Fabric
+from facts.spark import Spark
 from operations.subject import subject
 from sparkrig import differs, login
 from sparkrig.alike import judged
@@ -86,6 +89,13 @@ def named(*addresses: str, env: bool = True) -> Change:
         return replace(there, hostname=Hostname("spark-b", tuple(map(IPv4Address, addresses))))
 
     return change
+
+
+def test_one_look_has_every_noun_once_and_the_clock_last() -> None:
+    command = Look().command()
+    assert {*Spark.nouns, *Fabric.nouns} <= {*Look.nouns}
+    assert all(command.count(f"#sparkrig:end {noun} ") == 1 for noun in Look.nouns)
+    assert list(Look.nouns)[-1] == "preflight" and command.rstrip().endswith("end preflight %s\\n' $?")
 
 
 def test_a_healthy_pair_has_nothing_to_tell() -> None:
