@@ -75,7 +75,7 @@ class _Drawn:
 
     def sign(self, status: Status) -> tuple[str, str]:
         shade = _shade(status)
-        return self.signs[shade], STYLES[shade]
+        return f"{self.signs[shade]:{max(map(len, self.signs.values()))}}", STYLES[shade]
 
     def details(self, rows: Sequence[Told], *, everything: bool) -> Iterator[Text]:
         for group in _alike(rows):

@@ -234,7 +234,7 @@ def test_what_is_wrong_is_told_whole_and_what_follows_is_counted() -> None:
 def test_a_terminal_without_signs_has_words() -> None:
     text = drawn(made({A: [OK, IDLE], B: [MTU], "spark-c": [LOST]}), ascii_only=True)
     assert text.isascii()
-    assert "\nx network " in text and "\n- health " in text and "\n? 1 thing is wrong" in text
+    assert "\nx  network " in text and "\n-  health " in text and "\n?  1 thing is wrong" in text
 
 
 def test_values_that_differ_stand_side_by_side() -> None:
