@@ -98,6 +98,7 @@ def host_key(at: Target, others: Mapping[str, Target], asked: Asked) -> HostKey:
 
     known = door.known(at)
     shown = door.scan(at, [key.kind for key in known])
+    _as_given(at, shown, asked)
     if shown in known:
         return shown
     if known:
@@ -120,17 +121,21 @@ def host_key(at: Target, others: Mapping[str, Target], asked: Asked) -> HostKey:
     return shown
 
 
-def _compare(at: Target, shown: HostKey, asked: Asked) -> None:
-    """Raises Refusal unless it is the fingerprint that was given, or somebody says that it is the same."""
+def _as_given(at: Target, shown: HostKey, asked: Asked) -> None:
+    """Raises Refusal where another fingerprint was given."""
     from sparkrig.onboarding import hostkey
 
+    if asked.fingerprint and shown.fingerprint != hostkey.given(asked.fingerprint):
+        raise Refusal(
+            f"{at.entry} shows the {shown.short} host key {shown.fingerprint}, and not the one that was given; "
+            "somebody else may be answering",
+            f"on the Spark's own screen: {shown.console}",
+        )
+
+
+def _compare(at: Target, shown: HostKey, asked: Asked) -> None:
+    """Raises Refusal unless the fingerprint was given, or somebody says that it is the same."""
     if asked.fingerprint:
-        if shown.fingerprint != hostkey.given(asked.fingerprint):
-            raise Refusal(
-                f"{at.entry} shows the {shown.short} host key {shown.fingerprint}, and not the one that was "
-                "given; somebody else may be answering",
-                f"on the Spark's own screen: {shown.console}",
-            )
         return
     if asked.yes or asked.as_json:
         raise Refusal(

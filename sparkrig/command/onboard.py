@@ -218,13 +218,18 @@ def _draft(at: Target, name: str | None, book: _Book, entrance: Entrance, asked:
     login: dict[str, Any] = {"ssh_hostname": at.typed}
     login |= {} if at.tells_port else {"ssh_port": at.port}
     login |= {} if at.tells_user else {"ssh_user": at.user}
-    login |= {"ssh_key": str(entrance.own.file)} if entrance.own and entrance.own.told else {}
+    login |= {"ssh_key": _below_home(entrance.own.file)} if entrance.own and entrance.own.told else {}
     lonely = {other: each for other, each in others.items() if book.fleet[other].pair is None}
     made = propose(login, seen, book.fleet, lonely, asked.wishes, name)
     after = book.with_text(made.written(book.text), **asked.overrides) if made.edits else book
     found = {made.name: seen} | ({made.peer: others[made.peer]} if made.peer else {})
     here = _here(book, made, entrance)
     return _Draft(book, made, after, found, _plans(after, found, made.name, at, entrance), here)
+
+
+def _below_home(file: Path) -> str:
+    """A path that means the same to others who share the inventory."""
+    return f"~/{file.relative_to(Path.home())}" if file.is_relative_to(Path.home()) else str(file)
 
 
 def _look(entered: Door, book: _Book) -> Seen:
@@ -497,9 +502,9 @@ def _next(draft: _Draft) -> str:
     """The verdict, and the command that comes next."""
     file, made = draft.after.file, draft.made
     if made.peer:
-        return f"{made.peer} and {made.name} are a pair, and as declared. Next: sparkrig bandwidth {file}"
-    second = " With a second Spark: seat the QSFP cable, then: sparkrig onboard" if not draft.seen.cages() else ""
-    return f"{made.name} is on its own, and as declared. Next: sparkrig summary {file}.{second}"
+        return f"{made.peer} and {made.name} are a pair, and as declared. Next: sparkrig doctor {file}"
+    second = ". With a second Spark: seat the QSFP cable, then: sparkrig onboard" if not draft.seen.cages() else ""
+    return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {file}{second}"
 
 
 def _document(at: Target, key: HostKey, draft: _Draft, outcome: str, code: int) -> schema.Onboard:

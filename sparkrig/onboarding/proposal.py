@@ -117,6 +117,8 @@ def propose(
     login: how it is reached, as inventory data; fleet: the inventory as it is, empty for a new one; others: those
     of its Sparks that have no peer yet; known: its name there, where it is in it. Raises Refusal.
     """
+    if known:
+        _unwished(known, fleet, wishes)
     name = known or _name(wishes.name or seen.state.identity.hostname, fleet, exact=wishes.name is not None)
     if known and fleet[known].pair:
         return Proposal(known, False, {}, fleet.peer(known))
@@ -124,7 +126,7 @@ def propose(
     peer = None if wishes.solo else _peer(seen, others, wishes)
     if peer is None:
         fabric = {} if known else _given(wishes)
-        return Proposal(name, not known, own | _fabric(fabric) | _adopted(seen, fabric, wishes))
+        return Proposal(name, not known, own | _fabric(fabric) | _adopted(seen, fabric, wishes.adopt, {}))
     other, cages = others[peer], _cable(seen, others[peer])
     mine, theirs = fleet[known].fabric if known else {}, fleet[peer].fabric
     here, there = _addresses(
@@ -134,12 +136,32 @@ def propose(
     return Proposal(
         name,
         not known,
-        pair | own | ({} if mine else _fabric(here)) | _adopted(seen, here, wishes),
+        pair
+        | own
+        | ({} if mine else _fabric(here))
+        | _adopted(seen, here, wishes.adopt, fleet[known].adopt if known else {}),
         peer,
-        pair | ({} if theirs else _fabric(there)) | _adopted(other, there, wishes),
+        pair | ({} if theirs else _fabric(there)) | _adopted(other, there, wishes.adopt, fleet[peer].adopt),
         cages,
         seen.cables().get(cages[0], "here") == other.cables().get(cages[1], "there"),
     )
+
+
+def _unwished(known: str, fleet: Fleet, wishes: Wishes) -> None:
+    """Raise Refusal where something is asked for that the inventory says already."""
+    mine = fleet[known]
+    told = {
+        "--name": wishes.name not in (None, known),
+        "--fabric": bool(wishes.fabric and mine.fabric),
+        "--pair": bool(mine.pair) and wishes.pair not in (None, mine.pair),
+        "--peer": bool(mine.pair) and wishes.peer not in (None, fleet.peer(known)),
+        "--solo": bool(mine.pair) and wishes.solo,
+        "--adopt": bool(mine.pair) and wishes.adopt is not None,
+    }
+    if odd := listed(option for option, asked in told.items() if asked):
+        raise Refusal(
+            f"{known} is in the inventory, which says otherwise than {odd}", f"the same without {odd}, or edit it"
+        )
 
 
 def _fabric(fabric: Addresses) -> dict[str, Any]:
@@ -293,10 +315,10 @@ def others(seen: Seen, netdevs: Iterable[str]) -> list[Definition]:
     return definitions.find(found.links, list(netdevs), found.profiles, found.netplan, found.carries_ssh)
 
 
-def _adopted(seen: Seen, fabric: Iterable[str], wishes: Wishes) -> dict[str, Any]:
-    """The setting `adopt`, where a word was given and there is something to say it of."""
-    found = {each.key: wishes.adopt for each in others(seen, fabric)} if wishes.adopt else {}
-    return {"adopt": found} if found else {}
+def _adopted(seen: Seen, fabric: Iterable[str], word: str | None, said: Mapping[str, str]) -> dict[str, Any]:
+    """The setting `adopt`, where a word was given and there is something to say it of. said: what it is so far."""
+    found = {each.key: word for each in others(seen, fabric) if word and not each.policy(said)}
+    return {"adopt": {**said, **found}} if found else {}
 
 
 def _standing(half: _Half, adopt: str | None) -> dict[str, IPv4Interface]:

@@ -66,6 +66,8 @@ def test_a_key_that_was_given_is_known_from_then_on(home: Path, spark: Spark) ->
     kind, encoded, _ = spark.public.read_text().split()
     assert known(home) == f"# mine\nother ssh-rsa AAAA\n[127.0.0.1]:{spark.port} {kind} {encoded}\n"
     assert host_key(spark) == right, "nobody is asked again"
+    with pytest.raises(Refusal, match="not the one that was given"):
+        host_key(spark, fingerprint="SHA256:" + "a" * 43)
 
 
 def test_a_plan_for_programs_leaves_known_hosts_alone(home: Path, spark: Spark) -> None:

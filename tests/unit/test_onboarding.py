@@ -319,6 +319,24 @@ def test_two_that_are_in_the_inventory_become_a_pair_once_there_is_a_cable() -> 
     assert not propose(LOGIN, seen("b", ()), known, {"spark-a": seen("a")}, Wishes(), "spark-b").edits
 
 
+@pytest.mark.parametrize(
+    ("wishes", "option"),
+    [
+        (Wishes(name="other"), "--name"),
+        (Wishes(peer="c", solo=True), "--peer and --solo"),
+        (Wishes(pair="y"), "--pair"),
+        (Wishes(fabric={"enp1s0f0np0": "10.9.0.1/24"}), "--fabric"),
+        (Wishes(adopt="leave"), "--adopt"),
+    ],
+)
+def test_what_the_inventory_says_already_is_not_asked_for_otherwise(wishes: Wishes, option: str) -> None:
+    ends = [fabric(P0, f"10.0.0.{n}/24", f"10.0.1.{n}/24") for n in (1, 2)]
+    known = fleet(a={"pair": "x", "fabric": ends[0]}, b={"pair": "x", "fabric": ends[1]})
+    with pytest.raises(Refusal, match=f"b is in the inventory, which says otherwise than {option}"):
+        propose(LOGIN, seen("b"), known, {}, wishes, "b")
+    propose(LOGIN, seen("b"), known, {}, Wishes(name="b", pair="x", peer="a"), "b")
+
+
 # --- other people's definitions
 
 
@@ -336,6 +354,15 @@ def test_other_definitions_are_given_a_word_on_both() -> None:
     made = pair(defined(seen("b"), 12), defined(seen("a"), 11), adopt="set-aside")
     assert made.data["adopt"] == made.peer_data["adopt"] == {"40-cx7.yaml": "set-aside"}
     assert made.data["fabric"] == fabric(P0, "192.168.100.12/24", "192.168.101.12/24")
+
+
+def test_a_word_that_the_inventory_has_already_stays() -> None:
+    said = {"adopt": {"40-cx7.yaml": "leave", "old": "adopt"}}
+    made = pair(defined(seen("b"), 12), defined(seen("a"), 11), declared=said, adopt="set-aside")
+    assert "adopt" not in made.peer_data
+    said["adopt"].pop("40-cx7.yaml")
+    made = pair(defined(seen("b"), 12), defined(seen("a"), 11), declared=said, adopt="set-aside")
+    assert made.peer_data["adopt"] == {"old": "adopt", "40-cx7.yaml": "set-aside"}
 
 
 @pytest.mark.parametrize("word", ["adopt", "leave"])
