@@ -273,7 +273,9 @@ def _row(check: Check, wants: Mapping[str, str], before: Host | None, now: datet
     if not check.wrong:
         return row
     known = next((each for each in before.known if each.id == check.id), None) if before else None
-    moved: Mover = "host" if wants.get(check.id) == check.want else "declaration"
+    # where a deploy was, what nobody wants was not there
+    last = wants.get(check.id, check.want if check.status == "extra" and wants else None)
+    moved: Mover = "host" if last == check.want else "declaration"
     return row.model_copy(
         update={
             "moved": "environment" if check.environment else moved,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
 from sparkrig import definitions, network
@@ -66,7 +66,8 @@ def _netdev(subject: Subject, netdev: str, address: IPv4Interface) -> Iterator[C
     yield uncabled or Check(f"net.{netdev}.carrier", "a carrier", "a carrier", environment=True)
     others = [each for each in _others(subject) if netdev in each.given]
     left = any(each.policy(subject.settings.adopt) == definitions.LEAVE for each in others)
-    yield from (_other(subject, netdev, each) for each in others if not left)
+    if others and not left:
+        yield _second(subject, netdev, others)
     managed = subject.found.network.running and not left  # a stopped NetworkManager names no profile
     if managed and (uncabled is None or uncabled.status != "skipped"):
         yield _profile(subject, netdev, address)
@@ -105,14 +106,16 @@ def _others(subject: Subject) -> list[Definition]:
     return definitions.find(found.links, subject.settings.fabric, found.profiles, found.netplan, found.carries_ssh)
 
 
-def _other(subject: Subject, netdev: str, other: Definition) -> Check:
-    """A second definition of a declared netdev: which one wins after a reboot is decided by a race."""
-    word = other.policy(subject.settings.adopt)
+def _second(subject: Subject, netdev: str, others: Sequence[Definition]) -> Check:
+    """More definitions of a declared netdev: which one wins after a reboot is decided by a race."""
+    undecided = [each.key for each in others if each.policy(subject.settings.adopt) is None]
     cure = subject.apply
-    if word is None:
-        setting = json.dumps({other.key: definitions.SET_ASIDE}, ensure_ascii=False)
+    if undecided:  # what is given for a run takes the place of what every host has
+        decided = {key: word for mine in subject.fleet.values() for key, word in mine.adopt.items()}
+        setting = json.dumps({**decided, **dict.fromkeys(undecided, definitions.SET_ASIDE)}, ensure_ascii=False)
         cure = f"{subject.apply} --data {shlex.quote(f'adopt={setting}')}"
-    return Check(f"net.{netdev}.others", "no second definition", str(other), "extra", cure)
+    found = "; ".join(map(str, others))
+    return Check(f"net.{netdev}.others", "no second definition", found, "extra", cure)
 
 
 def _profile(subject: Subject, netdev: str, address: IPv4Interface) -> Check:

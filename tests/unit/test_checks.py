@@ -106,9 +106,9 @@ def in_memory(netdev: str) -> Change:
     return change
 
 
-def second_profile(name: str = "mine") -> Change:
+def second_profile(name: str = "mine", digit: str = "1") -> Change:
     other = Profile(
-        "11111111-2222-4333-8444-555555555555",
+        f"{digit * 8}-2222-4333-8444-555555555555",
         f"/etc/NetworkManager/system-connections/{name}.nmconnection",
         {"connection.id": name, "connection.interface-name": NETDEV, "ipv4.method": "auto"},
     )
@@ -301,3 +301,11 @@ def test_the_second_profile_is_set_aside_by_the_command_it_prints() -> None:
     check = next(each for each in found(second_profile("it's mine")) if each.id.endswith(".others"))
     assert check.cure == ('pyinfra pair.py deploys/cluster.py --data \'adopt={"it\'"\'"\'s mine": "set-aside"}\'')
     assert not ids(second_profile(), adopt={"mine": "leave"}) - {"net.plan"}
+
+
+def test_a_setting_for_one_run_keeps_what_was_decided_before() -> None:
+    """--data takes the place of what stands in the inventory, on every host."""
+    both = lambda state: second_profile("one")(second_profile("two", "2")(state))  # noqa: E731
+    (check,) = (each for each in found(both, adopt={"other": "leave"}) if each.id.endswith(".others"))
+    assert check.cure.endswith(""" --data 'adopt={"other": "leave", "two": "set-aside", "one": "set-aside"}'""")
+    assert "'one'" in check.found and "'two'" in check.found

@@ -76,8 +76,20 @@ def test_an_unreachable_host_hides_no_drift_elsewhere() -> None:
         (mtu(1500), {}, "declaration"),
         (mtu(1500), None, "declaration"),
         (replace(mtu(1500), environment=True), {"net.mtu": "9000"}, "environment"),
+        (replace(mtu(1500), status="extra"), {"driver.hold": "16 held"}, "host"),
+        (replace(mtu(1500), status="extra"), {"net.mtu": "ours"}, "declaration"),
+        (replace(mtu(1500), status="extra"), {}, "declaration"),
     ],
-    ids=["the host", "the declaration", "a new check", "never deployed", "nobody"],
+    ids=[
+        "the host",
+        "the declaration",
+        "a new check",
+        "never deployed",
+        "nobody",
+        "something more",
+        "something that was wanted",
+        "something that was always there",
+    ],
 )
 def test_who_moved_is_told_by_what_was_wanted_last(check: Check, kept: Any, mover: str) -> None:
     known = None if kept is None else declared.Declared(1.0, kept)
