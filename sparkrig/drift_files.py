@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 
 import yaml
 from pydantic import ConfigDict, ValidationError
 
+from sparkrig import whole_file
 from sparkrig.drift import Acceptance, Report
 from sparkrig.refusal import Refusal
 
@@ -47,27 +46,7 @@ def keep(file: Path, report: Report) -> None:
     """Make a report the last one. Raises Refusal."""
     with contextlib.suppress(OSError):  # what is wrong with the folder is said of the file
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write(file, report.dumps(), 0o600)
-
-
-def write(file: Path, text: str, mode: int = 0o644) -> None:
-    """A file replaced as a whole: whoever reads it sees the old or the new one. Raises Refusal."""
-    try:
-        handle, new = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fchmod(stream.fileno(), mode)
-                os.fsync(stream.fileno())
-            Path(new).replace(file)
-        except BaseException:
-            Path(new).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise Refusal(
-            f"{file} cannot be written: {(error.strerror or str(error)).lower()}", f"ls -ld {file.parent}"
-        ) from None
+    whole_file.write(file, report.dumps(), 0o600)
 
 
 def accepted_file(inventory: Path) -> Path:
@@ -131,5 +110,5 @@ def accept(inventory: Path, entry: Acceptance) -> Path:
             f"{file} is written in a way that nothing can be added at its end",
             f"begin each entry with '- id:' in {file}",
         )
-    write(file, whole)
+    whole_file.write(file, whole)
     return file

@@ -10,14 +10,13 @@ from pathlib import Path
 from sparkrig.refusal import Refusal
 
 
-def write(file: Path, text: str, mode: int = 0o600) -> None:
+def write(file: Path, text: str, mode: int = 0o644) -> None:
     """Put a text into a file; a link stays one, and a file that stood there keeps its mode. Raises Refusal.
 
-    mode: of a new file; a new folder is for its owner alone.
+    mode: of a new file.
     """
     try:
         real = file.resolve()
-        real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = stat.S_IMODE(real.stat().st_mode) if real.exists() else mode
         handle, new = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig import checks, declared, drift_files, login
+from sparkrig import checks, declared, drift_files, login, whole_file
 from sparkrig.check import Check
 from sparkrig.command import files
 from sparkrig.drift import Report, report, unexplained
@@ -96,15 +96,15 @@ def _write(made: Report, junit: Path | None, prom: Path | None, html: Path | Non
     if junit:
         from sparkrig.picture import drift_junit
 
-        drift_files.write(junit, drift_junit.xml(made))
+        whole_file.write(junit, drift_junit.xml(made))
     if prom:
         from sparkrig.picture import drift_prom
 
-        drift_files.write(prom, drift_prom.metrics(made))
+        whole_file.write(prom, drift_prom.metrics(made))
     if html:
         from sparkrig.picture import drift_html
 
-        drift_files.write(html, drift_html.html(made))
+        whole_file.write(html, drift_html.html(made))
 
 
 def _report(asked: _Asked) -> Report:

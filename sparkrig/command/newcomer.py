@@ -154,8 +154,9 @@ def _know(at: Target, key: HostKey) -> None:
     from sparkrig import whole_file
     from sparkrig.onboarding import hostkey
 
+    at.known_hosts.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     before = at.known_hosts.read_text(encoding="utf-8") if at.known_hosts.exists() else ""
-    whole_file.write(at.known_hosts, hostkey.added(before, key.line(at.entry)))
+    whole_file.write(at.known_hosts, hostkey.added(before, key.line(at.entry)), 0o600)
     click.echo(f"{at.entry} is known from now on: {at.known_hosts}", err=True)
 
 

@@ -355,7 +355,7 @@ def _write(draft: _Draft) -> None:
     file = draft.book.file
     if file.exists() and file.read_text(encoding="utf-8") != draft.book.text:
         raise Refusal(f"{file} was changed meanwhile, and is left as it is", "the same again")
-    whole_file.write(file, draft.after.text, 0o644)
+    whole_file.write(file, draft.after.text)
 
 
 def _apply(draft: _Draft, asked: Asked) -> int:
