@@ -348,14 +348,18 @@ def _let_in(at: Target, key: HostKey, entrance: Entrance) -> None:
             )
 
 
+def _unchanged(book: _Book) -> None:
+    """Raise Refusal where somebody changed the inventory since it was read."""
+    if book.file.exists() and book.file.read_text(encoding="utf-8") != book.text:
+        raise Refusal(f"{book.file} was changed meanwhile, and is left as it is", "the same again")
+
+
 def _write(draft: _Draft) -> None:
     """Put the inventory in its place, where nobody changed it meanwhile. Raises Refusal."""
     from sparkrig import whole_file
 
-    file = draft.book.file
-    if file.exists() and file.read_text(encoding="utf-8") != draft.book.text:
-        raise Refusal(f"{file} was changed meanwhile, and is left as it is", "the same again")
-    whole_file.write(file, draft.after.text)
+    _unchanged(draft.book)
+    whole_file.write(draft.book.file, draft.after.text)
 
 
 def _apply(draft: _Draft, asked: Asked) -> int:
@@ -449,6 +453,7 @@ def _through(name: str | None, at: Target, key: HostKey, book: _Book, asked: Ask
         _show(console, at, draft)
         code, outcome = _judged(draft, asked)
         if outcome is None:
+            _unchanged(draft.book)
             _let_in(at, key, entrance)
         password.drop()
     if outcome is None:

@@ -41,14 +41,14 @@ class Seen:
         return self.state.network
 
     def cages(self) -> dict[str, tuple[str, ...]]:
-        """The netdevs of each cage that has a carrier, rail 0 first; none that the way in rides on."""
+        """The netdevs of each cage that has a carrier, rail 0 first; without a cage that the way in rides on."""
         ports = sorted(
             (link for link in self.network.links.values() if link.port),
             key=lambda link: (links.pci_of(link.name), link.name),
         )
-        ours = [link for link in ports if not self.network.carries_ssh(link.name)]
-        lit = sorted({link.port for link in ours if link.carrier})
-        return {cage: tuple(link.name for link in ours if link.port == cage) for cage in lit}
+        used = {link.port for link in ports if self.network.carries_ssh(link.name)}
+        lit = sorted({link.port for link in ports if link.carrier} - used)
+        return {cage: tuple(link.name for link in ports if link.port == cage) for cage in lit}
 
     def cables(self) -> dict[str, str]:
         """The digest of the cable in each cage, where the module tells a serial number."""

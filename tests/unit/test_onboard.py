@@ -304,12 +304,18 @@ class Terminal:
 
     def answer(self, question: str, answer: str) -> None:
         """Wait for a question, and type."""
+        self.waits_for(question)
+        self.types(answer)
+
+    def types(self, answer: str) -> None:
+        os.write(self.screen, f"{answer}\n".encode())
+
+    def waits_for(self, question: str) -> None:
         end, mark = time.monotonic() + 60, len(self.seen)
         while question not in self.seen[mark:]:
             ready, _, _ = select.select([self.screen], [], [], max(0.0, end - time.monotonic()))
             assert ready, f"no {question!r} in {self.seen[mark:]!r}"
             self.seen += os.read(self.screen, 65536).decode()
-        os.write(self.screen, f"{answer}\n".encode())
 
     def end(self) -> int:
         """The rest of what it says, and its exit code."""
@@ -335,6 +341,20 @@ def test_typed_by_hand(with_a: Desk) -> None:
     assert "0 reboots, 0 container restarts" in terminal.seen
     assert_a_pair(with_a)
     assert_no_password(with_a, terminal.seen)
+
+
+def test_an_inventory_that_is_changed_meanwhile_is_left_alone(with_a: Desk) -> None:
+    terminal = Terminal(with_a.words("spark-b"), with_a.environ())
+    terminal.answer("Is it the same there? [y/N]:", "y")
+    terminal.answer("Password of nvidia@127.0.0.1:", PASSWORD)
+    terminal.waits_for("Apply? [y/N]:")
+    mine = with_a.file.read_text() + "# a thought\n"
+    with_a.file.write_text(mine)
+    terminal.types("y")
+    assert terminal.end() == 1
+    assert "was changed meanwhile, and is left as it is" in terminal.seen
+    assert with_a.file.read_text() == mine
+    assert with_a.sparks["spark-b"].authorized == []
 
 
 def test_whoever_says_no_finds_nothing_changed(desk: Desk) -> None:

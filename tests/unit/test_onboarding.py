@@ -201,6 +201,14 @@ def test_without_a_cable_at_both_ends_it_stays_on_its_own(mine: tuple[str, ...],
     assert (made.peer, made.data, made.peer_data) == (None, LOGIN, {})
 
 
+def test_a_cage_that_one_came_in_on_is_none_to_set_up() -> None:
+    here = seen("b")
+    links = dict(here.network.links)
+    links[P0[0]] = replace(links[P0[0]], addresses=links["enP7s7"].addresses)
+    there = replace(here, state=replace(here.state, network=replace(here.network, links=links, ssh=P0[0])))
+    assert (there.cages(), pair(there).peer) == ({}, None)
+
+
 def test_the_cages_are_those_that_show_the_same_cable() -> None:
     both = ("p0", "p1")
     made = pair(seen("b", both, {"p0": "aaaa", "p1": "bbbb"}), seen("a", both, {"p0": "bbbb", "p1": "cccc"}))
