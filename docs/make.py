@@ -1,4 +1,4 @@
-"""Make docs/commands.md, settings.md, faults.md, schema/ and the bands in fabric.md: python -m docs.make"""
+"""Make commands.md, settings.md, faults.md, schema/, and tables in fabric.md and drift.md: python -m docs.make"""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any
 
 from docs import commands, schemas
 from sparkrig.bandwidth import BANDS, Band
+from sparkrig.catalogue import KINDS
 from sparkrig.settings import Settings
 from tests.faults import table as faults
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "settings.md"
 FABRIC = HERE / "fabric.md"
+DRIFT = HERE / "drift.md"
 GROUP_DATA = HERE.parent / "inventories" / "group_data" / "all.py"
 
 _WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "True or False"}
@@ -94,10 +96,31 @@ def with_bands(text: str) -> str:
         (span(band), band.level, _code(band.cause) if band.cause else "", band.meaning, band.cure, band.source)
         for band in BANDS
     ]
-    lines = _table(("Gb/s", "level", "cause", "what it is", "what to do", "published figures"), rows)
-    parts = re.fullmatch(r"(.*<!-- bands: [^\n]*\n).*(<!-- /bands -->.*)", text, re.DOTALL)
+    return _marked(
+        text,
+        "bands",
+        _table(("Gb/s", "level", "cause", "what it is", "what to do", "published figures"), rows),
+    )
+
+
+# what the doctor asks alone
+DOCTORS = ("access.", "gpu.", "health.", "nic.", "pair.", "rdma.NETDEV.path-mtu", "time.")
+
+
+def with_checks(text: str) -> str:
+    """The same of docs/drift.md and the table of its checks."""
+    rows = [(_code(kind.name), kind.meaning) for kind in KINDS if not kind.name.startswith(DOCTORS)]
+    rows += [
+        (_code("deploy.plan"), "the deploy has nothing to do"),
+        (_code("deploy.refused"), "the deploy would not be refused"),
+    ]
+    return _marked(text, "checks", _table(("check", "what holds"), rows))
+
+
+def _marked(text: str, word: str, lines: Iterable[str]) -> str:
+    parts = re.fullmatch(rf"(.*<!-- {word}: [^\n]*\n).*(<!-- /{word} -->.*)", text, re.DOTALL)
     if parts is None:
-        raise ValueError(f"{FABRIC} has no two lines that mark the bands")
+        raise ValueError(f"the page has no two lines that mark the {word}")
     return "\n".join([parts[1].rstrip("\n"), "", *lines, "", parts[2]])
 
 
@@ -151,6 +174,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     FABRIC.write_text(with_bands(FABRIC.read_text(encoding="utf-8")), encoding="utf-8")
+    DRIFT.write_text(with_checks(DRIFT.read_text(encoding="utf-8")), encoding="utf-8")
     commands.PAGE.write_text(commands.page(), encoding="utf-8")
     for file, text in schemas.texts().items():
         file.write_text(text, encoding="utf-8")

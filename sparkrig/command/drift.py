@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _LOOK_S = 90  # times `patience`; a healthy host answers within a few
 _ROOT = Path(__file__).resolve().parents[2]
+_FILE = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,13 @@ class _Asked:
 @click.command()
 @files.INVENTORY
 @click.option("--limit", multiple=True, metavar="HOST", help="Only this host (and its peer is read too).")
-@click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="Of each host; else 90.")
-@click.option("--since", type=click.Path(path_type=Path), help="Compare with this report instead of the last one.")
+@click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="Give a host up then; else after 90.")
+@click.option("--since", type=_FILE, metavar="FILE", help="Compare with this report instead of the last one.")
 @click.option("--all", "everything", is_flag=True, help="Show the checks that hold, too.")
 @click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/drift.json).")
-@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write it as JUnit XML, for CI.")
-@click.option("--prom", type=click.Path(path_type=Path), metavar="FILE", help="Write it for node_exporter.")
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write it as a page for a browser.")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Write it as JUnit XML, for CI.")
+@click.option("--prom", type=_FILE, metavar="FILE", help="Write it for node_exporter's textfile collector.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write it as a page for a browser.")
 def drift(
     inventory_file: Path,
     limit: tuple[str, ...],
@@ -67,7 +68,8 @@ def drift(
     """Show what hosts are not, of all that is declared of them, and what mends it.
 
     It looks and changes nothing on a host. The report is kept on this machine, so that the next one can tell
-    what is new. Exit code 2: something drifted; 3: a host could not be read, or a check could not be told.
+    what is new. Exit code 2: something drifted; 3: a host could not be read, or a check could not be told
+    (docs/drift.md).
     """
     asked = _Asked(inventory_file, limit, timeout, since)
     try:

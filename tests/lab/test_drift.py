@@ -1,0 +1,143 @@
+"""T3: what is changed by hand is found by drift under its id and class, and mended by the command it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from tests.faults.record import Seen
+from tests.lab.commands import BIN, LAB, ROOT, STATE, Done, run
+from tests.lab.guests import Pair
+
+pytestmark = pytest.mark.exhaustive  # several deploys under emulation
+
+NETDEV, TWIN = "enp1s0f0np0", "enP2p1s0f0np0"
+DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-sparkrig-gid"
+INDEX = "grep -l ffff:c0a8:650b /sys/class/infiniband/roceP2p1s0f0/ports/1/gids/* | sed s,.*/,,"
+# other addresses take the slots before the wanted one comes back, and nobody tells the files
+MOVE_GID = " && ".join(
+    [
+        f"sudo mv {DISPATCHER} /root/",
+        f"sudo ip addr add 10.99.0.1/24 dev {TWIN} && sleep 1",
+        f"sudo ip addr del 192.168.101.11/24 dev {TWIN}",
+        f"sudo ip addr add 10.99.0.2/24 dev {TWIN} && sleep 1",
+        f"sudo ip addr add 192.168.101.11/24 dev {TWIN} && sleep 1",
+        f"sudo nmcli device reapply {TWIN}",
+        f"sudo mv /root/{DISPATCHER.rpartition('/')[2]} {DISPATCHER}",
+    ]
+)
+ADD_PROFILE = f"sudo nmcli connection add type ethernet ifname {NETDEV} con-name cx7 autoconnect no"
+EDIT_DAEMON = """sudo sh -c 'echo "{\\"log-driver\\": \\"json-file\\"}" >/etc/docker/daemon.json'"""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What somebody does by hand on a host, and what drift has to say of it."""
+
+    host: str
+    line: str
+    id: str
+    moved: str = "host"
+
+
+CASES: Mapping[str, Sequence[Change]] = {
+    "packages and files": (
+        Change("spark-a", "sudo apt-mark unhold nvidia-driver-580-open", "driver.hold"),
+        Change(
+            "spark-a",
+            "echo NCCL_DEBUG=INFO | sudo tee -a /etc/sparkrig/container.env",
+            "environment.container.env",
+        ),
+        Change("spark-a", "sudo chmod 600 /etc/nccl.conf", "environment.nccl.conf"),
+        Change("spark-b", "sudo rm /etc/apt/preferences.d/00-sparkrig-nvidia.pref", "driver.pin"),
+        Change("spark-b", EDIT_DAEMON, "containers.daemon-json"),
+    ),
+    "network": (
+        Change("spark-a", MOVE_GID, "rdma.gid-index", "environment"),
+        Change("spark-a", ADD_PROFILE, f"net.{NETDEV}.others"),
+        Change(
+            "spark-b", f"sudo nmcli con mod sparkrig-{NETDEV} 802-3-ethernet.mtu 1500", f"net.{NETDEV}.profile"
+        ),
+        Change("spark-b", f"sudo ip link set {TWIN} mtu 1500", f"net.{TWIN}.mtu"),
+    ),
+    "containers": (
+        Change("spark-a", "sudo systemctl stop docker.socket docker.service", "containers.docker"),
+        Change("spark-b", "sudo apt-get purge -y nvidia-container-toolkit", "containers.toolkit"),
+    ),
+}
+FOLLOWS = {"driver.upgrade"}  # without its pin or a hold, an upgrade may move what it did not
+
+
+def drift() -> Done:
+    return run("sparkrig", "drift", LAB, "--json")
+
+
+def wrong(done: Done) -> dict[tuple[str, str], str]:
+    """Who moved, by host and id."""
+    return {
+        (host["name"], row["id"]): row["moved"]
+        for host in json.loads(done.stdout)["hosts"]
+        for row in host["rows"]
+        if row["status"] not in ("ok", "skipped")
+    }
+
+
+def printed(done: Done) -> list[str]:
+    """The commands of a screen, as a person would copy them."""
+    return [line.partition(": ")[2] for line in done.stdout.splitlines() if line.startswith("mends ")]
+
+
+def type_it(command: str) -> subprocess.CompletedProcess[str]:
+    """What somebody types in the folder of the toolkit, who agrees to the plan."""
+    return subprocess.run(
+        command,
+        shell=True,
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "PYINFRA_PROGRESS": "off",
+            "XDG_STATE_HOME": STATE,
+        },
+        input="\n",
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+
+
+@pytest.mark.promise(10)
+@pytest.mark.parametrize("changes", CASES.values(), ids=CASES)
+def test_what_is_changed_by_hand_is_found_and_mended(
+    deployed: Pair, changes: Sequence[Change], seen: Seen
+) -> None:
+    before = drift()
+    assert before.code == 0, (wrong(before), before.stderr)
+    guests = {guest.node: guest for guest in deployed}
+    for change in changes:
+        guests[change.host].output(change.line)
+    if any(change.line == MOVE_GID for change in changes):
+        assert deployed.a.output(INDEX) != "1", "the index did not move, so this would show nothing"
+
+    found = drift()
+    assert found.code == 2, found.stderr
+    moved = wrong(found)
+    assert {(change.host, change.id): change.moved for change in changes}.items() <= moved.items(), moved
+    assert {id for _, id in moved} <= {change.id for change in changes} | FOLLOWS, moved
+
+    screen = run("sparkrig", "drift", LAB)
+    assert screen.code == 2
+    commands = printed(screen)
+    assert commands, screen.stdout
+    for command in commands:
+        done = type_it(command)
+        assert done.returncode == 0, f"{command}: {done.stdout[-1500:]}{done.stderr[-3000:]}"
+    after = drift()
+    assert after.code == 0, (wrong(after), after.stderr)
+    seen(f"{', '.join(change.id for change in changes)}: found, and mended by: {'; '.join(commands)}")
