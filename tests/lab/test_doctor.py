@@ -75,11 +75,8 @@ def test_mtu_1500_on_one_side(deployed: Pair, seen: Seen) -> None:
     root = roots(report)[f"spark-b net.{NETDEV}.mtu"]
     assert (root["found"], root["want"], root["cure"]) == ("1500", "9000", APPLY)
     following = {f"{name} {row['id']}" for name, row in rows(report) if row["follows"]}
-    assert {
-        f"spark-a pair.{NETDEV}.mtu",
-        f"spark-a pair.{NETDEV}.ping",
-        f"spark-b pair.{NETDEV}.ping",
-    } <= following
+    # a virtual NIC takes in frames that are longer than its MTU, so spark-a's pings are answered
+    assert {f"spark-a pair.{NETDEV}.mtu", f"spark-b pair.{NETDEV}.ping"} <= following
     assert report["next"] == f"Next: {APPLY}"
     shown = doctor().stdout
     assert f"  ✗ net.{NETDEV}.mtu on spark-b\n    read      1500\n    expected  9000\n" in shown
