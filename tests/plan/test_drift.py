@@ -212,10 +212,10 @@ def test_a_report_of_other_hosts_is_no_comparison(desk: Desk, tmp_path: Path) ->
 
 
 def test_a_limit_reads_the_peer_too_and_keeps_no_report(desk: Desk) -> None:
-    done = desk.drift("--limit", A)
-    assert [host["name"] for host in done.report["hosts"]] == [A, B]
-    two_pairs = [*settled(), Host("@fake/spark-c", converged("a"), data={"allow_non_spark": True})]
-    assert desk.has(two_pairs).drift("--limit", "@fake/spark-c").report["counts"]["hosts"] == 1
+    desk.has([*settled(), Host("@fake/spark-c", converged("a"), data={"allow_non_spark": True})])
+    assert [host["name"] for host in desk.drift("--limit", A).report["hosts"]] == [A, B]
+    assert desk.drift("--limit", "@fake/spark-c").report["counts"]["hosts"] == 1
+    assert not (desk.folder / "state").exists()
     assert desk.drift().report["counts"]["hosts"] == 3
 
 

@@ -47,7 +47,7 @@ def drift(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]], *flags: s
         process = subprocess.Popen(
             words,
             cwd=ROOT,
-            env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"},
+            env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1", "SPARKRIG_WAIT_S": ""},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,

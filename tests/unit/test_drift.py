@@ -225,6 +225,13 @@ def test_ways_that_differ_stand_apart_and_the_oldest_says_since_when() -> None:
     assert (still.row.since, new.row.since) == (BEFORE, NOW)
 
 
+def test_hosts_that_are_alike_stand_together_since_the_first_of_them() -> None:
+    first = made({A: [mtu(1500)], B: [mtu()]}, when=BEFORE)
+    second = made({A: [mtu(1500)], B: [mtu(1500)]}, first, when=BEFORE + timedelta(days=1))
+    (mend,) = mends(made({A: [mtu(1500)], B: [mtu(1500)]}, second))
+    assert [(way.hosts, way.row.since) for way in mend.findings[0].ways] == [((A, B), BEFORE)]
+
+
 # --- pyinfra's own plan
 
 

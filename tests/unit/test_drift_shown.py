@@ -108,6 +108,11 @@ def test_a_fleet_is_counted_and_named_and_marked_where_it_differs() -> None:
     assert lines[-2].startswith("64 hosts · 216 ok · 20 drift · 0 accepted · 0 unknown · 5 unreachable")
 
 
+def test_a_command_stands_on_one_line_however_long() -> None:
+    limits = " ".join(f"--limit spark-{n:02}" for n in range(0, 64, 9))
+    assert f"mends it: pyinfra pair.py {limits} -y exec -- systemctl start docker" in screen(fleet(), width=40)
+
+
 def test_a_report_of_hundreds_of_hosts_fits_a_few_screens() -> None:
     """Each has another address, nobody answers on a third of them, and all that can differ does."""
     found = {
