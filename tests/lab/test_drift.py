@@ -28,6 +28,8 @@ MOVE_GID = " && ".join(
         f"sudo ip addr add 10.99.0.2/24 dev {TWIN} && sleep 1",
         f"sudo ip addr add 192.168.101.11/24 dev {TWIN} && sleep 1",
         f"sudo nmcli device reapply {TWIN}",
+        # NetworkManager tells its scripts late, and they are looked for then
+        "sleep 3 && timeout 90 sh -c 'while systemctl -q is-active NetworkManager-dispatcher; do sleep 1; done'",
         f"sudo mv /root/{DISPATCHER.rpartition('/')[2]} {DISPATCHER}",
     ]
 )
