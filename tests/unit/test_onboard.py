@@ -7,19 +7,28 @@ import os
 import pty
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+import sparkrig as package
+from operations.remote import Lost
 from sparkrig import inventory, inventory_file
+from sparkrig.command import onboard
+from sparkrig.journal import Journal, Run
 from tests.plan.conftest import converged
 from tests.schemas import complaints
+from tests.unit import test_status
 from tests.unit.factory import PASSWORD, ROOT, Spark, look, out_of_the_box
+from tests.unit.shells import tool
 from tests.unit.sshd import fingerprint, free_port, keygen
 
 # The command as it is, but for pyinfra: APPLIED is what its run leaves of each Spark, DIES where it is killed.
@@ -287,6 +296,60 @@ def test_a_deploy_that_fails_says_how_to_go_on(desk: Desk) -> None:
     assert done.returncode == 1
     assert "The deploy did not get to its end: pyinfra ended with 1." in done.stdout
     assert "The same again goes on from there: sparkrig onboard nvidia@127.0.0.1:" in done.stdout
+
+
+BACK = replace(test_status.BROKEN, guard="rolled-back spark-b: no carrier")
+
+
+@pytest.mark.parametrize(
+    ("run", "began", "back"),
+    [
+        (BACK, "20261121T040000Z", True),
+        (BACK, "20261121T050000Z", False),  # an earlier run did that
+        (replace(BACK, guard="committed"), "20261121T040000Z", False),
+    ],
+)
+def test_a_network_that_this_run_put_back_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch, run: Run, began: str, back: bool
+) -> None:
+    found = {"spark-a": Lost("away"), "spark-b": Journal(test_status.NOW, None, (run, test_status.DONE))}
+    monkeypatch.setattr(package, "session", SimpleNamespace(asked=lambda *_: found), raising=False)
+    draft: Any = SimpleNamespace(after=SimpleNamespace(data=found), found=found)
+    assert onboard._rolled_back(draft, began) == back
+
+
+# pyinfra's part, as far as Ctrl-C goes: it ends its step, and says so by its exit code
+SLOW = """#!/bin/sh
+trap 'echo ended in order; exit 7' INT
+echo "began: $*"
+while :; do sleep 0.05; done
+"""
+APPLY = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace as Some
+from sparkrig.command import onboard
+sys.executable = sys.argv[1]
+after = Some(fleet={"a": 1, "b": 1, "c": 1}, file=Path("inventories/mine.py"))
+draft = Some(after=after, found={"b": 1, "a": 1})
+print("code", onboard._apply(draft, Some(as_json=False, overrides={"restart_docker": True})))
+"""
+
+
+def test_ctrl_c_ends_pyinfra_in_order_and_what_is_typed_is_shown(tmp_path: Path) -> None:
+    tool(tmp_path, "pyinfra", "")
+    (tmp_path / "pyinfra").write_text(SLOW)
+    words = [sys.executable, "-u", "-c", APPLY, str(tmp_path / "python")]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout
+        shown = ""
+        while "began" not in shown:
+            shown += process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        shown += process.communicate(timeout=30)[0]
+    typed = "-y --limit b --limit a --data restart_docker=True inventories/mine.py deploys/cluster.py"
+    assert f"$ pyinfra {typed}\nbegan: {typed}\n" in shown
+    assert shown.endswith("ended in order\ncode 7\n")
 
 
 # --- at a terminal
