@@ -86,11 +86,12 @@ while [ $# -gt 0 ]; do next_rail "$1" "$2" "$3" "$4"; shift 4; done
 CLIENT = r"""
 ping=$1 limit=$2 command=$3; shift 3
 flaps() { echo "flaps $(cat "/sys/class/net/$1/carrier_down_count")"; }
+reaches() { netdev=$1 peer=$2; shift 2; ping -q -W "$ping" -I "$netdev" "$@" "$peer" >/dev/null 2>&1; }
 one() {
   echo "rail $1"; flaps "$2"; mtu=$(cat "/sys/class/net/$2/mtu")
-  if ! ping -q -c 1 -W "$ping" -I "$2" "$5" >/dev/null 2>&1; then echo unreachable
   # some of several: a ping may get lost
-  elif ! ping -q -c 3 -i 0.2 -W "$ping" -M "do" -s $((mtu - 28)) -I "$2" "$5" >/dev/null 2>&1; then echo "short $mtu"
+  if ! reaches "$2" "$5" -c 1; then echo unreachable
+  elif ! reaches "$2" "$5" -c 3 -i 0.2 -M "do" -s $((mtu - 28)); then echo "short $mtu"
   else
     {
       { timeout -k 5 "$limit" $command -d "$3" -x "$4" -p "$6" --out_json --out_json_file=/dev/fd/3 "$5" 2>&1
