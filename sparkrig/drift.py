@@ -211,8 +211,10 @@ def unexplained(
         return [Check(id, want, "its peer could not be read", "skipped")]
     refusals = [each for each in planned if isinstance(each, Refusal)]
     if refusals:
-        return [Check("deploy.refused", "the deploy can run", each.what, "drift", each.cure) for each in refusals]
-    return [Check(id, want, f"it would change: {step}", "drift", apply) for step in planned]
+        what = "; ".join(each.what for each in refusals)
+        return [Check("deploy.refused", "the deploy can run", what, "drift", refusals[0].cure)]
+    steps = "; ".join(each for each in planned if isinstance(each, str))
+    return [Check(id, want, f"it would change: {steps}", "drift", apply)] if steps else []
 
 
 def _one_run(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, list[Check]]:
@@ -273,16 +275,25 @@ def _row(check: Check, wants: Mapping[str, str], before: Host | None, now: datet
     if not check.wrong:
         return row
     known = next((each for each in before.known if each.id == check.id), None) if before else None
-    # where a deploy was, what nobody wants was not there
-    last = wants.get(check.id, check.want if check.status == "extra" and wants else None)
-    moved: Mover = "host" if last == check.want else "declaration"
     return row.model_copy(
         update={
-            "moved": "environment" if check.environment else moved,
+            "moved": _mover(check, wants, known),
             "since": known.since if known else now,
             "news": ("still" if known else "new") if before else None,
         }
     )
+
+
+def _mover(check: Check, wants: Mapping[str, str], known: Row | None) -> Mover:
+    """Who moved. known: the same of the report before, where it did not hold then either."""
+    if check.environment:
+        return "environment"
+    if check.id in wants:
+        return "host" if wants[check.id] == check.want else "declaration"
+    if known and known.moved and known.want == check.want:
+        return known.moved
+    # where a deploy was, what nobody wants was not there
+    return "host" if check.status == "extra" and wants else "declaration"
 
 
 def _accepted(row: Row, host: str, accepted: Iterable[Acceptance], today: date) -> Row:

@@ -17,7 +17,9 @@ from tests.plan.conftest import ROOT, Host, converged, fabric
 SSHD = next((path for path in ("/usr/sbin/sshd", "/usr/local/sbin/sshd") if Path(path).exists()), "sshd")
 _PORTS = 16  # as many one sshd listens on, at most (MAX_LISTEN_SOCKS in its source)
 # what a host answers whatever it is asked: what a Spark was recorded to print, with the clock of now
-_ANSWER = """port=${SSH_CONNECTION##* }; sed "s/^clock .*/clock $(date +%s.%N)/" "$(dirname "$0")/$port" """
+_ANSWER = """port=${SSH_CONNECTION##* }
+cd "$(dirname "$0")" && echo >>"$port.asked" && exec sed "s/^clock .*/clock $(date +%s.%N)/" "$port"
+"""
 
 
 def names(count: int) -> list[tuple[str, int, str]]:
@@ -56,7 +58,10 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def served(folder: Path, count: int) -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """Inventory entries of hosts that OpenSSH's sshd answers for, as whoever runs the tests."""
+    """Inventory entries of hosts that OpenSSH's sshd answers for, as whoever runs the tests.
+
+    PORT.asked in the folder has a line for each command that a host was sent.
+    """
     folder.mkdir()
     for key in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)

@@ -101,12 +101,19 @@ def test_five_that_are_down_and_two_that_hang_lose_no_other_host(tmp_path: Path)
 
 
 def test_64_hosts_behind_sshd_are_one_report(tmp_path: Path) -> None:
-    """Real ssh to real sshds on loopback, which answer with what a Spark was recorded to print."""
+    """Real ssh to real sshds on loopback, which answer with what a Spark was recorded to print.
+
+    One of them is down. Each of the others is asked once.
+    """
     with fleet.served(tmp_path / "sshd", SIZE) as entries:
         few = drift(tmp_path / "few", entries[:4])
+        for file in (tmp_path / "sshd").glob("*.asked"):
+            file.unlink()
         (gone,) = fleet.free_ports(1)
         entries[7][1]["ssh_port"] = gone
         done = drift(tmp_path / "all", entries)
+    asked = [len(file.read_text()) for file in (tmp_path / "sshd").glob("*.asked")]
+    assert asked == [1] * (SIZE - 1)
     assert (few.code, done.code) == (0, 3), done.said
     assert [name for name, host in done.hosts().items() if host["unread"]] == ["spark-03b"]
     assert done.report["counts"]["drift"] == 0

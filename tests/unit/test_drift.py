@@ -108,6 +108,15 @@ def test_the_newer_of_record_and_report_says_what_was_wanted(days: int, mover: s
     assert row(told, A, "net.mtu").moved == mover
 
 
+def test_who_moved_is_remembered_where_no_deploy_kept_a_record() -> None:
+    first = made({A: [mtu()]}, when=BEFORE - timedelta(days=1), deployed=False)
+    second = made({A: [mtu(1500)]}, first, when=BEFORE, deployed=False)
+    third = made({A: [mtu(1500)]}, second, deployed=False)
+    assert [row(each, A, "net.mtu").moved for each in (second, third)] == ["host", "host"]
+    other = made({A: [replace(mtu(1500), want="8000")]}, second, deployed=False)
+    assert row(other, A, "net.mtu").moved == "declaration"
+
+
 # --- since when, and what is new
 
 
@@ -246,10 +255,22 @@ REFUSED = [Refusal("docker must restart", "stop them")]
         ([mtu(1500)], (), ["Network | links"], []),
         ([mtu()], [mtu(1500)], ["Network | links"], []),
         ([mtu()], [upgrade()], ["Network | links"], []),
+        ([mtu()], (), ["Network | links", "RDMA | GID"], [("deploy.plan", "drift")]),
         ([mtu()], [mtu()], REFUSED, [("deploy.refused", "drift")]),
+        ([mtu()], [mtu()], [*REFUSED, *REFUSED], [("deploy.refused", "drift")]),
         ([mtu()], None, REFUSED, [("deploy.plan", "skipped")]),
     ],
-    ids=["nothing to do", "a change nobody checks", "explained", "its peer's", "not known", "refused", "no peer"],
+    ids=[
+        "nothing to do",
+        "a change nobody checks",
+        "explained",
+        "its peer's",
+        "not known",
+        "two changes",
+        "refused",
+        "refused twice",
+        "no peer",
+    ],
 )
 def test_no_change_of_the_deploy_goes_unsaid(checks: Any, peer: Any, planned: Any, expected: Any) -> None:
     assert [(each.id, each.status) for each in unexplained(checks, peer, planned, DEPLOY)] == expected
