@@ -11,6 +11,7 @@ monkey.patch_all()  # pyinfra asks every program that uses its API to do this fi
 
 import logging  # noqa: E402
 import os  # noqa: E402
+import signal  # noqa: E402
 from collections.abc import Callable, Iterator, Mapping  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from functools import partial  # noqa: E402
@@ -19,7 +20,7 @@ from time import monotonic, sleep  # noqa: E402
 from typing import Any, NoReturn, TypeVar  # noqa: E402
 
 import click  # noqa: E402
-from gevent import Timeout, get_hub  # noqa: E402
+from gevent import Timeout, get_hub, getcurrent  # noqa: E402
 from paramiko.ssh_exception import NoValidConnectionsError, SSHException  # noqa: E402
 from pyinfra.api import Config, Host, Inventory, State  # noqa: E402
 from pyinfra.api.exceptions import PyinfraError  # noqa: E402
@@ -39,6 +40,18 @@ _WAIT_S = 90  # a Spark reboots within a minute or two; the silent part of it co
 _PAUSE_S = 3
 
 T = TypeVar("T")
+
+
+def _interrupt(*_: object) -> None:
+    """Ctrl-C is for the main greenlet: one that draws, or carries a connection, would swallow it and end alone."""
+    hub = get_hub()
+    if getcurrent() is hub.parent:
+        raise KeyboardInterrupt
+    hub.loop.run_callback(hub.parent.throw, KeyboardInterrupt)
+
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _interrupt)
 
 
 def _no_password(*_: object) -> NoReturn:
