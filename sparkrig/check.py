@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
@@ -19,8 +19,24 @@ Status = Literal["ok", "drift", "missing", "extra", "unknown", "skipped"]
 WRONG: frozenset[Status] = frozenset({"drift", "missing", "extra"})
 
 
+class Judged:
+    """What has a status."""
+
+    if TYPE_CHECKING:  # else it would come first among the fields of every report
+        status: Status
+
+    @property
+    def wrong(self) -> bool:
+        return self.status in WRONG
+
+    @property
+    def told(self) -> bool:
+        """Whether somebody should read it: it does not hold, or cannot be told."""
+        return self.wrong or self.status == "unknown"
+
+
 @dataclass(frozen=True)
-class Check:
+class Check(Judged):
     """One thing that a host should be.
 
     id: stable, noun first (`net.enp1s0f0np0.mtu`); want, found: in words, without a full stop; found is the reason
@@ -37,10 +53,6 @@ class Check:
     environment: bool = False
     alike: bool = False
     cause: str = ""
-
-    @property
-    def wrong(self) -> bool:
-        return self.status in WRONG
 
     @property
     def noun(self) -> str:

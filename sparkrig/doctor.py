@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.catalogue import CATEGORIES, Category, kind, means
-from sparkrig.check import WRONG, Check, Status
+from sparkrig.check import Check, Judged, Status
 from sparkrig.settings import Fleet
 from sparkrig.words import listed, plain
 
@@ -31,7 +31,7 @@ class Root(_Model):
     id: str
 
 
-class Row(_Model):
+class Row(Judged, _Model):
     """One check on one host.
 
     found: what was read, or the reason where the status is skipped or unknown; cause: what breaks it as a rule, or
@@ -50,15 +50,6 @@ class Row(_Model):
     docs: str
     notes: list[str] = []
     follows: Root | None = None
-
-    @property
-    def wrong(self) -> bool:
-        return self.status in WRONG
-
-    @property
-    def told(self) -> bool:
-        """Whether there is something to say of it without being asked."""
-        return self.wrong or self.status == "unknown"
 
 
 class Host(_Model):

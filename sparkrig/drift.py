@@ -16,9 +16,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.alike import judged
-from sparkrig.check import WRONG, Check, Status, deploy
+from sparkrig.check import Check, Judged, Status, deploy
 from sparkrig.declared import Declared
 from sparkrig.refusal import Refusal
+from sparkrig.words import plain
 
 SCHEMA: Literal["sparkrig.drift/1"] = "sparkrig.drift/1"
 # host: somebody changed it there; declaration: the inventory or sparkrig; environment: nothing declares it
@@ -42,7 +43,7 @@ class Acceptance(_Model):
         return self.id == id and self.host in (None, host) and today <= self.until
 
 
-class Row(_Model):
+class Row(Judged, _Model):
     """One check on one host.
 
     moved, since, news: of a check that does not hold; news: None where there is no earlier report; odd: whether
@@ -59,15 +60,6 @@ class Row(_Model):
     news: Literal["new", "still"] | None = None
     odd: bool = False
     accepted: Acceptance | None = None
-
-    @property
-    def wrong(self) -> bool:
-        return self.status in WRONG
-
-    @property
-    def told(self) -> bool:
-        """Whether somebody should read it: it does not hold, or cannot be told."""
-        return self.wrong or self.status == "unknown"
 
     @property
     def counts(self) -> bool:
@@ -163,7 +155,7 @@ def report(
     """
     today = started.astimezone().date()  # a day in the calendar of whoever accepted
     read = {name: checks for name, checks in found.items() if not isinstance(checks, Refusal)}
-    alike = judged(read, lambda check: f"sparkrig doctor {inventory} {check.id}")
+    alike = judged(read, lambda check: f"sparkrig doctor {shlex.quote(inventory)} {check.id}")
     alike = _one_run(alike, inventory)
     usual = _usual(alike)
     hosts = []
@@ -255,8 +247,8 @@ def _lost(name: str, why: Refusal, before: Host | None) -> Host:
     return Host(
         name=name,
         exit=3,
-        unread=_plain(why.what),
-        cure=_plain(why.cure),
+        unread=plain(why.what),
+        cure=plain(why.cure),
         before=before.known if before else [],
     )
 
@@ -270,7 +262,7 @@ def _wants(kept: Declared | None, before: Host | None, earlier: Report | None) -
 
 
 def _row(check: Check, wants: Mapping[str, str], before: Host | None, now: datetime, *, odd: bool) -> Row:
-    want, found, cure = map(_plain, (check.want, check.found, check.cure))
+    want, found, cure = map(plain, (check.want, check.found, check.cure))
     row = Row(id=check.id, status=check.status, want=want, found=found, cure=cure, odd=odd)
     if not check.wrong:
         return row
@@ -343,8 +335,3 @@ def _counts(hosts: Sequence[Host], fixed: Sequence[Fixed]) -> Counts:
         still=sum(row.news == "still" for row in rows),
         fixed=len(fixed),
     )
-
-
-def _plain(text: str) -> str:
-    """One line without control characters: part of it was printed by a host."""
-    return "".join(character if character.isprintable() else " " for character in text)

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, ValidationError
 from sparkrig import whole_file
 from sparkrig.drift import Acceptance, Report
 from sparkrig.refusal import Refusal
+from sparkrig.words import reason
 
 _HEAD = "# Drift that was accepted for a while: sparkrig accept INVENTORY ID --until DATE --why TEXT\n"
 
@@ -33,9 +34,7 @@ def read(file: Path) -> Report:
     try:
         return Report.model_validate_json(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise Refusal(
-            f"the report {file} cannot be read: {(error.strerror or str(error)).lower()}", f"ls -l {file}"
-        ) from None
+        raise Refusal(f"the report {file} cannot be read: {reason(error)}", f"ls -l {file}") from None
     except (ValidationError, UnicodeDecodeError):
         raise Refusal(
             f"{file} is no report that sparkrig drift --json wrote", f"head -c 200 {file}; rm {file} starts anew"
@@ -68,9 +67,7 @@ def accepted(inventory: Path) -> list[Acceptance]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Refusal(
-            f"{file} cannot be read: {(error.strerror or str(error)).lower()}", f"ls -l {file}"
-        ) from None
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None
     except UnicodeDecodeError:
         raise Refusal(f"{file} is no text in UTF-8", f"file {file}") from None
 

@@ -17,6 +17,7 @@ from sparkrig import history
 from sparkrig.history import History
 from sparkrig.measurement import Run
 from sparkrig.refusal import Refusal
+from sparkrig.words import reason
 
 _WAIT_SECONDS = 5  # a line is written in milliseconds; whoever holds the lock longer was stopped
 
@@ -114,6 +115,5 @@ def _write(handle: int, data: bytes) -> None:
 
 
 def _refusal(verb: str, place: Path, error: OSError) -> Refusal:
-    reason = (error.strerror or str(error)).lower()
     cure = _CURES.get(error.errno or 0, "ls -ld {folder} {path}").format(folder=place.parent, path=place)
-    return Refusal(f"cannot {verb} the history {place}: {reason}", cure)
+    return Refusal(f"cannot {verb} the history {place}: {reason(error)}", cure)

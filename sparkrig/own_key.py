@@ -12,6 +12,7 @@ from paramiko import Agent, PasswordRequiredException, PKey, SSHException
 
 from sparkrig.onboarding.operator import PublicKey, public
 from sparkrig.refusal import Refusal
+from sparkrig.words import reason
 
 _USUAL = ("id_ed25519", "id_ecdsa", "id_rsa")
 
@@ -64,7 +65,7 @@ def _usable(file: Path) -> PublicKey:
         found = public(half.read_text(encoding="utf-8"), str(half))
     except OSError as error:
         cure = f"ssh-keygen -y -f {file} > {half}" if file.exists() else f"ssh-keygen -t ed25519 -f {file}"
-        raise Refusal(f"{half} cannot be read: {(error.strerror or str(error)).lower()}", cure) from None
+        raise Refusal(f"{half} cannot be read: {reason(error)}", cure) from None
     if any(f"{key.get_name()} {key.get_base64()}" == found.bare for key in Agent().get_keys()):
         return found
     try:

@@ -93,10 +93,9 @@ class Summary(TypedDict):
 # status
 
 
-class Lock(TypedDict):
-    """Who holds a host; fields as of sparkrig.lock.Owner. alive: whether its session still is."""
+class Owner(TypedDict):
+    """Who is, or was, at a host, as sparkrig.lock.Owner; since: seconds since 1970 by the host's clock."""
 
-    alive: bool
     run: str
     who: str
     why: str
@@ -105,6 +104,12 @@ class Lock(TypedDict):
     origin: str
     since: int
     boot: str
+
+
+class Lock(Owner):
+    """Who holds a host. alive: whether its session still is."""
+
+    alive: bool
 
 
 class Armed(TypedDict):
@@ -122,21 +127,13 @@ class Changed(TypedDict):
     after: str
 
 
-class Run(TypedDict):
-    """One run on one host; the fields of sparkrig.lock.Owner say who began it.
+class Run(Owner):
+    """One run on one host, and who began it.
 
-    since, ended: seconds since 1970 by the host's clock, None where it did not end; detail: the outcome in words;
+    ended: seconds since 1970 by the host's clock, None where it did not end; detail: the outcome in words;
     network: whether it changed the network.
     """
 
-    run: str
-    who: str
-    why: str
-    version: str
-    undoes: str
-    origin: str
-    since: int
-    boot: str
     outcome: journal.Outcome
     detail: str
     ended: int | None

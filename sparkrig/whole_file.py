@@ -8,14 +8,18 @@ import tempfile
 from pathlib import Path
 
 from sparkrig.refusal import Refusal
+from sparkrig.words import reason
 
 
 def write(file: Path, text: str, mode: int = 0o644) -> None:
     """Put a text into a file; a link stays one, and a file that stood there keeps its mode. Raises Refusal.
 
-    mode: of a new file.
+    mode: of a new file. What is no file, such as /dev/stdout or a pipe, is written to as it is.
     """
     try:
+        if file.exists() and not file.is_file() and not file.is_dir():
+            file.write_text(text, encoding="utf-8", newline="")
+            return
         real = file.resolve()
         kept = stat.S_IMODE(real.stat().st_mode) if real.exists() else mode
         handle, new = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
@@ -30,5 +34,4 @@ def write(file: Path, text: str, mode: int = 0o644) -> None:
             Path(new).unlink(missing_ok=True)
             raise
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise Refusal(f"{file} cannot be written: {reason}", f"ls -ld {file.parent}") from None
+        raise Refusal(f"{file} cannot be written: {reason(error)}", f"ls -ld {file.parent}") from None

@@ -1,4 +1,4 @@
-"""How a sentence names several things at once."""
+"""Pieces of a sentence that are put the same way everywhere."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ def rails(numbers: Iterable[int]) -> str:
     """`rail 0`, `rails 0 and 1`."""
     names = [str(number) for number in numbers]
     return f"rail{'s' if len(names) > 1 else ''} {listed(names)}"
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be read or written, to follow a colon."""
+    return (error.strerror or str(error)).lower()
 
 
 def plain(text: str) -> str:

@@ -56,11 +56,13 @@ def document(verb: str, **fields: Any) -> None:
 
 def write(file: Path, text: str) -> None:
     """Put a whole text into a file; exit code 1 where it cannot be written."""
+    from sparkrig import whole_file
+    from sparkrig.refusal import Refusal
+
     try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise click.ClickException(f"cannot write {file}: {reason}. Try: ls -ld {file.parent}") from None
+        whole_file.write(file, text)
+    except Refusal as refusal:
+        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
 
 
 def one_of(file: Path, name: str, count: int) -> Path:

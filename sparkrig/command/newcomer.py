@@ -15,6 +15,7 @@ import click
 
 from sparkrig.command import files
 from sparkrig.refusal import Refusal
+from sparkrig.words import reason
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -206,9 +207,7 @@ def _first_line(file: str) -> str:
         with Path(file).open(encoding="utf-8") as lines:
             return lines.readline().rstrip("\n")
     except OSError as error:
-        raise Refusal(
-            f"{file} cannot be read: {(error.strerror or str(error)).lower()}", f"ls -l {file}"
-        ) from None
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None
 
 
 @dataclass(frozen=True)

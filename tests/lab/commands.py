@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,11 +38,12 @@ class Done:
         return {name: hosts for name, hosts in rows.items() if hosts}
 
 
-def run(program: str, *words: str, timeout: float = 600) -> Done:
+def run(program: str, *words: str, timeout: float = 600, env: Mapping[str, str] | None = None) -> Done:
+    """A program of the toolkit's, which nobody answers. env: all of its environment, where it is another one."""
     done = subprocess.run(
         [BIN / program, *words],
         cwd=ROOT,
-        env={**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": STATE},
+        env=env or {**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": STATE},
         capture_output=True,
         text=True,
         timeout=timeout,

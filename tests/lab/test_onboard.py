@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,13 +17,12 @@ import pytest
 from lab import USER, toolkit_repo
 from sparkrig import inventory
 from tests.faults.record import Seen
-from tests.lab.commands import ROOT, Done
+from tests.lab.commands import BIN, ROOT, Done, run
 from tests.lab.factory import PASSWORD, Fresh, unpack
 from tests.lab.guests import Pair
 
 pytestmark = pytest.mark.exhaustive  # four deploys under emulation
 
-SPARKRIG, PYINFRA = (str(Path(sys.executable).with_name(name)) for name in ("sparkrig", "pyinfra"))
 SETTINGS = """
 bandwidth_floor = 0.01
 bandwidth_seconds = 2
@@ -51,28 +49,18 @@ class Desk:
 
     def words(self, name: str) -> list[str]:
         where = f"{USER}@127.0.0.1:{self.sparks[name].target.port}"
-        return [SPARKRIG, "onboard", where, "--inventory", str(self.file)]
+        return [str(BIN / "sparkrig"), "onboard", where, "--inventory", str(self.file)]
 
     def scripted(self, name: str) -> list[str]:
         given = ["--fingerprint", self.sparks[name].fingerprint, "--password-file", str(self.folder / "password")]
         return [*self.words(name), "--yes", *given]
 
-    def run(self, words: list[str], timeout: float = 1800) -> Done:
-        done = subprocess.run(
-            words,
-            cwd=ROOT,
-            env=self.env,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+    def run(self, program: str, *words: str) -> Done:
+        return run(program, *words, timeout=1800, env=self.env)
 
     def planned(self) -> dict[str, set[str]]:
         """What plain pyinfra would still do."""
-        done = self.run([PYINFRA, "--json", "--dry", str(self.file), "deploys/cluster.py"])
+        done = self.run("pyinfra", "--json", "--dry", str(self.file), "deploys/cluster.py")
         assert done.code == 0, done.stderr
         return done.plan
 
@@ -127,7 +115,7 @@ def test_a_plan_writes_nothing_on_the_spark(desk: Desk, seen: Seen) -> None:
     text = "find /etc /home /root /usr /opt -xdev -printf '%p %T@ %s %m\\n' | sort | sha256sum"
     with fresh.login() as entered:
         before = entered.root(text)
-        done = desk.run([*(word for word in desk.scripted("spark-a") if word != "--yes"), "--json"])
+        done = desk.run(*(word for word in desk.scripted("spark-a") if word != "--yes"), "--json")
         assert done.code == 0, done.stderr
         assert entered.root(text) == before
     told = json.loads(done.stdout)
@@ -141,15 +129,15 @@ def test_a_plan_writes_nothing_on_the_spark(desk: Desk, seen: Seen) -> None:
 
 @pytest.mark.promise(3, 8)
 def test_two_sparks_out_of_the_box_become_a_pair_by_script(desk: Desk, seen: Seen) -> None:
-    alone = desk.run(desk.scripted("spark-a"))
+    alone = desk.run(*desk.scripted("spark-a"))
     assert alone.code == 0, alone.stdout[-3000:] + alone.stderr[-3000:]
     assert "spark-a is on its own, and as declared." in alone.stdout
-    pair = desk.run(desk.scripted("spark-b"))
+    pair = desk.run(*desk.scripted("spark-b"))
     assert pair.code == 0, pair.stdout[-3000:] + pair.stderr[-3000:]
     assert "spark-a and spark-b are a pair, and as declared." in pair.stdout
     assert_a_pair(desk)
     text = desk.file.read_text()
-    again = desk.run([*desk.words("spark-b"), "--yes"])
+    again = desk.run(*desk.words("spark-b"), "--yes")
     assert (again.code, "Nothing is to be done" in again.stdout) == (0, True), again.stdout + again.stderr
     assert desk.file.read_text() == text
     assert PASSWORD not in alone.stdout + alone.stderr + pair.stdout + pair.stderr
@@ -168,7 +156,7 @@ def test_killed_in_the_middle_of_the_deploy_the_same_again_goes_on(desk: Desk, s
         until(lambda: "Starting operation" in log.read_text(), 900, log.read_text()[-3000:])
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(30)
-    done = desk.run([*desk.words("spark-a"), "--yes"])  # neither fingerprint nor password: it got that far
+    done = desk.run(*desk.words("spark-a"), "--yes")  # neither fingerprint nor password: it got that far
     assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert desk.planned() == {}
     seen("onboard, the same again without fingerprint and password, did the rest")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import getpass
-import os
-import socket
-import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.plan.conftest import ROOT, Host, converged, fabric
+from tests.unit.sshd import free_ports, keygen, listening
 
-SSHD = next((path for path in ("/usr/sbin/sshd", "/usr/local/sbin/sshd") if Path(path).exists()), "sshd")
 _PORTS = 16  # as many one sshd listens on, at most (MAX_LISTEN_SOCKS in its source)
 # what a host answers whatever it is asked: what a Spark was recorded to print, with the clock of now
 _ANSWER = """port=${SSH_CONNECTION##* }
@@ -49,13 +45,6 @@ def inventory(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]]) -> Pa
     return file
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback where nobody listens."""
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [probe.getsockname()[1] for probe in probes]
-
-
 @contextmanager
 def served(folder: Path, count: int) -> Iterator[list[tuple[str, dict[str, Any]]]]:
     """Inventory entries of hosts that OpenSSH's sshd answers for, as whoever runs the tests.
@@ -64,7 +53,7 @@ def served(folder: Path, count: int) -> Iterator[list[tuple[str, dict[str, Any]]
     """
     folder.mkdir()
     for key in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)
+        keygen(folder / key)
     (folder / "answer").write_text(_ANSWER)
     ports = free_ports(count)
     public = " ".join((folder / "host.pub").read_text().split()[:2])
@@ -83,14 +72,13 @@ def served(folder: Path, count: int) -> Iterator[list[tuple[str, dict[str, Any]]
         entries.append((name, {**settings(number, letter), **login, "ssh_port": port}))
     with ExitStack() as stack:
         for first in range(0, count, _PORTS):
-            stack.enter_context(_sshd(folder, ports[first : first + _PORTS]))
+            lent = ports[first : first + _PORTS]
+            stack.enter_context(listening(_configured(folder, lent), lent))
         yield entries
 
 
-@contextmanager
-def _sshd(folder: Path, ports: Sequence[int]) -> Iterator[None]:
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)  # root's sshd does not start without it
+def _configured(folder: Path, ports: Sequence[int]) -> Path:
+    """The configuration of an sshd that lends those ports to as many hosts."""
     lines = [
         *(f"ListenAddress 127.0.0.1:{port}" for port in ports),
         f"HostKey {folder}/host",
@@ -106,22 +94,4 @@ def _sshd(folder: Path, ports: Sequence[int]) -> Iterator[None]:
     ]
     config = folder / f"sshd_config-{ports[0]}"
     config.write_text("\n".join(lines) + "\n")
-    process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True)
-    try:
-        for port in ports:
-            _until_it_listens(port, process)
-        yield
-    finally:
-        process.terminate()
-        process.communicate(timeout=20)
-
-
-def _until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        assert process.poll() is None, process.communicate()[1]
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.02)
-    raise AssertionError(f"sshd does not listen on {port}")
+    return config

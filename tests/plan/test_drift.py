@@ -18,7 +18,7 @@ import yaml
 from junitparser import JUnitXml
 
 from tests.plan.conftest import ROOT, A, B, Host, converged, pair, recorded
-from tests.plan.fleet import free_ports
+from tests.unit.sshd import free_ports
 
 HEAD = "from sparkrig.inventory import checked as _checked\n"
 NETDEV = "enp1s0f0np0"

@@ -18,6 +18,7 @@ from facts.spark import Spark
 from sparkrig import settings
 from tests.plan import fleet
 from tests.plan.conftest import ROOT, converged
+from tests.unit.sshd import free_ports
 
 SIZE = 64
 GIVEN_UP_S = 15
@@ -74,7 +75,7 @@ def test_five_that_are_down_and_two_that_hang_lose_no_other_host(tmp_path: Path)
     one @fake host that stops answering in the middle of its look.
     """
     entries = fleet.faked(SIZE)
-    down = dict(zip(list(entries)[3:50:10], fleet.free_ports(5), strict=True))
+    down = dict(zip(list(entries)[3:50:10], free_ports(5), strict=True))
     mute, stuck, drifted = "spark-30a", "spark-20b", "spark-10a"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         for name, port in {**down, mute: silent.getsockname()[1]}.items():
@@ -109,7 +110,7 @@ def test_64_hosts_behind_sshd_are_one_report(tmp_path: Path) -> None:
         few = drift(tmp_path / "few", entries[:4])
         for file in (tmp_path / "sshd").glob("*.asked"):
             file.unlink()
-        (gone,) = fleet.free_ports(1)
+        (gone,) = free_ports(1)
         entries[7][1]["ssh_port"] = gone
         done = drift(tmp_path / "all", entries)
     asked = [len(file.read_text()) for file in (tmp_path / "sshd").glob("*.asked")]

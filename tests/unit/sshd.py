@@ -6,8 +6,8 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,10 +41,15 @@ class Server:
         return self.etc / "ssh_host_ed25519_key.pub"
 
 
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback where nobody listens."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [probe.getsockname()[1] for probe in probes]
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports(1)[0]
 
 
 @contextmanager
@@ -55,8 +60,6 @@ def sshd(folder: Path, bin: Path | None = None, kinds: tuple[str, ...] = ("ed255
     for kind in kinds:
         if not (server.etc / f"ssh_host_{kind}_key").exists():
             keygen(server.etc / f"ssh_host_{kind}_key", kind)
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)  # root's sshd does not start without it
     path = f"{bin}:{os.environ['PATH']}" if bin else os.environ["PATH"]
     lines = [
         f"ListenAddress 127.0.0.1:{server.port}",
@@ -72,21 +75,31 @@ def sshd(folder: Path, bin: Path | None = None, kinds: tuple[str, ...] = ("ed255
     ]
     config = folder / "sshd_config"
     config.write_text("\n".join(lines) + "\n")
+    with listening(config, [server.port]):
+        yield server
+
+
+@contextmanager
+def listening(config: Path, ports: Iterable[int]) -> Iterator[None]:
+    """An sshd with that configuration, which listens on all those ports of loopback."""
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)  # root's sshd does not start without it
     process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True)
     try:
-        _until_it_answers(server.port, process)
-        yield server
+        for port in ports:
+            _until_it_listens(port, process)
+        yield
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=20)
 
 
-def _until_it_answers(port: int, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 10
+def _until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 30
     while time.monotonic() < end:
         assert process.poll() is None, process.communicate()[1]
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.02)
-    raise AssertionError("sshd does not listen")
+    raise AssertionError(f"sshd does not listen on {port}")

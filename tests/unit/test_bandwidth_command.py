@@ -78,7 +78,7 @@ def test_a_report_that_cannot_be_written_costs_no_measurement(
     done = typed(tmp_path, monkeypatch, "--json", "--html", page, left=GOOD, right=right)
     assert done.exit_code == code
     assert [each["pair"] for each in json.loads(done.stdout)["pairs"]] == ["left", "right"]
-    assert done.stderr.count("cannot write") == 2
+    assert done.stderr.count("cannot be written") == 2
     assert len((tmp_path / "history.jsonl").read_text().splitlines()) == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,16 @@ def test_a_file_keeps_its_mode_and_a_link_stays_one(tmp_path: Path) -> None:
     write(link, "new")
     assert (link.is_symlink(), real.read_text(), mode(real)) == (True, "new", "604")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
+    write(Path("/dev/null"), "text")
+    assert Path("/dev/null").is_char_device()
+    reader, writer = os.pipe()
+    write(Path(f"/dev/fd/{writer}"), "text")
+    os.close(writer)
+    with os.fdopen(reader) as stream:
+        assert stream.read() == "text"
 
 
 def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path) -> None:
