@@ -26,8 +26,8 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
     from pyinfra.api.exceptions import InventoryError
 
     members = list(hosts)
-    data = merged({group: members}, Path(inventory))
     try:
+        data = merged({group: members}, Path(inventory))
         settings.parse(data)
         login.judge(data)
     except settings.SettingsError as error:
@@ -91,6 +91,8 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
         names = runpy.run_path(str(inventory))
         groups = {key: value for key, value in names.items() if not key.startswith("_") and _is_group(value)}
         return merged(groups, inventory)
+    except settings.SettingsError:
+        raise
     except InventoryError as error:
         raise settings.SettingsError(str(error)) from None
     except Exception as error:  # whatever a file of Python can raise
@@ -138,7 +140,10 @@ def defaults(inventory: Path) -> dict[str, Any]:
 
 
 def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, Any]]:
-    """Host data over group data (the last group wins) over the data of `all`, as pyinfra ranks them."""
+    """Host data over group data (the last group wins) over the data of `all`, as pyinfra ranks them.
+
+    Raises settings.SettingsError for what is no host.
+    """
     shared = _group_data(inventory.resolve().parent / "group_data")
     parts = {name: value if isinstance(value, tuple) else (value, {}) for name, value in groups.items()}
     everyone, inline = parts.pop("all", ([host for members, _ in parts.values() for host in members], {}))
@@ -154,13 +159,23 @@ def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, An
 
 
 def _is_group(value: Any) -> bool:
-    """Whether a name of an inventory file is a list of hosts, or a tuple of one and its data."""
+    """Whether a name of an inventory file is a list of hosts, or a tuple of one and its data.
+
+    One member that looks like a host makes it one, so that a slip among the others is told and not passed over.
+    """
     members = value[0] if isinstance(value, tuple) and value else value
-    return isinstance(members, list) and all(isinstance(member, (str, tuple)) for member in members)
+    return isinstance(members, list) and (
+        not members or any(isinstance(member, (str, tuple)) for member in members)
+    )
 
 
 def _named(host: Host) -> tuple[str, Mapping[str, Any]]:
-    return host if isinstance(host, tuple) else (host, {})
+    match host if isinstance(host, tuple) else (host, {}):
+        case (str(name), Mapping() as own) if name.strip():
+            return name, own
+    raise settings.SettingsError(
+        f'the inventory names {host!r}; a host is expected, such as "spark-a" or ("spark-a", {{"pair": "left"}})'
+    )
 
 
 def _group_data(folder: Path) -> dict[str, dict[str, Any]]:
