@@ -15,9 +15,20 @@ from sparkrig.drift import Acceptance
 from sparkrig.refusal import Refusal
 
 
+def _ids(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """What the last report of the inventory told of; nothing where there is none."""
+    inventory = ctx.params.get("inventory_file")
+    try:
+        report = drift_files.read(drift_files.last(inventory)) if inventory else None
+    except Refusal:  # a completion says nothing of its own
+        report = None
+    rows = [row for host in report.hosts for row in host.rows] if report else []
+    return sorted({row.id for row in rows if row.told and row.id.startswith(incomplete)})
+
+
 @click.command()
 @files.INVENTORY
-@click.argument("id")
+@click.argument("id", shell_complete=_ids)
 @click.option("--host", help="On this host alone; on every one otherwise.")
 @click.option("--until", required=True, type=click.DateTime(["%Y-%m-%d"]), help="The last day it is accepted on.")
 @click.option("--why", required=True, help="The reason, for those who come later.")

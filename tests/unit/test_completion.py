@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from sparkrig import drift_files
+from sparkrig.check import Status
 from sparkrig.command.cli import _VERBS
+from sparkrig.drift import Host, Report, Row
 
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": "/nonexistent"}
@@ -26,6 +30,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "what they take": ("sparkrig lab cable spark-a p", ["p0", "p1"]),
     "inventories": ("sparkrig drift ", INVENTORIES),
     "inventories after an option": ("sparkrig summary --json inventories/p", ["inventories/pair.py"]),
+    "nothing to accept": ("sparkrig accept own.py ", []),
     "nothing": ("sparkrig lab down ", []),
 }
 
@@ -63,6 +68,26 @@ def in_bash(folder: Path, typed: str) -> list[str]:
 @pytest.mark.parametrize(("typed", "offered"), CASES.values(), ids=CASES)
 def test_what_bash_offers(folder: Path, typed: str, offered: list[str]) -> None:
     assert in_bash(folder, typed) == offered
+
+
+def test_what_may_be_accepted_is_what_the_last_report_told_of(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    found: dict[str, Status] = {"net.a.mtu": "drift", "net.b.mtu": "ok"}
+    rows = [Row(id=id, status=status, want="", found="") for id, status in found.items()]
+    report = Report(
+        version="1",
+        inventory="own.py",
+        started=datetime.now(UTC),
+        seconds=1,
+        exit=2,
+        hosts=[Host(name="spark-a", exit=2, rows=rows), Host(name="spark-b", exit=0, rows=rows[1:])],
+    )
+    drift_files.keep(drift_files.last(folder / "own.py"), report)
+    asked = {"_SPARKRIG_COMPLETE": "bash_complete", "XDG_STATE_HOME": str(folder)}
+    offered = run(folder, "sparkrig", COMP_WORDS="sparkrig accept own.py ", COMP_CWORD="3", **asked)
+    assert offered.split() == ["plain,net.a.mtu"]
 
 
 def test_bash_completes_any_other_file_by_itself(folder: Path) -> None:
