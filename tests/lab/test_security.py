@@ -303,6 +303,11 @@ def test_a_canary_is_found_where_it_belongs_and_nowhere_else(
     watch.run("pyinfra", "-y", inventory, CLUSTER)
     for verb, *more in (("summary",), ("topology",), ("status",), ("status", "--json"), ("undo", "--dry")):
         watch.run("sparkrig", verb, inventory, *more)
+    pages = [word for page in ("html", "junit", "prom") for word in (f"--{page}", str(tmp_path / page))]
+    watch.run("sparkrig", "drift", inventory, *pages)
+    watch.run("sparkrig", "drift", inventory, "--all", "--json")
+    watch.run("sparkrig", "doctor", inventory, codes=(0, 2))
+    watch.run("sparkrig", "doctor", inventory, "--json", codes=(0, 2))
     watch.run("sparkrig", "bandwidth", inventory, codes=(0, 2))  # slow where the machine is busy
     (tmp_path / "paste").write_text("".join(watch.said))
     watch.run("sparkrig", "explain", str(tmp_path / "paste"), codes=(0, 1, 2, 3))

@@ -1,4 +1,4 @@
-"""How often a settled host is asked: once, whatever is run (issue 6). Counted by the hosts themselves, not timed."""
+"""A settled host is asked once, whatever is run (issue 6): counted by the hosts themselves."""
 
 from __future__ import annotations
 
