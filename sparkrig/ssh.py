@@ -40,11 +40,11 @@ def config(hosts: Mapping[str, Mapping[str, Any]], control_folder: str) -> str:
     """An OpenSSH client configuration that reaches the hosts of an inventory as pyinfra does.
 
     Host keys are always checked strictly, whatever pyinfra did at the first contact. control_folder: where
-    one shared connection per host is kept (a short path: a socket's name has room for some 100 characters).
+    one shared connection per host is kept (a short path: a socket's name has room for some 80 characters).
     What the data leaves open comes from the user's own ~/.ssh/config, which pyinfra reads too.
     """
     blocks = []
-    for name, data in hosts.items():
+    for number, (name, data) in enumerate(hosts.items()):
         lines = [f"Host {name}"]
         for key, option in _OPTIONS.items():
             if data.get(key):
@@ -57,7 +57,7 @@ def config(hosts: Mapping[str, Mapping[str, Any]], control_folder: str) -> str:
             "    ConnectTimeout 10",
             "    ServerAliveInterval 15",
             "    ControlMaster auto",
-            f'    ControlPath {_quoted(control_folder)[:-1]}/%C"',
+            f'    ControlPath {_quoted(control_folder)[:-1]}/{number}"',  # not %C: its 40 letters leave no room below a long TMPDIR
             "    ControlPersist 60",
             f'    Include "{data.get("ssh_config_file") or "~/.ssh/config"}"',
         ]
