@@ -57,7 +57,8 @@ def config(hosts: Mapping[str, Mapping[str, Any]], control_folder: str) -> str:
             "    ConnectTimeout 10",
             "    ServerAliveInterval 15",
             "    ControlMaster auto",
-            f'    ControlPath {_quoted(control_folder)[:-1]}/{number}"',  # not %C: its 40 letters leave no room below a long TMPDIR
+            # not %C: its 40 letters leave no room below a long TMPDIR
+            f'    ControlPath {_quoted(control_folder)[:-1]}/{number}"',
             "    ControlPersist 60",
             f'    Include "{data.get("ssh_config_file") or "~/.ssh/config"}"',
         ]
