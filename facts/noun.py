@@ -33,4 +33,6 @@ class Noun(FactBase[T]):
         try:
             return type(self).parse(output)
         except (ValueError, LookupError, TypeError) as error:
-            raise FactProcessError(f"{type(self).__name__.lower()}: cannot be understood ({error})") from error
+            # only the parsers' own errors are sentences
+            why = str(error) if isinstance(error, ValueError) else "a row has another form than is expected"
+            raise FactProcessError(f"{type(self).__name__.lower()}: cannot be understood ({why})") from error
