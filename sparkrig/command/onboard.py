@@ -12,30 +12,30 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparkrig.command import draft as drafts
 from sparkrig.command import files, newcomer
+from sparkrig.command.draft import Book, Draft
 from sparkrig.command.newcomer import Asked, Entrance, Password
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from operations.door import Door, Target
+    from operations.door import Target
     from sparkrig import schema
     from sparkrig.onboarding.hostkey import HostKey
     from sparkrig.onboarding.plan import Plan
-    from sparkrig.onboarding.proposal import Proposal, Seen, Wishes
-    from sparkrig.settings import Fleet
+    from sparkrig.onboarding.proposal import Wishes
 
-_LOOK_S = 90  # times `patience`; apt's simulation is the longest of it
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -117,193 +117,7 @@ def _wishes(fabric: Sequence[str], **others: Any) -> Wishes:
     return Wishes(fabric={name: address for name, _, address in pairs}, **others)
 
 
-# --- the inventory
-
-
-@dataclass(frozen=True)
-class _Book:
-    """An inventory file: its text, its checked settings, and the data of its hosts, by name.
-
-    defaults: what its groups say of any host.
-    """
-
-    file: Path
-    text: str
-    fleet: Fleet
-    data: Mapping[str, Mapping[str, Any]]
-    defaults: Mapping[str, Any]
-
-    def with_text(self, text: str, **overrides: Any) -> _Book:
-        """The same with another text, which is not written yet. Exit code 1 where it cannot stand."""
-        from sparkrig import inventory, settings
-
-        try:
-            fleet, data = inventory.fleet_of(text, self.file, **overrides)
-        except settings.SettingsError as error:
-            raise click.ClickException(f"what would be written cannot stand: {error}") from None
-        return replace(self, text=text, fleet=fleet, data=data)
-
-
-def _book(asked: Asked) -> _Book:
-    from sparkrig import inventory, inventory_file, settings
-
-    file = asked.file
-    try:
-        defaults = inventory.defaults(file)
-    except settings.SettingsError as error:
-        raise click.ClickException(str(error)) from None
-    if not defaults.get("_sudo"):
-        raise Refusal(
-            f"{file.parent}/group_data/all.py does not set _sudo, without which nothing is applied",
-            f"cp -r {_ROOT}/inventories/group_data {file.parent}/, or another --inventory",
-        )
-    if not file.exists():
-        return _Book(file, inventory_file.new(file), settings.Fleet({}), {}, defaults)
-    fleet, data = files.inventory(file, **asked.overrides)
-    return _Book(file, file.read_text(encoding="utf-8"), fleet, data, defaults)
-
-
-def _target(typed: str, book: _Book) -> tuple[str | None, Target, dict[str, Target]]:
-    """The name of a Spark that is in the inventory; how it is reached; and how the others there are."""
-    from operations import door
-    from sparkrig.onboarding import address
-
-    wanted, name, at = address.parse(typed), None, None
-    there = {
-        host: door.target(address.Address(str(own.get("ssh_hostname") or host.removeprefix("@ssh/"))), own)
-        for host, own in book.data.items()
-        if not host.startswith("@") or host.startswith("@ssh/")
-    }
-    for host, other in there.items():
-        asked = replace(wanted, host=other.typed) if wanted.host == host else wanted
-        here = door.target(asked, book.data[host])
-        if (here.host, here.port) == (other.host, other.port):
-            name, at = host, here
-    others = {host: other for host, other in there.items() if host != name}
-    return name, at or door.target(wanted, book.defaults), others
-
-
-# --- looking, and what comes of it
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """All that is known and proposed before the question. found: the Spark and the other half of its pair."""
-
-    book: _Book
-    made: Proposal
-    after: _Book
-    found: Mapping[str, Seen]
-    plans: Sequence[Plan]
-    here: Sequence[str]
-
-    @property
-    def seen(self) -> Seen:
-        return self.found[self.made.name]
-
-    @property
-    def refused(self) -> bool:
-        return any(plan.refusals for plan in self.plans)
-
-    @property
-    def due(self) -> bool:
-        return bool(self.here) or any(self.plans)
-
-
-def _draft(at: Target, name: str | None, book: _Book, entrance: Entrance, asked: Asked) -> _Draft:
-    from sparkrig.onboarding.proposal import propose
-
-    seen = _look(entrance.door, book)
-    others = _others(name, book, asked)
-    login: dict[str, Any] = {"ssh_hostname": at.typed}
-    login |= {} if at.tells_port else {"ssh_port": at.port}
-    login |= {} if at.tells_user else {"ssh_user": at.user}
-    login |= {"ssh_key": _below_home(entrance.own.file)} if entrance.own and entrance.own.told else {}
-    lonely = {other: each for other, each in others.items() if book.fleet[other].pair is None}
-    made = propose(login, seen, book.fleet, lonely, asked.wishes, name)
-    after = book.with_text(made.written(book.text), **asked.overrides) if made.edits else book
-    found = {made.name: seen} | ({made.peer: others[made.peer]} if made.peer else {})
-    here = _here(book, made, entrance)
-    return _Draft(book, made, after, found, _plans(after, found, made.name, at, entrance), here)
-
-
-def _below_home(file: Path) -> str:
-    """A path that means the same to others who share the inventory."""
-    return f"~/{file.relative_to(Path.home())}" if file.is_relative_to(Path.home()) else str(file)
-
-
-def _look(entered: Door, book: _Book) -> Seen:
-    from facts.newcomer import Newcomer
-    from sparkrig import progress
-
-    seconds = int(_LOOK_S * float(book.defaults.get("patience", 1)))
-    with progress.hosts([entered.at.typed], "Looking at the new Spark") as told:
-        told(entered.at.typed, "reading")
-        seen = entered.read(Newcomer(), seconds=seconds)
-        told.done(entered.at.typed)
-    return seen
-
-
-def _others(name: str | None, book: _Book, asked: Asked) -> dict[str, Seen]:
-    """The Sparks of the inventory that are, or may become, its peer. Raises Lost where one cannot be read."""
-    from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from facts.newcomer import Newcomer
-    from operations import remote
-    from operations.remote import Lost
-
-    fleet = book.fleet
-    if name and fleet[name].pair:
-        wanted = [peer] if (peer := fleet.peer(name)) else []
-    elif asked.wishes.solo:
-        wanted = []
-    else:
-        wanted = [other for other in fleet if fleet[other].pair is None and other != name]
-    if not wanted:
-        return {}
-    answers = session.asked(
-        {other: book.data[other] for other in wanted},
-        f"Looking at {book.file.name}",
-        lambda host: remote.read(host, Newcomer(), seconds=int(_LOOK_S * fleet[host.name].patience)),
-    )
-    for other, answer in answers.items():
-        if isinstance(answer, Exception):
-            raise Lost(f"{other}, which may be its peer, cannot be read: {answer}")
-    return {other: answer for other, answer in answers.items() if not isinstance(answer, Exception)}
-
-
-def _here(book: _Book, made: Proposal, entrance: Entrance) -> list[str]:
-    """What is written on this machine."""
-    said = []
-    if entrance.own and entrance.own.public is None:
-        said.append(f"a key pair of yours, without a passphrase: {entrance.own.file}")
-    if made.edits:
-        what = f"{made.name} is added" if made.new else f"the data of {made.name}"
-        said.append(f"{book.file}: {what}" + (f", as a pair with {made.peer}" if made.peer else ""))
-    return said
-
-
-def _plans(
-    after: _Book, found: Mapping[str, Seen], name: str, at: Target, entrance: Entrance | None = None
-) -> list[Plan]:
-    """What would be done to each host; entrance: what the Spark of that name still lacks, if anything."""
-    from deploys import dry
-    from operations.onboard import SUDOERS
-    from sparkrig.onboarding import plan
-
-    data = {host: after.data[host] for host in found}
-    steps = dry.plan(data, after.fleet, {host: each.state for host, each in found.items()})
-    login = []
-    if entrance and entrance.own:
-        login.append(f"Login: your public key, in ~/.ssh/authorized_keys of {at.user}")
-    if entrance and entrance.sudo_asks:
-        login.append(f"Login: sudo without a password for {at.user}, in {SUDOERS}")
-    return [
-        plan.of(host, each, after.fleet, steps[host], login if host == name else ())
-        for host, each in found.items()
-    ]
-
-
-def _show(console: Console, at: Target, draft: _Draft) -> None:
+def _show(console: Console, at: Target, draft: Draft) -> None:
     from sparkrig.onboarding import card, plan
     from sparkrig.picture import card as picture
 
@@ -348,13 +162,13 @@ def _let_in(at: Target, key: HostKey, entrance: Entrance) -> None:
             )
 
 
-def _unchanged(book: _Book) -> None:
+def _unchanged(book: Book) -> None:
     """Raise Refusal where somebody changed the inventory since it was read."""
     if book.file.exists() and book.file.read_text(encoding="utf-8") != book.text:
         raise Refusal(f"{book.file} was changed meanwhile, and is left as it is", "the same again")
 
 
-def _write(draft: _Draft) -> None:
+def _write(draft: Draft) -> None:
     """Put the inventory in its place, where nobody changed it meanwhile. Raises Refusal."""
     from sparkrig import whole_file
 
@@ -362,7 +176,7 @@ def _write(draft: _Draft) -> None:
     whole_file.write(draft.book.file, draft.after.text)
 
 
-def _apply(draft: _Draft, asked: Asked) -> int:
+def _apply(draft: Draft, asked: Asked) -> int:
     """The exit code of pyinfra, which shows itself; plain pyinfra is all that applying needs."""
     words = ["-y"]
     if set(draft.after.fleet) != set(draft.found):
@@ -388,29 +202,13 @@ def _as_typed(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def _verified(draft: _Draft, at: Target) -> list[Plan]:
+def _verified(draft: Draft, at: Target) -> list[Plan]:
     """What would still be done, by a second look. Raises Lost where a host cannot be read."""
-    from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from facts.newcomer import Newcomer
-    from operations import remote
-    from operations.remote import Lost
-
-    fleet = draft.after.fleet
-    answers = session.asked(
-        {host: draft.after.data[host] for host in draft.found},
-        "Looking again",
-        lambda host: remote.read(host, Newcomer(), seconds=int(_LOOK_S * fleet[host.name].patience)),
-    )
-    unread = [
-        f"{host} cannot be read: {answer}" for host, answer in answers.items() if isinstance(answer, Exception)
-    ]
-    if unread:
-        raise Lost("; ".join(unread))
-    found = {host: answer for host, answer in answers.items() if not isinstance(answer, Exception)}
-    return _plans(draft.after, found, draft.made.name, at)
+    found = drafts.looked_at([*draft.found], draft.after, "Looking again")
+    return drafts.plans(draft.after, found, draft.made.name, at)
 
 
-def _rolled_back(draft: _Draft, began: str) -> bool:
+def _rolled_back(draft: Draft, began: str) -> bool:
     """Whether the run that began then took its own network change back."""
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from operations import journal
@@ -431,11 +229,11 @@ def _rolled_back(draft: _Draft, began: str) -> bool:
 
 
 def _onboard(typed: str, asked: Asked, console: Console) -> int:
-    book = _book(asked)
+    book = drafts.book(asked)
     from sparkrig import session  # noqa: F401 # isort: skip - it patches the standard library before paramiko is loaded
     from operations.remote import Failed, Lost
 
-    name, at, others = _target(typed, book)
+    name, at, others = drafts.target(typed, book)
     try:
         key = newcomer.host_key(at, others, asked)
         at = newcomer.named(at, asked)
@@ -445,11 +243,11 @@ def _onboard(typed: str, asked: Asked, console: Console) -> int:
         return 3
 
 
-def _through(name: str | None, at: Target, key: HostKey, book: _Book, asked: Asked, console: Console) -> int:
+def _through(name: str | None, at: Target, key: HostKey, book: Book, asked: Asked, console: Console) -> int:
     password = Password(at, asked)
     with ExitStack() as stack:
         entrance = newcomer.enter(stack, at, key, asked, password)
-        draft = _draft(at, name, book, entrance, asked)
+        draft = drafts.draft(at, name, book, entrance, asked)
         _show(console, at, draft)
         code, outcome = _judged(draft, asked)
         if outcome is None:
@@ -471,7 +269,7 @@ def _again() -> str:
     return shlex.join(["sparkrig", *sys.argv[1:]])
 
 
-def _judged(draft: _Draft, asked: Asked) -> tuple[int, str | None]:
+def _judged(draft: Draft, asked: Asked) -> tuple[int, str | None]:
     """The exit code and a sentence where nothing is to be done, or may be; None where it is."""
     if draft.refused:
         return 1, "Refused; nothing was changed. What stands behind `try:` is the way on."
@@ -484,7 +282,7 @@ def _judged(draft: _Draft, asked: Asked) -> tuple[int, str | None]:
     return 0, None
 
 
-def _carried_out(draft: _Draft, at: Target, asked: Asked, console: Console) -> tuple[int, str]:
+def _carried_out(draft: Draft, at: Target, asked: Asked, console: Console) -> tuple[int, str]:
     """The inventory written, applied, and verified: the exit code, and what came of it."""
     from sparkrig.picture import card as picture
 
@@ -503,7 +301,7 @@ def _carried_out(draft: _Draft, at: Target, asked: Asked, console: Console) -> t
     return 0, f"Done: {_next(draft)}"
 
 
-def _next(draft: _Draft) -> str:
+def _next(draft: Draft) -> str:
     """The verdict, and the command that comes next."""
     file, made = draft.after.file, draft.made
     if made.peer:
@@ -512,7 +310,7 @@ def _next(draft: _Draft) -> str:
     return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {file}{second}"
 
 
-def _document(at: Target, key: HostKey, draft: _Draft, outcome: str, code: int) -> schema.Onboard:
+def _document(at: Target, key: HostKey, draft: Draft, outcome: str, code: int) -> schema.Onboard:
     from sparkrig.onboarding import card, plan
 
     made = draft.made

@@ -23,6 +23,7 @@ from operations.remote import Lost
 from sparkrig import drift, settings
 from sparkrig.command import onboard, summary, topology
 from sparkrig.command.cli import _VERBS, sparkrig
+from sparkrig.command.draft import Book, Draft
 from sparkrig.journal import Journal
 from sparkrig.lock import Lock
 from sparkrig.onboarding import plan
@@ -98,8 +99,8 @@ def onboarded(folder: Path, patch: Patch) -> str:
     found = {"spark-b": test_onboarding.seen("b"), "spark-a": test_onboarding.seen("a")}
     steps: dict[str, Any] = {"spark-b": ["Network | profiles"], "spark-a": [Refusal("no room", "df -h")]}
     plans = [plan.of(name, each, fleet, steps[name], ["key"]) for name, each in found.items()]
-    book = onboard._Book(folder / "sparks.py", "", fleet, {}, {})
-    draft = onboard._Draft(book, made, book, found, plans, ["sparks.py"])
+    book = Book(folder / "sparks.py", "", fleet, {}, {})
+    draft = Draft(book, made, book, found, plans, ["sparks.py"])
     at = Target("spark-b.local", "spark-b.local", 22, "nvidia", folder / "known_hosts")
     return json.dumps(onboard._document(at, HostKey("ssh-ed25519", b"key"), draft, "Refused.", 1))
 
