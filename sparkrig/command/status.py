@@ -67,7 +67,8 @@ def _show(found: Mapping[str, Journal | Failed | Lost], runs: int) -> None:
             console.print(Text.assemble((name, "bold"), (f": not read: {each}", "red")), soft_wrap=True)
             continue
         if console.is_terminal:
-            console.print("" if number else None, end="\n" if number else "")
+            if number:
+                console.print()
             console.print(picture.status(name, each, runs, ascii_only=not console.encoding.startswith("utf")))
         else:
             for line in picture.lines(name, each, runs):

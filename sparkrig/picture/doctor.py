@@ -146,7 +146,10 @@ class _Drawn:
         rows = [row for host in report.hosts for row in host.rows if row.status != "skipped"]
         worst: Status = "unknown" if report.exit == 3 else "drift" if report.exit else "ok" if rows else "skipped"
         took = f" ({len(rows)} check{'s' if len(rows) != 1 else ''}, {report.seconds:.0f} s)."
-        return Text.assemble(self.sign(worst), " ", (report.verdict, "bold"), (took, "dim"), f" {report.next}")
+        said = Text.assemble(self.sign(worst), " ", (report.verdict, "bold"), (took, "dim"))
+        # a command is copied whole from a line of its own, and not from where a terminal broke it
+        fits = self.width is None or said.cell_len + 1 + len(report.next) <= self.width
+        return said.append(f"{' ' if fits else chr(10)}{report.next}")
 
 
 def _some(names: Sequence[str]) -> str:

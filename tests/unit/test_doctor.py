@@ -148,7 +148,14 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
 @pytest.mark.parametrize(("of", "code", "verdict", "onward"), COMES_TO.values(), ids=COMES_TO)
 def test_what_it_comes_to(of: Report, code: int, verdict: str, onward: str) -> None:
     assert (of.exit, of.verdict, of.next) == (code, verdict, onward)
-    assert drawn(of).splitlines()[-1].endswith(f" {onward}")
+    assert drawn(of, width=None).splitlines()[-1].endswith(f" {onward}")
+
+
+def test_the_next_command_is_not_broken_by_the_edge_of_the_screen() -> None:
+    of = made({A: [OK], B: [MTU]})
+    whole = f"✗ 1 thing is wrong (2 checks, 9 s). Next: {MTU.cure}"
+    assert drawn(of, width=len(whole)).splitlines()[-1] == whole
+    assert drawn(of, width=len(whole) - 1).splitlines()[-2:] == whole.replace(". Next", ".\nNext").splitlines()
 
 
 def test_each_host_has_its_own_exit_code() -> None:

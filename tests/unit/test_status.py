@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click import unstyle
 from click.testing import CliRunner, Result
 from rich.console import Console
 
@@ -139,6 +140,14 @@ def shown(
 ) -> Result:
     monkeypatch.setattr(status, "_look", lambda *_: found)
     return CliRunner().invoke(status.status, [inventory, *words])
+
+
+def test_a_terminal_shows_one_host_below_the_other(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
+    monkeypatch.setattr(status, "_look", lambda *_: {"spark-a": GOOD, "spark-b": GOOD})
+    done = CliRunner(env={"FORCE_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}).invoke(status.status, [inventory])
+    said = [unstyle(line).rstrip() for line in done.output.splitlines()]
+    assert said[0] == "spark-a"
+    assert said[said.index("spark-b") - 1] == ""
 
 
 GOOD, BAD = Journal(NOW, None, (DONE,), AFTER), Journal(NOW, None, (BROKEN, DONE), AFTER)
