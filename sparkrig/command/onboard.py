@@ -127,7 +127,7 @@ def _show(console: Console, at: Target, draft: Draft) -> None:
     console.print(picture.Card(title, card.heading(draft.seen), card.rows(draft.seen, mine, made)))
     if made.edits:
         before = draft.book.text if draft.book.file.exists() else ""
-        console.print(f"\nInventory {draft.book.file}", style="bold")
+        console.print(f"\nInventory {draft.book.file}", style="bold", soft_wrap=True)
         console.print(picture.difference(before, draft.after.text))
     if draft.due:
         console.print("\nPlan", style="bold")
@@ -256,7 +256,7 @@ def _through(name: str | None, at: Target, key: HostKey, book: Book, asked: Aske
         password.drop()
     if outcome is None:
         code, outcome = _carried_out(draft, at, asked, console)
-    console.print(f"\n{outcome}")
+    console.print(f"\n{outcome}", soft_wrap=True)
     if code in (1, 2, 4) and draft.due:
         console.print(f"The same again goes on from there: {_again()}", soft_wrap=True)
     if asked.as_json:
