@@ -11,7 +11,7 @@ class Identity(Noun[identity.Identity]):
     # nvidia-smi takes a second; PCI alone settles it on real hardware.
     script = r"""
 printf 'hostname=%s\nuid=%s\nmachine=%s\nkernel=%s\n' "$(uname -n)" "$(id -u)" "$(uname -m)" "$(uname -r)"
-printf 'boot_id=%s\n' "$(cat /proc/sys/kernel/random/boot_id)"
+read -r id </proc/sys/kernel/random/boot_id; printf 'boot_id=%s\n' "$id"
 sed -n 's/^MemTotal: *\([0-9]*\) kB$/memory_kib=\1/p' /proc/meminfo
 for f in sys_vendor product_name; do
   if [ -r /sys/class/dmi/id/$f ]; then printf 'dmi.%s=%s\n' $f "$(cat /sys/class/dmi/id/$f)"; fi
@@ -19,9 +19,9 @@ done
 if [ -r /etc/dgx-release ]; then sed '/SERIAL/d; s/^/release /' /etc/dgx-release; fi
 gb10=
 for d in /sys/bus/pci/devices/*; do
-  [ -r $d/vendor ] && [ "$(cat $d/vendor)" = 0x10de ] || continue
-  case $(cat $d/class) in 0x03*) ;; *) continue ;; esac
-  id=$(cat $d/device); printf 'pci=10de:%s\n' "$id"
+  read -r vendor <$d/vendor && [ "$vendor" = 0x10de ] || continue
+  read -r class <$d/class; case $class in 0x03*) ;; *) continue ;; esac
+  read -r id <$d/device; printf 'pci=10de:%s\n' "$id"
   if [ "$id" = 0x2e12 ]; then gb10=1; fi
 done
 if [ -z "$gb10" ] && command -v nvidia-smi >/dev/null; then

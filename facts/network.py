@@ -6,7 +6,7 @@ from sparkrig import netplan, network, profiles
 # Sets $port (empty where it is no fabric netdev), $driver, and $pci of the netdev whose folder is $n.
 # The kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no other.
 PORT = r"""
-  port=$(cat $n/phys_port_name 2>/dev/null) || case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
+  { read -r port <$n/phys_port_name; } 2>/dev/null || case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
   driver=$(readlink $n/device/driver) || driver=
   pci=$(readlink -f $n/device); pci=${pci%/virtio*}; pci=${pci##*/}
 """.strip("\n")
@@ -45,8 +45,8 @@ for n in /sys/class/net/*; do
 """
         + PORT
         + r"""
-  printf 'port %s %s %s %s %s\n' \
-    "${n##*/}" "${port:--}" "$(cat $n/carrier 2>/dev/null)" "${driver##*/}" "$pci"
+  { read -r carrier <$n/carrier; } 2>/dev/null || carrier=
+  printf 'port %s %s %s %s %s\n' "${n##*/}" "${port:--}" "$carrier" "${driver##*/}" "$pci"
 done
 left=60 # a NetworkManager that is just starting is waited for
 until devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); do

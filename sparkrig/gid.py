@@ -24,8 +24,8 @@ for port in /sys/class/infiniband/*/ports/*; do
   grep -Hv '^0000:0000:0000:0000:0000:0000:0000:0000$' "$port"/gids/* 2>/dev/null |
   while IFS= read -r row; do
     path=${row%%:*}; slot=${path##*/}
-    type=$(cat "$port/gid_attrs/types/$slot" 2>/dev/null) || continue
-    netdev=$(cat "$port/gid_attrs/ndevs/$slot" 2>/dev/null) || netdev=
+    { read -r type <"$port/gid_attrs/types/$slot"; } 2>/dev/null || continue
+    { read -r netdev <"$port/gid_attrs/ndevs/$slot"; } 2>/dev/null || netdev=
     printf 'gid|%s|%s|%s|%s|%s|%s\n' "$device" "${port##*/}" "$slot" "${row#*:}" "$type" "$netdev"
   done
 done
