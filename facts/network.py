@@ -6,7 +6,8 @@ from sparkrig import netplan, network, profiles
 # Sets $port (empty where it is no fabric netdev), $driver, and $pci of the netdev whose folder is $n.
 # The kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no other.
 PORT = r"""
-  { read -r port <$n/phys_port_name; } 2>/dev/null || case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
+  { read -r port <$n/phys_port_name; } 2>/dev/null ||
+    case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
   driver=$(readlink $n/device/driver) || driver=
   pci=$(readlink -f $n/device); pci=${pci%/virtio*}; pci=${pci##*/}
 """.strip("\n")
