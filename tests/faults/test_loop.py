@@ -61,7 +61,7 @@ KINDS: dict[str, Callable[[Deploying, str], str]] = {
     "power": power_cut,
     "link": cut_off,
 }
-REPRESENTATIVE: set[tuple[str, str]] = set()  # none, until the loop has run on the guarded deploy
+REPRESENTATIVE = {("Network | profiles and live links", "kill")}  # a rollback is armed then, and nobody is there
 
 
 def slug(text: str) -> str:
