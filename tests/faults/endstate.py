@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.lab.guests import Pair
@@ -16,10 +17,10 @@ State = Mapping[str, list[str]]
 
 def of(pair: Pair) -> State:
     """The state of each host by its name, a fact a line."""
-    return {
-        guest.node: guest.output(f"sudo python3 -c {shlex.quote(DUMP)}", timeout=180).splitlines()
-        for guest in pair
-    }
+    guests = list(pair)
+    with ThreadPoolExecutor(len(guests)) as pool:  # each has a processor of its own
+        dumps = pool.map(lambda guest: guest.output(f"sudo python3 -c {shlex.quote(DUMP)}", timeout=180), guests)
+        return {guest.node: dump.splitlines() for guest, dump in zip(guests, dumps, strict=True)}
 
 
 def differences(wanted: State, found: State) -> list[str]:
