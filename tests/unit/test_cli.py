@@ -100,7 +100,7 @@ def test_no_verb_is_help_and_an_error(words: tuple[str, ...]) -> None:
     [
         ("sparks = [(", "SyntaxError"),
         ("import nothing_of_that_name", "ModuleNotFoundError"),
-        ("sparks = ['a', ('b',)]", "cannot be read"),
+        ("sparks = ['a', ('b',)]", "a host is expected"),
         ("from sparkrig.inventory import checked\nsparks = checked([('a', {'mut': 1})], __file__)", "mtu"),
     ],
 )
