@@ -24,6 +24,8 @@ def plan(
 
     It connects to no host. data: the inventory's, of each host; found: what was seen of those that could be read.
     """
+    if not found:  # pyinfra takes an empty inventory for none at all
+        return {}
     run = RunState(Inventory(([(name, dict(data[name])) for name in found], {})), Config())
     sparks = {name: Spark(name, fleet, state) for name, state in found.items()}
     with ctx_state.use(run), ctx_inventory.use(run.inventory):

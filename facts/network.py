@@ -51,8 +51,12 @@ for n in /sys/class/net/*; do
 done
 left=60 # a NetworkManager that is just starting is waited for
 until devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); do
-  [ $left -gt 0 ] && [ "$(systemctl is-active NetworkManager 2>/dev/null)" = activating ] || break
-  left=$((left - 1))
+  case $(systemctl is-active NetworkManager 2>/dev/null) in
+  activating) left=$((left - 1)) ;;
+  active) left=$((left - 20)) ;; # it came up between the two questions
+  *) break ;;
+  esac
+  [ $left -gt 0 ] || break
   sleep 1
 done
 if [ -n "$devices" ]; then

@@ -29,15 +29,15 @@ def last(inventory: Path) -> Path:
     )
 
 
-def read(file: Path) -> Report:
-    """An earlier report. Raises Refusal where it cannot be read, or is none."""
+def read(file: Path, cure: str = "") -> Report:
+    """An earlier report. Raises Refusal where it cannot be read, or is none; cure: what to try then."""
     try:
         return Report.model_validate_json(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise Refusal(f"the report {file} cannot be read: {reason(error)}", f"ls -l {file}") from None
     except (ValidationError, UnicodeDecodeError):
         raise Refusal(
-            f"{file} is no report that sparkrig drift --json wrote", f"head -c 200 {file}; rm {file} starts anew"
+            f"{file} is no report that sparkrig drift --json wrote", cure or f"head -c 200 {file}"
         ) from None
 
 

@@ -6,8 +6,10 @@ import logging
 import re
 import runpy
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
@@ -31,9 +33,16 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
         settings.parse(data)
         login.judge(data)
     except settings.SettingsError as error:
-        raise InventoryError(f"{error}. Edit {inventory} (docs/settings.md explains each setting)") from None
+        raise InventoryError(_to_edit(error, inventory)) from None
     _explain_host_keys(data)
     return members
+
+
+def _to_edit(error: settings.SettingsError, inventory: str | Path) -> str:
+    """The sentence, and where to mend it."""
+    said = str(error)
+    joint = "" if said.endswith("?") else "."
+    return f"{said}{joint} Edit {inventory} (docs/settings.md explains each setting)"
 
 
 class _HostKeys(logging.Handler):
@@ -86,19 +95,21 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
     from pyinfra.api.exceptions import InventoryError
 
     if not inventory.is_file():
-        raise settings.SettingsError(f"there is no inventory file {inventory}; try: ls inventories")
+        found = f"{inventory} is no file" if inventory.exists() else f"there is no inventory file {inventory}"
+        raise settings.SettingsError(f"{found}; try: ls inventories")
     try:
         names = runpy.run_path(str(inventory))
         groups = {key: value for key, value in names.items() if not key.startswith("_") and _is_group(value)}
         return merged(groups, inventory)
-    except settings.SettingsError:
-        raise
+    except settings.SettingsError as error:
+        raise settings.SettingsError(_to_edit(error, inventory)) from None
     except InventoryError as error:
         raise settings.SettingsError(str(error)) from None
-    except Exception as error:  # whatever a file of Python can raise
+    except (Exception, SystemExit) as error:  # whatever a file of Python can raise
+        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(inventory)]
+        where = f"{inventory}, line {lines[-1]}," if lines else f"{inventory} or its group_data"
         raise settings.SettingsError(
-            f"{inventory} or its group_data cannot be read ({type(error).__name__}: {error}); "
-            f"try: python {inventory}"
+            f"{where} cannot be read ({type(error).__name__}: {error}); try: python {inventory}"
         ) from None
 
 
@@ -110,8 +121,11 @@ def fleet(inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, 
     """
     given = {key: value for key, value in overrides.items() if value is not None}
     data = {name: {login.STRICT: "yes", **own, **given} for name, own in load(inventory).items()}
-    login.judge(data)
-    return settings.parse(data), data
+    try:
+        login.judge(data)
+        return settings.parse(data), data
+    except settings.SettingsError as error:
+        raise settings.SettingsError(_to_edit(error, inventory)) from None
 
 
 def fleet_of(text: str, inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, dict[str, Any]]]:
@@ -146,6 +160,8 @@ def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, An
     """
     shared = _group_data(inventory.resolve().parent / "group_data")
     parts = {name: value if isinstance(value, tuple) else (value, {}) for name, value in groups.items()}
+    for members, _ in parts.values():
+        _judge_names([name for name, _ in map(_named, members)])
     everyone, inline = parts.pop("all", ([host for members, _ in parts.values() for host in members], {}))
     parts.setdefault(inventory.stem, (everyone, {}))  # pyinfra's group of the whole file
     hosts = {name: {**inline, **shared.get("all", {})} for name, _ in map(_named, everyone)}
@@ -176,6 +192,13 @@ def _named(host: Host) -> tuple[str, Mapping[str, Any]]:
     raise settings.SettingsError(
         f'the inventory names {host!r}; a host is expected, such as "spark-a" or ("spark-a", {{"pair": "left"}})'
     )
+
+
+def _judge_names(names: list[str]) -> None:
+    """A host may be in several groups; one that stands twice in one of them would lose half of its data."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise settings.SettingsError(f"{twice[0]} stands twice in the inventory; each Spark has a name of its own")
 
 
 def _group_data(folder: Path) -> dict[str, dict[str, Any]]:

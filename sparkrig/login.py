@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -18,6 +19,28 @@ _HIDDEN = ("password", "passphrase")  # the same, on the way past pyinfra to par
 _CONSOLE = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
 
 
+# the login settings of pyinfra 3.10 (connectors/ssh.py, ConnectorData); it names no host where one is wrong
+_SETTINGS: dict[str, type] = {
+    "ssh_hostname": str,
+    "ssh_port": int,
+    "ssh_user": str,
+    "ssh_password": str,
+    "ssh_key": str,
+    "ssh_key_password": str,
+    "ssh_allow_agent": bool,
+    "ssh_look_for_keys": bool,
+    "ssh_forward_agent": bool,
+    "ssh_config_file": str,
+    "ssh_known_hosts_file": str,
+    STRICT: str,
+    "ssh_paramiko_connect_kwargs": dict,
+    "ssh_connect_retries": int,
+    "ssh_connect_retry_min_delay": float,
+    "ssh_connect_retry_max_delay": float,
+    "ssh_file_transfer_protocol": str,
+}
+_KINDS = {str: "a text", int: "a whole number", bool: "True or False", dict: "a dict", float: "a number"}
+
 # words of a connection that came to nothing -> what to try
 _HINDRANCES = {
     "Authentication error": "ssh-copy-id {login}",
@@ -31,13 +54,22 @@ _HINDRANCES = {
 
 
 def judge(data: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse inventory data (by host) that takes a host key unseen, or that holds a password.
+    """Refuse inventory data (by host) that is no login, takes a host key unseen, or holds a password.
 
     Raises SettingsError with one sentence, which never holds the password.
     """
+    places: dict[tuple[object, ...], str] = {}
     for name, own in data.items():
         if name.startswith("@") and not name.startswith("@ssh/"):
             continue  # not reached over ssh
+        _judge_settings(name, own)
+        _judge_address(name, own)
+        place = (_address(name, own), own.get("ssh_port") or 22, own.get("ssh_config_file"))
+        if (other := places.setdefault(place, name)) != name:
+            raise SettingsError(
+                f"{other} and {name} are both reached at {place[0]} port {place[1]}; "
+                "each is expected to have an address of its own"
+            )
         if own.get(STRICT) != "yes":
             told = repr(own[STRICT]) if STRICT in own else "not set, and pyinfra then takes any new key unseen"
             raise SettingsError(
@@ -49,6 +81,31 @@ def judge(data: Mapping[str, Mapping[str, Any]]) -> None:
             raise SettingsError(
                 f"{name}: {held[0]} is a password in inventory data; {_without(held[0], name, own)}"
             )
+
+
+def _judge_settings(name: str, own: Mapping[str, Any]) -> None:
+    for key, value in own.items():
+        if not key.startswith("ssh_") or key == STRICT:
+            continue
+        if key not in _SETTINGS:
+            near = difflib.get_close_matches(key, _SETTINGS, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise SettingsError(f"{name}: there is no login setting {key}{hint}")
+        kind = _SETTINGS[key]
+        fits = isinstance(value, (int, float) if kind is float else kind)
+        if not fits or (isinstance(value, bool) and kind is not bool):
+            raise SettingsError(f"{name}: {key} is expected to be {_KINDS[kind]}")
+
+
+def _judge_address(name: str, own: Mapping[str, Any]) -> None:
+    """The fabric is what a deploy sets up, so that it is no way in."""
+    fabric = own.get("fabric")
+    addresses = [str(each).partition("/")[0] for each in fabric.values()] if isinstance(fabric, Mapping) else []
+    if own.get("ssh_hostname") in addresses and not own.get("allow_management_interface"):
+        raise SettingsError(
+            f"{name}: ssh_hostname {own['ssh_hostname']} is its fabric address; "
+            "that of its RJ45 network is expected"
+        )
 
 
 def unknown_key(name: str, data: Mapping[str, Any]) -> str:

@@ -177,7 +177,7 @@ class Settings(BaseModel):
             network = address.network
             if network.prefixlen > 31:
                 raise ValueError(
-                    f"{address} on {netdev} has no room for a peer; a prefix of /31 or shorter is expected"
+                    f"{address} on {netdev} has no room for a peer; ADDRESS/PREFIX is expected, such as /24"
                 )
             if network.prefixlen < 31 and address.ip in (network.network_address, network.broadcast_address):
                 raise ValueError(f"{address} on {netdev} is no host address of {network}")

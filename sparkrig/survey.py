@@ -69,7 +69,7 @@ class Survey:
         seen = {name: self._seen(name) for name in self.names}
         built = cages.build(self.fleet, self.names, seen)
         unread = [
-            Finding(name, Verdict("unknown", "unread", why, f"ssh {name} true"))
+            Finding(name, Verdict("unknown", "unread", why, "sparkrig doctor INVENTORY access"))
             for name, why in self.unread.items()
         ]
         told = [finding for finding in built.findings if finding.verdict.cause != "unread"]

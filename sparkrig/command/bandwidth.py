@@ -94,7 +94,7 @@ def _measure(
         lost = {name: str(host) for name, host in found.items() if isinstance(host, Exception)}
         if lost:
             why = "; ".join(f"{name} cannot be reached: {reason}" for name, reason in lost.items())
-            raise Refusal(why, f"ssh {next(iter(lost))} true, or look at its ssh_ settings in the inventory")
+            raise Refusal(why, "sparkrig doctor INVENTORY access")
         hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
         try:
             with journal.locked(journal.Run(why), hosts):

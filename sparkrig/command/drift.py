@@ -115,7 +115,7 @@ def _report(asked: _Asked) -> Report:
     data = _limited(every, asked.limit, fleet)
     kept = drift_files.last(asked.inventory)
     accepted = drift_files.accepted(asked.inventory)
-    earlier = drift_files.read(asked.since or kept) if asked.since or kept.exists() else None
+    earlier = _earlier(asked.since, kept)
     if asked.since and earlier and not any(earlier.host(name) for name in data):
         raise Refusal(f"{asked.since} is a report of other hosts", f"sparkrig drift {asked.inventory}")
     started, clock = datetime.now(UTC), time.monotonic()
@@ -133,6 +133,13 @@ def _report(asked: _Asked) -> Report:
     if len(data) == len(fleet) and not asked.since:
         drift_files.keep(kept, made)
     return made
+
+
+def _earlier(since: Path | None, kept: Path) -> Report | None:
+    """The report to compare with, if there is one. Raises Refusal."""
+    if since:
+        return drift_files.read(since)
+    return drift_files.read(kept, f"rm {kept}, which starts anew") if kept.exists() else None
 
 
 def _limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict[str, Any]:

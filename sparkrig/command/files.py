@@ -70,10 +70,10 @@ def one_of(file: Path, name: str, count: int) -> Path:
     return file if count == 1 else file.with_stem(f"{file.stem}-{name.replace('/', '-')}")
 
 
-def must_answer(yes: bool) -> None:
-    """Exit code 1 where a question will have to be answered, and nobody is there to."""
+def must_answer(yes: bool, instead: str = "the same with --yes") -> None:
+    """Exit code 1 where a question will have to be answered, and nobody is there to. instead: what to try then."""
     if not yes and not sys.stdin.isatty():
-        raise click.ClickException("nobody can be asked without a terminal. Try: the same with --yes")
+        raise click.ClickException(f"nobody can be asked without a terminal. Try: {instead}")
 
 
 def agreed(question: str) -> bool:

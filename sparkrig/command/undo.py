@@ -66,7 +66,7 @@ def undo(
     """
     fleet, data = files.inventory(inventory_file)
     if not dry:
-        files.must_answer(yes)
+        files.must_answer(yes, "the same with --dry, which shows the plan; then with --yes")
     from rich.console import Console
 
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded

@@ -25,7 +25,7 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
     change the host at the same time. Exit code 1: declined; 3: a host could not be read or freed.
     """
     _, data = files.inventory(inventory_file)
-    files.must_answer(yes)
+    files.must_answer(yes, f"sparkrig status {inventory_file}, which shows the holder; then the same with --yes")
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from operations import journal
 

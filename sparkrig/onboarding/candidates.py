@@ -39,6 +39,6 @@ def only(found: Iterable[Candidate]) -> Candidate:
     likely = [each for each in known if each.likely]
     if len(likely) != 1:
         names = listed(each.name for each in likely or known) or "nothing that offers ssh"
-        count = len(likely) or "no"
+        count = len(likely) or "none"
         raise Refusal(f"exactly one Spark is expected on this network, and {count} showed up ({names})", _BY_HAND)
     return likely[0]

@@ -108,7 +108,7 @@ UNFIT = {
     "clock ahead": (
         29,
         "sudo date -s '+1 hour'",
-        "s ahead of this machine's (and is not synchronised); apt and TLS fail with a wrong clock",
+        "s ahead of this machine's; apt and TLS fail with a wrong clock",
         "timedatectl",
     ),
     "NetworkManager masked": (

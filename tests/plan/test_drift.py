@@ -148,6 +148,15 @@ def test_a_host_that_moved_is_told_by_the_report_before(desk: Desk) -> None:
     )
 
 
+def test_a_fleet_that_is_down_is_a_report_too(desk: Desk, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    away = {"ssh_hostname": "127.0.0.1", "ssh_port": port}
+    done = desk.has([Host("spark-a", "", data={**away, "fabric": {}})]).drift("--prom", str(tmp_path / "prom"))
+    assert done.code == 3, done.said
+    assert [bool(host["unread"]) for host in done.report["hosts"]] == [True]
+    assert (tmp_path / "prom").exists()
+
+
 def test_a_host_that_is_down_hides_no_drift_of_the_other(desk: Desk) -> None:
     done = desk.has(lost(settled(mtu=8000))).drift()
     assert done.code == 3

@@ -99,7 +99,9 @@ def test_no_verb_is_help_and_an_error(words: tuple[str, ...]) -> None:
     ("text", "words"),
     [
         ("sparks = [(", "SyntaxError"),
-        ("import nothing_of_that_name", "ModuleNotFoundError"),
+        ("import nothing_of_that_name", "line 1, cannot be read (ModuleNotFoundError"),
+        ("sparks = []\nraise SystemExit(0)", "line 2, cannot be read (SystemExit"),
+        ("sparks = []", "at least one is expected. Edit "),
         ("sparks = ['a', ('b',)]", "a host is expected"),
         ("from sparkrig.inventory import checked\nsparks = checked([('a', {'mut': 1})], __file__)", "mtu"),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyinfra.connectors.ssh import ConnectorData
 
 from sparkrig import login
 from sparkrig.settings import SettingsError
@@ -32,6 +33,14 @@ REFUSED: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"ssh_paramiko_connect_kwargs": {"password": "hunter2"}},
         ["password is a password in inventory data", "ssh-copy-id"],
     ),
+    "a misspelt setting": ({"ssh_usr": "nvidia"}, ["no login setting ssh_usr; did you mean ssh_user?"]),
+    "a port in words": ({"ssh_port": "abc"}, ["ssh_port is expected to be a whole number"]),
+    "a port that is none": ({"ssh_port": True}, ["ssh_port is expected to be a whole number"]),
+    "no address": ({"ssh_hostname": None}, ["ssh_hostname is expected to be a text"]),
+    "its own fabric": (
+        {"ssh_hostname": "192.168.100.11", "fabric": {"enp1s0f0np0": "192.168.100.11/24"}},
+        ["ssh_hostname 192.168.100.11 is its fabric address"],
+    ),
 }
 
 
@@ -42,6 +51,21 @@ def test_an_unsafe_login_is_refused_in_words(data: dict[str, Any], words: list[s
     for word in ("spark-a: ", *words):
         assert word in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_two_sparks_are_not_one_machine() -> None:
+    with pytest.raises(SettingsError, match=r"spark-a and spark-b are both reached at 10.0.0.7 port 22; each"):
+        login.judge({name: {**SAFE, "ssh_hostname": "10.0.0.7"} for name in ("spark-a", "spark-b")})
+    login.judge({f"spark-{port}": {**SAFE, "ssh_hostname": "127.0.0.1", "ssh_port": port} for port in (1, 2)})
+
+
+def test_who_has_no_other_way_in_may_use_the_fabric() -> None:
+    fabric = {"fabric": {"enp1s0f0np0": "192.168.100.11/24"}, "allow_management_interface": True}
+    login.judge({"spark-a": {**SAFE, **fabric, "ssh_hostname": "192.168.100.11"}})
+
+
+def test_the_login_settings_are_pyinfras() -> None:
+    assert set(login._SETTINGS) == set(ConnectorData.__annotations__)
 
 
 def test_nothing_said_is_pyinfras_default_and_no_better() -> None:

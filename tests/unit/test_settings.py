@@ -83,7 +83,10 @@ BAD: dict[str, tuple[Data, list[str]]] = {
     # addresses
     "no address": (fabric("spark.local"), ["spark-a", "fabric.enp0", "valid IPv4", "'spark.local'"]),
     "IPv6": (fabric("fd00::11/64"), ["spark-a", "fabric.enp0", "valid IPv4", "fd00::11/64"]),
-    "no prefix": (fabric("10.0.0.1"), ["spark-a", "10.0.0.1/32 on enp0", "no room for a peer", "/31 or shorter"]),
+    "no prefix": (
+        fabric("10.0.0.1"),
+        ["spark-a", "10.0.0.1/32 on enp0", "ADDRESS/PREFIX is expected"],
+    ),
     "/32": (fabric("10.0.0.1/32"), ["spark-a", "no room for a peer"]),
     "number for an address": ({"spark-a": {"fabric": {"enp0": 167772161}}}, ["spark-a", "no room for a peer"]),
     "network address": (fabric("10.0.0.0/24"), ["spark-a", "10.0.0.0/24 on enp0", "no host address"]),
