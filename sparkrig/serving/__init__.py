@@ -1,0 +1,1 @@
+"""Serving: models, what they need, and how vLLM is launched. Pure, but for what reads the catalogue."""
