@@ -11,6 +11,8 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from sparkrig import cabling, doctor, drift, explain, journal, measurement, rdma, undo
+from sparkrig.serving import budget
+from sparkrig.serving.model import Model, Nodes, Source
 
 
 class Unread(TypedDict):
@@ -199,6 +201,48 @@ class Explain(TypedDict):
     explained: list[explain.Explained]
 
 
+# models
+
+
+class Room(TypedDict):
+    """What a checkpoint leaves of the memory of each of its nodes, as sparkrig.serving.budget.Budget, in GiB.
+
+    weights_estimated: no source says how large they are, and this is the least; tokens: of the KV cache, as vLLM
+    up to 0.19 logs them; sequences: of full context at a time; assumed: in sentences.
+    """
+
+    checkpoint: str
+    nodes: Nodes
+    fit: budget.Fit
+    share_gib: float
+    weights_gib: float | None
+    weights_estimated: bool
+    graphs_gib: float
+    activations_gib: float
+    kv_gib: float | None
+    needed_gib: float | None
+    tokens: int | None
+    sequences: float | None
+    assumed: list[str]
+
+
+class Listed(TypedDict):
+    """A model. fewest_nodes: Sparks that its first good checkpoint takes, None where a pair is too little."""
+
+    model: Model
+    fewest_nodes: Nodes | None
+    rooms: list[Room]
+
+
+class Models(TypedDict):
+    """The catalogue, or one model of it. use: how they are to be served; sources: by the keys that models name."""
+
+    schema: Literal["sparkrig.models/1"]
+    use: budget.Use
+    models: list[Listed]
+    sources: dict[str, Source]
+
+
 # undo and unlock
 
 
@@ -326,6 +370,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,
+    "models": Models,
     "onboard": Onboard,
     "status": Status,
     "summary": Summary,

@@ -53,6 +53,11 @@ _VERBS = {
         "sparkrig explain ib_write_bw.txt",
     ),
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
+    "models": _Verb(
+        "sparkrig.command.models",
+        "Show which models fit one Spark or a pair, and all that is known of one.",
+        "sparkrig models show qwen3.5-122b-a10b",
+    ),
     "onboard": _Verb(
         "sparkrig.command.onboard",
         "Take a new Spark from out of the box into an inventory, and make it what is declared.",

@@ -1,1 +1,1 @@
-"""Serving: models, what they need, and how vLLM is launched. Pure, but for what reads the catalogue."""
+"""What can be served on one Spark or a pair, and with what settings."""
