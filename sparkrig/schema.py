@@ -11,7 +11,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from sparkrig import cabling, doctor, drift, explain, journal, measurement, rdma, undo
-from sparkrig.serving import budget
+from sparkrig.serving import budget, rules
 from sparkrig.serving.model import Model, Nodes, Source
 
 
@@ -201,6 +201,49 @@ class Explain(TypedDict):
     explained: list[explain.Explained]
 
 
+# lint
+
+
+class Broken(TypedDict):
+    """A rule that a launch breaks.
+
+    meaning: what holds where it is kept; found: what was seen; better: what to set; holds: of which versions;
+    reasons, against: who asks for it, and who says otherwise.
+    """
+
+    rule: str
+    severity: rules.Severity
+    topic: rules.Topic
+    meaning: str
+    found: str
+    better: str
+    holds: str
+    reasons: list[rules.Claim]
+    against: list[rules.Claim]
+
+
+class Launched(TypedDict):
+    """One launch of vLLM.
+
+    source: what it was read from; model: as it was given; known: its name in the catalogue, None where it is not
+    there; image: empty where it is not seen; gpus: how many it wants, None where that cannot be read.
+    """
+
+    source: str
+    model: str
+    known: str | None
+    image: str
+    gpus: int | None
+    findings: list[Broken]
+
+
+class Lint(TypedDict):
+    """What each launch in a text does that it should not."""
+
+    schema: Literal["sparkrig.lint/1"]
+    launches: list[Launched]
+
+
 # models
 
 
@@ -370,6 +413,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,
+    "lint": Lint,
     "models": Models,
     "onboard": Onboard,
     "status": Status,

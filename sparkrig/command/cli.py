@@ -53,6 +53,11 @@ _VERBS = {
         "sparkrig explain ib_write_bw.txt",
     ),
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
+    "lint": _Verb(
+        "sparkrig.command.lint",
+        "Say what a launch of vLLM does that a Spark cannot, or that people disagree on.",
+        "sparkrig lint -- vllm serve openai/gpt-oss-120b --gpu-memory-utilization 0.95",
+    ),
     "models": _Verb(
         "sparkrig.command.models",
         "Show which models fit one Spark or a pair, and all that is known of one.",

@@ -542,7 +542,7 @@ RULES: tuple[Rule, ...] = (
         "error",
         "nodes",
         "--node-rank counts from 0 to one less than --nnodes",
-        (Claim("a rank that no node has makes the others wait", f"{_PEERS} 5.2", _NOVEMBER),),
+        (Claim("ranks count from 0: the head is 0, the other Spark 1", f"{_PEERS} 5.2", _NOVEMBER),),
         "--node-rank 0 on the head, 1 on the other",
         holds="every vLLM that has --nnodes",
     ),

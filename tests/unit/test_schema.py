@@ -37,6 +37,7 @@ from tests.unit import (
     test_bandwidth_command,
     test_doctor,
     test_explain,
+    test_lint_command,
     test_onboarding,
     test_status,
     test_summary,
@@ -90,6 +91,11 @@ def measured(folder: Path, patch: Patch) -> str:
 
 def explained(folder: Path, patch: Patch) -> str:
     return test_explain.run("--json", text=test_explain.SLOW).stdout
+
+
+def linted(folder: Path, patch: Patch) -> str:
+    """A launch that the catalogue does not know, and one of a pair."""
+    return test_lint_command.typed("-", "--json", text=test_lint_command.SCRIPT).stdout
 
 
 def onboarded(folder: Path, patch: Patch) -> str:
@@ -154,6 +160,7 @@ PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "doctor": examined,
     "drift": drifted,
     "explain": explained,
+    "lint": linted,
     "models": catalogued,
     "onboard": onboarded,
     "status": told,
