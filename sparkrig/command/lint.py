@@ -16,6 +16,7 @@ from sparkrig.words import reason
 if TYPE_CHECKING:
     from sparkrig.serving.launch import Launch
     from sparkrig.serving.lint import Case, Finding
+    from sparkrig.serving.model import Catalogue
 
 _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sparkrig lint -"
 
@@ -24,11 +25,18 @@ _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sp
 @click.argument("words", metavar="[FILE | - | -- COMMAND]", nargs=-1, type=click.Path())
 @click.option("--sparks", type=click.IntRange(1), help="How many there are; up to two where it is not said.")
 @click.option("--vllm", metavar="VERSION", help="Of vLLM, where the image does not tell: 0.19.2.")
+@click.option("--catalogue", is_flag=True, help="The launches of models/ instead: of all, or of models by name.")
 @click.option("--list", "listing", is_flag=True, help="Every rule with its meaning, and no more.")
 @click.option("-v", "--verbose", is_flag=True, help="The reasons of notes, too.")
 @click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/lint.json).")
 def lint(
-    words: tuple[str, ...], sparks: int | None, vllm: str | None, listing: bool, verbose: bool, as_json: bool
+    words: tuple[str, ...],
+    sparks: int | None,
+    vllm: str | None,
+    catalogue: bool,
+    listing: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Say what a launch of vLLM does that a Spark cannot, or that people disagree on.
 
@@ -44,9 +52,9 @@ def lint(
         _list()
         return
     version = _version(vllm)
-    find = _catalogue()
-    launches = _launches(words)
-    cases = [judgement.Case(launch, find, sparks, version) for launch in launches]
+    known = _catalogue()
+    told = _catalogued(known, words) if catalogue else [(launch, None) for launch in _launches(words)]
+    cases = [judgement.Case(launch, known.find, sparks or nodes, version) for launch, nodes in told]
     found = [judgement.judge(case) for case in cases]
     if as_json:
         document("lint", launches=[_plain(case, each) for case, each in zip(cases, found, strict=True)])
@@ -64,15 +72,26 @@ def _version(text: str | None) -> tuple[int, ...] | None:
     return found
 
 
-def _catalogue() -> Any:
-    """What finds a model by a name; exit code 1 where the catalogue cannot stand."""
+def _catalogue() -> Catalogue:
+    """All models; exit code 1 where the catalogue cannot stand."""
     from sparkrig.refusal import Refusal
     from sparkrig.serving import catalogue_files
 
     try:
-        return catalogue_files.catalogue().find
+        return catalogue_files.catalogue()
     except Refusal as refusal:
         raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
+
+
+def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, int | None]]:
+    """The catalogue's own launches with their Sparks; exit code 1 for a name that it does not have."""
+    from sparkrig.serving import catalogued
+
+    models = [known.find(name) for name in names] if names else [*known.models.values()]
+    unknown = [name for name, model in zip(names, models, strict=False) if model is None]
+    if unknown:
+        raise click.ClickException(f"the catalogue has no model {unknown[0]}. Try: sparkrig models")
+    return [each for model in models if model for each in catalogued.launches(model)]
 
 
 def _launches(words: Sequence[str]) -> list[Launch]:

@@ -40,8 +40,9 @@ class Launch:
     source: what it was read from, in words; model: as it was given, empty where none was; flags: of vLLM, by their
     names without dashes; environment: None for a value that is set where docker is typed; container: None for a
     bare command, which says nothing of it; whole: whether the environment is all there; wrapper: the script that
-    launches it, which may add to all of it; extra, broken: as sparkrig.serving.arguments; ray: whether this is a
-    node of Ray and no server; installs_ray: whether Ray is installed first.
+    launches it, which may add to all of it; extra, broken: as sparkrig.serving.arguments; composed: whether it is
+    a service of a compose file; ray: whether this is a node of Ray and no server; installs_ray: whether Ray is
+    installed first.
     """
 
     source: str
@@ -54,6 +55,7 @@ class Launch:
     wrapper: str = ""
     extra: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
+    composed: bool = False
     ray: bool = False
     installs_ray: bool = False
 
@@ -320,7 +322,7 @@ def _composed(text: str) -> list[Launch]:
     found: list[Launch] = []
     for name, service in services.items():
         described = container.composed(_interpolated(service))
-        found += _contained(described, f"service {name}")
+        found += [replace(each, composed=True) for each in _contained(described, f"service {name}")]
     if not found:
         raise Unreadable(f"no service of the compose file runs vLLM ({', '.join(services)})")
     return found

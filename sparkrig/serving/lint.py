@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -60,7 +60,10 @@ _PREFERRED = ("int4-gptq", "fp8", "bf16")  # the decision tree of article 000, a
 
 
 class Checkpoint(Protocol):
-    """Of the catalogue: one set of weights. draft: None where it is not known whether MTP weights are in it."""
+    """Of the catalogue: one set of weights.
+
+    nodes: how many Sparks it was run on; draft: None where it is not known whether MTP weights are in it.
+    """
 
     @property
     def id(self) -> str: ...
@@ -68,6 +71,8 @@ class Checkpoint(Protocol):
     def format(self) -> str: ...
     @property
     def weights_gib(self) -> float | None: ...
+    @property
+    def nodes(self) -> int: ...
     @property
     def draft(self) -> bool | None: ...
     @property
@@ -81,8 +86,6 @@ class Model(Protocol):
     def name(self) -> str: ...
     @property
     def architecture(self) -> str: ...
-    @property
-    def nodes(self) -> int: ...
     @property
     def checkpoints(self) -> Sequence[Checkpoint]: ...
 
@@ -116,7 +119,9 @@ def judge(case: Case) -> list[Finding]:
     ray = case.launch.ray
     asked = [rule for rule in RULES if rule.concerns(case.version) and (not ray or rule.topic in _OF_RAY)]
     found = [
-        Finding(rule, hit.found, hit.better or rule.better) for rule in asked for hit in _JUDGES[rule.id](case)
+        Finding(rule, hit.found, hit.better or (rule.composed if case.launch.composed else "") or rule.better)
+        for rule in asked
+        for hit in _JUDGES[rule.id](case)
     ]
     weight = ("error", "warning", "note")
     return sorted(found, key=lambda each: weight.index(each.severity))
@@ -137,7 +142,6 @@ class Case:
     find: Find
     sparks: int | None = None
     vllm: Version | None = None
-    nothing: Container = field(default_factory=Container)
 
     @cached_property
     def model(self) -> Model | None:
@@ -237,7 +241,7 @@ class Case:
 
     @property
     def container(self) -> Container:
-        return self.launch.container or self.nothing
+        return self.launch.container or Container()
 
     @property
     def contained_pair(self) -> bool:
@@ -320,6 +324,11 @@ def _too_large(case: Case) -> Iterator[Hit]:
         yield Hit(
             f"{each:.0f} GiB of weights on each Spark, and {room:.0f} GiB for vLLM at {share:g}", _smaller(case)
         )
+
+
+def _pair_needed(case: Case) -> Iterator[Hit]:
+    if case.checkpoint and case.checkpoint.nodes > (case.gpus or 1) and not [*_too_large(case)]:
+        yield Hit(f"{case.checkpoint.id} was only run on {case.checkpoint.nodes} Sparks, and this is for one")
 
 
 def _smaller(case: Case) -> str:
@@ -789,6 +798,7 @@ _JUDGES: dict[str, Judge] = {
     "utilization-high": _high,
     "utilization-unset": _unset,
     "weights-too-large": _too_large,
+    "pair-needed": _pair_needed,
     "bf16-large": _bf16,
     "memory-limit": _limited,
     "mxfp4-on-bf16": _mxfp4,

@@ -35,7 +35,8 @@ class Rule:
 
     id: stable; meaning: what holds where the rule is kept; reasons: who asks for it and why; against: who says
     otherwise, empty where nobody does; holds: versions in words; since, before: the same of vLLM for a comparison,
-    empty where they are not known; better: a setting to try.
+    empty where they are not known; better: a setting to try; composed: the same in a compose file, where it
+    differs.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Rule:
     meaning: str
     reasons: tuple[Claim, ...]
     better: str
+    composed: str = ""
     holds: str = "any version"
     against: tuple[Claim, ...] = ()
     since: Version = ()
@@ -134,6 +136,18 @@ RULES: tuple[Rule, ...] = (
             Claim("Qwen3.5-122B in BF16 is 234 GB, so NVFP4 is the only way on one Spark", _001, _MAY),
         ),
         "a smaller format of the model, or both Sparks: sparkrig models",
+    ),
+    Rule(
+        "pair-needed",
+        "warning",
+        "memory",
+        "what was only run on two Sparks is run on two",
+        (
+            Claim("Qwen3-235B-A22B in GPTQ-Int4 needs two nodes", _000, _MAY),
+            Claim("eugr's recipe for Qwen3.5-122B in FP8 is for two Sparks only", _004, _APRIL),
+        ),
+        "--tensor-parallel-size 2 on both, or a smaller format: sparkrig models",
+        holds="as the catalogue says",
     ),
     Rule(
         "bf16-large",
@@ -375,6 +389,7 @@ RULES: tuple[Rule, ...] = (
         (
             Claim("a kernel is missing: 14 to 21 tok/s where a fork of vLLM has 136 to 200", _000, _MAY),
             Claim("vLLM names Qwen3_5MoeForConditionalGeneration a hybrid with Mamba layers", _004, _APRIL),
+            Claim("by their config.json, three layers in four of Qwen3.5 and Qwen3.6 are such", "models/", _READ),
         ),
         "a community image built for 12.1a (eugr/spark-vllm-docker)",
         holds=_0190,
@@ -631,6 +646,7 @@ RULES: tuple[Rule, ...] = (
             Claim("--device /dev/infiniband belongs to two-node containers", f"{_DOMAIN} 7", _NOVEMBER),
         ),
         "--device /dev/infiniband",
+        composed="devices: [/dev/infiniband]",
     ),
     Rule(
         "image-architecture",
@@ -675,6 +691,7 @@ RULES: tuple[Rule, ...] = (
         "the container is given the GPU",
         (Claim("--gpus all or the nvidia runtime", f"{_DOMAIN} 7", _NOVEMBER),),
         "--gpus all",
+        composed="gpus: all",
         against=(Claim("not needed where nvidia is docker's default runtime", f"{_PEERS} 1a", _NOVEMBER),),
     ),
     Rule(
@@ -684,6 +701,7 @@ RULES: tuple[Rule, ...] = (
         "a container of a pair is in the host's network",
         (Claim("--network host: fabric addresses and GIDs are the host's", f"{_DOMAIN} 7", _NOVEMBER),),
         "--network host",
+        composed="network_mode: host",
     ),
     Rule(
         "host-ipc",
@@ -692,6 +710,7 @@ RULES: tuple[Rule, ...] = (
         "a container of a pair shares the host's memory segments",
         (Claim("--ipc=host", f"{_DOMAIN} 7", _NOVEMBER),),
         "--ipc host",
+        composed="ipc: host",
     ),
     Rule(
         "memlock",
@@ -700,6 +719,7 @@ RULES: tuple[Rule, ...] = (
         "a container of a pair may lock memory",
         (Claim("RDMA registers memory, which fails with ENOMEM at docker's limit", f"{_DOMAIN} 7", _NOVEMBER),),
         "--ulimit memlock=-1 --cap-add IPC_LOCK",
+        composed="ulimits: {memlock: -1}, and cap_add: [IPC_LOCK]",
     ),
     Rule(
         "nofile",
@@ -708,6 +728,7 @@ RULES: tuple[Rule, ...] = (
         "a container of a pair may open many files",
         (Claim("ranks open more than 1024", f"{_PEERS} 5.3", _NOVEMBER),),
         "--ulimit nofile=1048576",
+        composed="ulimits: {nofile: 1048576}",
     ),
     # environment
     Rule(

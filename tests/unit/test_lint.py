@@ -26,6 +26,7 @@ class Weights:
     id: str
     format: str
     weights_gib: float | None = None
+    nodes: int = 1
     draft: bool | None = None
     bad: str = ""
 
@@ -37,7 +38,6 @@ class Known:
     name: str
     checkpoints: tuple[Weights, ...]
     architecture: str = "moe"
-    nodes: int = 1
 
 
 MODELS = (
@@ -54,6 +54,7 @@ MODELS = (
         "middle", (Weights("org/Middle", "bf16", 100.0), Weights("org/Middle-GPTQ", "int4-gptq", 30.0)), "dense"
     ),
     Known("mixed", (Weights("org/Mixed", "bf16", 30.0),), "moe hybrid"),
+    Known("wide", (Weights("org/Wide-FP8", "fp8", nodes=2),), "dense"),
     Known("newcomer", (Weights("org/Newcomer", "fp8", 20.0),), "dense"),
 )
 
@@ -135,6 +136,7 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve("org/Giant", RAY), serve("org/Giant", f"{RAY} --quantization fp8")),
         (serve("org/Giant-FP8"), serve("org/Giant-FP8", RAY)),
     ],
+    "pair-needed": [(serve("org/Wide-FP8"), serve("org/Wide-FP8", RAY))],
     "bf16-large": [(serve("org/Middle", "--gpu-memory-utilization 0.9"), serve("org/Middle", f"{RAY}"))],
     "memory-limit": [(run("--gpus all --memory 100g"), run())],
     "mxfp4-on-bf16": [
@@ -421,6 +423,7 @@ ROWS: list[tuple[str, str, str]] = [
     ("000", "avoid BF16 with mxfp4", "mxfp4-on-bf16"),
     ("000", "avoid FP8 with FlashInfer", "flashinfer-attention"),
     ("000", "avoid models that need eager", "enforce-eager"),
+    ("000", "Qwen3-235B: two nodes required", "pair-needed"),
     ("001", "122B: BF16 does not fit, NVFP4 alone does", "weights-too-large"),
     ("002", "0.85 to 0.87 is safe", "utilization-high"),
     ("002", "page cache dropped before the start", "serve"),
@@ -454,7 +457,7 @@ ROWS: list[tuple[str, str, str]] = [
     ("004", "prefix caching; experimental with Mamba", "prefix-cache hybrid-prefix-cache"),
     ("004", "four of 100K at once: no", "long-contexts"),
     ("004", "txn545 has no MTP weights", "mtp-weights"),
-    ("004", "122B in FP8 is for two Sparks", "weights-too-large"),
+    ("004", "122B in FP8 is for two Sparks", "pair-needed"),
     ("004", "stock cu130-nightly has no NVFP4 kernels", "stock-kernels"),
     ("004", "new container, smoke test, then traffic", "serve"),
 ]

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from docs.make import LINT, with_rules
 from sparkrig.command.lint import lint
+from sparkrig.serving import catalogue_files
 from sparkrig.serving.rules import RULES
 from tests.unit import test_launch
-from tests.unit.test_lint import SERVE, pair, serve
+from tests.unit.test_lint import RAY, SERVE, pair, serve
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 BAD = serve("Qwen/Qwen3-30B-A3B", "--quantization mxfp4 --enforce-eager --speculative-config.method mtp")
@@ -157,6 +159,51 @@ def test_every_rule_is_listed() -> None:
     assert all(re.search(rf"^  \S+ {re.escape(rule.id)} +\S", shown, re.MULTILINE) for rule in RULES)
 
 
+def test_the_table_of_rules_is_current() -> None:
+    text = LINT.read_text(encoding="utf-8")
+    assert text == with_rules(text), "make docs"
+    assert all(f"| `{rule.id}` | {rule.severity} |" in text for rule in RULES)
+
+
+def test_the_example_of_the_page_is_what_is_shown() -> None:
+    text = LINT.read_text(encoding="utf-8")
+    shown = text[text.index("the command line: Qwen/Qwen3-30B-A3B") :].partition("```")[0]
+    words = "--quantization mxfp4 -tp 2 --gpu-memory-utilization 0.8 --kv-cache-dtype fp8 --enforce-eager"
+    given = f"vllm serve Qwen/Qwen3-30B-A3B {words} --moe-backend marlin"
+    assert plain(on_a_terminal("lint", given)).strip() == shown.strip()
+
+
+@pytest.mark.parametrize("name", catalogue_files.names())
+def test_no_launch_of_the_catalogue_has_an_error(name: str) -> None:
+    document = json.loads(typed("--catalogue", "--json", name).stdout)
+    told = [each for launch in document["launches"] for each in launch["findings"]]
+    assert [each["rule"] for each in told if each["severity"] == "error"] == []
+    assert all(launch["known"] == name for launch in document["launches"])
+
+
+def test_the_whole_catalogue_and_a_name_that_is_not_in_it() -> None:
+    known = catalogue_files.catalogue().models.values()
+    launches = json.loads(typed("--catalogue", "--json").stdout)["launches"]
+    assert len(launches) == sum(len(model.launches) for model in known) > 5
+    refused = typed("--catalogue", "no-such-model")
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "Error: the catalogue has no model no-such-model. Try: sparkrig models\n",
+    )
+
+
+def test_a_service_is_told_what_to_write_into_the_compose_file() -> None:
+    service = "services:\n  a:\n    image: vllm-node\n    command: " + f"{SERVE} {RAY}\n"
+    shown = typed("-", text=service).stdout
+    assert re.search(r"try +devices: \[/dev/infiniband\]", shown)
+    assert "--device" not in shown.replace("--device /dev/infiniband belongs", "")
+    assert re.search(r"try +--device /dev/infiniband", typed("-", text=pair("infiniband")).stdout)
+
+
+def plain(shown: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+
+
 def on_a_terminal(*words: str, columns: int = 80, **more: str) -> str:
     """What is shown on a terminal of that width."""
     mine, theirs = pty.openpty()
@@ -179,6 +226,5 @@ def on_a_terminal(*words: str, columns: int = 80, **more: str) -> str:
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
     shown = on_a_terminal("lint", "-v", BAD, columns=columns, NO_COLOR="1")
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
-    assert "mxfp4-on-bf16" in plain
-    assert max(map(len, plain.splitlines())) <= columns
+    assert "mxfp4-on-bf16" in shown
+    assert max(map(len, plain(shown).splitlines())) <= columns
