@@ -55,9 +55,10 @@ trust-remote-code use-tqdm-on-load
 """
 _SWITCHES = frozenset(_SWITCH_NAMES.split())
 # flags that take every word up to the next flag
-_MANY = frozenset(
-    {"cuda-graph-sizes", "cudagraph-capture-sizes", "lora-modules", "middleware", "served-model-name"}
-)
+_MANY_NAMES = """
+allowed-media-domains api-key cuda-graph-sizes cudagraph-capture-sizes lora-modules middleware served-model-name
+"""
+_MANY = frozenset(_MANY_NAMES.split())
 # flags with one value that rules read, or whose beginnings are often typed
 _VALUED_NAMES = """
 all2all-backend attention-backend attention-config block-size chat-template compilation-config config

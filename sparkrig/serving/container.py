@@ -71,13 +71,15 @@ class Described:
     """A container, what it is told to run, and its environment.
 
     environment: None for a value that comes from where docker is typed; whole: whether nothing else sets variables
-    but the image, which is so where no file of them is named.
+    but the image, which is so where no file of them is named; replaced: whether the words begin with the
+    entrypoint, and the image's own is not used or not known.
     """
 
     container: Container
     words: tuple[str, ...]
     environment: Mapping[str, str | None]
     whole: bool = True
+    replaced: bool = False
 
 
 def typed(words: Sequence[str]) -> Described:
@@ -102,11 +104,13 @@ def typed(words: Sequence[str]) -> Described:
         mounts=mounts(found),
     )
     run = ((entrypoint,) if entrypoint else ()) + tuple(rest[1:])
-    return Described(container, run, environment(found.get("env", ())), whole="env-file" not in found)
+    return Described(
+        container, run, environment(found.get("env", ())), whole="env-file" not in found, replaced=bool(entrypoint)
+    )
 
 
 def composed(service: Mapping[str, Any]) -> Described:
-    """A service of a compose file."""
+    """A service of a compose file. Raises ValueError where its command cannot be parted into words."""
     resources = _table(_table(service.get("deploy")).get("resources"))
     reserved = _list(_table(resources.get("reservations")).get("devices"))
     container = Container(
@@ -117,7 +121,7 @@ def composed(service: Mapping[str, Any]) -> Described:
         network=str(service.get("network_mode", "")),
         ipc=str(service.get("ipc", "")),
         devices=tuple(
-            str(each["source"] if isinstance(each, Mapping) else each).split(":")[0]
+            str(each.get("source") if isinstance(each, Mapping) else each).split(":")[0]
             for each in _list(service.get("devices"))
         ),
         capabilities=tuple(_capability(str(each)) for each in _list(service.get("cap_add"))),
@@ -131,7 +135,7 @@ def composed(service: Mapping[str, Any]) -> Described:
     else:
         given = environment(map(str, _list(variables)))
     words = (*_words(service.get("entrypoint")), *_words(service.get("command")))
-    return Described(container, words, given, whole="env_file" not in service)
+    return Described(container, words, given, "env_file" not in service, bool(service.get("entrypoint")))
 
 
 def inspected(found: Mapping[str, Any], architectures: Mapping[str, str]) -> Described:
@@ -147,15 +151,17 @@ def inspected(found: Mapping[str, Any], architectures: Mapping[str, str]) -> Des
         ipc=str(host.get("IpcMode", "")),
         devices=tuple(str(each.get("PathOnHost", "")) for each in devices),
         capabilities=tuple(_capability(str(each)) for each in _list(host.get("CapAdd"))),
-        limits={str(each["Name"]): int(each["Soft"]) for each in _list(host.get("Ulimits"))},
+        limits={
+            str(each.get("Name")): _limit(each.get("Soft")) for each in map(_table, _list(host.get("Ulimits")))
+        },
         memory=str(host.get("Memory") or ""),
         mounts=tuple(
             Mount(str(each.get("Source", "")), str(each.get("Destination", "")))
-            for each in _list(found.get("Mounts"))
+            for each in map(_table, _list(found.get("Mounts")))
         ),
     )
     words = (str(found.get("Path", "")), *map(str, _list(found.get("Args"))))
-    return Described(container, words, environment(map(str, _list(config.get("Env")))))
+    return Described(container, words, environment(map(str, _list(config.get("Env")))), replaced=True)
 
 
 def options(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:

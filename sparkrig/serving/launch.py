@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 import yaml
@@ -22,6 +23,8 @@ from sparkrig.serving.container import Container, Described, Mount
 _ENGINES = frozenset({"docker", "podman", "nerdctl"})
 _MODULES = frozenset({"vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server"})
 _CLI = "vllm.entrypoints.cli.main"
+# the image whose entrypoint is `vllm serve`
+SERVER = re.compile(r"(?:docker\.io/)?vllm/vllm-openai(?::|@|$)")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash"})
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _NAMED = re.compile(r"\$\$|\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?([-?+])([^{}]*))?\})")
@@ -102,7 +105,7 @@ class Launch:
 
 
 def read(text: str) -> list[Launch]:
-    """Every launch of vLLM in a text: a command line or script, a compose file, or what `docker inspect` printed.
+    """Every launch of vLLM in a text: a command, script, compose file, recipe, or what `docker inspect` printed.
 
     Raises Unreadable where there is none.
     """
@@ -111,8 +114,8 @@ def read(text: str) -> list[Launch]:
         raise Unreadable("nothing was given")
     if bare[0] in "[{":
         return _inspected(bare)
-    if re.search(r"^services:\s*(#.*)?$", bare, re.MULTILINE):
-        return _composed(bare)
+    if re.match(r"(?:\s*#.*\n|\s*\n)*(?:---|[A-Za-z_][\w.-]*:(?:\s|$))", bare):
+        return _yaml(bare)
     return _found(_script(bare, "the command line"))
 
 
@@ -137,12 +140,12 @@ def _script(text: str, source: str, given: Mapping[str, str | None] | None = Non
     known = {name: value for name, value in exported.items() if value is not None}
     commands = [*_commands(text)]
     for words in commands:
-        filled = [_filled(word, known) for word in words]
-        settings = filled[1:] if filled[0] == "export" else filled
+        filled = [part for word in words for part in _expanded(word, known)]
+        settings = filled[1:] if filled[:1] == ["export"] else filled
         if all(map(_ASSIGNED.fullmatch, settings)):
             pairs = container.environment(settings)
             known |= {name: value or "" for name, value in pairs.items()}
-            exported |= pairs if filled[0] == "export" else {}
+            exported |= pairs if filled[:1] == ["export"] else {}
             continue
         for each in _command(filled, exported, source):
             yield replace(each, installs_ray=each.installs_ray or any(map(_installs_ray, commands)))
@@ -175,6 +178,18 @@ def _commands(text: str) -> Iterator[list[str]]:
         raise Unreadable("a quotation mark in it is not closed") from None
     if command:
         yield command
+
+
+def _words(text: str) -> list[str]:
+    return [word for command in _commands(text) for word in command]
+
+
+def _expanded(word: str, known: Mapping[str, str]) -> list[str]:
+    """A word with its variables, which is several where it is one variable of several words: `$COMMAND`."""
+    filled = _filled(word, known)
+    if not _NAMED.fullmatch(word) or not re.search(r"\s", filled):
+        return [filled]
+    return _words(filled)
 
 
 def _filled(word: str, known: Mapping[str, str]) -> str:
@@ -226,7 +241,7 @@ def _bare(words: list[str], environment: Mapping[str, str | None], source: str) 
     if found is None:
         return
     before, rest = found
-    more = container.options(shlex.split(environment.get(_MORE_OPTIONS) or ""))[0]
+    more = container.options(_words(environment.get(_MORE_OPTIONS) or ""))[0]
     wrapper = next((_base(word) for word in before if word.endswith(".sh")), "")
     made = _launch(source, rest, environment)
     solo = "--solo" in before  # of eugr/spark-vllm-docker: one node, and nothing is added
@@ -243,7 +258,7 @@ def _contained(described: Described, source: str) -> Iterator[Launch]:
         found = [_launch(source, served[1], described.environment)]
     elif _ray(words):
         found = [Launch(source, environment=described.environment, ray=True)]
-    elif "vllm" in _base(image) and (not words or words[0].startswith("-") or "/" in words[0]):
+    elif not described.replaced and _takes_arguments(image, words):
         found = [_launch(source, words, described.environment)]
     else:
         found = []
@@ -251,6 +266,12 @@ def _contained(described: Described, source: str) -> Iterator[Launch]:
         yield replace(
             each, container=described.container, mounts=described.container.mounts, whole=described.whole
         )
+
+
+def _takes_arguments(image: str, words: Sequence[str]) -> bool:
+    """Whether the image is one of vLLM whose own entrypoint is given these words."""
+    named = "vllm" in image and re.match(r"-|\$|[\w.-]+/|/(?!bin|usr|opt)", (words or ["-"])[0]) is not None
+    return named or SERVER.match(image) is not None
 
 
 def _launch(source: str, words: Sequence[str], environment: Mapping[str, str | None]) -> Launch:
@@ -276,9 +297,12 @@ def _ray(words: Sequence[str]) -> bool:
 
 def _shell_script(words: Sequence[str]) -> str | None:
     """What `bash -lc` is given."""
-    for place, word in enumerate(words[:-2]):
-        if _base(word) in _SHELLS and re.fullmatch(r"-[a-z]*c", words[place + 1]):
-            return words[place + 2]
+    for place, word in enumerate(words):
+        if _base(word) in _SHELLS:
+            flags = [*takewhile(lambda each: each.startswith("-"), words[place + 1 :])]
+            rest = words[place + 1 + len(flags) :]
+            if rest and any(re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", flag) for flag in flags):
+                return rest[0]
     return None
 
 
@@ -310,18 +334,46 @@ def _hub(name: str) -> str:
 # --- files of docker
 
 
-def _composed(text: str) -> list[Launch]:
+def _yaml(text: str) -> list[Launch]:
+    """A compose file, or a recipe of eugr/spark-vllm-docker or sparkrun."""
     try:
-        services = yaml.safe_load(text).get("services")
+        document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" near line {mark.line + 1}" if mark else ""
-        raise Unreadable(f"the compose file is no YAML{where}") from None
+        raise Unreadable(f"it begins like YAML and is none{where}") from None
+    if isinstance(document, dict) and "services" in document:
+        return _composed(document["services"])
+    if isinstance(document, dict) and isinstance(document.get("command"), str):
+        return _found(_recipe(document))
+    raise Unreadable("the YAML has neither services, as a compose file, nor a command, as a recipe")
+
+
+def _recipe(document: Mapping[str, Any]) -> Iterator[Launch]:
+    """A command with `{name}` for what stands under `defaults`; its script adds what containers need."""
+    defaults, command = document.get("defaults") or {}, document["command"]
+    doubled = "{{" in command  # as str.format wants a brace that is none of its own
+
+    def value(found: re.Match[str]) -> str:
+        if found[1]:
+            return str(defaults.get(found[1], f"${{{found[1]}}}"))
+        return found[0][0] if doubled else found[0]
+
+    command = re.sub(r"\{\{|\}\}|\{(\w+)\}", value, command)
+    variables = {str(name): str(each) for name, each in (document.get("env") or {}).items()}
+    for each in _script(command, f"recipe {document.get('name', '')}".rstrip(), variables):
+        yield replace(each, wrapper="recipe")
+
+
+def _composed(services: Any) -> list[Launch]:
     if not isinstance(services, dict) or not all(isinstance(each, dict) for each in services.values()):
         raise Unreadable("the compose file has no services")
     found: list[Launch] = []
     for name, service in services.items():
-        described = container.composed(_interpolated(service))
+        try:
+            described = container.composed(_interpolated(service))
+        except ValueError:
+            raise Unreadable(f"a quotation mark in the command of service {name} is not closed") from None
         found += [replace(each, composed=True) for each in _contained(described, f"service {name}")]
     if not found:
         raise Unreadable(f"no service of the compose file runs vLLM ({', '.join(services)})")
@@ -355,6 +407,6 @@ def _inspected(text: str) -> list[Launch]:
         name = str(each.get("Name", "")).strip("/") or "without a name"
         found += _contained(container.inspected(each, images), f"container {name}")
     if not found:
-        runs = shlex.join(container.inspected(containers[0], {}).words)
-        raise Unreadable(f"the container runs `{runs[:60]}`, which is no vLLM; give the command typed inside it")
+        program = container.inspected(containers[0], {}).words[0]  # its arguments may hold a secret
+        raise Unreadable(f"the container runs `{program}`, which is no vLLM; give the command typed inside it")
     return found

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Protocol
 
 from sparkrig.serving.container import Container
-from sparkrig.serving.launch import Launch
+from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.rules import RULES, Rule, Severity, Version, version
 from sparkrig.words import listed
 
@@ -260,7 +260,7 @@ class Case:
     @property
     def stock(self) -> bool:
         """Whether the image is vLLM's own."""
-        return re.match(r"(?:docker\.io/)?vllm/vllm-openai(?::|@|$)", self.image) is not None
+        return SERVER.match(self.image) is not None
 
     @cached_property
     def version(self) -> Version | None:
@@ -770,8 +770,9 @@ def _numbers(case: Case) -> Iterator[Hit]:
 
 
 def _extra(case: Case) -> Iterator[Hit]:
-    if case.launch.extra:
-        yield Hit(f"{listed(f'`{word}`' for word in case.launch.extra)} beside the model {case.called}")
+    words = [word for word in case.launch.extra if "$" not in word]
+    if words:
+        yield Hit(f"{listed(f'`{word}`' for word in words)} beside the model {case.called}")
 
 
 def _no_model(case: Case) -> Iterator[Hit]:
@@ -784,9 +785,10 @@ def _unseen(case: Case) -> Iterator[Hit]:
         yield Hit(f"--config {case.launch.text('config')} sets flags of its own")
     if case.launch.container and not case.launch.whole:
         yield Hit("an env file sets variables of its own")
-    loose = [f"--{flag}" for flag, value in case.launch.flags.items() if isinstance(value, str) and "$" in value]
-    if loose:
-        yield Hit(f"{listed(loose)} {'have' if len(loose) > 1 else 'has'} a variable for its value")
+    given = [*case.launch.flags.values(), *case.launch.extra, case.launch.model]
+    variables = [value for value in given if isinstance(value, str) and "$" in value]
+    if variables:
+        yield Hit(f"the value of {listed(variables)} is not known")
 
 
 def _month(ngc: tuple[int, int]) -> str:

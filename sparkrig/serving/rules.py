@@ -66,6 +66,7 @@ def version(text: str) -> Version | None:
 
 _000, _001, _002 = (f"article {number}, vLLM 0.19.0" for number in ("000", "001", "002"))
 _003, _004 = "article 003, vLLM 0.17.0rc1", "article 004, vLLM 0.19.2rc1"
+_CORTI = "corti.com, Nemotron Super on two Sparks"
 _DOMAIN = "spark-domain.md section"
 _PEERS = "peers.md section"
 _VLLM = "vLLM's source"
@@ -593,6 +594,7 @@ RULES: tuple[Rule, ...] = (
                 f"{_PEERS} 5.1",
                 _NOVEMBER,
             ),
+            Claim("no ray binary in NVIDIA's newest image", _CORTI, "2026-06-14"),
         ),
         "pip install 'ray[default]>=2.9' before it, or --nnodes 2 without Ray",
         holds="NGC 26.05",
@@ -717,7 +719,10 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "container",
         "a container of a pair may lock memory",
-        (Claim("RDMA registers memory, which fails with ENOMEM at docker's limit", f"{_DOMAIN} 7", _NOVEMBER),),
+        (
+            Claim("RDMA registers memory, which fails with ENOMEM at docker's limit", f"{_DOMAIN} 7", _NOVEMBER),
+            Claim("both nodes need --cap-add=IPC_LOCK --ulimit memlock=-1:-1", _CORTI, "2026-06-14"),
+        ),
         "--ulimit memlock=-1 --cap-add IPC_LOCK",
         composed="ulimits: {memlock: -1}, and cap_add: [IPC_LOCK]",
     ),

@@ -260,6 +260,7 @@ def test_a_running_container_whose_image_was_inspected_as_well() -> None:
         ("--no-enable-prefix-caching", {"enable-prefix-caching": False}),
         ("--no_enable_prefix_caching", {"enable-prefix-caching": False}),
         ("--served-model-name a b --port 1", {"served-model-name": ["a", "b"], "port": "1"}),
+        ("--api-key a b", {"api-key": ["a", "b"]}),
         ("--brand-new 1", {"brand-new": "1"}),
         ("--brand-new --port 1", {"brand-new": True, "port": "1"}),
         ("--kv-cache-memory-bytes -1", {"kv-cache-memory-bytes": "-1"}),
@@ -327,6 +328,10 @@ def test_numbers_as_vllm_reads_them(text: str, number: int | None) -> None:
         "cd /tmp && source venv/bin/activate; vllm serve Q/M --port 1",
         'bash -lc "vllm serve Q/M --port 1"',
         "docker exec -it node bash -c 'vllm serve Q/M --port 1'",
+        "docker exec -it node bash -i -c 'vllm serve Q/M --port 1'",
+        "docker run img bash -c -i 'vllm serve Q/M --port 1'",
+        'COMMAND="vllm serve Q/M"\nCOMMAND="$COMMAND --port 1"\neval $COMMAND',
+        'PORT=1\nCOMMAND="vllm serve Q/M \\\n  --port ${PORT}"\nexec ${COMMAND}',
         "docker exec node vllm serve Q/M --port 1",
         "docker compose exec vllm vllm serve Q/M --port 1",
         "docker run --rm -it --gpus=all img vllm serve Q/M --port 1",
@@ -340,6 +345,59 @@ def test_numbers_as_vllm_reads_them(text: str, number: int | None) -> None:
 def test_each_way_to_type_it(text: str) -> None:
     found = one(text)
     assert (found.model, found.flags) == ("Q/M", {"port": "1"})
+
+
+RECIPE = """
+# Recipe: a pair
+recipe_version: "1"
+name: big
+container: vllm-node
+defaults:
+  port: 8000
+  tensor_parallel: 2
+  draft: '{"method": "mtp"}'
+env:
+  A: 1
+command: |
+  vllm serve Q/M --port {port} -tp {tensor_parallel} \\
+    --max-model-len {length} \\
+    --speculative-config '{draft}' \\
+    --hf-overrides '{{"a": {tensor_parallel}}}'
+"""
+
+
+def test_a_recipe() -> None:
+    found = one(RECIPE)
+    assert (found.source, found.model, found.wrapper) == ("recipe big", "Q/M", "recipe")
+    assert found.environment == {"A": "1"}
+    assert found.flags == {
+        "port": "8000",
+        "tensor-parallel-size": "2",
+        "max-model-len": "${length}",
+        "speculative-config": {"method": "mtp"},
+        "hf-overrides": {"a": 2},
+    }
+
+
+@pytest.mark.parametrize(
+    ("image", "words", "model"),
+    [
+        ("vllm/vllm-openai:latest", "$MODEL --port 1", "$MODEL"),
+        ("vllm/vllm-openai", "gpt2", "gpt2"),
+        ("org/vllm-dgx:1", "Q/M", "Q/M"),
+        ("org/vllm-dgx:1", "/models/m", "/models/m"),
+    ],
+)
+def test_an_image_of_vllm_takes_the_words_as_arguments(image: str, words: str, model: str) -> None:
+    assert one(f"docker run {image} {words}").model == model
+
+
+@pytest.mark.parametrize("words", ["/bin/bash /scripts/start.sh Q/M", "sleep infinity", "/usr/bin/env", "bash"])
+def test_what_else_an_image_of_vllm_runs_is_no_model(words: str) -> None:
+    with pytest.raises(Unreadable):
+        launch.read(f"docker run org/vllm-dgx:1 {words}")
+    with pytest.raises(Unreadable):
+        launch.read(f"services:\n  a:\n    image: vllm/vllm-openai\n    entrypoint: {words}\n    command: Q/M\n")
 
 
 def test_a_script_of_two_launches() -> None:
@@ -449,9 +507,10 @@ SLEEPS: dict[str, Any] = {**INSPECTED, "Path": "sleep", "Args": ["infinity"], "C
         ("[1, 2", "no JSON|is none"),
         ("[]", "no container"),
         ('{"a": 1}', "no container"),
-        (json.dumps([SLEEPS]), "runs `sleep infinity`"),
-        ("services:\n  a: [", "no YAML near line"),
+        (json.dumps([SLEEPS]), "runs `sleep`, which is no vLLM"),
+        ("services:\n  a: [", "begins like YAML and is none near line"),
         ("services: {a: 1}\nservices:\n", "no services"),
+        ("services:\n  a:\n    command: vllm serve 'M\n", "quotation mark in the command of service a"),
         ("services:\n  a:\n    image: postgres\n", "no service of the compose file runs vLLM"),
     ],
 )

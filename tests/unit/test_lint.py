@@ -345,11 +345,15 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve(flags="--max-num-seqs four"), serve(flags="--max-num-seqs 4")),
         (serve(flags="--gpu-memory-utilization 80%"), serve(flags="--max-model-len auto")),
     ],
-    "extra-words": [(serve(flags="--enforce-eager true"), serve(flags="--enforce-eager"))],
+    "extra-words": [
+        (serve(flags="--enforce-eager true"), serve(flags="--enforce-eager")),
+        (serve(flags="--enforce-eager true"), serve(flags="--enforce-eager $MORE")),
+    ],
     "no-model": [("vllm serve --port 1", serve())],
     "unseen": [
         (serve(flags="--config x.yaml"), serve()),
         (run("--gpus all --env-file x"), run()),
+        (serve(flags="$MORE"), serve()),
         (serve(flags="--max-num-seqs $SEQS"), f"SEQS=4\n{serve(flags='--max-num-seqs $SEQS')}"),
     ],
 }

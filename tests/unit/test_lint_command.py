@@ -120,7 +120,7 @@ def test_a_note_is_short_unless_asked() -> None:
 @pytest.mark.parametrize("words", [("-",), ("-", "--json"), ("-", "-v")], ids=["shown", "json", "all"])
 def test_no_value_of_the_environment_and_no_key_is_shown(words: tuple[str, ...]) -> None:
     inspected = json.dumps([test_launch.INSPECTED])
-    text = f"HF_TOKEN=secret {SERVE} --api-key secret --enforce-eager\ndocker run -e KEY=secret i {SERVE}"
+    text = f"HF_TOKEN=secret {SERVE} --enforce-eager --api-key secret secret\ndocker run -e KEY=secret i {SERVE}"
     for given in (inspected, text):
         result = typed(*words, text=given)
         assert "secret" not in result.stdout + result.stderr
