@@ -56,7 +56,7 @@ _VERBS = {
     "lint": _Verb(
         "sparkrig.command.lint",
         "Say what a launch of vLLM does that a Spark cannot, or that people disagree on.",
-        "sparkrig lint -- vllm serve openai/gpt-oss-120b --gpu-memory-utilization 0.95",
+        "sparkrig lint -- vllm serve openai/gpt-oss-120b -tp 4",
     ),
     "models": _Verb(
         "sparkrig.command.models",

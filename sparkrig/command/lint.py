@@ -41,10 +41,11 @@ def lint(
     """Say what a launch of vLLM does that a Spark cannot, or that people disagree on.
 
     It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a compose
-    file, or what `docker inspect` printed of a running container. It runs nothing, and prints no environment.
+    file, a recipe, or what `docker inspect` printed of a running container. It runs nothing.
 
-    An error is a hard fact; a warning is contested, and names both sides with their dates; a note is advice. Exit
-    code 1: no launch of vLLM can be read; 2: an error or a warning was found.
+    An error is a hard fact. A warning is what somebody found to fail, with both sides and their dates where others
+    found otherwise. A note is advice. Exit code 1: no launch of vLLM can be read; 2: an error or a warning was
+    found.
     """
     from sparkrig.serving import lint as judgement
 

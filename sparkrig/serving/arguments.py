@@ -40,7 +40,7 @@ _SHORT = {
 # flags that take no value
 _SWITCH_NAMES = """
 aggregate-engine-logging allow-credentials allow-deprecated-quantization async-scheduling calculate-kv-scales
-data-parallel-external-lb data-parallel-hybrid-lb disable-access-log-for-endpoints disable-cascade-attn
+data-parallel-external-lb data-parallel-hybrid-lb disable-cascade-attn
 disable-chunked-mm-input disable-custom-all-reduce disable-fastapi-docs disable-frontend-multiprocessing
 disable-hybrid-kv-cache-manager disable-log-requests disable-log-stats disable-mm-preprocessor-cache
 disable-nccl-for-dp-synchronization disable-sliding-window disable-uvicorn-access-log enable-auto-tool-choice
@@ -49,7 +49,7 @@ enable-force-include-usage enable-layerwise-nvtx-tracing enable-log-outputs enab
 enable-mm-embeds enable-prefix-caching enable-prompt-embeds enable-prompt-tokens-details enable-reasoning
 enable-request-id-headers enable-return-routed-experts enable-server-load-tracking enable-sleep-mode
 enable-ssl-refresh enable-tokenizer-info-endpoint enforce-eager exclude-tools-when-tool-choice-none
-fully-sharded-loras grpc headless interleave-mm-strings kv-sharing-fast-prefill log-config-file-disabled
+fully-sharded-loras grpc headless interleave-mm-strings kv-sharing-fast-prefill
 log-error-stack ray-workers-use-nsight return-tokens-as-token-ids skip-mm-profiling skip-tokenizer-init
 trust-remote-code use-tqdm-on-load
 """

@@ -66,6 +66,8 @@ def version(text: str) -> Version | None:
 
 _000, _001, _002 = (f"article {number}, vLLM 0.19.0" for number in ("000", "001", "002"))
 _003, _004 = "article 003, vLLM 0.17.0rc1", "article 004, vLLM 0.19.2rc1"
+_MIA = "MiaAI-Lab/GLM-5.3-Flash-EXL3-2x-DGX-Sparks#47"
+_DUAL = "MiaAI-Lab/GLM-5.3-Flash-NVFP4-Dual-DGX-Spark#2"
 _CORTI = "corti.com, Nemotron Super on two Sparks"
 _DOMAIN = "spark-domain.md section"
 _PEERS = "peers.md section"
@@ -100,6 +102,10 @@ RULES: tuple[Rule, ...] = (
                 "0.85 wedged the driver (NVRM, out of memory) until both nodes were cold-booted",
                 f"{_PEERS} 5.4",
                 _NOVEMBER,
+            ),
+            Claim("0.87 did not pass vLLM's check: 102 of 121.7 GiB were free", _MIA, "2026-08-30"),
+            Claim(
+                "it is no bound while vLLM profiles: a host hung at 0.70", "vllm-project/vllm#46307", "2026-06-21"
             ),
         ),
         "--gpu-memory-utilization 0.80 (each 0.01 is 1.2 GiB)",
@@ -188,7 +194,7 @@ RULES: tuple[Rule, ...] = (
         "mxfp4-not-gpt-oss",
         "warning",
         "quantization",
-        "--quantization mxfp4 is kept for gpt-oss",
+        "a model with --quantization mxfp4 is gpt-oss by its name",
         (Claim("the loader only takes gpt-oss's own 3D uint8 tensors", _000, _MAY),),
         "leave --quantization away: vLLM reads the format from the checkpoint's config.json",
         holds=_0190,
@@ -603,7 +609,7 @@ RULES: tuple[Rule, ...] = (
         "ray-dropped",
         "warning",
         "nodes",
-        "an image that is to use Ray has it",
+        "Ray was added to an image of vLLM that does not bring it",
         (
             Claim(
                 "since 0.19.1 vLLM does not bring Ray; `ray: not found` in images built on it",
@@ -763,6 +769,9 @@ RULES: tuple[Rule, ...] = (
         "Ray's memory monitor is off",
         (
             Claim("it takes the page cache for pressure and kills vLLM while it answers", _002, "2026-05"),
+            Claim(
+                "it kills workers at 95 % of the memory, which loading the weights reaches", _DUAL, "2026-08-28"
+            ),
             Claim("NVIDIA, eugr and sparkrun switch it off", f"{_PEERS} 2.8", _NOVEMBER),
         ),
         "RAY_memory_monitor_refresh_ms=0",
@@ -787,6 +796,7 @@ RULES: tuple[Rule, ...] = (
             Claim(
                 "never write one down: it moves when a link comes up again (capetron)", f"{_PEERS} 2.3", _NOVEMBER
             ),
+            Claim("on one pair it is 5", _MIA, "2026-08-30"),
         ),
         "sparkrig topology INVENTORY shows it; the cluster deploy's env file keeps it current",
         against=(Claim("index 3 is RoCE v2 with IPv4 on both Sparks", _002, "2026-05"),),
