@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from sparkrig.serving.budget import Use
-    from sparkrig.serving.model import Catalogue, Model
+    from sparkrig.serving.model import Catalogue, Checkpoint, Model
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _CLOSE = 0.5  # of difflib's ratio: a name that is offered instead
@@ -75,7 +75,7 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
 def show(name: str, as_json: bool, **asked: Any) -> None:
     """Show all that is known of one model: memory, checkpoints, launches, figures, contested claims.
 
-    NAME is a model or one of its checkpoints, as on Hugging Face.
+    NAME is a model, or one of its checkpoints as on Hugging Face, whose memory is shown then.
     """
     use, known = _use(asked), _catalogue()
     model = known.find(name)
@@ -84,7 +84,7 @@ def show(name: str, as_json: bool, **asked: Any) -> None:
     if as_json:
         _document(use, known, [model])
     else:
-        _show(use, known, model)
+        _show(use, known, model, model.checkpoint(name))
 
 
 def _must_be_typed_behind(ctx: click.Context) -> None:
@@ -178,9 +178,9 @@ def _list(use: Use, known: Catalogue) -> None:
     Console(highlight=False).print(Listing(list(known.models.values()), use))
 
 
-def _show(use: Use, known: Catalogue, model: Model) -> None:
+def _show(use: Use, known: Catalogue, model: Model, checkpoint: Checkpoint) -> None:
     from rich.console import Console
 
     from sparkrig.picture.models import Page
 
-    Console(highlight=False).print(Page(model, known.sources, use))
+    Console(highlight=False).print(Page(model, checkpoint, known.sources, use))

@@ -32,6 +32,8 @@ GIB = 2**30
 MEMORY_GIB = 121.6
 # Article 004 of 0.27 GiB, vLLM 0.19.2, --max-num-seqs 4; more graphs are a few hundred MiB more.
 GRAPHS_GIB = 0.27
+# Above it a Spark runs out of memory (articles 000 and 002, vLLM 0.19); 0.85 to 0.87 is what they use.
+MOST_UTILIZATION = 0.90
 # What is left over in article 004: 121.7 x 0.90 - 76.02 - 30.33 - 0.27 = 2.9 GiB at 8,192 tokens a step. It grows
 # with the tokens of a step: 1.39 GiB at 2,048 and 5.30 at 8,224 (MiaAI-Lab/DeepSeek-v4-Flash-One-DGX-Spark issue
 # 4, 2026-08-21), a larger model.
@@ -55,6 +57,8 @@ _BITS: dict[Format, float] = {
     "int4-awq": 4,
     "int4-autoround": 4,
 }
+
+_NODES: dict[Nodes, str] = {1: "one Spark", 2: "each of a pair"}
 
 Fit = Literal["fits", "tight", "no", "unknown"]
 
@@ -172,7 +176,7 @@ def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
         activations=activations,
         kv=None if weights is None else share - weights - GRAPHS_GIB - activations,
         paging=None if model.shape is None else page(model.shape, use),
-        assumed=(how, *_assumed(model.shape, use)),
+        assumed=(*how, *_assumed(model.shape, use)),
     )
 
 
@@ -243,20 +247,25 @@ def _blocks(kind: Layers, tokens: int, use: Use) -> int:
     return ceil(use.context / tokens)
 
 
-def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float | None, str]:
-    """GiB a node, and how that is known."""
+def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float | None, tuple[str, ...]]:
+    """GiB a node, and how that is known, in sentences."""
     if nodes in checkpoint.resident_gib:
-        return checkpoint.resident_gib[nodes], "the weights take what vLLM said that they did"
+        return checkpoint.resident_gib[nodes], (
+            f"the weights take what vLLM said that they did on {_NODES[nodes]}",
+        )
     whole, how = checkpoint.weights_gib, "the weights take what their files do"
     if whole is None:
         bits = _BITS.get(checkpoint.format)
         if bits is None:
-            return None, "no source says how large the weights are"
+            return None, ("no source says how large the weights are",)
         whole = model.parameters_b * 1e9 * bits / 8 / GIB
-        how = f"no source says how large the weights are; {bits:g} bits for each is the least"
+        how = f"no source says how large the weights are, and {bits:g} bits for each is the least"
     if nodes == 1:
-        return whole, how
-    return whole / nodes * SHARDING, f"{how}; a node holds a half, and {SHARDING - 1:.0%} of that on top"
+        return whole, (how,)
+    return whole / nodes * SHARDING, (
+        how,
+        f"each of a pair holds half of them, and {SHARDING - 1:.0%} of that on top",
+    )
 
 
 def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:

@@ -54,6 +54,9 @@ LOGGED = {
     "article 004, vLLM 0.19.2": Logged(
         QWEN_122B, Use(context=131072, drafted=2), 30.33, tokens=595_584, sequences=12.89, within=0.05
     ),
+    "eugr pull request 200, a Spark, vLLM of 2026-04-29": Logged(
+        QWEN_35B, Use(context=65536, drafted=2), 52.66, tokens=1_253_392
+    ),
     "club-3090 issue 612, vLLM 0.24.0": Logged(QWEN_35B, Use(context=131072), 5.98, sequences=567_978 / 131072),
     "adadrag's README, vLLM 0.16": Logged(
         QWEN_35B, Use(context=131072, kv="bf16", prefix_caching=False), 28.6, tokens=374_000, within=0.001

@@ -405,6 +405,47 @@ def test_a_model_is_found_by_name_title_checkpoint_and_path(wanted: str, name: s
     assert (model.name if model else None) == name
 
 
+@pytest.mark.parametrize(
+    ("wanted", "id"),
+    [
+        ("qwen3.5-122b-a10b", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+        ("Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+        ("qwen/qwen3.5-122b-a10b", "Qwen/Qwen3.5-122B-A10B"),
+        ("txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+        ("/models/SPARK_Qwen3.5-122B-A10B-NVFP4", "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4"),
+        ("/models/Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+    ],
+)
+def test_which_checkpoint_is_meant(wanted: str, id: str) -> None:
+    assert KNOWN.models["qwen3.5-122b-a10b"].checkpoint(wanted).id == id
+
+
+VERDICTS = {
+    "neither": (
+        ("Qwen/Qwen3.5-122B-A10B",),
+        "does not fit a pair: the weights leave no KV cache on each",
+    ),
+    "the pair alone": (("qwen3-235b-a22b",), "does not fit one Spark: the weights leave no KV cache"),
+    "too long": (
+        ("mixtral-8x7b", "--context", "262144"),
+        "does not fit one Spark: a sequence of 262,144 tokens takes 16 GiB",
+    ),
+    "one of four": (
+        ("mixtral-8x7b", "--context", "131072"),
+        "tight on one Spark: 4 sequences of 131,072 tokens take 32 GiB",
+    ),
+    "a guess": (
+        ("RedHatAI/Qwen3.5-122B-A10B-NVFP4",),
+        "no source says how large the weights are, and 4.5 bits for each is the least",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), VERDICTS.values(), ids=VERDICTS)
+def test_verdicts_of_a_page(words: tuple[str, ...], said: str) -> None:
+    assert said in " ".join(run("show", *words).stdout.split())
+
+
 def test_the_words_of_a_launch() -> None:
     launch = Launch(
         title="a test",
@@ -532,9 +573,10 @@ def cells(name: str, *words: str) -> list[str]:
 def test_a_page_has_all_of_a_model() -> None:
     shown = run("show", "qwen3.5-122b-a10b", "--context", "131072", "--utilization", "0.9", "--draft", "2").stdout
     for text in (
-        "weights       76 GiB",
-        "608,256 tokens, as vLLM 0.19 counts",
-        "fits: 4 sequences of 131,072 tokens take 9.2 GiB",
+        "weights         76 GiB",
+        "608,256",
+        "fits one Spark: 4 sequences of 131,072 tokens take 9.2 GiB",
+        "fits a pair: 4 sequences of 131,072 tokens take ",
         "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4",
         """--speculative-config '{"method":"mtp","num_speculative_tokens":2}'""",
         "json 30.7-31",
@@ -545,6 +587,13 @@ def test_a_page_has_all_of_a_model() -> None:
     assert max(map(len, shown.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("words", [(), ("show", "gpt-oss-120b")], ids=["list", "page"])
+def test_too_much_of_the_memory_is_said(words: tuple[str, ...]) -> None:
+    said = "above 0.9 of utilization a Spark runs out of memory"
+    assert said in " ".join(run(*words, "--utilization", "0.91").stdout.split())
+    assert said not in " ".join(run(*words, "--utilization", "0.90").stdout.split())
+
+
 def test_a_bad_checkpoint_says_why() -> None:
     shown = " ".join(run("show", "nvidia/Qwen3-235B-A22B-NVFP4").stdout.split())
     assert "do not use: vLLM cannot parse it (vLLM issue 22906)" in shown
@@ -553,7 +602,10 @@ def test_a_bad_checkpoint_says_why() -> None:
 @pytest.mark.parametrize("name", KNOWN.models)
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_every_page_can_be_drawn(name: str, encoding: str) -> None:
-    for drawing in (Page(KNOWN.models[name], KNOWN.sources, Use()), Listing([KNOWN.models[name]], Use())):
+    for drawing in (
+        Page(KNOWN.models[name], KNOWN.models[name].best(), KNOWN.sources, Use()),
+        Listing([KNOWN.models[name]], Use()),
+    ):
         console = Console(width=80)
         options = console.options
         options.encoding = encoding
