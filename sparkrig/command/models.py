@@ -50,7 +50,16 @@ class _Name(click.types.StringParamType):
         return [CompletionItem(name) for name in catalogue_files.names() if name.startswith(incomplete.lower())]
 
 
-@click.group(invoke_without_command=True)
+class _Models(click.Group):
+    """A group where a model may be named without `show`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
+
+
+@click.group(cls=_Models, invoke_without_command=True)
 @_asked
 @click.pass_context
 def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:

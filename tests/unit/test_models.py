@@ -294,9 +294,16 @@ LAUNCHES: dict[str, tuple[str, str, int, dict[str, Any], dict[str, str]]] = {
     ),
     "peers.md section 5.6": (
         "qwen3.6-35b-a3b",
-        "peers-5.6",
+        "nvidia-playbook",
         1,
-        {"attention-backend": "flashinfer", "moe-backend": "marlin", "gpu-memory-utilization": 0.4},
+        {
+            "kv-cache-dtype": "fp8",
+            "attention-backend": "flashinfer",
+            "moe-backend": "marlin",
+            "gpu-memory-utilization": 0.4,
+            "load-format": "fastsafetensors",
+            "speculative-config": {"method": "mtp", "num_speculative_tokens": 3, "moe_backend": "triton"},
+        },
         {},
     ),
 }
@@ -323,6 +330,7 @@ CLAIMS = {
     "000: 35B is pure MoE": ("qwen3.6-35b-a3b", "pure MoE", True),
     "000: 397B fits a pair": ("qwen3.5-397b-a17b", "fits a pair", True),
     "001: NVFP4 is the only path": ("qwen3.5-122b-a10b", "NVFP4 is the only", True),
+    "001: the only verified checkpoint": ("qwen3.5-122b-a10b", "bjk110", True),
     "003: rebuild loads Qwen3-0.6B": ("qwen3.5-35b-a3b", "Qwen3-0.6B", True),
     "003: SM120 is the datacenter's": ("qwen3.5-35b-a3b", "datacenter", True),
     "004: FLASHINFER_CUTLASS": ("qwen3.5-122b-a10b", "VLLM_USE_FLASHINFER_MOE_FP4=0", True),
@@ -632,6 +640,11 @@ ERRORS = {
 def test_errors_say_what_to_try(words: tuple[str, ...], said: str) -> None:
     done = run(*words)
     assert done.exit_code != 0 and said in done.stderr
+
+
+def test_show_may_be_left_out() -> None:
+    assert run("gpt-oss-120b").stdout == run("show", "gpt-oss-120b").stdout
+    assert "Try: sparkrig models show gpt-oss-120b" in run("gpt-oss-120").stderr
 
 
 def test_json_has_every_number_that_the_screen_has() -> None:
