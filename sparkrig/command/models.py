@@ -25,6 +25,7 @@ _OPTIONS = (
         type=click.FloatRange(0, 1, min_open=True),
         help="Of the memory, for vLLM. [default: 0.85]",
     ),
+    click.option("--memory", type=click.FloatRange(0, min_open=True), help="GiB of each Spark. [default: 121.6]"),
     click.option("--kv-cache", type=click.Choice(["fp8", "bf16"]), help="Format of the KV cache. [default: fp8]"),
     click.option(
         "--draft", type=click.IntRange(min=0), help="Tokens that the model's own head drafts. [default: 0]"
@@ -78,7 +79,10 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
         _list(use, known)
 
 
-@models.command(epilog="\b\nExample: sparkrig models show gpt-oss-120b --context 131072")
+@models.command(
+    short_help="Show all that is known of one model.",
+    epilog="\b\nExample: sparkrig models show gpt-oss-120b --context 131072",
+)
 @click.argument("name", type=_Name())
 @_asked
 def show(name: str, as_json: bool, **asked: Any) -> None:

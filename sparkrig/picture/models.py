@@ -16,7 +16,6 @@ from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.serving.budget import (
     BESIDE_GIB,
     GIB,
-    MEMORY_GIB,
     MOST_UTILIZATION,
     Budget,
     Use,
@@ -239,7 +238,7 @@ _SHARES: tuple[tuple[str, Callable[[Budget], str], str], ...] = (
     ("weights", _weights, ""),
     ("CUDA graphs", lambda made: _gib(made.graphs), ""),
     ("activations", lambda made: _gib(made.activations), "and the runtime"),
-    ("KV cache", lambda made: _gib(made.kv), f"what they leave of {{use.utilization:g}} x {MEMORY_GIB:g} GiB"),
+    ("KV cache", lambda made: _gib(made.kv), "what they leave of {use.utilization:g} x {use.memory:g} GiB"),
     ("  it holds", _held, "sequences of {use.context:,} tokens"),
     ("  that is", _tokens, "tokens, as vLLM 0.19 counts"),
     ("the system", lambda made: _gib(made.free), f"after {BESIDE_GIB:g} GiB for container, Python, ..."),
@@ -302,20 +301,32 @@ def _lines(pieces: Iterable[str], width: int = 72) -> Iterator[str]:
 
 
 def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
-    """One row a metric, kind and source; settings of one workload are one range."""
-    rows: dict[tuple[str, str, int, str], dict[str, list[float]]] = {}
+    """One row a metric, kind, source; settings of one workload, which stands before a comma, are one range."""
+    rows: dict[tuple[str, str, int, str], list[Figure]] = {}
     for each in figures:
-        row = rows.setdefault((each.metric, each.kind, each.nodes, each.source), {})
-        label = each.of.partition(",")[0] + (f" x{each.concurrency}" if each.concurrency > 1 else "")
-        row.setdefault(label.strip(), []).extend([each.value, each.high or each.value])
+        rows.setdefault((each.metric, each.kind, each.nodes, each.source), []).append(each)
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column()
     for (metric, kind, nodes, source), row in rows.items():
-        told = drawn.dot.join(f"{label} {_span(values)}".strip() for label, values in row.items())
+        told = drawn.dot.join(
+            f"{label}: {_span(values)}" if label else _span(values) for label, values in _labelled(row).items()
+        )
         where = f"{kind}, {source}" if kind != "measured" else source
         grid.add_row(metric, Text.assemble(told, (f" ({where}{', pair' if nodes == 2 else ''})", "dim")))
     return grid
+
+
+def _labelled(row: Sequence[Figure]) -> Mapping[str, Sequence[float]]:
+    found: dict[tuple[str, int], list[Figure]] = {}
+    for each in row:
+        found.setdefault((each.of.partition(",")[0], each.concurrency), []).append(each)
+    return {
+        (workload if len(told) > 1 else told[0].of) + (f" x{concurrency}" if concurrency > 1 else ""): [
+            value for each in told for value in (each.value, each.high or each.value)
+        ]
+        for (workload, concurrency), told in found.items()
+    }
 
 
 def _span(values: Sequence[float]) -> str:

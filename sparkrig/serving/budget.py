@@ -68,14 +68,15 @@ class Use:
     """How a model is to be served.
 
     context: longest sequence in tokens, --max-model-len; sequences: of that length at a time; utilization:
-    --gpu-memory-utilization; kv: of the KV cache; nodes: Sparks that share it, --tensor-parallel-size; drafted:
-    tokens a step that a multi-token-prediction head drafts; step: --max-num-batched-tokens; prefix_caching: keeps
-    a second state of each recurrent layer.
+    --gpu-memory-utilization; memory: GiB of each Spark; kv: format of the KV cache; nodes: Sparks that share it,
+    --tensor-parallel-size; drafted: tokens a step that a multi-token-prediction head drafts; step:
+    --max-num-batched-tokens; prefix_caching: keeps a second state of each recurrent layer.
     """
 
     context: int = 32768
     sequences: int = 4
     utilization: float = 0.85
+    memory: float = MEMORY_GIB
     kv: Literal["bf16", "fp8"] = "fp8"
     nodes: Nodes = 1
     drafted: int = 0
@@ -95,11 +96,6 @@ class Paging:
     block_bytes: int
     groups: int
     sequence_blocks: int
-
-    @property
-    def token_bytes(self) -> float:
-        """What a token costs, as vLLM up to 0.19 counts."""
-        return self.block_bytes * self.groups / self.block_tokens
 
     def blocks(self, gib: float) -> int:
         return max(0, int(gib * GIB)) // self.block_bytes
@@ -159,12 +155,12 @@ class Budget:
     @property
     def free(self) -> float:
         """What is left of the memory for the system, beside vLLM and what belongs to it."""
-        return MEMORY_GIB - self.share - BESIDE_GIB
+        return self.use.memory - self.share - BESIDE_GIB
 
 
 def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
     """A checkpoint of a model, served like that."""
-    share = MEMORY_GIB * use.utilization
+    share = use.memory * use.utilization
     weights, how = _weights(model, checkpoint, use.nodes)
     activations = RUNTIME_GIB + ACTIVATIONS_GIB_A_TOKEN * use.step
     return Budget(
@@ -219,10 +215,13 @@ def _group_size(counts: Sequence[int]) -> int:
 
 
 def _with_draft(shape: Shape, drafted: int) -> Sequence[Layers]:
-    first, *others = shape.layers
-    if not drafted:
-        return shape.layers
-    return [first.model_copy(update={"count": first.count + shape.draft}), *others]
+    """The layers with those of the head that drafts, which attend to all tokens."""
+    whole = [number for number, kind in enumerate(shape.layers) if isinstance(kind, Full | Latent)]
+    extra = {whole[0]: shape.draft} if whole and drafted else {}
+    return [
+        kind.model_copy(update={"count": kind.count + extra.get(number, 0)})
+        for number, kind in enumerate(shape.layers)
+    ]
 
 
 def _token_bytes(kind: Full | Sliding | Latent, use: Use) -> int:
@@ -269,7 +268,7 @@ def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float 
 
 
 def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
-    yield f"a Spark has {MEMORY_GIB:g} GiB for CPU and GPU together"
+    yield f"a Spark has {use.memory:g} GiB for CPU and GPU together"
     yield (
         "CUDA graphs, runtime and activations take what they did in one measurement of one model (article 004); "
         "more tokens a step and wider models take more"

@@ -95,7 +95,7 @@ Layers = Annotated[Full | Sliding | Latent | Recurrent, Field(discriminator="kin
 class Shape(_Told):
     """What of a model decides on the size of its KV cache, as its config.json has it.
 
-    draft: layers of its own multi-token-prediction head, which are like its first kind of layers.
+    draft: layers of its own multi-token-prediction head, which are like its first kind that attends to all tokens.
     """
 
     layers: Annotated[tuple[Layers, ...], Field(min_length=1, strict=False)]

@@ -184,6 +184,19 @@ def test_a_draft_adds_its_layers_and_lengthens_the_state() -> None:
     assert with_two.sequence_blocks - without.sequence_blocks == 3 * 2
 
 
+def test_a_draft_is_of_layers_that_attend_to_all_tokens() -> None:
+    turned = shaped(deltanet(36, 64), full(12, 2, 256), draft=1)
+    assert page(turned, Use(drafted=2)) == page(QWEN_122B, Use(drafted=2))
+    alone = shaped(deltanet(36, 64), draft=1)
+    assert page(alone, Use(drafted=2)).block_bytes == 36 * (64 * 128 * 128 * 4 + 12288 * 5 * 2)
+
+
+def test_a_smaller_spark() -> None:
+    model = KNOWN["qwen3.5-122b-a10b"]
+    assert fewest_nodes(model, model.best(), Use(memory=60)) == 2
+    assert budget(model, model.best(), Use(memory=60)).share == pytest.approx(51)
+
+
 def model_of(gib: float | None, shape: Shape | None = MINIMAX, format: Format = "nvfp4") -> Model:
     return Model(
         name="some",

@@ -153,7 +153,7 @@ FIGURES: dict[str, tuple[str, str, str, int, float, float | None]] = {
     "004 mixed, done": ("122b", "requests done", "mixed_typical, 90 s", 4, 20, None),
     "004 long, four, done": ("122b", "requests done", "long_only_128k, 90 s", 4, 8, None),
     "004 long, two, done": ("122b", "requests done", "long_only_128k, 180 s", 2, 6, None),
-    "004 all refused": ("122b", "requests done", "long_only_128k, prompts one token too long", 4, 0, None),
+    "004 all refused": ("122b", "requests done", "prompts one token too long, long_only_128k", 4, 0, None),
     "004 short, acceptance": ("122b", "draft acceptance %", "uniform_short, 90 s", 4, 76.13, None),
     "004 mixed, acceptance": ("122b", "draft acceptance %", "mixed_typical, 90 s", 4, 73.89, None),
     "004 long, four, acceptance": ("122b", "draft acceptance %", "long_only_128k, 90 s", 4, 75.89, None),
@@ -587,7 +587,7 @@ def test_a_page_has_all_of_a_model() -> None:
         "fits a pair: 4 sequences of 131,072 tokens take ",
         "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4",
         """--speculative-config '{"method":"mtp","num_speculative_tokens":2}'""",
-        "json 30.7-31",
+        "json: 30.7-31",
         "against it: 36 of its 48 layers are Gated DeltaNet",
         "2026-04-25",
     ):
