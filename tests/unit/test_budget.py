@@ -76,6 +76,17 @@ def test_the_cache_holds_what_vllm_said(logged: Logged) -> None:
         assert paging.sequences(logged.gib) == pytest.approx(logged.sequences, rel=logged.within or 1e-5)
 
 
+# what vLLM said: "Setting attention block size to ... tokens"
+BLOCKS = {
+    "eugr issue 237, a pair, draft of two, 2026-05-10": (QWEN_35B, Use(nodes=2, drafted=2), 2128),
+}
+
+
+@pytest.mark.parametrize(("shape", "use", "tokens"), BLOCKS.values(), ids=BLOCKS)
+def test_blocks_are_what_vllm_said(shape: Shape, use: Use, tokens: int) -> None:
+    assert page(shape, use).block_tokens == tokens
+
+
 def test_blocks_are_as_long_as_vllm_made_them() -> None:
     paging = page(QWEN_27B, Use(context=32768, kv="bf16", prefix_caching=False))
     assert 290_864 % paging.block_tokens == 0, "vLLM issue 40691 logged whole blocks"
