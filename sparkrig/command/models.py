@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from sparkrig.serving.budget import Use
-    from sparkrig.serving.model import Catalogue, Model
+    from sparkrig.serving.model import Catalogue, Checkpoint, Model
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _CLOSE = 0.5  # of difflib's ratio: a name that is offered instead
@@ -25,6 +25,7 @@ _OPTIONS = (
         type=click.FloatRange(0, 1, min_open=True),
         help="Of the memory, for vLLM. [default: 0.85]",
     ),
+    click.option("--memory", type=click.FloatRange(0, min_open=True), help="GiB of each Spark. [default: 121.6]"),
     click.option("--kv-cache", type=click.Choice(["fp8", "bf16"]), help="Format of the KV cache. [default: fp8]"),
     click.option(
         "--draft", type=click.IntRange(min=0), help="Tokens that the model's own head drafts. [default: 0]"
@@ -50,7 +51,16 @@ class _Name(click.types.StringParamType):
         return [CompletionItem(name) for name in catalogue_files.names() if name.startswith(incomplete.lower())]
 
 
-@click.group(invoke_without_command=True)
+class _Models(click.Group):
+    """A group where a model may be named without `show`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
+
+
+@click.group(cls=_Models, invoke_without_command=True)
 @_asked
 @click.pass_context
 def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
@@ -69,13 +79,16 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
         _list(use, known)
 
 
-@models.command(epilog="\b\nExample: sparkrig models show gpt-oss-120b --context 131072")
+@models.command(
+    short_help="Show all that is known of one model.",
+    epilog="\b\nExample: sparkrig models show gpt-oss-120b --context 131072",
+)
 @click.argument("name", type=_Name())
 @_asked
 def show(name: str, as_json: bool, **asked: Any) -> None:
     """Show all that is known of one model: memory, checkpoints, launches, figures, contested claims.
 
-    NAME is a model or one of its checkpoints, as on Hugging Face.
+    NAME is a model, or one of its checkpoints as on Hugging Face, whose memory is shown then.
     """
     use, known = _use(asked), _catalogue()
     model = known.find(name)
@@ -84,7 +97,7 @@ def show(name: str, as_json: bool, **asked: Any) -> None:
     if as_json:
         _document(use, known, [model])
     else:
-        _show(use, known, model)
+        _show(use, known, model, model.checkpoint(name))
 
 
 def _must_be_typed_behind(ctx: click.Context) -> None:
@@ -178,9 +191,9 @@ def _list(use: Use, known: Catalogue) -> None:
     Console(highlight=False).print(Listing(list(known.models.values()), use))
 
 
-def _show(use: Use, known: Catalogue, model: Model) -> None:
+def _show(use: Use, known: Catalogue, model: Model, checkpoint: Checkpoint) -> None:
     from rich.console import Console
 
     from sparkrig.picture.models import Page
 
-    Console(highlight=False).print(Page(model, known.sources, use))
+    Console(highlight=False).print(Page(model, checkpoint, known.sources, use))

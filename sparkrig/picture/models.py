@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -13,7 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
-from sparkrig.serving.budget import MEMORY_GIB, Budget, Use, budget, fewest_nodes
+from sparkrig.serving.budget import (
+    BESIDE_GIB,
+    GIB,
+    MOST_UTILIZATION,
+    Budget,
+    Use,
+    budget,
+    fewest_nodes,
+)
 from sparkrig.serving.model import Checkpoint, Figure, Launch, Model, Nodes, Source, Standing
 
 _SHADES: dict[Standing, Shade] = {
@@ -59,8 +67,9 @@ class Listing:
         yield table
         yield ""
         yield Text(_footer(self.use), "dim")
+        yield from _too_much(self.use, drawn)
         standings = [f"{drawn.sign(_SHADES[each]).plain} {each}" for each in _PREFERENCE]
-        yield Text(f"{drawn.dot.join(standings)}; (50): expected or told, not measured", "dim")
+        yield Text(f"{'  '.join(standings)}  (50) expected or told, not measured", "dim")
         first = next(model for fitting in groups.values() for model in fitting)
         yield Text.assemble("Next: ", (f"sparkrig models show {first.name}", "bold"))
 
@@ -96,6 +105,12 @@ def _use(use: Use) -> str:
     return f"at utilization {use.utilization:g} with {cache}"
 
 
+def _too_much(use: Use, drawn: _Drawn) -> Iterator[Text]:
+    if use.utilization > MOST_UTILIZATION:
+        said = f" above {MOST_UTILIZATION:g} of utilization a Spark runs out of memory (articles 000 and 002)"
+        yield drawn.sign("fault") + Text(said)
+
+
 def _gib(size: float | None) -> str:
     return "?" if size is None else f"{size:.1f} GiB" if abs(size) < 10 else f"{size:.0f} GiB"
 
@@ -118,10 +133,10 @@ def _range(figure: Figure) -> str:
 
 
 class Page:
-    """All that is known of one model."""
+    """All that is known of one model. checkpoint: of it, whose memory is asked for."""
 
-    def __init__(self, model: Model, sources: Mapping[str, Source], use: Use) -> None:
-        self.model, self.sources, self.use = model, sources, use
+    def __init__(self, model: Model, checkpoint: Checkpoint, sources: Mapping[str, Source], use: Use) -> None:
+        self.model, self.checkpoint, self.sources, self.use = model, checkpoint, sources, use
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         drawn, model = _Drawn(options.ascii_only), self.model
@@ -148,21 +163,23 @@ class Page:
         return said + drawn.sign(_SHADES[model.standing]) + Text(f" {model.standing}: {model.why}")
 
     def _memory(self, drawn: _Drawn) -> RenderableType:
-        nodes: Nodes = fewest_nodes(self.model, self.model.best(), self.use) or 2
-        made = budget(self.model, self.model.best(), replace(self.use, nodes=nodes))
-        of = "one Spark" if nodes == 1 else "each Spark of a pair"
+        sizes: tuple[Nodes, Nodes] = (1, 2)
+        made = [budget(self.model, self.checkpoint, replace(self.use, nodes=nodes)) for nodes in sizes]
         grid = Table.grid(padding=(0, 2))
         grid.add_column(no_wrap=True)
-        grid.add_column(justify="right", no_wrap=True)
+        for _ in made:
+            grid.add_column(justify="right", no_wrap=True)
         grid.add_column()
-        for name, size, meaning in _shares(made, self.model.best()):
-            grid.add_row(name, size, Text(meaning, "dim"))
-        assumed = Text(f"Assumed: {'; '.join(made.assumed)}.", "dim")
+        grid.add_row("", *(Text(_WHERE[each.use.nodes], "dim") for each in made), "")
+        for name, told, meaning in _SHARES:
+            grid.add_row(name, *(told(each) for each in made), Text(meaning.format(use=self.use), "dim"))
+        assumed = "; ".join(dict.fromkeys(each for one in made for each in one.assumed))
         return Group(
-            f"Of {of}, {_use(self.use)}:",
+            f"Of {self.checkpoint.id}, {_use(self.use)}:",
             grid,
-            _verdict(made, drawn),
-            assumed,
+            *(_verdict(each, drawn) for each in made),
+            *_too_much(self.use, drawn),
+            Text(f"Assumed: {assumed}.", "dim"),
         )
 
     def _checkpoints(self, drawn: _Drawn) -> RenderableType:
@@ -208,37 +225,45 @@ class Page:
         return grid
 
 
-def _shares(made: Budget, checkpoint: Checkpoint) -> Iterator[tuple[str, str, str]]:
-    """Name, size and meaning of each share of the memory."""
-    yield "weights", _weights(made), checkpoint.id
-    yield "KV cache", _gib(made.kv), _room(made)
-    yield "CUDA graphs", _gib(made.graphs), ""
-    yield "activations", _gib(made.activations), "and the runtime"
-    yield "all of it", _gib(made.share), f"{made.use.utilization:g} x {MEMORY_GIB:g} GiB"
-    yield "the system", _gib(made.free), "what is left, beside 5 GiB for container, Python and scheduler"
+def _held(made: Budget) -> str:
+    return "?" if made.sequences is None else f"{made.sequences:,.1f}"
 
 
-def _room(made: Budget) -> str:
-    if made.tokens is None or made.sequences is None:
-        return "the shape of the model is not known, or its weights are not"
-    if made.kv is not None and made.kv <= 0:
-        return "weights and activations leave nothing for it"
-    return f"{made.tokens:,} tokens, as vLLM 0.19 counts; {made.sequences:.1f} sequences of {made.use.context:,}"
+def _tokens(made: Budget) -> str:
+    return "?" if made.tokens is None else f"{made.tokens:,}"
+
+
+_WHERE: Mapping[Nodes, str] = {1: "one Spark", 2: "each of a pair"}
+_SHARES: tuple[tuple[str, Callable[[Budget], str], str], ...] = (
+    ("weights", _weights, ""),
+    ("CUDA graphs", lambda made: _gib(made.graphs), ""),
+    ("activations", lambda made: _gib(made.activations), "and the runtime"),
+    ("KV cache", lambda made: _gib(made.kv), "what they leave of {use.utilization:g} x {use.memory:g} GiB"),
+    ("  it holds", _held, "sequences of {use.context:,} tokens"),
+    ("  that is", _tokens, "tokens, as vLLM 0.19 counts"),
+    ("the system", lambda made: _gib(made.free), f"after {BESIDE_GIB:g} GiB for container, Python, ..."),
+)
 
 
 def _verdict(made: Budget, drawn: _Drawn) -> Text:
     shades: dict[str, Shade] = {"fits": "healthy", "tight": "degraded", "no": "fault", "unknown": "unknown"}
-    wanted = f"{made.use.sequences} sequences of {made.use.context:,} tokens take {_gib(made.needed)}"
+    use, on = made.use, "one Spark" if made.use.nodes == 1 else "a pair"
+    each = "" if use.nodes == 1 else " on each"
+    wanted = f"{use.sequences} sequences of {use.context:,} tokens take {_gib(made.needed)}{each}"
     said = {
-        "fits": f"fits: {wanted}",
-        "tight": f"tight: {wanted}"
-        + ("" if made.sequences is None else f", and there is room for {made.sequences:.1f}"),
-        "no": "does not fit"
-        if made.kv is None or made.kv <= 0
-        else f"does not fit: one sequence of {wanted.split(' of ')[1]}",
-        "unknown": "nobody knows: no source says how large the weights are",
+        "fits": f"fits {on}: {wanted}",
+        "tight": f"tight on {on}: {'its shape is not known' if made.needed is None else wanted}",
+        "no": f"does not fit {on}: {_lacking(made)}{each}",
+        "unknown": f"fits {on} or not: no source says how large the weights are",
     }[made.fit]
     return Text.assemble(drawn.sign(shades[made.fit]), f" {said}")
+
+
+def _lacking(made: Budget) -> str:
+    if made.kv is not None and made.kv > 0 and made.paging:
+        one = made.paging.sequence_blocks * made.paging.block_bytes / GIB
+        return f"a sequence of {made.use.context:,} tokens takes {_gib(one)}"
+    return "the weights leave no KV cache"
 
 
 def _launch(launch: Launch) -> RenderableType:
@@ -276,20 +301,32 @@ def _lines(pieces: Iterable[str], width: int = 72) -> Iterator[str]:
 
 
 def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
-    """One row a metric, kind and source; settings of one workload are one range."""
-    rows: dict[tuple[str, str, int, str], dict[str, list[float]]] = {}
+    """One row a metric, kind, source; settings of one workload, which stands before a comma, are one range."""
+    rows: dict[tuple[str, str, int, str], list[Figure]] = {}
     for each in figures:
-        row = rows.setdefault((each.metric, each.kind, each.nodes, each.source), {})
-        label = each.of.partition(",")[0] + (f" x{each.concurrency}" if each.concurrency > 1 else "")
-        row.setdefault(label.strip(), []).extend([each.value, each.high or each.value])
+        rows.setdefault((each.metric, each.kind, each.nodes, each.source), []).append(each)
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column()
     for (metric, kind, nodes, source), row in rows.items():
-        told = drawn.dot.join(f"{label} {_span(values)}".strip() for label, values in row.items())
+        told = drawn.dot.join(
+            f"{label}: {_span(values)}" if label else _span(values) for label, values in _labelled(row).items()
+        )
         where = f"{kind}, {source}" if kind != "measured" else source
         grid.add_row(metric, Text.assemble(told, (f" ({where}{', pair' if nodes == 2 else ''})", "dim")))
     return grid
+
+
+def _labelled(row: Sequence[Figure]) -> Mapping[str, Sequence[float]]:
+    found: dict[tuple[str, int], list[Figure]] = {}
+    for each in row:
+        found.setdefault((each.of.partition(",")[0], each.concurrency), []).append(each)
+    return {
+        (workload if len(told) > 1 else told[0].of) + (f" x{concurrency}" if concurrency > 1 else ""): [
+            value for each in told for value in (each.value, each.high or each.value)
+        ]
+        for (workload, concurrency), told in found.items()
+    }
 
 
 def _span(values: Sequence[float]) -> str:

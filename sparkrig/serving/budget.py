@@ -32,6 +32,8 @@ GIB = 2**30
 MEMORY_GIB = 121.6
 # Article 004 of 0.27 GiB, vLLM 0.19.2, --max-num-seqs 4; more graphs are a few hundred MiB more.
 GRAPHS_GIB = 0.27
+# Above it a Spark runs out of memory (articles 000 and 002, vLLM 0.19); 0.85 to 0.87 is what they use.
+MOST_UTILIZATION = 0.90
 # What is left over in article 004: 121.7 x 0.90 - 76.02 - 30.33 - 0.27 = 2.9 GiB at 8,192 tokens a step. It grows
 # with the tokens of a step: 1.39 GiB at 2,048 and 5.30 at 8,224 (MiaAI-Lab/DeepSeek-v4-Flash-One-DGX-Spark issue
 # 4, 2026-08-21), a larger model.
@@ -56,6 +58,8 @@ _BITS: dict[Format, float] = {
     "int4-autoround": 4,
 }
 
+_NODES: dict[Nodes, str] = {1: "one Spark", 2: "each of a pair"}
+
 Fit = Literal["fits", "tight", "no", "unknown"]
 
 
@@ -64,14 +68,15 @@ class Use:
     """How a model is to be served.
 
     context: longest sequence in tokens, --max-model-len; sequences: of that length at a time; utilization:
-    --gpu-memory-utilization; kv: of the KV cache; nodes: Sparks that share it, --tensor-parallel-size; drafted:
-    tokens a step that a multi-token-prediction head drafts; step: --max-num-batched-tokens; prefix_caching: keeps
-    a second state of each recurrent layer.
+    --gpu-memory-utilization; memory: GiB of each Spark; kv: format of the KV cache; nodes: Sparks that share it,
+    --tensor-parallel-size; drafted: tokens a step that a multi-token-prediction head drafts; step:
+    --max-num-batched-tokens; prefix_caching: keeps a second state of each recurrent layer.
     """
 
     context: int = 32768
     sequences: int = 4
     utilization: float = 0.85
+    memory: float = MEMORY_GIB
     kv: Literal["bf16", "fp8"] = "fp8"
     nodes: Nodes = 1
     drafted: int = 0
@@ -91,11 +96,6 @@ class Paging:
     block_bytes: int
     groups: int
     sequence_blocks: int
-
-    @property
-    def token_bytes(self) -> float:
-        """What a token costs, as vLLM up to 0.19 counts."""
-        return self.block_bytes * self.groups / self.block_tokens
 
     def blocks(self, gib: float) -> int:
         return max(0, int(gib * GIB)) // self.block_bytes
@@ -155,12 +155,12 @@ class Budget:
     @property
     def free(self) -> float:
         """What is left of the memory for the system, beside vLLM and what belongs to it."""
-        return MEMORY_GIB - self.share - BESIDE_GIB
+        return self.use.memory - self.share - BESIDE_GIB
 
 
 def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
     """A checkpoint of a model, served like that."""
-    share = MEMORY_GIB * use.utilization
+    share = use.memory * use.utilization
     weights, how = _weights(model, checkpoint, use.nodes)
     activations = RUNTIME_GIB + ACTIVATIONS_GIB_A_TOKEN * use.step
     return Budget(
@@ -172,7 +172,7 @@ def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
         activations=activations,
         kv=None if weights is None else share - weights - GRAPHS_GIB - activations,
         paging=None if model.shape is None else page(model.shape, use),
-        assumed=(how, *_assumed(model.shape, use)),
+        assumed=(*how, *_assumed(model.shape, use)),
     )
 
 
@@ -215,10 +215,13 @@ def _group_size(counts: Sequence[int]) -> int:
 
 
 def _with_draft(shape: Shape, drafted: int) -> Sequence[Layers]:
-    first, *others = shape.layers
-    if not drafted:
-        return shape.layers
-    return [first.model_copy(update={"count": first.count + shape.draft}), *others]
+    """The layers with those of the head that drafts, which attend to all tokens."""
+    whole = [number for number, kind in enumerate(shape.layers) if isinstance(kind, Full | Latent)]
+    extra = {whole[0]: shape.draft} if whole and drafted else {}
+    return [
+        kind.model_copy(update={"count": kind.count + extra.get(number, 0)})
+        for number, kind in enumerate(shape.layers)
+    ]
 
 
 def _token_bytes(kind: Full | Sliding | Latent, use: Use) -> int:
@@ -243,24 +246,29 @@ def _blocks(kind: Layers, tokens: int, use: Use) -> int:
     return ceil(use.context / tokens)
 
 
-def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float | None, str]:
-    """GiB a node, and how that is known."""
+def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float | None, tuple[str, ...]]:
+    """GiB a node, and how that is known, in sentences."""
     if nodes in checkpoint.resident_gib:
-        return checkpoint.resident_gib[nodes], "the weights take what vLLM said that they did"
+        return checkpoint.resident_gib[nodes], (
+            f"the weights take what vLLM said that they did on {_NODES[nodes]}",
+        )
     whole, how = checkpoint.weights_gib, "the weights take what their files do"
     if whole is None:
         bits = _BITS.get(checkpoint.format)
         if bits is None:
-            return None, "no source says how large the weights are"
+            return None, ("no source says how large the weights are",)
         whole = model.parameters_b * 1e9 * bits / 8 / GIB
-        how = f"no source says how large the weights are; {bits:g} bits for each is the least"
+        how = f"no source says how large the weights are, and {bits:g} bits for each is the least"
     if nodes == 1:
-        return whole, how
-    return whole / nodes * SHARDING, f"{how}; a node holds a half, and {SHARDING - 1:.0%} of that on top"
+        return whole, (how,)
+    return whole / nodes * SHARDING, (
+        how,
+        f"each of a pair holds half of them, and {SHARDING - 1:.0%} of that on top",
+    )
 
 
 def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
-    yield f"a Spark has {MEMORY_GIB:g} GiB for CPU and GPU together"
+    yield f"a Spark has {use.memory:g} GiB for CPU and GPU together"
     yield (
         "CUDA graphs, runtime and activations take what they did in one measurement of one model (article 004); "
         "more tokens a step and wider models take more"

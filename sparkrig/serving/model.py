@@ -95,7 +95,7 @@ Layers = Annotated[Full | Sliding | Latent | Recurrent, Field(discriminator="kin
 class Shape(_Told):
     """What of a model decides on the size of its KV cache, as its config.json has it.
 
-    draft: layers of its own multi-token-prediction head, which are like its first kind of layers.
+    draft: layers of its own multi-token-prediction head, which are like its first kind that attends to all tokens.
     """
 
     layers: Annotated[tuple[Layers, ...], Field(min_length=1, strict=False)]
@@ -241,6 +241,14 @@ class Model(_Told):
         """The first checkpoint that nothing speaks against: a file lists them by preference."""
         return next((each for each in self.checkpoints if not each.bad), self.checkpoints[0])
 
+    def checkpoint(self, wanted: str) -> Checkpoint:
+        """The checkpoint of that id, or of a path that ends like it; the best one for the model's own name."""
+        whole, last = _plain(wanted)
+        exact = (each for each in self.checkpoints if each.id.lower() == whole)
+        alike = (each for each in self.checkpoints if last == each.id.lower().rpartition("/")[2])
+        own = last in (self.name, self.title.lower())
+        return next(exact, None) or (self.best() if own else next(alike, self.best()))
+
     def sources(self) -> set[str]:
         """The keys of all its sources."""
         shape = [self.shape] if self.shape else []
@@ -266,8 +274,14 @@ def find(models: Iterable[Model], wanted: str) -> Model | None:
     The last part of a path counts as well, since weights are served from local folders: /models/gpt-oss-120b.
     """
     known = {key: model for model in models for key in _keys(model)}
+    whole, last = _plain(wanted)
+    return known.get(whole) or known.get(last)
+
+
+def _plain(wanted: str) -> tuple[str, str]:
+    """A name as it is compared, and its last part."""
     whole = wanted.strip().rstrip("/").lower()
-    return known.get(whole) or known.get(whole.rpartition("/")[2])
+    return whole, whole.rpartition("/")[2]
 
 
 def _keys(model: Model) -> Iterator[str]:

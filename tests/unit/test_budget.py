@@ -54,6 +54,9 @@ LOGGED = {
     "article 004, vLLM 0.19.2": Logged(
         QWEN_122B, Use(context=131072, drafted=2), 30.33, tokens=595_584, sequences=12.89, within=0.05
     ),
+    "eugr pull request 200, a Spark, vLLM of 2026-04-29": Logged(
+        QWEN_35B, Use(context=65536, drafted=2), 52.66, tokens=1_253_392
+    ),
     "club-3090 issue 612, vLLM 0.24.0": Logged(QWEN_35B, Use(context=131072), 5.98, sequences=567_978 / 131072),
     "adadrag's README, vLLM 0.16": Logged(
         QWEN_35B, Use(context=131072, kv="bf16", prefix_caching=False), 28.6, tokens=374_000, within=0.001
@@ -71,6 +74,17 @@ def test_the_cache_holds_what_vllm_said(logged: Logged) -> None:
         assert paging.tokens(logged.gib) == pytest.approx(logged.tokens, rel=logged.within)
     if logged.sequences:
         assert paging.sequences(logged.gib) == pytest.approx(logged.sequences, rel=logged.within or 1e-5)
+
+
+# what vLLM said: "Setting attention block size to ... tokens"
+BLOCKS = {
+    "eugr issue 237, a pair, draft of two, 2026-05-10": (QWEN_35B, Use(nodes=2, drafted=2), 2128),
+}
+
+
+@pytest.mark.parametrize(("shape", "use", "tokens"), BLOCKS.values(), ids=BLOCKS)
+def test_blocks_are_what_vllm_said(shape: Shape, use: Use, tokens: int) -> None:
+    assert page(shape, use).block_tokens == tokens
 
 
 def test_blocks_are_as_long_as_vllm_made_them() -> None:
@@ -179,6 +193,19 @@ def test_a_draft_adds_its_layers_and_lengthens_the_state() -> None:
     assert with_two.block_bytes / with_two.block_tokens == 13 * 1024
     assert without.block_bytes / without.block_tokens == 12 * 1024
     assert with_two.sequence_blocks - without.sequence_blocks == 3 * 2
+
+
+def test_a_draft_is_of_layers_that_attend_to_all_tokens() -> None:
+    turned = shaped(deltanet(36, 64), full(12, 2, 256), draft=1)
+    assert page(turned, Use(drafted=2)) == page(QWEN_122B, Use(drafted=2))
+    alone = shaped(deltanet(36, 64), draft=1)
+    assert page(alone, Use(drafted=2)).block_bytes == 36 * (64 * 128 * 128 * 4 + 12288 * 5 * 2)
+
+
+def test_a_smaller_spark() -> None:
+    model = KNOWN["qwen3.5-122b-a10b"]
+    assert fewest_nodes(model, model.best(), Use(memory=60)) == 2
+    assert budget(model, model.best(), Use(memory=60)).share == pytest.approx(51)
 
 
 def model_of(gib: float | None, shape: Shape | None = MINIMAX, format: Format = "nvfp4") -> Model:

@@ -153,7 +153,7 @@ FIGURES: dict[str, tuple[str, str, str, int, float, float | None]] = {
     "004 mixed, done": ("122b", "requests done", "mixed_typical, 90 s", 4, 20, None),
     "004 long, four, done": ("122b", "requests done", "long_only_128k, 90 s", 4, 8, None),
     "004 long, two, done": ("122b", "requests done", "long_only_128k, 180 s", 2, 6, None),
-    "004 all refused": ("122b", "requests done", "long_only_128k, prompts one token too long", 4, 0, None),
+    "004 all refused": ("122b", "requests done", "prompts one token too long, long_only_128k", 4, 0, None),
     "004 short, acceptance": ("122b", "draft acceptance %", "uniform_short, 90 s", 4, 76.13, None),
     "004 mixed, acceptance": ("122b", "draft acceptance %", "mixed_typical, 90 s", 4, 73.89, None),
     "004 long, four, acceptance": ("122b", "draft acceptance %", "long_only_128k, 90 s", 4, 75.89, None),
@@ -294,9 +294,16 @@ LAUNCHES: dict[str, tuple[str, str, int, dict[str, Any], dict[str, str]]] = {
     ),
     "peers.md section 5.6": (
         "qwen3.6-35b-a3b",
-        "peers-5.6",
+        "nvidia-playbook",
         1,
-        {"attention-backend": "flashinfer", "moe-backend": "marlin", "gpu-memory-utilization": 0.4},
+        {
+            "kv-cache-dtype": "fp8",
+            "attention-backend": "flashinfer",
+            "moe-backend": "marlin",
+            "gpu-memory-utilization": 0.4,
+            "load-format": "fastsafetensors",
+            "speculative-config": {"method": "mtp", "num_speculative_tokens": 3, "moe_backend": "triton"},
+        },
         {},
     ),
 }
@@ -323,6 +330,7 @@ CLAIMS = {
     "000: 35B is pure MoE": ("qwen3.6-35b-a3b", "pure MoE", True),
     "000: 397B fits a pair": ("qwen3.5-397b-a17b", "fits a pair", True),
     "001: NVFP4 is the only path": ("qwen3.5-122b-a10b", "NVFP4 is the only", True),
+    "001: the only verified checkpoint": ("qwen3.5-122b-a10b", "bjk110", True),
     "003: rebuild loads Qwen3-0.6B": ("qwen3.5-35b-a3b", "Qwen3-0.6B", True),
     "003: SM120 is the datacenter's": ("qwen3.5-35b-a3b", "datacenter", True),
     "004: FLASHINFER_CUTLASS": ("qwen3.5-122b-a10b", "VLLM_USE_FLASHINFER_MOE_FP4=0", True),
@@ -403,6 +411,47 @@ def test_no_checkpoint_is_of_two_models() -> None:
 def test_a_model_is_found_by_name_title_checkpoint_and_path(wanted: str, name: str | None) -> None:
     model = find(KNOWN.models.values(), wanted)
     assert (model.name if model else None) == name
+
+
+@pytest.mark.parametrize(
+    ("wanted", "id"),
+    [
+        ("qwen3.5-122b-a10b", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+        ("Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+        ("qwen/qwen3.5-122b-a10b", "Qwen/Qwen3.5-122B-A10B"),
+        ("txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+        ("/models/SPARK_Qwen3.5-122B-A10B-NVFP4", "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4"),
+        ("/models/Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+    ],
+)
+def test_which_checkpoint_is_meant(wanted: str, id: str) -> None:
+    assert KNOWN.models["qwen3.5-122b-a10b"].checkpoint(wanted).id == id
+
+
+VERDICTS = {
+    "neither": (
+        ("Qwen/Qwen3.5-122B-A10B",),
+        "does not fit a pair: the weights leave no KV cache on each",
+    ),
+    "the pair alone": (("qwen3-235b-a22b",), "does not fit one Spark: the weights leave no KV cache"),
+    "too long": (
+        ("mixtral-8x7b", "--context", "262144"),
+        "does not fit one Spark: a sequence of 262,144 tokens takes 16 GiB",
+    ),
+    "one of four": (
+        ("mixtral-8x7b", "--context", "131072"),
+        "tight on one Spark: 4 sequences of 131,072 tokens take 32 GiB",
+    ),
+    "a guess": (
+        ("RedHatAI/Qwen3.5-122B-A10B-NVFP4",),
+        "no source says how large the weights are, and 4.5 bits for each is the least",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), VERDICTS.values(), ids=VERDICTS)
+def test_verdicts_of_a_page(words: tuple[str, ...], said: str) -> None:
+    assert said in " ".join(run("show", *words).stdout.split())
 
 
 def test_the_words_of_a_launch() -> None:
@@ -532,17 +581,25 @@ def cells(name: str, *words: str) -> list[str]:
 def test_a_page_has_all_of_a_model() -> None:
     shown = run("show", "qwen3.5-122b-a10b", "--context", "131072", "--utilization", "0.9", "--draft", "2").stdout
     for text in (
-        "weights       76 GiB",
-        "608,256 tokens, as vLLM 0.19 counts",
-        "fits: 4 sequences of 131,072 tokens take 9.2 GiB",
+        "weights         76 GiB",
+        "608,256",
+        "fits one Spark: 4 sequences of 131,072 tokens take 9.2 GiB",
+        "fits a pair: 4 sequences of 131,072 tokens take ",
         "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4",
         """--speculative-config '{"method":"mtp","num_speculative_tokens":2}'""",
-        "json 30.7-31",
+        "json: 30.7-31",
         "against it: 36 of its 48 layers are Gated DeltaNet",
         "2026-04-25",
     ):
         assert text in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", [(), ("show", "gpt-oss-120b")], ids=["list", "page"])
+def test_too_much_of_the_memory_is_said(words: tuple[str, ...]) -> None:
+    said = "above 0.9 of utilization a Spark runs out of memory"
+    assert said in " ".join(run(*words, "--utilization", "0.91").stdout.split())
+    assert said not in " ".join(run(*words, "--utilization", "0.90").stdout.split())
 
 
 def test_a_bad_checkpoint_says_why() -> None:
@@ -553,7 +610,10 @@ def test_a_bad_checkpoint_says_why() -> None:
 @pytest.mark.parametrize("name", KNOWN.models)
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_every_page_can_be_drawn(name: str, encoding: str) -> None:
-    for drawing in (Page(KNOWN.models[name], KNOWN.sources, Use()), Listing([KNOWN.models[name]], Use())):
+    for drawing in (
+        Page(KNOWN.models[name], KNOWN.models[name].best(), KNOWN.sources, Use()),
+        Listing([KNOWN.models[name]], Use()),
+    ):
         console = Console(width=80)
         options = console.options
         options.encoding = encoding
@@ -580,6 +640,11 @@ ERRORS = {
 def test_errors_say_what_to_try(words: tuple[str, ...], said: str) -> None:
     done = run(*words)
     assert done.exit_code != 0 and said in done.stderr
+
+
+def test_show_may_be_left_out() -> None:
+    assert run("gpt-oss-120b").stdout == run("show", "gpt-oss-120b").stdout
+    assert "Try: sparkrig models show gpt-oss-120b" in run("gpt-oss-120").stderr
 
 
 def test_json_has_every_number_that_the_screen_has() -> None:
