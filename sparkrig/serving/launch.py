@@ -335,7 +335,7 @@ def _hub(name: str) -> str:
 
 
 def _yaml(text: str) -> list[Launch]:
-    """A compose file, or a recipe of eugr/spark-vllm-docker or sparkrun."""
+    """A compose file, a recipe of eugr/spark-vllm-docker or sparkrun, or what `vllm serve --config` takes."""
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -346,7 +346,21 @@ def _yaml(text: str) -> list[Launch]:
         return _composed(document["services"])
     if isinstance(document, dict) and isinstance(document.get("command"), str):
         return _found(_recipe(document))
-    raise Unreadable("the YAML has neither services, as a compose file, nor a command, as a recipe")
+    if isinstance(document, dict) and "model" in document:
+        return [_configured(document)]
+    raise Unreadable(
+        "the YAML has no services (a compose file), no command (a recipe) and no model (a --config file)"
+    )
+
+
+def _configured(document: Mapping[str, Any]) -> Launch:
+    """A file of flags, of which true is a switch."""
+    words: list[str] = []
+    for name, value in document.items():
+        given = value if isinstance(value, list) else [] if isinstance(value, bool) else [value]
+        words.append(f"--no-{name}" if value is False else f"--{name}")
+        words += [json.dumps(each) if isinstance(each, dict) else str(each) for each in given]
+    return _launch("the --config file", words, {})
 
 
 def _recipe(document: Mapping[str, Any]) -> Iterator[Launch]:

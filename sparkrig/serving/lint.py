@@ -300,13 +300,17 @@ def _utilization(case: Case) -> float | None:
 def _above(case: Case) -> Iterator[Hit]:
     share = _utilization(case)
     if share is not None and share > HIGHEST:
-        yield Hit(f"--gpu-memory-utilization {share:g} leaves {MEMORY_GIB * (1 - share):.1f} GiB for all else")
+        yield Hit(f"--gpu-memory-utilization {share:g} leaves {_left(share)} for all else")
 
 
 def _high(case: Case) -> Iterator[Hit]:
     share = _utilization(case)
     if share is not None and SAFE < share <= HIGHEST:
-        yield Hit(f"--gpu-memory-utilization {share:g} leaves {MEMORY_GIB * (1 - share):.1f} GiB for all else")
+        yield Hit(f"--gpu-memory-utilization {share:g} leaves {_left(share)} for all else")
+
+
+def _left(share: float) -> str:
+    return f"{MEMORY_GIB * (1 - share):.1f} GiB" if share < 1 else "nothing"
 
 
 def _unset(case: Case) -> Iterator[Hit]:
@@ -556,8 +560,18 @@ def _sizes(case: Case) -> str:
 def _alone(case: Case) -> Iterator[Hit]:
     told = case.ray or case.nnodes > 1 or case.launch.wrapper or "config" in case.launch.flags
     outside = case.launch.text("distributed-executor-backend") == "external_launcher"
-    if case.world and 1 < case.world <= _most(case) and not told and not outside:
+    if not case.world or not case.gpus or case.gpus > _most(case) or told or outside:
+        return
+    if case.world > 1:
         yield Hit(f"{_sizes(case)}, and neither --nnodes nor Ray")
+    elif case.gpus > 1 and not _COPIES & {*case.launch.flags}:
+        yield Hit(f"{_sizes(case)}, and nothing says where the other copy runs", "--data-parallel-size-local 1")
+
+
+# what says where the copies of data parallelism run
+_COPIES = frozenset(
+    {"data-parallel-size-local", "data-parallel-rank", "data-parallel-start-rank", "data-parallel-backend"}
+)
 
 
 def _both(case: Case) -> Iterator[Hit]:
@@ -594,7 +608,8 @@ def _no_ray(case: Case) -> Iterator[Hit]:
 
 
 def _dropped(case: Case) -> Iterator[Hit]:
-    if case.ray and case.stock and not case.launch.installs_ray:
+    later = case.ngc is not None and case.ngc > max(_NO_RAY)
+    if case.ray and (case.stock or later) and not case.launch.installs_ray:
         yield Hit(f"Ray in {case.container.image}")
 
 

@@ -379,6 +379,21 @@ def test_a_recipe() -> None:
     }
 
 
+def test_a_file_of_flags() -> None:
+    found = one(
+        "model: Q/M\ntensor_parallel_size: 2\nenforce-eager: true\nenable-prefix-caching: false\n"
+        "served-model-name: [a, b]\nspeculative-config: {method: mtp}\n"
+    )
+    assert (found.source, found.model, found.container) == ("the --config file", "Q/M", None)
+    assert found.flags == {
+        "tensor-parallel-size": "2",
+        "enforce-eager": True,
+        "enable-prefix-caching": False,
+        "served-model-name": ["a", "b"],
+        "speculative-config": {"method": "mtp"},
+    }
+
+
 @pytest.mark.parametrize(
     ("image", "words", "model"),
     [
@@ -508,6 +523,7 @@ SLEEPS: dict[str, Any] = {**INSPECTED, "Path": "sleep", "Args": ["infinity"], "C
         ("[]", "no container"),
         ('{"a": 1}', "no container"),
         (json.dumps([SLEEPS]), "runs `sleep`, which is no vLLM"),
+        ("apiVersion: v1\nkind: Pod\n", "no services .* no command .* no model"),
         ("services:\n  a: [", "begins like YAML and is none near line"),
         ("services: {a: 1}\nservices:\n", "no services"),
         ("services:\n  a:\n    command: vllm serve 'M\n", "quotation mark in the command of service a"),

@@ -124,7 +124,7 @@ COMPOSED = "services:\n  a:\n    image: {}\n    gpus: all\n    platform: {}\n   
 BROKEN: dict[str, list[tuple[str, str]]] = {
     "utilization-above-0.90": [
         (serve(without="gpu-memory-utilization", flags=f"--gpu-memory-utilization {share}"), serve())
-        for share in ("0.91", "0.95", "1.0")
+        for share in ("0.901", "0.95", "1.0", "95")
     ],
     "utilization-high": [
         (serve(without="gpu-memory-utilization", flags=f"--gpu_memory_utilization={share}"), serve())
@@ -243,10 +243,12 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
             serve(flags="-tp 1 -pp 2 --distributed-executor-backend ray"),
         ),
         (serve(flags="-tp 2 -dp 2 --nnodes 2 --master-addr 192.168.100.10"), serve(flags="-dp 2")),
+        (serve(flags="-dp 4 --data-parallel-backend ray"), serve(flags="-dp 2 --data-parallel-backend ray")),
     ],
     "second-node": [
         (serve(flags="-tp 2"), serve(flags=PAIR)),
         (serve(flags="-pp 2"), serve(flags="-pp 2 --distributed-executor-backend ray")),
+        (serve(flags="-dp 2"), serve(flags="-dp 2 --data-parallel-size-local 1 --data-parallel-address 10.0.0.1")),
         (f"./launch-cluster.sh --solo exec {SERVE} -tp 2", f"./launch-cluster.sh exec {SERVE} -tp 2"),
     ],
     "ray-with-nnodes": [
@@ -276,7 +278,8 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
     "ray-dropped": [
         (pair(image="vllm/vllm-openai:v0.20.1"), pair(image=image))
         for image in ("vllm/vllm-openai:v0.18.0", "vllm-node")
-    ],
+    ]
+    + [(pair(image="nvcr.io/nvidia/vllm:26.07-py3"), pair(image="nvcr.io/nvidia/vllm:26.02-py3"))],
     "ray-or-not": [(serve(flags=RAY), serve(flags=PAIR))],
     "infiniband": [
         (pair("infiniband"), pair()),
