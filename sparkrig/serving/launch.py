@@ -365,7 +365,10 @@ def _configured(document: Mapping[str, Any]) -> Launch:
 
 def _recipe(document: Mapping[str, Any]) -> Iterator[Launch]:
     """A command with `{name}` for what stands under `defaults`; its script adds what containers need."""
-    defaults, command = document.get("defaults") or {}, document["command"]
+    defaults, variables = (document.get(name) or {} for name in ("defaults", "env"))
+    if not isinstance(defaults, dict) or not isinstance(variables, dict):
+        raise Unreadable("defaults and env of the recipe are no names with values")
+    command = document["command"]
     doubled = "{{" in command  # as str.format wants a brace that is none of its own
 
     def value(found: re.Match[str]) -> str:
@@ -374,8 +377,8 @@ def _recipe(document: Mapping[str, Any]) -> Iterator[Launch]:
         return found[0][0] if doubled else found[0]
 
     command = re.sub(r"\{\{|\}\}|\{(\w+)\}", value, command)
-    variables = {str(name): str(each) for name, each in (document.get("env") or {}).items()}
-    for each in _script(command, f"recipe {document.get('name', '')}".rstrip(), variables):
+    given = {str(name): str(each) for name, each in variables.items()}
+    for each in _script(command, f"recipe {document.get('name', '')}".rstrip(), given):
         yield replace(each, wrapper="recipe")
 
 

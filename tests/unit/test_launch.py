@@ -523,6 +523,7 @@ SLEEPS: dict[str, Any] = {**INSPECTED, "Path": "sleep", "Args": ["infinity"], "C
         ("[]", "no container"),
         ('{"a": 1}', "no container"),
         (json.dumps([SLEEPS]), "runs `sleep`, which is no vLLM"),
+        ("command: vllm serve M\nenv: A\n", "defaults and env of the recipe"),
         ("apiVersion: v1\nkind: Pod\n", "no services .* no command .* no model"),
         ("services:\n  a: [", "begins like YAML and is none near line"),
         ("services: {a: 1}\nservices:\n", "no services"),
