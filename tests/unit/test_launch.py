@@ -484,6 +484,8 @@ def test_a_node_of_ray() -> None:
     assert found.container is not None
     script = one("docker run img bash -c 'ray start --head && vllm serve M --distributed-executor-backend ray'")
     assert (script.ray, script.model) == (False, "M")
+    with pytest.raises(Unreadable):
+        launch.read("docker run img ray status")
 
 
 def test_ray_that_is_installed_first() -> None:

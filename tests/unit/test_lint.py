@@ -647,6 +647,38 @@ def test_a_better_checkpoint_is_named() -> None:
     assert better(serve("org/Giant"), "weights-too-large") == ["org/Giant-NVFP4 (nvfp4, 75 GiB)"]
 
 
+@pytest.mark.parametrize(
+    ("text", "rule", "found"),
+    [
+        (pair("nofile"), "nofile", "nofile is docker's own limit"),
+        (pair("nofile").replace("run", "run --ulimit nofile=1024"), "nofile", "nofile is 1024"),
+        (
+            serve(flags="-tp 4 --distributed-executor-backend ray"),
+            "gpus-beyond-sparks",
+            "--tensor-parallel-size 4 wants 4 GPUs, and 2 Sparks have one each",
+        ),
+        (
+            serve("/models/x", "--quantization mxfp4"),
+            "mxfp4-not-gpt-oss",
+            "--quantization mxfp4, and x is no gpt-oss by its name",
+        ),
+        (
+            run("--gpus all -v /data/Thing-30B-A3B:/m", model="/m"),
+            "moe-backend",
+            "no --moe-backend, and Thing-30B-A3B is a mixture of experts",
+        ),
+        (serve("a/b-30B-A3B"), "moe-backend", "no --moe-backend, and a/b-30B-A3B is a mixture of experts"),
+    ],
+)
+def test_what_was_found_is_in_words(text: str, rule: str, found: str) -> None:
+    assert [each.found for each in judged(text) if each.rule.id == rule] == [found]
+
+
+def test_one_spark_has_one_gpu() -> None:
+    told = [each.found for each in judged(serve(flags="-tp 2"), sparks=1)]
+    assert told == ["--tensor-parallel-size 2 wants 2 GPUs, and one Spark has one"]
+
+
 def test_errors_come_first() -> None:
     told = [each.severity for each in judged("vllm serve Qwen/Qwen3-30B-A3B -q mxfp4 --enforce-eager -tp 2")]
     assert told == sorted(told, key=("error", "warning", "note").index)
