@@ -148,7 +148,11 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve("/models/mine", "--quantization mxfp4"), serve("/models/gpt-oss-20b", "--quantization mxfp4")),
         (serve("org/Thing-FP8", "--quantization mxfp4"), serve("org/Thing-FP8", "--quantization fp8")),
     ],
-    "gpt-oss-mxfp4": [(serve("openai/gpt-oss-120b"), serve("openai/gpt-oss-120b", "--quantization mxfp4"))],
+    "gpt-oss-mxfp4": [
+        (serve("openai/gpt-oss-120b"), serve("openai/gpt-oss-120b", "--quantization mxfp4")),
+        (serve("openai/gpt-oss-120b"), serve("org/X-8B-MXFP4")),
+        (serve("openai/gpt-oss-120b"), serve("unsloth/gpt-oss-120b-BF16")),
+    ],
     "gptq-marlin": [
         (serve("org/X-GPTQ-Int4"), serve("org/X-GPTQ-Int4", "--quantization gptq_marlin")),
         (serve("org/X-GPTQ-Int4", "-q gptq"), serve("org/X-AWQ")),
@@ -287,7 +291,7 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
     ],
     "image-architecture": [
         (run("--gpus all --platform linux/amd64"), run("--gpus all --platform linux/arm64")),
-        (run(image="vllm/vllm-openai:v0.9.2"), run(image="vllm/vllm-openai:v0.11.0")),
+        (run(image="vllm/vllm-openai:v0.9.2"), run(image="vllm/vllm-openai:v0.10.1")),
         (run(image="org/vllm:nightly-x86_64"), run(image="org/vllm:nightly-aarch64")),
         (COMPOSED.format("x/vllm", "linux/amd64"), COMPOSED.format("x/vllm", "linux/arm64")),
     ],
@@ -308,7 +312,10 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (pair("memlock"), pair()),
         (pair("memlock"), pair("memlock").replace("run", "run --cap-add IPC_LOCK")),
     ],
-    "nofile": [(pair("nofile"), pair())],
+    "nofile": [
+        (pair("nofile"), pair()),
+        (pair("nofile"), pair("nofile").replace("run", "run --ulimit nofile=65536")),
+    ],
     "pair-addresses": [(pair("pair-addresses"), pair()), (pair("pair-addresses", flags=PAIR), pair(flags=PAIR))],
     "ray-memory-monitor": [
         (pair("ray-memory-monitor"), pair()),
@@ -651,6 +658,10 @@ def test_a_better_checkpoint_is_named() -> None:
     ("text", "rule", "found"),
     [
         (pair("nofile"), "nofile", "nofile is docker's own limit"),
+        (run(image="x/vllm:cu129"), "image-cuda", "x/vllm:cu129 is for CUDA 12.9"),
+        (run(image="x/vllm:cuda-12.8"), "image-cuda", "x/vllm:cuda-12.8 is for CUDA 12.8"),
+        (serve(flags="--node-rank 1"), "node-rank", "--node-rank 1 of 1 node"),
+        (serve(flags=f"{PAIR} --node-rank 2 --headless"), "node-rank", "--node-rank 2 of 2 nodes"),
         (pair("nofile").replace("run", "run --ulimit nofile=1024"), "nofile", "nofile is 1024"),
         (
             serve(flags="-tp 4 --distributed-executor-backend ray"),
