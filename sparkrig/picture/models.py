@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -31,6 +32,7 @@ _SHADES: dict[Standing, Shade] = {
     "unknown": "unknown",
 }
 _GROUPS: Mapping[Nodes | None, str] = {1: "Fits one Spark", 2: "Needs the pair", None: "Fits neither"}
+_LINE = 72  # what a command's line may have at 80 columns: both indents, and the backslash, come on top
 _PREFERENCE: tuple[Standing, ...] = get_args(Standing)
 
 
@@ -132,6 +134,22 @@ def _range(figure: Figure) -> str:
     return f"{figure.value:g}" + (f"-{figure.high:g}" if figure.high else "")
 
 
+class _Indented:
+    """A part of a page, two columns in, without blanks behind it: after a backslash they break a command."""
+
+    def __init__(self, part: RenderableType) -> None:
+        self.part = part
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in console.render_lines(self.part, options.update(width=options.max_width - 2), pad=False):
+            while line and not line[-1].text.strip():
+                line.pop()
+            yield Segment("  " if line else "")
+            yield from line[:-1]
+            yield from (Segment(last.text.rstrip(), last.style) for last in line[-1:])
+            yield Segment.line()
+
+
 class Page:
     """All that is known of one model. checkpoint: of it, whose memory is asked for."""
 
@@ -144,7 +162,7 @@ class Page:
         parts = {
             "Memory": self._memory(drawn),
             "Checkpoints": self._checkpoints(drawn),
-            "Launches": Group(*map(_launch, model.launches)) if model.launches else None,
+            "Launches": _apart(map(_launch, model.launches)) if model.launches else None,
             "Figures": _figures(model.figures, drawn) if model.figures else None,
             "Claims": self._claims(drawn) if model.claims else None,
             "Sources": self._sources(),
@@ -153,7 +171,7 @@ class Page:
             if part:
                 yield ""
                 yield Text(heading, "bold")
-                yield Padding(part, (0, 0, 0, 2), expand=False)
+                yield _Indented(part)
 
     def _head(self, drawn: _Drawn) -> Text:
         model = self.model
@@ -266,33 +284,41 @@ def _lacking(made: Budget) -> str:
     return "the weights leave no KV cache"
 
 
+def _apart(parts: Iterable[RenderableType]) -> RenderableType:
+    """One below the other, with a line between two."""
+    first, *others = parts
+    return Group(first, *(line for part in others for line in ("", part)))
+
+
 def _launch(launch: Launch) -> RenderableType:
     parts: list[RenderableType] = [Text.assemble((launch.title, "bold"), f" ({launch.source})")]
     parts.append(Text(f"image {launch.image}", "dim"))
     if launch.typed:
         parts.append(Text(f"typed: {launch.typed}", "dim"))
     if launch.container:
-        parts.append(Text(f"docker run {launch.container}", "dim"))
+        options = re.split(r" (?=-)", launch.container)
+        parts.append(Text(" \\\n  ".join(_lines(["docker run", *options])), "dim"))
     if launch.flags:
         parts.append(Text(" \\\n  ".join(_lines(_words(launch)))))
     if launch.note:
         parts.append(Text(launch.note, "dim"))
-    return Group(*parts, "")
+    return Group(*parts)
 
 
 def _words(launch: Launch) -> Iterator[str]:
-    """Variables, command and flags, a flag with its value in one piece."""
+    """Variables, command and flags, a flag with its value in one piece where both fit on a line."""
     yield from (shlex.quote(f"{name}={value}") for name, value in launch.environment.items())
     yield f"vllm serve {launch.checkpoint}"
-    for flag, *value in launch.flag_words():
-        yield shlex.join([flag, *value])
+    for words in launch.flag_words():
+        whole = shlex.join(words)
+        yield from [whole] if len(whole) <= _LINE else map(shlex.quote, words)
 
 
-def _lines(pieces: Iterable[str], width: int = 72) -> Iterator[str]:
+def _lines(pieces: Iterable[str]) -> Iterator[str]:
     """Pieces packed into lines, none of which is cut."""
     line = ""
     for piece in pieces:
-        if line and len(line) + len(piece) >= width:
+        if line and len(line) + len(piece) >= _LINE:
             yield line
             line = piece
         else:

@@ -40,7 +40,10 @@ MINIMAX = shaped(full(62, 8, 128))
 
 @dataclass(frozen=True)
 class Logged:
-    """What vLLM said. gib: its `Available KV cache memory`; within: how near we have to come."""
+    """What vLLM said. gib: its `Available KV cache memory`; within: how near we have to come.
+
+    What a log does not tell of its setting was inferred from the match (docs/models.md).
+    """
 
     shape: Shape
     use: Use

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -600,6 +602,16 @@ def test_too_much_of_the_memory_is_said(words: tuple[str, ...]) -> None:
     said = "above 0.9 of utilization a Spark runs out of memory"
     assert said in " ".join(run(*words, "--utilization", "0.91").stdout.split())
     assert said not in " ".join(run(*words, "--utilization", "0.90").stdout.split())
+
+
+@pytest.mark.parametrize("name", KNOWN.models)
+def test_a_command_can_be_copied_from_80_columns(name: str) -> None:
+    """The shell reads the same words as were recorded, whatever the lines."""
+    shown = run("show", name).stdout
+    typed = [shlex.split(each.replace("\\\n", "")) for each in re.findall(r"vllm serve (?:.*\\\n)*.*", shown)]
+    for launch in KNOWN.models[name].launches:
+        words = ["vllm", "serve", launch.checkpoint, *launch.arguments()]
+        assert not launch.flags or words in typed, launch.title
 
 
 def test_a_bad_checkpoint_says_why() -> None:
