@@ -1,4 +1,4 @@
-"""Make commands.md, settings.md, faults.md, schema/, and tables in fabric.md and drift.md: python -m docs.make"""
+"""Make commands.md, settings.md, faults.md, schema/; tables in fabric, drift, models, lint: python -m docs.make"""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Any
 from docs import commands, schemas
 from sparkrig.bandwidth import BANDS, Band
 from sparkrig.catalogue import KINDS
+from sparkrig.serving.catalogue_files import catalogue
+from sparkrig.serving.model import Checkpoint
+from sparkrig.serving.rules import RULES, Claim
 from sparkrig.settings import Settings
 from tests.faults import table as faults
 
@@ -19,6 +22,8 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE / "settings.md"
 FABRIC = HERE / "fabric.md"
 DRIFT = HERE / "drift.md"
+MODELS = HERE / "models.md"
+LINT = HERE / "lint.md"
 GROUP_DATA = HERE.parent / "inventories" / "group_data" / "all.py"
 
 _WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "True or False"}
@@ -117,6 +122,42 @@ def with_checks(text: str) -> str:
     return _marked(text, "checks", _table(("check", "what holds"), rows))
 
 
+def with_models(text: str) -> str:
+    """The same of docs/models.md and the table of models and their checkpoints."""
+    heads = ("model", "architecture", "checkpoints", "Sparks", "standing")
+    rows = [
+        (
+            _code(model.name),
+            f"{model.architecture}, {model.parameters_b:g} B, {model.active_b:g} B active",
+            "; ".join(map(_checkpoint, model.checkpoints)),
+            str(model.nodes),
+            f"{model.standing}: {model.why} ({model.source})",
+        )
+        for model in catalogue().models.values()
+    ]
+    return _marked(text, "models", _table(heads, rows))
+
+
+def with_rules(text: str) -> str:
+    """The same of docs/lint.md and the table of rules."""
+    heads = ("rule", "severity", "what holds", "who asks for it", "who says otherwise", "versions")
+    rows = [
+        (_code(rule.id), rule.severity, rule.meaning, _sources(rule.reasons), _sources(rule.against), rule.holds)
+        for rule in RULES
+    ]
+    return _marked(text, "rules", _table(heads, rows))
+
+
+def _sources(claims: Iterable[Claim]) -> str:
+    return "; ".join(dict.fromkeys(f"{claim.source} ({claim.date})" for claim in claims))
+
+
+def _checkpoint(each: Checkpoint) -> str:
+    size = f", {each.weights_gib:g} GiB" if each.weights_gib else ""
+    bad = f", **do not use**: {each.bad}" if each.bad else ""
+    return f"{_code(each.id)} ({each.format}{size}{bad})"
+
+
 def _marked(text: str, word: str, lines: Iterable[str]) -> str:
     parts = re.fullmatch(rf"(.*<!-- {word}: [^\n]*\n).*(<!-- /{word} -->.*)", text, re.DOTALL)
     if parts is None:
@@ -175,6 +216,8 @@ if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     FABRIC.write_text(with_bands(FABRIC.read_text(encoding="utf-8")), encoding="utf-8")
     DRIFT.write_text(with_checks(DRIFT.read_text(encoding="utf-8")), encoding="utf-8")
+    MODELS.write_text(with_models(MODELS.read_text(encoding="utf-8")), encoding="utf-8")
+    LINT.write_text(with_rules(LINT.read_text(encoding="utf-8")), encoding="utf-8")
     commands.PAGE.write_text(commands.page(), encoding="utf-8")
     for file, text in schemas.texts().items():
         file.write_text(text, encoding="utf-8")

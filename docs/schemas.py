@@ -1,4 +1,4 @@
-"""docs/schema/: a JSON schema of what each verb prints with --json, from the types themselves."""
+"""docs/schema/: a JSON schema of what each verb prints with --json, and of a file in models/, from the types."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
 from sparkrig.schema import DOCUMENTS
+from sparkrig.serving.model import Model
 
 FOLDER = Path(__file__).resolve().parent / "schema"
 
@@ -37,7 +38,15 @@ def schema(verb: str) -> JsonSchemaValue:
     return {**head, **{key: value for key, value in made.items() if key != "title"}}
 
 
+def model_file() -> dict[str, Any]:
+    """The JSON schema of a file in models/, by which an editor completes and checks it."""
+    made = Model.model_json_schema()
+    head = {"$schema": _Printed.schema_dialect, "title": "a file in models/"}
+    return {**head, **{key: value for key, value in made.items() if key != "title"}}
+
+
 def texts() -> dict[Path, str]:
     """Each file and its text."""
     made = {verb: json.dumps(schema(verb), indent=2) + "\n" for verb in DOCUMENTS}
+    made["model-file"] = json.dumps(model_file(), indent=2) + "\n"
     return {FOLDER / f"{verb}.json": re.sub(r"\bNone\b", "null", text) for verb, text in made.items()}

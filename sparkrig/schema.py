@@ -11,6 +11,8 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from sparkrig import cabling, doctor, drift, explain, journal, measurement, rdma, undo
+from sparkrig.serving import budget, rules
+from sparkrig.serving.model import Model, Nodes, Source
 
 
 class Unread(TypedDict):
@@ -199,6 +201,91 @@ class Explain(TypedDict):
     explained: list[explain.Explained]
 
 
+# lint
+
+
+class Broken(TypedDict):
+    """A rule that a launch breaks.
+
+    meaning: what holds where it is kept; found: what was seen; better: what to set; holds: of which versions;
+    reasons, against: who asks for it, and who says otherwise.
+    """
+
+    rule: str
+    severity: rules.Severity
+    topic: rules.Topic
+    meaning: str
+    found: str
+    better: str
+    holds: str
+    reasons: list[rules.Claim]
+    against: list[rules.Claim]
+
+
+class Launched(TypedDict):
+    """One launch of vLLM.
+
+    source: what it was read from; model: as it was given; known: its name in the catalogue, None where it is not
+    there; image: empty where it is not seen; gpus: how many it wants, None where that cannot be read.
+    """
+
+    source: str
+    model: str
+    known: str | None
+    image: str
+    gpus: int | None
+    findings: list[Broken]
+
+
+class Lint(TypedDict):
+    """What each launch in a text does that it should not."""
+
+    schema: Literal["sparkrig.lint/1"]
+    launches: list[Launched]
+
+
+# models
+
+
+class Room(TypedDict):
+    """What a checkpoint leaves of the memory of each of its nodes, as sparkrig.serving.budget.Budget, in GiB.
+
+    weights_estimated: no source says how large they are, and this is the least; tokens: of the KV cache, as vLLM
+    up to 0.19 logs them; sequences: of full context at a time; assumed: in sentences.
+    """
+
+    checkpoint: str
+    nodes: Nodes
+    fit: budget.Fit
+    share_gib: float
+    weights_gib: float | None
+    weights_estimated: bool
+    graphs_gib: float
+    activations_gib: float
+    kv_gib: float | None
+    needed_gib: float | None
+    tokens: int | None
+    sequences: float | None
+    assumed: list[str]
+
+
+class Listed(TypedDict):
+    """A model. fewest_nodes: Sparks that its first good checkpoint takes, None where a pair is too little."""
+
+    model: Model
+    fewest_nodes: Nodes | None
+    rooms: list[Room]
+
+
+class Models(TypedDict):
+    """The catalogue, or one model of it. use: how they are to be served; sources: by the keys that models name."""
+
+    schema: Literal["sparkrig.models/1"]
+    use: budget.Use
+    models: list[Listed]
+    sources: dict[str, Source]
+
+
 # undo and unlock
 
 
@@ -326,6 +413,8 @@ DOCUMENTS: Mapping[str, Any] = {
     "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,
+    "lint": Lint,
+    "models": Models,
     "onboard": Onboard,
     "status": Status,
     "summary": Summary,

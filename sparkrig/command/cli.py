@@ -53,6 +53,16 @@ _VERBS = {
         "sparkrig explain ib_write_bw.txt",
     ),
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
+    "lint": _Verb(
+        "sparkrig.command.lint",
+        "Say what a launch of vLLM does that a Spark cannot, or that people disagree on.",
+        "sparkrig lint -- vllm serve openai/gpt-oss-120b -tp 4",
+    ),
+    "models": _Verb(
+        "sparkrig.command.models",
+        "Show which models fit one Spark or a pair, and all that is known of one.",
+        "sparkrig models show qwen3.5-122b-a10b",
+    ),
     "onboard": _Verb(
         "sparkrig.command.onboard",
         "Take a new Spark from out of the box into an inventory, and make it what is declared.",

@@ -30,6 +30,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "what they take": ("sparkrig lab cable spark-a p", ["p0", "p1"]),
     "inventories": ("sparkrig drift ", INVENTORIES),
     "inventories after an option": ("sparkrig summary --json inventories/p", ["inventories/pair.py"]),
+    "models": ("sparkrig models show qwen3.5-1", ["qwen3.5-122b-a10b"]),
     "nothing to accept": ("sparkrig accept own.py ", []),
     "nothing": ("sparkrig lab down ", []),
 }

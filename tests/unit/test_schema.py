@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
@@ -21,7 +22,7 @@ from docs.schemas import FOLDER, texts
 from operations.door import Target
 from operations.remote import Lost
 from sparkrig import drift, settings
-from sparkrig.command import onboard, summary, topology
+from sparkrig.command import models, onboard, summary, topology
 from sparkrig.command.cli import _VERBS, sparkrig
 from sparkrig.command.draft import Book, Draft
 from sparkrig.journal import Journal
@@ -30,12 +31,14 @@ from sparkrig.onboarding import plan
 from sparkrig.onboarding.hostkey import HostKey
 from sparkrig.refusal import Refusal
 from sparkrig.schema import DOCUMENTS
+from sparkrig.serving import catalogue_files
 from sparkrig.survey import Survey
 from tests.schemas import complaints
 from tests.unit import (
     test_bandwidth_command,
     test_doctor,
     test_explain,
+    test_lint_command,
     test_onboarding,
     test_status,
     test_summary,
@@ -91,6 +94,11 @@ def explained(folder: Path, patch: Patch) -> str:
     return test_explain.run("--json", text=test_explain.SLOW).stdout
 
 
+def linted(folder: Path, patch: Patch) -> str:
+    """A launch that the catalogue does not know, and one of a pair."""
+    return test_lint_command.typed("-", "--json", text=test_lint_command.SCRIPT).stdout
+
+
 def onboarded(folder: Path, patch: Patch) -> str:
     """A second Spark, of which the deploy would refuse one half."""
     made = test_onboarding.pair()
@@ -109,6 +117,11 @@ def undone(folder: Path, patch: Patch) -> str:
     file = folder / "pair.py"
     file.write_text(f"sparks = {list(test_survey.SETTINGS.items())!r}\n")
     return test_undo.typed(patch, str(file), test_undo.SETTLED, "--yes", "--json")[0].stdout
+
+
+def catalogued(folder: Path, patch: Patch) -> str:
+    """A model with launches, figures and claims, and a checkpoint that is bad."""
+    return CliRunner().invoke(models.models, ["show", "qwen3-235b-a22b", "--json"]).stdout
 
 
 def unlocked(folder: Path, patch: Patch) -> str:
@@ -148,6 +161,8 @@ PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "doctor": examined,
     "drift": drifted,
     "explain": explained,
+    "lint": linted,
+    "models": catalogued,
     "onboard": onboarded,
     "status": told,
     "summary": summarised,
@@ -182,6 +197,15 @@ def test_every_verb_with_json_has_a_schema_and_says_so(verb: str) -> None:
     if "--json" in options(command):
         assert verb in DOCUMENTS, "sparkrig/schema.py: DOCUMENTS; then make docs"
         assert f"docs/schema/{verb}.json" in command.get_help(click.Context(command))
+
+
+@pytest.mark.parametrize("name", catalogue_files.names())
+def test_a_file_in_models_is_what_its_schema_says(name: str) -> None:
+    schema = json.loads((FOLDER / "model-file.json").read_text(encoding="utf-8"))
+    told = yaml.safe_load((catalogue_files.FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    told = json.loads(json.dumps(told))  # as an editor has it: keys are text
+    assert [each.message for each in Draft202012Validator(schema).iter_errors(told)] == []
+    assert [*Draft202012Validator(schema).iter_errors({**told, "nodes": 3})]
 
 
 @pytest.mark.parametrize(("verb", "document"), [(verb, verb) for verb in TYPED], indirect=["document"], ids=TYPED)

@@ -1,0 +1,1 @@
+"""What can be served on one Spark or a pair, and with what settings."""

@@ -1,0 +1,176 @@
+"""vLLM's own command line: the model, and each flag by its one name, however it was written.
+
+As in vLLM's parser (vllm/utils/argparse_utils.py, read 2026-11-21): `_` is `-`, `--name=value` is `--name value`,
+a beginning that only one flag has is that flag, `--no-NAME` switches off, and `--NAME.key value` is a field of the
+JSON object that NAME takes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Value = str | bool | Mapping[str, Any] | Sequence[Any]
+
+# vllm/engine/arg_utils.py, read 2026-11-21
+_SHORT = {
+    "-ac": "attention-config",
+    "-cc": "compilation-config",
+    "-dcp": "decode-context-parallel-size",
+    "-dp": "data-parallel-size",
+    "-dpa": "data-parallel-address",
+    "-dpb": "data-parallel-backend",
+    "-dpl": "data-parallel-size-local",
+    "-dpn": "data-parallel-rank",
+    "-dpp": "data-parallel-rpc-port",
+    "-dpr": "data-parallel-start-rank",
+    "-ep": "enable-expert-parallel",
+    "-n": "nnodes",
+    "-O": "optimization-level",
+    "-pcp": "prefill-context-parallel-size",
+    "-pp": "pipeline-parallel-size",
+    "-q": "quantization",
+    "-r": "node-rank",
+    "-sc": "speculative-config",
+    "-tp": "tensor-parallel-size",
+}
+# flags that take no value
+_SWITCH_NAMES = """
+aggregate-engine-logging allow-credentials allow-deprecated-quantization async-scheduling calculate-kv-scales
+data-parallel-external-lb data-parallel-hybrid-lb disable-cascade-attn
+disable-chunked-mm-input disable-custom-all-reduce disable-fastapi-docs disable-frontend-multiprocessing
+disable-hybrid-kv-cache-manager disable-log-requests disable-log-stats disable-mm-preprocessor-cache
+disable-nccl-for-dp-synchronization disable-sliding-window disable-uvicorn-access-log enable-auto-tool-choice
+enable-chunked-prefill enable-dbo enable-eplb enable-expert-parallel enable-flashinfer-autotune
+enable-force-include-usage enable-layerwise-nvtx-tracing enable-log-outputs enable-log-requests enable-lora
+enable-mm-embeds enable-prefix-caching enable-prompt-embeds enable-prompt-tokens-details enable-reasoning
+enable-request-id-headers enable-return-routed-experts enable-server-load-tracking enable-sleep-mode
+enable-ssl-refresh enable-tokenizer-info-endpoint enforce-eager exclude-tools-when-tool-choice-none
+fully-sharded-loras grpc headless interleave-mm-strings kv-sharing-fast-prefill
+log-error-stack ray-workers-use-nsight return-tokens-as-token-ids skip-mm-profiling skip-tokenizer-init
+trust-remote-code use-tqdm-on-load
+"""
+_SWITCHES = frozenset(_SWITCH_NAMES.split())
+# flags that take every word up to the next flag
+_MANY_NAMES = """
+allowed-media-domains api-key cuda-graph-sizes cudagraph-capture-sizes lora-modules middleware served-model-name
+"""
+_MANY = frozenset(_MANY_NAMES.split())
+# flags with one value that rules read, or whose beginnings are often typed
+_VALUED_NAMES = """
+all2all-backend attention-backend attention-config block-size chat-template compilation-config config
+cpu-offload-gb data-parallel-address data-parallel-backend data-parallel-rank data-parallel-size
+data-parallel-size-local decode-context-parallel-size default-chat-template-kwargs
+distributed-executor-backend download-dir dtype gpu-memory-utilization hf-overrides host kernel-config
+kv-cache-dtype kv-cache-memory-bytes kv-transfer-config limit-mm-per-prompt load-format mamba-cache-mode
+master-addr master-port max-cudagraph-capture-size max-model-len max-num-batched-tokens max-num-seqs model
+moe-backend mxfp4-backend nnodes node-rank optimization-level pipeline-parallel-size port
+prefill-context-parallel-size quantization reasoning-parser seed speculative-config swap-space
+tensor-parallel-size tokenizer tool-call-parser
+"""
+_VALUED = frozenset(_VALUED_NAMES.split())
+_KNOWN = _SWITCHES | _MANY | _VALUED
+_NEGATIVE = re.compile(r"-\d+(?:\.\d+)?")
+_UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What `vllm serve` was given.
+
+    model: empty where none stands there; flags: by their whole names, without dashes; extra: words that belong to
+    no flag, beyond the model; broken: flags whose value begins like JSON and is none.
+    """
+
+    model: str
+    flags: Mapping[str, Value]
+    extra: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+def read(words: Iterable[str]) -> Arguments:
+    """The words after `vllm serve`, or those of its module."""
+    rest, flags, loose = [*words], dict[str, Value](), list[str]()
+    broken: list[str] = []
+    while rest:
+        word = rest.pop(0)
+        if word == "--" or not word.startswith("-") or _NEGATIVE.fullmatch(word):
+            loose += [] if word == "--" else [word]
+            continue
+        name, joined = _split(word)
+        name, field = name.partition(".")[::2]
+        name, on = _known(name)
+        if name in _SWITCHES and not field:
+            flags[name] = on
+            continue
+        value = _values(rest, many=name in _MANY) if joined is None else joined
+        if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") and _json(value) is None:
+            broken += [] if "$" in value else [name]
+        flags[name] = _with_field(flags.get(name), field, value) if field else _typed(value)
+    model = flags.pop("model", None) or (loose.pop(0) if loose else "")
+    return Arguments(str(model), flags, tuple(loose), tuple(broken))
+
+
+def whole_number(text: str) -> int | None:
+    """A number as vLLM reads it: 131072, 128K (times 1024), 128k (times 1000). None where it is none."""
+    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)([kKmMgG]?)", text.strip())
+    if found is None or ("." in found[1] and not found[2].islower()):
+        return None
+    return int(float(found[1]) * _UNITS.get(found[2], 1))
+
+
+def _split(word: str) -> tuple[str, str | None]:
+    """A flag's name without dashes, and the value that is joined to it."""
+    name, equals, value = word.partition("=")
+    if not name.startswith("--"):
+        if name.partition(".")[0] not in _SHORT and name[:2] in _SHORT:  # -O3, -qfp8
+            name, equals, value = name[:2], "=", name[2:] + equals + value
+        head, dot, field = name.partition(".")
+        return _SHORT.get(head, head.lstrip("-")) + dot + field, value if equals else None
+    head, dot, field = name[2:].partition(".")
+    return head.replace("_", "-") + dot + field, value if equals else None
+
+
+def _known(name: str) -> tuple[str, bool]:
+    """The whole name of a flag, and False where it was switched off."""
+    if name not in _KNOWN and name.startswith("no-"):
+        return _known(name.removeprefix("no-"))[0], False
+    like = [each for each in _KNOWN if each.startswith(name)] if name not in _KNOWN and len(name) > 2 else []
+    return (like[0] if len(like) == 1 else name), True
+
+
+def _values(rest: list[str], *, many: bool) -> str | bool | list[str]:
+    """Takes the value of a flag from the words that follow it; True where a flag that is not known has none."""
+    taken: list[str] = []
+    while rest and (many or not taken) and (not rest[0].startswith("-") or _NEGATIVE.fullmatch(rest[0])):
+        taken.append(rest.pop(0))
+    return taken if many else taken[0] if taken else True
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _typed(value: Value) -> Value:
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        found: Value | None = _json(value)
+        return value if found is None else found
+    return value
+
+
+def _with_field(before: Value | None, field: str, value: Value) -> Value:
+    """An object with one more field, which may be deeper inside."""
+    made: dict[str, Any] = dict(before) if isinstance(before, Mapping) else {}
+    head, _, tail = field.rstrip("+").partition(".")
+    if tail:
+        made[head] = _with_field(made.get(head), tail, value)
+    else:
+        parsed = _json(value) if isinstance(value, str) else value
+        made[head] = value if parsed is None else parsed
+    return made

@@ -1,0 +1,285 @@
+"""Whether a model fits: weights + KV cache + CUDA graphs + activations against memory x utilization. Pure.
+
+The KV cache is counted as vLLM's allocator does, not as layers x heads x tokens: where a model mixes kinds of
+layers, vLLM sorts them into groups of equally many layers, all groups share one pool of pages of one size, and a
+page is as large as the largest need (docs.vllm.ai, design/hybrid_kv_cache_manager; vLLM 0.17 to 0.29 logged what
+this computes, see tests/unit/test_budget.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Literal
+
+from sparkrig.serving.model import (
+    Checkpoint,
+    Format,
+    Full,
+    Latent,
+    Layers,
+    Model,
+    Nodes,
+    Recurrent,
+    Shape,
+    Sliding,
+)
+
+GIB = 2**30
+
+# What CUDA and the kernel share: MemTotal 127,535,084 kB (spark-domain.md section 2); article 004 says 121.7.
+MEMORY_GIB = 121.6
+# Article 004 of 0.27 GiB, vLLM 0.19.2, --max-num-seqs 4; more graphs are a few hundred MiB more.
+GRAPHS_GIB = 0.27
+# Above it a Spark runs out of memory (articles 000 and 002, vLLM 0.19); 0.85 to 0.87 is what they use.
+MOST_UTILIZATION = 0.90
+# What is left over in article 004: 121.7 x 0.90 - 76.02 - 30.33 - 0.27 = 2.9 GiB at 8,192 tokens a step. It grows
+# with the tokens of a step: 1.39 GiB at 2,048 and 5.30 at 8,224 (MiaAI-Lab/DeepSeek-v4-Flash-One-DGX-Spark issue
+# 4, 2026-08-21), a larger model.
+RUNTIME_GIB = 0.9
+ACTIVATIONS_GIB_A_TOKEN = 2.0 / 8192
+# A node of a pair holds more than half: 57.64 GiB of 118 GB (articles 001 and 002), 4.9 % more.
+SHARDING = 1.05
+# What runs beside vLLM: container, Python, scheduler ~5 GiB (article 004), and the system's own reserve.
+BESIDE_GIB = 5.0
+
+_BLOCK = 16  # tokens; vLLM's smallest, of which every larger one is a multiple
+_CONVOLUTION_BYTES = 2
+_BYTES = {"bf16": 2, "fp8": 1}
+# Bits a weight with its scales, where all of a model is in that format; some of its layers never are.
+_BITS: dict[Format, float] = {
+    "bf16": 16,
+    "fp8": 8,
+    "nvfp4": 4.5,
+    "mxfp4": 4.25,
+    "int4-gptq": 4,
+    "int4-awq": 4,
+    "int4-autoround": 4,
+}
+
+_NODES: dict[Nodes, str] = {1: "one Spark", 2: "each of a pair"}
+
+Fit = Literal["fits", "tight", "no", "unknown"]
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a model is to be served.
+
+    context: longest sequence in tokens, --max-model-len; sequences: of that length at a time; utilization:
+    --gpu-memory-utilization; memory: GiB of each Spark; kv: format of the KV cache; nodes: Sparks that share it,
+    --tensor-parallel-size; drafted: tokens a step that a multi-token-prediction head drafts; step:
+    --max-num-batched-tokens; prefix_caching: keeps a second state of each recurrent layer.
+    """
+
+    context: int = 32768
+    sequences: int = 4
+    utilization: float = 0.85
+    memory: float = MEMORY_GIB
+    kv: Literal["bf16", "fp8"] = "fp8"
+    nodes: Nodes = 1
+    drafted: int = 0
+    step: int = 8192
+    prefix_caching: bool = True
+
+
+@dataclass(frozen=True)
+class Paging:
+    """How vLLM cuts the KV cache of a node into blocks.
+
+    block_tokens: tokens a block of full attention; block_bytes: of one, all layers of a group; groups: that share
+    the pool; sequence_blocks: that one sequence of full context takes.
+    """
+
+    block_tokens: int
+    block_bytes: int
+    groups: int
+    sequence_blocks: int
+
+    def blocks(self, gib: float) -> int:
+        return max(0, int(gib * GIB)) // self.block_bytes
+
+    def tokens(self, gib: float) -> int:
+        """The `GPU KV cache size` that vLLM up to 0.19 logs: too few for a hybrid model (vLLM issue 40691)."""
+        return self.blocks(gib) // self.groups * self.block_tokens
+
+    def sequences(self, gib: float) -> float:
+        """The `Maximum concurrency` that vLLM logs: how many sequences of full context."""
+        return self.blocks(gib) / self.sequence_blocks
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What becomes of a node's memory, in GiB.
+
+    share: memory x utilization; weights: None where nobody says how large they are and the format does not tell;
+    estimated: they are at least that large, by the parameters; kv: what is left for the KV cache, None without
+    weights; needed: by context x sequences, None without a shape; paging: likewise; assumed: in sentences.
+    """
+
+    use: Use
+    share: float
+    weights: float | None
+    estimated: bool
+    graphs: float
+    activations: float
+    kv: float | None
+    paging: Paging | None
+    assumed: tuple[str, ...]
+
+    @property
+    def fit(self) -> Fit:
+        """tight: one sequence, not all that are wanted; without a shape, the weights and who knows what else."""
+        if self.kv is None:
+            return "unknown"
+        if self.kv <= 0 or (self.sequences is not None and self.sequences < 1):
+            return "no"
+        return "fits" if self.needed is not None and self.needed <= self.kv else "tight"
+
+    @property
+    def needed(self) -> float | None:
+        """GiB that all wanted sequences of full context take in the KV cache."""
+        if self.paging is None:
+            return None
+        return self.paging.sequence_blocks * self.use.sequences * self.paging.block_bytes / GIB
+
+    @property
+    def tokens(self) -> int | None:
+        return None if self.paging is None or self.kv is None else self.paging.tokens(self.kv)
+
+    @property
+    def sequences(self) -> float | None:
+        return None if self.paging is None or self.kv is None else self.paging.sequences(self.kv)
+
+    @property
+    def free(self) -> float:
+        """What is left of the memory for the system, beside vLLM and what belongs to it."""
+        return self.use.memory - self.share - BESIDE_GIB
+
+
+def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
+    """A checkpoint of a model, served like that."""
+    share = use.memory * use.utilization
+    weights, how = _weights(model, checkpoint, use.nodes)
+    activations = RUNTIME_GIB + ACTIVATIONS_GIB_A_TOKEN * use.step
+    return Budget(
+        use=use,
+        share=share,
+        weights=weights,
+        estimated=not checkpoint.resident_gib and checkpoint.weights_gib is None,
+        graphs=GRAPHS_GIB,
+        activations=activations,
+        kv=None if weights is None else share - weights - GRAPHS_GIB - activations,
+        paging=None if model.shape is None else page(model.shape, use),
+        assumed=(*how, *_assumed(model.shape, use)),
+    )
+
+
+def fewest_nodes(model: Model, checkpoint: Checkpoint, use: Use) -> Nodes | None:
+    """How many Sparks it takes, one or two; None where two are too few, or nobody knows.
+
+    Without a shape the weights alone decide.
+    """
+    sizes: tuple[Nodes, Nodes] = (1, 2)
+    return next(
+        (n for n in sizes if budget(model, checkpoint, replace(use, nodes=n)).fit in ("fits", "tight")), None
+    )
+
+
+def page(shape: Shape, use: Use) -> Paging:
+    """How vLLM cuts the KV cache of a model of that shape."""
+    kinds = _with_draft(shape, use.drafted)
+    tokenwise = [kind for kind in kinds if not isinstance(kind, Recurrent)]
+    recurrent = [kind for kind in kinds if isinstance(kind, Recurrent)]
+    largest = max((_token_bytes(kind, use) for kind in tokenwise), default=0)
+    state = max((_state_bytes(kind, use) for kind in recurrent), default=0)
+    if not largest:  # a model without attention keeps states alone
+        tokens, page_bytes = use.context, state
+    else:
+        tokens = max(_BLOCK, ceil(state / largest / _BLOCK) * _BLOCK)
+        page_bytes = tokens * largest
+    if all(isinstance(kind, Full | Latent) for kind in kinds):
+        every = sum(kind.count * _token_bytes(kind, use) for kind in tokenwise)
+        return Paging(tokens, tokens * every, 1, ceil(use.context / tokens))
+    size = _group_size([kind.count for kind in kinds])
+    groups = [ceil(kind.count / size) for kind in kinds]
+    blocks = [_blocks(kind, tokens, use) for kind in kinds]
+    sequence = sum(count * each for count, each in zip(groups, blocks, strict=True))
+    return Paging(tokens, page_bytes * size, sum(groups), sequence)
+
+
+def _group_size(counts: Sequence[int]) -> int:
+    """Layers a group: the fewest of a kind, or the most where that pads less (vLLM's own rule)."""
+    return max(counts) if max(counts) < 1.5 * min(counts) else min(counts)
+
+
+def _with_draft(shape: Shape, drafted: int) -> Sequence[Layers]:
+    """The layers with those of the head that drafts, which attend to all tokens."""
+    whole = [number for number, kind in enumerate(shape.layers) if isinstance(kind, Full | Latent)]
+    extra = {whole[0]: shape.draft} if whole and drafted else {}
+    return [
+        kind.model_copy(update={"count": kind.count + extra.get(number, 0)})
+        for number, kind in enumerate(shape.layers)
+    ]
+
+
+def _token_bytes(kind: Full | Sliding | Latent, use: Use) -> int:
+    """Of one token in one layer on one node. A node has at least one head, and the whole of a latent vector."""
+    if isinstance(kind, Latent):
+        return kind.width * _BYTES[use.kv]
+    return 2 * max(1, kind.kv_heads // use.nodes) * kind.head_dim * _BYTES[use.kv]
+
+
+def _state_bytes(kind: Recurrent, use: Use) -> int:
+    """Of one sequence in one layer on one node; drafted tokens lengthen the convolution's memory."""
+    inputs = kind.kernel - 1 + use.drafted
+    return (kind.state * kind.state_bytes + kind.channels * inputs * _CONVOLUTION_BYTES) // use.nodes
+
+
+def _blocks(kind: Layers, tokens: int, use: Use) -> int:
+    """Blocks that a sequence of full context takes in one group of that kind."""
+    if isinstance(kind, Recurrent):
+        return (2 if use.prefix_caching else 1) + use.drafted
+    if isinstance(kind, Sliding):
+        return ceil(min(kind.window - 1 + use.step, use.context) / tokens) + 1
+    return ceil(use.context / tokens)
+
+
+def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float | None, tuple[str, ...]]:
+    """GiB a node, and how that is known, in sentences."""
+    if nodes in checkpoint.resident_gib:
+        return checkpoint.resident_gib[nodes], (
+            f"the weights take what vLLM said that they did on {_NODES[nodes]}",
+        )
+    whole, how = checkpoint.weights_gib, "the weights take what their files do"
+    if whole is None:
+        bits = _BITS.get(checkpoint.format)
+        if bits is None:
+            return None, ("no source says how large the weights are",)
+        whole = model.parameters_b * 1e9 * bits / 8 / GIB
+        how = f"no source says how large the weights are, and {bits:g} bits for each is the least"
+    if nodes == 1:
+        return whole, (how,)
+    return whole / nodes * SHARDING, (
+        how,
+        f"each of a pair holds half of them, and {SHARDING - 1:.0%} of that on top",
+    )
+
+
+def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
+    yield f"a Spark has {use.memory:g} GiB for CPU and GPU together"
+    yield (
+        "CUDA graphs, runtime and activations take what they did in one measurement of one model (article 004); "
+        "more tokens a step and wider models take more"
+    )
+    if shape is None:
+        yield "the shape of the model is not known, so the KV cache is not"
+        return
+    if any(isinstance(kind, Recurrent) for kind in shape.layers):
+        copies = "two states a sequence and layer, for prefix caching" if use.prefix_caching else "one state"
+        yield f"vLLM keeps {copies}, and one more for each drafted token"
+    if any(isinstance(kind, Full | Sliding) and kind.kv_heads < use.nodes for kind in shape.layers):
+        yield "a node has at least one KV head, so some are on both"
+    if use.drafted and not shape.draft:
+        yield "the model has no head that drafts, so what else drafts is not counted"

@@ -1,0 +1,76 @@
+"""The catalogue of models as it lies in models/: one YAML file a model, and one of all sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from sparkrig.refusal import Refusal
+from sparkrig.serving.model import Catalogue, Model, Source
+from sparkrig.words import listed, reason
+
+FOLDER = Path(__file__).resolve().parents[2] / "models"
+_SOURCES = "sources.yaml"
+_Part = TypeVar("_Part", Model, Source)
+
+
+def names(folder: Path = FOLDER) -> list[str]:
+    """The names of all models, without reading their files; empty where there is no such folder."""
+    return sorted(file.stem for file in folder.glob("*.yaml") if file.name != _SOURCES)
+
+
+def catalogue(folder: Path = FOLDER) -> Catalogue:
+    """All of it. Raises Refusal where a file cannot be read, or says what no file may say."""
+    sources = {
+        str(key): _checked(Source, each, folder / _SOURCES, key) for key, each in _read(folder / _SOURCES).items()
+    }
+    files = [folder / f"{name}.yaml" for name in names(folder)]
+    if not files:
+        raise Refusal(f"there is no model in {folder}", f"git -C {folder.parent} checkout models")
+    models = {file.stem: _model(file, set(sources)) for file in files}
+    return Catalogue(models=models, sources=sources)
+
+
+def _model(file: Path, sources: set[str]) -> Model:
+    model = _checked(Model, _read(file), file)
+    if model.name != file.stem:
+        raise Refusal(
+            f"{file}: the name is {model.name}, {file.stem} expected", f"mv {file} {file.with_stem(model.name)}"
+        )
+    if unknown := model.sources() - sources:
+        raise Refusal(
+            f"{file}: nothing is known of the source {listed(sorted(unknown))}",
+            f"grep -n where {file.with_name(_SOURCES)}",
+        )
+    return model
+
+
+def _read(file: Path) -> dict[Any, Any]:
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file.parent}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Refusal(f"{file} is no YAML: {' '.join(str(error).split())}", f"git diff {file}") from None
+    if not isinstance(found, dict):
+        raise Refusal(
+            f"{file}: fields with their values expected", f"compare it with {file.parent}/gpt-oss-120b.yaml"
+        )
+    return found
+
+
+def _checked(kind: type[_Part], found: Any, file: Path, key: object = "") -> _Part:
+    try:
+        return kind.model_validate(found)
+    except ValidationError as error:
+        raise Refusal(f"{file}: {_first(error, key)}", f"git diff {file}") from None
+
+
+def _first(error: ValidationError, key: object) -> str:
+    """The first of what is wrong: which field, and what was expected of it."""
+    found = error.errors()[0]
+    where = ".".join(str(part) for part in (key, *found["loc"]) if part != "")
+    return f"{where or 'the file'}: {found['msg'].removeprefix('Value error, ')}"

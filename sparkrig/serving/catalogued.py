@@ -1,0 +1,28 @@
+"""The launches that the catalogue has of a model, as what they would be if somebody typed them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sparkrig.serving import launch
+from sparkrig.serving.launch import Launch
+from sparkrig.serving.model import Model
+
+
+def launches(model: Model) -> Iterator[tuple[Launch, int]]:
+    """Each launch of the model, and the number of Sparks that it is for.
+
+    Of one without options for docker nothing is known of the container. One that was not plainly typed may have
+    been given more than is written down.
+    """
+    for each in model.launches:
+        served = ["vllm", "serve", each.checkpoint or model.best().id, *each.arguments()]
+        variables = [f"{name}={value}" for name, value in each.environment.items()]
+        words = [*variables, *served]
+        if each.container:
+            given = [word for pair in variables for word in ("-e", pair)]
+            words = ["docker", "run", *shlex.split(each.container), *given, each.image, *served]
+        (found,) = launch.typed(words)
+        yield replace(found, source=f"{model.name}, {each.title}", wrapper=each.typed), each.nodes

@@ -1,0 +1,292 @@
+"""An entry of the catalogue of models: what a file in models/ may say, and nothing else.
+
+Every number and every claim names its source, by a key of models/sources.yaml.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^\S[^\r\n]*$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+Flag = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Count = Annotated[int, Field(gt=0)]
+Size = Annotated[float, Field(gt=0, strict=False)]  # 61 is a size, too
+Nodes = Literal[1, 2]
+
+Format = Literal["bf16", "fp8", "nvfp4", "mxfp4", "int4-gptq", "int4-awq", "int4-autoround", "gguf"]
+Standing = Literal["recommended", "works", "unknown", "avoid"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Told(_Strict):
+    """What somebody said. source: a key of models/sources.yaml."""
+
+    source: Text
+
+
+class Source(_Strict):
+    """Where a number or a claim comes from.
+
+    where: article, page or issue; day: of the measurement or the page, None where it does not say; versions: of
+    vLLM, image and driver that it holds for, empty where they are not told.
+    """
+
+    where: Text
+    day: date | None = None
+    versions: str = ""
+
+
+class Full(_Strict):
+    """Layers that keep key and value of every token."""
+
+    kind: Literal["full"]
+    count: Count
+    kv_heads: Count
+    head_dim: Count
+
+
+class Sliding(_Strict):
+    """Layers that keep key and value of the last `window` tokens."""
+
+    kind: Literal["sliding"]
+    count: Count
+    kv_heads: Count
+    head_dim: Count
+    window: Count
+
+
+class Latent(_Strict):
+    """Layers of multi-head latent attention: one vector of `width` values a token (kv_lora_rank + rope)."""
+
+    kind: Literal["latent"]
+    count: Count
+    width: Count
+
+
+class Recurrent(_Strict):
+    """Layers with a state of fixed size a sequence: Gated DeltaNet, Mamba.
+
+    state: values of the recurrent state (Gated DeltaNet: value heads x key width x value width), state_bytes each;
+    channels: of the convolution (Gated DeltaNet: 2 x key heads x key width + value heads x value width), of which
+    the last `kernel` - 1 inputs are kept in 16 bit.
+    """
+
+    kind: Literal["recurrent"]
+    count: Count
+    state: Count
+    state_bytes: Literal[2, 4] = 4
+    channels: Count
+    kernel: Count = 4
+
+
+Layers = Annotated[Full | Sliding | Latent | Recurrent, Field(discriminator="kind")]
+
+
+class Shape(_Told):
+    """What of a model decides on the size of its KV cache, as its config.json has it.
+
+    draft: layers of its own multi-token-prediction head, which are like its first kind that attends to all tokens.
+    """
+
+    layers: Annotated[tuple[Layers, ...], Field(min_length=1, strict=False)]
+    draft: Annotated[int, Field(ge=0)] = 0
+
+
+class Checkpoint(_Told):
+    """One set of weights.
+
+    id: on Hugging Face; weights_gib: all of its weights, None where no source says; resident_gib: what vLLM said
+    that they take on each node, by number of nodes; nodes: how many its sources ran it on; draft: whether the
+    multi-token-prediction head is in it, None where no source says; bad: why not to use it, empty where nothing
+    speaks against it.
+    """
+
+    id: Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$")]
+    format: Format
+    weights_gib: Size | None = None
+    resident_gib: dict[Nodes, Size] = {}
+    nodes: Nodes = 1
+    draft: bool | None = None
+    bad: str = ""
+    note: str = ""
+
+
+Scalar = str | int | float | bool
+
+
+class Launch(_Told):
+    """How somebody started it.
+
+    flags: of `vllm serve` without their dashes; True is a flag without a value, a mapping is one of JSON;
+    container: options of `docker run`; typed: what else was typed, where it was no plain `vllm serve`.
+    """
+
+    title: Text
+    checkpoint: str
+    nodes: Nodes = 1
+    image: Text
+    flags: dict[Flag, Scalar | dict[str, Scalar]] = {}
+    environment: dict[Variable, str] = {}
+    container: str = ""
+    typed: str = ""
+    note: str = ""
+
+    def arguments(self) -> list[str]:
+        """The words of `vllm serve` after the model."""
+        return [word for flag in self.flag_words() for word in flag]
+
+    def flag_words(self) -> Iterator[list[str]]:
+        """Each flag, with its value where it has one; one that is False is not given at all."""
+        for flag, value in self.flags.items():
+            if isinstance(value, dict):
+                yield [f"--{flag}", json.dumps(value, separators=(",", ":"))]
+            elif value is not False:
+                yield [f"--{flag}"] if value is True else [f"--{flag}", str(value)]
+
+
+Metric = Literal[
+    "decode tok/s",  # of one request
+    "aggregate tok/s",  # of all requests together
+    "prefill tok/s",
+    "time to first token s",
+    "time to first token p95 s",
+    "draft acceptance %",
+    "prefix cache hits %",
+    "requests done",
+    "seconds a request",
+    "KV cache GiB",
+    "KV cache tokens",
+    "weights GiB",
+    "CUDA graphs GiB",
+    "memory in use GiB",
+    "largest concurrency",
+    "startup s",
+    "power W",
+]
+
+
+class Figure(_Told):
+    """One number that somebody measured, expects, or heard of.
+
+    value to high: a range, or high is None; concurrency: requests at a time; nodes: how many Sparks; of: workload,
+    phase or setting that it is of.
+    """
+
+    metric: Metric
+    value: Annotated[float, Field(ge=0, strict=False)]
+    high: Size | None = None
+    of: str = ""
+    concurrency: Count = 1
+    nodes: Nodes = 1
+    checkpoint: str = ""
+    kind: Literal["measured", "expected", "reported"] = "measured"
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Figure:
+        if self.high is not None and self.high < self.value:
+            raise ValueError(f"the range ends at {self.high:g}, below {self.value:g}")
+        return self
+
+
+class Claim(_Told):
+    """What a source says of the model, and what another one, or the published shape, says against it."""
+
+    says: Text
+    against: str = ""
+    against_source: str = ""
+
+
+class Model(_Told):
+    """One model.
+
+    parameters_b, active_b: in billions; context: the longest that it was made for, in tokens; nodes: how many
+    Sparks it needs; standing, why: whether to serve it, by that source; checkpoints: by preference.
+    """
+
+    name: Name
+    title: Text
+    architecture: Literal["dense", "moe", "dense hybrid", "moe hybrid"]
+    parameters_b: Size
+    active_b: Size
+    context: Count | None = None
+    nodes: Nodes
+    standing: Standing
+    why: Text
+    shape: Shape | None = None
+    checkpoints: Annotated[tuple[Checkpoint, ...], Field(min_length=1, strict=False)]
+    launches: Annotated[tuple[Launch, ...], Field(strict=False)] = ()
+    figures: Annotated[tuple[Figure, ...], Field(strict=False)] = ()
+    claims: Annotated[tuple[Claim, ...], Field(strict=False)] = ()
+
+    @model_validator(mode="after")
+    def _known_checkpoints(self) -> Model:
+        known = {checkpoint.id for checkpoint in self.checkpoints} | {""}
+        used = {launch.checkpoint for launch in self.launches} | {figure.checkpoint for figure in self.figures}
+        if unknown := used - known:
+            raise ValueError(f"{', '.join(sorted(unknown))} is none of its checkpoints")
+        return self
+
+    def best(self) -> Checkpoint:
+        """The first checkpoint that nothing speaks against: a file lists them by preference."""
+        return next((each for each in self.checkpoints if not each.bad), self.checkpoints[0])
+
+    def checkpoint(self, wanted: str) -> Checkpoint:
+        """The checkpoint of that id, or of a path that ends like it; the best one for the model's own name."""
+        whole, last = _plain(wanted)
+        exact = (each for each in self.checkpoints if each.id.lower() == whole)
+        alike = (each for each in self.checkpoints if last == each.id.lower().rpartition("/")[2])
+        own = last in (self.name, self.title.lower())
+        return next(exact, None) or (self.best() if own else next(alike, self.best()))
+
+    def sources(self) -> set[str]:
+        """The keys of all its sources."""
+        shape = [self.shape] if self.shape else []
+        told: tuple[_Told, ...] = (self, *shape, *self.checkpoints, *self.launches, *self.figures, *self.claims)
+        against = {each.against_source for each in self.claims if each.against_source}
+        return {each.source for each in told} | against
+
+
+class Catalogue(_Strict):
+    """All models, by name, and where what is said of them comes from."""
+
+    models: Mapping[str, Model]
+    sources: Mapping[str, Source]
+
+    def find(self, wanted: str) -> Model | None:
+        """The model of that name or checkpoint; None where it is not known."""
+        return find(self.models.values(), wanted)
+
+
+def find(models: Iterable[Model], wanted: str) -> Model | None:
+    """The model of that name, title or checkpoint, upper and lower case alike.
+
+    The last part of a path counts as well, since weights are served from local folders: /models/gpt-oss-120b.
+    """
+    known = {key: model for model in models for key in _keys(model)}
+    whole, last = _plain(wanted)
+    return known.get(whole) or known.get(last)
+
+
+def _plain(wanted: str) -> tuple[str, str]:
+    """A name as it is compared, and its last part."""
+    whole = wanted.strip().rstrip("/").lower()
+    return whole, whole.rpartition("/")[2]
+
+
+def _keys(model: Model) -> Iterator[str]:
+    for checkpoint in reversed(model.checkpoints):
+        yield checkpoint.id.lower()
+        yield checkpoint.id.lower().rpartition("/")[2]
+    yield model.title.lower()
+    yield model.name

@@ -1,0 +1,279 @@
+"""The memory budget, beside what vLLM itself logged for models of a known shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from sparkrig.serving.budget import GIB, GRAPHS_GIB, MEMORY_GIB, Use, budget, fewest_nodes, page
+from sparkrig.serving.catalogue_files import catalogue
+from sparkrig.serving.model import Checkpoint, Format, Full, Latent, Layers, Model, Recurrent, Shape, Sliding
+
+KNOWN = catalogue().models
+
+
+def shaped(*layers: Layers, draft: int = 0) -> Shape:
+    return Shape(layers=layers, draft=draft, source="a test")
+
+
+def full(count: int, kv_heads: int, head_dim: int) -> Full:
+    return Full(kind="full", count=count, kv_heads=kv_heads, head_dim=head_dim)
+
+
+def deltanet(count: int, value_heads: int) -> Recurrent:
+    """Gated DeltaNet as Qwen has it: 16 key heads, all heads of 128."""
+    return Recurrent(
+        kind="recurrent", count=count, state=value_heads * 128 * 128, channels=2 * 16 * 128 + value_heads * 128
+    )
+
+
+def sliding(count: int, kv_heads: int, head_dim: int, window: int) -> Sliding:
+    return Sliding(kind="sliding", count=count, kv_heads=kv_heads, head_dim=head_dim, window=window)
+
+
+QWEN_122B = shaped(full(12, 2, 256), deltanet(36, 64), draft=1)
+QWEN_35B = shaped(full(10, 2, 256), deltanet(30, 32), draft=1)
+QWEN_27B = shaped(full(16, 4, 256), deltanet(48, 48), draft=1)
+MINIMAX = shaped(full(62, 8, 128))
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What vLLM said. gib: its `Available KV cache memory`; within: how near we have to come.
+
+    What a log does not tell of its setting was inferred from the match (docs/models.md).
+    """
+
+    shape: Shape
+    use: Use
+    gib: float
+    tokens: int | None = None
+    sequences: float | None = None
+    within: float = 0.0
+
+
+LOGGED = {
+    "article 004, vLLM 0.19.2": Logged(
+        QWEN_122B, Use(context=131072, drafted=2), 30.33, tokens=595_584, sequences=12.89, within=0.05
+    ),
+    "eugr pull request 200, a Spark, vLLM of 2026-04-29": Logged(
+        QWEN_35B, Use(context=65536, drafted=2), 52.66, tokens=1_253_392
+    ),
+    "club-3090 issue 612, vLLM 0.24.0": Logged(QWEN_35B, Use(context=131072), 5.98, sequences=567_978 / 131072),
+    "adadrag's README, vLLM 0.16": Logged(
+        QWEN_35B, Use(context=131072, kv="bf16", prefix_caching=False), 28.6, tokens=374_000, within=0.001
+    ),
+    "eugr issue 396, a pair, vLLM 0.29.1": Logged(
+        MINIMAX, Use(context=196608, kv="bf16", nodes=2), 28.74, tokens=240_816, sequences=1.22, within=0.02
+    ),
+}
+
+
+@pytest.mark.parametrize("logged", LOGGED.values(), ids=LOGGED)
+def test_the_cache_holds_what_vllm_said(logged: Logged) -> None:
+    paging = page(logged.shape, logged.use)
+    if logged.tokens:
+        assert paging.tokens(logged.gib) == pytest.approx(logged.tokens, rel=logged.within)
+    if logged.sequences:
+        assert paging.sequences(logged.gib) == pytest.approx(logged.sequences, rel=logged.within or 1e-5)
+
+
+# what vLLM said: "Setting attention block size to ... tokens"
+BLOCKS = {
+    "eugr issue 237, a pair, draft of two, 2026-05-10": (QWEN_35B, Use(nodes=2, drafted=2), 2128),
+}
+
+
+@pytest.mark.parametrize(("shape", "use", "tokens"), BLOCKS.values(), ids=BLOCKS)
+def test_blocks_are_what_vllm_said(shape: Shape, use: Use, tokens: int) -> None:
+    assert page(shape, use).block_tokens == tokens
+
+
+def test_blocks_are_as_long_as_vllm_made_them() -> None:
+    paging = page(QWEN_27B, Use(context=32768, kv="bf16", prefix_caching=False))
+    assert 290_864 % paging.block_tokens == 0, "vLLM issue 40691 logged whole blocks"
+    blocks = 290_864 // paging.block_tokens * paging.groups + 3  # what vLLM rounded off
+    assert blocks / paging.sequence_blocks == pytest.approx(33.04, abs=0.005)
+
+
+def test_one_sequence_takes_what_vllm_said() -> None:
+    paging = page(MINIMAX, LOGGED["eugr issue 396, a pair, vLLM 0.29.1"].use)
+    assert paging.sequence_blocks * paging.block_bytes / GIB == 23.25
+
+
+def test_the_article_s_budget_comes_out_of_the_catalogue() -> None:
+    """Article 004: 121.7 x 0.90 leaves 30.33 GiB beside 76.02 GiB of weights, which hold 595,584 tokens."""
+    model = KNOWN["qwen3.5-122b-a10b"]
+    made = budget(model, model.best(), Use(context=131072, sequences=4, utilization=0.90, drafted=2))
+    assert model.shape is not None and model.shape.layers == QWEN_122B.layers
+    assert made.weights == 76.02
+    assert made.kv == pytest.approx(30.33, rel=0.05)
+    assert made.tokens == pytest.approx(595_584, rel=0.05)
+    assert made.sequences == pytest.approx(12.89, rel=0.05)
+    assert made.fit == "fits"
+    parts = (made.weights or 0) + (made.kv or 0) + made.graphs + made.activations
+    assert parts == pytest.approx(made.share) == pytest.approx(MEMORY_GIB * 0.90)
+    assert any("article 004" in each for each in made.assumed)
+
+
+PAGES = {
+    "full attention: 2 x heads x width x bytes": (shaped(full(10, 4, 128)), Use(), 16, 10 * 16 * 1024, 1, 2048),
+    "in bf16": (shaped(full(10, 4, 128)), Use(kv="bf16"), 16, 10 * 16 * 2048, 1, 2048),
+    "on a pair": (shaped(full(10, 4, 128)), Use(nodes=2), 16, 10 * 16 * 512, 1, 2048),
+    "one head on a pair": (shaped(full(10, 1, 128)), Use(nodes=2), 16, 10 * 16 * 256, 1, 2048),
+    "a context that fills no block": (shaped(full(10, 4, 128)), Use(context=17), 16, 10 * 16 * 1024, 1, 2),
+    "two sizes of heads": (shaped(full(6, 4, 128), full(4, 8, 64)), Use(), 16, 10 * 16 * 1024, 1, 2048),
+    "latent": (shaped(Latent(kind="latent", count=61, width=576)), Use(kv="bf16"), 16, 61 * 16 * 1152, 1, 2048),
+    "latent, whole on both": (
+        shaped(Latent(kind="latent", count=61, width=576)),
+        Use(kv="bf16", nodes=2),
+        16,
+        61 * 16 * 1152,
+        1,
+        2048,
+    ),
+    "a window: two groups": (
+        shaped(full(18, 8, 64), sliding(18, 8, 64, 128)),
+        Use(context=131072, step=2048),
+        16,
+        18 * 16 * 1024,
+        2,
+        8192 + 137,
+    ),
+    "a window wider than the context": (
+        shaped(full(18, 8, 64), sliding(18, 8, 64, 4096)),
+        Use(context=1024),
+        16,
+        18 * 16 * 1024,
+        2,
+        64 + 65,
+    ),
+    "12 and 13 layers are one group each": (
+        shaped(full(13, 8, 64), sliding(12, 8, 64, 128)),
+        Use(context=1024),
+        16,
+        13 * 16 * 1024,
+        2,
+        64 + 65,
+    ),
+    "52 and 10 layers are seven": (
+        shaped(full(10, 16, 128), sliding(52, 16, 128, 1024)),
+        Use(context=32768, step=8192),
+        16,
+        10 * 16 * 4096,
+        7,
+        2048 + 6 * 577,
+    ),
+    "a state on a pair is half": (
+        QWEN_35B,
+        Use(nodes=2),
+        2096,
+        10 * 2096 * 512,
+        4,
+        16 + 3 * 2,
+    ),
+    "no attention at all": (
+        shaped(Recurrent(kind="recurrent", count=24, state=524288, channels=4096)),
+        Use(prefix_caching=False),
+        32768,
+        24 * (524288 * 4 + 4096 * 3 * 2),
+        1,
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PAGES.values(), ids=PAGES)
+def test_pages(case: tuple[Shape, Use, int, int, int, int]) -> None:
+    shape, use, *expected = case
+    made = page(shape, use)
+    assert [made.block_tokens, made.block_bytes, made.groups, made.sequence_blocks] == expected
+
+
+def test_a_draft_adds_its_layers_and_lengthens_the_state() -> None:
+    without, with_two = page(QWEN_122B, Use()), page(QWEN_122B, Use(drafted=2))
+    assert with_two.block_bytes / with_two.block_tokens == 13 * 1024
+    assert without.block_bytes / without.block_tokens == 12 * 1024
+    assert with_two.sequence_blocks - without.sequence_blocks == 3 * 2
+
+
+def test_a_draft_is_of_layers_that_attend_to_all_tokens() -> None:
+    turned = shaped(deltanet(36, 64), full(12, 2, 256), draft=1)
+    assert page(turned, Use(drafted=2)) == page(QWEN_122B, Use(drafted=2))
+    alone = shaped(deltanet(36, 64), draft=1)
+    assert page(alone, Use(drafted=2)).block_bytes == 36 * (64 * 128 * 128 * 4 + 12288 * 5 * 2)
+
+
+def test_a_smaller_spark() -> None:
+    model = KNOWN["qwen3.5-122b-a10b"]
+    assert fewest_nodes(model, model.best(), Use(memory=60)) == 2
+    assert budget(model, model.best(), Use(memory=60)).share == pytest.approx(51)
+
+
+def model_of(gib: float | None, shape: Shape | None = MINIMAX, format: Format = "nvfp4") -> Model:
+    return Model(
+        name="some",
+        title="Some",
+        architecture="moe",
+        parameters_b=100,
+        active_b=10,
+        nodes=1,
+        standing="unknown",
+        why="a test",
+        source="a test",
+        shape=shape,
+        checkpoints=(Checkpoint(id="a/b", format=format, weights_gib=gib, source="a test"),),
+    )
+
+
+FITS = {
+    "with room to spare": (model_of(60), Use(), 1, "fits"),
+    "one sequence of four": (model_of(80), Use(context=131072), 1, "tight"),
+    "not one sequence": (model_of(98), Use(context=131072), 2, "no"),
+    "the pair": (model_of(150), Use(), 2, "no"),
+    "neither": (model_of(220), Use(), None, "no"),
+    "more of the memory": (model_of(101), Use(context=1024, utilization=0.9), 1, "fits"),
+    "without a shape": (model_of(60, None), Use(), 1, "tight"),
+    "without a shape, too large": (model_of(120, None), Use(), 2, "no"),
+    "without a size": (model_of(None), Use(), 1, "fits"),
+    "without a size, in 16 bit": (model_of(None, format="bf16"), Use(), 2, "no"),
+    "without anything": (model_of(None, format="gguf"), Use(), None, "unknown"),
+}
+
+
+@pytest.mark.parametrize("case", FITS.values(), ids=FITS)
+def test_how_many_sparks_it_takes(case: tuple[Model, Use, int | None, str]) -> None:
+    model, use, nodes, fit = case
+    assert fewest_nodes(model, model.best(), use) == nodes
+    assert budget(model, model.best(), use).fit == fit
+
+
+def test_what_is_not_known_is_said() -> None:
+    unknown = model_of(None, None, "gguf")
+    made = budget(unknown, unknown.best(), Use())
+    assert (made.weights, made.kv, made.needed, made.tokens, made.sequences) == (None,) * 5
+    assert "no source says how large the weights are" in made.assumed
+    assert "the shape of the model is not known, so the KV cache is not" in made.assumed
+    guessed = budget(model_of(None), model_of(None).best(), Use())
+    assert guessed.estimated and guessed.weights == pytest.approx(100e9 * 4.5 / 8 / GIB)
+    assert not budget(model_of(60), model_of(60).best(), Use()).estimated
+
+
+def test_a_node_of_a_pair_holds_what_the_article_measured() -> None:
+    """Articles 001 and 002: 118 GB are 57.64 GiB a node; without that line the rule comes to the same."""
+    model = KNOWN["qwen3-235b-a22b"]
+    measured, computed = model.best(), model.best().model_copy(update={"resident_gib": {}})
+    pair = Use(nodes=2)
+    assert budget(model, measured, pair).weights == 57.64
+    assert budget(model, computed, pair).weights == pytest.approx(57.64, rel=0.01)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_more_of_anything_never_fits_better(name: str) -> None:
+    model, use = KNOWN[name], Use()
+    held = budget(model, model.best(), use).sequences or 0.0
+    worse = ({"context": 131072}, {"utilization": 0.7}, {"kv": "bf16"}, {"drafted": 3}, {"step": 32768})
+    for change in worse:
+        assert (budget(model, model.best(), replace(use, **change)).sequences or 0.0) <= held, change
+    assert budget(model, model.best(), use).graphs == GRAPHS_GIB
