@@ -23,7 +23,8 @@ What `sparkrig VERB --help` prints, of every verb. `sparkrig completion` makes a
   each busy host; in a pipe, and with `CI`, `NO_COLOR` or `TERM=dumb`, plain lines of what takes over two seconds.
 - **`--json`** prints a document for programs, which names its [schema](schema). Fields are only ever added to it.
 - **INVENTORY** is a file like `inventories/pair.py`; [settings.md](settings.md) says what it may set.
-- A host that may be rebooting is waited for, for 90 s or `SPARKRIG_WAIT_S` seconds; `drift` and `doctor` say that it is down.
+- A host that may be rebooting is waited for, for 90 s or `SPARKRIG_WAIT_S` seconds; `drift` and `doctor` say
+  that it is down.
 """
 
 
