@@ -42,6 +42,16 @@ class Asked:
     as_json: bool
     wishes: Wishes
 
+    def judge(self) -> None:
+        """Raise Refusal for what cannot be, before the network is asked anything."""
+        from sparkrig.onboarding import hostkey, proposal
+
+        proposal.judge(self.wishes)
+        if self.fingerprint:
+            hostkey.given(self.fingerprint)
+        if self.password_file not in (None, "", "-"):
+            _must_be_private(Path(str(self.password_file)))
+
     @property
     def writes(self) -> bool:
         """Whether anything is to be written at all."""
@@ -197,14 +207,23 @@ class Password:
         self.kept = None
 
 
-def _first_line(file: str) -> str:
+def _must_be_private(file: Path) -> None:
+    """Raise Refusal for a file that is not there, or that others can read."""
     try:
-        if file == "-":
-            return sys.stdin.readline().rstrip("\n")
-        mode = Path(file).stat().st_mode
-        if stat.S_ISREG(mode) and mode & 0o077:
-            raise Refusal(f"{file} can be read by others, and holds a password", f"chmod 600 {file}")
-        with Path(file).open(encoding="utf-8") as lines:
+        mode = file.stat().st_mode
+    except OSError as error:
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None
+    if stat.S_ISREG(mode) and mode & 0o077:
+        raise Refusal(f"{file} can be read by others, and holds a password", f"chmod 600 {file}")
+
+
+def _first_line(name: str) -> str:
+    if name == "-":
+        return sys.stdin.readline().rstrip("\n")
+    file = Path(name)
+    _must_be_private(file)
+    try:
+        with file.open(encoding="utf-8") as lines:
             return lines.readline().rstrip("\n")
     except OSError as error:
         raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None

@@ -93,13 +93,14 @@ def onboard(
     """
     from rich.console import Console
 
-    if not as_json:
-        files.must_answer(yes)
     console = Console(stderr=as_json, highlight=False)
     try:
         asked = Asked(
             inventory_file, fingerprint, key, password_file, restart_docker, yes, as_json, _wishes(**wishes)
         )
+        asked.judge()
+        if not as_json:
+            files.must_answer(yes, "the same with --json, which shows the plan; then with --yes")
         code = _onboard(address or newcomer.found(asked), asked, console)
     except Refusal as refusal:
         raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None

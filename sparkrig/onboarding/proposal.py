@@ -168,6 +168,17 @@ def _fabric(fabric: Addresses) -> dict[str, Any]:
     return {"fabric": {netdev: str(address) for netdev, address in fabric.items()}} if fabric else {}
 
 
+def judge(wishes: Wishes) -> None:
+    """Raise Refusal for what cannot be, whatever host it is about."""
+    if wishes.name is not None:
+        _name(wishes.name, (), exact=True)
+    if wishes.solo and (wishes.peer or wishes.pair):
+        raise Refusal("--solo leaves it on its own, and --peer or --pair does not", "one of them")
+    for address in _given(wishes).values():
+        if address.network.prefixlen > 31:
+            raise Refusal(f"--fabric: {address.ip} has no prefix", f"--fabric NETDEV={address.ip}/24")
+
+
 def _name(text: str, taken: Iterable[str], *, exact: bool) -> str:
     """A name for the inventory. exact: somebody asked for this one. Raises Refusal."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text if exact else text.split(".")[0]).strip("-_")
@@ -175,7 +186,7 @@ def _name(text: str, taken: Iterable[str], *, exact: bool) -> str:
         why = (
             "is in the inventory already" if text in taken else "is no name; letters, digits, - and _ are expected"
         )
-        raise Refusal(f"{text!r} {why}", f"--name {plain or 'spark'}-2")
+        raise Refusal(f"{text!r} {why}", f"--name {plain or 'spark'}{'-2' if text in taken else ''}")
     return text if exact else _unused(plain.lower() or "spark", taken)
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from operations import door
 from operations.door import Target
 from sparkrig.command import newcomer
 from sparkrig.command.newcomer import Asked, Entrance, Password
+from sparkrig.command.onboard import onboard
 from sparkrig.onboarding.address import parse
 from sparkrig.onboarding.proposal import Wishes
 from sparkrig.refusal import Refusal
@@ -57,6 +59,28 @@ def known(home: Path) -> str:
 
 def host_key(spark: Spark, others: Mapping[str, Target] | None = None, **asked: object) -> str:
     return newcomer.host_key(at(spark), others or {}, replace(SCRIPT, **asked)).fingerprint  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--fabric", "foo"], "--fabric foo: NETDEV=ADDRESS/PREFIX is expected"),
+        (
+            ["--fabric", "enp1s0f0np0=10.0.0.1"],
+            "--fabric: 10.0.0.1 has no prefix. Try: --fabric NETDEV=10.0.0.1/24",
+        ),
+        (["--fabric", "enp1s0f0np0=here/24"], "--fabric: "),
+        (["--fingerprint", "xyz"], "'xyz' is no fingerprint"),
+        (["--name", "a b"], "'a b' is no name; letters, digits, - and _ are expected. Try: --name a-b"),
+        (["--solo", "--peer", "spark-a"], "--solo leaves it on its own"),
+        (["--password-file", "/nope"], "/nope cannot be read: no such file or directory. Try: ls -l /nope"),
+        ([], "nobody can be asked without a terminal. Try: the same with --json"),
+    ],
+)
+def test_what_cannot_be_is_said_before_the_network_is_asked(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(onboard, ["nvidia@127.0.0.1:9", *words])
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"Error: {said}")
 
 
 def test_a_key_that_was_given_is_known_from_then_on(home: Path, spark: Spark) -> None:
