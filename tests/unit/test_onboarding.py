@@ -131,8 +131,8 @@ def test_sparks_come_first_and_once() -> None:
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        ([], "no showed up (nothing that offers ssh)"),
-        ([LAPTOP], "no showed up (a-laptop.local)"),
+        ([], "none showed up (nothing that offers ssh)"),
+        ([LAPTOP], "none showed up (a-laptop.local)"),
         ([SPARK, Candidate("spark-2.local", ())], "2 showed up (spark-1a2b.local and spark-2.local)"),
     ],
 )
