@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,11 @@ INVENTORY = click.argument("inventory_file", metavar="INVENTORY", type=_Inventor
 def typed(file: Path) -> str:
     """An inventory as a command names it that is typed in the folder of the toolkit."""
     return str(file if Path.cwd() == _ROOT else file.resolve())
+
+
+def try_doctor(file: Path) -> None:
+    """Say who knows why a host could not be read."""
+    click.echo(f"Try: {shlex.join(['sparkrig', 'doctor', typed(file), 'access'])}", err=True)
 
 
 def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:

@@ -42,6 +42,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     else:
         _show(found, runs)
     if len(read) < len(found):
+        files.try_doctor(inventory_file)
         raise SystemExit(3)
     if any(journal.unsettled(each) for each in read.values()):
         raise SystemExit(2)

@@ -239,9 +239,8 @@ def _next(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
     """One command that can be typed as it is, in the folder where this was typed."""
     at_root = Path.cwd() == _ROOT
     file = str(inventory_file if at_root else inventory_file.resolve())
-    unread = next((name for name, row in rows.items() if "unread" in row), None)
-    if unread:
-        words = ["pyinfra", file, "--limit", unread, "fact", "facts.spark.Spark"]
+    if any("unread" in row for row in rows.values()):
+        words = ["sparkrig", "doctor", file, "access"]
     elif not all(map(_in_spec, rows.values())):
         words = ["pyinfra", file, "deploys/cluster.py"]
     else:

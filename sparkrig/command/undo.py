@@ -88,6 +88,8 @@ def undo(
             else:
                 for group in due:
                     group.ends("declined", 1)
+    if any(isinstance(each, Exception) for each in found.values()):
+        files.try_doctor(inventory_file)
     if as_json:
         files.document("undo", groups=[_document(group) for group in made])
     raise SystemExit(max(group.code for group in made))

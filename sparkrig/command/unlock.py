@@ -42,6 +42,8 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
         for name, why in journal.unlock(able, runs).items():
             said[name], code = why or "unlocked", 3 if why else code
             click.echo(f"{name}: {said[name]}", err=as_json)
+    if any(isinstance(each, Exception) for each in found.values()):
+        files.try_doctor(inventory_file)
     if as_json:
         files.document("unlock", hosts=said)
     raise SystemExit(code)

@@ -173,7 +173,9 @@ def test_the_worst_host_is_the_exit_code(
 def test_a_pipe_gets_a_line_for_each_run_and_the_command_that_goes_on(
     monkeypatch: pytest.MonkeyPatch, inventory: str
 ) -> None:
-    lines = shown(monkeypatch, inventory, {"spark-a": BAD, "spark-b": Lost("no route")}).stdout.splitlines()
+    done = shown(monkeypatch, inventory, {"spark-a": BAD, "spark-b": Lost("no route")})
+    assert done.stderr == f"Try: sparkrig doctor {inventory} access\n"
+    lines = done.stdout.splitlines()
     changed = "changed: /etc/nccl.conf, 2 holds, 1 package and the network"
     assert lines == [
         f"spark-a: {BROKEN.id} by ann@laptop for: {WHY}: interrupted after step 2 ({NETWORK.name}); {changed}",

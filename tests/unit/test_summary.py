@@ -295,9 +295,7 @@ def test_a_host_that_is_markup(screen: Callable[..., str]) -> None:
     printed = screen({"[red]x": {"unread": "Could not connect ([Errno 111] refused)"}})
     assert "─ [red]x ─" in printed
     assert "not read: Could not connect ([Errno 111] refused)" in printed
-    assert printed.splitlines()[-1] == (
-        "Next: pyinfra inventories/pair.py --limit '[red]x' fact facts.spark.Spark"
-    )
+    assert printed.splitlines()[-1] == ("Next: sparkrig doctor inventories/pair.py access")
 
 
 # --- the whole command, on real pyinfra with fake hosts
@@ -361,7 +359,7 @@ def test_a_host_that_is_not_reached_hides_nothing(reached: tuple[Path, Path]) ->
     assert f"╭─ @fake/{A} ─" in done.stdout
     assert "0.57 ✓" in done.stdout
     assert "not read: Could not connect (" in done.stdout
-    assert done.stdout.splitlines()[-1] == f"Next: pyinfra {reached[1]} --limit {B} fact facts.spark.Spark"
+    assert done.stdout.splitlines()[-1] == f"Next: sparkrig doctor {reached[1]} access"
 
 
 def test_json_names_the_host_that_is_not_reached(reached: tuple[Path, Path]) -> None:
@@ -377,7 +375,7 @@ def test_json_names_the_host_that_is_not_reached(reached: tuple[Path, Path]) -> 
     ("host", "words"),
     [
         (("@nope/a", {}), "Invalid connector: nope"),
-        (("a", {"ssh_port": "ssh"}), "Invalid connector data `ssh_port`:: str is not an instance of int"),
+        (("@ssh/a", {"ssh_port": "ssh"}), "@ssh/a: ssh_port is expected to be a whole number. Edit "),
     ],
     ids=["connector", "connection"],
 )
@@ -385,7 +383,9 @@ def test_data_that_pyinfra_refuses_is_a_sentence(tmp_path: Path, host: Any, word
     file = tmp_path / "solo.py"
     file.write_text(f"sparks = [{host!r}]\n")
     done = sparkrig(str(file))
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: {words}\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    (said,) = done.stderr.splitlines()
+    assert said.startswith(f"Error: {words}")
 
 
 def test_colour_on_a_terminal_only() -> None:
