@@ -90,7 +90,7 @@ def test_a_lock_is_taken_away_only_on_demand(deployed: Pair) -> None:
     with measuring():
         until_it_measures(deployed.b)
         asked = run("sparkrig", "unlock", LAB)
-    assert (asked.code, "then the same with --yes" in asked.stderr) == (1, True)
+        assert (asked.code, "then the same with --yes" in asked.stderr) == (1, True)
         done = run("sparkrig", "unlock", LAB, "--yes")
         assert done.code == 0, done.stdout + done.stderr
         assert done.stdout.count("its session is still there") == done.stdout.count(": unlocked") == 2
