@@ -123,7 +123,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     key = folder / "key"
     OTHER.write_private_key_file(str(key))
     data: dict[str, Any] = {"ssh_hostname": "127.0.0.1", "ssh_user": "nvidia", "ssh_key": str(key), "_sudo": True}
-    hosts = {"refused": {**data, "ssh_port": 9}, "no key": {**data, "ssh_port": 9, "ssh_key": "/no/such/key"}}
+    hosts = {"refused": {**data, "ssh_port": 9}, "no key": {**data, "ssh_port": 19, "ssh_key": "/no/such/key"}}
     listeners = []
     for name, spark in ANSWERS.items():
         listener = socket.create_server(("127.0.0.1", 0))
