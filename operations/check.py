@@ -61,7 +61,7 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
     sums: list[Finding] = []
     for case in cases:
         progress.started(case)
-        shares = trial.run(bench, case)
+        shares = _measured(bench, case)
         progress.finished(shares)
         measured += shares
         sums += _sum(case, shares, bench.expected)
@@ -101,6 +101,17 @@ def _all(hosts: Mapping[str, Host], ask: Callable[[Host], T]) -> list[T]:
         if isinstance(answer, (Failed, Lost)):
             raise type(answer)(f"{name}: {answer}")
     return [answer for answer in found.values() if not isinstance(answer, (Failed, Lost))]
+
+
+def _measured(bench: Bench, case: Case) -> list[Measurement]:
+    """One case; once more where a rail got too little beside the others, which is a fault if it does so twice.
+
+    They compete, and one may lose for as long as a short test lasts: 0.00 beside 0.23 Gb/s on the virtual pair.
+    """
+    shares = trial.run(bench, case)
+    if case.together and any(each.gbps is not None and not each.verdict.healthy for each in shares):
+        return trial.run(bench, case)
+    return shares
 
 
 def _sum(case: Case, shares: Sequence[Measurement], expected: Expected) -> list[Finding]:
