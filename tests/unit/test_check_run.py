@@ -23,19 +23,21 @@ NOTHING = [share(0, None, LOW), share(1, None, LOW)]
 
 
 @pytest.mark.parametrize(
-    ("case", "runs", "kept", "times"),
+    ("case", "before", "runs", "kept", "times"),
     [
-        (TOGETHER, [WELL], WELL, 1),
-        (TOGETHER, [STARVED, WELL], WELL, 2),
-        (TOGETHER, [STARVED, STARVED], STARVED, 2),
-        (TOGETHER, [NOTHING], NOTHING, 1),
-        (ALONE, [STARVED[1:]], STARVED[1:], 1),
+        (TOGETHER, WELL, [WELL], WELL, 1),
+        (TOGETHER, WELL, [STARVED, WELL], WELL, 2),
+        (TOGETHER, WELL, [STARVED, STARVED], STARVED, 2),
+        (TOGETHER, STARVED, [STARVED], STARVED, 1),
+        (TOGETHER, WELL, [NOTHING], NOTHING, 1),
+        (ALONE, [], [STARVED[1:]], STARVED[1:], 1),
     ],
-    ids=["well", "starved once", "starved twice", "no figure", "alone"],
+    ids=["well", "starved once", "starved twice", "low alone, too", "no figure", "alone"],
 )
 def test_a_rail_that_starves_beside_another_is_looked_at_twice(
     monkeypatch: pytest.MonkeyPatch,
     case: Case,
+    before: list[Measurement],
     runs: list[list[Measurement]],
     kept: list[Measurement],
     times: int,
@@ -48,5 +50,5 @@ def test_a_rail_that_starves_beside_another_is_looked_at_twice(
         return next(left)
 
     monkeypatch.setattr("operations.trial.run", run)
-    assert check._measured(cast(Any, None), case) == kept
+    assert check._measured(cast(Any, None), case, before) == kept
     assert asked == [case] * times
