@@ -41,8 +41,15 @@ def read(file: Path, cure: str = "") -> Report:
         ) from None
 
 
-def keep(file: Path, report: Report) -> None:
-    """Make a report the last one. Raises Refusal."""
+def kept(inventory: Path) -> Report | None:
+    """The last report of an inventory; None where there was none yet. Raises Refusal."""
+    file = last(inventory)
+    return read(file, f"rm {file}, which starts anew") if file.exists() else None
+
+
+def keep(inventory: Path, report: Report) -> None:
+    """Make a report the last one of an inventory. Raises Refusal."""
+    file = last(inventory)
     with contextlib.suppress(OSError):  # what is wrong with the folder is said of the file
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     whole_file.write(file, report.dumps(), 0o600)

@@ -19,7 +19,7 @@ def _ids(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """What the last report of the inventory told of; nothing where there is none."""
     inventory = ctx.params.get("inventory_file")
     try:
-        report = drift_files.read(drift_files.last(inventory)) if inventory else None
+        report = drift_files.kept(inventory) if inventory else None
     except Refusal:  # a completion says nothing of its own
         report = None
     rows = [row for host in report.hosts for row in host.rows] if report else []
@@ -45,22 +45,19 @@ def accept(inventory_file: Path, id: str, host: str | None, until: datetime, why
         raise click.ClickException(f"{until.date()} is over. Try: --until with a day to come")
     if not why.strip():
         raise click.ClickException("a reason is expected. Try: --why 'waiting for the new cable'")
-    try:
+    with files.refusals():
         _must_be_known(inventory_file, id, host)
         entry = Acceptance(id=id, until=until.date(), why=why.strip(), host=host, by=getpass.getuser())
         file = drift_files.accept(inventory_file, entry)
-    except Refusal as refusal:
-        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
     click.echo(f"accepted until {until.date()}: {id} on {host or 'every host'}. Now: git add {file}")
 
 
 def _must_be_known(inventory: Path, id: str, host: str | None) -> None:
     """Raise Refusal for an id that the last report does not have: a misspelt one would accept nothing."""
-    kept = drift_files.last(inventory)
-    show = f"sparkrig drift {inventory}"
-    if not kept.exists():
+    report, show = drift_files.kept(inventory), f"sparkrig drift {inventory}"
+    if report is None:
         raise Refusal("there is no drift report of this inventory yet", show)
-    hosts = [each for each in drift_files.read(kept).hosts if host in (None, each.name)]
+    hosts = [each for each in report.hosts if host in (None, each.name)]
     known = {row.id for each in hosts for row in (*each.rows, *each.before)}
     if id not in known:
         near = difflib.get_close_matches(id, known, 1)

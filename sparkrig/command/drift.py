@@ -72,15 +72,13 @@ def drift(
     (docs/drift.md).
     """
     asked = _Asked(inventory_file, limit, timeout, since)
-    try:
+    with files.refusals():
         made = _report(asked)
         if as_json:
             click.echo(made.dumps())
         else:
             _show(made, everything=everything)
         _write(made, junit, prom, html)
-    except Refusal as refusal:
-        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
     raise SystemExit(made.exit)
 
 
@@ -113,9 +111,8 @@ def _report(asked: _Asked) -> Report:
     """The report, made, and kept where it is one of the whole fleet and of its last one. Raises Refusal."""
     fleet, every = files.inventory(asked.inventory)
     data = _limited(every, asked.limit, fleet)
-    kept = drift_files.last(asked.inventory)
     accepted = drift_files.accepted(asked.inventory)
-    earlier = _earlier(asked.since, kept)
+    earlier = drift_files.read(asked.since) if asked.since else drift_files.kept(asked.inventory)
     if asked.since and earlier and not any(earlier.host(name) for name in data):
         raise Refusal(f"{asked.since} is a report of other hosts", f"sparkrig drift {asked.inventory}")
     started, clock = datetime.now(UTC), time.monotonic()
@@ -131,15 +128,8 @@ def _report(asked: _Asked) -> Report:
         seconds=time.monotonic() - clock,
     )
     if len(data) == len(fleet) and not asked.since:
-        drift_files.keep(kept, made)
+        drift_files.keep(asked.inventory, made)
     return made
-
-
-def _earlier(since: Path | None, kept: Path) -> Report | None:
-    """The report to compare with, if there is one. Raises Refusal."""
-    if since:
-        return drift_files.read(since)
-    return drift_files.read(kept, f"rm {kept}, which starts anew") if kept.exists() else None
 
 
 def _limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from sparkrig.serving.model import Catalogue
     from sparkrig.settings import Fleet
 
 
@@ -40,6 +43,25 @@ def typed(file: Path) -> str:
     return str(file if Path.cwd() == _ROOT else file.resolve())
 
 
+@contextmanager
+def refusals() -> Iterator[None]:
+    """A Refusal of what stands within ends the verb: its sentence, one thing to try, exit code 1."""
+    from sparkrig.refusal import Refusal
+
+    try:
+        yield
+    except Refusal as refusal:
+        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
+
+
+def catalogue() -> Catalogue:
+    """The models of models/; exit code 1 where a file of it cannot stand."""
+    from sparkrig.serving import catalogue_files
+
+    with refusals():
+        return catalogue_files.catalogue()
+
+
 def try_doctor(file: Path) -> None:
     """Say who knows why a host could not be read."""
     click.echo(f"Try: {shlex.join(['sparkrig', 'doctor', typed(file), 'access'])}", err=True)
@@ -63,12 +85,9 @@ def document(verb: str, **fields: Any) -> None:
 def write(file: Path, text: str) -> None:
     """Put a whole text into a file; exit code 1 where it cannot be written."""
     from sparkrig import whole_file
-    from sparkrig.refusal import Refusal
 
-    try:
+    with refusals():
         whole_file.write(file, text)
-    except Refusal as refusal:
-        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
 
 
 def one_of(file: Path, name: str, count: int) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.command.files import document
+from sparkrig.command import files
 from sparkrig.words import reason
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def lint(
         _list()
         return
     version = _version(vllm)
-    known = _catalogue()
+    known = files.catalogue()
     told = _catalogued(known, words) if catalogue else [(launch, None) for launch in _launches(words)]
     cases = [judgement.Case(launch, known.find, sparks or nodes, version) for launch, nodes in told]
     found = [judgement.judge(case) for case in cases]
     if as_json:
-        document("lint", launches=[_plain(case, each) for case, each in zip(cases, found, strict=True)])
+        files.document("lint", launches=[_plain(case, each) for case, each in zip(cases, found, strict=True)])
     else:
         _show(cases, found, verbose=verbose)
     sys.exit(judgement.exit_code(finding for each in found for finding in each))
@@ -71,17 +71,6 @@ def _version(text: str | None) -> tuple[int, ...] | None:
     if text and found is None:
         raise click.ClickException(f"--vllm is {text}, a version such as 0.19.2 expected. Try: vllm --version")
     return found
-
-
-def _catalogue() -> Catalogue:
-    """All models; exit code 1 where the catalogue cannot stand."""
-    from sparkrig.refusal import Refusal
-    from sparkrig.serving import catalogue_files
-
-    try:
-        return catalogue_files.catalogue()
-    except Refusal as refusal:
-        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
 
 
 def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, int | None]]:

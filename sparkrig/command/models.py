@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sparkrig.command import files
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -72,7 +74,7 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
     if ctx.invoked_subcommand:
         _must_be_typed_behind(ctx)
         return
-    use, known = _use(asked), _catalogue()
+    use, known = _use(asked), files.catalogue()
     if as_json:
         _document(use, known, known.models.values())
     else:
@@ -90,7 +92,7 @@ def show(name: str, as_json: bool, **asked: Any) -> None:
 
     NAME is a model, or one of its checkpoints as on Hugging Face, whose memory is shown then.
     """
-    use, known = _use(asked), _catalogue()
+    use, known = _use(asked), files.catalogue()
     model = known.find(name)
     if model is None:
         raise click.ClickException(_unknown(name, known))
@@ -115,16 +117,6 @@ def _use(asked: dict[str, Any]) -> Use:
     return Use(**{names.get(name, name): value for name, value in asked.items() if value is not None})
 
 
-def _catalogue() -> Catalogue:
-    from sparkrig.refusal import Refusal
-    from sparkrig.serving import catalogue_files
-
-    try:
-        return catalogue_files.catalogue()
-    except Refusal as refusal:
-        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
-
-
 def _unknown(name: str, known: Catalogue) -> str:
     from difflib import get_close_matches
 
@@ -136,11 +128,9 @@ def _unknown(name: str, known: Catalogue) -> str:
 def _document(use: Use, known: Catalogue, chosen: Iterable[Model]) -> None:
     from dataclasses import asdict
 
-    from sparkrig.command.files import document
-
     listed = list(chosen)
     keys = {key for model in listed for key in model.sources()}
-    document(
+    files.document(
         "models",
         use=asdict(use),
         models=[_listed(model, use) for model in listed],

@@ -94,7 +94,7 @@ def onboard(
     from rich.console import Console
 
     console = Console(stderr=as_json, highlight=False)
-    try:
+    with files.refusals():
         asked = Asked(
             inventory_file, fingerprint, key, password_file, restart_docker, yes, as_json, _wishes(**wishes)
         )
@@ -102,8 +102,6 @@ def onboard(
         if not as_json:
             files.must_answer(yes, "the same with --json, which shows the plan; then with --yes")
         code = _onboard(address or newcomer.found(asked), asked, console)
-    except Refusal as refusal:
-        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
     raise SystemExit(code)
 
 

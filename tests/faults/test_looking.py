@@ -26,7 +26,7 @@ LOOKS = {
     "doctor": ("sparkrig", "doctor", LAB),
 }
 # the other verbs: one loads the link and says so, one frees a lock, one sets a host up; the rest ask no host
-NOT_LOOKS = {"bandwidth", "unlock", "onboard", "accept", "completion", "explain", "lab"}
+NOT_LOOKS = {"bandwidth", "unlock", "onboard", "accept", "completion", "explain", "lab", "models", "lint"}
 
 
 @pytest.mark.representative

@@ -85,7 +85,7 @@ def test_what_may_be_accepted_is_what_the_last_report_told_of(
         exit=2,
         hosts=[Host(name="spark-a", exit=2, rows=rows), Host(name="spark-b", exit=0, rows=rows[1:])],
     )
-    drift_files.keep(drift_files.last(folder / "own.py"), report)
+    drift_files.keep(folder / "own.py", report)
     asked = {"_SPARKRIG_COMPLETE": "bash_complete", "XDG_STATE_HOME": str(folder)}
     offered = run(folder, "sparkrig", COMP_WORDS="sparkrig accept own.py ", COMP_CWORD="3", **asked)
     assert offered.split() == ["plain,net.a.mtu"]
