@@ -10,15 +10,14 @@ from sparkrig import apt
 HOLDERS = (
     r"""
 holders() {
-  for lock in """
+  stat -c '%i %n' """
     + " ".join(apt.LOCKS)
-    + r"""; do
-    inode=$(stat -c %i $lock 2>/dev/null) || continue
-    sed -n "s/^[0-9]*: POSIX  *ADVISORY  *WRITE  *\([0-9]*\) [^ ]*:$inode .*/\1/p" /proc/locks |
-      while read -r pid; do
-        open=$(find -L /proc/$pid/fd -maxdepth 1 -samefile $lock 2>/dev/null) || :
-        if [ -n "$open" ]; then printf 'lock %s %s %s\n' $lock $pid "$(cat /proc/$pid/comm)"; fi
-      done
+    + r""" 2>/dev/null | while read -r inode lock; do
+    while read -r _ class _ kind pid place _; do
+      case "$class $kind $place" in "POSIX WRITE "*":$inode") ;; *) continue ;; esac
+      open=$(find -L /proc/$pid/fd -maxdepth 1 -samefile $lock 2>/dev/null) || :
+      if [ -n "$open" ]; then read -r name </proc/$pid/comm; printf 'lock %s %s %s\n' $lock $pid "$name"; fi
+    done </proc/locks
   done
 }
 """.strip("\n")

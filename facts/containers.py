@@ -12,20 +12,21 @@ class Containers(Noun[containers.Containers]):
     script = r"""
 if command -v docker >/dev/null; then
   printf 'docker\n'
-  if state=$(systemctl show -p LoadState,ActiveState --value docker.service 2>/dev/null | tr '\n' ' ') &&
-    case $state in 'loaded inactive '* | 'loaded failed '* | 'masked '*) true ;; *) false ;; esac; then
-    printf 'trouble docker.service is %s\n' "${state% }"
-  elif info=$(timeout -k 2 60 docker info --format '{"runtimes":{{json .Runtimes}},
-      "running":{{json .ContainersRunning}},"paused":{{json .ContainersPaused}}}' \
-      2>/dev/null) && case $info in *'"runtimes":null'*) false ;; esac; then
-    printf 'info %s\n' "$(printf %s "$info" | tr -d '\n')"
+  set -- $(systemctl show -p LoadState,ActiveState --value docker.service 2>/dev/null)
+  form='{"runtimes":{{json .Runtimes}},"running":{{json .ContainersRunning}},"paused":{{json .ContainersPaused}}}'
+  if case "$* " in 'loaded inactive '* | 'loaded failed '* | 'masked '*) true ;; *) false ;; esac; then
+    printf 'trouble docker.service is %s\n' "$*"
+  elif info=$(timeout -k 2 60 docker info --format "$form" 2>/dev/null) &&
+    case $info in *'"runtimes":null'*) false ;; esac; then
+    printf 'info %s\n' "$info"
   else
     printf 'trouble %s\n' "$(timeout -k 2 60 docker info 2>&1 >/dev/null | tail -n 1)"
   fi
 fi
 if [ -e /etc/docker/daemon.json ]; then printf 'daemon %s\n' "$(base64 -w0 /etc/docker/daemon.json)"; fi
-printf 'toolkit %s\n' "$(dpkg-query -W -f='${db:Status-Status} ${Version}' nvidia-container-toolkit 2>/dev/null |
-  sed -n 's/^installed //p')"
+toolkit=$(dpkg-query -W -f='${db:Status-Status} ${Version}' nvidia-container-toolkit 2>/dev/null)
+case $toolkit in 'installed '*) toolkit=${toolkit#* } ;; *) toolkit= ;; esac
+printf 'toolkit %s\n' "$toolkit"
 grep -lsE '^[^#]*(libnvidia-container|nvidia-container-toolkit)' \
   /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources |
   while IFS= read -r f; do grep -qi '^Enabled: *no' "$f" || printf 'source %s\n' "$f"; done

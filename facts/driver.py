@@ -11,7 +11,8 @@ class Packages(Noun[driver.Packages]):
     script = r"""
 dpkg-query -W -f='dpkg ${db:Status-Want} ${db:Status-Status} ${Package} ${Version}\n' 2>/dev/null |
   grep -E ' (linux-|[^ ]*nvidia|cuda-drivers)' || true
-if ls /var/lib/apt/lists/*Release >/dev/null 2>&1; then
+set -- /var/lib/apt/lists/*Release
+if [ -e "$1" ]; then
   { timeout -k 2 240 apt-get -s -o Debug::NoLocking=1 dist-upgrade 2>&1; printf '\nsimulated %s\n' $?; } |
     grep -E '^(Inst|Remv|E:|simulated) ' || true
 else # a simulation that knows no candidate proves nothing

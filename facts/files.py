@@ -13,8 +13,13 @@ class Files(Noun[dict[str, files.Found]]):
         "for f in "
         + " ".join(OWNED)
         + r"""; do
-  if [ -f "$f" ]; then printf '%s %s %s\n' "$f" "$(stat -c '%a %U:%G' "$f")" "$(base64 -w0 "$f")"; fi
+  if [ -f "$f" ]; then set -- "$@" "$f"; fi
 done
+if [ $# -gt 0 ]; then
+  stat -c '%n %a %U:%G' "$@" | while read -r f row; do
+    printf '%s %s ' "$f" "$row"; base64 -w0 "$f"; printf '\n'
+  done
+fi
 """
     )
 

@@ -8,13 +8,16 @@ class Identity(Noun[identity.Identity]):
     """The host's identity, without its serial number."""
 
     parse = staticmethod(identity.parse)
-    # nvidia-smi takes a second; PCI alone settles it on real hardware.
+    # nvidia-smi takes a second; PCI alone settles it on real hardware. The shell reads what it can by itself: a
+    # process costs a slow host more than all that it reads (docs/performance.md).
     script = r"""
-printf 'hostname=%s\nuid=%s\nmachine=%s\nkernel=%s\n' "$(uname -n)" "$(id -u)" "$(uname -m)" "$(uname -r)"
+set -- $(uname -nrm)
+printf 'hostname=%s\nkernel=%s\nmachine=%s\n' "$@"
+while read -r key id _; do case $key in Uid:) printf 'uid=%s\n' "$id"; break ;; esac; done </proc/self/status
 read -r id </proc/sys/kernel/random/boot_id; printf 'boot_id=%s\n' "$id"
-sed -n 's/^MemTotal: *\([0-9]*\) kB$/memory_kib=\1/p' /proc/meminfo
+while read -r key size _; do case $key in MemTotal:) printf 'memory_kib=%s\n' "$size" ;; esac; done </proc/meminfo
 for f in sys_vendor product_name; do
-  if [ -r /sys/class/dmi/id/$f ]; then printf 'dmi.%s=%s\n' $f "$(cat /sys/class/dmi/id/$f)"; fi
+  if [ -r /sys/class/dmi/id/$f ]; then read -r value </sys/class/dmi/id/$f; printf 'dmi.%s=%s\n' $f "$value"; fi
 done
 if [ -r /etc/dgx-release ]; then sed '/SERIAL/d; s/^/release /' /etc/dgx-release; fi
 gb10=

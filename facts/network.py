@@ -3,13 +3,19 @@
 from facts.noun import Noun
 from sparkrig import netplan, network, profiles
 
-# Sets $port (empty where it is no fabric netdev), $driver, and $pci of the netdev whose folder is $n.
-# The kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no other.
-PORT = r"""
+# Begins a loop over the netdevs, which sets $n (its folder), $port (empty where it is none of the fabric), $driver
+# and $pci. The kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no
+# other.
+EACH = r"""
+for real in $(readlink -f /sys/class/net/*); do
+  n=/sys/class/net/${real##*/}
   { read -r port <$n/phys_port_name; } 2>/dev/null ||
     case $n in *f[0-9]np[0-9]) port=p${n##*np} ;; *) port= ;; esac
-  driver=$(readlink $n/device/driver) || driver=
-  pci=$(readlink -f $n/device); pci=${pci%/virtio*}; pci=${pci##*/}
+  driver= pci=
+  if [ -e $n/device/uevent ]; then
+    while IFS='=' read -r key value; do case $key in DRIVER) driver=$value ;; esac; done <$n/device/uevent
+    pci=${real%/net/*}; pci=${pci%/virtio*}; pci=${pci##*/}
+  fi
 """.strip("\n")
 
 _HUSHED = r"(password|psk|private|shared|secret|pin|key)[0-9]*[\x22\x27]?:[ \t]*"
@@ -34,17 +40,20 @@ class Network(Noun[network.Network]):
     # sudo drops SSH_CONNECTION, so the first ancestor that has it is asked.
     script = (
         r"""
-pid=$$
+pid=$$ line=
 while [ "${pid:-0}" -gt 1 ]; do
-  ssh=$(tr '\0' '\n' 2>/dev/null </proc/$pid/environ | sed -n 's/^SSH_CONNECTION=//p') || ssh=
-  if [ -n "$ssh" ]; then printf 'ssh %s\n' "$(set -- $ssh; printf %s "$3")"; break; fi
-  pid=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$pid/status)
+  line="$line /proc/$pid/environ" parent=
+  while read -r key value; do case $key in PPid:) parent=$value; break ;; esac; done </proc/$pid/status
+  pid=$parent
 done
-printf 'addr %s\n' "$(ip -j addr show | tr -d "\n")"
-printf 'route %s\n' "$(ip -4 -j route show table all | tr -d "\n")"
-for n in /sys/class/net/*; do
+set -- $(cat $line 2>/dev/null | tr '\0' '\n' | sed -n '/^SSH_CONNECTION=./{s/^SSH_CONNECTION=//p;q}')
+if [ $# -gt 2 ]; then printf 'ssh %s\n' "$3"; fi
+set -f # a line of JSON has no need of its blanks
+printf 'addr %s\n' "$(printf '%s ' $(ip -j addr show))"
+printf 'route %s\n' "$(printf '%s ' $(ip -4 -j route show table all))"
+set +f
 """
-        + PORT
+        + EACH
         + r"""
   { read -r carrier <$n/carrier; } 2>/dev/null || carrier=
   printf 'port %s %s %s %s %s\n' "${n##*/}" "${port:--}" "$carrier" "${driver##*/}" "$pci"
@@ -61,10 +70,15 @@ until devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); do
 done
 if [ -n "$devices" ]; then
   printf 'nm running\n'
-  printf '%s\n' "$devices" | sed 's/^/device /'
-  profiles=$(nmcli -t -f UUID,TYPE,FILENAME connection show | grep ':802-3-ethernet:')
-  printf '%s\n' "$profiles" | sed '/./!d; s/^/profile /'
-  ids=$(printf '%s\n' "$profiles" | sed 's/:.*//')
+  while IFS= read -r row; do printf 'device %s\n' "$row"; done <<EOF
+$devices
+EOF
+  ids=
+  while IFS= read -r row; do
+    case $row in *:802-3-ethernet:*) printf 'profile %s\n' "$row"; ids="$ids ${row%%:*}" ;; esac
+  done <<EOF
+$(nmcli -t -f UUID,TYPE,FILENAME connection show)
+EOF
   if [ -n "$ids" ]; then nmcli -t -f """
         + ",".join(profiles.PROPERTIES)
         + r""" connection show $ids | sed '/^$/d; s/^/property /'; fi

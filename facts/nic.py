@@ -1,6 +1,6 @@
 """The fabric's netdevs: link, PCIe, RDMA counters, cable."""
 
-from facts.network import PORT
+from facts.network import EACH
 from facts.noun import Noun
 from sparkrig import nic
 
@@ -13,10 +13,7 @@ class Nics(Noun[dict[str, nic.Nic]]):
 
     parse = staticmethod(nic.parse)
     script = (
-        r"""
-for n in /sys/class/net/*; do
-"""
-        + PORT
+        EACH
         + r"""
   case $port in p[0-9]) ;; *) continue ;; esac
   i=${n##*/}

@@ -28,17 +28,21 @@ class Preflight(Noun[preflight.Preflight]):
         + r"""
 set -- / /var /etc
 if mountpoint -q /boot; then set -- "$@" /boot; fi
-df -B1M --output=avail,file "$@" | sed '1d; s/^/room /'
+df -B1M --output=avail,file "$@" | while read -r room; do
+  case $room in [0-9]*) printf 'room %s\n' "$room" ;; esac
+done
 for p; do [ -w "$p" ] || printf 'read-only %s\n' "$p"; done
 dpkg-query -W -f='package ${db:Status-Status} ${db:Status-Eflag} ${binary:Package}\n' |
   grep -Ev '^package (installed|config-files|not-installed) ok ' || :
 for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || printf 'journal %s\n' "$f"; done
 holders
-sed -n 's/^USEC=\|^MODE=/shutdown &/p' /run/systemd/shutdown/scheduled
-systemctl show -p LoadState,ActiveState NetworkManager | sed 's/^/unit /'
+if [ -e /run/systemd/shutdown/scheduled ]; then
+  sed -n 's/^USEC=\|^MODE=/shutdown &/p' /run/systemd/shutdown/scheduled
+fi
+systemctl show -p LoadState,ActiveState NetworkManager | while read -r row; do printf 'unit %s\n' "$row"; done
 nm=org.freedesktop.NetworkManager
 busctl --auto-start=no --timeout=10 get-property $nm /org/freedesktop/NetworkManager $nm Version Checkpoints |
-  sed 's/^/nm /'
+  while IFS= read -r row; do printf 'nm %s\n' "$row"; done
 if [ -e /run/systemd/timesync/synchronized ]; then echo synchronised yes
 elif command -v chronyc >/dev/null; then
   if timeout -k 2 10 chronyc -n tracking | grep -q '^Leap status *: Normal'; then echo synchronised yes

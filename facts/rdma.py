@@ -11,7 +11,9 @@ class Rdma(Noun[rdma.Rdma]):
     script = (
         r"""
 if [ -d /sys/class/infiniband ] && command -v rdma >/dev/null; then
-  printf 'links %s\n' "$(rdma -j link show | tr -d "\n")"
+  set -f # a line of JSON has no need of its blanks
+  printf 'links %s\n' "$(printf '%s ' $(rdma -j link show))"
+  set +f
 fi
 if command -v ibv_devinfo >/dev/null; then
   timeout -k 2 30 ibv_devinfo 2>/dev/null |

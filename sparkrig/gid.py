@@ -18,16 +18,13 @@ BLOCK_END = "# gid: end"
 
 # One grep reads the 1024 slots of every port; the kernel refuses to name the type of an empty one.
 COMMAND = r"""
-for port in /sys/class/infiniband/*/ports/*; do
-  [ -d "$port/gids" ] || continue
+grep -Hv '^0000:0000:0000:0000:0000:0000:0000:0000$' /sys/class/infiniband/*/ports/*/gids/* 2>/dev/null |
+while IFS= read -r row; do
+  path=${row%%:*}; slot=${path##*/}; port=${path%/gids/*}
   device=${port#/sys/class/infiniband/}; device=${device%%/*}
-  grep -Hv '^0000:0000:0000:0000:0000:0000:0000:0000$' "$port"/gids/* 2>/dev/null |
-  while IFS= read -r row; do
-    path=${row%%:*}; slot=${path##*/}
-    { read -r type <"$port/gid_attrs/types/$slot"; } 2>/dev/null || continue
-    { read -r netdev <"$port/gid_attrs/ndevs/$slot"; } 2>/dev/null || netdev=
-    printf 'gid|%s|%s|%s|%s|%s|%s\n' "$device" "${port##*/}" "$slot" "${row#*:}" "$type" "$netdev"
-  done
+  { read -r type <"$port/gid_attrs/types/$slot"; } 2>/dev/null || continue
+  { read -r netdev <"$port/gid_attrs/ndevs/$slot"; } 2>/dev/null || netdev=
+  printf 'gid|%s|%s|%s|%s|%s|%s\n' "$device" "${port##*/}" "$slot" "${row#*:}" "$type" "$netdev"
 done
 """
 

@@ -89,18 +89,19 @@ SERIAL = "MT2002VS99999"
 def tree(tmp_path: Path) -> Path:
     """A ConnectX-7 with its RDMA device, beside a management netdev and a guest's NIC with soft-RoCE."""
     files = {
-        "net/enp1s0f0np0/phys_port_name": "p0",
-        "net/enp1s0f0np0/flags": "0x1003",
-        "net/enp1s0f0np0/carrier": "1",
-        "net/enp1s0f0np0/speed": "200000",
-        "net/enp1s0f0np0/carrier_down_count": "3",
-        "net/enP7s7/flags": "0x1003",
-        "net/enP2p1s0f0np0/flags": "0x1003",
+        "pci/0000:01:00.0/net/enp1s0f0np0/phys_port_name": "p0",
+        "pci/0000:01:00.0/net/enp1s0f0np0/flags": "0x1003",
+        "pci/0000:01:00.0/net/enp1s0f0np0/carrier": "1",
+        "pci/0000:01:00.0/net/enp1s0f0np0/speed": "200000",
+        "pci/0000:01:00.0/net/enp1s0f0np0/carrier_down_count": "3",
+        "virtual/net/enP7s7/flags": "0x1003",
+        "pci/0000:00:06.0/virtio4/net/enP2p1s0f0np0/flags": "0x1003",
         "pci/0000:01:00.0/current_link_speed": "32.0 GT/s PCIe",
         "pci/0000:01:00.0/current_link_width": "2",
         "pci/0000:01:00.0/max_link_speed": "32.0 GT/s PCIe",
         "pci/0000:01:00.0/max_link_width": "4",
-        "pci/0000:01:00.0/net/enp1s0f0np0/x": "",
+        "pci/0000:01:00.0/uevent": "DRIVER=mlx5_core\nPCI_CLASS=20000",
+        "pci/0000:00:06.0/virtio4/uevent": "DRIVER=virtio_net",
         "ib/rocep1s0f0/ports/1/counters/port_xmit_data": "100",
         "ib/rocep1s0f0/ports/1/hw_counters/out_of_sequence": "7",
         "ib/rxe/parent": "enP2p1s0f0np0",
@@ -109,11 +110,12 @@ def tree(tmp_path: Path) -> Path:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{text}\n")
-    (tmp_path / "pci/0000:00:06.0/virtio4").mkdir(parents=True)
-    (tmp_path / "drivers/mlx5_core").mkdir(parents=True)
-    (tmp_path / "pci/0000:01:00.0/driver").symlink_to(tmp_path / "drivers/mlx5_core")
-    (tmp_path / "net/enp1s0f0np0/device").symlink_to(tmp_path / "pci/0000:01:00.0")
-    (tmp_path / "net/enP2p1s0f0np0/device").symlink_to(tmp_path / "pci/0000:00:06.0/virtio4")
+    (tmp_path / "net").mkdir()
+    netdevs = [tmp_path / name.rpartition("/")[0] for name in files if name.endswith("/flags")]
+    for netdev in netdevs:  # as the kernel has it: the class is a folder of links
+        (tmp_path / "net" / netdev.name).symlink_to(netdev)
+        if "pci" in netdev.parts:
+            (netdev / "device").symlink_to(netdev.parent.parent)
     (tmp_path / "ib/rocep1s0f0/device").symlink_to(tmp_path / "pci/0000:01:00.0")
     return tmp_path
 
