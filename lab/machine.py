@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
-import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +27,9 @@ BOOT_S = 60
 SETTLE_S = 40
 RESTORE_S = 20
 STOP_S = 10
+
+# The RTC has this machine's time, to the second.
+SET_CLOCK = "sudo date --set=@$(cat /sys/class/rtc/rtc0/since_epoch).5 >/dev/null"
 
 # Everything a deploy may rely on is up: boot finished, engine answering, network manager running, every
 # fabric netdev with its RDMA device. Prints what is still amiss.
@@ -179,13 +182,14 @@ class Machine:
         self.wake(plan)
 
     def restore(self, plan: Plan, snapshot: str = PRISTINE) -> None:
-        """Back to a snapshot, the guest running all the while, with the clock set."""
-        ssh.hang_up(self.node)
+        """Back to a snapshot, running or not, with the clock set.
+
+        In a new qemu: one that runs never turns its time stamp counter back (its `cpu_get_ticks`), so that after
+        `loadvm` the guest would find itself hours ahead, and do at once what all its timers had to do meanwhile.
+        """
         self.require(snapshot)
-        qmp.monitor(self.monitor, f"loadvm {snapshot}")
-        qmp.execute(self.monitor, "cont")  # loadvm leaves a paused guest paused
-        self.lay_cables(plan)
-        self.wake(plan)
+        self.stop()
+        self.resume(plan, snapshot)
 
     def start(self, plan: Plan, *, snapshot: str | None) -> None:
         """Starts qemu in the background and lays the cables. LabError with qemu's own words if it will not run."""
@@ -198,48 +202,37 @@ class Machine:
 
     def lay_cables(self, plan: Plan) -> None:
         """Gives every fabric netdev the carrier that the cabling says."""
-        for netdev, carrier in carriers(self.node, plan.cabling).items():
-            self.set_carrier(netdev, carrier)
+        self.set_carriers(carriers(self.node, plan.cabling))
 
-    def set_carrier(self, netdev: str, carrier: bool) -> None:
-        """Plugs or unplugs this end of a cable."""
-        qmp.execute(self.monitor, "set_link", {"name": f"nic-{netdev}", "up": carrier})
+    def set_carriers(self, carriers: Mapping[str, bool]) -> None:
+        """Plugs or unplugs this end of cables, by netdev."""
+        orders = [("set_link", {"name": f"nic-{netdev}", "up": up}) for netdev, up in carriers.items()]
+        qmp.execute(self.monitor, *orders)
 
     def cut_power(self) -> None:
         """A power cut and its return: nothing is shut down, the guest boots again."""
         ssh.hang_up(self.node)
-        qmp.execute(self.monitor, "system_reset")
+        qmp.execute(self.monitor, ("system_reset", {}))
 
     def wake(self, plan: Plan) -> None:
-        """Waits for ssh and sets the clock, which a snapshot brings back as it was."""
-        self.wait_for_ssh(RESTORE_S * STRETCH[plan.accelerator])
-        self.set_clock()
+        """Waits for ssh and sets the clock, which a snapshot brings back as it was: one command does both."""
+        self.wait_for_ssh(RESTORE_S * STRETCH[plan.accelerator], SET_CLOCK)
 
-    def set_clock(self) -> None:
-        """Gives the guest this machine's time, over a connection that is already open. LabError if it refuses."""
-        clock = ssh.execute(self.node, f"sudo date --set=@{time.time():.3f}")
-        if clock.rc:
-            raise LabError(
-                f"{self.node} does not take the time: {clock.stderr.strip()}",
-                expected="the clock set",
-                attempt="sparkrig lab reset",
-            )
-
-    def wait_for_ssh(self, seconds: float) -> None:
-        """Waits until the guest takes commands. LabError after `seconds`, or when qemu has ended."""
+    def wait_for_ssh(self, seconds: float, line: str = "true") -> None:
+        """Waits until the guest runs a command. LabError after `seconds`, or when qemu has ended."""
         wait_until(
-            self.answers,
+            lambda: self.runs(line),
             seconds,
             happened=f"{self.node} does not answer ssh",
             attempt=f"tail {self.console}",
         )
 
-    def answers(self) -> bool:
-        """Whether a command runs on the guest now. LabError where waiting cannot help."""
+    def runs(self, line: str) -> bool:
+        """Whether the guest runs a command now. LabError where waiting cannot help."""
         if not self.pid():
             raise LabError(f"{self.node} ended", expected="it running", attempt=f"tail {self.console}")
         try:
-            result = ssh.execute(self.node, "true", timeout=SSH_S)
+            result = ssh.execute(self.node, line, timeout=SSH_S)
         except subprocess.TimeoutExpired:
             return False
         if "Host key verification failed" in result.stderr:
@@ -247,6 +240,12 @@ class Machine:
                 f"{self.node} shows another host key than its image has",
                 expected=f"the one in {ssh.known_hosts()}",
                 attempt="sparkrig lab down && sparkrig lab up",
+            )
+        if result.rc not in (0, ssh.NO_CONNECTION):
+            raise LabError(
+                f"{self.node} does not {line}: {result.stderr.strip()}",
+                expected="exit code 0",
+                attempt="sparkrig lab reset",
             )
         return result.rc == 0
 

@@ -80,12 +80,8 @@ def reset(nodes: Sequence[str], snapshot: str = PRISTINE) -> None:
     """
     with host.lock():
         plans = {node: known_plan(node, STRAIGHT) for node in nodes}
-        stop_miswired(plans)
-        idle = [node for node in nodes if not Machine(node).pid()]
-        live = [node for node in nodes if node not in idle]
         require_ports(nodes)
-        together("reset", live, lambda node: Machine(node).restore(plans[node], snapshot))
-        together("resume", idle, lambda node: Machine(node).resume(plans[node], snapshot))
+        together("reset", nodes, lambda node: Machine(node).restore(plans[node], snapshot))
 
 
 def down() -> None:
@@ -114,8 +110,7 @@ def cable(node: str, cage: str, *, plugged: bool, cabling: Cabling = STRAIGHT) -
             )
         ends = [(running(end), its_cage) for end, its_cage in ((node, cage), other)]
         for machine, its_cage in ends:
-            for netdev in CAGES[its_cage]:
-                machine.set_carrier(netdev, plugged)
+            machine.set_carriers(dict.fromkeys(CAGES[its_cage], plugged))
 
 
 def cut_power(node: str) -> None:

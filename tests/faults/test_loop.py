@@ -40,9 +40,9 @@ def power_cut(running: Deploying, node: str) -> str:
 
 
 def cut_off(running: Deploying, node: str) -> str:
-    Machine(node).set_carrier(MANAGEMENT, False)
+    Machine(node).set_carriers({MANAGEMENT: False})
     told = _end(running)
-    Machine(node).set_carrier(MANAGEMENT, True)
+    Machine(node).set_carriers({MANAGEMENT: True})
     Machine(node).wait_for_ssh(BACK_S)
     return f"{node} lost its management link, {told}"
 

@@ -93,7 +93,7 @@ def test_netdevs_that_changed_places_are_seen_below_ip(deployed: Pair, seen: See
 
 @pytest.mark.fault(14)
 def test_one_twin_without_carrier_leaves_its_rail_missing(deployed: Pair, seen: Seen) -> None:
-    Machine("spark-b").set_carrier("enP2p1s0f0np0", False)
+    Machine("spark-b").set_carriers({"enP2p1s0f0np0": False})
     done, document = bandwidth()
     assert done.code == 2
     assert verdict(document, 0) == ("healthy", "")

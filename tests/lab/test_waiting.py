@@ -191,12 +191,12 @@ def test_a_link_that_is_lost_in_mid_step_is_noticed(deployed: Pair, tmp_path: Pa
             happened="the step never began",
             attempt=running.said,
         )
-        machine.set_carrier(MANAGEMENT, False)
+        machine.set_carriers({MANAGEMENT: False})
         began = time.monotonic()
         try:
             assert running.wait(45), running.said[-2000:]
         finally:
-            machine.set_carrier(MANAGEMENT, True)
+            machine.set_carriers({MANAGEMENT: True})
         took = time.monotonic() - began
         assert running.code == 1
         assert "its state is unknown (spark-b does not answer" in running.said
