@@ -1,6 +1,7 @@
 # make demo        two virtual Sparks: deployed, deployed again, asserted (no Spark at hand, no root once installed)
 # make test        every test, the virtual pair included
 # make faults      every fault and every promise on the virtual pair, and docs/faults.md anew (hours under emulation)
+# make bench       sparkrig beside Ansible, stock pyinfra and the floor, and docs/performance.md anew (an hour)
 # make test-fast   no virtual machines, under a minute
 # make venv        the virtual environment alone
 # make lint        ruff, mypy, import-linter, shellcheck
@@ -9,8 +10,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+OTHERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sparkrig/benchmarks
 
-.PHONY: help demo test faults test-fast lint venv docs lock packages clean
+.PHONY: help demo test faults bench test-fast lint venv docs lock packages clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +28,15 @@ test: $(READY) packages
 faults: $(READY) packages
 	@$(BIN)/pytest --record-faults -m "fault or promise" tests/unit tests/plan tests/lab tests/faults; \
 	code=$$?; $(BIN)/python -m docs.make && exit $$code
+
+# Ansible and mitogen live in an environment of their own, never in the product's
+bench: $(READY) packages $(OTHERS)/.ready
+	@$(BIN)/python -m benchmarks
+
+$(OTHERS)/.ready: benchmarks/requirements.lock scripts/venv
+	@mkdir -p $(dir $(OTHERS))
+	@scripts/venv $(PYTHON) $(OTHERS) benchmarks/requirements.lock
+	@touch $@
 
 test-fast: $(READY)
 	@scripts/packages ssh:openssh-client sshd:openssh-server visudo:sudo

@@ -49,12 +49,35 @@ def inventory(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]]) -> Pa
 def served(folder: Path, count: int) -> Iterator[list[tuple[str, dict[str, Any]]]]:
     """Inventory entries of hosts that OpenSSH's sshd answers for, as whoever runs the tests.
 
-    PORT.asked in the folder has a line for each command that a host was sent.
+    `asked` tells how many commands each was sent.
     """
     folder.mkdir()
+    (folder / "answer").write_text(_ANSWER)
+    with listening_on_loopback(folder, count, f"ForceCommand /bin/sh {folder}/answer") as logins:
+        entries = []
+        for (name, number, letter), login in zip(names(count), logins, strict=True):
+            (folder / str(login["ssh_port"])).write_text(converged(letter, name, number))
+            entries.append((name, {**settings(number, letter), **login, "_sudo": True}))
+        yield entries
+
+
+def asked(folder: Path) -> list[int]:
+    """How many commands each host of `served` was sent since the last time, hosts without any left out."""
+    files = list(folder.glob("*.asked"))
+    counts = [len(file.read_text()) for file in files]
+    for file in files:
+        file.unlink()
+    return counts
+
+
+@contextmanager
+def listening_on_loopback(folder: Path, count: int, *lines: str) -> Iterator[list[dict[str, Any]]]:
+    """How to log in to each of so many hosts, which OpenSSH's sshd answers for, as whoever runs this.
+
+    folder: holds keys and configurations; lines: more for sshd_config.
+    """
     for key in ("host", "user"):
         keygen(folder / key)
-    (folder / "answer").write_text(_ANSWER)
     ports = free_ports(count)
     public = " ".join((folder / "host.pub").read_text().split()[:2])
     (folder / "known").write_text("".join(f"[127.0.0.1]:{port} {public}\n" for port in ports))
@@ -64,26 +87,20 @@ def served(folder: Path, count: int) -> Iterator[list[tuple[str, dict[str, Any]]
         "ssh_key": str(folder / "user"),
         "ssh_known_hosts_file": str(folder / "known"),
         "ssh_strict_host_key_checking": "yes",
-        "_sudo": True,
     }
-    entries = []
-    for (name, number, letter), port in zip(names(count), ports, strict=True):
-        (folder / str(port)).write_text(converged(letter, name, number))
-        entries.append((name, {**settings(number, letter), **login, "ssh_port": port}))
     with ExitStack() as stack:
         for first in range(0, count, _PORTS):
             lent = ports[first : first + _PORTS]
-            stack.enter_context(listening(_configured(folder, lent), lent))
-        yield entries
+            stack.enter_context(listening(_configured(folder, lent, lines), lent))
+        yield [{**login, "ssh_port": port} for port in ports]
 
 
-def _configured(folder: Path, ports: Sequence[int]) -> Path:
+def _configured(folder: Path, ports: Sequence[int], more: Sequence[str]) -> Path:
     """The configuration of an sshd that lends those ports to as many hosts."""
     lines = [
         *(f"ListenAddress 127.0.0.1:{port}" for port in ports),
         f"HostKey {folder}/host",
         f"AuthorizedKeysFile {folder}/user.pub",
-        f"ForceCommand /bin/sh {folder}/answer",
         "PidFile none",
         "PasswordAuthentication no",
         "KbdInteractiveAuthentication no",
@@ -91,6 +108,7 @@ def _configured(folder: Path, ports: Sequence[int]) -> Path:
         "StrictModes no",  # whoever may write in /tmp could change the folder
         "PermitRootLogin yes",
         "UsePAM no",
+        *more,
     ]
     config = folder / f"sshd_config-{ports[0]}"
     config.write_text("\n".join(lines) + "\n")

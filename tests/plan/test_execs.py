@@ -1,4 +1,4 @@
-"""A settled host is asked once, whatever is run (issue 6): counted by the hosts themselves."""
+"""A settled host is asked once, on one connection, whatever is run (issue 6): it counts, as does the way to it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,48 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.plan import fleet
 from tests.plan.conftest import ROOT
+from tests.plan.distance import Way, apart
+from tests.unit.sshd import free_ports
 
 BIN = Path(sys.executable).parent
 CLUSTER = "deploys/cluster.py"
+# paramiko's: banner and algorithms, key exchange, service, key, channel, command, and the first of its output
+TURNS = 8
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A settled pair behind an sshd on loopback."""
+
+    folder: Path
+    ways: dict[int, Way]
+
+    @property
+    def inventory(self) -> Path:
+        return self.folder / "sparks.py"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A settled pair behind an sshd on loopback; sparks.py is its inventory."""
+def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
     folder = tmp_path_factory.mktemp("execs")
     with fleet.served(folder / "hosts", 2) as entries:
-        fleet.inventory(folder, entries)
-        yield folder
+        near = free_ports(2)
+        far = {port: data["ssh_port"] for port, (_, data) in zip(near, entries, strict=True)}
+        known = folder / "hosts" / "known"
+        key = known.read_text().split("\n")[0].split(" ", 1)[1]
+        known.write_text("".join(f"[127.0.0.1]:{port} {key}\n" for port in near))
+        fleet.inventory(
+            folder, [(name, {**data, "ssh_port": port}) for port, (name, data) in zip(near, entries, strict=True)]
+        )
+        with apart(far) as ways:
+            yield Settled(folder, ways)
 
 
 @pytest.mark.parametrize(
@@ -36,18 +60,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     ],
     ids=" ".join,
 )
-def test_a_settled_host_is_asked_once(folder: Path, words: list[str]) -> None:
-    for file in (folder / "hosts").glob("*.asked"):
-        file.unlink()
-    program, *rest = [str(folder / "sparks.py") if word == "INVENTORY" else word for word in words]
+def test_a_settled_host_is_asked_once(settled: Settled, words: list[str]) -> None:
+    fleet.asked(settled.folder / "hosts")
+    for way in settled.ways.values():
+        way.turns.clear()
+    program, *rest = [str(settled.inventory) if word == "INVENTORY" else word for word in words]
     done = subprocess.run(
         [str(BIN / program), *rest],
         cwd=ROOT,
-        env={**os.environ, "XDG_STATE_HOME": str(folder / "state")},
+        env={**os.environ, "XDG_STATE_HOME": str(settled.folder / "state")},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [len(file.read_text()) for file in (folder / "hosts").glob("*.asked")] == [1, 1]
+    assert fleet.asked(settled.folder / "hosts") == [1, 1]
+    for way in settled.ways.values():
+        (turns,) = way.turns  # one connection
+        assert turns <= TURNS

@@ -108,13 +108,11 @@ def test_64_hosts_behind_sshd_are_one_report(tmp_path: Path) -> None:
     """
     with fleet.served(tmp_path / "sshd", SIZE) as entries:
         few = drift(tmp_path / "few", entries[:4])
-        for file in (tmp_path / "sshd").glob("*.asked"):
-            file.unlink()
+        fleet.asked(tmp_path / "sshd")
         (gone,) = free_ports(1)
         entries[7][1]["ssh_port"] = gone
         done = drift(tmp_path / "all", entries)
-    asked = [len(file.read_text()) for file in (tmp_path / "sshd").glob("*.asked")]
-    assert asked == [1] * (SIZE - 1)
+    assert fleet.asked(tmp_path / "sshd") == [1] * (SIZE - 1)
     assert (few.code, done.code) == (0, 3), done.said
     assert [name for name, host in done.hosts().items() if host["unread"]] == ["spark-03b"]
     assert done.report["counts"]["drift"] == 0

@@ -1,0 +1,128 @@
+"""Who is measured, and the command line of each for each work."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from benchmarks.hosts import Place
+
+HERE = Path(__file__).resolve().parent
+BIN = Path(sys.executable).parent
+
+
+class Work(StrEnum):
+    """What is done."""
+
+    CONVERGE = "first converge"
+    NOOP = "no-op converge"
+    DRIFT = "drift"
+
+
+# a line of a run's output that tells of a change, in pyinfra's words and in Ansible's
+_CHANGED = re.compile(r"\] Success$|\bchanged=[1-9]", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line with its environment, and the exit codes that say it did its work.
+
+    idle: whether it finds nothing to change, and would be another work if it did.
+    """
+
+    words: list[str]
+    env: Mapping[str, str]
+    good: tuple[int, ...] = (0,)
+    idle: bool = False
+
+    def did_it(self, code: int, output: str) -> bool:
+        """Whether exit code and output are of this work."""
+        return code in self.good and not (self.idle and _CHANGED.search(output))
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One of those who are measured. command: None where it cannot do the work."""
+
+    name: str
+    command: Callable[[Work, Place], Command | None]
+
+
+def _sparkrig(work: Work, place: Place) -> Command:
+    env = {"XDG_STATE_HOME": str(place.hosts.parent / "state")}
+    if work is Work.DRIFT:
+        return Command(
+            [str(BIN / "sparkrig"), "drift", str(place.inventory)], env, (0,) if place.settled else (2,)
+        )
+    words = [str(BIN / "pyinfra"), "-y", str(place.inventory), "deploys/cluster.py"]
+    return Command(words, env, idle=work is Work.NOOP)
+
+
+def _floor(work: Work, place: Place) -> Command | None:
+    """One ssh to each host, which runs the very script that sparkrig runs; all hosts at once."""
+    if work is Work.CONVERGE:
+        return None
+    root = "sudo sh -s" if place.sudo else "sh -s"
+    one = (
+        f"ssh -F {shlex.quote(str(place.ssh_config))} {{}} {root} <{shlex.quote(str(place.look))} >/dev/null 2>&1"
+    )
+    line = (
+        f"sed -n 's/^Host //p' {shlex.quote(str(place.ssh_config))} | xargs -P 0 -I{{}} sh -c {shlex.quote(one)}"
+    )
+    return Command(["sh", "-c", line], {})
+
+
+def _stock(work: Work, place: Place) -> Command:
+    env = {"SPARKRIG_BENCH_HOSTS": str(place.hosts)}
+    how = "--dry" if work is Work.DRIFT else "-y"
+    words = [str(BIN / "pyinfra"), how, str(HERE / "stock_hosts.py"), str(HERE / "stock.py")]
+    return Command(words, env, idle=place.settled and work is not Work.CONVERGE)
+
+
+def _ansible(work: Work, place: Place, more: Mapping[str, str]) -> Command:
+    env = {
+        "ANSIBLE_PIPELINING": "True",
+        # its connections outlive a task, as by default, but not the run: the next one would find them open
+        "ANSIBLE_SSH_ARGS": "-C -o ControlMaster=auto -o ControlPersist=5s",
+        "ANSIBLE_FORKS": str(place.count),  # as many at once as sparkrig has
+        "ANSIBLE_HOME": str(place.hosts.parent / "ansible"),
+        "ANSIBLE_NOCOWS": "1",
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_LOCALHOST_WARNING": "False",
+        "LC_ALL": "C.UTF-8",
+        **more,
+    }
+    check = ["--check"] if work is Work.DRIFT else []
+    playbook = str(HERE / "ansible" / "site.yml")
+    words = [str(environment() / "bin" / "ansible-playbook"), *check, "-i", str(place.hosts), playbook]
+    return Command(words, env, idle=place.settled and work is not Work.CONVERGE)
+
+
+def _pipelining(work: Work, place: Place) -> Command:
+    return _ansible(work, place, {})
+
+
+def _mitogen(work: Work, place: Place) -> Command:
+    (plugins,) = environment().glob("lib/python3*/site-packages/ansible_mitogen/plugins/strategy")
+    more = {"ANSIBLE_STRATEGY": "mitogen_linear", "ANSIBLE_STRATEGY_PLUGINS": str(plugins)}
+    return _ansible(work, place, {**more, "MITOGEN_POOL_SIZE": str(max(32, place.count))})
+
+
+def environment() -> Path:
+    """The others' own virtual environment, outside the repository (benchmarks/requirements.lock)."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "sparkrig" / "benchmarks"
+
+
+SPARKRIG = Contender("sparkrig", _sparkrig)
+FLOOR = Contender("floor", _floor)
+STOCK = Contender("stock pyinfra", _stock)
+PIPELINING = Contender("Ansible, pipelining", _pipelining)
+MITOGEN = Contender("Ansible, mitogen", _mitogen)
+ALL = (SPARKRIG, FLOOR, STOCK, PIPELINING, MITOGEN)

@@ -1,0 +1,156 @@
+"""docs/performance.md and its picture, made from what was measured."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.contenders import FLOOR, MITOGEN, PIPELINING, SPARKRIG, Work, environment
+from benchmarks.measure import Row
+from tests.plan.conftest import ROOT
+
+HERE = Path(__file__).resolve().parent
+PAGE = ROOT / "docs" / "performance.md"
+PICTURE = ROOT / "docs" / "performance.svg"
+RESULTS = HERE / "results.json"
+_BEGIN, _END = "<!-- measured: begin (python -m benchmarks) -->", "<!-- measured: end -->"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A ratio that issue 6 asks for. most: the ratio must not be larger; otherwise not smaller."""
+
+    what: str
+    work: str
+    hosts: int
+    round_trip_ms: int
+    slow: str
+    fast: str
+    ratio: float
+    most: bool = False
+
+    @property
+    def wanted(self) -> str:
+        """The goal in words."""
+        return (
+            f"at most {self.ratio:g} x the {self.fast}"
+            if self.most
+            else f"{self.ratio:g} x faster than {self.slow}"
+        )
+
+
+_OURS, _FLOOR = SPARKRIG.name, FLOOR.name
+GOALS = (
+    Goal("no-op deploy of the pair", Work.NOOP, 0, 0, _OURS, _FLOOR, 1.5, most=True),
+    Goal("no-op deploy of the pair", Work.NOOP, 0, 0, PIPELINING.name, _OURS, 8),
+    Goal("no-op deploy of the pair", Work.NOOP, 0, 0, MITOGEN.name, _OURS, 4),
+    Goal("drift of the pair", Work.DRIFT, 0, 0, _OURS, _FLOOR, 1.5, most=True),
+    Goal("drift of 64 hosts", Work.DRIFT, 64, 0, PIPELINING.name, _OURS, 8),
+    Goal("drift of two hosts 30 ms away", Work.DRIFT, 2, 30, _OURS, _FLOOR, 2, most=True),
+)
+
+
+def write(rows: Sequence[Row], machine: Mapping[str, str]) -> None:
+    """Keep the results, draw the picture, and put the tables into the page."""
+    RESULTS.write_text(json.dumps({"machine": machine, "rows": [row.plain() for row in rows]}, indent=1) + "\n")
+    python = environment() / "bin" / "python"
+    subprocess.run([str(python), str(HERE / "plot.py"), str(RESULTS), str(PICTURE)], check=True)
+    text = PAGE.read_text()
+    before, after = text.partition(_BEGIN)[0], text.partition(_END)[2]
+    PAGE.write_text(f"{before}{_BEGIN}\n{tables(rows, machine)}\n{_END}{after}")
+
+
+def tables(rows: Sequence[Row], machine: Mapping[str, str]) -> str:
+    """Everything that was measured, in Markdown."""
+    parts = [
+        "; ".join(f"{name}: {value}" for name, value in machine.items()) + ".",
+        "### The goals",
+        goals(rows),
+        "### The virtual pair",
+        _times([row for row in rows if not _light(row)], lambda row: row.work, "seconds"),
+        "### Fleets of light hosts: drift",
+        _times(
+            [row for row in rows if _light(row) and not row.round_trip_ms and row.hosts != 2],
+            lambda row: f"{row.hosts} hosts",
+            "seconds",
+        ),
+        memory(rows),
+        "### Two light hosts, further and further away: drift",
+        _times(
+            [row for row in rows if row.hosts == 2 and _light(row)],
+            lambda row: f"{row.round_trip_ms} ms",
+            "seconds",
+        ),
+    ]
+    return "\n\n".join(parts)
+
+
+def goals(rows: Sequence[Row]) -> str:
+    """Each goal with what was reached."""
+    lines = ["| work | goal | reached | |", "|---|---|---|---|"]
+    for goal in GOALS:
+        found = {row.contender: row.median for row in rows if _of(row, goal)}
+        ratio = found[goal.slow] / found[goal.fast]
+        held = ratio <= goal.ratio if goal.most else ratio >= goal.ratio
+        lines.append(_goal(goal.what, goal.wanted, f"{ratio:.2f} x", held))
+    mib, each = per_host_kib(rows) / 1024, [row.median / row.hosts for row in _fleets(rows)]
+    lines.append(_goal("memory for each host, 8 to 128", "under 3 MiB", f"{mib:.2f} MiB", mib < 3))
+    reached = " s, ".join(f"{seconds:.2f}" for seconds in each)
+    lines.append(
+        _goal("time for each host, 8 to 128", "falls or stays level", f"{reached} s", each[-1] <= each[0])
+    )
+    return "\n".join(lines)
+
+
+def _goal(what: str, wanted: str, reached: str, held: bool) -> str:
+    return f"| {what} | {wanted} | {reached} | {'held' if held else '**not held**'} |"
+
+
+def memory(rows: Sequence[Row]) -> str:
+    """The peak memory of sparkrig drift, by size of the fleet."""
+    shown = ", ".join(f"{row.peak_kib / 1024:.0f} MiB for {row.hosts}" for row in _fleets(rows))
+    return f"Peak memory of `sparkrig drift`: {shown}; {per_host_kib(rows) / 1024:.2f} MiB for each host more."
+
+
+def per_host_kib(rows: Sequence[Row]) -> float:
+    """What one host more costs `sparkrig drift`, KiB."""
+    first, *_, last = _fleets(rows)
+    return (last.peak_kib - first.peak_kib) / (last.hosts - first.hosts)
+
+
+def _fleets(rows: Iterable[Row]) -> list[Row]:
+    return sorted(
+        (row for row in rows if row.contender == SPARKRIG.name and _light(row) and row.hosts > 2),
+        key=lambda row: row.hosts,
+    )
+
+
+def _light(row: Row) -> bool:
+    return "light" in row.place
+
+
+def _of(row: Row, goal: Goal) -> bool:
+    size = row.hosts == goal.hosts if goal.hosts else not _light(row)
+    return (
+        row.work == goal.work
+        and size
+        and row.round_trip_ms == goal.round_trip_ms
+        and _light(row) == bool(goal.hosts)
+    )
+
+
+def _times(rows: Sequence[Row], column: Callable[[Row], str], unit: str) -> str:
+    columns = list(dict.fromkeys(column(row) for row in rows))
+    names = list(dict.fromkeys(row.contender for row in rows))
+    cells = {(row.contender, column(row)): _cell(row) for row in rows}
+    lines = [f"| {unit} | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    lines += [f"| {name} | {' | '.join(cells.get((name, each), '') for each in columns)} |" for name in names]
+    return "\n".join(lines)
+
+
+def _cell(row: Row) -> str:
+    spread = f" ± {row.spread / 2:.1f}" if len(row.seconds) > 1 else ""
+    return f"{row.median:.1f}{spread}"
