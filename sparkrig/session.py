@@ -5,9 +5,19 @@ A host that may be rebooting is waited for, up to SPARKRIG_WAIT_S seconds (90).
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import metadata
+
 from gevent import monkey
 
-monkey.patch_all()  # pyinfra asks every program that uses its API to do this first
+# pyinfra asks every program that uses its API to do this first. gevent looks 31 times for plugins of its own
+# meanwhile, and each look reads the metadata of all that is installed: a tenth of the time of a short command.
+_entry_points = metadata.entry_points
+metadata.entry_points = cache(_entry_points)  # type: ignore[assignment]
+try:
+    monkey.patch_all()
+finally:
+    metadata.entry_points = _entry_points
 
 import logging  # noqa: E402
 import os  # noqa: E402

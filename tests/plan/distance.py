@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 _CHUNK = 1 << 16
+_PARTING_S = 5  # for last words that are still under way
 
 
 @dataclass
@@ -23,9 +24,13 @@ class Way:
     far: int
     round_trip_s: float
     turns: list[int] = field(default_factory=list)
+    carried: list[asyncio.Task[None]] = field(default_factory=list)
 
-    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection to its end."""
+        self.carried.append(asyncio.create_task(self._both(reader, writer)))
+
+    async def _both(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(self.round_trip_s)  # as long as to connect would take
         there_reader, there = await asyncio.open_connection("127.0.0.1", self.far)
         for each in (writer, there):
@@ -82,6 +87,8 @@ def apart(ports: Mapping[int, int], round_trip_s: float = 0) -> Iterator[dict[in
             await asyncio.start_server(way.connected, "127.0.0.1", near)
         ready.set()
         await over.wait()
+        if carried := [task for way in ways.values() for task in way.carried]:
+            await asyncio.wait(carried, timeout=_PARTING_S)
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
