@@ -1,4 +1,4 @@
-"""Record what the NCCL check meets on a real machine: `python3 -m tests.record_nccl FOLDER`.
+"""Record what the NCCL check meets on a real machine: `python3 -m tests.record_nccl FOLDER [CASE...]`.
 
 Needs PyTorch, two NVIDIA GPUs and nothing of ours, so it runs on a bare machine. It starts
 templates/all_gather.py as the check does (on standard input, one process a rank), injects one fault a
@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parent.parent / "templates" / "all_gather.py"
+GIVEN = Path(__file__).resolve().parent / "fixtures" / "nccl" / "given"  # as the deploy writes them
+NCCL_CONF = Path("/etc/nccl.conf")
 GIB = 1 << 30
 CSV = "name,driver_version,utilization.gpu,clocks.sm,power.draw,temperature.gpu,memory.total,memory.used"
 NETWORK = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
@@ -34,7 +36,11 @@ BASE = {
 
 @dataclass
 class Case:
-    """One run: what differs from a good one. kill: rank 1 dies while it measures; taken: rank 0's port is."""
+    """One run: what differs from a good one.
+
+    conf: GIVEN/nccl.conf stands at its place, and no variable names the interface; without: variables that are not
+    there; kill: rank 1 dies while it measures; taken: rank 0's port is.
+    """
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)
@@ -45,9 +51,19 @@ class Case:
     kill: bool = False
     taken: bool = False
     look: bool = False
+    conf: bool = False
+    without: tuple[str, ...] = ()
+
+
+def variables(file: Path) -> dict[str, str]:
+    lines = [line for line in file.read_text().splitlines() if "=" in line and not line.startswith("#")]
+    return dict(line.split("=", 1) for line in lines)
 
 
 CASES = (
+    Case("no-files", NETWORK, without=("NCCL_SOCKET_IFNAME",)),
+    Case("nccl-conf", NETWORK, conf=True, without=("NCCL_SOCKET_IFNAME",)),
+    Case("container-env", NETWORK | variables(GIVEN / "container.env")),
     Case("p2p"),
     Case("socket", NETWORK | {"NCCL_IB_DISABLE": "1"}),
     Case("socket-no-rdma", NETWORK | {"NCCL_IB_HCA": "rocep1s0f0,roceP2p1s0f0"}),
@@ -64,10 +80,10 @@ CASES = (
 )
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *names: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     smi(folder, "idle")
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(case for case in CASES if not names or case.name in names):
         begin = time.monotonic()
         statuses = run(case, 29600 + number, folder)
         print(f"{case.name}: {statuses} in {time.monotonic() - begin:.1f} s", flush=True)
@@ -75,7 +91,7 @@ def main(folder: Path) -> None:
 
 def run(case: Case, port: int, folder: Path) -> dict[int, int]:
     """Exit status by rank."""
-    with tempfile.TemporaryDirectory() as scratch, listener(port, case.taken):
+    with tempfile.TemporaryDirectory() as scratch, listener(port, case.taken), configured(case.conf):
         logs = {rank: Path(scratch) / str(rank) for rank in case.ranks}
         ranks = {rank: start(case, rank, port, log) for rank, log in logs.items()}
         if case.kill or case.look:
@@ -98,7 +114,8 @@ def start(case: Case, rank: int, port: int, log: Path) -> subprocess.Popen[bytes
         *("--port", str(port), "--bytes", str(case.size), "--iterations", str(case.iterations)),
         *("--limit", str(case.limit)),
     ]
-    environment = os.environ | BASE | case.environment
+    given = os.environ | BASE | case.environment
+    environment = {name: value for name, value in given.items() if name not in case.without}
     with SCRIPT.open("rb") as script, log.open("wb") as output:
         # A pipe, as docker gives: NCCL opens /dev/stderr itself, and would write over a file from its start.
         cat = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=output)
@@ -114,6 +131,17 @@ def listener(port: int, wanted: bool) -> Iterator[None]:
             taken.bind(("0.0.0.0", port))
             taken.listen()
         yield
+
+
+@contextmanager
+def configured(wanted: bool) -> Iterator[None]:
+    """/etc/nccl.conf as the deploy writes it, or none."""
+    if wanted:
+        NCCL_CONF.write_text((GIVEN / "nccl.conf").read_text())
+    try:
+        yield
+    finally:
+        NCCL_CONF.unlink(missing_ok=True)
 
 
 def await_text(log: Path, text: str) -> None:
@@ -157,4 +185,4 @@ def clean(text: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

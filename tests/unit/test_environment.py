@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Interface
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from sparkrig.environment import Node, container, nccl, node
 from sparkrig.rdma import Device, Rdma
 from sparkrig.refusal import Refusal
 
+RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "nccl"
 A, B = "enp1s0f0np0", "enP2p1s0f0np0"
 RAILS = {A: IPv4Interface("192.168.100.11/24"), B: IPv4Interface("192.168.101.11/24")}
 MANAGEMENT = ("enP7s7", IPv4Interface("192.168.1.20/24"))
@@ -166,3 +168,20 @@ def test_only_the_dispatcher_script_is_executable() -> None:
     modes = {file.path: file.mode for file in wanted("a", PAIR, RAILS, {})}
     assert modes.pop(environment.DISPATCHER) == "0755"
     assert set(modes.values()) == {"0644"}
+
+
+def test_real_nccl_was_given_the_files_that_are_written_today() -> None:
+    """tests/fixtures/nccl/README.md: two H200, NCCL 2.28.9, 2026-11-21."""
+    loopback = Node(["rocep1s0f0", "roceP2p1s0f0"], "lo", IPv4Address("127.0.0.1"), gid.Choice(3, "", ()))
+    for file in wanted("spark-a", loopback, {}, {}):
+        assert (RECORDED / "given" / Path(file.path).name).read_text() == file.content
+
+
+@pytest.mark.parametrize("case", ["nccl-conf", "container-env"])
+@pytest.mark.parametrize("rank", [0, 1])
+def test_real_nccl_did_what_either_file_says(case: str, rank: int) -> None:
+    without, told = ((RECORDED / f"{each}.{rank}.log").read_text() for each in ("no-files", case))
+    assert "Using [0]eth0:" in without and "NCCL_IGNORE_CPU_AFFINITY" not in without
+    assert "NCCL_SOCKET_IFNAME set by environment to lo" in told and "Using [0]lo:" in told
+    assert "NCCL_IGNORE_CPU_AFFINITY set by environment to 1" in told
+    assert "sparkrig-nccl" in told and "eth0" not in told
