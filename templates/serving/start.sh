@@ -10,6 +10,7 @@
 #   SPARKRIG_HEAD      address of the head, of the network that the nodes are to use
 #   SPARKRIG_ADDRESS   address of this node in that network
 #   SPARKRIG_WAIT      seconds that nodes wait for each other (600)
+#   RAY_AUTH_TOKEN     what nodes of Ray show each other; without it, whoever reaches them may join
 #
 # It tells how far it is on lines of standard output; sparkrig/serving/startup.py reads them:
 #   sparkrig: phase NAME TIME DETAIL     start, head-up, formed, server, ready, answered
@@ -37,6 +38,10 @@ python() {
 
 PROGRAM='
 import json, os, socket, sys, time, urllib.request
+
+
+def say(word, name, detail):
+    print("sparkrig:", word, name, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), detail)
 
 
 def source(head):
@@ -109,7 +114,8 @@ def formed(address, wanted, seconds):
         if len(works) >= int(wanted):
             return
         if time.monotonic() > end:
-            sys.exit(state)
+            say("trouble", "not-formed", "after " + seconds + " s Ray has " + state)
+            sys.exit(1)
 
 
 def answers(port, server):
@@ -132,22 +138,19 @@ def answers(port, server):
             except OSError:
                 continue
 
-    def said(word, name, detail):
-        print("sparkrig:", word, name, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), detail)
-
     host = None
     while not host:
         time.sleep(0.5)
         if os.getppid() != int(server):
             return
         host = up()
-    said("phase", "ready", "")
+    say("phase", "ready", "")
     try:
         model = json.loads(ask(host, "/v1/models"))["data"][0]["id"]
         ask(host, "/v1/completions", {"model": model, "prompt": "1", "max_tokens": 1})
-        said("phase", "answered", "model=" + model)
+        say("phase", "answered", "model=" + model)
     except (OSError, ValueError, LookupError) as error:
-        said("trouble", "no-answer", repr(error))
+        say("trouble", "no-answer", repr(error))
 
 
 globals()[sys.argv[1]](*sys.argv[2:])
@@ -177,7 +180,7 @@ fi
 
 begin() { # WORDS...: become the server
   if [ "$rank" = 0 ]; then python3 -u -c "$PROGRAM" answers "$port" $$ & fi
-  say phase server "$*"
+  say phase server "$1" # its arguments may hold a key
   exec "$@"
 }
 
@@ -188,6 +191,8 @@ case $form in
 
   ray)
     command -v ray >/dev/null || fail no-ray "this image has no ray"
+    # Ray 2.61 asks for a token by default, and 2.51 and earlier cannot: said here, it is the same in all.
+    if [ -n "${RAY_AUTH_TOKEN:-}" ]; then export RAY_AUTH_MODE=token; else export RAY_AUTH_MODE=disabled; fi
     # Its monitor takes page cache for pressure, and its defaults keep 30 % of the memory and a worker for each core.
     export RAY_memory_monitor_refresh_ms="${RAY_memory_monitor_refresh_ms:-0}"
     # A head that ended comes back as another cluster: its nodes end soon after it, to join that one.
@@ -203,8 +208,7 @@ case $form in
     # shellcheck disable=SC2086
     ray start --head --port="$RAY_PORT" --include-dashboard=false $part
     say phase head-up "$address:$RAY_PORT"
-    python formed "$address:$RAY_PORT" "$nodes" "$patience" ||
-      fail not-formed "Ray ran no task on $nodes nodes within $patience s"
+    python formed "$address:$RAY_PORT" "$nodes" "$patience" || exit 1
     say phase formed "nodes=$nodes"
     # vLLM hands the head's NCCL settings to all nodes; interfaces and devices may have other names there.
     config=${VLLM_CONFIG_ROOT:-${XDG_CONFIG_HOME:-$HOME/.config}/vllm}

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.ray.spark import FABRIC, MANAGEMENT, Sparks
+from sparkrig.serving.startup import Seen, parse, read
+from sparkrig.serving.trouble import judge
+from tests.ray.spark import FABRIC, MANAGEMENT, Node, Sparks
 
 SERVER = ("python3", str(Path(__file__).with_name("server.py")), "vllm", "serve", "MODEL")
 BOTH = " ".join(f"{name}={address}" for name, address in FABRIC.items())
 ALONE = f"spark-a={FABRIC['spark-a']}"
+
+
+def diagnosed(*nodes: Node) -> dict[str, str]:
+    """What `sparkrig startup` would tell of the logs, by host: the causes."""
+    units = {node.name: unit(node) for node in nodes}
+    return {name: verdict.cause for name, verdict in judge({n: (s, read(s)) for n, s in units.items()}).items()}
+
+
+def unit(node: Node) -> Seen:
+    """The log as the journal has it, of a unit that goes on."""
+    rows = [f"log {time.time():.6f} {node.name} docker[1]: {line}" for line in node.printed.splitlines()]
+    memory = ("MemTotal 126877696", "MemAvailable 88080384")
+    name = (f"name {node.name}", "address 127.0.0.1")
+    return parse([f"now {time.time()}", "unit LoadState=loaded", "unit ActiveState=active", *memory, *rows, *name])
 
 
 @pytest.mark.representative
@@ -21,6 +38,8 @@ def test_a_pair_forms_over_the_fabric_and_a_lost_worker_comes_back(pair: Sparks)
     assert "--port 8000 --distributed-executor-backend ray" in head.says("served with")
     assert "model=stand-in" in head.says("phase answered")
     assert "name=spark-a=127.0.0.1" in head.says("phase start")
+
+    assert diagnosed(head, worker) == {"spark-a": "", "spark-b": ""}
 
     worker.cut()
     head.says(f"a task ran on {ALONE}")
@@ -47,6 +66,7 @@ def test_a_worker_on_the_wrong_network_is_named_and_no_server_begins(pair: Spark
     assert head.ends() == 1
     assert f"{MANAGEMENT['spark-b']} is silent" in head.printed and "trouble not-formed" in head.printed
     assert "phase server" not in head.printed
+    assert diagnosed(head, worker) == {"spark-a": "peer", "spark-b": "interface"}
 
 
 def test_without_addresses_ray_falls_into_the_trap_of_the_hostname(pair: Sparks) -> None:
@@ -57,16 +77,18 @@ def test_without_addresses_ray_falls_into_the_trap_of_the_hostname(pair: Sparks)
     worker = pair.start("spark-b", *SERVER, wait="5")
     assert worker.ends() == 1
     assert f"nothing answered at {FABRIC['spark-a']}:6379" in worker.says("trouble no-head")
+    assert diagnosed(head, worker) == {"spark-a": "loopback", "spark-b": "peer"}
 
 
 def test_with_a_token_nobody_else_joins(pair: Sparks) -> None:
-    secret = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "c4n4ry" * 8}
+    secret = {"RAY_AUTH_TOKEN": "c4n4ry" * 8}
     head = pair.start("spark-a", *SERVER, **secret)
     head.says("phase head-up")
     stranger = pair.start("spark-b", *SERVER)
     assert stranger.ends() != 0
     pair.start("spark-b", *SERVER, **secret)
     head.says(f"a task ran on {BOTH}")
+    assert not any("c4n4ry" in node.printed for node in pair.nodes)
 
 
 @pytest.mark.representative

@@ -82,6 +82,7 @@ def test_a_worker_joins_by_its_own_address_and_stays(stand_ins: Path, here: str,
     done = started(stand_ins, part("ray", 1, here, here))
     joined = told(done, "ray")
     assert joined[:2] == ["start", f"--address={here}:6379"] and joined[-1] == "--block"
+    assert {"--num-cpus=2", "--object-store-memory=1073741824"} <= {*joined}
     assert f"--node-ip-address={here}" in joined and "RAY_memory_monitor_refresh_ms=0" in done.stdout
     assert "vllm: " not in done.stdout
 
@@ -104,6 +105,17 @@ def test_what_cannot_come_to_be_ends_at_once_and_says_why(
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("sparkrig: trouble")]
     assert (done.returncode, line.split()[2]) == (1, cause)
     assert "vllm: " not in done.stdout and "ray: " not in done.stdout
+
+
+@pytest.mark.parametrize(("token", "mode"), [("", "disabled"), ("c4n4ry", "token")], ids=["none", "one"])
+def test_ray_asks_for_a_token_where_there_is_one(
+    stand_ins: Path, here: str, head: None, token: str, mode: str
+) -> None:
+    done = started(stand_ins, {**part("ray", 1, here, here), "RAY_AUTH_TOKEN": token})
+    assert f"RAY_AUTH_MODE={mode}\n" in done.stdout
+    assert "c4n4ry" not in "".join(
+        line for line in done.stdout.splitlines() if not line.startswith("RAY_AUTH_TOKEN=")
+    )
 
 
 def test_an_image_without_ray_says_so(stand_ins: Path, here: str) -> None:
