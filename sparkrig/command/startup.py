@@ -51,6 +51,8 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
         files.document("startup", hosts={name: _plain(name, found, read, verdicts) for name in found})
     else:
         _show(read, verdicts, unread)
+    if unread:
+        files.try_doctor(inventory_file)
     raise SystemExit(3 if unread else verdict.exit_code(verdicts.values()))
 
 

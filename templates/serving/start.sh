@@ -195,8 +195,6 @@ case $form in
     if [ -n "${RAY_AUTH_TOKEN:-}" ]; then export RAY_AUTH_MODE=token; else export RAY_AUTH_MODE=disabled; fi
     # Its monitor takes page cache for pressure, and its defaults keep 30 % of the memory and a worker for each core.
     export RAY_memory_monitor_refresh_ms="${RAY_memory_monitor_refresh_ms:-0}"
-    # A head that ended comes back as another cluster: its nodes end soon after it, to join that one.
-    export RAY_gcs_rpc_server_reconnect_timeout_s="${RAY_gcs_rpc_server_reconnect_timeout_s:-10}"
     part="--node-ip-address=$address --num-cpus=2 --object-store-memory=1073741824 --disable-usage-stats"
     if [ "$rank" != 0 ]; then
       why=$(python listens "$head" "$RAY_PORT" "$patience" 2>&1) ||

@@ -53,7 +53,7 @@ def test_a_head_that_comes_back_is_joined_by_whoever_was_left(pair: Sparks) -> N
     head.says(f"a task ran on {BOTH}")
     head.cut()
     again = pair.start("spark-a", *SERVER)  # systemd is back long before the worker noticed
-    assert worker.ends() != 0
+    assert worker.ends() != 0  # Ray gives it up after a minute
     pair.start("spark-b", *SERVER)
     again.says(f"a task ran on {BOTH}")
 

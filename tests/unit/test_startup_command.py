@@ -69,6 +69,7 @@ def test_a_host_that_is_away_hides_nothing_of_the_other(monkeypatch: pytest.Monk
     done = typed(monkeypatch, tmp_path, [{"spark-a": HEAD, "spark-b": Lost("no route to host")}])
     assert done.exit_code == 3
     assert "no route to host" in done.stdout and "first answer" in done.stdout
+    assert "sparkrig doctor" in done.stderr
 
 
 def test_the_document_has_every_phase(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
