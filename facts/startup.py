@@ -1,6 +1,5 @@
 """How far a host's part of a served model is on its way up."""
 
-from facts.hostname import Hostname
 from facts.noun import Noun
 from sparkrig.serving import startup
 
@@ -32,5 +31,4 @@ if [ "${start:-0}" -gt 0 ]; then
   log --since "@$start" -n 1 | plain 300 | sed 's/^/last /'
 fi
 """
-        + Hostname.script
     )

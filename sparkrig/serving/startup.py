@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkrig import hostname
 from sparkrig.value import Value
 
 UNIT = "sparkrig-serve.service"
@@ -37,8 +36,7 @@ class Seen(Value):
 
     load, active, result: as systemctl show has them; status: exit status of the last end; restarts: how often
     systemd did; now: seconds since 1970; image: ID of the container's, empty where there is none; total,
-    available: memory in bytes; host: what its own name leads to; lines: of the log, those that tell; last: the
-    newest line of all, whatever it says.
+    available: memory in bytes; lines: of the log, those that tell; last: the newest line of all, whatever it says.
     """
 
     load: str
@@ -50,7 +48,6 @@ class Seen(Value):
     image: str
     total: int
     available: int
-    host: hostname.Hostname
     lines: tuple[Line, ...] = ()
     last: Line | None = None
 
@@ -197,7 +194,6 @@ def parse(lines: Iterable[str]) -> Seen:
         word, _, rest = line.partition(" ")
         rows.setdefault(word, []).append(rest)
     unit = dict(row.partition("=")[::2] for row in rows.get("unit", ()))
-    named = [f"{word} {rest}" for word in ("name", "address") for rest in rows.get(word, ())]
     logged = [made for row in rows.get("log", ()) if (made := _line(row))]
     newest = [made for row in rows.get("last", ()) if (made := _line(row))]
     return Seen(
@@ -210,7 +206,6 @@ def parse(lines: Iterable[str]) -> Seen:
         image=rows.get("image", [""])[0].strip(),
         total=int(rows["MemTotal"][0]) * 1024,
         available=int(rows["MemAvailable"][0]) * 1024,
-        host=hostname.parse(named),
         lines=tuple(logged),
         last=newest[-1] if newest else None,
     )

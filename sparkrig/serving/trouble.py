@@ -6,16 +6,17 @@ SIGNS is data: the words that tell, what they mean, and where they were read. Wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
 from sparkrig import nccl
-from sparkrig.serving.startup import DOING, Line, Name, Phase, Seen, Startup, attempts
+from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
 from sparkrig.verdict import Level, Verdict
 
 KEPT_SHARE = nccl.KEPT_SHARE  # of the memory: below it, a Spark is near the state that needs a hard reset
 _PATIENCE = 2.0  # times what somebody measured of a phase
+_TRIES = 3  # after so many, another one is not expected to end otherwise
 _QUIET_S = 180.0  # without any line; vLLM itself says every minute that it waits
 _LONG_S: dict[Name, float] = {
     "cluster": 120,
@@ -27,6 +28,7 @@ _LONG_S: dict[Name, float] = {
 }
 """Of a phase that nobody measured for that kind of launch; of the others, article-002's for a pair."""
 
+_WAITS = "No available shared memory broadcast block"
 _DEPLOY = "pyinfra INVENTORY deploys/cluster.py, which writes the addresses of this node for Ray, NCCL and Gloo"
 _FOLLOW = "sparkrig startup INVENTORY"
 _SAME_IMAGE = "put one image on both, by the ID that docker image inspect shows"
@@ -34,7 +36,11 @@ _SAME_IMAGE = "put one image on both, by the ID that docker image inspect shows"
 
 @dataclass(frozen=True)
 class Sign:
-    """Words in a log that tell why. source: where they were read, or seen."""
+    """Words in a log that tell why.
+
+    source: where they were read, or seen; several: whether they mean something only where several nodes serve;
+    warns: whether it may come up all the same, so that they count once it did not.
+    """
 
     cause: str
     pattern: str
@@ -42,6 +48,8 @@ class Sign:
     cure: str
     source: str
     level: Level = "fault"
+    several: bool = False
+    warns: bool = False
 
 
 SIGNS = (
@@ -62,18 +70,37 @@ SIGNS = (
     ),
     Sign(
         "loopback",
-        r"sparkrig: trouble loopback|Local node IP: 127\.|Unable to resolve hostname to a \(local\) address"
-        r"|remote=\[127\.",
-        "this node's name leads to 127.0.0.1, and that is where it listens",
+        r"sparkrig: trouble loopback|Local node IP: 127\.|remote=\[127\.",
+        "this node listens on 127.0.0.1, where its own name leads",
         _DEPLOY,
-        "tests/ray (Ray 2.60); vllm issue 7074, aws-do-eks pull 69 (2026-08-15); spark-domain.md section 4",
+        "tests/ray (Ray 2.60); aws-do-eks pull 69 (2026-08-15); spark-domain.md section 4",
+        several=True,
+    ),
+    Sign(
+        "loopback",
+        r"sparkrig: trouble name|Unable to resolve hostname to a \(local\) address",
+        "Gloo asks for this node's name, which leads to 127.0.0.1",
+        _DEPLOY,
+        "vllm issue 7074 (2024-08-02); on one node the same words are no fault (vllm issue 25771)",
+        several=True,
+        warns=True,
     ),
     Sign(
         "interface",
-        r"sparkrig: trouble (?:interface|address|route)|no socket interface found|Unable to find address for",
+        r"sparkrig: trouble (?:address|route)|no socket interface found|Unable to find address for",
         "the nodes do not use one network",
         _DEPLOY,
         "tests/ray; tests/fixtures/nccl; torch's ProcessGroupGloo",
+        several=True,
+    ),
+    Sign(
+        "interface",
+        r"sparkrig: trouble interface",
+        "the nodes do not use one network",
+        _DEPLOY,
+        "tests/ray",
+        several=True,
+        warns=True,
     ),
     Sign(
         "own-cluster",
@@ -81,6 +108,7 @@ SIGNS = (
         "vLLM began a Ray cluster of its own, and waits for GPUs that it has not",
         "set RAY_ADDRESS to HEAD:6379, as start.sh does",
         "vllm issue 13388",
+        several=True,
     ),
     Sign(
         "placement",
@@ -88,6 +116,7 @@ SIGNS = (
         "Ray has not the GPUs at the addresses that vLLM wants",
         "compare ray status with VLLM_HOST_IP on each node; each must offer a GPU (nvidia-smi -L)",
         "aibrix issue 927, vllm issue 13909",
+        several=True,
     ),
     Sign(
         "no-ray",
@@ -102,6 +131,7 @@ SIGNS = (
         "the other node did not come",
         "sparkrig topology INVENTORY; then look at the other node's unit",
         "tests/ray",
+        several=True,
     ),
     Sign(
         "gloo",
@@ -109,6 +139,7 @@ SIGNS = (
         "the ranks do not reach each other over TCP",
         "compare GLOO_SOCKET_IFNAME on both, and let no firewall stand between them",
         "gpustack issue 2125",
+        several=True,
     ),
     Sign(
         "weights",
@@ -188,15 +219,15 @@ def _node(seen: Seen, startup: Startup) -> Verdict:
     tries = attempts(seen.lines)
     lines = tries[-1] if tries else []
     if startup.state == "serving":
-        return _transport(lines) or _foreboding(lines) or Verdict("healthy", "", _summary(startup))
-    # a try that has only just begun says nothing yet, and the one before it ended for a reason
-    earlier = tries[-2] if len(tries) > 1 else []
+        return _transport(lines) or _foreboding(startup, lines) or Verdict("healthy", "", _summary(startup))
+    before = _told(startup, tries[-2], "the try before this one: ") if len(tries) > 1 else None
+    if startup.state == "failed":
+        return _told(startup, lines) or before or _ended(seen)
     return (
-        _told(lines)
-        or (_told(earlier, "the try before this one: ") if earlier and (seen.restarts or not lines) else None)
-        or _killed(seen)
+        _told(startup, _recent(seen, startup, lines), warnings=False)
         or _hangs(seen, startup, lines)
-        or _under_way(seen, startup)
+        or ((before or _ended(seen)) if seen.restarts >= _TRIES else None)
+        or _under_way(seen, startup, before)
     )
 
 
@@ -204,21 +235,30 @@ def _summary(startup: Startup) -> str:
     return "it has joined the head" if startup.role == "worker" else "it answers"
 
 
-def _told(lines: Iterable[Line], before: str = "") -> Verdict | None:
-    """The sign that explains most, of those in the log."""
+def _recent(seen: Seen, startup: Startup, lines: Sequence[Line]) -> list[Line]:
+    """What was said since the last phase ended: what was said before it, it has got over."""
+    phase = startup.current
+    begun = seen.now - phase.seconds - 0.001 if phase and phase.seconds is not None else 0.0
+    return [line for line in lines if line.at >= begun]
+
+
+def _told(startup: Startup, lines: Sequence[Line], before: str = "", *, warnings: bool = True) -> Verdict | None:
+    """The sign that explains most, of those in the log. warnings: whether those count, too."""
     for sign in SIGNS:
+        if (sign.several and startup.role == "alone" and startup.form) or (sign.warns and not warnings):
+            continue
         line = next((each.text for each in lines if re.search(sign.pattern, each.text)), None)
         if line:
             return Verdict(sign.level, sign.cause, f"{before}{sign.meaning}: {_short(line)}", sign.cure)
     return None
 
 
-def _foreboding(lines: Iterable[Line]) -> Verdict | None:
-    told = _told([line for line in lines if "sparkrig: trouble interface" in line.text])
+def _foreboding(startup: Startup, lines: Sequence[Line]) -> Verdict | None:
+    told = _told(startup, [line for line in lines if "sparkrig: trouble interface" in line.text])
     return told and Verdict("degraded", told.cause, f"it came up, but {told.evidence}", told.cure)
 
 
-def _transport(lines: Iterable[Line]) -> Verdict | None:
+def _transport(lines: Sequence[Line]) -> Verdict | None:
     """What NCCL chose to carry data between the nodes, where it says so."""
     log = nccl.parse("\n".join(line.text for line in lines), None)
     if "Socket" not in log.transport:
@@ -228,34 +268,32 @@ def _transport(lines: Iterable[Line]) -> Verdict | None:
     return Verdict("degraded", "socket", evidence, cure)
 
 
-def _killed(seen: Seen) -> Verdict | None:
+def _ended(seen: Seen) -> Verdict:
+    """An end that the log has no word for."""
     if seen.status in (137, 9) or seen.result == "oom-kill":
-        free = f"{seen.available / nccl.GIB:.0f} GiB of memory are available now"
-        return Verdict(
-            "fault",
-            "killed",
-            f"it was killed (exit {seen.status}); {free}",
-            "look for an out-of-memory kill in dmesg",
-        )
-    if seen.active == "failed" or seen.restarts:
-        again = f", and was started again {seen.restarts} times" if seen.restarts else ""
-        evidence = f"it ended with exit {seen.status}{again}, and the log has no sign that is known"
-        return Verdict("fault", "ended", evidence, "journalctl -u sparkrig-serve -n 100")
-    return None
+        evidence = f"it was killed (exit {seen.status}); {seen.available / nccl.GIB:.0f} GiB are available now"
+        return Verdict("fault", "killed", evidence, "look for an out-of-memory kill in dmesg")
+    again = f", and was started again {seen.restarts} times" if seen.restarts else ""
+    evidence = f"it ended with exit {seen.status}{again}, and the log has no sign that is known"
+    return Verdict("fault", "ended", evidence, "journalctl -u sparkrig-serve -n 100")
 
 
-def _hangs(seen: Seen, startup: Startup, lines: Iterable[Line]) -> Verdict | None:
+def _hangs(seen: Seen, startup: Startup, lines: Sequence[Line]) -> Verdict | None:
     """A phase that takes far longer than it ever did, while nothing is said."""
     phase = startup.current
-    if phase is None or phase.seconds is None or startup.role == "worker":
+    if phase is None or phase.seconds is None:
         return None
-    usual = _usual(phase)
-    waits = any("No available shared memory broadcast block" in line.text for line in lines)
+    usual = phase.reference.seconds if phase.reference else _LONG_S[phase.name]
+    waits = any(_WAITS in line.text for line in _recent(seen, startup, lines))
     if phase.seconds < _PATIENCE * usual or ((startup.quiet or 0) < _QUIET_S and not waits):
         return None
     evidence = f"it is {DOING[phase.name]} for {phase.seconds:.0f} s, which took {usual:.0f} s elsewhere"
     evidence += "; vLLM says that it waits for a process" if waits else f"; no line for {startup.quiet:.0f} s"
-    return _slow(seen, lines) or Verdict("fault", "hangs", evidence, _CURES[phase.name])
+    return (
+        _told(startup, lines, "it hangs; ")
+        or _slow(seen, lines)
+        or Verdict("fault", "hangs", evidence, _CURES[phase.name])
+    )
 
 
 _CURES: dict[Name, str] = {
@@ -268,7 +306,7 @@ _CURES: dict[Name, str] = {
 }
 
 
-def _slow(seen: Seen, lines: Iterable[Line]) -> Verdict | None:
+def _slow(seen: Seen, lines: Sequence[Line]) -> Verdict | None:
     """What explains a hang without a word of its own."""
     if found := _transport(lines):
         return Verdict("fault", found.cause, f"it hangs; {found.evidence}", found.cure)
@@ -278,15 +316,12 @@ def _slow(seen: Seen, lines: Iterable[Line]) -> Verdict | None:
     return None
 
 
-def _usual(phase: Phase) -> float:
-    return phase.reference.seconds if phase.reference else _LONG_S[phase.name]
-
-
-def _under_way(seen: Seen, startup: Startup) -> Verdict:
+def _under_way(seen: Seen, startup: Startup, before: Verdict | None) -> Verdict:
     phase = startup.current
     if phase is None:
         return Verdict("unknown", "begins", f"the unit is {seen.active}, and has not said anything yet", _FOLLOW)
-    return Verdict("unknown", "starting", f"it is {DOING[phase.name]}", _FOLLOW)
+    after = f"; {before.evidence}" if before and seen.restarts else ""
+    return Verdict("unknown", "starting", f"it is {DOING[phase.name]}{after}", _FOLLOW)
 
 
 def _short(line: str) -> str:

@@ -20,10 +20,10 @@ set -eu
 RAY_PORT=6379
 MASTER_PORT=29501
 
-say() { # WORD NAME DETAIL...
-  word=$1 name=$2
+say() { # phase|trouble NAME DETAIL...
+  word=$1 what=$2
   shift 2
-  echo "sparkrig: $word $name $(date -u +%Y-%m-%dT%H:%M:%SZ) $*"
+  echo "sparkrig: $word $what $(date -u +%Y-%m-%dT%H:%M:%SZ) $*"
 }
 
 fail() { # CAUSE DETAIL...
@@ -163,7 +163,8 @@ if [ "$form" != solo ]; then
   rank=${SPARKRIG_RANK:?0 or more is expected} nodes=${SPARKRIG_NODES:?2 or more is expected}
   head=${SPARKRIG_HEAD:?an address is expected} address=${SPARKRIG_ADDRESS:?an address is expected}
   patience=${SPARKRIG_WAIT:-600}
-  say phase start "form=$form rank=$rank nodes=$nodes head=$head address=$address name=$(python name)"
+  name=$(python name)
+  say phase start "form=$form rank=$rank nodes=$nodes head=$head address=$address name=$name"
 
   python own "$address" 2>/dev/null || fail address "$address is of no interface of this node"
   source=$(python source "$head" 2>/dev/null) || fail route "there is no way to $head"
@@ -172,6 +173,12 @@ if [ "$form" != solo ]; then
     "$source") ;;
     *) say trouble interface "this node speaks to $head from $source, not from $address" ;;
   esac
+  gloo=${GLOO_SOCKET_IFNAME:-}
+  if [ -z "$gloo" ]; then
+    case $name in *=127.*) say trouble name "GLOO_SOCKET_IFNAME is not set, and ${name%%=*} is ${name#*=} here" ;; esac
+  elif [ ! -e "/sys/class/net/${gloo%%,*}" ]; then
+    say trouble interface "GLOO_SOCKET_IFNAME is $gloo, which this node has not"
+  fi
   # vLLM would guess it by the way to the internet, and Ray by the node's name.
   export VLLM_HOST_IP="$address" RAY_NODE_IP_ADDRESS="$address"
 else
@@ -209,7 +216,7 @@ case $form in
     python formed "$address:$RAY_PORT" "$nodes" "$patience" || exit 1
     say phase formed "nodes=$nodes"
     # vLLM hands the head's NCCL settings to all nodes; interfaces and devices may have other names there.
-    config=${VLLM_CONFIG_ROOT:-${XDG_CONFIG_HOME:-$HOME/.config}/vllm}
+    config=${VLLM_CONFIG_ROOT:-${XDG_CONFIG_HOME:-${HOME:-/root}/.config}/vllm}
     mkdir -p "$config"
     env | sed -n 's/^\(\(NCCL\|UCX\)_[A-Za-z0-9_]*\)=.*/"\1"/p' | paste -sd, - | sed 's/.*/[&]/' \
       >"$config/ray_non_carry_over_env_vars.json"

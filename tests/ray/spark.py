@@ -120,7 +120,7 @@ class Sparks:
         }
         own = {key: settings.pop(key) for key in told.keys() & settings.keys()}
         env = {f"SPARKRIG_{key.upper()}": value for key, value in {**told, **own}.items()}
-        return self.run(name, "sh", START, *words, env={**env, **settings})
+        return self.run(name, "sh", START, *words, env={"GLOO_SOCKET_IFNAME": "fabric0", **env, **settings})
 
 
 @contextmanager

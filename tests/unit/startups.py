@@ -37,9 +37,6 @@ def rows(
         *([f"image {image}"] if image else []),
         *(f"log {line}" for line in logged),
         *(last or [f"last {line}" for line in logged[-1:]]),
-        "",
-        "name spark-a",
-        "address 127.0.0.1",
     ]
 
 

@@ -22,7 +22,8 @@ ELSEWHERE = "198.51.100.1"
 
 def part(form: str, rank: int, address: str, head: str) -> dict[str, str]:
     orders = {"form": form, "port": "8123", "rank": str(rank), "nodes": "2", "head": head, "address": address}
-    return {f"SPARKRIG_{name.upper()}": value for name, value in {**orders, "wait": "1"}.items()}
+    named = {f"SPARKRIG_{name.upper()}": value for name, value in {**orders, "wait": "1"}.items()}
+    return {**named, "GLOO_SOCKET_IFNAME": "lo"}
 
 
 @pytest.fixture
@@ -128,6 +129,13 @@ def test_another_way_to_the_head_is_told_and_tried_all_the_same(stand_ins: Path,
     done = started(stand_ins, part("multinode", 1, here, "127.0.0.1"))
     assert f"this node speaks to 127.0.0.1 from 127.0.0.1, not from {here}" in done.stdout
     assert told(done, "vllm")
+
+
+def test_an_interface_of_another_node_is_told(stand_ins: Path, here: str) -> None:
+    done = started(stand_ins, {**part("multinode", 1, here, here), "GLOO_SOCKET_IFNAME": "enp1s0f9np9"})
+    assert "sparkrig: trouble interface" in done.stdout
+    assert "GLOO_SOCKET_IFNAME is enp1s0f9np9, which this node has not" in done.stdout
+    assert told(done, "vllm"), "it may be that vLLM needs no Gloo"
 
 
 @pytest.mark.parametrize("missing", ["FORM", "PORT", "RANK", "NODES", "HEAD", "ADDRESS"])

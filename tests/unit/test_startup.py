@@ -98,7 +98,12 @@ def test_only_the_last_try_counts() -> None:
     found = seen(log, now=55, restarts=1)
     assert len(attempts(found.lines)) == 2 and read(found).seconds == 5
     verdict = alone(found)
-    assert verdict.cause == "memory" and verdict.evidence.startswith("the try before this one: ")
+    assert (
+        verdict.cause == "starting" and "; the try before this one: there is too little memory" in verdict.evidence
+    )
+    assert alone(seen(log, now=55, restarts=3)).cause == "memory"
+    again = alone(seen(log, now=55, active="activating", result="exit-code", restarts=1))
+    assert (again.level, again.cause) == ("fault", "memory")
 
 
 def test_no_unit_and_a_stopped_one_are_not_known_to_be_wrong() -> None:
@@ -115,10 +120,34 @@ def trouble() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("cause", "line"), trouble(), ids=[f"{cause}: {line[-30:]}" for cause, line in trouble()])
 def test_a_line_of_trouble_is_told_and_reaches_us(cause: str, line: str) -> None:
-    found = seen(logged(START, at=0) + logged(line, at=5), now=10)
-    verdict = alone(found)
+    verdict = alone(seen(logged(START, at=0) + logged(line, at=5), now=10, active="failed", result="exit-code"))
     assert verdict.cause == cause and verdict.level != "healthy" and verdict.cure
     assert any(words in line for words in WANTED), "the host's grep would drop it"
+
+
+WARNING = "sparkrig: trouble interface 2026-11-21T14:07:10Z this node speaks to 10.0.0.1 from 10.9.9.9, not from x"
+
+
+def test_a_warning_counts_once_it_did_not_come_up() -> None:
+    log = logged(START, WARNING, at=0)
+    assert alone(seen(log, now=30)).cause == "starting"
+    hung = alone(seen(log, now=241, quiet=200))
+    assert (hung.level, hung.cause) == ("fault", "interface") and hung.evidence.startswith("it hangs; ")
+    assert alone(seen(log, now=30, active="failed", result="exit-code", status=1)).cause == "interface"
+
+
+def test_what_it_got_over_is_no_trouble_any_more() -> None:
+    early = logged("INFO Waiting for creating a placement group of specs for 30 seconds. specs=[]", at=119)
+    lines = "".join(sorted((HEAD + early).splitlines(keepends=True), key=stamp))
+    assert alone(seen(lines, now=119)).cause == "placement"
+    assert alone(seen(lines, now=130)).cause == "starting"
+
+
+def test_one_node_has_no_trouble_with_another() -> None:
+    log = logged("sparkrig: phase start 2026-11-21T14:00:00Z form=solo", at=0)
+    log += logged("[W ProcessGroupGloo.cpp:514] Warning: Unable to resolve hostname to a (local) address.", at=1)
+    log += logged("RuntimeError: Engine core initialization failed. See root cause above.", at=2)
+    assert alone(seen(log, now=9, active="failed", result="exit-code", status=1)).cause == "engine"
 
 
 def test_every_sign_has_a_line_and_a_source() -> None:
@@ -181,6 +210,8 @@ def test_vllm_that_says_it_waits_is_no_sign_of_life() -> None:
     log = "".join(line for line in HEAD.splitlines(keepends=True) if stamp(line) <= 700)
     assert alone(seen(log, now=570 + 601, quiet=30)).cause == "hangs"
     assert alone(seen(log, now=720, quiet=20)).cause == "starting"
+    later = "".join(line for line in HEAD.splitlines(keepends=True) if stamp(line) <= 870)
+    assert alone(seen(later, now=870 + 61, quiet=50)).cause == "starting"  # it waited in a phase that is over
 
 
 def test_images_that_differ_are_told_of_both() -> None:
@@ -204,10 +235,7 @@ def test_a_server_that_is_killed_is_told_with_the_memory_that_is_left() -> None:
 
 
 def test_another_network_than_was_told_is_no_fault_once_it_answers() -> None:
-    line = (
-        "sparkrig: trouble interface 2026-11-21T14:07:10Z this node speaks to 10.0.0.1 from 10.9.9.9, not from x"
-    )
-    verdict = alone(seen(HEAD + logged(line, at=2)))
+    verdict = alone(seen(HEAD + logged(WARNING, at=2)))
     assert (verdict.level, verdict.cause) == ("degraded", "interface")
 
 
