@@ -30,6 +30,7 @@ _LONG_S: dict[Name, float] = {
 
 _WAITS = "No available shared memory broadcast block"
 _DEPLOY = "pyinfra INVENTORY deploys/cluster.py, which writes the addresses of this node for Ray, NCCL and Gloo"
+_SERVE = "pyinfra INVENTORY deploys/serve.py --data model=NAME (names: sparkrig models)"
 _FOLLOW = "sparkrig startup INVENTORY"
 _SAME_IMAGE = "put one image on both, by the ID that docker image inspect shows"
 
@@ -213,7 +214,7 @@ def _lost(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
 
 def _node(seen: Seen, startup: Startup) -> Verdict:
     if startup.state == "absent":
-        return Verdict("unknown", "absent", "there is no unit sparkrig-serve", "deploy a model to this host first")
+        return Verdict("unknown", "absent", "there is no unit sparkrig-serve", _SERVE)
     if startup.state == "stopped":
         return Verdict("unknown", "stopped", f"the unit is {seen.active}", "sudo systemctl start sparkrig-serve")
     tries = attempts(seen.lines)

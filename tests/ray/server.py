@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 class Api(BaseHTTPRequestHandler):
@@ -62,6 +63,8 @@ def watch() -> None:
 if __name__ == "__main__":
     words = sys.argv[1:]
     print("served with", *words, flush=True)
+    kept = Path("~/.config/vllm/ray_non_carry_over_env_vars.json").expanduser()
+    print("each node keeps its own", kept.read_text(encoding="utf-8"), flush=True)
     port = int(words[words.index("--port") + 1])
     threading.Thread(target=ThreadingHTTPServer(("0.0.0.0", port), Api).serve_forever).start()
     watch()

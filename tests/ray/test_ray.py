@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -35,6 +36,8 @@ def test_a_pair_forms_over_the_fabric_and_a_lost_worker_comes_back(pair: Sparks)
     worker = pair.start("spark-b", *SERVER)
     assert head.says("a task ran on").endswith(f"ran on {BOTH}")
     assert "--port 8000 --distributed-executor-backend ray" in head.says("served with")
+    kept = head.says("each node keeps its own").partition("own ")[2]
+    assert {*json.loads(kept)} == {"NCCL_IB_HCA", "UCX_NET_DEVICES"}
     assert "model=stand-in" in head.says("phase answered")
     assert "name=spark-a=127.0.0.1" in head.says("phase start")
 
