@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from sparkrig import cabling, doctor, drift, explain, journal, measurement, rdma, undo
-from sparkrig.serving import budget, rules
+from sparkrig import cabling, doctor, drift, explain, journal, measurement, rdma, undo, verdict
+from sparkrig.serving import budget, rules, startup
 from sparkrig.serving.model import Model, Nodes, Source
 
 
@@ -244,6 +244,34 @@ class Lint(TypedDict):
     launches: list[Launched]
 
 
+# startup
+
+
+class Node(TypedDict):
+    """One node of a served model, as sparkrig.serving.startup.Startup.
+
+    image: ID of the container's, empty where none runs; restarts: how often systemd started it again.
+    """
+
+    state: startup.State
+    role: startup.Role
+    form: str
+    address: str
+    phases: list[startup.Phase]
+    seconds: float | None
+    quiet: float | None
+    image: str
+    restarts: int
+    verdict: verdict.Verdict
+
+
+class Startup(TypedDict):
+    """How far each host of an inventory is on its way to serve, by its name."""
+
+    schema: Literal["sparkrig.startup/1"]
+    hosts: dict[str, Node | Unread]
+
+
 # models
 
 
@@ -416,6 +444,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "lint": Lint,
     "models": Models,
     "onboard": Onboard,
+    "startup": Startup,
     "status": Status,
     "summary": Summary,
     "topology": Topology,

@@ -68,6 +68,11 @@ _VERBS = {
         "Take a new Spark from out of the box into an inventory, and make it what is declared.",
         "sparkrig onboard nvidia@spark-a.local",
     ),
+    "startup": _Verb(
+        "sparkrig.command.startup",
+        "Follow a served model on its way up, and say why one does not come up.",
+        "sparkrig startup inventories/pair.py",
+    ),
     "status": _Verb(
         "sparkrig.command.status",
         "Show who is at a host, what its last runs changed, and how they ended.",

@@ -40,6 +40,7 @@ from tests.unit import (
     test_explain,
     test_lint_command,
     test_onboarding,
+    test_startup_command,
     test_status,
     test_summary,
     test_survey,
@@ -119,6 +120,12 @@ def undone(folder: Path, patch: Patch) -> str:
     return test_undo.typed(patch, str(file), test_undo.SETTLED, "--yes", "--json")[0].stdout
 
 
+def started(folder: Path, patch: Patch) -> str:
+    """A head that serves, and a host that is away."""
+    looks: test_startup_command.Looks = [{"spark-a": test_startup_command.HEAD, "spark-b": Lost("away")}]
+    return test_startup_command.typed(patch, folder, looks, "--json").stdout
+
+
 def catalogued(folder: Path, patch: Patch) -> str:
     """A model with launches, figures and claims, and a checkpoint that is bad."""
     return CliRunner().invoke(models.models, ["show", "qwen3-235b-a22b", "--json"]).stdout
@@ -164,6 +171,7 @@ PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "lint": linted,
     "models": catalogued,
     "onboard": onboarded,
+    "startup": started,
     "status": told,
     "summary": summarised,
     "topology": cabled,

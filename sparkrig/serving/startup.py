@@ -1,0 +1,321 @@
+"""How far a served model is on its way up: what each node and vLLM logged, as phases with their times.
+
+The log is that of the unit (facts/startup.py), with the time of each line by the journal. Its lines are those of
+templates/serving/start.sh (`sparkrig: phase NAME`), of vLLM and of Ray. Words of vLLM: its source and logs of
+0.8 to 0.23 (docs/startup.md names them); a phase whose line a version words differently ends with the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkrig.value import Value
+
+UNIT = "sparkrig-serve.service"
+CONTAINER = "sparkrig-serve"
+
+State = Literal["absent", "stopped", "starting", "serving", "failed"]
+Role = Literal["alone", "head", "worker"]
+Name = Literal["cluster", "engine", "weights", "compile", "api", "answer"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the log; at: seconds since 1970 by the host's clock."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Seen(Value):
+    """What a host says of its unit.
+
+    load, active, result: as systemctl show has them; status: exit status of the last end; restarts: how often
+    systemd did; now: seconds since 1970; image: ID of the container's, empty where there is none; total,
+    available: memory in bytes; lines: of the log, those that tell; last: the newest line of all, whatever it says.
+    """
+
+    load: str
+    active: str
+    result: str
+    status: int
+    restarts: int
+    now: float
+    image: str
+    total: int
+    available: int
+    lines: tuple[Line, ...] = ()
+    last: Line | None = None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What somebody measured of a phase, in seconds."""
+
+    seconds: float
+    model: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase. seconds: what it took, or has taken so far; None where it is still to come, or left no line.
+
+    told: vLLM's own figures of it, in the order of its log.
+    """
+
+    name: Name
+    state: Literal["done", "now", "to come"]
+    seconds: float | None
+    reference: Reference | None
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Startup:
+    """One node on its way up.
+
+    form: solo, ray, multinode, or empty where start.sh has not begun; address: of this node in the network of the
+    nodes; seconds: from the begin to the first answer, or until now; quiet: seconds without a line of any kind.
+    """
+
+    state: State
+    role: Role
+    form: str
+    address: str
+    phases: tuple[Phase, ...]
+    seconds: float | None
+    quiet: float | None
+
+    @property
+    def current(self) -> Phase | None:
+        return next((phase for phase in self.phases if phase.state == "now"), None)
+
+
+MEANINGS: dict[Name, str] = {
+    "cluster": "cluster formed",
+    "engine": "engine begun",
+    "weights": "weights loaded",
+    "compile": "compiled, graphs captured",
+    "api": "API up",
+    "answer": "first answer",
+}
+
+DOING: dict[Name, str] = {
+    "cluster": "forming the cluster",
+    "engine": "starting the engine",
+    "weights": "loading weights",
+    "compile": "compiling, capturing graphs",
+    "api": "starting the API",
+    "answer": "waiting for the first answer",
+}
+
+# The line with which a phase ends. Of several (one a rank, one of the draft model) the newest counts.
+_ENDS: dict[Name, str] = {
+    "cluster": r"sparkrig: phase formed|in world size \d+ is assigned as",
+    "engine": r"Starting to load model|Loading model from scratch|Loading safetensors checkpoint shards",
+    "weights": r"Model loading took|Loading (?:model )?weights took",
+    "compile": r"Graph capturing finished|init engine \(profile",
+    "api": r"sparkrig: phase ready|Application startup complete",
+    "answer": r"sparkrig: phase answered",
+}
+# A worker of Ray has no log of vLLM: that is the head's.
+_JOINED = r"Ray runtime started"
+
+# What vLLM says of a phase in figures, and how that is put here.
+_FIGURES: dict[Name, tuple[tuple[str, str], ...]] = {
+    "weights": (
+        (r"Checkpoint size: ([\d.]+ GiB)", "checkpoint {}"),
+        (r"Loading (?:model )?weights took ([\d.]+) s", "{} s"),
+        (r"Model loading took ([\d.]+ GiB)", "{} resident"),
+    ),
+    "compile": (
+        (r"torch\.compile \w+ ([\d.]+) s", "torch.compile {} s"),
+        (r"Graph capturing finished in (\d+) s", "graphs {} s"),
+    ),
+}
+
+_PAIR, _SOLO = ("Qwen3-235B-A22B-GPTQ-Int4", "article-002"), ("Qwen3.5-122B-A10B-NVFP4", "article-004")
+REFERENCES: dict[bool, dict[Name, Reference]] = {
+    True: {
+        "cluster": Reference(120, *_PAIR),
+        "weights": Reference(420, *_PAIR),
+        "compile": Reference(300, *_PAIR),
+    },
+    False: {
+        "engine": Reference(20, *_SOLO),
+        "weights": Reference(501 + 73, *_SOLO),  # and those of the draft model
+        "compile": Reference(36.5 + 6.6 + 10 + 17, *_SOLO),  # with the draft model, autotune and graphs
+    },
+}
+"""By whether several nodes serve. Each is in the catalogue, too (models/, `startup s`)."""
+TOTALS = {True: Reference(900, *_PAIR), False: Reference(720, *_SOLO)}
+
+# What the host's grep lets through; a log of days is megabytes, and may say what is nobody's business.
+WANTED = (
+    *(
+        "sparkrig: ",
+        "NCCL INFO NET/",
+        " via NET/",
+        "Using network",
+        "NCCL WARN",
+        "set by environment",
+        "libibverbs",
+    ),
+    *("Ray runtime started", "Local node IP", "to GCS"),
+    *("in world size", "Starting to load model", "Loading model from scratch", "Loading safetensors checkpoint"),
+    *("Checkpoint size", "weights took", "Model loading took", "torch.compile", "Graph capturing finished"),
+    *("init engine (profile", "Application startup complete", "placement group"),
+    *("local Ray instance", "Version mismatch", "resolve hostname", "connectFullMesh"),
+    *(
+        "GPU memory utilization",
+        "cache blocks",
+        "KV cache is needed",
+        "out of memory",
+        "cudaErrorMemoryAllocation",
+    ),
+    *("ddress already in use", "EngineCore failed", "Engine core initialization failed", "shm_broadcast"),
+    *("Unable to find address", "Cannot find any model weights", "does not appear to have a file"),
+)
+
+_STAMPED = re.compile(r"(\d+\.\d+) \S+ [^:\[]+(?:\[\d+\])?: ?(.*)", re.DOTALL)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_BEGUN = re.compile(r"sparkrig: phase start \S+ (.*)")
+
+
+def parse(lines: Iterable[str]) -> Seen:
+    """Read what facts/startup.py prints. Raises ValueError or LookupError for nonsense."""
+    rows: dict[str, list[str]] = {}
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        rows.setdefault(word, []).append(rest)
+    unit = dict(row.partition("=")[::2] for row in rows.get("unit", ()))
+    logged = [made for row in rows.get("log", ()) if (made := _line(row))]
+    newest = [made for row in rows.get("last", ()) if (made := _line(row))]
+    return Seen(
+        load=unit.get("LoadState", "not-found"),
+        active=unit.get("ActiveState", "inactive"),
+        result=unit.get("Result", ""),
+        status=int(unit.get("ExecMainStatus") or 0),
+        restarts=int(unit.get("NRestarts") or 0),
+        now=float(rows["now"][0]),
+        image=rows.get("image", [""])[0].strip(),
+        total=int(rows["MemTotal"][0]) * 1024,
+        available=int(rows["MemAvailable"][0]) * 1024,
+        lines=tuple(logged),
+        last=newest[-1] if newest else None,
+    )
+
+
+def _line(row: str) -> Line | None:
+    """A row of `journalctl --output short-unix`."""
+    found = _STAMPED.fullmatch(row)
+    return Line(float(found[1]), _COLOUR.sub("", found[2]).rstrip()) if found else None
+
+
+def attempts(lines: Sequence[Line]) -> list[list[Line]]:
+    """The lines of each try, which systemd may have made several of; those before the first begin are dropped.
+
+    A launch that does not begin with start.sh is one try.
+    """
+    tries: list[list[Line]] = []
+    for line in lines:
+        if _BEGUN.search(line.text):
+            tries.append([])
+        if tries:
+            tries[-1].append(line)
+    return tries or ([[*lines]] if lines else [])
+
+
+def read(seen: Seen) -> Startup:
+    """How far a node is by what its host says."""
+    tries = attempts(seen.lines)
+    lines = tries[-1] if tries else []
+    order = _order(lines)
+    form, several = order.get("form", ""), order.get("form", "solo") != "solo"
+    role: Role = "alone" if not several else "head" if order.get("rank") == "0" else "worker"
+    names = _names(form, role)
+    ended = {name: at for name in names if (at := _end(lines, name, form, role)) is not None}
+    state = _state(seen, names[-1] in ended)
+    begun = lines[0].at if lines else None
+    over = max(ended.values(), default=seen.now) if state == "serving" else seen.now
+    return Startup(
+        state=state,
+        role=role,
+        form=form,
+        address=order.get("address", ""),
+        phases=tuple(_phases(lines, names, ended, seen.now, several, state)),
+        seconds=None if begun is None else max(0.0, over - begun),
+        quiet=max(0.0, seen.now - seen.last.at) if seen.last else None,
+    )
+
+
+def _order(lines: Sequence[Line]) -> dict[str, str]:
+    """What start.sh was told, of its first line."""
+    found = _BEGUN.search(lines[0].text) if lines else None
+    return dict(word.partition("=")[::2] for word in found[1].split()) if found else {}
+
+
+def _names(form: str, role: Role) -> list[Name]:
+    """The phases that a node of this kind goes through, and logs."""
+    if role == "worker":
+        return ["cluster"] if form == "ray" else ["cluster", "engine", "weights", "compile"]
+    return [name for name in MEANINGS if name != "cluster" or role == "head"]
+
+
+def _end(lines: Sequence[Line], name: Name, form: str, role: Role) -> float | None:
+    sign = _JOINED if (name, form, role) == ("cluster", "ray", "worker") else _ENDS[name]
+    found = [line.at for line in lines if re.search(sign, line.text)]
+    if name in (
+        "engine",
+        "api",
+        "answer",
+    ):  # the first: later ones are of a draft model, or of a second start of the API
+        return found[0] if found else None
+    return found[-1] if found else None
+
+
+def _state(seen: Seen, up: bool) -> State:
+    if seen.load == "not-found":
+        return "absent"
+    if seen.active == "failed" or (seen.active == "activating" and seen.result not in ("", "success")):
+        return "failed"  # or systemd is about to try again
+    if seen.active not in ("active", "activating", "reloading"):
+        return "stopped"
+    return "serving" if up else "starting"
+
+
+def _phases(
+    lines: Sequence[Line], names: Sequence[Name], ended: dict[Name, float], now: float, several: bool, state: State
+) -> Iterable[Phase]:
+    """Each phase takes from the end of the one before it; one that left no line is over when a later one is."""
+    before = lines[0].at if lines else None
+    running = state == "starting"
+    for number, name in enumerate(names):
+        reference = REFERENCES[several].get(name)
+        told = _told(lines, name)
+        later = any(each in ended for each in names[number + 1 :])
+        if name in ended and before is not None:
+            yield Phase(name, "done", max(0.0, ended[name] - before), reference, told)
+            before = max(before, ended[name])
+        elif later:
+            yield Phase(name, "done", None, reference, told)
+        elif running and before is not None:
+            yield Phase(name, "now", max(0.0, now - before), reference, told)
+            running = False
+        else:
+            yield Phase(name, "to come", None, reference, told)
+
+
+def _told(lines: Sequence[Line], name: Name) -> tuple[str, ...]:
+    found = [
+        put.format(match[1])
+        for line in lines
+        for sign, put in _FIGURES.get(name, ())
+        if (match := re.search(sign, line.text))
+    ]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,332 @@
+"""Why a served model does not come up: what its nodes logged, and what only a look at all of them shows.
+
+SIGNS is data: the words that tell, what they mean, and where they were read. What explains most comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+
+from sparkrig import nccl
+from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
+from sparkrig.verdict import Level, Verdict
+
+KEPT_SHARE = nccl.KEPT_SHARE  # of the memory: below it, a Spark is near the state that needs a hard reset
+_PATIENCE = 2.0  # times what somebody measured of a phase
+_TRIES = 3  # after so many, another one is not expected to end otherwise
+_QUIET_S = 180.0  # without any line; vLLM itself says every minute that it waits
+_LONG_S: dict[Name, float] = {
+    "cluster": 120,
+    "engine": 60,
+    "weights": 420,
+    "compile": 300,
+    "api": 30,
+    "answer": 60,
+}
+"""Of a phase that nobody measured for that kind of launch; of the others, article-002's for a pair."""
+
+_WAITS = "No available shared memory broadcast block"
+_DEPLOY = "pyinfra INVENTORY deploys/cluster.py, which writes the addresses of this node for Ray, NCCL and Gloo"
+_SERVE = "pyinfra INVENTORY deploys/serve.py --data model=NAME (names: sparkrig models)"
+_FOLLOW = "sparkrig startup INVENTORY"
+_SAME_IMAGE = "put one image on both, by the ID that docker image inspect shows"
+
+
+@dataclass(frozen=True)
+class Sign:
+    """Words in a log that tell why.
+
+    source: where they were read, or seen; several: whether they mean something only where several nodes serve;
+    warns: whether it may come up all the same, so that they count once it did not.
+    """
+
+    cause: str
+    pattern: str
+    meaning: str
+    cure: str
+    source: str
+    level: Level = "fault"
+    several: bool = False
+    warns: bool = False
+
+
+SIGNS = (
+    Sign(
+        "image-drift",
+        r"Version mismatch: The cluster was started with|Mismatched NCCL version|[Mm]essage truncated",
+        "the nodes run different software",
+        _SAME_IMAGE,
+        "ray issue 50511, NCCL's source v2.28; spark-domain.md section 9",
+    ),
+    Sign(
+        "memory",
+        r"is less than desired GPU memory utilization|No available memory for the cache blocks"
+        r"|KV cache is needed, which is larger than|CUDA out of memory|cudaErrorMemoryAllocation",
+        "there is too little memory",
+        "free it (sync; echo 3 > /proc/sys/vm/drop_caches, other containers), or lower --gpu-memory-utilization",
+        "pytorch issue 175666, home-ops pull 13221 (GB10, 2026-07-23); article-002",
+    ),
+    Sign(
+        "loopback",
+        r"sparkrig: trouble loopback|Local node IP: 127\.|remote=\[127\.",
+        "this node listens on 127.0.0.1, where its own name leads",
+        _DEPLOY,
+        "tests/ray (Ray 2.60); aws-do-eks pull 69 (2026-08-15); spark-domain.md section 4",
+        several=True,
+    ),
+    Sign(
+        "loopback",
+        r"sparkrig: trouble name|Unable to resolve hostname to a \(local\) address",
+        "Gloo asks for this node's name, which leads to 127.0.0.1",
+        _DEPLOY,
+        "vllm issue 7074 (2024-08-02); on one node the same words are no fault (vllm issue 25771)",
+        several=True,
+        warns=True,
+    ),
+    Sign(
+        "interface",
+        r"sparkrig: trouble (?:address|route)|no socket interface found|Unable to find address for",
+        "the nodes do not use one network",
+        _DEPLOY,
+        "tests/ray; tests/fixtures/nccl; torch's ProcessGroupGloo",
+        several=True,
+    ),
+    Sign(
+        "interface",
+        r"sparkrig: trouble interface",
+        "the nodes do not use one network",
+        _DEPLOY,
+        "tests/ray",
+        several=True,
+        warns=True,
+    ),
+    Sign(
+        "own-cluster",
+        r"Started a local Ray instance",
+        "vLLM began a Ray cluster of its own, and waits for GPUs that it has not",
+        "set RAY_ADDRESS to HEAD:6379, as start.sh does",
+        "vllm issue 13388",
+        several=True,
+    ),
+    Sign(
+        "placement",
+        r"Waiting for creating a placement group of specs for (?:[3-9]\d|\d{3,}) s|Cannot provide a placement",
+        "Ray has not the GPUs at the addresses that vLLM wants",
+        "compare ray status with VLLM_HOST_IP on each node; each must offer a GPU (nvidia-smi -L)",
+        "aibrix issue 927, vllm issue 13909",
+        several=True,
+    ),
+    Sign(
+        "no-ray",
+        r"sparkrig: trouble no-ray",
+        "the image has no Ray",
+        "take the form multinode, or an image with Ray",
+        "spark-arena: NGC 26.05 has none (peers.md section 5.5)",
+    ),
+    Sign(
+        "peer",
+        r"sparkrig: trouble (?:no-head|not-formed)|Failed to connect to GCS",
+        "the other node did not come",
+        "sparkrig topology INVENTORY; then look at the other node's unit",
+        "tests/ray",
+        several=True,
+    ),
+    Sign(
+        "gloo",
+        r"Gloo connectFullMesh failed",
+        "the ranks do not reach each other over TCP",
+        "compare GLOO_SOCKET_IFNAME on both, and let no firewall stand between them",
+        "gpustack issue 2125",
+        several=True,
+    ),
+    Sign(
+        "weights",
+        r"Cannot find any model weights with|does not appear to have a file named",
+        "the folder of weights is not whole",
+        "compare the folder with the checkpoint's list of files, on each node",
+        "vLLM's default_loader.py, transformers' hub.py",
+    ),
+    Sign(
+        "port",
+        r"[Aa]ddress already in use",
+        "the port is taken",
+        "ss -ltnp, then end what listens there",
+        "Python's and uvicorn's words for EADDRINUSE",
+    ),
+    Sign(
+        "no-answer",
+        r"sparkrig: trouble no-answer",
+        "the API is up and gives no token",
+        "journalctl -u sparkrig-serve -n 50",
+        "start.sh",
+        "degraded",
+    ),
+    Sign(
+        "engine",
+        r"EngineCore failed|Engine core initialization failed",
+        "vLLM's engine did not start",
+        "journalctl -u sparkrig-serve, above this line",
+        "kvcached issue 304 (vLLM 0.19)",
+    ),
+)
+_SOCKET_CURES = {
+    "NCCL_IB_DISABLE is set": "take NCCL_IB_DISABLE out of the setting environment",
+    "NCCL_NET is set": "take NCCL_NET out of the setting environment",
+    "libibverbs is missing in the image": "take an image with libibverbs",
+}
+
+
+def judge(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
+    """The verdict on each node of one model, with what all of them show together.
+
+    A cure says INVENTORY where its command takes the inventory's file.
+    """
+    found = {name: _node(seen, startup) for name, (seen, startup) in hosts.items()}
+    if drifted := _drift(hosts):
+        return dict.fromkeys(hosts, drifted)
+    for name, (_, startup) in hosts.items():
+        if startup.role == "head" and found[name].cause in ("hangs", "peer") and (lost := _lost(hosts)):
+            found[name] = lost
+    return found
+
+
+def _drift(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
+    images = {name: nccl.short(seen.image) for name, (seen, _) in hosts.items() if seen.image}
+    if len(set(images.values())) < 2:
+        return None
+    said = ", ".join(f"{name} runs {image}" for name, image in images.items())
+    served = any(startup.state == "serving" and startup.role == "head" for _, startup in hosts.values())
+    level: Level = "degraded" if served else "fault"
+    return Verdict(level, "image-drift", f"the nodes run different images: {said}", _SAME_IMAGE)
+
+
+def _lost(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
+    """A node that the head waits for in vain, because nothing runs there."""
+    for name, (seen, startup) in hosts.items():
+        if startup.state in ("absent", "stopped", "failed"):
+            evidence = f"it waits for {name}, whose unit is {seen.active}"
+            return Verdict("fault", "peer", evidence, f"on {name}: systemctl status sparkrig-serve")
+    return None
+
+
+def _node(seen: Seen, startup: Startup) -> Verdict:
+    if startup.state == "absent":
+        return Verdict("unknown", "absent", "there is no unit sparkrig-serve", _SERVE)
+    if startup.state == "stopped":
+        return Verdict("unknown", "stopped", f"the unit is {seen.active}", "sudo systemctl start sparkrig-serve")
+    tries = attempts(seen.lines)
+    lines = tries[-1] if tries else []
+    if startup.state == "serving":
+        return _transport(lines) or _foreboding(startup, lines) or Verdict("healthy", "", _summary(startup))
+    before = _told(startup, tries[-2], "the try before this one: ") if len(tries) > 1 else None
+    if startup.state == "failed":
+        return _told(startup, lines) or before or _ended(seen)
+    return (
+        _told(startup, _recent(seen, startup, lines), warnings=False)
+        or _hangs(seen, startup, lines)
+        or ((before or _ended(seen)) if seen.restarts >= _TRIES else None)
+        or _under_way(seen, startup, before)
+    )
+
+
+def _summary(startup: Startup) -> str:
+    return "it has joined the head" if startup.role == "worker" else "it answers"
+
+
+def _recent(seen: Seen, startup: Startup, lines: Sequence[Line]) -> list[Line]:
+    """What was said since the last phase ended: what was said before it, it has got over."""
+    phase = startup.current
+    begun = seen.now - phase.seconds - 0.001 if phase and phase.seconds is not None else 0.0
+    return [line for line in lines if line.at >= begun]
+
+
+def _told(startup: Startup, lines: Sequence[Line], before: str = "", *, warnings: bool = True) -> Verdict | None:
+    """The sign that explains most, of those in the log. warnings: whether those count, too."""
+    for sign in SIGNS:
+        if (sign.several and startup.role == "alone" and startup.form) or (sign.warns and not warnings):
+            continue
+        line = next((each.text for each in lines if re.search(sign.pattern, each.text)), None)
+        if line:
+            return Verdict(sign.level, sign.cause, f"{before}{sign.meaning}: {_short(line)}", sign.cure)
+    return None
+
+
+def _foreboding(startup: Startup, lines: Sequence[Line]) -> Verdict | None:
+    told = _told(startup, [line for line in lines if "sparkrig: trouble interface" in line.text])
+    return told and Verdict("degraded", told.cause, f"it came up, but {told.evidence}", told.cure)
+
+
+def _transport(lines: Sequence[Line]) -> Verdict | None:
+    """What NCCL chose to carry data between the nodes, where it says so."""
+    log = nccl.parse("\n".join(line.text for line in lines), None)
+    if "Socket" not in log.transport:
+        return None
+    evidence = f"NCCL carries data over sockets, and not by RDMA{f': {log.why_socket}' if log.why_socket else ''}"
+    cure = _SOCKET_CURES.get(log.why_socket, "give the container /dev/infiniband, and run deploys/cluster.py")
+    return Verdict("degraded", "socket", evidence, cure)
+
+
+def _ended(seen: Seen) -> Verdict:
+    """An end that the log has no word for."""
+    if seen.status in (137, 9) or seen.result == "oom-kill":
+        evidence = f"it was killed (exit {seen.status}); {seen.available / nccl.GIB:.0f} GiB are available now"
+        return Verdict("fault", "killed", evidence, "look for an out-of-memory kill in dmesg")
+    again = f", and was started again {seen.restarts} times" if seen.restarts else ""
+    evidence = f"it ended with exit {seen.status}{again}, and the log has no sign that is known"
+    return Verdict("fault", "ended", evidence, "journalctl -u sparkrig-serve -n 100")
+
+
+def _hangs(seen: Seen, startup: Startup, lines: Sequence[Line]) -> Verdict | None:
+    """A phase that takes far longer than it ever did, while nothing is said."""
+    phase = startup.current
+    if phase is None or phase.seconds is None:
+        return None
+    usual = phase.reference.seconds if phase.reference else _LONG_S[phase.name]
+    waits = any(_WAITS in line.text for line in _recent(seen, startup, lines))
+    if phase.seconds < _PATIENCE * usual or ((startup.quiet or 0) < _QUIET_S and not waits):
+        return None
+    evidence = f"it is {DOING[phase.name]} for {phase.seconds:.0f} s, which took {usual:.0f} s elsewhere"
+    evidence += "; vLLM says that it waits for a process" if waits else f"; no line for {startup.quiet:.0f} s"
+    return (
+        _told(startup, lines, "it hangs; ")
+        or _slow(seen, lines)
+        or Verdict("fault", "hangs", evidence, _CURES[phase.name])
+    )
+
+
+_CURES: dict[Name, str] = {
+    "cluster": "sparkrig topology INVENTORY; then look at the other node's unit",
+    "engine": "set NCCL_DEBUG=INFO in the setting environment, start again, and look for NET/Socket in the log",
+    "weights": "iostat -x 5 on each node: a disk that is idle has lost its reader",
+    "compile": "vllm serve --no-enable-flashinfer-autotune, where the last line is of the AutoTuner",
+    "api": "journalctl -u sparkrig-serve -n 50",
+    "answer": "journalctl -u sparkrig-serve -n 50",
+}
+
+
+def _slow(seen: Seen, lines: Sequence[Line]) -> Verdict | None:
+    """What explains a hang without a word of its own."""
+    if found := _transport(lines):
+        return Verdict("fault", found.cause, f"it hangs; {found.evidence}", found.cure)
+    if seen.available < KEPT_SHARE * seen.total:
+        evidence = f"it hangs with {seen.available / nccl.GIB:.1f} of {seen.total / nccl.GIB:.0f} GiB available"
+        return Verdict("fault", "memory", evidence, "stop it, and lower --gpu-memory-utilization")
+    return None
+
+
+def _under_way(seen: Seen, startup: Startup, before: Verdict | None) -> Verdict:
+    phase = startup.current
+    if phase is None:
+        return Verdict("unknown", "begins", f"the unit is {seen.active}, and has not said anything yet", _FOLLOW)
+    after = f"; {before.evidence}" if before and seen.restarts else ""
+    return Verdict("unknown", "starting", f"it is {DOING[phase.name]}{after}", _FOLLOW)
+
+
+def _short(line: str) -> str:
+    """The words of a log line, without what stands before them."""
+    bare = re.sub(r"^(?:\([^)]*\) ?)*(?:(?:INFO|WARNING|ERROR) [\d-]+ [\d:]+ \[[^]]*\] ?)?", "", line)
+    bare = re.sub(r"^sparkrig: trouble \S+ \S+ ", "", bare)
+    return shorten(bare, 160, placeholder=" ...")

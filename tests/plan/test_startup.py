@@ -1,0 +1,40 @@
+"""`sparkrig startup` over real connections: it looks once and again, with one exec a host each time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.plan import fleet
+from tests.plan.conftest import ROOT
+from tests.unit.startups import recorded, rows
+
+PROGRAM = Path(sys.executable).parent / "sparkrig"
+
+
+def text(name: str, now: float = 1000) -> str:
+    return "\n".join(rows(recorded(name), now=now)) + "\n"
+
+
+def test_a_pair_is_followed_until_it_answers(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    with fleet.served(hosts, 2) as entries:
+        head, worker = (hosts / str(entry["ssh_port"]) for _, entry in entries)
+        head.write_text(text("pair-head", 400))
+        worker.write_text(text("pair-worker"))
+        words = [str(PROGRAM), "startup", str(fleet.inventory(tmp_path, entries)), "--minutes", "1"]
+        running = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        asked = head.with_suffix(".asked")
+        while not asked.exists() and running.poll() is None:
+            time.sleep(0.1)
+        after = head.with_suffix(".new")
+        after.write_text(text("pair-head"))
+        after.rename(head)
+        told, progress = running.communicate(timeout=90)
+    assert running.returncode == 0, told + progress
+    assert "up after 14 min 50 s" in told and "it has joined the head" in told
+    assert "spark-00a: loading weights (7 min 0 s elsewhere) ..." in progress
+    looks = len(asked.read_text())
+    assert looks >= 2 and len(worker.with_suffix(".asked").read_text()) == looks

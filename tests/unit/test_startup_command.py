@@ -1,0 +1,86 @@
+"""`sparkrig startup`: what it prints, when it stops looking, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import sparkrig as package
+from operations import remote
+from operations.remote import Lost
+from sparkrig.command import startup
+from sparkrig.serving.startup import Seen
+from tests.unit.startups import logged, recorded, seen
+from tests.unit.test_survey import SETTINGS
+
+HEAD, WORKER = seen(recorded("pair-head")), seen(recorded("pair-worker"))
+EARLY = seen(recorded("pair-head"), now=400)
+Looks = list[dict[str, Seen | Lost]]
+
+
+def typed(patch: pytest.MonkeyPatch, folder: Path, looks: Looks, *words: str) -> Result:
+    """The verb on a pair whose hosts show one thing after the other."""
+    file = folder / "pair.py"
+    file.write_text(f"sparks = {list(SETTINGS.items())!r}\n")
+
+    @contextmanager
+    def connected(data: dict[str, Any]) -> Iterator[dict[str, None]]:
+        yield dict.fromkeys(data)
+
+    patch.setattr(package, "session", SimpleNamespace(connected=connected), raising=False)
+    patch.setattr(remote, "each", lambda *_: looks.pop(0))
+    patch.setattr("time.sleep", lambda _: None)
+    return CliRunner().invoke(startup.startup, [str(file), *words])
+
+
+def test_it_looks_until_the_model_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    looks: Looks = [{"spark-a": EARLY, "spark-b": WORKER}, {"spark-a": HEAD, "spark-b": WORKER}, {}]
+    done = typed(monkeypatch, tmp_path, looks)
+    assert (done.exit_code, len(looks)) == (0, 1)
+    assert "first answer" in done.stdout and "up after 14 min 50 s" in done.stdout
+    assert "article 002" in done.stdout and "spark-b: it has joined the head" in done.stdout
+
+
+def test_one_look_of_a_model_on_its_way_ends_with_3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    looks: Looks = [{"spark-a": EARLY, "spark-b": WORKER}, {}]
+    done = typed(monkeypatch, tmp_path, looks, "--once")
+    assert (done.exit_code, len(looks)) == (3, 1)
+    assert "starting for 6 min 40 s" in done.stdout and "spark-a: starting it is loading weights" in done.stdout
+
+
+def test_one_that_cannot_come_up_is_not_followed_any_longer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hung = seen(logged("sparkrig: phase start 2026-11-21T14:00:00Z form=solo", "CUDA out of memory"))
+    looks: Looks = [{"spark-a": hung, "spark-b": WORKER}, {}]
+    done = typed(monkeypatch, tmp_path, looks)
+    assert (done.exit_code, len(looks)) == (2, 1)
+    assert "spark-a: memory there is too little memory" in done.stdout and "try: free it" in done.stdout
+
+
+def test_a_host_that_is_away_hides_nothing_of_the_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    done = typed(monkeypatch, tmp_path, [{"spark-a": HEAD, "spark-b": Lost("no route to host")}])
+    assert done.exit_code == 3
+    assert "no route to host" in done.stdout and "first answer" in done.stdout
+    assert "sparkrig doctor" in done.stderr
+
+
+def test_the_document_has_every_phase(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    done = typed(monkeypatch, tmp_path, [{"spark-a": HEAD, "spark-b": WORKER}], "--json")
+    hosts = json.loads(done.stdout)["hosts"]
+    assert [phase["seconds"] for phase in hosts["spark-a"]["phases"]] == [120, 30, 420, 300, 10, 10]
+    assert hosts["spark-a"]["phases"][2]["reference"]["seconds"] == 420
+    assert hosts["spark-b"]["verdict"]["level"] == "healthy"
+
+
+@pytest.mark.parametrize("words", [["--minutes", "0"], ["--since", "now"]])
+def test_what_makes_no_sense_is_refused(words: list[str], tmp_path: Path) -> None:
+    done = CliRunner().invoke(startup.startup, [str(tmp_path / "pair.py"), *words])
+    assert done.exit_code != 0 and not isinstance(done.exception, AttributeError)
