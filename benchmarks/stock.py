@@ -103,8 +103,9 @@ def measure() -> None:
     if host.data.leads:
         rows = []
         for number, (name, rail) in enumerate(FABRIC.items()):
-            words = f"{gids()[name][1]} -q 4 -D {host.data.seconds} -m 4096 -u 18 --report_gbits -p {18515 + number}"
-            line = f"for i in $(seq 20); do ib_write_bw -d {words} {rail['peer']} && exit; sleep 1; done; exit 1"
+            words = f"{gids()[name][1]} -q 4 -D {host.data.seconds} -m 4096 -u 18 -p {18515 + number}"
+            one = f"ib_write_bw --report_gbits -d {words} {rail['peer']}"
+            line = f"for i in $(seq 20); do {one} && exit; sleep 1; done; exit 1"
             done, out = host.run_shell_command(line)
             assert done, out.output
             figure = next(row.split()[-2] for row in out.stdout_lines if re.match(r" *65536 ", row))
