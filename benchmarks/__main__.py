@@ -36,11 +36,12 @@ def on_the_pair(folder: Path, count: int, converges: int) -> tuple[list[Row], di
     lab.up(NODES, Source("trixie", mirror()))
     place = pair(folder)
     settle(place, folder)
+    lab.save(NODES, SNAPSHOT)
     known = learn(place)
     found = rounds(
         ALL, Work.CONVERGE, place, converges, folder, before=lambda: lab.reset(NODES), after=lambda _: asserted()
     )
-    settle(place, folder)
+    lab.reset(NODES, SNAPSHOT)
     for work in (Work.NOOP, Work.DRIFT):
         found += rounds(ALL, work, place, count, folder)
     return found, known
