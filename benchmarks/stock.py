@@ -99,20 +99,25 @@ def toolkit() -> None:
 
 
 def measure() -> None:
-    """Both rails, one after the other; the leader's figures, which are on file there, are for both hosts."""
-    if host.data.leads:
-        rows = []
-        for number, (name, rail) in enumerate(FABRIC.items()):
-            words = f"{gids()[name][1]} -q 4 -D {host.data.seconds} -m 4096 -u 18 -p {18515 + number}"
-            one = f"ib_write_bw --report_gbits -d {words} {rail['peer']}"
-            line = f"for i in $(seq 20); do {one} && exit; sleep 1; done; exit 1"
-            done, out = host.run_shell_command(line)
-            assert done, out.output
-            figure = next(row.split()[-2] for row in out.stdout_lines if re.match(r" *65536 ", row))
-            rows.append({"netdev": name, "gbps": float(figure), "path_mtu": 4096, "mtu": 9000})
-    else:
-        leader = inventory.get_host(host.data.leading)
-        rows = json.loads("\n".join(leader.get_fact(FileContents, path=MEASURED)))["rails"]
+    """Both rails, one after the other."""
+    rows = []
+    for number, (name, rail) in enumerate(FABRIC.items()):
+        words = f"{gids()[name][1]} -q 4 -D {host.data.seconds} -m 4096 -u 18 -p {18515 + number}"
+        one = f"ib_write_bw --report_gbits -d {words} {rail['peer']}"
+        done, out = host.run_shell_command(f"for i in $(seq 20); do {one} && exit; sleep 1; done; exit 1")
+        assert done, out.output
+        figure = next(row.split()[-2] for row in out.stdout_lines if re.match(r" *65536 ", row))
+        rows.append({"netdev": name, "gbps": float(figure), "path_mtu": 4096, "mtu": 9000})
+    keep(rows)
+
+
+def copy() -> None:
+    """The leader's figures are for both hosts."""
+    leader = inventory.get_host(host.data.leading)
+    keep(json.loads("\n".join(leader.get_fact(FileContents, path=MEASURED)))["rails"])
+
+
+def keep(rows: list) -> None:
     own = [
         {**row, "address": rail["address"], "peer": rail["peer"]}
         for row, rail in zip(rows, FABRIC.values(), strict=True)
@@ -137,6 +142,10 @@ else:  # the rails come up in the middle of this run
     python.call(name="files that carry the index", function=with_index)
 toolkit()
 if FABRIC and not host.get_fact(File, path=MEASURED):
+    # hosts come in any order, operations in that of their lines
     if not host.data.leads:
         python.call(name="servers", function=serve)
-    python.call(name="bandwidth", function=measure, _serial=True)
+    if host.data.leads:
+        python.call(name="bandwidth", function=measure)
+    if not host.data.leads:
+        python.call(name="bandwidth, as the leader has it", function=copy)
