@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from sparkrig import cabling, doctor, drift, explain, journal, measurement, rdma, undo
 from sparkrig.serving import budget, rules
+from sparkrig.serving.bench import report as bench
 from sparkrig.serving.model import Model, Nodes, Source
 
 
@@ -410,6 +411,7 @@ class Onboard(TypedDict):
 
 DOCUMENTS: Mapping[str, Any] = {
     "bandwidth": Bandwidth,
+    "bench": bench.Report,
     "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,

@@ -25,8 +25,9 @@ LOOKS = {
     "drift": ("sparkrig", "drift", LAB),
     "doctor": ("sparkrig", "doctor", LAB),
 }
-# the other verbs: one loads the link and says so, one frees a lock, one sets a host up; the rest ask no host
-NOT_LOOKS = {"bandwidth", "unlock", "onboard", "accept", "completion", "explain", "lab", "models", "lint"}
+# the other verbs: one loads the link and says so, one frees a lock, one sets a host up, one loads what is served;
+# the rest ask no host
+NOT_LOOKS = {"bandwidth", "bench", "unlock", "onboard", "accept", "completion", "explain", "lab", "models", "lint"}
 
 
 @pytest.mark.representative

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
+from time import monotonic, sleep
 from typing import Any
 
 from lab import standin
@@ -26,13 +27,20 @@ class Standin:
     process: subprocess.Popen[str]
     file: Path
 
-    def journal(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.file.read_text().splitlines()] if self.file.exists() else []
+    def journal(self, least: int) -> list[dict[str, Any]]:
+        """Of so many requests at least, by number: a line is written a little after its answer."""
+        until = monotonic() + _LIMIT_S
+        while True:
+            lines = self.file.read_text().splitlines() if self.file.exists() else []
+            if len(lines) >= least:
+                return sorted(map(json.loads, lines), key=lambda each: int(each["number"]))
+            assert monotonic() < until, f"{len(lines)} requests of {least} ended"
+            sleep(0.01)
 
 
 @contextmanager
 def serving(folder: Path, *options: str, python: str = sys.executable) -> Iterator[Standin]:
-    """One that listens; its process is ended, and must have ended well, when the context does."""
+    """One that listens; it is ended with the context, and must end well."""
     file = folder / "journal"
     command = [python, str(FILE), "--port", "0", "--journal", str(file), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -49,8 +57,9 @@ def serving(folder: Path, *options: str, python: str = sys.executable) -> Iterat
         limit.cancel()
         drain = subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
         yield Standin(url, process, file)
-        process.terminate()
-        assert process.wait(_LIMIT_S) == 0
+        if process.poll() is None:  # a test may have killed it
+            process.terminate()
+            assert process.wait(_LIMIT_S) == 0
         assert drain.wait(_LIMIT_S) == 0
     finally:
         limit.cancel()
