@@ -145,6 +145,8 @@ def test_a_context_that_no_cache_has_is_told_apart(tmp_path: Path) -> None:
     with serving(tmp_path, *options) as server, Machine() as machine:
         found = one(document(server.url, "long-8k", "--runs", "1"))
         cold, warm = journal = did(server, found, before=1)
+        again = one(document(server.url, "long-8k", "--runs", "1"))
+        assert [each["cached"] > 7_000 for each in did(server, again, before=4)] == [False, True], "of this run alone"
     assert cold["prompt"] == pytest.approx(7_500, rel=0.05)
     assert (cold["cached"], warm["cached"] > 7_000) == (0, True)
     told = [0.1 + 0.1 * (each["prompt"] - each["cached"]) / 1000 for each in journal]

@@ -82,6 +82,15 @@ def test_answers_streamed_or_whole_are_what_the_api_says(tmp_path: Path) -> None
     assert (unknown[0], health) == (404, 200)
 
 
+def test_each_token_is_sent_when_it_is_due(tmp_path: Path) -> None:
+    with serving(tmp_path, "--first", "0.1", "--token", "0.5") as server:
+        asked(f"{server.url}/v1/completions", {"prompt": "x", "max_tokens": 2})
+        (done,) = server.journal(1)
+    first, second = (each - done["let_in"] for each in done["sent"])
+    assert 0.1 <= first < 0.5, "half a second after it is due the next one would be"
+    assert 0.6 <= second < 1.1
+
+
 @pytest.mark.parametrize(
     ("kind", "seen"),
     [
