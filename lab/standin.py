@@ -32,7 +32,8 @@ from typing import Any
 
 BLOCK = 16  # tokens of a page of the prefix cache, as in vLLM
 WORDS = ("The", "capital", "of", "France", "is", "Paris.")
-FAULTS = ("reset", "hang", "stall", "cut", "unfinished", "error", "empty", "uncounted")
+FAULTS = ("reset", "hang", "stall", "cut", "unfinished", "error", "garbled", "unstreamed", "empty", "uncounted")
+BREAKS = ("stall", "cut", "unfinished", "error", "garbled")  # in the middle of a stream
 PHASES = ("start", "weights", "compile", "cache", "graphs", "ready")
 # what vLLM 0.19 logs of each phase; the numbers are nobody's
 LOG = {
@@ -300,13 +301,13 @@ class Handler(BaseHTTPRequestHandler):
             self._wait_for_the_end()
         if kind in ("hang", "reset"):
             self._drop()
-        elif answer.streamed:
+        elif answer.streamed and kind != "unstreamed":
             self._stream(answer)
         else:
             self._whole(answer)
 
     def _whole(self, answer: Answer) -> None:
-        if answer.fault in ("cut", "stall", "unfinished"):
+        if answer.fault in BREAKS and answer.fault != "error":
             self._drop()
             return
         if answer.fault == "error":
@@ -324,7 +325,7 @@ class Handler(BaseHTTPRequestHandler):
             self._event(answer.chunk({"role": "assistant", "content": ""}))
         for piece, sent in answer.pieces():
             self._event(answer.chunk({"content": piece}) if answer.chat else answer.chunk(piece))
-            if answer.fault in ("cut", "stall", "unfinished", "error") and sent >= half:
+            if answer.fault in BREAKS and sent >= half:
                 self._break(answer.fault)
                 return
         self._event(answer.chunk({} if answer.chat else "", answer.finish))
@@ -341,7 +342,9 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "error":
             self._event({"error": {"message": "told to fail", "type": "InternalServerError", "code": 500}})
             self._chunk(b"data: [DONE]\n\n")
-        if kind in ("error", "unfinished"):
+        if kind == "garbled":
+            self._chunk(b'data: {"choices": [{"delta"\n\ndata: [DONE]\n\n')
+        if kind in ("error", "garbled", "unfinished"):
             self._chunk(b"")
         else:
             self._drop()

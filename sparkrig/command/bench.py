@@ -68,7 +68,7 @@ def bench(url: str | None, names: tuple[str, ...], listing: bool, as_json: bool,
     """Measure how fast the model at URL answers: time to the first token, tokens a second, errors by kind.
 
     It asks as the catalogue's articles did, one at a time and then several, and shows their figures for the model
-    beside its own. All WORKLOADs that fit take about seven minutes; --list has them, `all` adds the long ones.
+    beside its own. The usual WORKLOADs take about seven minutes; --list names every one, and `all` asks them.
 
     A request that fails is an error. Exit code 2: one failed; 3: the server cannot be reached, or said nothing.
     """
@@ -228,7 +228,8 @@ def _check_length(workloads: Sequence[Workload], served: Served) -> None:
 
     for each in workloads:
         if not each.fits(served.longest):
-            cure = "sparkrig bench URL without it, or serve with a larger --max-model-len"
+            enough = 1 << (each.longest - 1).bit_length()
+            cure = f"vllm serve ... --max-model-len {enough}"
             raise click.ClickException(f"{each.name}: {too_long(each, served)}. Try: {cure}")
 
 

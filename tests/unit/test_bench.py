@@ -167,6 +167,10 @@ def test_the_figures_beside_are_those_of_that_workload_at_that_many_at_a_time() 
     assert long["time to first token s", False] == (3.87, 3.87)
     assert long["time to first token s", True] == (18.11, 18.11)
     assert mix["aggregate tok/s", False] == (63.86, 63.86)
+    assert mix["requests done", False] == (20, 20)
+    assert ("requests done", False) not in shown(
+        name, BY_NAME["uniform-short"].asked(runs=None, seconds=30, at=None)
+    )
     deep = BY_NAME["long-only-128k"]
     assert shown(name, deep)["time to first token p95 s", False] == (112, 112)
     assert shown(name, deep.asked(runs=None, seconds=None, at=4))["decode tok/s", False] == (6.2, 6.2)

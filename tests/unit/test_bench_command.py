@@ -146,7 +146,9 @@ def test_a_context_that_no_cache_has_is_told_apart(tmp_path: Path) -> None:
         found = one(document(server.url, "long-8k", "--runs", "1"))
         cold, warm = journal = did(server, found, before=1)
         again = one(document(server.url, "long-8k", "--runs", "1"))
-        assert [each["cached"] > 7_000 for each in did(server, again, before=4)] == [False, True], "of this run alone"
+        assert [each["cached"] > 7_000 for each in did(server, again, before=4)] == [False, True], (
+            "of this run alone"
+        )
     assert cold["prompt"] == pytest.approx(7_500, rel=0.05)
     assert (cold["cached"], warm["cached"] > 7_000) == (0, True)
     told = [0.1 + 0.1 * (each["prompt"] - each["cached"]) / 1000 for each in journal]
@@ -196,6 +198,8 @@ FAULTS = {
     "cut": "cut off",
     "unfinished": "cut off",
     "error": "error in the stream",
+    "garbled": "unreadable",
+    "unstreamed": "unreadable",
     "empty": "empty",
     "uncounted": "no count",
     "hang": "timeout",
@@ -307,6 +311,7 @@ def test_what_a_server_does_not_have_is_refused(tmp_path: Path) -> None:
     assert (model.exit_code, long.exit_code, no_api.exit_code) == (1, 1, 1)
     assert "serves one and two, and not three" in model.stderr
     assert "it takes about 7,756 tokens, and the server 4,096 at most" in long.stderr
+    assert "Try: vllm serve ... --max-model-len 8192" in long.stderr
     assert "/somewhere cannot be asked: HTTP 404 Not Found" in no_api.stderr
     assert [each["name"] for each in rest["left"]] == ["long-8k", "mixed-typical"] and rest["exit"] == 0
     assert "long-8k and mixed-typical not measured" in rest["verdict"]

@@ -58,8 +58,7 @@ def told(model: Model, workload: Workload) -> list[Told]:
     """What is known of that workload at that many requests at a time, by metric and source."""
     alike: dict[tuple[object, ...], list[Figure]] = {}
     for each in model.figures:
-        label = each.of.partition(",")[0].strip()
-        if each.metric in METRICS and label in workload.figures and each.concurrency == workload.concurrency:
+        if each.metric in METRICS and _alike(each, workload):
             alike.setdefault((each.metric, each.nodes, each.kind, each.source, _cold(each)), []).append(each)
     return [_told(each) for each in alike.values()]
 
@@ -74,6 +73,13 @@ def otherwise(model: Model) -> list[Told]:
         and each.concurrency == 1
         and each.of.partition(",")[0].strip() not in ours
     ]
+
+
+def _alike(figure: Figure, workload: Workload) -> bool:
+    """Whether it is of that workload; how many were answered is told by the time that there was for it, too."""
+    label, *settings = figure.of.split(", ")
+    timed = figure.metric != "requests done" or (workload.seconds and f"{workload.seconds:g} s" in settings)
+    return label in workload.figures and figure.concurrency == workload.concurrency and bool(timed)
 
 
 def _cold(figure: Figure) -> bool:

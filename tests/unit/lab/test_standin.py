@@ -101,6 +101,8 @@ def test_each_token_is_sent_when_it_is_due(tmp_path: Path) -> None:
         ("stall", TimeoutError),
         ("unfinished", None),
         ("error", None),
+        ("garbled", None),
+        ("unstreamed", None),
         ("empty", None),
         ("uncounted", None),
     ],
@@ -124,6 +126,8 @@ def test_each_fault_is_seen_as_what_it_is_by_the_request_that_is_to_fail(
             assert (said, done, counted, failed) == {
                 "unfinished": (1, False, False, False),
                 "error": (1, True, False, True),
+                "garbled": (1, True, False, False),
+                "unstreamed": (1, False, True, False),
                 "empty": (0, True, True, False),
                 "uncounted": (1, True, False, False),
             }[kind]
