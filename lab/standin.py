@@ -277,6 +277,8 @@ class Handler(BaseHTTPRequestHandler):
         began, answer = time.monotonic(), None
         try:
             answer = Answer(self.engine, json.loads(body), path.startswith("/v1/chat"))
+            if answer.fault.isdigit():
+                raise Refused(int(answer.fault), f"told to fail with {answer.fault}")
             with self.engine.seat():
                 answer.begin()
                 self._answer(answer)
@@ -295,8 +297,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, answer: Answer) -> None:
         kind = answer.fault
-        if kind.isdigit():
-            raise Refused(int(kind), f"told to fail with {kind}")
         if kind == "hang":
             self._wait_for_the_end()
         if kind in ("hang", "reset"):

@@ -13,9 +13,10 @@ from sparkrig.picture.progress import spent
 from sparkrig.serving.bench.answer import Error, Spread
 from sparkrig.serving.bench.beside import Told
 from sparkrig.serving.bench.report import Measured, Report
-from sparkrig.serving.model import Metric
+from sparkrig.serving.model import Metric, Source
 
 _NAME = 18
+_LATE_S = 0.02  # below it, no first token of a real model looks any different
 _COLUMNS: Mapping[str, int] = {"at": 3, "p50": 10, "p95": 8, "rate": 11, "low": 8, "together": 11, "done": 8}
 _HEADS = (
     ("", "", "first token s", "", "tok/s of one", "", "", ""),
@@ -63,9 +64,9 @@ class Page:
             yield from _wrapped(Text(_MEANING, "dim"), width)
         for left in report.left if report.workloads else ():
             yield from _wrapped(Text(f"{left.name}: not measured, {left.why}", "yellow"), width)
-        if report.elsewhere and report.workloads:
+        if report.elsewhere and any(each.figures.done for each in report.workloads):
             yield from _wrapped(Text(f"Elsewhere, tok/s of one: {_elsewhere(report.elsewhere)}", "dim"), width)
-        for key, source in report.sources.items() if report.workloads else ():
+        for key, source in self._cited():
             told = "; ".join(filter(None, (source.where, f"{source.day or ''}", source.versions)))
             yield from _wrapped(Text(f"{key}: {told}", "dim"), width, 0, 2)
         shade: Shade = "healthy" if report.exit == 0 else "unknown" if report.exit == 3 else "fault"
@@ -74,6 +75,13 @@ class Page:
             yield Text()
             verdict.append(f" ({spent(report.seconds)})", "dim")
         yield from _wrapped(verdict, width, 0, 2)
+
+    def _cited(self) -> Iterator[tuple[str, Source]]:
+        """The sources of what is shown."""
+        answered = any(each.figures.done for each in self.report.workloads)
+        shown = [told for each in self.report.workloads for told in each.others]
+        shown += self.report.elsewhere if answered else []
+        return (each for each in self.report.sources.items() if each[0] in {told.source for told in shown})
 
 
 _MEANING = (
@@ -141,6 +149,8 @@ def _notes(measured: Measured) -> Iterator[str]:
         yield f"{counted.preemptions} requests were put off for want of KV cache"
     if counted.others:
         yield f"the server made {counted.others} tokens for others meanwhile: these figures are too low"
+    if measured.late_s > _LATE_S:
+        yield f"this machine was busy, and {1000 * measured.late_s:.0f} ms late itself: times are so much too long"
     if measured.given_up:
         yield f"given up {measured.given_up}"
 

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Protocol
 
 from sparkrig.serving.bench import counters
-from sparkrig.serving.bench.answer import Answer, figures
+from sparkrig.serving.bench.answer import Answer, figures, spread
 from sparkrig.serving.bench.beside import told
 from sparkrig.serving.bench.report import Left, Measured
 from sparkrig.serving.bench.workload import Prompt, Workload, prose
@@ -22,6 +22,7 @@ _WORDS_PER_TOKEN = 0.8  # of English, where the server tells none
 _PATIENCE = 2  # requests of each seat that may fail one after the other until a workload is given up
 _SETTLE_S = 3.0  # a server counts a request's end a little after its answer has come
 _LOOK_S = 0.1
+_WATCH_S = 0.02
 
 
 class Tell(Protocol):
@@ -47,6 +48,32 @@ class _Seats:
     def add(self, answer: Answer) -> None:
         self.answers.append(answer)
         self.tried = self.tried + 1 if answer.error else 0
+
+
+class Lateness:
+    """How late this machine wakes who asks, while the block runs: so much too long is what it measures.
+
+    p95: of some fifty looks a second, in seconds.
+    """
+
+    async def __aenter__(self) -> Lateness:
+        self._seen: list[float] = []
+        self._watching = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._watching.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            due = monotonic() + _WATCH_S
+            await asyncio.sleep(_WATCH_S)
+            self._seen.append(max(0.0, monotonic() - due))
+
+    @property
+    def p95(self) -> float:
+        found = spread(self._seen, low=True)
+        return found.p95 if found else 0.0
 
 
 class Bench:
@@ -81,11 +108,12 @@ class Bench:
         before = await self._server.counters()
         seats = _Seats(_PATIENCE * workload.concurrency + 1)
         warm: list[Answer] = []
-        if workload.seconds is None:
-            self._tell(workload.name, "warming up")
-            warm = await self._asked(workload, texts, seats, 1)
-            seats.answers = []
-        answers = await self._asked(workload, texts, seats, workload.runs)
+        async with Lateness() as late:
+            if workload.seconds is None:
+                self._tell(workload.name, "warming up")
+                warm = await self._asked(workload, texts, seats, 1)
+                seats.answers = []
+            answers = await self._asked(workload, texts, seats, workload.runs)
         found = figures(answers, warm)
         ours = None if found.errors else sum(each.tokens for each in (*warm, *answers))
         return Measured(
@@ -94,6 +122,7 @@ class Bench:
             concurrency=workload.concurrency,
             figures=found,
             cold_first_token_s=_cold(workload, warm),
+            late_s=late.p95,
             given_up=f"after {seats.tried} failures one after the other" if seats.over else "",
             counted=counters.between(before, await self._counted(before, ours), ours),
             others=told(self._model, workload) if self._model else [],

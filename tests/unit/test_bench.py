@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+from datetime import UTC, datetime
+from io import StringIO
+from time import sleep
 
+import pytest
+from rich.console import Console
+
+from sparkrig.picture.bench import Page
 from sparkrig.serving import catalogue_files
-from sparkrig.serving.bench import counters
+from sparkrig.serving.bench import counters, report
 from sparkrig.serving.bench.answer import Answer, Spread, figures, spread
 from sparkrig.serving.bench.beside import METRICS, otherwise, served, told
 from sparkrig.serving.bench.counters import Counted, between
 from sparkrig.serving.bench.report import Left, Measured, exit_code, verdict
 from sparkrig.serving.bench.workload import LONG_8K, QA, USUAL, WORKLOADS, Workload, prose
+from sparkrig.serving.bench_run import Lateness
 from sparkrig.serving.model import Model
 
 CATALOGUE = catalogue_files.catalogue()
@@ -229,6 +237,39 @@ def test_what_was_left_out_is_said() -> None:
         verdict([measured()], [Left(name="long-8k", why="")])
         == "all 1 requests were answered; long-8k not measured"
     )
+
+
+def test_a_machine_that_is_late_itself_is_found_out() -> None:
+    async def busy(seconds: float) -> float:
+        async with Lateness() as late:
+            for _ in range(4):
+                await asyncio.sleep(0.05)
+                sleep(seconds)
+        return late.p95
+
+    assert asyncio.run(busy(0.2)) > 0.1
+
+
+@pytest.mark.parametrize(("late", "said"), [(0.019, False), (0.05, True)])
+def test_a_figure_of_a_busy_machine_says_so(late: float, said: bool) -> None:
+    page = Page(
+        report.report(
+            CATALOGUE,
+            None,
+            [measured().model_copy(update={"late_s": late})],
+            [],
+            version="0",
+            url="http://it",
+            started=datetime(2026, 11, 21, tzinfo=UTC),
+            seconds=1,
+            served="it",
+            longest=None,
+            thinking=False,
+        )
+    )
+    console = Console(record=True, width=80, file=StringIO())
+    console.print(page, soft_wrap=True)
+    assert ("50 ms late itself" in console.export_text()) is said
 
 
 def test_the_workloads_are_those_of_the_article() -> None:

@@ -28,8 +28,9 @@ class Measured(_Model):
     """One workload.
 
     meaning: in words; concurrency: requests at a time; cold_first_token_s: of the first request, whose context was
-    in no cache, None where it is not known to be so; given_up: why it ended early, empty where it did not;
-    counted: by the server itself; others: what the catalogue has of it.
+    in no cache, None where it is not known to be so; late_s: how late this machine woke the client, at p95;
+    given_up: why it ended early, empty where it did not; counted: by the server itself; others: what the catalogue
+    has of it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Measured(_Model):
     concurrency: int
     figures: Figures
     cold_first_token_s: float | None
+    late_s: float = 0.0
     given_up: str = ""
     counted: Counted
     others: list[Told] = []

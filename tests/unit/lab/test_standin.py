@@ -144,6 +144,13 @@ def test_the_prefix_cache_has_what_an_earlier_prompt_began_with(tmp_path: Path) 
     assert found["vllm:prefix_cache_queries_total"] == found["vllm:prompt_tokens_total"] == 41 + 42
 
 
+def test_what_is_refused_is_not_computed(tmp_path: Path) -> None:
+    with serving(tmp_path, "--fail", "400") as server:
+        assert asked(f"{server.url}/v1/chat/completions", CHAT)[0] == 400
+        found = metrics(server.url)
+    assert (found["vllm:generation_tokens_total"], "vllm:prompt_tokens_total" in found) == (0, False)
+
+
 @pytest.mark.parametrize(("draft", "acceptance"), [(1, 0.5), (2, 0.75), (3, 1.0), (2, 0.0)])
 def test_as_many_drafted_tokens_are_accepted_as_told(draft: int, acceptance: float, tmp_path: Path) -> None:
     options = ("--first", "0", "--token", "0", "--draft", str(draft), "--acceptance", str(acceptance))
