@@ -240,13 +240,14 @@ def test_a_run_in_which_every_request_fails_says_so(fault: str, code: int, kind:
     assert [each["name"] for each in made["left"]] == (["uniform-short"] if code == 3 else [])
 
 
-def test_prompts_that_are_a_little_too_long_are_errors(tmp_path: Path) -> None:
+def test_prompts_that_are_a_little_too_long_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The very case of article 004: by estimate they fit, the server counts more, and refuses them all at once."""
-    with serving(tmp_path, *NOW, "--max-model-len", "7760") as server:
+    monkeypatch.setattr("secrets.token_hex", lambda _: "three")  # a text whose words are longer than its sample's
+    with serving(tmp_path, *NOW, "--max-model-len", "7756") as server:
         made = document(server.url, "long-8k")
     assert (made["exit"], errors(one(made))) == (2, {"HTTP 400": 3})
     (said,) = one(made)["figures"]["errors"]
-    assert "maximum context length is 7760 tokens" in said["said"]
+    assert "maximum context length is 7756 tokens" in said["said"]
 
 
 def test_a_server_that_dies_on_the_way_is_not_asked_for_ever(tmp_path: Path) -> None:
