@@ -135,7 +135,7 @@ def test_a_mix_asks_for_its_time_and_no_longer(tmp_path: Path) -> None:
     assert 0.8 <= found["figures"]["seconds"] <= 0.8 + 0.05 + 0.075 + 20 * 0.002 + machine.near
     assert found["figures"]["asked"] == found["figures"]["done"] == len(lengths)
     long = [each for each in lengths if each > 1000]
-    assert len(long) >= 2, "one of four asks long ones all the time"
+    assert long, "one of four asks long ones"
     assert all(each == pytest.approx(7_500, rel=0.05) for each in long), "the server's own tokenizer is measured"
     assert len(long) < len(lengths) / 2
 
