@@ -86,6 +86,13 @@ def did(server: Standin, workload: Any, before: int = 0) -> list[dict[str, Any]]
     return server.journal(before + workload["figures"]["asked"])[before:]
 
 
+def rate(requests: list[dict[str, Any]]) -> float:
+    """Tokens a second at which the server sent, at the median."""
+    return float(
+        statistics.median((each["tokens"] - 1) / (each["sent"][-1] - each["sent"][0]) for each in requests)
+    )
+
+
 def errors(workload: Any) -> dict[str, int]:
     return {each["kind"]: each["count"] for each in workload["figures"]["errors"]}
 
@@ -98,10 +105,10 @@ def test_one_at_a_time_is_as_fast_as_the_server_was_told_to_be(first: float, tok
         workload = one(document(server.url, "qa", "--runs", "2"))
         _, *requests = did(server, workload)
     found = workload["figures"]
-    assert first <= found["first_token_s"]["p50"] <= first + machine.near
-    assert found["first_token_s"]["p50"] <= found["first_token_s"]["p95"] <= first + machine.near
-    rate = statistics.median((tokens - 1) / (each["sent"][-1] - each["sent"][0]) for each in requests)
-    assert found["decode_rate"]["p50"] == pytest.approx(rate, rel=machine.near / 0.6)
+    late = max(each["sent"][0] - each["began"] - first for each in requests)
+    assert first <= found["first_token_s"]["p50"] <= first + late + machine.near
+    assert found["first_token_s"]["p50"] <= found["first_token_s"]["p95"] <= first + late + machine.near
+    assert found["decode_rate"]["p50"] == pytest.approx(rate(requests), rel=machine.near / 0.6)
     assert found["decode_rate"]["p50"] == pytest.approx(1 / token, rel=machine.near / 0.6)
     assert (found["asked"], found["done"], found["tokens"], found["errors"]) == (3, 3, 2 * tokens, [])
 
@@ -111,10 +118,12 @@ def test_several_at_a_time_add_up(tmp_path: Path) -> None:
     options = ("--first", str(first), "--token", str(token), "--tokens", str(tokens))
     with serving(tmp_path, *options) as server, Machine() as machine:
         found = one(document(server.url, "batch", "--runs", "1"))
+        requests = did(server, found)[at:]
     took = first + (tokens - 1) * token
+    served = max(each["ended"] for each in requests) - min(each["began"] for each in requests)
     assert (found["concurrency"], found["figures"]["asked"], found["figures"]["done"]) == (at, 2 * at, 2 * at)
-    assert at * tokens / (took + machine.near) <= found["figures"]["aggregate"] <= at * tokens / took
-    assert found["figures"]["decode_rate"]["p50"] == pytest.approx(1 / token, rel=machine.near / 0.6)
+    assert at * tokens / (served + machine.near) <= found["figures"]["aggregate"] <= at * tokens / took
+    assert found["figures"]["decode_rate"]["p50"] == pytest.approx(rate(requests), rel=machine.near / 0.6)
 
 
 def test_who_waits_for_a_seat_waits_for_the_first_token(tmp_path: Path) -> None:
