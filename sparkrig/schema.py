@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from sparkrig import cabling, doctor, drift, explain, journal, measurement, rdma, undo, verdict
 from sparkrig.serving import budget, rules, startup
+from sparkrig.serving.bench import report as bench
 from sparkrig.serving.model import Model, Nodes, Source
 
 
@@ -438,6 +439,7 @@ class Onboard(TypedDict):
 
 DOCUMENTS: Mapping[str, Any] = {
     "bandwidth": Bandwidth,
+    "bench": bench.Report,
     "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,

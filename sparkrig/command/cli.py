@@ -32,6 +32,11 @@ _VERBS = {
         "Measure each rail of a pair, and tell a faulty link from a healthy one.",
         "sparkrig bandwidth inventories/pair.py",
     ),
+    "bench": _Verb(
+        "sparkrig.command.bench",
+        "Measure how fast a served model answers, beside what others measured.",
+        "sparkrig bench http://spark-a:8000",
+    ),
     "completion": _Verb(
         "sparkrig.command.completion",
         "Make a shell complete verbs, options and inventories.",

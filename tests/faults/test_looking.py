@@ -26,8 +26,9 @@ LOOKS = {
     "doctor": ("sparkrig", "doctor", LAB),
     "startup": ("sparkrig", "startup", LAB, "--once"),
 }
-# the other verbs: one loads the link and says so, one frees a lock, one sets a host up; the rest ask no host
-NOT_LOOKS = {"bandwidth", "unlock", "onboard", "accept", "completion", "explain", "lab", "models", "lint"}
+# the other verbs: one loads the link and says so, one frees a lock, one sets a host up, one loads what is served;
+# the rest ask no host
+NOT_LOOKS = {"bandwidth", "bench", "unlock", "onboard", "accept", "completion", "explain", "lab", "models", "lint"}
 
 
 @pytest.mark.representative

@@ -23,6 +23,7 @@ from operations.door import Target
 from operations.remote import Lost
 from sparkrig import drift, settings
 from sparkrig.command import models, onboard, summary, topology
+from sparkrig.command.bench import bench
 from sparkrig.command.cli import _VERBS, sparkrig
 from sparkrig.command.draft import Book, Draft
 from sparkrig.journal import Journal
@@ -35,6 +36,7 @@ from sparkrig.serving import catalogue_files
 from sparkrig.survey import Survey
 from tests.schemas import complaints
 from tests.unit import (
+    standin,
     test_bandwidth_command,
     test_doctor,
     test_explain,
@@ -131,6 +133,13 @@ def catalogued(folder: Path, patch: Patch) -> str:
     return CliRunner().invoke(models.models, ["show", "qwen3-235b-a22b", "--json"]).stdout
 
 
+def benched(folder: Path, patch: Patch) -> str:
+    """A workload with errors and figures of articles beside it, and one that was not measured."""
+    options = ("--first", "0", "--token", "0", "--tokens", "4", "--max-model-len", "4096", "--draft", "2")
+    with standin.serving(folder, *options, "--fail", "500:3", "--served-model-name", "gpt-oss-120b") as server:
+        return CliRunner().invoke(bench, [server.url, "--seconds", "0.1", "--json"]).stdout
+
+
 def unlocked(folder: Path, patch: Patch) -> str:
     from sparkrig.command.unlock import unlock
 
@@ -165,6 +174,7 @@ def examined(folder: Path, patch: Patch) -> str:
 
 PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "bandwidth": measured,
+    "bench": benched,
     "doctor": examined,
     "drift": drifted,
     "explain": explained,

@@ -1,0 +1,106 @@
+"""What others measured, beside what was measured here: the catalogue's figures of a model and workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from sparkrig.serving.bench.workload import WORKLOADS, Workload
+from sparkrig.serving.model import Catalogue, Figure, Metric, Model, find
+
+METRICS: tuple[Metric, ...] = (
+    "time to first token s",
+    "time to first token p95 s",
+    "decode tok/s",
+    "aggregate tok/s",
+    "draft acceptance %",
+    "prefix cache hits %",
+    "requests done",
+)
+"""Those that a benchmark measures as well."""
+
+
+class Told(BaseModel):
+    """One figure of the catalogue: low to high over the settings that a source measured it with.
+
+    cold: of a prompt that was in no cache, as far as the source says; nodes: Sparks; of: the settings or
+    workloads, as the source has them; source: a key of models/sources.yaml.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: Metric
+    low: float
+    high: float
+    cold: bool
+    nodes: int
+    kind: str
+    of: list[str]
+    source: str
+
+
+def served(known: Catalogue, names: Iterable[str]) -> Model | None:
+    """The model of what a server calls it, or where it has its weights from, or how a launch of it was called."""
+    given = [each for each in names if each]
+    models = known.models.values()
+    found = (find(models, each) for each in given)
+    launched = (model for model in models if any(_called(model, each) for each in given))
+    return next(filter(None, found), None) or next(launched, None)
+
+
+def _called(model: Model, name: str) -> bool:
+    wanted = name.strip().lower()
+    return any(str(each.flags.get("served-model-name", "")).lower() == wanted for each in model.launches)
+
+
+def told(model: Model, workload: Workload) -> list[Told]:
+    """What is known of that workload at that many requests at a time, by metric and source."""
+    alike: dict[tuple[object, ...], list[Figure]] = {}
+    for each in model.figures:
+        if each.metric in METRICS and _alike(each, workload):
+            alike.setdefault((each.metric, each.nodes, each.kind, each.source, _cold(each)), []).append(each)
+    return [_told(each) for each in alike.values()]
+
+
+def otherwise(model: Model) -> list[Told]:
+    """What is known of the rate of one request in no workload of ours: by others, of other settings."""
+    ours = {name for workload in WORKLOADS for name in workload.figures}
+    return [
+        _told([each])
+        for each in model.figures
+        if each.metric == "decode tok/s"
+        and each.concurrency == 1
+        and each.of.partition(",")[0].strip() not in ours
+    ]
+
+
+def _alike(figure: Figure, workload: Workload) -> bool:
+    """Whether it is of that workload; how many were answered is told by the time that there was for it, too."""
+    label, *settings = figure.of.split(", ")
+    timed = figure.metric != "requests done" or (workload.seconds and f"{workload.seconds:g} s" in settings)
+    return label in workload.figures and figure.concurrency == workload.concurrency and bool(timed)
+
+
+def _cold(figure: Figure) -> bool:
+    return "cold" in figure.of.split(", ")
+
+
+def _told(alike: Sequence[Figure]) -> Told:
+    first, values = alike[0], [*_values(alike)]
+    return Told(
+        metric=first.metric,
+        low=min(values),
+        high=max(values),
+        cold=_cold(first),
+        nodes=first.nodes,
+        kind=first.kind,
+        of=list(dict.fromkeys(each.of for each in alike if each.of)),
+        source=first.source,
+    )
+
+
+def _values(alike: Iterable[Figure]) -> Iterator[float]:
+    for each in alike:
+        yield each.value
+        yield each.high if each.high is not None else each.value
