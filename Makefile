@@ -20,11 +20,11 @@ demo: $(READY) packages
 	@$(BIN)/python -m lab.demo
 
 test: $(READY) packages
-	@$(BIN)/pytest -m "not exhaustive" tests/unit tests/plan tests/lab tests/faults
+	@$(BIN)/pytest -m "not exhaustive" tests/unit tests/plan tests/ray tests/lab tests/faults
 
 # what was seen is kept whether it held or not; tests/faults/seen.json is in git
 faults: $(READY) packages
-	@$(BIN)/pytest --record-faults -m "fault or promise" tests/unit tests/plan tests/lab tests/faults; \
+	@$(BIN)/pytest --record-faults -m "fault or promise or ray" tests/unit tests/plan tests/ray tests/lab tests/faults; \
 	code=$$?; $(BIN)/python -m docs.make && exit $$code
 
 test-fast: $(READY)
@@ -35,7 +35,7 @@ venv: $(READY)
 
 lint: $(READY)
 	@scripts/packages shellcheck
-	@shellcheck scripts/* .ci/run
+	@shellcheck scripts/* templates/serving/start.sh .ci/run
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

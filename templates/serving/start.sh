@@ -1,0 +1,227 @@
+#!/bin/sh
+# What a node of sparkrig-serve runs in its container: vLLM alone, or its part of one vLLM on several nodes.
+#
+#   start.sh vllm serve MODEL ...    the same words on every node; what makes a node a part comes from here
+#
+#   SPARKRIG_FORM      solo, ray, or multinode (vLLM's own, which needs no Ray)
+#   SPARKRIG_PORT      where the API is to answer
+#   SPARKRIG_NODES     how many nodes there are; this one and the next three are not asked for where solo
+#   SPARKRIG_RANK      0 on the head, which answers the API; 1 and so on elsewhere
+#   SPARKRIG_HEAD      address of the head, of the network that the nodes are to use
+#   SPARKRIG_ADDRESS   address of this node in that network
+#   SPARKRIG_WAIT      seconds that nodes wait for each other (600)
+#
+# It tells how far it is on lines of standard output; sparkrig/serving/startup.py reads them:
+#   sparkrig: phase NAME TIME DETAIL     start, head-up, formed, server, ready, answered
+#   sparkrig: trouble CAUSE TIME DETAIL  before it ends with 1, or where what comes is likely to hang
+set -eu
+
+RAY_PORT=6379
+MASTER_PORT=29501
+
+say() { # WORD NAME DETAIL...
+  word=$1 name=$2
+  shift 2
+  echo "sparkrig: $word $name $(date -u +%Y-%m-%dT%H:%M:%SZ) $*"
+}
+
+fail() { # CAUSE DETAIL...
+  say trouble "$@"
+  exit 1
+}
+
+# What the shell has no word for, in the Python that vLLM runs on; the first argument names the function.
+python() {
+  python3 -u -c "$PROGRAM" "$@"
+}
+
+PROGRAM='
+import json, os, socket, sys, time, urllib.request
+
+
+def source(head):
+    """Print the address from which this node would speak to the head; nothing leaves it for that."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((head, 9))
+        print(probe.getsockname()[0])
+
+
+def own(address):
+    """Fail unless the address is of this node."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((address, 0))
+
+
+def name():
+    """Print what the name of this node leads to on it."""
+    try:
+        print(socket.gethostname() + "=" + socket.gethostbyname(socket.gethostname()))
+    except OSError:
+        print(socket.gethostname() + "=unknown")
+
+
+def listens(address, port, seconds):
+    """Wait until something listens there."""
+    end = time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        try:
+            socket.create_connection((address, int(port)), timeout=3).close()
+            return
+        except OSError as error:
+            why = error.strerror or str(error)
+        time.sleep(0.5)
+    sys.exit(why)
+
+
+def formed(address, wanted, seconds):
+    """Wait until a task ran on that many nodes of the Ray cluster; print how each does whenever that changes.
+
+    That Ray calls a node alive is not enough: it takes a minute to notice that it cannot reach one.
+    """
+    import ray
+    from ray.exceptions import RayError
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    def nothing():
+        pass
+
+    ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    task = ray.remote(num_cpus=0, max_retries=0)(nothing)
+    end, asked, working, before = time.monotonic() + float(seconds), {}, set(), None
+    while True:
+        nodes = {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
+        for node in nodes.keys() - asked.keys():
+            here = NodeAffinitySchedulingStrategy(node, soft=False)
+            asked[node] = task.options(scheduling_strategy=here).remote()
+        done, _ = ray.wait([*asked.values()], num_returns=len(asked), timeout=0.5)
+        for node in [node for node in asked if asked[node] in done and node not in working]:
+            try:
+                ray.get(asked[node])
+                working.add(node)
+            except RayError:  # it will be asked again, if it lives
+                del asked[node]
+        works = {at for node, at in nodes.items() if node in working}
+        silent = {*nodes.values()} - works
+        state = ", ".join([at + " works" for at in sorted(works)] + [at + " is silent" for at in sorted(silent)])
+        if state != before:
+            print("sparkrig: nodes", len(works), "of", wanted + ":", state)
+        before = state
+        if len(works) >= int(wanted):
+            return
+        if time.monotonic() > end:
+            sys.exit(state)
+
+
+def answers(port, server):
+    """Wait until the API is up, then for one token of it, as long as the server lives, its parent."""
+    key = os.environ.get("VLLM_API_KEY")
+    headers = {"Content-Type": "application/json", **({"Authorization": "Bearer " + key} if key else {})}
+    hosts = ["127.0.0.1", os.environ.get("SPARKRIG_ADDRESS") or "127.0.0.1"]
+
+    def ask(host, path, body=None):
+        data = body and json.dumps(body).encode()
+        request = urllib.request.Request("http://%s:%s%s" % (host, port, path), data, headers)
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=300) as answer:
+            return answer.read()
+
+    def up():
+        for host in hosts:
+            try:
+                ask(host, "/health")
+                return host
+            except OSError:
+                continue
+
+    def said(word, name, detail):
+        print("sparkrig:", word, name, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), detail)
+
+    host = None
+    while not host:
+        time.sleep(0.5)
+        if os.getppid() != int(server):
+            return
+        host = up()
+    said("phase", "ready", "")
+    try:
+        model = json.loads(ask(host, "/v1/models"))["data"][0]["id"]
+        ask(host, "/v1/completions", {"model": model, "prompt": "1", "max_tokens": 1})
+        said("phase", "answered", "model=" + model)
+    except (OSError, ValueError, LookupError) as error:
+        said("trouble", "no-answer", repr(error))
+
+
+globals()[sys.argv[1]](*sys.argv[2:])
+'
+
+form=${SPARKRIG_FORM:?solo, ray or multinode is expected}
+port=${SPARKRIG_PORT:?a port is expected}
+rank=0
+if [ "$form" != solo ]; then
+  rank=${SPARKRIG_RANK:?0 or more is expected} nodes=${SPARKRIG_NODES:?2 or more is expected}
+  head=${SPARKRIG_HEAD:?an address is expected} address=${SPARKRIG_ADDRESS:?an address is expected}
+  patience=${SPARKRIG_WAIT:-600}
+  say phase start "form=$form rank=$rank nodes=$nodes head=$head address=$address name=$(python name)"
+
+  python own "$address" 2>/dev/null || fail address "$address is of no interface of this node"
+  source=$(python source "$head" 2>/dev/null) || fail route "there is no way to $head"
+  case $address in
+    127.*) fail loopback "$address is loopback, which no other node reaches" ;;
+    "$source") ;;
+    *) say trouble interface "this node speaks to $head from $source, not from $address" ;;
+  esac
+  # vLLM would guess it by the way to the internet, and Ray by the node's name.
+  export VLLM_HOST_IP="$address" RAY_NODE_IP_ADDRESS="$address"
+else
+  say phase start "form=solo"
+fi
+
+begin() { # WORDS...: become the server
+  if [ "$rank" = 0 ]; then python3 -u -c "$PROGRAM" answers "$port" $$ & fi
+  say phase server "$*"
+  exec "$@"
+}
+
+case $form in
+  solo)
+    begin "$@" --port "$port"
+    ;;
+
+  ray)
+    command -v ray >/dev/null || fail no-ray "this image has no ray"
+    # Its monitor takes page cache for pressure, and its defaults keep 30 % of the memory and a worker for each core.
+    export RAY_memory_monitor_refresh_ms="${RAY_memory_monitor_refresh_ms:-0}"
+    # A head that ended comes back as another cluster: its nodes end soon after it, to join that one.
+    export RAY_gcs_rpc_server_reconnect_timeout_s="${RAY_gcs_rpc_server_reconnect_timeout_s:-10}"
+    part="--node-ip-address=$address --num-cpus=2 --object-store-memory=1073741824 --disable-usage-stats"
+    if [ "$rank" != 0 ]; then
+      why=$(python listens "$head" "$RAY_PORT" "$patience" 2>&1) ||
+        fail no-head "nothing answered at $head:$RAY_PORT within $patience s ($why)"
+      say phase head-up "$head:$RAY_PORT"
+      # shellcheck disable=SC2086  # a list of words
+      exec ray start --address="$head:$RAY_PORT" $part --block
+    fi
+    # shellcheck disable=SC2086
+    ray start --head --port="$RAY_PORT" --include-dashboard=false $part
+    say phase head-up "$address:$RAY_PORT"
+    python formed "$address:$RAY_PORT" "$nodes" "$patience" ||
+      fail not-formed "Ray ran no task on $nodes nodes within $patience s"
+    say phase formed "nodes=$nodes"
+    # vLLM hands the head's NCCL settings to all nodes; interfaces and devices may have other names there.
+    config=${VLLM_CONFIG_ROOT:-${XDG_CONFIG_HOME:-$HOME/.config}/vllm}
+    mkdir -p "$config"
+    env | sed -n 's/^\(\(NCCL\|UCX\)_[A-Za-z0-9_]*\)=.*/"\1"/p' | paste -sd, - | sed 's/.*/[&]/' \
+      >"$config/ray_non_carry_over_env_vars.json"
+    export RAY_ADDRESS="$address:$RAY_PORT" # or vLLM would begin a cluster of its own
+    begin "$@" --port "$port" --distributed-executor-backend ray
+    ;;
+
+  multinode)
+    set -- "$@" --nnodes "$nodes" --node-rank "$rank" --master-addr "$head" --master-port "$MASTER_PORT" \
+      --distributed-executor-backend mp
+    if [ "$rank" = 0 ]; then begin "$@" --port "$port"; else begin "$@" --headless; fi
+    ;;
+
+  *)
+    fail form "SPARKRIG_FORM is $form, and solo, ray or multinode was expected"
+    ;;
+esac
