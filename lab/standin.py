@@ -1,0 +1,566 @@
+#!/usr/bin/env python3
+"""A stand-in for vLLM: its HTTP, log and metrics, no model behind it; it does what it was told, when it was told.
+
+    python3 lab/standin.py --first 0.3 --token 0.02 --fail 500:4
+    STANDIN='--startup 5 --fail cut' vllm serve MODEL --port 8000 ...
+
+As `vllm serve` it takes vLLM's own flags, and its options come from the variable STANDIN. One file of the standard
+library alone, for Python 3.9 and later, so that it can be put into a container in vllm's place.
+
+Token i of an answer is due at `first` + i x `token` seconds after the request was let in (`--max-num-seqs` at a
+time), whatever happened before it: delays do not add up. A chunk of a speculative step is due with its last token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import select
+import shlex
+import signal
+import socket
+import socketserver
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+BLOCK = 16  # tokens of a page of the prefix cache, as in vLLM
+WORDS = ("The", "capital", "of", "France", "is", "Paris.")
+FAULTS = ("reset", "hang", "stall", "cut", "unfinished", "error", "empty", "uncounted")
+PHASES = ("start", "weights", "compile", "cache", "graphs", "ready")
+# what vLLM 0.19 logs of each phase; the numbers are nobody's
+LOG = {
+    "start": (
+        "INFO {day} [api_server.py:1351] vLLM API server version 0.19.0+standin",
+        "INFO {day} [core.py:105] Initializing a V1 LLM engine (v0.19.0+standin) with config: model='{model}'",
+        "INFO {day} [gpu_model_runner.py:4735] Starting to load model {model}...",
+    ),
+    "weights": (
+        "Loading safetensors checkpoint shards: 100% Completed | 1/1 [00:01<00:00,  1.00s/it]",
+        "INFO {day} [default_loader.py:384] Loading weights took {took:.2f} seconds",
+        "INFO {day} [gpu_model_runner.py:4820] Model loading took 1.0 GiB memory and {took:.6f} seconds",
+    ),
+    "compile": ("INFO {day} [monitor.py:48] torch.compile took {took:.2f} s in total",),
+    "cache": (
+        "INFO {day} [gpu_worker.py:456] Available KV cache memory: 1.0 GiB",
+        "INFO {day} [kv_cache_utils.py:1316] GPU KV cache size: 65,536 tokens",
+    ),
+    "graphs": (
+        "INFO {day} [gpu_model_runner.py:5876] Graph capturing finished in {took:.0f} secs, took 0.10 GiB",
+        "INFO {day} [core.py:281] init engine (profile, create kv cache, warmup model) took {took:.2f} seconds",
+    ),
+    "ready": ("INFO {day} [api_server.py:580] Starting vLLM server on http://{host}:{port}",),
+}
+
+
+def fault(text: str) -> tuple[str, int]:
+    """KIND or KIND:EVERY, where KIND is one of FAULTS or an HTTP status; every request where it is not said."""
+    kind, _, every = text.partition(":")
+    if kind not in FAULTS and not (kind.isdigit() and 400 <= int(kind) <= 599):
+        raise argparse.ArgumentTypeError(f"{kind} is no fault: {', '.join(FAULTS)} or an HTTP status expected")
+    if every and not (every.isdigit() and int(every)):
+        raise argparse.ArgumentTypeError(f"{every} is no number of requests")
+    return kind, int(every or 1)
+
+
+def own_options() -> argparse.ArgumentParser:
+    """What it is told to do."""
+    parser = argparse.ArgumentParser("standin", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--first", type=float, default=0.05, metavar="S", help="seconds to the first token")
+    add("--token", type=float, default=0.01, metavar="S", help="seconds from one token to the next")
+    add("--tokens", type=int, metavar="N", help="length of each answer; else what the request asks for")
+    add(
+        "--prefill", type=float, default=0.0, metavar="S", help="seconds more for 1,000 tokens that are not cached"
+    )
+    add("--characters", type=float, default=4.0, metavar="N", help="of a prompt's token")
+    add("--draft", type=int, default=0, metavar="N", help="tokens that a speculative step drafts")
+    add("--acceptance", type=float, default=0.75, metavar="F", help="of drafted tokens, 0 to 1")
+    add(
+        "--fail",
+        type=fault,
+        action="append",
+        default=[],
+        metavar="KIND[:EVERY]",
+        help="each EVERYth request fails",
+    )
+    add("--startup", type=float, default=0.0, metavar="S", help="seconds until it listens")
+    add("--stuck", choices=PHASES, help="phase of the startup that never ends")
+    add("--crash", choices=PHASES, help="phase of the startup in which it dies, with exit code 1")
+    add("--unhealthy", action="store_true", help="/health answers 503")
+    add("--garbage", action="store_true", help="answers are exclamation marks, as of a broken kernel")
+    add("--no-metrics", action="store_true", help="/metrics is not there")
+    add("--journal", metavar="FILE", help="a line of JSON a request: what was done, and when")
+    return parser
+
+
+def served_options(parser: argparse.ArgumentParser) -> None:
+    """Of vLLM's own flags, those that change what it does."""
+    add = parser.add_argument
+    add("--host", default="127.0.0.1")
+    add("--port", type=int, default=8000, help="0: any that is free")
+    add("--served-model-name", nargs="+")
+    add("--max-model-len", type=int, default=32768, metavar="N")
+    add("--max-num-seqs", type=int, default=256, metavar="N", help="requests at a time; others wait")
+    add("--speculative-config", type=json.loads, default={}, metavar="JSON")
+    add("--enable-prefix-caching", action="store_true", default=True, dest="caching")
+    add("--no-enable-prefix-caching", action="store_false", dest="caching")
+    add("--api-key", default=os.environ.get("VLLM_API_KEY"))
+    add("--headless", action="store_true", help="a node that only computes: it serves nothing, and waits")
+
+
+def told(words: list[str], variable: str) -> argparse.Namespace:
+    """The options of a command line: an unknown one is an error, or as `vllm serve` one of vLLM's other flags."""
+    parser = own_options()
+    if words[:1] != ["serve"]:
+        served_options(parser)
+        parser.add_argument("model", nargs="?", default="stand-in")
+        options = parser.parse_args(words)
+    else:
+        options = parser.parse_args(shlex.split(variable))
+        vllm = argparse.ArgumentParser("vllm serve", allow_abbrev=False)
+        vllm.add_argument("model", nargs="?", default="stand-in")
+        served_options(vllm)
+        vllm.parse_known_args(words[1:], namespace=options)
+    options.draft = options.draft or int(options.speculative_config.get("num_speculative_tokens", 0))
+    return options
+
+
+class Engine:
+    """What a server knows of all its requests."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.names: list[str] = options.served_model_name or [options.model]
+        self.began = time.time()
+        self.stopping = threading.Event()
+        self.counters: dict[str, float] = {}
+        self.gauges = {"num_requests_running": 0.0, "num_requests_waiting": 0.0}
+        self._lock = threading.Lock()
+        self._seats = threading.Semaphore(options.max_num_seqs)
+        self._numbers = 0
+        self._blocks: set[int] = set()
+        self.count("num_preemptions_total", 0)
+        self.count("generation_tokens_total", 0)
+        for name in ("drafts", "draft_tokens", "accepted_tokens") if options.draft else ():
+            self.count(f"spec_decode_num_{name}_total", 0)
+
+    def count(self, name: str, by: float, labels: str = "") -> None:
+        with self._lock:
+            key = f"{name}|{labels}"
+            self.counters[key] = self.counters.get(key, 0) + by
+
+    def number(self) -> int:
+        """Of a request, from 1 on."""
+        with self._lock:
+            self._numbers += 1
+            return self._numbers
+
+    def failure(self, number: int) -> str:
+        """How the request of that number is to fail; empty where it is not."""
+        return next((kind for kind, every in self.options.fail if number % every == 0), "")
+
+    @contextmanager
+    def seat(self) -> Iterator[None]:
+        """One of the places of --max-num-seqs, which is waited for."""
+        self._gauge("num_requests_waiting", 1)
+        with self._seats:
+            self._gauge("num_requests_waiting", -1)
+            self._gauge("num_requests_running", 1)
+            try:
+                yield
+            finally:
+                self._gauge("num_requests_running", -1)
+
+    def cached(self, prompt: str) -> tuple[int, int]:
+        """Tokens of a prompt, and how many of them are in the cache, in which it is from now on."""
+        tokens = math.ceil(len(prompt) / self.options.characters)
+        self.count("prompt_tokens_total", tokens)
+        if not self.options.caching:
+            return tokens, 0
+        size, chain, blocks = BLOCK * self.options.characters, 0, []
+        for block in range((tokens - 1) // BLOCK):  # the last token is always computed
+            chain = hash((chain, prompt[round(block * size) : round((block + 1) * size)]))
+            blocks.append(chain)
+        with self._lock:
+            known = next((number for number, each in enumerate(blocks) if each not in self._blocks), len(blocks))
+            self._blocks.update(blocks)
+        self.count("prefix_cache_queries_total", tokens)
+        self.count("prefix_cache_hits_total", known * BLOCK)
+        return tokens, known * BLOCK
+
+    def steps(self, tokens: int) -> Iterator[int]:
+        """Tokens of each step of an answer: one; with a draft, as many as are accepted, and one."""
+        left, drafted, accepted = tokens, 0, 0
+        while left > 0:
+            wanted = 0
+            if left < tokens and self.options.draft:  # the first token comes of the prompt, without a draft
+                drafted += self.options.draft
+                wanted = min(math.floor(drafted * self.options.acceptance + 1e-9) - accepted, left - 1)
+                accepted += wanted
+                self.count("spec_decode_num_drafts_total", 1)
+                self.count("spec_decode_num_draft_tokens_total", self.options.draft)
+                self.count("spec_decode_num_accepted_tokens_total", wanted)
+            self.count("generation_tokens_total", 1 + wanted)
+            yield 1 + wanted
+            left -= 1 + wanted
+
+    def metrics(self) -> str:
+        """As Prometheus reads them."""
+        common = f'engine="0",model_name="{self.names[0]}"'
+        with self._lock:
+            counters, gauges = dict(self.counters), dict(self.gauges)
+        lines = []
+        for key, value in sorted(counters.items()):
+            name, _, labels = key.partition("|")
+            lines += [f"# TYPE vllm:{name} counter", f"vllm:{name}{{{common}{labels}}} {value}"]
+        for name, value in gauges.items():
+            lines += [f"# TYPE vllm:{name} gauge", f"vllm:{name}{{{common}}} {value}"]
+        return "\n".join([*lines, ""])
+
+    def note(self, **what: Any) -> None:
+        """A line of the journal."""
+        if self.options.journal:
+            with self._lock, open(self.options.journal, "a", encoding="utf-8") as file:  # noqa: PTH123 - one file alone
+                file.write(json.dumps(what) + "\n")
+
+    def _gauge(self, name: str, by: int) -> None:
+        with self._lock:
+            self.gauges[name] += by
+
+
+class Refused(Exception):
+    """A request that gets an HTTP status and a sentence."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else a chunk waits for the acknowledgement of the last one
+    engine: Engine
+
+    def do_GET(self) -> None:
+        options, path = self.engine.options, self.path.partition("?")[0]
+        if path == "/metrics" and not options.no_metrics:
+            self._send(200, self.engine.metrics(), "text/plain; version=0.0.4")
+        elif path == "/health":
+            self._send(503 if options.unhealthy else 200, "")
+        elif path == "/version":
+            self._send(200, json.dumps({"version": "0.19.0+standin"}))
+        elif path == "/v1/models" and self._authorized():
+            self._send(
+                200, json.dumps({"object": "list", "data": [self._model(name) for name in self.engine.names]})
+            )
+        elif path != "/v1/models":
+            self._error(404, "Not Found")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        path = self.path.partition("?")[0]
+        if not self._authorized():
+            return
+        if path not in ("/v1/chat/completions", "/v1/completions"):
+            self._error(404, "Not Found")
+            return
+        began, answer = time.monotonic(), None
+        try:
+            answer = Answer(self.engine, json.loads(body), path.startswith("/v1/chat"))
+            with self.engine.seat():
+                answer.begin()
+                self._answer(answer)
+        except Refused as refused:
+            self._error(refused.status, str(refused))
+        except (KeyError, TypeError, ValueError) as error:
+            self._error(400, f"the request cannot be read: {error}")
+        except OSError:  # the client went away
+            self.close_connection = True
+        finally:
+            if answer:
+                self.engine.note(began=began, ended=time.monotonic(), **answer.done())
+
+    def log_message(self, *_: Any) -> None:
+        print(f'INFO:     {self.client_address[0]}:{self.client_address[1]} - "{self.requestline}"', flush=True)
+
+    def _answer(self, answer: Answer) -> None:
+        kind = answer.fault
+        if kind.isdigit():
+            raise Refused(int(kind), f"told to fail with {kind}")
+        if kind == "hang":
+            self._wait_for_the_end()
+        if kind in ("hang", "reset"):
+            self._drop()
+        elif answer.streamed:
+            self._stream(answer)
+        else:
+            self._whole(answer)
+
+    def _whole(self, answer: Answer) -> None:
+        if answer.fault in ("cut", "stall", "unfinished"):
+            self._drop()
+            return
+        if answer.fault == "error":
+            raise Refused(500, "told to fail")
+        pieces = [piece for piece, _ in answer.pieces()]
+        self._send(200, json.dumps(answer.document("".join(pieces))))
+
+    def _stream(self, answer: Answer) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        half = answer.tokens // 2
+        if answer.chat:  # at once, so that who takes it for a token is found out
+            self._event(answer.chunk({"role": "assistant", "content": ""}))
+        for piece, sent in answer.pieces():
+            self._event(answer.chunk({"content": piece}) if answer.chat else answer.chunk(piece))
+            if answer.fault in ("cut", "stall", "unfinished", "error") and sent >= half:
+                self._break(answer.fault)
+                return
+        self._event(answer.chunk({} if answer.chat else "", answer.finish))
+        if answer.counted:
+            self._event({**answer.head(), "choices": [], "usage": answer.usage()})
+        self._chunk(b"data: [DONE]\n\n")
+        self._chunk(b"")
+        answer.finished()
+
+    def _break(self, kind: str) -> None:
+        """In the middle of a stream."""
+        if kind == "stall":
+            self._wait_for_the_end()
+        if kind == "error":
+            self._event({"error": {"message": "told to fail", "type": "InternalServerError", "code": 500}})
+            self._chunk(b"data: [DONE]\n\n")
+        if kind in ("error", "unfinished"):
+            self._chunk(b"")
+        else:
+            self._drop()
+
+    def _event(self, what: dict[str, Any]) -> None:
+        self._chunk(b"data: " + json.dumps(what).encode() + b"\n\n")
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def _drop(self) -> None:
+        """Closes the connection as a process does that dies: whoever reads gets an error."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.close_connection = True
+        self.connection.close()
+
+    def _wait_for_the_end(self) -> None:
+        """Until the client hangs up, or the server ends."""
+        while not self.engine.stopping.is_set():
+            readable, _, _ = select.select([self.connection], [], [], 0.2)
+            if readable and not self.connection.recv(1):
+                return
+
+    def _model(self, name: str) -> dict[str, Any]:
+        options = self.engine.options
+        return {
+            "id": name,
+            "object": "model",
+            "created": int(self.engine.began),
+            "owned_by": "sparkrig-standin",
+            "root": options.model,
+            "max_model_len": options.max_model_len,
+        }
+
+    def _authorized(self) -> bool:
+        key = self.engine.options.api_key
+        if key and self.headers.get("Authorization") != f"Bearer {key}":
+            self._error(401, "Unauthorized")
+            return False
+        return True
+
+    def _error(self, status: int, message: str) -> None:
+        self._send(status, json.dumps({"error": {"message": message, "type": "StandIn", "code": status}}))
+
+    def _send(self, status: int, text: str, kind: str = "application/json") -> None:
+        data = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+class Answer:
+    """One completion. Raises Refused for what vLLM refuses, too, KeyError and its like for what is no request."""
+
+    def __init__(self, engine: Engine, asked: dict[str, Any], chat: bool) -> None:
+        self._engine, self.chat = engine, chat
+        self.number = engine.number()
+        self.fault = engine.failure(self.number)
+        self.streamed = bool(asked.get("stream"))
+        self.counted = bool((asked.get("stream_options") or {}).get("include_usage")) and self.fault != "uncounted"
+        self._model = asked.get("model") or engine.names[0]
+        if self._model not in engine.names:
+            raise Refused(404, f"The model `{self._model}` does not exist.")
+        self._prompt = "".join(_text(each) for each in asked["messages"]) if chat else _text(asked["prompt"])
+        options, length = engine.options, math.ceil(len(self._prompt) / engine.options.characters)
+        most = asked.get("max_completion_tokens") or asked.get("max_tokens") or options.max_model_len - length
+        if length + most > options.max_model_len or most < 1:
+            raise Refused(
+                400,
+                f"This model's maximum context length is {options.max_model_len} tokens. However, you requested "
+                f"{max(most, 1)} output tokens and your prompt contains {length} input tokens.",
+            )
+        self.tokens = 0 if self.fault == "empty" else min(most, options.tokens or most)
+        self.finish = "length" if self.tokens == most else "stop"
+        self._times: list[float] = []
+        self._began = 0.0
+        self._sizes = (length, 0)
+        self._whole = False
+
+    def begin(self) -> None:
+        """It is let in: its clock starts, and its prompt is looked up in the prefix cache."""
+        self._began = time.monotonic()
+        self._sizes = self._engine.cached(self._prompt)
+
+    def pieces(self) -> Iterator[tuple[str, int]]:
+        """Each piece when it is due, and how many tokens were sent with it."""
+        options, sent = self._engine.options, 0
+        first = self._began + options.first + options.prefill * (self._sizes[0] - self._sizes[1]) / 1000
+        for size in self._engine.steps(self.tokens):
+            sent += size
+            time.sleep(max(0.0, first + (sent - 1) * options.token - time.monotonic()))
+            self._times.append(time.monotonic())
+            words = (
+                "!" if options.garbage else WORDS[each % len(WORDS)] + " " for each in range(sent - size, sent)
+            )
+            yield "".join(words), sent
+
+    def finished(self) -> None:
+        self._whole = True
+        self._engine.count("request_success_total", 1, f',finished_reason="{self.finish}"')
+
+    def done(self) -> dict[str, Any]:
+        """For the journal: monotonic seconds; sent: when each piece went out."""
+        return {
+            "number": self.number,
+            "fault": self.fault,
+            "whole": self._whole,
+            "let_in": self._began,
+            "sent": self._times,
+            "tokens": self.tokens,
+            "prompt": self._sizes[0],
+            "cached": self._sizes[1],
+        }
+
+    def head(self) -> dict[str, Any]:
+        kind = "chat.completion" if self.chat else "text_completion"
+        return {
+            "id": f"standin-{self.number}",
+            "object": f"{kind}.chunk" if self.chat and self.streamed else kind,
+            "created": int(time.time()),
+            "model": self._model,
+        }
+
+    def chunk(self, content: dict[str, str] | str, finish: str | None = None) -> dict[str, Any]:
+        said = {"delta": content} if self.chat else {"text": content}
+        return {**self.head(), "choices": [{"index": 0, **said, "finish_reason": finish}]}
+
+    def document(self, text: str) -> dict[str, Any]:
+        """The whole answer, where it is not streamed."""
+        self.finished()
+        said = {"message": {"role": "assistant", "content": text}} if self.chat else {"text": text}
+        choice = {"index": 0, **said, "finish_reason": self.finish}
+        usage = {} if self.fault == "uncounted" else {"usage": self.usage()}
+        return {**self.head(), "choices": [choice], **usage}
+
+    def usage(self) -> dict[str, Any]:
+        length, cached = self._sizes
+        return {
+            "prompt_tokens": length,
+            "completion_tokens": self.tokens,
+            "total_tokens": length + self.tokens,
+            "prompt_tokens_details": {"cached_tokens": cached},
+        }
+
+
+def _text(what: Any) -> str:
+    """Of a message, of a prompt, or of one in parts."""
+    if isinstance(what, dict):
+        what = what["content"] if "content" in what else what["text"]
+    return what if isinstance(what, str) else "".join(_text(each) for each in what)
+
+
+def start_up(options: argparse.Namespace, stopping: threading.Event, port: int) -> bool:
+    """The startup as vLLM logs it, in `--startup` seconds; False where it is told to die or to end meanwhile."""
+    share = options.startup / (len(PHASES) - 1)
+    for phase in PHASES:
+        if phase != "start":
+            stopping.wait(share)
+        if options.stuck == phase:
+            stopping.wait()
+        if stopping.is_set():
+            return False
+        if options.crash == phase:
+            say(options, "ERROR {day} [core.py:866] EngineCore failed to start.", share, port)
+            say(options, "RuntimeError: Engine core initialization failed. See root cause above.", share, port)
+            return False
+        for line in LOG[phase]:
+            say(options, line, share, port)
+    return True
+
+
+def say(options: argparse.Namespace, line: str, took: float, port: int) -> None:
+    day = time.strftime("%m-%d %H:%M:%S")
+    print(line.format(day=day, model=options.model, took=took, host=options.host, port=port), flush=True)
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def server_bind(self) -> None:
+        socketserver.TCPServer.server_bind(self)  # http.server's asks DNS for a name, which may take its time
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that was dropped on purpose is no news; anything else is."""
+        if not isinstance(sys.exc_info()[1], (OSError, ValueError)):
+            super().handle_error(request, client_address)
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Until SIGTERM or SIGINT. Returns the exit code."""
+    engine = Engine(options)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: engine.stopping.set())
+    print("stand-in for vLLM: no model computes here, every answer is made up", flush=True)
+    if options.headless:
+        engine.stopping.wait()
+        return 0
+    Handler.engine = engine
+    server = Server((options.host, options.port), Handler, bind_and_activate=False)
+    try:
+        server.server_bind()  # as vLLM does: the port is taken early, and listened on when the model is there
+        if not start_up(options, engine.stopping, server.server_address[1]):
+            return 0 if engine.stopping.is_set() else 1
+        server.server_activate()
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        print("INFO:     Application startup complete.", flush=True)
+        engine.stopping.wait()
+        server.shutdown()
+    finally:
+        server.server_close()
+    return 0
+
+
+def main() -> int:
+    return serve(told(sys.argv[1:], os.environ.get("STANDIN", "")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""The stand-in for vLLM does what it is told, and takes vLLM's own command line."""
+
+from __future__ import annotations
+
+import ast
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import standin
+from tests.unit.standin import FILE, serving
+
+CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "max_tokens": 6}
+
+
+def asked(url: str, body: dict[str, Any] | None = None, key: str = "") -> tuple[int, str]:
+    """Status and text of an answer."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    request = urllib.request.Request(url, json.dumps(body).encode() if body else None, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+WRONG = [
+    (["--tool-call-parser", "x"], "unrecognized arguments: --tool-call-parser"),
+    (["--fail", "unknown"], "unknown is no fault"),
+    (["--fail", "200"], "200 is no fault"),
+    (["--fail", "cut:0"], "0 is no number of requests"),
+]
+
+
+def events(text: str) -> list[dict[str, Any]]:
+    """What a stream said; it has to end as one."""
+    *said, last, blank = text.split("\n\n")
+    assert (last, blank) == ("data: [DONE]", "")
+    return [json.loads(each.removeprefix("data: ")) for each in said]
+
+
+def metrics(url: str) -> dict[str, float]:
+    lines = asked(f"{url}/metrics")[1].splitlines()
+    return {line.partition("{")[0]: float(line.split()[-1]) for line in lines if not line.startswith("#")}
+
+
+def test_it_is_one_file_of_the_standard_library_for_python_3_9() -> None:
+    tree = ast.parse(FILE.read_text(), feature_version=(3, 9))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    modules = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in found}
+    assert modules - sys.stdlib_module_names - {"http.server", "collections.abc"} == set()
+
+
+def test_answers_streamed_or_whole_are_what_the_api_says(tmp_path: Path) -> None:
+    with serving(tmp_path, "some/model", "--served-model-name", "it", "--first", "0", "--token", "0") as server:
+        listed = json.loads(asked(f"{server.url}/v1/models")[1])["data"][0]
+        whole = json.loads(asked(f"{server.url}/v1/chat/completions", CHAT)[1])
+        usage = {"stream": True, "stream_options": {"include_usage": True}}
+        stream = events(asked(f"{server.url}/v1/chat/completions", CHAT | usage)[1])
+        plain = events(asked(f"{server.url}/v1/completions", {"prompt": "x", "max_tokens": 2, "stream": True})[1])
+        unknown = asked(f"{server.url}/v1/chat/completions", CHAT | {"model": "other"})
+        health = asked(f"{server.url}/health")[0]
+    assert (listed["id"], listed["root"], listed["max_model_len"]) == ("it", "some/model", 32768)
+    assert whole["choices"][0]["message"]["content"] == "The capital of France is Paris. "
+    assert whole["usage"] | {"prompt_tokens_details": 0} == stream[-1]["usage"] | {"prompt_tokens_details": 0}
+    assert whole["usage"]["completion_tokens"] == 6
+    assert stream[0]["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert [each["choices"][0]["delta"]["content"] for each in stream[1:-2]] == [
+        f"{word} " for word in standin.WORDS
+    ]
+    assert stream[-2]["choices"][0]["finish_reason"] == "length"
+    assert [each["choices"][0]["text"] for each in plain] == ["The ", "capital ", ""]
+    assert (unknown[0], health) == (404, 200)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seen"),
+    [
+        ("503", urllib.error.HTTPError),
+        ("reset", ConnectionResetError),
+        ("cut", ConnectionResetError),
+        ("hang", TimeoutError),
+        ("stall", TimeoutError),
+        ("unfinished", None),
+        ("error", None),
+        ("empty", None),
+        ("uncounted", None),
+    ],
+)
+def test_each_fault_is_seen_as_what_it_is_by_the_request_that_is_to_fail(
+    kind: str, seen: type[Exception] | None, tmp_path: Path
+) -> None:
+    body = json.dumps(CHAT | {"stream": True, "stream_options": {"include_usage": True}}).encode()
+    with serving(tmp_path, "--first", "0", "--token", "0", "--fail", f"{kind}:2") as server:
+        assert asked(f"{server.url}/v1/chat/completions", CHAT)[0] == 200
+        try:
+            with urllib.request.urlopen(f"{server.url}/v1/chat/completions", body, timeout=0.5) as answer:
+                text = answer.read().decode()
+        except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+            cause = getattr(error, "reason", error)
+            assert seen is not None and isinstance(error if seen is urllib.error.HTTPError else cause, seen)
+        else:
+            assert seen is None
+            said = text.count("capital")
+            done, counted, failed = "[DONE]" in text, '"usage"' in text, '"error"' in text
+            assert (said, done, counted, failed) == {
+                "unfinished": (1, False, False, False),
+                "error": (1, True, False, True),
+                "empty": (0, True, True, False),
+                "uncounted": (1, True, False, False),
+            }[kind]
+
+
+def test_the_prefix_cache_has_what_an_earlier_prompt_began_with(tmp_path: Path) -> None:
+    common = "x" * 160  # 40 tokens: two whole blocks of 16, and half a one
+    with serving(tmp_path, "--first", "0", "--token", "0") as server:
+        for tail in ("one", "another"):
+            asked(f"{server.url}/v1/completions", {"prompt": common + tail, "max_tokens": 1})
+        found = metrics(server.url)
+        assert [each["cached"] for each in server.journal()] == [0, 32]
+    assert found["vllm:prefix_cache_hits_total"] == 32
+    assert found["vllm:prefix_cache_queries_total"] == found["vllm:prompt_tokens_total"] == 41 + 42
+
+
+@pytest.mark.parametrize(("draft", "acceptance"), [(1, 0.5), (2, 0.75), (3, 1.0), (2, 0.0)])
+def test_as_many_drafted_tokens_are_accepted_as_told(draft: int, acceptance: float, tmp_path: Path) -> None:
+    options = ("--first", "0", "--token", "0", "--draft", str(draft), "--acceptance", str(acceptance))
+    with serving(tmp_path, *options) as server:
+        asked(f"{server.url}/v1/completions", {"prompt": "x", "max_tokens": 401})
+        found = metrics(server.url)
+    drafted = found["vllm:spec_decode_num_draft_tokens_total"]
+    assert found["vllm:spec_decode_num_drafts_total"] * draft == drafted
+    assert found["vllm:spec_decode_num_accepted_tokens_total"] == pytest.approx(acceptance * drafted, abs=draft)
+    assert found["vllm:generation_tokens_total"] == 401
+
+
+def test_a_prompt_that_is_too_long_by_a_token_is_refused_as_vllm_refuses_it(tmp_path: Path) -> None:
+    with serving(tmp_path, "--max-model-len", "100", "--first", "0", "--token", "0") as server:
+        fits = asked(f"{server.url}/v1/completions", {"prompt": "x" * 360, "max_tokens": 10})
+        status, text = asked(f"{server.url}/v1/completions", {"prompt": "x" * 361, "max_tokens": 10})
+    assert (fits[0], status) == (200, 400)
+    assert "maximum context length is 100 tokens" in json.loads(text)["error"]["message"]
+
+
+def test_as_vllm_serve_it_takes_vllms_flags_and_its_own_from_the_variable() -> None:
+    words = ["serve", "a/b", "--port", "81", "--tool-call-parser", "x", "--kv-cache-dtype", "fp8"]
+    draft = ["--speculative-config", '{"method":"mtp","num_speculative_tokens":2}']
+    options = standin.told([*words, *draft], "--fail 500:3 --startup 2")
+    assert (options.model, options.port, options.draft) == ("a/b", 81, 2)
+    assert (options.fail, options.startup) == ([("500", 3)], 2.0)
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG)
+def test_a_wrong_option_of_its_own_is_an_error(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        standin.told(words, "")
+    assert said in capsys.readouterr().err
+
+
+def test_a_key_is_asked_for_where_one_is_set(tmp_path: Path) -> None:
+    with serving(tmp_path, "--api-key", "canary") as server:
+        assert asked(f"{server.url}/v1/models")[0] == 401
+        assert asked(f"{server.url}/v1/models", key="canary")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "last"),
+    [("--crash compile", 1, "Engine core initialization failed"), ("--stuck graphs", 0, "KV cache size")],
+)
+def test_a_startup_that_dies_or_hangs_says_so_in_its_log_and_ends_when_told(
+    told: str, code: int, last: str
+) -> None:
+    command = [sys.executable, str(FILE), "serve", "m", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "STANDIN": told})
+    assert process.stdout
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if last in line and not code:
+            process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == code
+    assert last in lines[-1]
+    assert not any("startup complete" in line for line in lines)
