@@ -1,4 +1,7 @@
-"""What the whole deploy would do to hosts that were looked at: pyinfra's own plan, which executes nothing."""
+"""What the deploys would do to hosts that were looked at: pyinfra's own plan, which executes nothing.
+
+The whole deploy, and that of a model where one is declared or served.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pyinfra.api import State as RunState
 from pyinfra.api.deploy import add_deploy
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
+from deploys import serve
 from deploys.cluster import cluster
 from deploys.spark import Spark, judge, looked_at, remember
 from sparkrig.refusal import Refusal
@@ -37,9 +41,13 @@ def plan(
 def _of(run: RunState, spark: Spark) -> list[str] | list[Refusal]:
     host = run.inventory.get_host(spark.name)
     with ctx_host.use(host):
-        if refusals := judge(spark, peer_is_here=spark.peer is None or looked_at(spark.peer) is not None):
+        refusals = judge(spark, peer_is_here=spark.peer is None or looked_at(spark.peer) is not None)
+        serves = serve.serves(spark)
+        if refusals := refusals or (serve.refusals(spark) if serves else []):
             return refusals
     add_deploy(run, cluster, spark, host=host)
+    if serves:
+        add_deploy(run, serve.model_served, spark, host=host)
     with ctx_host.use(host):
         return [
             ", ".join(sorted(run.get_op_meta(operation).names))

@@ -307,16 +307,6 @@ if command -v vllm >/dev/null; then echo has vllm; fi
 python3 -c "from importlib.metadata import version; print(\"vllm\", version(\"vllm\"))" 2>/dev/null || :'
 """
 
-_STOP = rf"""
-units="{served.PORT_UNIT}.socket {served.PORT_UNIT}.service {served.MEMORY_UNIT}.service {served.UNIT}.service"
-for each in $units; do
-  systemctl stop $each 2>/dev/null || :
-  systemctl reset-failed $each 2>/dev/null || :
-done
-docker rm -f {served.UNIT} >/dev/null 2>&1 || :
-"""
-_ENABLED = f"/etc/systemd/system/multi-user.target.wants/{served.UNIT}.service"
-
 # $1... the files of ours: what stands there is kept, unless an earlier trial kept it; then the server stops
 BEGIN = rf"""
 set -e
@@ -332,7 +322,7 @@ if [ ! -e {served.TRIAL} ]; then
   : >{served.TRIAL}
   sync -f {served.STATE}
 fi
-{_STOP}
+{served.STOP}
 """
 
 # $1... files of ours that go; the others have been written
@@ -341,9 +331,9 @@ set -e
 for path; do rm -f "$path"; done
 systemctl daemon-reload
 if [ -e {served.SERVICE} ]; then
-  mkdir -p {_ENABLED.rpartition("/")[0]}
-  ln -sf {served.SERVICE} {_ENABLED}
-else rm -f {_ENABLED}
+  mkdir -p {served.ENABLED.rpartition("/")[0]}
+  ln -sf {served.SERVICE} {served.ENABLED}
+else rm -f {served.ENABLED}
 fi
 """
 
@@ -399,14 +389,14 @@ if [ -e {served.SOCKET} ]; then systemctl start {served.PORT_UNIT}.socket; fi
 ROLL_BACK = rf"""
 set -e
 before={served.STATE}/before
-{_STOP}
+{served.STOP}
 for path; do
   if [ -e "$before$path" ]; then cp -a --remove-destination "$before$path" "$path"; else rm -f "$path"; fi
 done
 systemctl daemon-reload
 rm -f {served.TRIAL}
-if [ -e {served.SERVICE} ]; then ln -sf {served.SERVICE} {_ENABLED}; {START.strip()}
-else rm -f {_ENABLED}
+if [ -e {served.SERVICE} ]; then ln -sf {served.SERVICE} {served.ENABLED}; {START.strip()}
+else rm -f {served.ENABLED}
 fi
 rm -rf "$before"
 """

@@ -29,6 +29,17 @@ STATE = "/var/lib/sparkrig/serve"
 TRIAL = f"{STATE}/trial"  # while it is there, the port stays closed
 MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path of each of its files
 
+ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
+# ends whatever of it runs, also what has no file any more
+STOP = rf"""
+units="{PORT_UNIT}.socket {PORT_UNIT}.service {MEMORY_UNIT}.service {UNIT}.service"
+for each in $units; do
+  systemctl stop $each 2>/dev/null || :
+  systemctl reset-failed $each 2>/dev/null || :
+done
+docker rm -f {UNIT} >/dev/null 2>&1 || :
+"""
+
 ASIDE = -1  # the half of a pair that serves nothing
 
 # whole: as its manifest says; loose: as its index says, put there by somebody else; damaged: not as its manifest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from sparkrig.serving import served
 from tests.plan.conftest import A, B, Deploy, Host, Run
 from tests.plan.serving import BOTH, GIB, IMAGE, NAME, OTHER, SOLO, Spark, answers, hosts, ready, serving
+from tests.plan.test_drift import Desk
 
 FILE = "deploys/serve.py"
 IMAGES, WEIGHTS, SERVER = "Serve | image", "Serve | weights", "Serve | server"
@@ -188,3 +190,35 @@ def test_what_moved_is_due(deploy: Deploy, a: Spark, b: Spark) -> None:
     run = served_by(deploy, a, b, "--dry", "--json", *PAIR)
     assert run.code == 0, tail(run)
     assert run.plan[SERVER], run.plan
+
+
+# --- drift
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_a_pair_that_serves_is_in_spec_whatever_the_inventory_says_of_models(desk: Desk) -> None:
+    for named in ({}, {"model": "qwen3-235b-a22b"}):
+        done = desk.has(hosts(serving(BOTH, "a", 2), serving(BOTH, "b", 2), **named)).drift()
+        assert (done.code, done.wrong) == (0, {A: set(), B: set()}), done.said
+        assert done.row(A, "serve.unit")["status"] == "ok"
+
+
+def test_drift_finds_what_moved_and_prints_what_mends_it(desk: Desk) -> None:
+    done = desk.has(hosts(STOPPED, serving(BOTH, "b", 2, image=OTHER))).drift()
+    assert (done.code, done.wrong) == (2, {A: {"serve.unit", "serve.alike"}, B: {"serve.image", "serve.alike"}})
+    assert done.row(A, "serve.unit")["cure"].endswith("deploys/serve.py")
+    shown = desk.typed("drift").out
+    assert shown.count("deploys/serve.py") == 1, shown
+
+
+def test_drift_tells_of_a_launch_that_is_declared_otherwise(desk: Desk) -> None:
+    """The flags of the inventory are in no check: what pyinfra would change is."""
+    flags = {"model": "qwen3-235b-a22b", "serve_flags": {"max-model-len": 32768}}
+    done = desk.has(hosts(serving(BOTH, "a", 2), serving(BOTH, "b", 2), **flags)).drift()
+    assert (done.code, done.wrong) == (2, {A: {"deploy.plan"}, B: {"deploy.plan"}})
+    row = done.row(A, "deploy.plan")
+    assert row["found"] == "it would change: Serve | server" and row["cure"].endswith("deploys/serve.py")

@@ -75,7 +75,7 @@ class Spark:
 
     @property
     def enabled(self) -> bool:
-        return self.at(serving._ENABLED).is_symlink()
+        return self.at(served.ENABLED).is_symlink()
 
     @property
     def calls(self) -> list[str]:
