@@ -337,7 +337,8 @@ else rm -f {served.ENABLED}
 fi
 """
 
-START = f"systemctl start --no-block {served.UNIT}.service\n"
+# returns as soon as the container is started; how it went on is asked
+START = f"systemctl start {served.UNIT}.service || :\n"
 
 # $1 the port on the head, empty elsewhere; $2 how often systemd had started it again before; $3 seconds. Ends as
 # soon as there is something to tell.
@@ -416,8 +417,10 @@ def server(group: Group) -> None:
     ]
     if not changed and not any(each.trial for each in found.values()):
         _start_again(group, found)
-    else:
-        _try(group, wanted, files)
+        return
+    if changed or not all(found[name].active for name in group.names):
+        _place(group, wanted, files)
+    _try(group)
 
 
 def _files(group: Group) -> dict[str, dict[str, Found]]:
@@ -457,7 +460,7 @@ def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
     restarts = {name: found[name].unit.get("NRestarts", "0") for name in group.names if found[name].active}
     _all(group.names, lambda at: remote.shell(at, PLACED, seconds=group.seconds(_STEP_S)))
     _say(group, f"start it on {', '.join(late) or group.head} ...")
-    _all(list(reversed(late)), lambda at: remote.shell(at, START, seconds=group.seconds(_STEP_S)))
+    _all(late, lambda at: remote.shell(at, START, seconds=group.seconds(_STEP_S)))
     reason = _until_it_answers(group, _Server(group.names, group.mine.serve_trial_port, restarts))
     if reason:
         raise Refusal(
@@ -466,8 +469,8 @@ def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
     _all(group.names, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(_STEP_S)))
 
 
-def _try(group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, Mapping[str, Found]]) -> None:
-    """Put the new configuration in place, ask it, and keep it or take it back."""
+def _place(group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, Mapping[str, Found]]) -> None:
+    """Stop what runs, and start the new configuration on trial. Raises RolledBack where that broke off."""
     limit, old = group.seconds(_STEP_S), served.load(files[group.head].get(served.RECORD))
     _say(group, f"stop {old.model if old else 'nothing'}, start {group.wish.model.name} on trial ...")
 
@@ -478,13 +481,21 @@ def _try(group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, Map
 
     try:
         _all(group.all, place)
-        _all(list(reversed(group.names)), lambda at: remote.shell(at, START, seconds=limit))
-        reason = _until_it_answers(group, _Server(group.names, group.mine.serve_trial_port)) or _asked(group)
+        _all(group.names, lambda at: remote.shell(at, START, seconds=limit))
     except (Failed, Lost) as error:
-        reason = f"it broke off ({error})"
+        _roll_back(group, f"broke off ({error})")
+
+
+def _try(group: Group) -> None:
+    """Ask what is on trial, and keep it or take it back. Raises RolledBack."""
+    try:
+        server = _Server(group.names, group.mine.serve_trial_port)
+        reason = _until_it_answers(group, server) or _asked(group)
+    except (Failed, Lost) as error:
+        reason = f"could not be asked ({error})"
     if reason:
         _roll_back(group, reason)
-    _all(group.all, lambda at: remote.shell(at, COMMIT, seconds=limit))
+    _all(group.all, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(_STEP_S)))
     _say(group, f"{group.wish.model.name} answers on port {group.mine.serve_port}")
 
 

@@ -82,13 +82,19 @@ def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> Non
         'mv -T "$before.new" "$before"',
         "while read -r folder name mode content",
         "systemctl daemon-reload",
-        "systemctl start --no-block",
+        "systemctl start sparkrig-serve.service",
         "port=$1 before=$2",
         "/v1/chat/completions",
         "systemctl start sparkrig-serve-port.socket",
     )
     order(
-        run, "spark-b", "mv -T", "daemon-reload", "start --no-block", "port=$1 before=$2", f"rm -f {served.TRIAL}"
+        run,
+        "spark-b",
+        "mv -T",
+        "daemon-reload",
+        "start sparkrig-serve.service",
+        "port=$1 before=$2",
+        f"rm -f {served.TRIAL}",
     )
     assert "qwen3-235b-a22b answers on port 8000" in run.stderr
     assert "Traceback" not in run.stderr
@@ -163,7 +169,7 @@ def test_an_image_that_did_not_arrive_is_said(deploy: Deploy) -> None:
     (copy,) = [command for host, command in run.commands if host == "spark-b" and "docker save" in command]
     assert f"sparkrig nvidia spark-a {IMAGE} {NAME}" in copy
     assert f"still has no image {IMAGE[:19]} after it was copied" in run.stderr
-    assert not [command for _, command in run.commands if "start --no-block" in command]
+    assert not [command for _, command in run.commands if "start sparkrig-serve.service" in command]
 
 
 def test_a_peer_that_may_not_log_in_gets_no_weights(deploy: Deploy) -> None:

@@ -268,7 +268,7 @@ def test_a_trial_that_fails_gives_back_the_old_and_starts_it(spark: Spark) -> No
     spark.calls.clear()
     spark.sh(serving.ROLL_BACK, *served.PATHS)
     assert spark.holds() == dict.fromkeys(old, "old") and spark.enabled
-    assert spark.calls[-1] == "start --no-block sparkrig-serve.service"
+    assert spark.calls[-1] == "start sparkrig-serve.service"
     assert not spark.at(served.TRIAL).exists()
 
 
