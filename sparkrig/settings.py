@@ -206,6 +206,21 @@ class Settings(BaseModel):
         description="Seconds, times patience, in which a server must answer once it was started; a pair's first "
         "start took 15 minutes, and a hung one was given up after 44 (docs/serving.md).",
     )
+    image_base: ImageName = Field(
+        "vllm/vllm-openai:cu130-nightly",
+        description="Image of vLLM that deploys/image.py gives kernels for SM121 (docs/serving.md).",
+    )
+    image_commit: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*$")] | None = Field(
+        None,
+        description="Commit or tag of vLLM's source that the base was made of; None for the one that its version "
+        "names.",
+    )
+    image_site: Folder = Field(
+        "/usr/local/lib/python3.12/dist-packages", description="Where Python's packages are in the base."
+    )
+    image_name: ImageName = Field(
+        "vllm-sm121:latest", description="Name that the image with these kernels gets, for serve_image."
+    )
     weights: Folder = Field(
         "/srv/models", description="Folder of the weights on each host; a checkpoint lies in OWNER/NAME below it."
     )
