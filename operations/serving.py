@@ -43,6 +43,7 @@ _PULL_S = 4 * 3600  # 20 GB, over a slow line
 _WEIGHTS_S = 12 * 3600  # 118 GB, over a slow line
 _PROBE_S = 300
 _ASK_S = 300  # the first answer may compile
+_SAID = 100  # characters of what it announced; a phase may name its whole command
 _PULSE_S = 10  # how long a host waits for something to happen before it tells
 
 
@@ -554,7 +555,7 @@ def _pulse(group: Group, server: _Server, at: Host) -> _Pulse:
         state, restarts, code = rows["state"].split(" ")
     except (KeyError, ValueError):
         raise Failed(f"it did not say how its unit is: {printed[:60]!r}") from None
-    return _Pulse(state, restarts, code, rows.get("said", ""))
+    return _Pulse(state, restarts, code, rows.get("said", "")[:_SAID])
 
 
 def _last_words(group: Group, name: str) -> str:

@@ -396,6 +396,7 @@ def _service(asked: Wish, id: str, node: Node, mine: Settings) -> str:
         f"ExecStart={' '.join(map(_unit_word, words))}",
         f"ExecStop=/usr/bin/docker stop -t 30 {served.UNIT}",
         "TimeoutStopSec=90",
+        "SuccessExitStatus=137 143",  # of docker run, where the container was stopped
         "Restart=always",
         "RestartSec=10",
         "",
