@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from ipaddress import IPv4Address
 from typing import Any
@@ -54,6 +55,7 @@ def made(wish: Wish, node: Node = LONE, ray: bool = False, **data: Any) -> dict[
 def started(unit: str) -> list[str]:
     """The words of ExecStart as systemd reads them: quotes as a shell's, `%%` and `$$` for one of each."""
     (line,) = [row.removeprefix("ExecStart=") for row in unit.splitlines() if row.startswith("ExecStart=")]
+    assert not re.search(r"%|\$", line.replace("%%", "").replace("$$", "")), "systemd would fill something in"
     return [word.replace("%%", "%").replace("$$", "$") for word in shlex.split(line)]
 
 
