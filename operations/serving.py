@@ -112,7 +112,9 @@ def together(due: Callable[[], bool], leader: str, act: Act, group: Callable[[],
         host.noop(settled)
     elif host.name == leader:
         yield FunctionCommand(_lead, (act, group), {})
-    elif not run.is_executing:
+    elif run.is_executing:
+        host.log(f"done together with {leader}, which leads")
+    else:
         yield f"# done together with {leader}"
 
 
@@ -585,8 +587,8 @@ def _names(group: Group) -> list[str]:
 
 def _roll_back(group: Group, reason: str) -> None:
     """Put the old one back, and say so: always raises RolledBack."""
-    tried = f"{group.wish.model.name} {reason}"
-    again = f"its log: sudo journalctl -u {served.UNIT} --since -1h, on {group.head}"
+    tried = f"{group.wish.model.name}: {reason}"
+    again = f"sudo journalctl -u {served.UNIT} --since -1h, on {plain(group.head)}"
     _say(group, f"{tried}; the old configuration comes back ...")
     try:
         _all(group.all, lambda at: remote.shell(at, ROLL_BACK, *served.PATHS, seconds=group.seconds(_STEP_S)))

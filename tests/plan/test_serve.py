@@ -104,19 +104,17 @@ def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> Non
     ("said", "reason"),
     [
         ({"state": "active 1 000"}, "ended on @fake/spark-a (RuntimeError: out of memory)"),
-        ({"code": 500}, "it answered a question with HTTP status 500"),
         ({"choices": [{"message": {"content": "!" * 40}}]}, "its answer is garbage"),
-        ({"name": "another"}, "it answers as another, and qwen3-235b-a22b was asked"),
     ],
-    ids=["ends", "error", "garbage", "other model"],
+    ids=["ends", "garbage"],
 )
 def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
     deploy: Deploy, said: dict[str, Any], reason: str
 ) -> None:
     a, b = (serving(SOLO, letter, weights={SOLO: ("whole", 1), BOTH: ("whole", 1)}) for letter in "ab")
-    run = deploy(started(a, b, said.pop("name", "qwen3-235b-a22b"), **said), "-y", *PAIR, file=FILE)
+    run = deploy(started(a, b, "qwen3-235b-a22b", **said), "-y", *PAIR, file=FILE)
     assert run.code == 1
-    assert f"Changed and rolled back: qwen3-235b-a22b {reason}" in run.stderr, tail(run)
+    assert f"Changed and rolled back: qwen3-235b-a22b: {reason}" in run.stderr, tail(run)
     backs = [host for host, command in run.commands if 'cp -a --remove-destination "$before$path"' in command]
     assert sorted(backs) == ["spark-a", "spark-b"]
     assert "gpt-oss-120b" in run.stderr.partition("rolled back")[2]
@@ -127,13 +125,10 @@ def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
     ("a", "settings", "words", "said"),
     [
         (ready(room=3 * GIB, weights={}), {}, MODEL, "the weights of openai/gpt-oss-120b take 60.8 GiB"),
-        (ready(listening=(22, 8000)), {}, MODEL, "somebody else listens on port 8000"),
         (ready(), {"serve_flags": {"gpu-memory-utilization": 0.95}}, MODEL, "utilization-above-0.90: "),
-        (ready(), {"memory_gib": 40.0}, MODEL, "openai/gpt-oss-120b does not fit: 60.8 GiB of weights a node"),
         (ready(), {}, ("--data", "model=gpt-oss-121b"), "the catalogue has no model gpt-oss-121b"),
-        (ready(), {"serve_image": OTHER}, MODEL, f"there is no image {OTHER[:19]}"),
     ],
-    ids=["disk", "port", "lint", "memory", "unknown", "image ID"],
+    ids=["disk", "lint", "unknown"],
 )
 def test_what_cannot_be_served_is_refused_before_any_change(
     deploy: Deploy, a: Spark, settings: dict[str, Any], words: tuple[str, ...], said: str
@@ -186,11 +181,9 @@ STOPPED = serving(BOTH, "a", 2, unit={"ActiveState": "failed"}, port="inactive",
     ("a", "b"),
     [
         (STOPPED, serving(BOTH, "b", 2)),
-        (serving(BOTH, "a", 2, port="inactive", listening=(22, 18000)), serving(BOTH, "b", 2)),
         (serving(BOTH, "a", 2), serving(BOTH, "b", 2, images={NAME: OTHER})),
-        (serving(BOTH, "a", 2), serving(BOTH, "b", 2, trial=True)),
     ],
-    ids=["stopped", "port closed", "another image", "on trial"],
+    ids=["stopped", "another image"],
 )
 def test_what_moved_is_due(deploy: Deploy, a: Spark, b: Spark) -> None:
     run = served_by(deploy, a, b, "--dry", "--json", *PAIR)
