@@ -462,7 +462,7 @@ def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
     late = [name for name in group.names if not found[name].runs]
     restarts = {name: found[name].unit.get("NRestarts", "0") for name in group.names if found[name].active}
     _all(group.names, lambda at: remote.shell(at, PLACED, seconds=group.seconds(_STEP_S)))
-    _say(group, f"start it on {', '.join(late) or group.head} ...")
+    _say(group, f"start it on {', '.join(late)} ..." if late else "wait until it answers ...")
     _all(late, lambda at: remote.shell(at, START, seconds=group.seconds(_STEP_S)))
     reason = _until_it_answers(group, _Server(group.names, group.mine.serve_trial_port, restarts))
     if reason:

@@ -172,7 +172,7 @@ def test_a_tag_that_leads_elsewhere_on_one_half_is_brought_back(ready: Pair, inv
     [
         ("--garbage", "its answer is garbage"),
         ("--fail 500", "it answered a question with HTTP status 500"),
-        ("--crash weights", "ended on spark-a"),
+        ("--crash weights", "ended on spark-"),
         ("--unhealthy", "did not answer within"),
     ],
     ids=["garbage", "errors", "crash", "never healthy"],
