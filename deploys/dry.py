@@ -1,15 +1,19 @@
-"""What the whole deploy would do to hosts that were looked at: pyinfra's own plan, which executes nothing."""
+"""What the deploys would do to hosts that were looked at: pyinfra's own plan, which executes nothing.
+
+The whole deploy, and that of a model where one is declared or served.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from pyinfra.api import Config, Inventory
+from pyinfra.api import Config, Host, Inventory
 from pyinfra.api import State as RunState
 from pyinfra.api.deploy import add_deploy
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
+from deploys import serve
 from deploys.cluster import cluster
 from deploys.spark import Spark, judge, looked_at, remember
 from sparkrig.refusal import Refusal
@@ -35,11 +39,23 @@ def plan(
 
 
 def _of(run: RunState, spark: Spark) -> list[str] | list[Refusal]:
+    """The whole deploy; of a host that it would not change, the model's."""
     host = run.inventory.get_host(spark.name)
     with ctx_host.use(host):
         if refusals := judge(spark, peer_is_here=spark.peer is None or looked_at(spark.peer) is not None):
             return refusals
     add_deploy(run, cluster, spark, host=host)
+    steps = _changes(run, host)
+    if steps or not serve.serves(spark):
+        return steps
+    with ctx_host.use(host):
+        if refusals := serve.refusals(spark):
+            return refusals
+    add_deploy(run, serve.model_served, spark, host=host)
+    return _changes(run, host)
+
+
+def _changes(run: RunState, host: Host) -> list[str]:
     with ctx_host.use(host):
         return [
             ", ".join(sorted(run.get_op_meta(operation).names))

@@ -85,43 +85,45 @@ def remember(spark: Spark) -> None:
     _LOOKED[spark.name] = spark
 
 
-def alone(name: str, deploy: Callable[..., Any], **arguments: Any) -> None:
+def alone(name: str, deploy: Callable[..., Any], *, images: bool = False, **arguments: Any) -> None:
     """Apply one noun by itself, where pyinfra was given its file: pyinfra INVENTORY deploys/driver.py
 
     pyinfra executes such a file without a name of its own; imported by another deploy it has one, and
-    nothing happens here.
+    nothing happens here. images: as `look` has it.
     """
-    if name == "builtins" and (spark := look()):
+    if name == "builtins" and (spark := look(images=images)):
         deploy(spark=spark, **arguments)
         close(name="close the run")
 
 
-def look() -> Spark | None:
+def look(*, images: bool = False) -> Spark | None:
     """This host's Spark, or None where it is refused; its peer is refused with it.
 
-    Everything is judged before the first change of the run.
+    Everything is judged before the first change of the run. images: whether docker's are asked for, although no
+    model is.
     """
     fleet = _fleet()
-    found = _read()
+    mine = fleet[host.name]
+    found = _read(mine.weights if mine.model or images else "")
     if isinstance(found, Refusal):
-        _refuse([found], fleet)
+        refuse([found], fleet)
         return None
     spark = Spark(host.name, fleet, found)
     for line in preflight.warnings(found.preflight):
         host.log_styled(line, fg="yellow", log_func=logger.warning)
     refusals = judge(spark, peer_is_here=_peer_is_here(spark))
     if refusals:
-        _refuse(refusals, fleet)
+        refuse(refusals, fleet)
         return None
     remember(spark)
     return spark
 
 
-def _read() -> State | Refusal:
+def _read(weights: str) -> State | Refusal:
     """The one look, or why it could not be taken; pyinfra has then printed the host's own words."""
     login = host.data.get("ssh_user") or "the ssh user"
     try:
-        found: State | None = host.get_fact(SparkFact, _ignore_errors=True)
+        found: State | None = host.get_fact(SparkFact, weights=weights, _ignore_errors=True)
     except EOFError:  # pyinfra asks for a sudo password, and nobody is there to type one
         return Refusal(
             f"the host cannot be read as root; sudo without a password is expected for {login}",
@@ -229,7 +231,8 @@ def _peer_is_here(spark: Spark) -> bool:
     return spark.peer is None or bool(inventory.get_host(spark.peer).connected)
 
 
-def _refuse(refusals: list[Refusal], fleet: Fleet) -> None:
+def refuse(refusals: list[Refusal], fleet: Fleet) -> None:
+    """Say why nothing is done to this host, and leave its peer out too."""
     for refusal in refusals:
         say(host, str(refusal))
     peer = fleet.peer(host.name)

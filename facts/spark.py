@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from facts.bundle import Bundle
@@ -14,6 +15,7 @@ from facts.noun import Noun
 from facts.preflight import Preflight
 from facts.rdma import Rdma
 from facts.secrets import Secrets
+from facts.serving import Serving
 from facts.trust import Trust
 from sparkrig.state import State
 
@@ -26,6 +28,7 @@ NOUNS: dict[str, type[Noun[Any]]] = {
     "files": Files,
     "secrets": Secrets,
     "trust": Trust,
+    "serving": Serving,
     "preflight": Preflight,  # last, for its clock
 }
 
@@ -35,3 +38,7 @@ class Spark(Bundle[State]):
 
     nouns = NOUNS
     whole = State
+
+    def command(self, weights: str = "") -> str:
+        """+ weights: their folder, where a model is asked for; else a host that serves none is not looked at"""
+        return f"weights={shlex.quote(weights)}; export weights\n{super().command()}"

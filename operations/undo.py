@@ -95,6 +95,8 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
         step("files", undo.RESTORE, before, seconds=60, stdin=rows)
     if docker := plan.files(docker=True):
         step("docker", undo.DOCKER, "yes" if restart_docker else "no", before, seconds=180, stdin=docker)
+    if plan.serving:
+        step("server", undo.SERVE, seconds=180)
     if words := plan.holds():
         step("holds", undo.HOLDS, *words, seconds=120)
     if rows:

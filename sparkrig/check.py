@@ -85,15 +85,20 @@ class Subject:
         """The command that makes hosts what is declared."""
         return deploy(self.inventory)
 
+    @property
+    def serve(self) -> str:
+        """The command that makes them serve what is declared, or what they served last."""
+        return deploy(self.inventory, "serve")
+
     def run(self, command: str) -> str:
         """The command that runs another one on this host, as root, the way a deploy logs in."""
         where = f"{shlex.quote(self.inventory)} --limit {shlex.quote(self.name)}"
         return f"pyinfra {where} -y exec -- {command}"
 
 
-def deploy(inventory: str) -> str:
+def deploy(inventory: str, what: Literal["cluster", "serve"] = "cluster") -> str:
     """The command that makes the hosts of an inventory what is declared."""
-    return f"pyinfra {shlex.quote(inventory)} deploys/cluster.py"
+    return f"pyinfra {shlex.quote(inventory)} deploys/{what}.py"
 
 
 def check(

@@ -189,12 +189,16 @@ def report(
 
 
 def unexplained(
-    checks: Sequence[Check], peer: Sequence[Check] | None, planned: Sequence[str] | Sequence[Refusal], apply: str
+    checks: Sequence[Check],
+    peer: Sequence[Check] | None,
+    planned: Sequence[str] | Sequence[Refusal],
+    apply: str,
+    serve: str,
 ) -> list[Check]:
     """What pyinfra's own plan would do to a host whose checks all hold: no change of the deploy goes unsaid.
 
     peer: the checks of the other half, whose changes bring some on this one; empty where there is none, None where
-    it could not be read, so that the deploy would refuse the pair.
+    it could not be read, so that the deploy would refuse the pair; apply, serve: the commands of the two deploys.
     """
     id, want = "deploy.plan", "the deploy has nothing to do"
     if any(check.wrong or check.status == "unknown" for check in (*checks, *(peer or ()))):
@@ -206,7 +210,8 @@ def unexplained(
         what = "; ".join(each.what for each in refusals)
         return [Check("deploy.refused", "the deploy can run", what, "drift", refusals[0].cure)]
     steps = "; ".join(each for each in planned if isinstance(each, str))
-    return [Check(id, want, f"it would change: {steps}", "drift", apply)] if steps else []
+    cure = serve if all(str(each).startswith("Serve |") for each in planned) else apply
+    return [Check(id, want, f"it would change: {steps}", "drift", cure)] if steps else []
 
 
 def _one_run(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, list[Check]]:

@@ -50,11 +50,11 @@ class Mend:
 
 
 def mends(report: Report) -> list[Mend]:
-    """What somebody has to do, in an order in which it can be done: the deploy comes last, for all the others."""
+    """What somebody has to do, in an order in which it can be done: the deploys come last."""
     found = _grouped(report, lambda row: row.counts, lambda host, row: _for_any(row.cure, host))
-    run = deploy(report.inventory)
+    last = (deploy(report.inventory), deploy(report.inventory, "serve"))
     made = [Mend(_for_these(cure, rows), _findings(rows)) for cure, rows in found.items()]
-    return sorted(made, key=lambda mend: mend.cure.startswith(run))
+    return sorted(made, key=lambda mend: [mend.cure.startswith(run) for run in reversed(last)])
 
 
 def accepted(report: Report) -> Sequence[Finding]:

@@ -1,6 +1,7 @@
 """Every file that this toolkit owns on a host, so that one look reads them all."""
 
 from sparkrig import containers, declared, driver, environment, records, secrets, trust
+from sparkrig.serving import served
 
 OWNED = (
     driver.PIN_PATH,
@@ -16,6 +17,7 @@ OWNED = (
     declared.PATH,
     trust.KNOWN_HOSTS,
     trust.CLIENT,
+    *served.PATHS,
 )
 
 # Ours too, but for root alone: a look reads no content of it.

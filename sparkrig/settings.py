@@ -29,6 +29,9 @@ NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")
 DefinitionName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$")]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 OneLine = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
+FlagName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
+ImageName = Annotated[str, StringConstraints(pattern=r"^[^\s-][^\s]*$")]
+Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$")]
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
 
 # Where a secret comes from on the machine that runs pyinfra: never the secret itself.
@@ -39,6 +42,21 @@ _FOREIGN_PREFIXES = ("_", "ssh_", "fake_", "x_")
 
 # A host's name in the inventory that can stand in ssh_config; pyinfra lets it begin with a connector.
 _SSH_NAME = r"(@[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*"
+
+# What is one thing on both halves of a pair, since they share one server.
+_SHARED = (
+    "mtu",
+    "node_ssh",
+    "model",
+    "serve_image",
+    "serve_nodes",
+    "serve_form",
+    "serve_flags",
+    "serve_port",
+    "serve_trial_port",
+    "weights",
+    "memory_gib",
+)
 
 # What sparkrig.gid finds on each host.
 _DISCOVERED = frozenset(
@@ -142,10 +160,79 @@ class Settings(BaseModel):
     bandwidth_seconds: int = Field(
         5, ge=2, le=60, description="Duration of each bandwidth measurement, in seconds."
     )
-    nccl_image: Annotated[str, StringConstraints(pattern=r"^[^\s-][^\s]*$")] | None = Field(
+    nccl_image: ImageName | None = Field(
         None,
         description="Container image with PyTorch that the bandwidth check runs NCCL's all_gather in. It must be "
         "on both hosts already, and the same; None for no NCCL check.",
+    )
+    model: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w./-]*$")] | None = Field(
+        None,
+        description="Model that deploys/serve.py serves: a name or a checkpoint of the catalogue (sparkrig "
+        "models). None for what the host serves already, which stays as it is (docs/serving.md).",
+    )
+    serve_image: ImageName | None = Field(
+        None,
+        description="Container image to serve it with: name and tag, name and digest, or an image's own "
+        "sha256:ID. None for the one that the catalogue has with the model. It runs by its ID, the same on both "
+        "hosts.",
+    )
+    serve_nodes: Literal[1, 2] | None = Field(
+        None, description="Sparks that share the model; None for as many as the catalogue says that it needs."
+    )
+    serve_form: Literal["ray", "multinode"] | None = Field(
+        None,
+        description="How two Sparks become one server: by Ray, or by vLLM's own multi-node mode. None for Ray "
+        "where the image has it.",
+    )
+    serve_port: int = Field(
+        8000, ge=1, le=65535, description="Port that answers the OpenAI-compatible API, on every address."
+    )
+    serve_trial_port: int = Field(
+        18000,
+        ge=1,
+        le=65535,
+        description="Port that vLLM itself listens on, reached from the host alone. A new configuration is tested "
+        "there before serve_port leads to it.",
+    )
+    serve_flags: dict[FlagName, str | int | float | bool] = Field(
+        {},
+        description="More flags of `vllm serve` without their dashes, or other values for those of the catalogue; "
+        "True for a flag without a value, False to leave one out.",
+    )
+    serve_seconds: int = Field(
+        2700,
+        ge=10,
+        le=14400,
+        description="Seconds, times patience, in which a server must answer once it was started; a pair's first "
+        "start took 15 minutes, and a hung one was given up after 44 (docs/serving.md).",
+    )
+    image_base: ImageName = Field(
+        "vllm/vllm-openai:cu130-nightly",
+        description="Image of vLLM that deploys/image.py gives kernels for SM121 (docs/serving.md).",
+    )
+    image_commit: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*$")] | None = Field(
+        None,
+        description="Commit or tag of vLLM's source that the base was made of; None for the one that its version "
+        "names.",
+    )
+    image_site: Folder = Field(
+        "/usr/local/lib/python3.12/dist-packages", description="Where Python's packages are in the base."
+    )
+    image_name: ImageName = Field(
+        "vllm-sm121:latest", description="Name that the image with these kernels gets, for serve_image."
+    )
+    weights: Folder = Field(
+        "/srv/models", description="Folder of the weights on each host; a checkpoint lies in OWNER/NAME below it."
+    )
+    memory_gib: float | None = Field(
+        None, gt=0, description="GiB of memory that the budget of a model counts with; None for what the host has."
+    )
+    memory_guard: float = Field(
+        2.0,
+        ge=0,
+        le=20,
+        description="Least memory to stay free, in percent; with less, the server is ended before the whole Spark "
+        "hangs. 0 for no guard.",
     )
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},
@@ -215,6 +302,15 @@ class Settings(BaseModel):
                     "which would land in git"
                 )
         return secrets
+
+    @model_validator(mode="after")
+    def _two_ports(self) -> Settings:
+        if self.serve_port == self.serve_trial_port:
+            raise ValueError(
+                f"serve_port and serve_trial_port are both {self.serve_port}; a new configuration is tested on a "
+                "port of its own"
+            )
+        return self
 
     @model_validator(mode="after")
     def _told_once(self) -> Settings:
@@ -375,13 +471,12 @@ def _check_rails(pair: str, one: str, two: str, hosts: Mapping[str, Settings]) -
         raise SettingsError(
             f"pair {pair}: {one} and {two} declare no fabric; an address for each cabled netdev is expected"
         )
-    if hosts[one].mtu != hosts[two].mtu:
-        raise SettingsError(
-            f"pair {pair}: setting mtu is {hosts[one].mtu} on {one} and {hosts[two].mtu} on {two}; "
-            "one value is expected"
-        )
-    if hosts[one].node_ssh != hosts[two].node_ssh:
-        raise SettingsError(f"pair {pair}: setting node_ssh is expected to be the same on {one} and {two}")
+    for field in _SHARED:
+        mine, other = getattr(hosts[one], field), getattr(hosts[two], field)
+        if mine != other:
+            raise SettingsError(
+                f"pair {pair}: setting {field} is {mine} on {one} and {other} on {two}; one value is expected"
+            )
     for name in (one, two):
         if hosts[name].node_ssh and not re.fullmatch(_SSH_NAME, name):
             raise SettingsError(

@@ -12,6 +12,7 @@ from sparkrig.network import Network
 from sparkrig.preflight import Preflight
 from sparkrig.rdma import Rdma
 from sparkrig.secrets import Secrets
+from sparkrig.serving.served import Serving
 from sparkrig.trust import Trust
 from sparkrig.value import Value
 
@@ -28,4 +29,5 @@ class State(Value):
     files: dict[str, Found]
     secrets: Secrets
     trust: Trust
+    serving: Serving
     preflight: Preflight

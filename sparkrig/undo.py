@@ -13,6 +13,7 @@ from typing import Literal
 from sparkrig import containers, journal, trust
 from sparkrig.journal import ABSENT, Journal, Run, Snapshot
 from sparkrig.refusal import Refusal
+from sparkrig.serving import served
 
 Act = Literal["put back", "remove", "hold", "release", "already", "foreign", "stays"]
 _SHOW = "sparkrig status INVENTORY --runs 20"
@@ -34,7 +35,7 @@ while read -r verb path; do
   elif [ -d "$folder" ]; then
     rm -f "$path"
     sync "$folder"
-    case $folder in */sparkrig) rmdir --ignore-fail-on-non-empty "$folder" ;; esac
+    case $folder in */sparkrig | */sparkrig/serve) rmdir --ignore-fail-on-non-empty "$folder" ;; esac
   fi
 done
 """
@@ -64,6 +65,20 @@ for name; do apt-mark hold "$name" >&2; done
 GIDS = r"""
 netdev=$(sed -n 's/^ *"\([^"]*\)":.*/\1/p' "$1" 2>/dev/null | head -n 1)
 if [ -n "$netdev" ] && [ -e "$2" ]; then python3 "$2" "$netdev" >&2; fi
+"""
+
+
+# The units are what their files say again, and a server whose files are back is started; nobody waits for it.
+SERVE = rf"""
+{served.STOP}
+rm -rf {served.STATE}
+systemctl daemon-reload
+if [ -e {served.SERVICE} ]; then
+  ln -sf {served.SERVICE} {served.ENABLED}
+  systemctl start --no-block {served.UNIT}.service
+else
+  rm -f {served.ENABLED}
+fi
 """
 
 
@@ -108,6 +123,11 @@ class Plan:
     def login(self) -> bool:
         """Whether the login between the halves of a pair goes, which is more than its files (operations.trust)."""
         return any(each.name == trust.CLIENT and each.act == "remove" for each in self.pending)
+
+    @property
+    def serving(self) -> bool:
+        """Whether the server is another one, or none."""
+        return any(each.name in served.PATHS for each in self.pending)
 
     def files(self, *, docker: bool) -> str:
         """The rows of RESTORE for all files but docker's, or for docker's."""

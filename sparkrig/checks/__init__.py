@@ -18,6 +18,7 @@ from sparkrig.checks import (
     network,
     rdma,
     secrets,
+    serving,
     trust,
 )
 
@@ -32,6 +33,7 @@ NOUNS: tuple[Callable[[Subject], Iterable[Check]], ...] = (
     secrets.checks,
     trust.checks,
     bandwidth.checks,
+    serving.checks,
 )
 
 

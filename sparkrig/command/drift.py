@@ -155,7 +155,8 @@ def _look(
     limits = {name: asked.timeout or _LOOK_S * fleet[name].patience for name in data}
 
     def read(at: Host) -> State:
-        return remote.read(at, Spark(), seconds=int(limits[at.name]))
+        mine = fleet[at.name]
+        return remote.read(at, Spark(), mine.weights if mine.model else "", seconds=int(limits[at.name]))
 
     answers = session.asked(data, f"Looking at {asked.inventory.name}", read, wait_s=0, limits_s=limits)
     seen = {name: answer for name, answer in answers.items() if isinstance(answer, State)}
@@ -163,8 +164,8 @@ def _look(
     found = {name: checks.of(each) for name, each in subjects.items()}
     planned = dry.plan(data, fleet, seen)
     whole = {
-        name: made + unexplained(made, _peer(fleet.peer(name), found), planned[name], subjects[name].apply)
-        for name, made in found.items()
+        name: made + unexplained(made, _peer(fleet.peer(name), found), planned[name], each.apply, each.serve)
+        for (name, made), each in zip(found.items(), subjects.values(), strict=True)
     }
     lost = {name: _hindrance(asked, name, data[name], str(answers[name])) for name in data if name not in seen}
     return seen, {name: lost[name] if name in lost else whole[name] for name in data}

@@ -124,6 +124,15 @@ class Checkpoint(_Told):
 Scalar = str | int | float | bool
 
 
+def flag_words(flags: Mapping[str, Scalar | dict[str, Scalar]]) -> Iterator[list[str]]:
+    """Flags of `vllm serve` as words, as Launch has them."""
+    for flag, value in flags.items():
+        if isinstance(value, dict):
+            yield [f"--{flag}", json.dumps(value, separators=(",", ":"))]
+        elif value is not False:
+            yield [f"--{flag}"] if value is True else [f"--{flag}", str(value)]
+
+
 class Launch(_Told):
     """How somebody started it.
 
@@ -147,11 +156,7 @@ class Launch(_Told):
 
     def flag_words(self) -> Iterator[list[str]]:
         """Each flag, with its value where it has one; one that is False is not given at all."""
-        for flag, value in self.flags.items():
-            if isinstance(value, dict):
-                yield [f"--{flag}", json.dumps(value, separators=(",", ":"))]
-            elif value is not False:
-                yield [f"--{flag}"] if value is True else [f"--{flag}", str(value)]
+        return flag_words(self.flags)
 
 
 Metric = Literal[

@@ -419,7 +419,7 @@ RULES: tuple[Rule, ...] = (
             ),
             Claim("it builds no CUTLASS NVFP4 kernel for SM121", _004, _APRIL),
         ),
-        "eugr/spark-vllm-docker, or the image of deploys/image.py once that is there",
+        "eugr/spark-vllm-docker, or the image of deploys/image.py",
         holds="images of 2026-03-06 (0.17.0rc1) to 2026-04; check with cuobjdump -lelf _C.abi3.so",
         against=(
             Claim("the test was of a nightly a month old", "article 003, a reader", _MARCH),

@@ -273,7 +273,7 @@ REFUSED = [Refusal("docker must restart", "stop them")]
     ],
 )
 def test_no_change_of_the_deploy_goes_unsaid(checks: Any, peer: Any, planned: Any, expected: Any) -> None:
-    assert [(each.id, each.status) for each in unexplained(checks, peer, planned, DEPLOY)] == expected
+    assert [(each.id, each.status) for each in unexplained(checks, peer, planned, DEPLOY, "serve")] == expected
 
 
 # --- what is kept

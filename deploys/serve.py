@@ -1,0 +1,251 @@
+"""A model served on one Spark or a pair: pyinfra inventories/pair.py deploys/serve.py --data model=NAME
+
+Not part of cluster.py, and it takes what that made. Without a model it is the one that was served last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from ipaddress import IPv4Address
+
+from pyinfra import host, logger
+from pyinfra.api import deploy
+
+from deploys.spark import Spark, look, looked_at, refuse
+from operations import serving as operations
+from operations.journal import close
+from operations.serving import Group
+from sparkrig import environment, trust
+from sparkrig.files import File, stale
+from sparkrig.refusal import Refusal
+from sparkrig.serving import plan, served
+from sparkrig.serving.catalogue_files import catalogue
+from sparkrig.serving.lint import Finding
+from sparkrig.serving.model import Catalogue
+from sparkrig.serving.plan import Chosen, Node, Wish
+from sparkrig.settings import Settings
+
+_SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step ends sooner by itself
+
+
+@cache
+def _catalogue() -> Catalogue:
+    return catalogue()
+
+
+@dataclass(frozen=True)
+class Server:
+    """What one host has to do with a server."""
+
+    spark: Spark
+
+    @property
+    def record(self) -> served.Record | None:
+        return served.load(self.spark.found.files.get(served.RECORD))
+
+    @cached_property
+    def mine(self) -> Settings:
+        return plan.remembered(self.spark.settings, self.record)
+
+    @property
+    def asked(self) -> bool:
+        """Whether this host is to serve anything, or its pair."""
+        return bool(self.mine.model)
+
+    @cached_property
+    def wish(self) -> Wish:
+        """Raises Refusal."""
+        return plan.wish(_catalogue().find, self.mine, len(self.pair))
+
+    @property
+    def pair(self) -> list[str]:
+        """The hosts that could share it, in the inventory's order."""
+        fleet, name = self.spark.fleet, self.spark.name
+        return [each for each in fleet if each in (name, fleet.peer(name))]
+
+    @property
+    def rank(self) -> int:
+        """0 answers; served.ASIDE for the half of a pair that has no part in it."""
+        place = self.pair.index(self.spark.name)
+        return place if place < self.wish.nodes else served.ASIDE
+
+    @property
+    def idle(self) -> bool:
+        return self.rank == served.ASIDE
+
+    def files(self, chosen: Chosen) -> list[File]:
+        """Every file of this host. Raises Refusal where an address is not known."""
+        node = Node(self.rank, self._head, _address(self.spark)) if self.wish.nodes > 1 else Node(self.rank)
+        return plan.files(self.wish, chosen, node, self.mine, operations.texts())
+
+    @property
+    def _head(self) -> IPv4Address:
+        """Where the nodes meet. Raises Refusal where that is not known."""
+        name = self.pair[0]
+        settings = self.spark.fleet[name]
+        if settings.socket_interface == "fabric" and settings.fabric:
+            return next(iter(settings.fabric.values())).ip
+        if head := looked_at(name):
+            return _address(head)
+        kept = self.spark.found.files.get(served.ENVIRONMENT)  # hosts are looked at side by side
+        told = re.search(r"^SPARKRIG_HEAD=([0-9.]+)$", kept.content if kept else "", re.MULTILINE)
+        if told is None:
+            raise Refusal(f"the address of {name} is not known yet", "run without --limit")
+        return IPv4Address(told[1])
+
+    def judge(self) -> None:
+        """Raise Refusal where this host cannot do its part."""
+        wish, found = self.wish, self.spark.found
+        if self.idle:
+            return
+        memory = found.identity.memory_kib / 2**20
+        plan.judge(wish, found.serving, found.identity.machine, memory, self.mine, leads=self.rank == 0)
+        known = plan.chosen(wish, found.serving, self.record)
+        if environment.CONTAINER_ENV not in found.files or "nvidia" not in found.containers.runtimes:
+            raise Refusal(
+                f"{environment.CONTAINER_ENV} or docker's nvidia runtime is missing, which containers need",
+                "pyinfra INVENTORY deploys/cluster.py",
+            )
+        plan.refuse(self.lint(known))
+        if known:
+            plan.form(wish, known, self.mine)
+
+    def lint(self, chosen: Chosen | None) -> list[Finding]:
+        """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any."""
+        form = plan.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
+        vllm = operations.version_of(chosen) if chosen else None
+        return plan.lint_of(self.wish, _catalogue().find, form, vllm, self.spark.found.identity.machine)
+
+    @property
+    def has_image(self) -> bool:
+        return self.idle or self.image is not None
+
+    @property
+    def image(self) -> served.Image | None:
+        return self.spark.found.serving.find(self.wish.image)
+
+    @property
+    def has_weights(self) -> bool:
+        there = self.spark.found.serving.weights.get(self.wish.checkpoint.id)
+        return self.idle or (there is not None and there.standing == "whole")
+
+    @property
+    def settled(self) -> bool:
+        """Whether the server is what it should be, and up."""
+        found, standing = self.spark.found.serving, self.spark.found.files
+        known = Chosen("") if self.idle else plan.chosen(self.wish, found, self.record)
+        if known is None:
+            return False
+        wanted = self.files(known)
+        if stale(wanted, standing) or plan.surplus(wanted, standing):
+            return False
+        if self.idle:
+            return not found.trial
+        if found.trial or not found.runs or found.image != known.id:
+            return False
+        return self.rank > 0 or (found.port == "active" and found.health == 200)
+
+
+def _address(spark: Spark) -> IPv4Address:
+    """Where the control sockets live: the network that container.env names. Raises Refusal."""
+    mine, found = spark.settings, spark.found
+    return environment.node(
+        spark.cabled, found.rdma, found.network.management, socket_interface=mine.socket_interface
+    ).address
+
+
+@deploy("Serve")
+def model_served(spark: Spark) -> None:
+    """Image, weights and server, on every host that has a part."""
+    server = Server(spark)
+    wish, leader = server.wish, server.pair[0]
+
+    def halves() -> list[Server]:
+        return [Server(each) for each in map(looked_at, server.pair) if each]
+
+    def group() -> Group:
+        return _group(halves(), wish)
+
+    def one_image() -> bool:
+        return len({each.image.id for each in halves() if each.image and not each.idle}) < 2
+
+    operations.together(
+        name="image",
+        due=lambda: not (all(each.has_image for each in halves()) and one_image()),
+        leader=leader,
+        act=operations.image,
+        group=group,
+        settled=f"{wish.image} is there",
+        _timeout=_SECONDS,
+    )
+    operations.together(
+        name="weights",
+        due=lambda: not all(each.has_weights for each in halves()),
+        leader=leader,
+        act=operations.weights,
+        group=group,
+        settled=f"{wish.checkpoint.id} is there",
+        _timeout=_SECONDS,
+    )
+    operations.together(
+        name="server",
+        due=lambda: not (all(each.settled for each in halves()) and one_image()),
+        leader=leader,
+        act=operations.server,
+        group=group,
+        settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
+        _timeout=_SECONDS,
+    )
+
+
+def _group(halves: list[Server], wish: Wish) -> Group:
+    servers: Mapping[str, Server] = {each.spark.name: each for each in halves}
+    head = halves[0]
+
+    def errors(chosen: Chosen) -> None:
+        plan.refuse(head.lint(chosen))
+
+    return Group(
+        names=tuple(name for name, each in servers.items() if not each.idle),
+        idle=tuple(name for name, each in servers.items() if each.idle),
+        settings={name: each.mine for name, each in servers.items()},
+        users={name: each.spark.found.trust.user for name, each in servers.items() if _trusted(each.spark)},
+        wish=wish,
+        wanted=lambda name, chosen: servers[name].files(chosen),
+        errors=errors,
+    )
+
+
+def _trusted(spark: Spark) -> bool:
+    """Whether its ssh user may log in to the other half."""
+    return spark.settings.node_ssh and trust.settled(spark.found.trust, spark.found.files, None)
+
+
+def refusals(spark: Spark) -> list[Refusal]:
+    """Why this host could not serve what is asked for."""
+    try:
+        Server(spark).judge()
+    except Refusal as refusal:
+        return [refusal]
+    return []
+
+
+def serves(spark: Spark) -> bool:
+    """Whether a model is declared for this host, or it serves one."""
+    return Server(spark).asked
+
+
+# pyinfra executes this file without a name of its own; drift imports it
+if __name__ == "builtins" and (spark := look()):
+    if found := refusals(spark):
+        refuse(found, spark.fleet)
+    else:
+        server = Server(spark)
+        if server.rank == 0:
+            for line in plan.told(server.wish, server.lint(None)):
+                host.log_styled(line, fg="yellow", log_func=logger.warning)
+        model_served(spark=spark)
+        close(name="close the run")

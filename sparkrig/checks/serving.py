@@ -1,0 +1,89 @@
+"""The model that a host serves: by what was deployed there last, and by what is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig.check import Check, Subject, check, there
+from sparkrig.serving import served
+from sparkrig.serving.served import Record
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    record, asked = served.load(subject.found.files.get(served.RECORD)), subject.settings.model
+    found, cure = subject.found.serving, subject.serve
+    if record is None and not asked:
+        return
+    want = asked or (record.model if record else "")
+    if record is None:
+        yield there("serve.model", want, None, cure)
+        return
+    yield check("serve.model", not asked or _means(asked, record), want, record.checkpoint, cure)
+    yield _files(subject, record)
+    if found.trial:
+        yield Check("serve.trial", "no configuration is on trial", "a trial broke off", "extra", cure)
+    if record.rank == served.ASIDE:
+        return
+    state = found.unit.get("ActiveState", "absent")
+    yield check("serve.unit", found.runs, "active, enabled", _unit(subject), cure)
+    yield _image(subject, record)
+    yield from _alike(subject, record)
+    standing = found.weights[record.checkpoint].standing if record.checkpoint in found.weights else "absent"
+    yield check("serve.weights", standing == "whole", f"{record.checkpoint} is whole", standing, cure)
+    if record.rank == 0 and state == "active":
+        open_ = found.port == "active"
+        health = "answers" if found.health == 200 else f"/health gives {found.health or 'nothing yet'}"
+        yield check(
+            "serve.answer",
+            open_ and found.health == 200,
+            f"answers, and port {record.port} leads to it",
+            health if open_ else f"{health}, port {record.port} is closed",
+            cure,
+        )
+
+
+def _means(asked: str, record: Record) -> bool:
+    """Whether a name in the inventory is that of what is served."""
+    names = (record.model, record.checkpoint, record.checkpoint.rpartition("/")[2])
+    return asked.strip().rstrip("/").lower() in (name.lower() for name in names)
+
+
+def _files(subject: Subject, record: Record) -> Check:
+    standing = subject.found.files
+    odd = [
+        path
+        for path, sum in record.files.items()
+        if path not in standing or served.digest(standing[path].content) != sum
+    ]
+    said = ", ".join(path.rpartition("/")[2] for path in odd)
+    want = f"{len(record.files)} files as they were deployed"
+    return check("serve.files", not odd, want, f"another {said}" if odd else "they are", subject.serve)
+
+
+def _unit(subject: Subject) -> str:
+    found = subject.found.serving
+    words = [found.unit.get("ActiveState", "absent"), "enabled" if found.enabled else "not enabled"]
+    return ", ".join(words)
+
+
+def _image(subject: Subject, record: Record) -> Check:
+    found, want = subject.found.serving, _short(record.image)
+    if not found.has(record.image):
+        return Check("serve.image", want, "absent", "missing", subject.serve)
+    runs = found.image or record.image
+    return check("serve.image", runs == record.image, want, _short(runs), subject.serve)
+
+
+def _alike(subject: Subject, record: Record) -> Iterator[Check]:
+    """Two nodes of one server need the same image."""
+    if record.nodes < 2 or subject.peer is None:
+        return
+    other = served.load(subject.peer.files.get(served.RECORD))
+    theirs = subject.peer.serving.image or (other.image if other else "")
+    mine = subject.found.serving.image or record.image
+    want = f"the image of its peer ({_short(theirs) or 'none'})"
+    yield check("serve.alike", mine == theirs, want, _short(mine), subject.serve)
+
+
+def _short(id: str) -> str:
+    return id[:19]

@@ -1,0 +1,208 @@
+"""What a host has of a server: its unit, its images, the weights, and what was deployed there last."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from sparkrig.files import File, Found
+from sparkrig.value import Value
+
+UNIT = "sparkrig-serve"  # and the name of its container
+PORT_UNIT = f"{UNIT}-port"
+MEMORY_UNIT = f"{UNIT}-memory"
+RECORD = "/etc/sparkrig/serve/serve.json"
+ENVIRONMENT = "/etc/sparkrig/serve/serve.env"
+START = "/usr/local/lib/sparkrig/serve/start.sh"
+MEMORY = "/usr/local/lib/sparkrig/serve/memory.sh"
+SERVICE = f"/etc/systemd/system/{UNIT}.service"
+SOCKET = f"/etc/systemd/system/{PORT_UNIT}.socket"
+PROXY = f"/etc/systemd/system/{PORT_UNIT}.service"
+WATCH = f"/etc/systemd/system/{MEMORY_UNIT}.service"
+PATHS = (RECORD, ENVIRONMENT, START, MEMORY, SERVICE, SOCKET, PROXY, WATCH)
+
+STATE = "/var/lib/sparkrig/serve"
+TRIAL = f"{STATE}/trial"  # while it is there, the port stays closed
+MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path of each of its files
+
+ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
+# ends whatever of it runs, also what has no file any more
+STOP = rf"""
+units="{PORT_UNIT}.socket {PORT_UNIT}.service {MEMORY_UNIT}.service {UNIT}.service"
+for each in $units; do
+  systemctl stop $each 2>/dev/null || :
+  systemctl reset-failed $each 2>/dev/null || :
+done
+docker rm -f {UNIT} >/dev/null 2>&1 || :
+"""
+
+ASIDE = -1  # the half of a pair that serves nothing
+
+# whole: as its manifest says; loose: as its index says, put there by somebody else; damaged: not as its manifest
+Standing = Literal["whole", "loose", "partial", "damaged"]
+_STANDINGS: tuple[Standing, ...] = ("whole", "loose", "partial", "damaged")
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image of docker's. id: `sha256:...`, of its content; names: its tags and digests."""
+
+    id: str
+    architecture: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A checkpoint on a disk. size: of all its files, in bytes."""
+
+    standing: Standing
+    size: int
+
+    @property
+    def there(self) -> bool:
+        return self.standing in ("whole", "loose")
+
+
+@dataclass(frozen=True)
+class Serving(Value):
+    """What there is.
+
+    looked: whether anything was asked for; unit: properties of the unit, as systemd calls them; port: ActiveState
+    of the socket that leads to it; image: the container's, by its ID; since: when it began to run; weights: by
+    OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; health: HTTP status of its /health,
+    0 where nobody answers, None where that was not asked; trial: whether a configuration is on trial; phases: of
+    its start, each with its time, as they were announced.
+    """
+
+    looked: bool = False
+    unit: Mapping[str, str] = field(default_factory=dict)
+    port: str = ""
+    image: str = ""
+    since: str = ""
+    images: tuple[Image, ...] = ()
+    weights: Mapping[str, Weights] = field(default_factory=dict)
+    room: int | None = None
+    listening: tuple[int, ...] = ()
+    health: int | None = None
+    trial: bool = False
+    phases: tuple[str, ...] = ()
+
+    @property
+    def active(self) -> bool:
+        return self.unit.get("ActiveState") == "active"
+
+    @property
+    def enabled(self) -> bool:
+        return self.unit.get("UnitFileState") == "enabled"
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is up, and will be after a reboot."""
+        return self.active and self.enabled
+
+    def find(self, wanted: str) -> Image | None:
+        """The image that this host means by a name, a digest or an ID."""
+        return find(self.images, wanted)
+
+    def has(self, id: str) -> bool:
+        return any(each.id == id for each in self.images)
+
+
+def parse(lines: Iterable[str]) -> Serving:
+    """Read the serving fact. Raises ValueError where a row makes no sense."""
+    rows = [line.partition(" ")[::2] for line in lines]
+    first = dict(reversed(rows))
+    image, _, since = first.get("container", "").partition(" ")
+    health, room = first.get("health"), first.get("room", "").strip()
+    return Serving(
+        looked="looked" in first,
+        unit=dict(rest.partition("=")[::2] for word, rest in rows if word == "unit"),
+        port=first.get("port", ""),
+        image=image,
+        since=since,
+        images=tuple(_image(rest) for word, rest in rows if word == "image"),
+        weights=dict(_weights(rest) for word, rest in rows if word == "weights"),
+        room=int(room) if room else None,
+        listening=tuple(sorted({int(rest) for word, rest in rows if word == "listen"})),
+        health=None if health is None else int(health),
+        trial="trial" in first,
+        phases=tuple(rest for word, rest in rows if word == "phase"),
+    )
+
+
+def _image(row: str) -> Image:
+    id, architecture, *names = row.split()
+    return Image(id, architecture, tuple(names))
+
+
+def _weights(row: str) -> tuple[str, Weights]:
+    name, said, size = row.split(" ")
+    standing = next((each for each in _STANDINGS if each == said), None)
+    if standing is None:
+        raise ValueError(f"{said[:40]!r} is no state of weights")
+    return name, Weights(standing, int(size))
+
+
+def find(images: Iterable[Image], wanted: str) -> Image | None:
+    """The image of that name, digest or ID."""
+    named = _whole_name(wanted)
+    return next((each for each in images if wanted == each.id or named in map(_whole_name, each.names)), None)
+
+
+def _whole_name(name: str) -> str:
+    """A name as docker completes it: a tag, and no registry where it is docker's own."""
+    short = re.sub(r"^(docker\.io/)?(library/)?", "", name)
+    return short if "@" in short or ":" in short.rpartition("/")[2] else f"{short}:latest"
+
+
+def is_id(name: str) -> bool:
+    """Whether an image is named by its content, so that no registry can be asked for it."""
+    return name.startswith("sha256:")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was deployed last on a host, as it is kept there.
+
+    model: its name in the catalogue; checkpoint: OWNER/NAME; image: by its ID; name: what it was asked for by;
+    form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the image, empty where
+    it does not tell; files: SHA-256 of each file of ours by its path.
+    """
+
+    model: str
+    checkpoint: str
+    image: str
+    name: str
+    form: str
+    nodes: int
+    rank: int
+    port: int
+    trial_port: int
+    weights: str
+    ray: bool = False
+    vllm: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def file(self) -> File:
+        return File(RECORD, json.dumps(asdict(self), indent=1) + "\n")
+
+
+def load(file: Found | None) -> Record | None:
+    """What was kept; None where nothing was, or where it is not ours to understand."""
+    if file is None:
+        return None
+    try:
+        found: Any = json.loads(file.content)
+        return Record(**{**found, "files": {str(path): str(sum) for path, sum in found["files"].items()}})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def digest(text: str) -> str:
+    """Of a file, as a record keeps it."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,45 @@
+"""An image for the guests' docker that has `vllm` in it: the guest's own Python and shell, and the stand-in.
+
+No registry is in reach, so it is made of what the guest has. What the stand-in is told is a variable of the image.
+"""
+
+from __future__ import annotations
+
+import base64
+import shlex
+from pathlib import Path
+
+from tests.lab.guests import Guest
+
+NAME = "vllm-standin:1"
+_STANDIN = Path(__file__).resolve().parents[2] / "lab" / "standin.py"
+
+# $1 name, $2 what the stand-in is told; on stdin the stand-in
+_BUILD = r"""
+set -e
+root=$(mktemp -d); trap 'rm -rf "$root"' EXIT
+mkdir -p "$root/usr/bin" "$root/usr/lib" "$root/usr/lib64" "$root/tmp" "$root/root" "$root/etc"
+ln -s usr/bin "$root/bin"; ln -s usr/lib "$root/lib"; ln -s usr/lib64 "$root/lib64"
+base64 -d >"$root/usr/bin/vllm"; chmod 755 "$root/usr/bin/vllm"
+copied() { # a program or library, and the libraries that it needs
+  { echo "$1"; ldd "$1" 2>/dev/null | grep -o '/[^ ]*'; } | while read -r file; do
+    to=$root$file; case $file in /lib*|/bin*) to=$root/usr$file ;; esac
+    [ -e "$to" ] || install -D "$(readlink -f "$file")" "$to"
+  done
+}
+for name in sh env date sed paste mkdir cat sleep uname tr; do copied "/usr/bin/$name"; done
+copied "$(readlink -f /usr/bin/python3)"
+ln -s "$(basename "$(readlink -f /usr/bin/python3)")" "$root/usr/bin/python3"
+library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+mkdir -p "$root$library"
+tar -C "$library" --exclude=test --exclude=__pycache__ -c . | tar -C "$root$library" -x
+for file in "$library"/lib-dynload/*.so; do copied "$file"; done
+tar -C "$root" -c . | docker import --change "ENV PATH=/usr/bin STANDIN=$(printf %s "$2" | sed 's/ /\\ /g')" - "$1"
+"""
+
+
+def build(guest: Guest, told: str = "", name: str = NAME) -> str:
+    """Make it; its ID. told: options of the stand-in (lab/standin.py)."""
+    given = base64.b64encode(_STANDIN.read_bytes()).decode()
+    words = shlex.join(["sudo", "sh", "-c", _BUILD, "sparkrig", name, told])
+    return guest.output(f"echo {given} | {words}", timeout=600).splitlines()[-1]

@@ -1,0 +1,286 @@
+"""T2 and T3: a model served on one virtual Spark and on the pair, with real docker and systemd and no vLLM.
+
+What answers is lab/standin.py, in an image made of the guest's own Python (tests/lab/standin_image.py). The
+weights are tiny files: of a checkpoint that somebody put there the deploy asks no more than what its index names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from lab import NODES
+from lab import pair as lab
+from sparkrig.serving import served
+from tests.faults.record import Seen
+from tests.lab.commands import BIN, CLUSTER, ROOT, SOLO, STATE, Done, run
+from tests.lab.guests import Guest, Pair
+from tests.lab.standin_image import NAME, build
+from tests.lab.test_security import inventory_with
+
+pytestmark = pytest.mark.exhaustive  # images are made, copied and started under emulation
+
+SERVE = "deploys/serve.py"
+READY = "serve-ready"
+ONE, TWO = "gpt-oss-120b", "qwen3-235b-a22b"
+IDS = {ONE: "openai/gpt-oss-120b", TWO: "Qwen/Qwen3-235B-A22B-GPTQ-Int4"}
+# the budget is that of a Spark, which no guest is
+SETTINGS = f"'memory_gib': 121.7, 'serve_image': {NAME!r}, 'serve_seconds': 60"
+WEIGHTS = r"""
+d=/srv/models/{id}
+sudo mkdir -p $d/sub && cd $d && echo '{{}}' | sudo tee config.json sub/tokenizer.json &&
+echo '{{"weight_map": {{"a": "model-1.safetensors", "b": "model-2.safetensors"}}}}' |
+  sudo tee model.safetensors.index.json && echo 1 | sudo tee model-1.safetensors model-2.safetensors
+"""
+
+
+@pytest.fixture(scope="module")
+def inventory(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return inventory_with(tmp_path_factory.mktemp("serving"), f"'node_ssh': True, {SETTINGS}")
+
+
+@pytest.fixture(scope="module")
+def ready_once(deployed_once: Pair, inventory: str) -> Pair:
+    """The pair with a login over the fabric; image and weights on spark-a alone."""
+    lab.reset(NODES, "deployed")
+    done = run("pyinfra", "-y", inventory, CLUSTER)
+    assert done.code == 0, done.stderr[-3000:]
+    build(deployed_once.a)
+    for id in IDS.values():
+        deployed_once.a.output(WEIGHTS.format(id=id))
+    lab.save(NODES, READY)
+    return deployed_once
+
+
+@pytest.fixture
+def ready(ready_once: Pair) -> Pair:
+    lab.reset(NODES, READY)
+    return ready_once
+
+
+def serve(inventory: str, model: str = "", *words: str) -> Done:
+    data = ["--data", f"model={model}"] if model else []
+    return run("pyinfra", "-y", inventory, SERVE, *data, *words, timeout=1800)
+
+
+def planned(inventory: str, model: str = "") -> dict[str, set[str]]:
+    """Step -> the hosts that it would change, where there are any."""
+    data = ["--data", f"model={model}"] if model else []
+    done = run("pyinfra", "--json", "--dry", inventory, SERVE, *data)
+    assert done.code == 0, done.stderr[-3000:]
+    rows = {row["name"]: {*row["hosts_with_change"]} for row in json.loads(done.stdout)["plan"]}
+    assert len(rows) == 4, "an empty deploy proves nothing"
+    return {name: hosts for name, hosts in rows.items() if hosts}
+
+
+def wrong(inventory: str) -> tuple[int, set[tuple[str, str]]]:
+    """Drift's exit code, and what does not hold on which host."""
+    done = run("sparkrig", "drift", inventory, "--json")
+    found = json.loads(done.stdout)["hosts"]
+    rows = {(host["name"], row["id"]) for host in found for row in host["rows"] if row["status"] not in OK}
+    return done.code, rows
+
+
+OK = ("ok", "skipped")
+
+
+def models(guest: Guest, address: str = "127.0.0.1", port: int = 8000) -> list[str]:
+    """What a server calls its models; empty where nobody answers."""
+    found = guest.run(f"curl -s -m 20 http://{address}:{port}/v1/models")
+    return [each["id"] for each in json.loads(found.stdout)["data"]] if found.rc == 0 and found.stdout else []
+
+
+def unit(guest: Guest, name: str = served.UNIT) -> str:
+    return guest.run(f"systemctl is-active {name}").stdout.strip()
+
+
+def image(guest: Guest) -> str:
+    return guest.output("sudo docker container inspect -f '{{.Image}}' sparkrig-serve")
+
+
+def until_it_answers(guest: Guest, seconds: float = 300) -> None:
+    end = time.monotonic() + seconds
+    while not models(guest):
+        assert time.monotonic() < end, guest.output(f"sudo journalctl -b -n 40 -u {served.UNIT}")
+        time.sleep(2)
+
+
+def test_one_half_of_a_pair_serves_alone_and_it_can_be_undone(ready: Pair, inventory: str, seen: Seen) -> None:
+    done = serve(inventory, ONE)
+    assert done.code == 0, done.stderr[-3000:]
+    fabric = "192.168.100.11"
+    assert ONE in models(ready.a) and ONE in models(ready.b, fabric)
+    assert models(ready.b, fabric, 18000) == [], "vLLM itself is reached from its own host alone"
+    assert unit(ready.b) == "inactive" and ready.b.run("sudo docker image inspect vllm-standin:1").rc != 0
+    assert "phase ready" in ready.a.output(f"sudo journalctl -o cat -u {served.UNIT}")
+    assert planned(inventory, ONE) == {} == planned(inventory)
+    assert wrong(inventory) == (0, set())
+
+    done = run("sparkrig", "undo", inventory, "--yes")
+    assert done.code == 0, done.stdout + done.stderr
+    assert models(ready.a) == [] and unit(ready.a) == "inactive"
+    assert ready.a.run(f"test -e {served.SERVICE} || test -L {served.ENABLED}").rc != 0
+    assert wrong(inventory) == (0, set())
+    seen("served, found settled, undone: no unit and no port is left")
+
+
+def test_a_pair_serves_as_one_and_what_moves_is_found_and_mended(ready: Pair, inventory: str, seen: Seen) -> None:
+    done = serve(inventory, TWO)
+    assert done.code == 0, done.stderr[-3000:]
+    assert TWO in models(ready.a) and (unit(ready.a), unit(ready.b)) == ("active", "active")
+    assert image(ready.a) == image(ready.b), "copied over the fabric, it is the same"
+    assert ready.b.output(f"sudo cat /srv/models/{IDS[TWO]}/sub/tokenizer.json") == "{}"
+    environment = (
+        "sudo docker exec sparkrig-serve cat /proc/1/environ | tr '\\0' '\\n' | grep -E '^(SPARK|NCCL_IB_HCA)'"
+    )
+    for number, guest in enumerate(ready):
+        told = guest.output(environment)
+        assert f"SPARKRIG_RANK={number}" in told and "SPARKRIG_HEAD=192.168.100.11" in told
+        assert "NCCL_IB_HCA=rocep1s0f0,roceP2p1s0f0" in told
+    assert planned(inventory) == {} and wrong(inventory) == (0, set())
+
+    ready.b.output(f"sudo systemctl stop {served.UNIT}")
+    ready.b.output("sudo docker image rm -f vllm-standin:1")
+    ready.a.output(f"sudo systemctl stop {served.PORT_UNIT}.socket {served.PORT_UNIT}.service")
+    code, rows = wrong(inventory)
+    expected = {("spark-b", "serve.unit"), ("spark-b", "serve.image"), ("spark-a", "serve.answer")}
+    assert code == 2 and rows == expected, rows
+    done = serve(inventory)
+    assert done.code == 0, done.stderr[-3000:]
+    assert TWO in models(ready.a) and wrong(inventory) == (0, set())
+    seen(f"found by drift: {sorted(rows)}; mended by {SERVE}")
+
+
+def test_a_tag_that_leads_elsewhere_on_one_half_is_brought_back(ready: Pair, inventory: str) -> None:
+    assert serve(inventory, TWO).code == 0
+    before = image(ready.b)
+    build(ready.b, "--token 0.02")
+    assert planned(inventory).keys() >= {"Serve | image"}
+    done = serve(inventory)
+    assert done.code == 0, done.stderr[-3000:]
+    assert ready.b.output("sudo docker image inspect -f '{{.Id}}' vllm-standin:1") == before == image(ready.b)
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ("--garbage", "its answer is garbage"),
+        ("--fail 500", "it answered a question with HTTP status 500"),
+        ("--crash weights", "ended on spark-"),
+        ("--unhealthy", "did not answer within"),
+    ],
+    ids=["garbage", "errors", "crash", "never healthy"],
+)
+def test_what_fails_its_trial_is_rolled_back(
+    ready: Pair, inventory: str, told: str, reason: str, seen: Seen
+) -> None:
+    done = serve(inventory, ONE)
+    assert done.code == 0, done.stderr[-3000:]
+    build(ready.a, told, "vllm-broken:1")
+    done = serve(inventory, TWO, "--data", "serve_image=vllm-broken:1")
+    assert done.code == 1
+    (said,) = [line.strip() for line in done.stderr.splitlines() if "Changed and rolled back:" in line]
+    assert reason in said and f"{ONE} answers again on port 8000" in said, said
+    assert ONE in models(ready.a) and unit(ready.b) == "inactive"
+    assert planned(inventory) == {} and wrong(inventory) == (0, set())
+    seen(said)
+
+
+def test_a_first_server_that_fails_leaves_nothing(ready: Pair, inventory: str) -> None:
+    build(ready.a, "--garbage")
+    done = serve(inventory, ONE)
+    assert done.code == 1 and "Nothing is served, as before" in done.stderr, done.stderr[-3000:]
+    assert models(ready.a) == [] and unit(ready.a) == "inactive"
+    assert ready.a.run(f"test -e {served.SERVICE} || test -e {served.TRIAL}").rc != 0
+
+
+def test_a_controller_that_dies_on_trial_leaves_the_port_closed(ready: Pair, inventory: str, seen: Seen) -> None:
+    build(ready.a, "--startup 40")
+    words = [str(BIN / "pyinfra"), "-y", inventory, SERVE, "--data", f"model={ONE}", "--data", "serve_seconds=300"]
+    with subprocess.Popen(
+        words,
+        cwd=ROOT,
+        env={**os.environ, "PYINFRA_PROGRESS": "off", "XDG_STATE_HOME": STATE},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as controller:
+        end = time.monotonic() + 600
+        while unit(ready.a) != "active":
+            assert time.monotonic() < end and controller.poll() is None
+            time.sleep(1)
+        controller.send_signal(signal.SIGKILL)
+    end = time.monotonic() + 300
+    while not models(ready.a, port=18000):
+        assert time.monotonic() < end
+        time.sleep(2)
+    assert models(ready.a) == [], "it was not asked yet"
+    code, rows = wrong(inventory)
+    assert code == 2 and ("spark-a", "serve.trial") in rows, rows
+    done = serve(inventory, "", "--data", "serve_seconds=300")
+    assert done.code == 0, done.stderr[-3000:]
+    assert ONE in models(ready.a) and wrong(inventory) == (0, set())
+    seen("the port stayed closed, drift said so, and the deploy went on with the trial")
+
+
+def test_a_node_that_is_lost_comes_back_as_part_of_the_server(ready: Pair, inventory: str, seen: Seen) -> None:
+    assert serve(inventory, TWO).code == 0
+    for node in ("spark-b", "spark-a"):
+        lab.cut_power(node)
+    until_it_answers(ready.a)
+    assert (unit(ready.a), unit(ready.b)) == ("active", "active")
+    assert planned(inventory) == {} and wrong(inventory) == (0, set())
+    seen("each half after a power cut: both units up, the port open, nothing to do for the deploy")
+
+
+def test_a_server_that_ends_is_started_again(ready: Pair, inventory: str) -> None:
+    assert serve(inventory, ONE).code == 0
+    ready.a.output("sudo docker kill sparkrig-serve")
+    until_it_answers(ready.a)
+    assert unit(ready.a, f"{served.PORT_UNIT}.socket") == "active"
+    assert planned(inventory) == {}
+
+
+def test_the_guard_of_the_memory_ends_the_server(ready: Pair, inventory: str) -> None:
+    assert serve(inventory, ONE, "--data", "memory_guard=20").code == 0
+    total, available = (
+        int(ready.a.output(f"awk '/^{name}:/ {{print $2}}' /proc/meminfo"))
+        for name in ("MemTotal", "MemAvailable")
+    )
+    left = total // 8  # less than the guard's fifth, more than the kernel's own end
+    eat = f"import time; held = b'x' * ({available - left} * 1024); time.sleep(20)"
+    ready.a.run(f'python3 -c "{eat}"', timeout=300)
+    said = ready.a.output(f"sudo journalctl -o cat -u {served.MEMORY_UNIT}")
+    assert "sparkrig: trouble memory" in said, said
+    until_it_answers(ready.a)
+
+
+def test_a_disk_that_is_too_small_for_the_weights_is_refused(ready: Pair, inventory: str, seen: Seen) -> None:
+    ready.a.output(f"sudo rm -r /srv/models/{IDS[ONE]}")
+    done = serve(inventory, ONE)
+    assert done.code == 1
+    said = next(line.strip() for line in done.stderr.splitlines() if "Refused: the weights of" in line)
+    assert "take 60.8 GiB" in said and "are free for /srv/models" in said
+    assert ready.a.run(f"sudo test -e {served.STATE}").rc != 0, "nothing was changed"
+    seen(said)
+
+
+def test_a_spark_without_a_cable_serves(solo: Guest, tmp_path: Path) -> None:
+    done = run("pyinfra", "-y", SOLO, CLUSTER)
+    assert done.code == 0, done.stderr[-3000:]
+    build(solo)
+    solo.output(WEIGHTS.format(id=IDS[ONE]))
+    words = ("--data", f"serve_image={NAME}", "--data", "memory_gib=121.7")
+    done = serve(SOLO, ONE, *words)
+    assert done.code == 0, done.stderr[-3000:]
+    assert ONE in models(solo)
+    done = serve(SOLO, ONE, *words)
+    assert done.code == 0 and "answers on port 8000" in done.stderr
+    done = serve(SOLO, TWO, *words)
+    assert done.code == 1 and "is for 2 Sparks" in done.stderr

@@ -1,0 +1,108 @@
+"""What a host of the virtual pair would print of a server, for whole deploys on fake hosts."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from operations.serving import texts
+from sparkrig import settings
+from sparkrig.files import File
+from sparkrig.serving import plan, served
+from sparkrig.serving.catalogue_files import catalogue
+from sparkrig.serving.plan import Chosen, Node
+from tests.plan.conftest import FABRIC, A, B, Host, pair
+from tests.plan.test_security import trusting
+
+IMAGE, OTHER = f"sha256:{'a1' * 32}", f"sha256:{'b2' * 32}"
+NAME = "vllm-standin:1"
+SOLO, BOTH = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
+DATA: dict[str, Any] = {"serve_image": NAME, "memory_gib": 121.7}
+GIB = 2**30
+ANSWER = {"model": "MODEL", "choices": [{"message": {"content": "The capital of France is Paris."}}]}
+
+
+@dataclass
+class Spark:
+    """One host's server, as a test wants it."""
+
+    unit: dict[str, str] = field(default_factory=dict)
+    port: str = "inactive"
+    image: str = ""
+    images: dict[str, str] = field(default_factory=dict)  # name -> ID
+    weights: dict[str, tuple[str, int]] = field(default_factory=dict)
+    room: int = 900 * GIB
+    listening: tuple[int, ...] = (22,)
+    health: int | None = None
+    trial: bool = False
+    files: list[File] = field(default_factory=list)
+
+    def rows(self) -> str:
+        """What the fact prints."""
+        unit = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": ""}
+        lines = ["looked", *(["trial"] if self.trial else [])]
+        lines += [f"unit {name}={value}" for name, value in {**unit, **self.unit}.items()]
+        lines += [f"port {self.port}"]
+        lines += [f"container {self.image} 2026-11-21T14:00:00Z"] if self.image else []
+        lines += [f"image {id} amd64 {name}" for name, id in self.images.items()]
+        lines += [f"weights {name} {state} {size}" for name, (state, size) in self.weights.items()]
+        lines += [f"room {self.room}", *(f"listen {port}" for port in self.listening)]
+        lines += [] if self.health is None else [f"health {self.health}"]
+        return "\n".join(lines) + "\n"
+
+    def printed(self, letter: str) -> str:
+        """The whole look of a host whose peer may log in."""
+        files = "".join(
+            f"{each.path} {each.mode} root:root {base64.b64encode(each.content.encode()).decode()}\n"
+            for each in self.files
+        )
+        text = trusting(letter).replace("\n#sparkrig:end files 0", f"{files}\n#sparkrig:end files 0")
+        return text.replace("\n#sparkrig:end serving 0", f"{self.rows()}\n#sparkrig:end serving 0")
+
+
+def ready(model: str = SOLO, **changes: Any) -> Spark:
+    """A host that has image and weights, and serves nothing."""
+    given: dict[str, Any] = {"images": {NAME: IMAGE}, "weights": {model: ("whole", 60 * GIB)}}
+    return Spark(**{**given, **changes})
+
+
+def serving(model: str, letter: str = "a", nodes: int = 1, **changes: Any) -> Spark:
+    """A host that serves it as this very code wants it."""
+    rank = "ab".index(letter)
+    up: dict[str, Any] = {
+        "unit": {"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"},
+        "port": "active" if rank == 0 else "inactive",
+        "image": IMAGE,
+        "listening": (22, 8000, 18000),
+        "health": 200 if rank == 0 else None,
+        "files": files(model, rank, nodes),
+    }
+    if rank >= nodes:
+        up = {"files": files(model, served.ASIDE, nodes)}
+    return ready(model, **{**up, **changes})
+
+
+def files(model: str, rank: int, nodes: int, **changes: Any) -> list[File]:
+    mine = settings.parse({"x": {"model": model, **DATA, **changes}})["x"]
+    asked = plan.wish(catalogue().find, mine, 2 if nodes == 2 else 1)
+    addresses = [settings.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
+    node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
+    return plan.files(asked, Chosen(IMAGE, False, "0.19.0"), node, mine, texts())
+
+
+def hosts(a: Spark, b: Spark, **changes: Any) -> list[Host]:
+    """The pair. Whoever is asked again prints the same."""
+    return pair(a.printed("a"), b.printed("b"), **{"node_ssh": True, **DATA, **changes})
+
+
+def answers(model: str, *, code: int = 200, state: str = "active 0 200", **changes: Any) -> dict[str, Any]:
+    """What a head answers that is started, by a piece of each script."""
+    body = json.dumps({**ANSWER, "model": model, **changes})
+    return {
+        "command -v vllm": ["has vllm", "vllm 0.19.0"],
+        "port=$1 before=$2": [f"state {state}", "said phase ready 2026-11-21T14:00:00Z"],
+        "VLLM_API_KEY": [body, str(code)],
+        "journalctl --sync; journalctl": ["RuntimeError: out of memory"],
+    }

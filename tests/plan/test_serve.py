@@ -1,0 +1,223 @@
+"""T1: deploys/serve.py on fake hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkrig.serving import served
+from tests.plan.conftest import A, B, Deploy, Host, Run
+from tests.plan.serving import BOTH, GIB, IMAGE, NAME, OTHER, SOLO, Spark, answers, hosts, ready, serving
+from tests.plan.test_drift import Desk
+
+FILE = "deploys/serve.py"
+IMAGES, WEIGHTS, SERVER = "Serve | image", "Serve | weights", "Serve | server"
+MODEL, PAIR = ("--data", "model=gpt-oss-120b"), ("--data", "model=qwen3-235b-a22b")
+
+
+def served_by(deploy: Deploy, a: Spark, b: Spark, *flags: str, **changes: Any) -> Run:
+    return deploy(hosts(a, b, **changes), *flags, file=FILE)
+
+
+def tail(run: Run) -> str:
+    return "\n".join(line for line in run.stderr.splitlines() if line.lstrip().startswith(("[@fake", "-->")))[
+        -3000:
+    ]
+
+
+def order(run: Run, host: str, *pieces: str) -> None:
+    """Each piece stands in a command of that host, in this order."""
+    mine = [command for name, command in run.commands if name == host]
+    at = -1
+    for piece in pieces:
+        at = next((place for place, text in enumerate(mine) if place > at and piece in text), None) or -9
+        assert at >= 0, (piece, [text[:200] for text in mine])
+
+
+def test_what_is_served_costs_one_exec_a_host_and_changes_nothing(deploy: Deploy) -> None:
+    for model, nodes, flags in ((SOLO, 1, MODEL), (BOTH, 2, PAIR)):
+        pair = serving(model, "a", nodes), serving(model, "b", nodes)
+        run = served_by(deploy, *pair, "-y", *flags)
+        assert run.code == 0, tail(run)
+        assert (len(run.commands), run.changes) == (2, [])
+        run = served_by(deploy, *pair, "--dry", "--json", *flags)
+        assert set().union(*run.plan.values()) == set(), run.plan
+
+
+def test_without_a_model_it_is_the_one_that_was_served_last(deploy: Deploy) -> None:
+    run = served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2), "-y", serve_image=None)
+    assert run.code == 0, tail(run)
+    assert (len(run.commands), run.changes) == (2, [])
+    run = served_by(deploy, Spark(), Spark(), "-y")
+    assert run.code == 1
+    assert "Refused: no model is named, and this host serves none yet" in run.stderr
+
+
+def test_a_first_server_is_planned_on_those_that_have_a_part(deploy: Deploy) -> None:
+    run = served_by(deploy, Spark(), Spark(), "--dry", "--json", *PAIR)
+    assert run.code == 0, tail(run)
+    assert {step: found for step, found in run.plan.items() if found} == {
+        step: {A, B} for step in (IMAGES, WEIGHTS, SERVER)
+    }
+    run = served_by(deploy, ready(), Spark(), "--dry", "--json", *MODEL)
+    assert run.plan[SERVER] == {A, B} and not run.plan[IMAGES] and not run.plan[WEIGHTS]
+
+
+def started(a: Spark, b: Spark, model: str, **changes: Any) -> list[Host]:
+    found = hosts(a, b)
+    for host in found:
+        host.responses = {**host.responses, **answers(model, **changes)}
+    return found
+
+
+def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> None:
+    run = deploy(started(ready(BOTH), ready(BOTH), "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    order(
+        run,
+        "spark-a",
+        "docker run --rm --network none",
+        'mv -T "$before.new" "$before"',
+        "while read -r folder name mode content",
+        "systemctl daemon-reload",
+        "systemctl start sparkrig-serve.service",
+        "port=$1 before=$2",
+        "/v1/chat/completions",
+        "systemctl start sparkrig-serve-port.socket",
+    )
+    order(
+        run,
+        "spark-b",
+        "mv -T",
+        "daemon-reload",
+        "start sparkrig-serve.service",
+        "port=$1 before=$2",
+        f"rm -f {served.TRIAL}",
+    )
+    assert "qwen3-235b-a22b answers on port 8000" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"state": "active 1 000"}, "ended on @fake/spark-a (RuntimeError: out of memory)"),
+        ({"choices": [{"message": {"content": "!" * 40}}]}, "its answer is garbage"),
+    ],
+    ids=["ends", "garbage"],
+)
+def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
+    deploy: Deploy, said: dict[str, Any], reason: str
+) -> None:
+    a, b = (serving(SOLO, letter, weights={SOLO: ("whole", 1), BOTH: ("whole", 1)}) for letter in "ab")
+    run = deploy(started(a, b, "qwen3-235b-a22b", **said), "-y", *PAIR, file=FILE)
+    assert run.code == 1
+    assert f"Changed and rolled back: qwen3-235b-a22b: {reason}" in run.stderr, tail(run)
+    backs = [host for host, command in run.commands if 'cp -a --remove-destination "$before$path"' in command]
+    assert sorted(backs) == ["spark-a", "spark-b"]
+    assert "gpt-oss-120b" in run.stderr.partition("rolled back")[2]
+    assert not [text for _, text in run.commands if f"rm -f {served.TRIAL}\nrm -rf" in text], "it was never let in"
+
+
+@pytest.mark.parametrize(
+    ("a", "settings", "words", "said"),
+    [
+        (ready(room=3 * GIB, weights={}), {}, MODEL, "the weights of openai/gpt-oss-120b take 60.8 GiB"),
+        (ready(), {"serve_flags": {"gpu-memory-utilization": 0.95}}, MODEL, "utilization-above-0.90: "),
+        (ready(), {}, ("--data", "model=gpt-oss-121b"), "the catalogue has no model gpt-oss-121b"),
+    ],
+    ids=["disk", "lint", "unknown"],
+)
+def test_what_cannot_be_served_is_refused_before_any_change(
+    deploy: Deploy, a: Spark, settings: dict[str, Any], words: tuple[str, ...], said: str
+) -> None:
+    run = served_by(deploy, a, Spark(), "-y", *words, **settings)
+    assert run.code == 1
+    assert f"Refused: {said}" in run.stderr, tail(run)
+    assert run.changes == [] and "Traceback" not in run.stderr
+
+
+def test_a_lone_spark_is_told_that_a_model_is_for_two(deploy: Deploy) -> None:
+    (host, _) = hosts(ready(BOTH), Spark())
+    alone = Host(A, host.seen, data={"serve_image": NAME, "memory_gib": 121.7})
+    run = deploy([alone], "-y", *PAIR, file=FILE)
+    assert run.code == 1
+    assert "is for 2 Sparks, and this one is on its own" in run.stderr
+
+
+def test_what_a_half_lacks_crosses_the_fabric_and_is_no_download(deploy: Deploy) -> None:
+    lacks = ready(BOTH, weights={})
+    run = deploy(started(ready(BOTH), lacks, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    (copy,) = [
+        command for host, command in run.commands if host == "spark-b" and "came in another size" in command
+    ]
+    assert f"sparkrig nvidia spark-a /srv/models/{BOTH}" in copy
+    assert not [command for _, command in run.commands if "docker pull" in command or "--local-dir" in command]
+
+
+def test_an_image_that_did_not_arrive_is_said(deploy: Deploy) -> None:
+    run = deploy(started(ready(BOTH), ready(BOTH, images={}), "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 1
+    (copy,) = [command for host, command in run.commands if host == "spark-b" and "docker save" in command]
+    assert f"sparkrig nvidia spark-a {IMAGE} {NAME}" in copy
+    assert f"still has no image {IMAGE[:19]} after it was copied" in run.stderr
+    assert not [command for _, command in run.commands if "start sparkrig-serve.service" in command]
+
+
+def test_a_peer_that_may_not_log_in_gets_no_weights(deploy: Deploy) -> None:
+    run = served_by(deploy, ready(BOTH), ready(BOTH, weights={}), "-y", *PAIR, node_ssh=False)
+    assert run.code == 1
+    assert "would get it from @fake/spark-a over the fabric, and cannot log in there" in run.stderr
+    assert "node_ssh" in run.stderr and "Traceback" not in run.stderr
+
+
+STOPPED = serving(BOTH, "a", 2, unit={"ActiveState": "failed"}, port="inactive", listening=(22,), health=None)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (STOPPED, serving(BOTH, "b", 2)),
+        (serving(BOTH, "a", 2), serving(BOTH, "b", 2, images={NAME: OTHER})),
+    ],
+    ids=["stopped", "another image"],
+)
+def test_what_moved_is_due(deploy: Deploy, a: Spark, b: Spark) -> None:
+    run = served_by(deploy, a, b, "--dry", "--json", *PAIR)
+    assert run.code == 0, tail(run)
+    assert run.plan[SERVER], run.plan
+
+
+# --- drift
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_a_pair_that_serves_is_in_spec_whatever_the_inventory_says_of_models(desk: Desk) -> None:
+    for named in ({}, {"model": "qwen3-235b-a22b"}):
+        done = desk.has(hosts(serving(BOTH, "a", 2), serving(BOTH, "b", 2), **named)).drift()
+        assert (done.code, done.wrong) == (0, {A: set(), B: set()}), done.said
+        assert done.row(A, "serve.unit")["status"] == "ok"
+
+
+def test_drift_finds_what_moved_and_prints_what_mends_it(desk: Desk) -> None:
+    done = desk.has(hosts(STOPPED, serving(BOTH, "b", 2, image=OTHER))).drift()
+    assert (done.code, done.wrong) == (2, {A: {"serve.unit", "serve.alike"}, B: {"serve.image", "serve.alike"}})
+    assert done.row(A, "serve.unit")["cure"].endswith("deploys/serve.py")
+    shown = desk.typed("drift").out
+    assert shown.count("deploys/serve.py") == 1, shown
+
+
+def test_drift_tells_of_a_launch_that_is_declared_otherwise(desk: Desk) -> None:
+    """The flags of the inventory are in no check: what pyinfra would change is."""
+    flags = {"model": "qwen3-235b-a22b", "serve_flags": {"max-model-len": 32768}}
+    done = desk.has(hosts(serving(BOTH, "a", 2), serving(BOTH, "b", 2), **flags)).drift()
+    assert (done.code, done.wrong) == (2, {A: {"deploy.plan"}, B: {"deploy.plan"}})
+    row = done.row(A, "deploy.plan")
+    assert row["found"] == "it would change: Serve | server" and row["cure"].endswith("deploys/serve.py")

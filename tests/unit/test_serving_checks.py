@@ -1,0 +1,115 @@
+"""The checks of a server: each thing that moved is found under its own id and no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from facts.spark import Spark as SparkFact
+from operations.subject import subject
+from sparkrig import settings
+from sparkrig.check import Check
+from sparkrig.checks import serving as checks
+from sparkrig.serving import served
+from sparkrig.state import State
+from tests.plan.conftest import FABRIC
+from tests.plan.serving import BOTH, OTHER, SOLO, Spark, serving
+
+A, B = "spark-a", "spark-b"
+PAIR = {name: {"pair": "sparks", "fabric": FABRIC[f"@fake/{name}"]} for name in (A, B)}
+
+
+def state(spark: Spark, letter: str = "a") -> State:
+    return SparkFact().process(spark.printed(letter).splitlines())
+
+
+def found(a: Spark, b: Spark, name: str = A, **data: Any) -> list[Check]:
+    fleet = settings.parse({each: {**values, **data} for each, values in PAIR.items()})
+    return [*checks.checks(subject(name, fleet, {A: state(a), B: state(b, "b")}, "pair.py"))]
+
+
+def wrong(*args: Any, **data: Any) -> dict[str, str]:
+    return {check.id: check.found for check in found(*args, **data) if check.status != "ok"}
+
+
+def both(letter: str, **changes: Any) -> Spark:
+    return serving(BOTH, letter, 2, **changes)
+
+
+def test_nothing_is_asked_of_a_host_that_serves_nothing() -> None:
+    assert found(Spark(), Spark()) == []
+
+
+def test_a_model_that_is_declared_and_not_served_is_missing() -> None:
+    (check,) = found(Spark(), Spark(), model="gpt-oss-120b")
+    assert (check.id, check.want, check.status) == ("serve.model", "gpt-oss-120b", "missing")
+    assert check.cure == "pyinfra pair.py deploys/serve.py"
+
+
+def test_a_pair_that_serves_holds_in_everything() -> None:
+    assert wrong(both("a"), both("b")) == {} == wrong(both("a"), both("b"), B)
+    assert len(found(both("a"), both("b"))) == 7
+    assert wrong(serving(SOLO, "a"), serving(SOLO, "b")) == {} == wrong(serving(SOLO), serving(SOLO, "b"), B)
+
+
+def edited(spark: Spark) -> Spark:
+    files = [
+        replace(each, content=each.content + "#") if each.path == served.SERVICE else each for each in spark.files
+    ]
+    return replace(spark, files=files)
+
+
+def gone(spark: Spark) -> Spark:
+    return replace(spark, files=[each for each in spark.files if each.path != served.SOCKET])
+
+
+STOPPED = {"ActiveState": "inactive", "UnitFileState": "enabled"}
+NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (both("a", unit=STOPPED, image=""), both("b"), {"serve.unit": "inactive, enabled"}),
+        (both("a", unit=NOT_ENABLED), both("b"), {"serve.unit": "active, not enabled"}),
+        (edited(both("a")), both("b"), {"serve.files": "another sparkrig-serve.service"}),
+        (gone(both("a")), both("b"), {"serve.files": "another sparkrig-serve-port.socket"}),
+        (both("a", images={}), both("b"), {"serve.image": "absent"}),
+        (both("a"), both("b", image=OTHER), {"serve.alike": "sha256:a1a1a1a1a1a1"}),
+        (
+            both("a", image=OTHER),
+            both("b"),
+            {"serve.image": "sha256:b2b2b2b2b2b2", "serve.alike": "sha256:b2b2b2b2b2b2"},
+        ),
+        (both("a", weights={BOTH: ("damaged", 5)}), both("b"), {"serve.weights": "damaged"}),
+        (both("a", weights={}), both("b"), {"serve.weights": "absent"}),
+        (both("a", health=503), both("b"), {"serve.answer": "/health gives 503"}),
+        (both("a", health=0), both("b"), {"serve.answer": "/health gives nothing yet"}),
+        (both("a", port="inactive"), both("b"), {"serve.answer": "answers, port 8000 is closed"}),
+        (both("a", trial=True), both("b"), {"serve.trial": "a trial broke off"}),
+    ],
+    ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
+)
+def test_what_moved_is_found_by_its_own_name(a: Spark, b: Spark, expected: dict[str, str]) -> None:
+    assert wrong(a, b) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "ids"),
+    [
+        ("qwen3-235b-a22b", set()),
+        (BOTH, set()),
+        ("Qwen3-235B-A22B-GPTQ-Int4", set()),
+        ("gpt-oss-120b", {"serve.model"}),
+    ],
+)
+def test_the_inventory_may_name_another_model(model: str, ids: set[str]) -> None:
+    assert set(wrong(both("a"), both("b"), model=model)) == ids
+
+
+def test_one_half_that_could_not_be_read_is_not_compared() -> None:
+    fleet = settings.parse(PAIR)
+    made = [*checks.checks(subject(A, fleet, {A: state(both("a"))}, "pair.py"))]
+    assert "serve.alike" not in {check.id for check in made}

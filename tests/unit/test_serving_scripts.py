@@ -1,0 +1,377 @@
+"""The scripts of serving, run for real in a folder of their own, with stand-ins for systemctl, docker and ssh."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from facts.serving import Serving as ServingFact
+from operations import serving
+from sparkrig.serving import served, smoke
+from tests.unit.shells import sh, tool
+from tests.unit.sshd import free_ports
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARDS = ("model-00001.safetensors", "model-00002.safetensors")
+ID = f"sha256:{'a1' * 32}"
+SYSTEMCTL = """echo "$@" >>{log}
+case "$*" in
+*-p\\ ActiveState,SubState*|*-p\\ LoadState*) cat {unit} ;;
+*-p\\ ActiveState,NRestarts*) cat {unit} ;;
+*--value*) echo inactive ;;
+esac
+case $1 in is-active|-q) exit 0 ;; esac"""
+DOCKER = """case "$1 $2" in
+"container inspect") echo 'container {id} 2026-11-21T14:00:00Z' ;;
+"image ls") echo {id} ;;
+"image inspect") echo 'image {id} arm64 vllm:1 vllm@sha256:77' ;;
+*) echo docker "$@" >>{log} ;;
+esac"""
+
+
+class Spark:
+    """A host in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.log, self.unit = root, root / "log", root / "unit"
+        root.mkdir(exist_ok=True)
+        self.log.write_text("")
+        self.unit.write_text("LoadState=not-found\nActiveState=inactive\nNRestarts=0\nInvocationID=77\n")
+        tool(root / "bin", "systemctl", SYSTEMCTL.format(log=self.log, unit=self.unit))
+        tool(root / "bin", "docker", DOCKER.format(log=self.log, id=ID))
+        tool(root / "bin", "journalctl", "echo 'sparkrig: phase ready 2026-11-21T14:00:00Z'; echo noise")
+        tool(root / "bin", "ss", "echo 'LISTEN 0 128 0.0.0.0:22 0.0.0.0:*'; echo 'LISTEN 0 9 [::]:8000 [::]:*'")
+        (root / "etc/systemd/system").mkdir(parents=True)
+
+    def at(self, path: str) -> Path:
+        return Path(self.text(path))
+
+    def text(self, script: str) -> str:
+        for place in ("/etc/sparkrig", "/etc/systemd", "/var/lib/sparkrig", "/usr/local/lib/sparkrig"):
+            script = script.replace(place, f"{self.root}{place}")
+        return script
+
+    def sh(self, script: str, *words: str) -> str:
+        done = sh(self.text(script), *map(self.text, words), path=self.root / "bin")
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        return done.stdout
+
+    def look(self, weights: str = "") -> served.Serving:
+        return ServingFact().process(self.sh(ServingFact().command(weights)).splitlines())
+
+    def has(self, path: str, text: str) -> None:
+        self.at(path).parent.mkdir(parents=True, exist_ok=True)
+        self.at(path).write_text(text)
+
+    def holds(self) -> dict[str, str]:
+        return {path: self.at(path).read_text() for path in served.PATHS if self.at(path).exists()}
+
+    @property
+    def enabled(self) -> bool:
+        return self.at(served.ENABLED).is_symlink()
+
+    @property
+    def calls(self) -> list[str]:
+        """What was done since this was asked last."""
+        found = self.log.read_text().splitlines()
+        self.log.write_text("")
+        return found
+
+
+@pytest.fixture
+def spark(tmp_path: Path) -> Spark:
+    return Spark(tmp_path / "spark")
+
+
+def checkpoint(folder: Path, *left_out: str, index: bool = True) -> Path:
+    """A small one, with a file that has a blank in its name."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "more").mkdir()
+    (folder / "more" / "read me.txt").write_text("hello")
+    for name in SHARDS:
+        if name not in left_out:
+            (folder / name).write_text(name * 9)
+    if index:
+        named = {f"layer.{number}": name for number, name in enumerate(SHARDS)}
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": named}, indent=1))
+    return folder
+
+
+# --- the fact
+
+
+def test_a_host_that_serves_nothing_is_not_looked_at(spark: Spark) -> None:
+    assert spark.look() == served.Serving()
+    assert spark.calls == []
+
+
+def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
+    folder = tmp_path / "weights"
+    checkpoint(folder / "a" / "loose")
+    checkpoint(folder / "a" / "partial", SHARDS[1])
+    checkpoint(folder / "a" / "no-index", index=False)
+    for name in ("whole", "damaged"):
+        spark.sh(serving.SEAL, str(checkpoint(folder / "b" / name)))
+    (folder / "b" / "damaged" / SHARDS[0]).write_text("cut off")
+    (checkpoint(folder / "b" / "coming") / "x.incomplete").write_text("")
+    found = spark.look(str(folder))
+    assert {name: each.standing for name, each in found.weights.items()} == {
+        "a/loose": "loose",
+        "a/partial": "partial",
+        "a/no-index": "partial",
+        "b/coming": "partial",
+        "b/damaged": "damaged",
+        "b/whole": "whole",
+    }
+    assert found.weights["b/whole"].size > 400
+    assert found.room and found.listening == (22, 8000)
+    assert (found.image, found.images) == (ID, (served.Image(ID, "arm64", ("vllm:1", "vllm@sha256:77")),))
+    assert (found.active, found.health, found.trial, found.phases) == (False, None, False, ())
+
+
+def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: Path) -> None:
+    folder = tmp_path / "own weights"
+    spark.sh(serving.SEAL, str(checkpoint(folder / "a" / "b")))
+    (port,) = free_ports(1)
+    record = served.Record("m", "a/b", ID, "vllm:1", "solo", 1, 0, 8000, port, str(folder))
+    spark.has(served.RECORD, record.file().content)
+    spark.has(served.TRIAL, "")
+    spark.unit.write_text("LoadState=loaded\nActiveState=active\nUnitFileState=enabled\nInvocationID=77\n")
+    found = spark.look()
+    assert found.weights["a/b"].standing == "whole"
+    assert (found.runs, found.health, found.trial) == (True, 0, True)
+    assert found.phases == ("ready 2026-11-21T14:00:00Z",)
+
+
+def test_a_folder_that_is_not_there_yet_has_the_room_of_its_parent(spark: Spark, tmp_path: Path) -> None:
+    assert spark.look(str(tmp_path / "no" / "such")).room == spark.look(str(tmp_path)).room
+
+
+# --- weights
+
+
+@pytest.fixture
+def peer(spark: Spark, tmp_path: Path) -> Spark:
+    """Another host, to which the first one is the peer; both have the same disk, so the paths differ."""
+    other = Spark(tmp_path / "peer")
+    tool(other.root / "bin", "runuser", 'shift 3; exec "$@"')
+    # what ssh is given is one line for the shell there
+    tool(
+        other.root / "bin",
+        "ssh",
+        f'shift 3; echo ssh "$*" >>{other.log}; '
+        f'exec sh -c "$(printf %s "$*" | sed "s|{other.root}|{spark.root}|g")"',
+    )
+    tool(other.root / "bin", "sudo", 'shift; exec "$@"')
+    return other
+
+
+FOLDER = "/var/lib/sparkrig/models/a/b"
+
+
+def test_weights_cross_whole_and_go_on_where_they_broke_off(spark: Spark, peer: Spark) -> None:
+    here, there = peer.at(FOLDER), checkpoint(spark.at(FOLDER))
+    spark.sh(serving.SEAL, FOLDER)
+    here.mkdir(parents=True)
+    (here / SHARDS[0]).write_text((there / SHARDS[0]).read_text())
+    (here / f"{SHARDS[1]}.part").write_text("half of")
+    peer.sh(serving.COPY_WEIGHTS, "nvidia", "spark-a", FOLDER)
+    assert peer.look("/var/lib/sparkrig/models").weights["a/b"].standing == "whole"
+    assert {each.name: each.read_bytes() for each in here.rglob("*") if each.is_file()} == {
+        each.name: each.read_bytes() for each in there.rglob("*") if each.is_file()
+    }
+    copied = [line for line in peer.calls if line.startswith("ssh")]
+    assert not any(SHARDS[0] in line for line in copied), "what is there is not copied again"
+    assert any("read me.txt" in line for line in copied)
+
+
+def test_weights_that_change_under_the_copy_are_no_whole_ones(spark: Spark, peer: Spark) -> None:
+    there = checkpoint(spark.at(FOLDER))
+    spark.sh(serving.SEAL, FOLDER)
+    (there / SHARDS[1]).write_text("shorter")
+    done = sh(peer.text(serving.COPY_WEIGHTS), "nvidia", "spark-a", str(peer.at(FOLDER)), path=peer.root / "bin")
+    assert done.returncode == 1 and f"{SHARDS[1]} came in another size" in done.stderr
+    assert not (peer.at(FOLDER) / served.MANIFEST).exists()
+
+
+def test_an_empty_folder_is_no_checkpoint(spark: Spark) -> None:
+    spark.at(FOLDER).mkdir(parents=True)
+    done = sh(spark.text(serving.SEAL), str(spark.at(FOLDER)), path=spark.root / "bin")
+    assert done.returncode == 1 and "is empty" in done.stderr
+
+
+def test_a_download_is_given_the_file_of_secrets_and_no_secret(spark: Spark) -> None:
+    words = (ID, "/var/lib/sparkrig/models", "a/b", "/etc/sparkrig/secrets.env")
+    spark.sh(serving.DOWNLOAD, *words)
+    assert not any("--env-file" in line for line in spark.calls)
+    spark.has("/etc/sparkrig/secrets.env", "HF_TOKEN=hf_canary\n")
+    spark.sh(serving.DOWNLOAD, *words)
+    removed, call = spark.calls
+    assert removed == "docker rm -f sparkrig-hf"
+    assert f"--env-file {spark.at('/etc/sparkrig/secrets.env')}" in call and "hf_canary" not in call
+    assert call.endswith(f"--entrypoint hf {ID} download a/b --local-dir /weights/a/b")
+
+
+@pytest.mark.parametrize("text", [serving.COPY_WEIGHTS, serving.COPY_IMAGE, serving.DOWNLOAD])
+def test_what_systemd_run_is_given_has_nothing_that_systemd_fills_in(text: str) -> None:
+    """systemd-run(1), --expand-environment: `${NAME}` anywhere, `$NAME` as a word of its own."""
+    assert "${" not in text
+
+
+# --- the trial
+
+
+def begun(spark: Spark) -> None:
+    spark.sh(serving.BEGIN, *served.PATHS)
+
+
+def placed(spark: Spark, *paths: str, text: str) -> None:
+    for path in paths:
+        spark.has(path, text)
+    spark.sh(serving.PLACED, *(path for path in served.PATHS if path not in paths and spark.at(path).exists()))
+
+
+def test_a_trial_that_holds_leaves_nothing_of_the_old(spark: Spark) -> None:
+    placed(spark, *served.PATHS, text="old")
+    spark.calls.clear()
+    begun(spark)
+    assert spark.at(served.TRIAL).exists()
+    assert [line for line in spark.calls if line.startswith("stop")] == [
+        f"stop {unit}"
+        for unit in (
+            "sparkrig-serve-port.socket",
+            "sparkrig-serve-port.service",
+            "sparkrig-serve-memory.service",
+            "sparkrig-serve.service",
+        )
+    ]
+    placed(spark, served.SERVICE, served.SOCKET, served.RECORD, text="new")
+    assert set(spark.holds()) == {served.SERVICE, served.SOCKET, served.RECORD} and spark.enabled
+    spark.sh(serving.COMMIT)
+    assert not spark.at(served.TRIAL).exists() and not spark.at(f"{served.STATE}/before").exists()
+    assert spark.calls[-1] == "start sparkrig-serve-port.socket"
+
+
+def test_a_trial_that_fails_gives_back_the_old_and_starts_it(spark: Spark) -> None:
+    old = (served.SERVICE, served.SOCKET, served.PROXY, served.RECORD)
+    placed(spark, *old, text="old")
+    begun(spark)
+    placed(spark, served.SERVICE, served.MEMORY, served.RECORD, text="new")
+    spark.calls.clear()
+    spark.sh(serving.ROLL_BACK, *served.PATHS)
+    assert spark.holds() == dict.fromkeys(old, "old") and spark.enabled
+    assert spark.calls[-1] == "start sparkrig-serve.service"
+    assert not spark.at(served.TRIAL).exists()
+
+
+def test_a_first_one_that_fails_leaves_nothing(spark: Spark) -> None:
+    begun(spark)
+    placed(spark, *served.PATHS, text="new")
+    assert spark.enabled
+    spark.calls.clear()
+    spark.sh(serving.ROLL_BACK, *served.PATHS)
+    assert spark.holds() == {} and not spark.enabled
+    assert not [line for line in spark.calls if line.startswith("start")]
+
+
+def test_a_trial_that_broke_off_still_knows_the_old_one(spark: Spark) -> None:
+    placed(spark, served.SERVICE, served.RECORD, text="old")
+    begun(spark)
+    placed(spark, served.SERVICE, served.RECORD, text="tried")
+    begun(spark)
+    placed(spark, served.SERVICE, served.RECORD, text="tried again")
+    spark.sh(serving.ROLL_BACK, *served.PATHS)
+    assert spark.holds() == {served.SERVICE: "old", served.RECORD: "old"}
+
+
+# --- asking it
+
+
+@contextmanager
+def standin(*words: str) -> Iterator[int]:
+    """The stand-in for vLLM on a port of its own."""
+    (port,) = free_ports(1)
+    with subprocess.Popen(
+        [sys.executable, str(ROOT / "lab/standin.py"), *words, "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            yield port
+        finally:
+            process.kill()
+
+
+def pulse(spark: Spark, port: int | str, seconds: int = 10, before: str = "0") -> list[str]:
+    return spark.sh(serving.PULSE, str(port), before, str(seconds)).splitlines()
+
+
+def ask(spark: Spark, port: int, path: str = smoke.CHAT) -> str:
+    return spark.sh(serving.ASK, str(port), path, smoke.request("gpt", path), "10")
+
+
+def test_a_server_is_waited_for_asked_and_understood(spark: Spark) -> None:
+    spark.unit.write_text("InvocationID=77\nNRestarts=0\nActiveState=active\n")  # in an order of systemd's own
+    with standin("--startup", "1", "--served-model-name", "gpt") as port:
+        assert pulse(spark, port) == ["state active 0 200", "said phase ready 2026-11-21T14:00:00Z"]
+        assert smoke.amiss(ask(spark, port), ["gpt"]) is None
+        assert smoke.amiss(ask(spark, port, smoke.PLAIN), ["gpt"]) is None
+        assert "answers as" in str(smoke.amiss(ask(spark, port), ["another"]))
+    with standin("--fail", "500", "--served-model-name", "gpt") as port:
+        assert pulse(spark, port)[0] == "state active 0 200"
+        assert "HTTP status 500" in str(smoke.amiss(ask(spark, port), ["gpt"]))
+    assert "HTTP status 000" in str(smoke.amiss(ask(spark, port), ["gpt"])), "nobody is there any more"
+
+
+@pytest.mark.parametrize("unit", ["ActiveState=failed\nNRestarts=0", "ActiveState=active\nNRestarts=1"])
+def test_a_unit_that_ended_is_told_at_once(spark: Spark, unit: str) -> None:
+    spark.unit.write_text(f"{unit}\nInvocationID=77\n")
+    begun = time.monotonic()
+    assert pulse(spark, "")[0].startswith("state ")
+    assert time.monotonic() - begun < 3
+
+
+def test_a_unit_that_was_started_again_long_ago_is_not_ending_now(spark: Spark) -> None:
+    spark.unit.write_text("ActiveState=active\nNRestarts=3\nInvocationID=77\n")
+    assert pulse(spark, "", seconds=0, before="3")[0] == "state active 3 0"
+
+
+def test_a_key_is_sent_and_is_in_no_argument(spark: Spark) -> None:
+    spark.has("/etc/sparkrig/secrets.env", "VLLM_API_KEY=sk-canary\n")
+    tool(spark.root / "bin", "curl", f'echo "$@" >{spark.root}/words; cat >{spark.root}/stdin; echo 200')
+    ask(spark, 1)
+    assert "sk-canary" not in (spark.root / "words").read_text()
+    assert (spark.root / "stdin").read_text() == 'header = "Authorization: Bearer sk-canary"\n'
+
+
+# --- the memory
+
+
+def test_the_guard_ends_the_server_when_memory_stays_short(tmp_path: Path) -> None:
+    tool(tmp_path / "bin", "docker", f'echo "$@" >>{tmp_path}/killed; kill $PPID')
+    tool(tmp_path / "bin", "sleep", "")
+    script = (ROOT / "templates/serving/memory.sh").read_text()
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:       1000000 kB\nMemFree: 1 kB\nMemAvailable:     19000 kB\n")
+    text = script.replace("/proc/meminfo", str(meminfo))
+    done = sh(text, "20", "sparkrig-serve", path=tmp_path / "bin")
+    assert (tmp_path / "killed").read_text() == "kill sparkrig-serve\n"
+    assert "sparkrig: trouble memory" in done.stdout and "19 of 1000 are free" in done.stdout
+
+
+def test_the_guard_leaves_a_server_alone_that_has_enough(tmp_path: Path) -> None:
+    tool(tmp_path / "bin", "sleep", f"echo >>{tmp_path}/slept; [ $(wc -l <{tmp_path}/slept) -lt 9 ]")
+    tool(tmp_path / "bin", "docker", f"echo >>{tmp_path}/killed")
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:       1000000 kB\nMemAvailable:     20000 kB\n")
+    text = (ROOT / "templates/serving/memory.sh").read_text().replace("/proc/meminfo", str(meminfo))
+    assert sh(text, "20", "sparkrig-serve", path=tmp_path / "bin").returncode == 0
+    assert not (tmp_path / "killed").exists()
