@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyinfra.api import deploy
 
 from deploys.spark import Spark, alone
-from operations import image as operations
+from operations import build as operations
 
 
 @deploy("Image")

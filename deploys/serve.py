@@ -15,9 +15,9 @@ from pyinfra import host, logger
 from pyinfra.api import deploy
 
 from deploys.spark import Spark, look, looked_at, refuse
-from operations import serving as operations
+from operations import image, serving, weights
+from operations.group import Group, together
 from operations.journal import close
-from operations.serving import Group
 from sparkrig import environment, trust
 from sparkrig.files import File, stale
 from sparkrig.refusal import Refusal
@@ -79,7 +79,7 @@ class Server:
     def files(self, chosen: Chosen) -> list[File]:
         """Every file of this host. Raises Refusal where an address is not known."""
         node = Node(self.rank, self._head, _address(self.spark)) if self.wish.nodes > 1 else Node(self.rank)
-        return plan.files(self.wish, chosen, node, self.mine, operations.texts())
+        return plan.files(self.wish, chosen, node, self.mine, serving.texts())
 
     @property
     def _head(self) -> IPv4Address:
@@ -116,7 +116,7 @@ class Server:
     def lint(self, chosen: Chosen | None) -> list[Finding]:
         """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any."""
         form = plan.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
-        vllm = operations.version_of(chosen) if chosen else None
+        vllm = serving.version_of(chosen) if chosen else None
         return plan.lint_of(self.wish, _catalogue().find, form, vllm, self.spark.found.identity.machine)
 
     @property
@@ -172,29 +172,29 @@ def model_served(spark: Spark) -> None:
     def one_image() -> bool:
         return len({each.image.id for each in halves() if each.image and not each.idle}) < 2
 
-    operations.together(
+    together(
         name="image",
         due=lambda: not (all(each.has_image for each in halves()) and one_image()),
         leader=leader,
-        act=operations.image,
+        act=image.image,
         group=group,
         settled=f"{wish.image} is there",
         _timeout=_SECONDS,
     )
-    operations.together(
+    together(
         name="weights",
         due=lambda: not all(each.has_weights for each in halves()),
         leader=leader,
-        act=operations.weights,
+        act=weights.weights,
         group=group,
         settled=f"{wish.checkpoint.id} is there",
         _timeout=_SECONDS,
     )
-    operations.together(
+    together(
         name="server",
         due=lambda: not (all(each.settled for each in halves()) and one_image()),
         leader=leader,
-        act=operations.server,
+        act=serving.server,
         group=group,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
         _timeout=_SECONDS,

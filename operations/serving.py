@@ -1,6 +1,6 @@
-"""Image, weights and server of a Spark or a pair: each is one thing for both hosts, which the head leads.
+"""The server itself: a unit on each host that has a part.
 
-A server that is already there is stopped before a new configuration is tried, since two models do not fit the
+One that is already there is stopped before a new configuration is tried, since two models do not fit the
 memory at once. Nobody is led to the new one before it answered a question; else the old one comes back.
 """
 
@@ -8,84 +8,34 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyinfra import host, inventory, logger
-from pyinfra import state as run
-from pyinfra.api import FunctionCommand, Host, State, operation
+from pyinfra import inventory
+from pyinfra.api import Host
 
 from facts.files import Files
-from facts.serving import FILES_OF
-from facts.serving import Serving as ServingFact
-from operations import remote, unit
+from operations import remote
 from operations.files import write
-from operations.journal import recorded
-from operations.refusal import Commands, refusing, say
+from operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from operations.remote import Failed, Lost
 from sparkrig import secrets
 from sparkrig.files import File, Found, stale
 from sparkrig.refusal import Refusal
 from sparkrig.serving import plan, served, smoke
-from sparkrig.serving.plan import Chosen, Wish
+from sparkrig.serving.plan import Chosen
 from sparkrig.serving.rules import version
 from sparkrig.serving.served import Serving
-from sparkrig.settings import Settings
 from sparkrig.trust import plain
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates" / "serving"
 
 # In seconds, times `patience`.
-_LOOK_S = 90
-_STEP_S = 180
-_PULL_S = 4 * 3600  # 20 GB, over a slow line
-_WEIGHTS_S = 12 * 3600  # 118 GB, over a slow line
 _PROBE_S = 300
 _ASK_S = 300  # the first answer may compile
 _SAID = 100  # characters of what it announced; a phase may name its whole command
 _PULSE_S = 10  # how long a host waits for something to happen before it tells
-
-
-class RolledBack(Exception):
-    """A configuration that was tried and taken back; the message is what is known of it, in sentences."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """The hosts that one server is for, its head first.
-
-    idle: the other half of a pair, where it has no part in it; settings: of each host; users: whom ssh logs in as,
-    by host, where the halves trust one another; wish: what is to be served; wanted: the files of a host, once the
-    image is known; errors: raises Refusal for what sparkrig lint holds against that image with that launch.
-    """
-
-    names: tuple[str, ...]
-    idle: tuple[str, ...]
-    settings: Mapping[str, Settings]
-    users: Mapping[str, str]
-    wish: Wish
-    wanted: Callable[[str, Chosen], list[File]]
-    errors: Callable[[Chosen], None]
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        return self.names + self.idle
-
-    @property
-    def head(self) -> str:
-        return self.names[0]
-
-    @property
-    def mine(self) -> Settings:
-        """What both halves have in common."""
-        return self.settings[self.head]
-
-    def seconds(self, base: float) -> int:
-        return int(base * max(each.patience for each in self.settings.values()))
-
-
-Act = Callable[[Group], None]
 
 
 def texts() -> dict[str, str]:
@@ -95,212 +45,6 @@ def texts() -> dict[str, str]:
         for path, name in ((served.START, "start.sh"), (served.MEMORY, "memory.sh"))
     }
 
-
-@operation()
-@refusing
-@recorded
-def together(due: Callable[[], bool], leader: str, act: Act, group: Callable[[], Group], settled: str) -> Commands:
-    """Something that is one for both halves of a pair, done from the host that leads.
-
-    + due: asked when it is needed
-    + leader: the host whose turn it is done in
-    + act: what does it
-    + group: the hosts, asked when it is done
-    + settled: said where nothing is to be done
-    """
-    if not due():
-        host.noop(settled)
-    elif host.name == leader:
-        yield FunctionCommand(_lead, (act, group), {})
-    elif run.is_executing:
-        host.log(f"done together with {leader}, which leads")
-    else:
-        yield f"# done together with {leader}"
-
-
-def _lead(state: State, host: Host, act: Act, group: Callable[[], Group]) -> bool:  # noqa: ARG001
-    try:
-        act(group())
-    except Refusal as refusal:
-        say(host, str(refusal))
-    except RolledBack as why:
-        host.log_styled(f"Changed and rolled back: {why}", fg="red", log_func=logger.error)
-    except (Failed, Lost) as error:
-        say(host, str(Refusal(f"it broke off ({error})", "the same again, which goes on from there")))
-    else:
-        return True
-    return False
-
-
-def _hosts(names: Sequence[str]) -> dict[str, Host]:
-    return {name: inventory.get_host(name) for name in names}
-
-
-def _all(names: Sequence[str], ask: Callable[[Host], object]) -> None:
-    """Something on several hosts side by side. Raises Failed or Lost with the host's name."""
-    for name, answer in remote.each(_hosts(names), ask).items():
-        if isinstance(answer, (Failed, Lost)):
-            raise type(answer)(f"{name}: {answer}")
-
-
-def look(group: Group) -> dict[str, Serving]:
-    """What each host has now. Raises Failed or Lost."""
-    fact = ServingFact()
-    answers = remote.each(
-        _hosts(group.all), lambda at: remote.read(at, fact, group.mine.weights, seconds=group.seconds(_LOOK_S))
-    )
-    for name, answer in answers.items():
-        if isinstance(answer, (Failed, Lost)):
-            raise type(answer)(f"{name}: {answer}")
-    return {name: answer for name, answer in answers.items() if isinstance(answer, Serving)}
-
-
-def _say(group: Group, text: str) -> None:
-    inventory.get_host(group.head).log(text)
-
-
-def _long(group: Group, name: str, at: str, words: Sequence[str], base: float, cure: str) -> None:
-    """A long command as a unit of its own, which outlives the connection. Raises Failed or Lost."""
-    seconds = group.seconds(base)
-    _all(
-        [at], lambda host: remote.execute(host, unit.run(name, *words, seconds=seconds, cure=cure), seconds + 120)
-    )
-
-
-# --- the image
-
-# $1 the user, $2 the peer, $3 the image's ID, $4 its tag or nothing. What comes is told by its ID afterwards.
-COPY_IMAGE = r"""
-set -e
-runuser -u "$1" -- ssh -o BatchMode=yes "$2" sudo -n docker save "$3" </dev/null | docker load
-if [ -n "$4" ]; then docker tag "$3" "$4"; fi
-"""
-
-
-def image(group: Group) -> None:
-    """The image on every host that has a part, and the same on all: pulled once, copied over the fabric."""
-    wanted = group.wish.image
-    found = look(group)
-    if found[group.head].find(wanted) is None:
-        _say(group, f"pull {wanted} ...")
-        cure = f"sudo docker pull {wanted}; or --data serve_image=IMAGE; docs/serving.md has how to build one"
-        _long(group, "pull", group.head, ("docker", "pull", "-q", wanted), _PULL_S, cure)
-        found = look(group)
-    there = found[group.head].find(wanted)
-    if there is None:
-        raise Refusal(f"{wanted} was pulled and is not there", "docker image ls --digests")
-    tag = "" if "@" in wanted or served.is_id(wanted) else wanted
-    for name in group.names[1:]:
-        seen = found[name].find(wanted)
-        if found[name].has(there.id) and (not tag or (seen and seen.id == there.id)):
-            continue
-        _say(group, f"copy {wanted} to {name} over the fabric ...")
-        if found[name].has(there.id):  # it only has another name there
-            _all([name], lambda at: remote.shell(at, 'docker tag "$1" "$2"', there.id, tag, seconds=_LOOK_S))
-            continue
-        words = ("sh", "-c", COPY_IMAGE, "sparkrig", _user(group, name), plain(group.head), there.id, tag)
-        _long(group, "image", name, words, _PULL_S, f"ssh {plain(group.head)} true, on {name}")
-        if not look(group)[name].has(there.id):
-            raise Refusal(
-                f"{name} still has no image {there.id[:19]} after it was copied", "docker image ls --digests"
-            )
-
-
-def _user(group: Group, name: str) -> str:
-    """Whom the peer knows. Raises Refusal where the halves do not trust one another."""
-    if name not in group.users:
-        raise Refusal(
-            f"{name} would get it from {group.head} over the fabric, and cannot log in there",
-            "set node_ssh to True on both halves, and: pyinfra INVENTORY deploys/cluster.py",
-        )
-    return group.users[name]
-
-
-# --- the weights
-
-# $1 the image, $2 the folder of all weights, $3 the checkpoint, $4 the file of secrets. hf goes on where it was.
-DOWNLOAD = r"""
-set -e
-image=$1 weights=$2 checkpoint=$3 secrets=$4
-mkdir -p "$weights/$checkpoint"
-docker rm -f sparkrig-hf >/dev/null 2>&1 || :
-set -- --rm --name sparkrig-hf --network host --volume "$weights:/weights" --env HF_HOME=/weights/.huggingface
-if [ -e "$secrets" ]; then set -- "$@" --env-file "$secrets"; fi
-exec docker run "$@" --entrypoint hf "$image" download "$checkpoint" --local-dir "/weights/$checkpoint"
-"""
-
-# $1 the folder of the checkpoint: from now on it is known to be whole
-SEAL = (
-    "set -e\n"
-    + FILES_OF
-    + rf"""
-cd "$1"
-files_of . >{served.MANIFEST}.new
-if [ ! -s {served.MANIFEST}.new ]; then echo "$1 is empty" >&2; exit 1; fi
-sync -f {served.MANIFEST}.new
-mv {served.MANIFEST}.new {served.MANIFEST}
-"""
-)
-
-# $1 the user, $2 the peer, $3 the folder of the checkpoint. A file that is there in its size is not copied again;
-# one that broke off begins anew.
-COPY_WEIGHTS = rf"""
-set -e
-there() {{ runuser -u "$user" -- ssh -o BatchMode=yes "$peer" sudo -n cat "'$folder/$1'" </dev/null; }}
-user=$1 peer=$2 folder=$3
-mkdir -p "$folder"
-cd "$folder"
-there {served.MANIFEST} >{served.MANIFEST}.new
-while read -r size path; do
-  if [ "$(stat -c %s "$path" 2>/dev/null)" = "$size" ]; then continue; fi
-  mkdir -p "$(dirname "$path")"
-  there "$path" >"$path.part"
-  if [ "$(stat -c %s "$path.part")" != "$size" ]; then echo "$path came in another size" >&2; exit 1; fi
-  sync "$path.part"
-  mv "$path.part" "$path"
-done <{served.MANIFEST}.new
-mv {served.MANIFEST}.new {served.MANIFEST}
-sync -f .
-"""
-
-
-def weights(group: Group) -> None:
-    """The checkpoint on every host that has a part: downloaded once, copied over the fabric."""
-    checkpoint, folder = group.wish.checkpoint.id, f"{group.mine.weights}/{group.wish.checkpoint.id}"
-    standing = {name: _standing(found, checkpoint) for name, found in look(group).items() if name in group.names}
-    for name in (each for each, state in standing.items() if state == "loose"):
-        _seal(group, name, folder)
-    whole = [name for name, state in standing.items() if state in ("whole", "loose")]
-    if not whole:
-        _download(group, checkpoint)
-        _seal(group, group.head, folder)
-        whole = [group.head]
-    for name in group.names:
-        if name not in whole:
-            _say(group, f"copy {checkpoint} from {whole[0]} to {name} over the fabric ...")
-            words = ("sh", "-c", COPY_WEIGHTS, "sparkrig", _user(group, name), plain(whole[0]), folder)
-            _long(group, "weights", name, words, _WEIGHTS_S, f"ssh {plain(whole[0])} true, on {name}")
-
-
-def _standing(found: Serving, checkpoint: str) -> str:
-    return found.weights[checkpoint].standing if checkpoint in found.weights else "absent"
-
-
-def _seal(group: Group, name: str, folder: str) -> None:
-    _all([name], lambda at: remote.shell(at, SEAL, folder, seconds=group.seconds(_STEP_S)))
-
-
-def _download(group: Group, checkpoint: str) -> None:
-    there = look(group)[group.head].find(group.wish.image)
-    if there is None:
-        raise Refusal(f"the image {group.wish.image} is gone", "docker image ls")
-    _say(group, f"download {checkpoint} ...")
-    words = ("sh", "-c", DOWNLOAD, "sparkrig", there.id, group.mine.weights, checkpoint, secrets.PATH)
-    cure = "set HF_TOKEN under secrets (docs/security.md), for the hub refuses many downloads without a token"
-    _long(group, "download", group.head, words, _WEIGHTS_S, cure)
-
-
-# --- the server
 
 # $1 the image: what is in it that decides how it is started
 PROBE = r"""
@@ -428,7 +172,7 @@ def server(group: Group) -> None:
 
 def _files(group: Group) -> dict[str, dict[str, Found]]:
     fact = Files()
-    answers = remote.each(_hosts(group.all), lambda at: remote.read(at, fact, seconds=group.seconds(_LOOK_S)))
+    answers = remote.each(hosts(group.all), lambda at: remote.read(at, fact, seconds=group.seconds(LOOK_S)))
     for name, answer in answers.items():
         if isinstance(answer, (Failed, Lost)):
             raise type(answer)(f"{name}: {answer}")
@@ -461,21 +205,21 @@ def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
     """What stopped, or is not started with the host any more, although it is as it should be."""
     late = [name for name in group.names if not found[name].runs]
     restarts = {name: found[name].unit.get("NRestarts", "0") for name in group.names if found[name].active}
-    _all(group.names, lambda at: remote.shell(at, PLACED, seconds=group.seconds(_STEP_S)))
-    _say(group, f"start it on {', '.join(late)} ..." if late else "wait until it answers ...")
-    _all(late, lambda at: remote.shell(at, START, seconds=group.seconds(_STEP_S)))
+    on_all(group.names, lambda at: remote.shell(at, PLACED, seconds=group.seconds(STEP_S)))
+    tell(group, f"start it on {', '.join(late)} ..." if late else "wait until it answers ...")
+    on_all(late, lambda at: remote.shell(at, START, seconds=group.seconds(STEP_S)))
     reason = _until_it_answers(group, _Server(group.names, group.mine.serve_trial_port, restarts))
     if reason:
         raise Refusal(
             f"{group.wish.model.name} was started and {reason}", f"sudo journalctl -u {served.UNIT} -n 50"
         )
-    _all(group.names, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(_STEP_S)))
+    on_all(group.names, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(STEP_S)))
 
 
 def _place(group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, Mapping[str, Found]]) -> None:
     """Stop what runs, and start the new configuration on trial. Raises RolledBack where that broke off."""
-    limit, old = group.seconds(_STEP_S), served.load(files[group.head].get(served.RECORD))
-    _say(group, f"stop {old.model if old else 'nothing'}, start {group.wish.model.name} on trial ...")
+    limit, old = group.seconds(STEP_S), served.load(files[group.head].get(served.RECORD))
+    tell(group, f"stop {old.model if old else 'nothing'}, start {group.wish.model.name} on trial ...")
 
     def place(at: Host) -> None:
         remote.shell(at, BEGIN, *served.PATHS, seconds=limit)
@@ -483,8 +227,8 @@ def _place(group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, M
         remote.shell(at, PLACED, *plan.surplus(wanted[at.name], files[at.name]), seconds=limit)
 
     try:
-        _all(group.all, place)
-        _all(group.names, lambda at: remote.shell(at, START, seconds=limit))
+        on_all(group.all, place)
+        on_all(group.names, lambda at: remote.shell(at, START, seconds=limit))
     except (Failed, Lost) as error:
         _roll_back(group, f"broke off ({error})")
 
@@ -498,8 +242,8 @@ def _try(group: Group) -> None:
         reason = f"could not be asked ({error})"
     if reason:
         _roll_back(group, reason)
-    _all(group.all, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(_STEP_S)))
-    _say(group, f"{group.wish.model.name} answers on port {group.mine.serve_port}")
+    on_all(group.all, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(STEP_S)))
+    tell(group, f"{group.wish.model.name} answers on port {group.mine.serve_port}")
 
 
 @dataclass(frozen=True)
@@ -531,7 +275,7 @@ def _until_it_answers(group: Group, server: _Server) -> str | None:
     seconds = group.seconds(group.mine.serve_seconds)
     begun, said = time.monotonic(), ""
     while True:
-        pulses = remote.each(_hosts(server.names), lambda at: _pulse(group, server, at))
+        pulses = remote.each(hosts(server.names), lambda at: _pulse(group, server, at))
         for name, pulse in pulses.items():
             if isinstance(pulse, (Failed, Lost)):
                 return f"could not be watched on {name} ({pulse})"
@@ -543,7 +287,7 @@ def _until_it_answers(group: Group, server: _Server) -> str | None:
             return None
         if head.said != said:
             said = head.said
-            _say(group, f"{int(time.monotonic() - begun)} s: {said}")
+            tell(group, f"{int(time.monotonic() - begun)} s: {said}")
         if time.monotonic() - begun > seconds:
             return f"did not answer within {seconds} s ({said or 'it announced no phase'})"
 
@@ -551,7 +295,7 @@ def _until_it_answers(group: Group, server: _Server) -> str | None:
 def _pulse(group: Group, server: _Server, at: Host) -> _Pulse:
     port = str(server.port) if at.name == server.names[0] else ""
     words = (port, server.before(at.name), str(_PULSE_S))
-    printed = remote.shell(at, PULSE, *words, seconds=group.seconds(_LOOK_S))
+    printed = remote.shell(at, PULSE, *words, seconds=group.seconds(LOOK_S))
     rows = dict(line.partition(" ")[::2] for line in printed.splitlines())
     try:
         state, restarts, code = rows["state"].split(" ")
@@ -562,7 +306,7 @@ def _pulse(group: Group, server: _Server, at: Host) -> _Pulse:
 
 def _last_words(group: Group, name: str) -> str:
     try:
-        said = remote.shell(inventory.get_host(name), LAST_WORDS, seconds=group.seconds(_LOOK_S))
+        said = remote.shell(inventory.get_host(name), LAST_WORDS, seconds=group.seconds(LOOK_S))
     except (Failed, Lost) as error:
         return str(error)
     return "; ".join(" ".join(line.split())[:160] for line in said.splitlines()[-3:]) or "without a word"
@@ -589,9 +333,9 @@ def _roll_back(group: Group, reason: str) -> None:
     """Put the old one back, and say so: always raises RolledBack."""
     tried = f"{group.wish.model.name}: {reason}"
     again = f"sudo journalctl -u {served.UNIT} --since -1h, on {plain(group.head)}"
-    _say(group, f"{tried}; the old configuration comes back ...")
+    tell(group, f"{tried}; the old configuration comes back ...")
     try:
-        _all(group.all, lambda at: remote.shell(at, ROLL_BACK, *served.PATHS, seconds=group.seconds(_STEP_S)))
+        on_all(group.all, lambda at: remote.shell(at, ROLL_BACK, *served.PATHS, seconds=group.seconds(STEP_S)))
         left = {name: served.load(files.get(served.RECORD)) for name, files in _files(group).items()}
         nodes = sorted((each.rank, name) for name, each in left.items() if each and each.rank != served.ASIDE)
         old = left[nodes[0][1]] if nodes else None

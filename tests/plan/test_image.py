@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operations import image
+from operations import build as image
 from sparkrig.serving import build
 from tests.plan.conftest import Deploy
 from tests.plan.serving import IMAGE, OTHER, Spark, hosts

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from operations import image
+from operations import build as image
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build
 from sparkrig.serving.build import Base, Looked

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from facts.serving import Serving as ServingFact
-from operations import serving
+from operations import image, serving, weights
 from sparkrig.serving import served, smoke
 from tests.unit.shells import sh, tool
 from tests.unit.sshd import free_ports
@@ -119,7 +119,7 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     checkpoint(folder / "a" / "partial", SHARDS[1])
     checkpoint(folder / "a" / "no-index", index=False)
     for name in ("whole", "damaged"):
-        spark.sh(serving.SEAL, str(checkpoint(folder / "b" / name)))
+        spark.sh(weights.SEAL, str(checkpoint(folder / "b" / name)))
     (folder / "b" / "damaged" / SHARDS[0]).write_text("cut off")
     (checkpoint(folder / "b" / "coming") / "x.incomplete").write_text("")
     found = spark.look(str(folder))
@@ -139,7 +139,7 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
 
 def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: Path) -> None:
     folder = tmp_path / "own weights"
-    spark.sh(serving.SEAL, str(checkpoint(folder / "a" / "b")))
+    spark.sh(weights.SEAL, str(checkpoint(folder / "a" / "b")))
     (port,) = free_ports(1)
     record = served.Record("m", "a/b", ID, "vllm:1", "solo", 1, 0, 8000, port, str(folder))
     spark.has(served.RECORD, record.file().content)
@@ -179,11 +179,11 @@ FOLDER = "/var/lib/sparkrig/models/a/b"
 
 def test_weights_cross_whole_and_go_on_where_they_broke_off(spark: Spark, peer: Spark) -> None:
     here, there = peer.at(FOLDER), checkpoint(spark.at(FOLDER))
-    spark.sh(serving.SEAL, FOLDER)
+    spark.sh(weights.SEAL, FOLDER)
     here.mkdir(parents=True)
     (here / SHARDS[0]).write_text((there / SHARDS[0]).read_text())
     (here / f"{SHARDS[1]}.part").write_text("half of")
-    peer.sh(serving.COPY_WEIGHTS, "nvidia", "spark-a", FOLDER)
+    peer.sh(weights.COPY_WEIGHTS, "nvidia", "spark-a", FOLDER)
     assert peer.look("/var/lib/sparkrig/models").weights["a/b"].standing == "whole"
     assert {each.name: each.read_bytes() for each in here.rglob("*") if each.is_file()} == {
         each.name: each.read_bytes() for each in there.rglob("*") if each.is_file()
@@ -195,32 +195,32 @@ def test_weights_cross_whole_and_go_on_where_they_broke_off(spark: Spark, peer: 
 
 def test_weights_that_change_under_the_copy_are_no_whole_ones(spark: Spark, peer: Spark) -> None:
     there = checkpoint(spark.at(FOLDER))
-    spark.sh(serving.SEAL, FOLDER)
+    spark.sh(weights.SEAL, FOLDER)
     (there / SHARDS[1]).write_text("shorter")
-    done = sh(peer.text(serving.COPY_WEIGHTS), "nvidia", "spark-a", str(peer.at(FOLDER)), path=peer.root / "bin")
+    done = sh(peer.text(weights.COPY_WEIGHTS), "nvidia", "spark-a", str(peer.at(FOLDER)), path=peer.root / "bin")
     assert done.returncode == 1 and f"{SHARDS[1]} came in another size" in done.stderr
     assert not (peer.at(FOLDER) / served.MANIFEST).exists()
 
 
 def test_an_empty_folder_is_no_checkpoint(spark: Spark) -> None:
     spark.at(FOLDER).mkdir(parents=True)
-    done = sh(spark.text(serving.SEAL), str(spark.at(FOLDER)), path=spark.root / "bin")
+    done = sh(spark.text(weights.SEAL), str(spark.at(FOLDER)), path=spark.root / "bin")
     assert done.returncode == 1 and "is empty" in done.stderr
 
 
 def test_a_download_is_given_the_file_of_secrets_and_no_secret(spark: Spark) -> None:
     words = (ID, "/var/lib/sparkrig/models", "a/b", "/etc/sparkrig/secrets.env")
-    spark.sh(serving.DOWNLOAD, *words)
+    spark.sh(weights.DOWNLOAD, *words)
     assert not any("--env-file" in line for line in spark.calls)
     spark.has("/etc/sparkrig/secrets.env", "HF_TOKEN=hf_canary\n")
-    spark.sh(serving.DOWNLOAD, *words)
+    spark.sh(weights.DOWNLOAD, *words)
     removed, call = spark.calls
     assert removed == "docker rm -f sparkrig-hf"
     assert f"--env-file {spark.at('/etc/sparkrig/secrets.env')}" in call and "hf_canary" not in call
     assert call.endswith(f"--entrypoint hf {ID} download a/b --local-dir /weights/a/b")
 
 
-@pytest.mark.parametrize("text", [serving.COPY_WEIGHTS, serving.COPY_IMAGE, serving.DOWNLOAD])
+@pytest.mark.parametrize("text", [weights.COPY_WEIGHTS, image.COPY_IMAGE, weights.DOWNLOAD])
 def test_what_systemd_run_is_given_has_nothing_that_systemd_fills_in(text: str) -> None:
     """systemd-run(1), --expand-environment: `${NAME}` anywhere, `$NAME` as a word of its own."""
     assert "${" not in text
