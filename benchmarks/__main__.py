@@ -28,23 +28,19 @@ SIZES = (8, 32, 64, 128)
 ROUND_TRIPS_MS = (0, 10, 30)
 
 
-def on_the_pair(folder: Path, count: int, converges: int) -> tuple[list[Row], dict[str, Any]]:
-    """Every work on the virtual pair, and what a settled Spark of it holds.
+def on_the_pair(place: Place, folder: Path, count: int, converges: int) -> list[Row]:
+    """Every work on the virtual pair, which sparkrig has settled.
 
     The first converge starts at the pristine snapshot each time, and tests/state judges how it ends.
     """
-    lab.up(NODES, Source("trixie", mirror()))
-    place = pair(folder)
-    settle(place, folder)
     lab.save(NODES, SNAPSHOT)
-    known = learn(place)
     found = rounds(
         ALL, Work.CONVERGE, place, converges, folder, before=lambda: lab.reset(NODES), after=lambda _: asserted()
     )
     lab.reset(NODES, SNAPSHOT)
     for work in (Work.NOOP, Work.DRIFT):
         found += rounds(ALL, work, place, count, folder)
-    return found, known
+    return found
 
 
 def settle(place: Place, folder: Path) -> None:
@@ -88,19 +84,25 @@ def warm(place: Place, folder: Path) -> None:
 @click.command(help=__doc__)
 @click.option("--rounds", "count", default=3, show_default=True, help="Of each work but the first converge.")
 @click.option("--converges", default=2, show_default=True, help="Rounds of the first converge.")
+@click.option("--part", type=click.Choice(["pair", "light"]), help="Measure the pair alone, or the light hosts.")
 @click.option("--logs", type=click.Path(path_type=Path), help="Keep each run's output there.")
-def main(count: int, converges: int, logs: Path | None) -> None:
+def main(count: int, converges: int, part: str | None, logs: Path | None) -> None:
     if os.geteuid():
         raise click.ClickException("the light hosts are this machine, read as root. Try: sudo -E make bench")
     with tempfile.TemporaryDirectory(prefix="sr-") as scratch:
         folder = logs or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
+        lab.up(NODES, Source("trixie", mirror()))
+        place = pair(folder / "pair")
         try:
-            paired, known = on_the_pair(folder / "pair", count, converges)
-            found = [*paired, *on_loopback(folder, known, count)]
+            settle(place, folder)
+            known = learn(place)
+            if part != "light":
+                page.write("pair", on_the_pair(place, folder, count, converges), machine.described())
+            if part != "pair":
+                page.write("light", on_loopback(folder, known, count), machine.described())
         except Broken as broken:
             raise click.ClickException(str(broken)) from None
-    page.write(found, machine.described())
     click.echo(f"written: {page.PAGE}")
 
 

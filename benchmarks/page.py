@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.contenders import FLOOR, MITOGEN, PIPELINING, SPARKRIG, Work, environment
 from benchmarks.measure import Row
@@ -53,39 +54,47 @@ GOALS = (
 )
 
 
-def write(rows: Sequence[Row], machine: Mapping[str, str]) -> None:
-    """Keep the results, draw the picture, and put the tables into the page."""
-    RESULTS.write_text(json.dumps({"machine": machine, "rows": [row.plain() for row in rows]}, indent=1) + "\n")
+def write(part: str, rows: Sequence[Row], machine: Mapping[str, str]) -> None:
+    """Keep what was measured of a part, `pair` or `light`, and make page and picture anew of both."""
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    kept[part] = {"machine": dict(machine), "rows": [row.plain() for row in rows]}
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+    show(kept)
+
+
+def show(kept: Mapping[str, Any]) -> None:
+    """Put the tables into the page, and draw the picture."""
     python = environment() / "bin" / "python"
     subprocess.run([str(python), str(HERE / "plot.py"), str(RESULTS), str(PICTURE)], check=True)
+    parts = {name: ([Row(**row) for row in part["rows"]], part["machine"]) for name, part in kept.items()}
     text = PAGE.read_text()
     before, after = text.partition(_BEGIN)[0], text.partition(_END)[2]
-    PAGE.write_text(f"{before}{_BEGIN}\n{tables(rows, machine)}\n{_END}{after}")
+    PAGE.write_text(f"{before}{_BEGIN}\n{tables(parts)}\n{_END}{after}")
 
 
-def tables(rows: Sequence[Row], machine: Mapping[str, str]) -> str:
-    """Everything that was measured, in Markdown."""
-    parts = [
-        "; ".join(f"{name}: {value}" for name, value in machine.items()) + ".",
-        "### The goals",
-        goals(rows),
-        "### The virtual pair",
-        _times([row for row in rows if not _light(row)], lambda row: row.work, "seconds"),
-        "### Fleets of light hosts: drift",
-        _times(
-            [row for row in rows if _light(row) and not row.round_trip_ms and row.hosts != 2],
-            lambda row: f"{row.hosts} hosts",
-            "seconds",
-        ),
-        memory(rows),
-        "### Two light hosts, further and further away: drift",
-        _times(
-            [row for row in rows if row.hosts == 2 and _light(row)],
-            lambda row: f"{row.round_trip_ms} ms",
-            "seconds",
-        ),
-    ]
-    return "\n\n".join(parts)
+def tables(parts: Mapping[str, tuple[Sequence[Row], Mapping[str, str]]]) -> str:
+    """Everything that was measured, in Markdown. parts: rows and machine of each."""
+    rows = [row for found, _ in parts.values() for row in found]
+    shown = ["### The goals", goals(rows)]
+    if "pair" in parts:
+        found, machine = parts["pair"]
+        shown += ["### The virtual pair", _times(found, lambda row: row.work), _listed(machine)]
+    if "light" in parts:
+        found, machine = parts["light"]
+        fleets = [row for row in found if row.hosts > 2]
+        shown += [
+            "### Fleets of light hosts: drift",
+            _times(fleets, lambda row: f"{row.hosts} hosts"),
+            memory(rows),
+        ]
+        far = [row for row in found if row.hosts == 2]
+        shown += ["### Two light hosts, further and further away: drift"]
+        shown += [_times(far, lambda row: f"{row.round_trip_ms} ms"), _listed(machine)]
+    return "\n\n".join(shown)
+
+
+def _listed(machine: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in machine.items()) + "."
 
 
 def goals(rows: Sequence[Row]) -> str:
@@ -93,15 +102,16 @@ def goals(rows: Sequence[Row]) -> str:
     lines = ["| work | goal | reached | |", "|---|---|---|---|"]
     for goal in GOALS:
         found = {row.contender: row.median for row in rows if _of(row, goal)}
-        ratio = found[goal.slow] / found[goal.fast]
-        held = ratio <= goal.ratio if goal.most else ratio >= goal.ratio
-        lines.append(_goal(goal.what, goal.wanted, f"{ratio:.2f} x", held))
-    mib, each = per_host_kib(rows) / 1024, [row.median / row.hosts for row in _fleets(rows)]
-    lines.append(_goal("memory for each host, 8 to 128", "under 3 MiB", f"{mib:.2f} MiB", mib < 3))
-    reached = " s, ".join(f"{seconds:.2f}" for seconds in each)
-    lines.append(
-        _goal("time for each host, 8 to 128", "falls or stays level", f"{reached} s", each[-1] <= each[0])
-    )
+        if found:
+            ratio = found[goal.slow] / found[goal.fast]
+            held = ratio <= goal.ratio if goal.most else ratio >= goal.ratio
+            lines.append(_goal(goal.what, goal.wanted, f"{ratio:.2f} x", held))
+    if fleets := _fleets(rows):
+        mib, each = per_host_kib(rows) / 1024, [row.median / row.hosts for row in fleets]
+        lines.append(_goal("memory for each host, 8 to 128", "under 3 MiB", f"{mib:.2f} MiB", mib < 3))
+        reached = " s, ".join(f"{seconds:.2f}" for seconds in each)
+        level = each[-1] <= each[0]
+        lines.append(_goal("time for each host, 8 to 128", "falls or stays level", f"{reached} s", level))
     return "\n".join(lines)
 
 
@@ -142,11 +152,11 @@ def _of(row: Row, goal: Goal) -> bool:
     )
 
 
-def _times(rows: Sequence[Row], column: Callable[[Row], str], unit: str) -> str:
+def _times(rows: Sequence[Row], column: Callable[[Row], str]) -> str:
     columns = list(dict.fromkeys(column(row) for row in rows))
     names = list(dict.fromkeys(row.contender for row in rows))
     cells = {(row.contender, column(row)): _cell(row) for row in rows}
-    lines = [f"| {unit} | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    lines = [f"| seconds | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
     lines += [f"| {name} | {' | '.join(cells.get((name, each), '') for each in columns)} |" for name in names]
     return "\n".join(lines)
 

@@ -20,7 +20,7 @@ COLOURS = {
 
 
 def main(results: Path, picture: Path) -> None:
-    rows = json.loads(results.read_text())["rows"]
+    rows = [row for part in json.loads(results.read_text()).values() for row in part["rows"]]
     for row in rows:
         row["median"] = statistics.median(row["seconds"])
     plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sparkrig", "font.size": 10})

@@ -92,7 +92,10 @@ def test_the_page_says_which_goals_were_not_held() -> None:
 
 
 def test_every_contender_and_every_place_is_in_the_tables() -> None:
-    said = page.tables(measured(), {"commit": "abc"})
+    rows = measured()
+    pair, light = ([row for row in rows if (LIGHT in row.place) is is_light] for is_light in (False, True))
+    said = page.tables({"pair": (pair, {"commit": "abc"}), "light": (light, {"commit": "def"})})
+    assert "commit: abc." in said and "commit: def." in said
     assert all(said.count(f"| {contender.name} |") == 3 for contender in ALL)
     assert "| seconds | 8 hosts | 64 hosts | 128 hosts |" in said and "| seconds | 0 ms | 30 ms |" in said
 

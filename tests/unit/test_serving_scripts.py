@@ -152,7 +152,8 @@ def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: P
 
 
 def test_a_folder_that_is_not_there_yet_has_the_room_of_its_parent(spark: Spark, tmp_path: Path) -> None:
-    assert spark.look(str(tmp_path / "no" / "such")).room == spark.look(str(tmp_path)).room
+    rooms = [spark.look(str(each)).room or 0 for each in (tmp_path / "no" / "such", tmp_path)]
+    assert min(rooms) > 0 and max(rooms) - min(rooms) < 1 << 30, "others write there, too"
 
 
 # --- weights

@@ -1,0 +1,147 @@
+"""The hosts that one server is for: each step of serving is one thing for all of them, which the head leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyinfra import host, inventory, logger
+from pyinfra import state as run
+from pyinfra.api import FunctionCommand, Host, State, operation
+
+from facts.serving import Serving as ServingFact
+from operations import remote, unit
+from operations.journal import recorded
+from operations.refusal import Commands, refusing, say
+from operations.remote import Failed, Lost
+from sparkrig.files import File
+from sparkrig.refusal import Refusal
+from sparkrig.serving.plan import Chosen, Wish
+from sparkrig.serving.served import Serving
+from sparkrig.settings import Settings
+
+# In seconds, times `patience`.
+LOOK_S = 90
+STEP_S = 180
+
+
+class RolledBack(Exception):
+    """A configuration that was tried and taken back; the message is what is known of it, in sentences."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The hosts that one server is for, its head first.
+
+    idle: the other half of a pair, where it has no part in it; settings: of each host; users: whom ssh logs in as,
+    by host, where the halves trust one another; wish: what is to be served; wanted: the files of a host, once the
+    image is known; errors: raises Refusal for what sparkrig lint holds against that image with that launch.
+    """
+
+    names: tuple[str, ...]
+    idle: tuple[str, ...]
+    settings: Mapping[str, Settings]
+    users: Mapping[str, str]
+    wish: Wish
+    wanted: Callable[[str, Chosen], list[File]]
+    errors: Callable[[Chosen], None]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return self.names + self.idle
+
+    @property
+    def head(self) -> str:
+        return self.names[0]
+
+    @property
+    def mine(self) -> Settings:
+        """What both halves have in common."""
+        return self.settings[self.head]
+
+    def seconds(self, base: float) -> int:
+        return int(base * max(each.patience for each in self.settings.values()))
+
+
+Act = Callable[[Group], None]
+
+
+@operation()
+@refusing
+@recorded
+def together(due: Callable[[], bool], leader: str, act: Act, group: Callable[[], Group], settled: str) -> Commands:
+    """Something that is one for both halves of a pair, done from the host that leads.
+
+    + due: asked when it is needed
+    + leader: the host whose turn it is done in
+    + act: what does it
+    + group: the hosts, asked when it is done
+    + settled: said where nothing is to be done
+    """
+    if not due():
+        host.noop(settled)
+    elif host.name == leader:
+        yield FunctionCommand(_lead, (act, group), {})
+    elif run.is_executing:
+        host.log(f"done together with {leader}, which leads")
+    else:
+        yield f"# done together with {leader}"
+
+
+def _lead(state: State, host: Host, act: Act, group: Callable[[], Group]) -> bool:  # noqa: ARG001
+    try:
+        act(group())
+    except Refusal as refusal:
+        say(host, str(refusal))
+    except RolledBack as why:
+        host.log_styled(f"Changed and rolled back: {why}", fg="red", log_func=logger.error)
+    except (Failed, Lost) as error:
+        say(host, str(Refusal(f"it broke off ({error})", "the same again, which goes on from there")))
+    else:
+        return True
+    return False
+
+
+def hosts(names: Sequence[str]) -> dict[str, Host]:
+    return {name: inventory.get_host(name) for name in names}
+
+
+def on_all(names: Sequence[str], ask: Callable[[Host], object]) -> None:
+    """Something on several hosts side by side. Raises Failed or Lost with the host's name."""
+    for name, answer in remote.each(hosts(names), ask).items():
+        if isinstance(answer, (Failed, Lost)):
+            raise type(answer)(f"{name}: {answer}")
+
+
+def look(group: Group) -> dict[str, Serving]:
+    """What each host has now. Raises Failed or Lost."""
+    fact = ServingFact()
+    answers = remote.each(
+        hosts(group.all), lambda at: remote.read(at, fact, group.mine.weights, seconds=group.seconds(LOOK_S))
+    )
+    for name, answer in answers.items():
+        if isinstance(answer, (Failed, Lost)):
+            raise type(answer)(f"{name}: {answer}")
+    return {name: answer for name, answer in answers.items() if isinstance(answer, Serving)}
+
+
+def tell(group: Group, text: str) -> None:
+    inventory.get_host(group.head).log(text)
+
+
+def long(group: Group, name: str, at: str, words: Sequence[str], base: float, cure: str) -> None:
+    """A long command as a unit of its own, which outlives the connection. Raises Failed or Lost."""
+    seconds = group.seconds(base)
+    on_all(
+        [at], lambda host: remote.execute(host, unit.run(name, *words, seconds=seconds, cure=cure), seconds + 120)
+    )
+
+
+def user(group: Group, name: str) -> str:
+    """Whom the peer knows. Raises Refusal where the halves do not trust one another."""
+    if name not in group.users:
+        raise Refusal(
+            f"{name} would get it from {group.head} over the fabric, and cannot log in there",
+            "set node_ssh to True on both halves, and: pyinfra INVENTORY deploys/cluster.py",
+        )
+    return group.users[name]

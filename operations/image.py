@@ -1,0 +1,47 @@
+"""The image of a server: pulled once, and copied over the fabric."""
+
+from __future__ import annotations
+
+from operations import remote
+from operations.group import LOOK_S, Group, long, look, on_all, tell, user
+from sparkrig.refusal import Refusal
+from sparkrig.serving import served
+from sparkrig.trust import plain
+
+_PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`
+
+# $1 the user, $2 the peer, $3 the image's ID, $4 its tag or nothing. What comes is told by its ID afterwards.
+COPY_IMAGE = r"""
+set -e
+runuser -u "$1" -- ssh -o BatchMode=yes "$2" sudo -n docker save "$3" </dev/null | docker load
+if [ -n "$4" ]; then docker tag "$3" "$4"; fi
+"""
+
+
+def image(group: Group) -> None:
+    """The image on every host that has a part, and the same on all: pulled once, copied over the fabric."""
+    wanted = group.wish.image
+    found = look(group)
+    if found[group.head].find(wanted) is None:
+        tell(group, f"pull {wanted} ...")
+        cure = f"sudo docker pull {wanted}; or --data serve_image=IMAGE; docs/serving.md has how to build one"
+        long(group, "pull", group.head, ("docker", "pull", "-q", wanted), _PULL_S, cure)
+        found = look(group)
+    there = found[group.head].find(wanted)
+    if there is None:
+        raise Refusal(f"{wanted} was pulled and is not there", "docker image ls --digests")
+    tag = "" if "@" in wanted or served.is_id(wanted) else wanted
+    for name in group.names[1:]:
+        seen = found[name].find(wanted)
+        if found[name].has(there.id) and (not tag or (seen and seen.id == there.id)):
+            continue
+        tell(group, f"copy {wanted} to {name} over the fabric ...")
+        if found[name].has(there.id):  # it only has another name there
+            on_all([name], lambda at: remote.shell(at, 'docker tag "$1" "$2"', there.id, tag, seconds=LOOK_S))
+            continue
+        words = ("sh", "-c", COPY_IMAGE, "sparkrig", user(group, name), plain(group.head), there.id, tag)
+        long(group, "image", name, words, _PULL_S, f"ssh {plain(group.head)} true, on {name}")
+        if not look(group)[name].has(there.id):
+            raise Refusal(
+                f"{name} still has no image {there.id[:19]} after it was copied", "docker image ls --digests"
+            )
