@@ -97,7 +97,8 @@ def light(folder: Path, count: int, known: Mapping[str, Any], round_trip_ms: int
         (bin / name).write_text(f"#!/bin/sh\n{text}\n")
         (bin / name).chmod(0o755)
     (dpkg / "status").write_text(known["dpkg_status"])
-    environment = f"SetEnv PATH={bin}:{os.environ['PATH']} DPKG_ADMINDIR={dpkg}"
+    # a home of their own: what somebody's .bashrc does is no contender's
+    environment = f"SetEnv HOME={folder} PATH={bin}:{os.environ['PATH']} DPKG_ADMINDIR={dpkg}"
     with fleet.listening_on_loopback(folder, count, environment) as logins:
         near = free_ports(count)
         far = {port: login["ssh_port"] for port, login in zip(near, logins, strict=True)}
