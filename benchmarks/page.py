@@ -81,7 +81,7 @@ def tables(parts: Mapping[str, tuple[Sequence[Row], Mapping[str, str]]]) -> str:
         shown += ["### The virtual pair", _times(found, lambda row: row.work), _listed(machine)]
     if "light" in parts:
         found, machine = parts["light"]
-        fleets = [row for row in found if row.hosts > 2]
+        fleets = sorted((row for row in found if row.hosts > 2), key=lambda row: row.hosts)
         shown += [
             "### Fleets of light hosts: drift",
             _times(fleets, lambda row: f"{row.hosts} hosts"),
@@ -102,7 +102,7 @@ def goals(rows: Sequence[Row]) -> str:
     lines = ["| work | goal | reached | |", "|---|---|---|---|"]
     for goal in GOALS:
         found = {row.contender: row.median for row in rows if _of(row, goal)}
-        if found:
+        if goal.slow in found and goal.fast in found:
             ratio = found[goal.slow] / found[goal.fast]
             held = ratio <= goal.ratio if goal.most else ratio >= goal.ratio
             lines.append(_goal(goal.what, goal.wanted, f"{ratio:.2f} x", held))
