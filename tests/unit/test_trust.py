@@ -48,7 +48,8 @@ def pair(**second: Any) -> dict[str, dict[str, Any]]:
 
 def test_both_halves_or_neither() -> None:
     assert parse(pair())["spark-b"].node_ssh
-    with pytest.raises(SettingsError, match="node_ssh is True on spark-a and False on spark-b; one value is expected"):
+    said = "node_ssh is True on spark-a and False on spark-b; one value is expected"
+    with pytest.raises(SettingsError, match=said):
         parse(pair(node_ssh=False))
     with pytest.raises(SettingsError, match="spark-a: setting node_ssh needs a peer"):
         parse({"spark-a": {"node_ssh": True}})
