@@ -7,12 +7,12 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure import RUSAGE
 from deploys import dry
 from facts.spark import Spark
 from sparkrig import settings
@@ -42,22 +42,20 @@ class Done:
 def drift(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]], *flags: str) -> Done:
     file = fleet.inventory(folder, entries)
     words = [str(Path(sys.executable).with_name("sparkrig")), "drift", str(file), "--json", *flags]
-    out, err = folder / "out.json", folder / "err"
-    began = time.monotonic()
+    out, err, used = folder / "out.json", folder / "err", folder / "used"
     with out.open("w") as stdout, err.open("w") as stderr:
-        process = subprocess.Popen(
-            words,
+        subprocess.run(
+            [sys.executable, "-I", "-S", str(RUSAGE), str(used), *words],
             cwd=ROOT,
             env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1", "SPARKRIG_WAIT_S": ""},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
+            check=True,
         )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    took = time.monotonic() - began
     assert out.stat().st_size, err.read_text()
-    return Done(process.returncode, json.loads(out.read_text()), err.read_text(), took, used.ru_maxrss)
+    code, took_s, peak_kib = used.read_text().split()
+    return Done(int(code), json.loads(out.read_text()), err.read_text(), float(took_s), int(peak_kib))
 
 
 def test_a_fleet_of_64_is_one_report_and_takes_little_memory(tmp_path: Path) -> None:
