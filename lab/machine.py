@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -91,13 +93,12 @@ class Machine:
 
     def pid(self) -> int | None:
         """The process id of the guest's qemu; None where none runs, whatever the pid file says."""
-        file = self.folder / "pid"
-        text = file.read_text().strip() if file.is_file() else ""
+        text = self._pid_file()
         if not text.isdigit():
             return None
         words = Path(f"/proc/{text}/cmdline")
         try:
-            ours = os.fsencode(file) in words.read_bytes().split(b"\0")
+            ours = os.fsencode(self.folder / "pid") in words.read_bytes().split(b"\0")
         except (FileNotFoundError, ProcessLookupError):
             return None
         return int(text) if ours else None
@@ -110,8 +111,14 @@ class Machine:
 
     def stale_pid(self) -> str | None:
         """The content of a pid file whose process is gone or another one."""
-        file = self.folder / "pid"
-        return file.read_text().strip() if file.is_file() and self.pid() is None else None
+        return (self._pid_file() or None) if self.pid() is None else None
+
+    def _pid_file(self) -> str:
+        """What it holds; nothing where there is none. A qemu that ends removes it, at any moment."""
+        try:
+            return (self.folder / "pid").read_text().strip()
+        except FileNotFoundError:
+            return ""
 
     def state(self) -> State:
         """Where the guest stands."""
@@ -270,25 +277,29 @@ class Machine:
             ) from error
 
     def stop(self) -> None:
-        """Ends the guest's qemu; its snapshot stays."""
+        """Ends the guest's qemu; its snapshot stays. LabError if it does not end."""
         pid = self.pid()
         if pid is None:
             return
         ssh.hang_up(self.node)
-        os.kill(pid, signal.SIGTERM)
         try:
-            self.wait_until_gone()
-        except LabError:
-            os.kill(pid, signal.SIGKILL)
-            self.wait_until_gone()
+            process = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        try:
+            self._end(process)
+        finally:
+            os.close(process)
 
-    def wait_until_gone(self) -> None:
-        """Waits for qemu to end. LabError if it does not."""
-        wait_until(
-            lambda: self.pid() is None,
-            STOP_S,
-            happened=f"qemu of {self.node} does not end",
-            attempt="sparkrig lab down",
+    def _end(self, process: int) -> None:
+        """Waits for the process, not for its pid file: qemu removes that first, and still holds its disk."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(process, number)
+            if select.select([process], [], [], STOP_S)[0]:
+                return
+        raise LabError(
+            f"qemu of {self.node} does not end", expected=f"within {2 * STOP_S} s", attempt="sparkrig lab down"
         )
 
     def discard(self) -> None:

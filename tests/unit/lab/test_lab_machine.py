@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -60,6 +63,50 @@ def test_a_pid_that_is_gone_or_anothers_is_stale(machine: Machine, content: str)
     (machine.folder / "pid").write_text(content)
     assert machine.pid() is None
     assert machine.stale_pid() == content
+
+
+def test_a_pid_file_may_go_while_it_is_read(machine: Machine, qemu: int) -> None:
+    file = machine.folder / "pid"
+    done = threading.Event()
+
+    def come_and_go() -> None:
+        while not done.is_set():
+            file.write_text(f"{qemu}\n")
+            file.unlink()
+
+    with ThreadPoolExecutor() as beside:
+        going = beside.submit(come_and_go)
+        try:
+            seen = [(machine.pid(), machine.stale_pid()) for _ in range(3000)]
+        finally:
+            done.set()
+        going.result()
+    assert {pid for pid, _ in seen} <= {None, qemu}
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_stop_waits_for_the_process_not_for_its_pid_file(
+    machine: Machine, deaf: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.machine.STOP_S", 0.5)
+    script = (
+        "import os, signal, sys, time\n"
+        "def end(*_):\n"
+        "    os.unlink(sys.argv[1])\n"
+        f"    time.sleep({60 if deaf else 0.2})\n"
+        "    sys.exit()\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        "print(flush=True)\n"
+        "signal.pause()\n"
+    )
+    file = machine.folder / "pid"
+    with subprocess.Popen([sys.executable, "-c", script, str(file)], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        file.write_text(f"{process.pid}\n")
+        machine.stop()
+        assert process.wait(0) == (-signal.SIGKILL if deaf else 0)
+    machine.stop()
 
 
 def test_reset_and_power_of_a_guest_that_was_never_up_say_so() -> None:
