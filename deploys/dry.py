@@ -13,10 +13,10 @@ from pyinfra.api import State as RunState
 from pyinfra.api.deploy import add_deploy
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
-from deploys import serve
 from deploys.cluster import cluster
 from deploys.spark import Spark, judge, looked_at, remember
 from sparkrig.refusal import Refusal
+from sparkrig.serving import served
 from sparkrig.settings import Fleet
 from sparkrig.state import State
 
@@ -46,7 +46,11 @@ def _of(run: RunState, spark: Spark) -> list[str] | list[Refusal]:
             return refusals
     add_deploy(run, cluster, spark, host=host)
     steps = _changes(run, host)
-    if steps or not serve.serves(spark):
+    if steps or not (spark.settings.model or served.RECORD in spark.found.files):
+        return steps
+    from deploys import serve  # with the catalogue and its rules, which few hosts need
+
+    if not serve.serves(spark):
         return steps
     with ctx_host.use(host):
         if refusals := serve.refusals(spark):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from ipaddress import IPv4Address
 
 from pyinfra import host, logger
@@ -172,32 +172,24 @@ def model_served(spark: Spark) -> None:
     def one_image() -> bool:
         return len({each.image.id for each in halves() if each.image and not each.idle}) < 2
 
-    together(
+    step = partial(together, leader=leader, group=group, _timeout=_SECONDS)
+    step(
         name="image",
         due=lambda: not (all(each.has_image for each in halves()) and one_image()),
-        leader=leader,
         act=image.image,
-        group=group,
         settled=f"{wish.image} is there",
-        _timeout=_SECONDS,
     )
-    together(
+    step(
         name="weights",
         due=lambda: not all(each.has_weights for each in halves()),
-        leader=leader,
         act=weights.weights,
-        group=group,
         settled=f"{wish.checkpoint.id} is there",
-        _timeout=_SECONDS,
     )
-    together(
+    step(
         name="server",
         due=lambda: not (all(each.settled for each in halves()) and one_image()),
-        leader=leader,
         act=serving.server,
-        group=group,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
-        _timeout=_SECONDS,
     )
 
 

@@ -84,8 +84,7 @@ def _carry_out(at: Host, mine: Settings) -> None:
 
     def long(name: str, *words: str, limit: int, cure: str) -> None:
         at.log(f"{name} {words[-1]} ...")
-        command = unit.run(name, *words, seconds=seconds(limit), cure=cure)
-        remote.execute(at, command, seconds(limit) + 120)
+        unit.carry_out(at, name, *words, seconds=seconds(limit), cure=cure)
 
     def look() -> Serving:
         return remote.read(at, ServingFact(), mine.weights, seconds=seconds(_LOOK_S))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
@@ -54,7 +54,8 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
         raise Failed(f"{name} cannot be read: {why}")
     bench = _bench(seen, hosts, fleet[one])
     progress.step("see that nobody else measures")
-    others = [finding for found in _all(hosts, lambda at: trial.preflight(at, bench.pace)) for finding in found]
+    heard = remote.every(hosts, lambda at: trial.preflight(at, bench.pace))
+    others = [finding for found in heard.values() for finding in found]
     cases = bandwidth.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links())
     progress.surveyed(seen, cases)
     measured: list[Measurement] = []
@@ -92,15 +93,6 @@ def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench
         Pace(settings.bandwidth_seconds, settings.patience, VIRTUAL_ACK_TIMEOUT if seen.virtual else None),
         secrets.token_hex(4),
     )
-
-
-def _all(hosts: Mapping[str, Host], ask: Callable[[Host], T]) -> list[T]:
-    """What every host answers, asked side by side; the first that does not is raised."""
-    found = remote.each(hosts, ask)
-    for name, answer in found.items():
-        if isinstance(answer, (Failed, Lost)):
-            raise type(answer)(f"{name}: {answer}")
-    return [answer for answer in found.values() if not isinstance(answer, (Failed, Lost))]
 
 
 def _measured(bench: Bench, case: Case, before: Sequence[Measurement]) -> list[Measurement]:

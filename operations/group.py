@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pyinfra import host, inventory, logger
 from pyinfra import state as run
@@ -64,6 +65,7 @@ class Group:
 
 
 Act = Callable[[Group], None]
+T = TypeVar("T")
 
 
 @operation()
@@ -103,38 +105,31 @@ def _lead(state: State, host: Host, act: Act, group: Callable[[], Group]) -> boo
 
 
 def hosts(names: Sequence[str]) -> dict[str, Host]:
+    """Hosts of this run, by name."""
     return {name: inventory.get_host(name) for name in names}
 
 
-def on_all(names: Sequence[str], ask: Callable[[Host], object]) -> None:
+def on_all(names: Sequence[str], ask: Callable[[Host], T]) -> dict[str, T]:
     """Something on several hosts side by side. Raises Failed or Lost with the host's name."""
-    for name, answer in remote.each(hosts(names), ask).items():
-        if isinstance(answer, (Failed, Lost)):
-            raise type(answer)(f"{name}: {answer}")
+    return remote.every(hosts(names), ask)
 
 
 def look(group: Group) -> dict[str, Serving]:
     """What each host has now. Raises Failed or Lost."""
     fact = ServingFact()
-    answers = remote.each(
-        hosts(group.all), lambda at: remote.read(at, fact, group.mine.weights, seconds=group.seconds(LOOK_S))
-    )
-    for name, answer in answers.items():
-        if isinstance(answer, (Failed, Lost)):
-            raise type(answer)(f"{name}: {answer}")
-    return {name: answer for name, answer in answers.items() if isinstance(answer, Serving)}
+    seconds = group.seconds(LOOK_S)
+    return on_all(group.all, lambda at: remote.read(at, fact, group.mine.weights, seconds=seconds))
 
 
 def tell(group: Group, text: str) -> None:
+    """A line of progress, in the name of the head."""
     inventory.get_host(group.head).log(text)
 
 
 def long(group: Group, name: str, at: str, words: Sequence[str], base: float, cure: str) -> None:
     """A long command as a unit of its own, which outlives the connection. Raises Failed or Lost."""
     seconds = group.seconds(base)
-    on_all(
-        [at], lambda host: remote.execute(host, unit.run(name, *words, seconds=seconds, cure=cure), seconds + 120)
-    )
+    on_all([at], lambda host: unit.carry_out(host, name, *words, seconds=seconds, cure=cure))
 
 
 def user(group: Group, name: str) -> str:

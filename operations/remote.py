@@ -74,6 +74,16 @@ def each(hosts: Mapping[str, Host | Failed | Lost], ask: Callable[[Host], T]) ->
     return {name: answer.get() for name, answer in asked.items()}
 
 
+def every(hosts: Mapping[str, Host], ask: Callable[[Host], T]) -> dict[str, T]:
+    """The same where all are needed. Raises Failed or Lost for the first that does not answer, with its name."""
+    found: dict[str, T] = {}
+    for name, answer in each(hosts, ask).items():
+        if isinstance(answer, (Failed, Lost)):
+            raise type(answer)(f"{name}: {answer}")
+        found[name] = answer
+    return found
+
+
 def _answer(at: Host | Failed | Lost, ask: Callable[[Host], T]) -> T | Failed | Lost:
     if isinstance(at, Exception):
         return at

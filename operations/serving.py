@@ -77,11 +77,7 @@ PLACED = rf"""
 set -e
 for path; do rm -f "$path"; done
 systemctl daemon-reload
-if [ -e {served.SERVICE} ]; then
-  mkdir -p {served.ENABLED.rpartition("/")[0]}
-  ln -sf {served.SERVICE} {served.ENABLED}
-else rm -f {served.ENABLED}
-fi
+{served.LINK}
 """
 
 # returns as soon as the container is started; how it went on is asked
@@ -143,9 +139,8 @@ for path; do
 done
 systemctl daemon-reload
 rm -f {served.TRIAL}
-if [ -e {served.SERVICE} ]; then ln -sf {served.SERVICE} {served.ENABLED}; {START.strip()}
-else rm -f {served.ENABLED}
-fi
+{served.LINK}
+if [ -e {served.SERVICE} ]; then {START.strip()}; fi
 rm -rf "$before"
 """
 
@@ -172,11 +167,7 @@ def server(group: Group) -> None:
 
 def _files(group: Group) -> dict[str, dict[str, Found]]:
     fact = Files()
-    answers = remote.each(hosts(group.all), lambda at: remote.read(at, fact, seconds=group.seconds(LOOK_S)))
-    for name, answer in answers.items():
-        if isinstance(answer, (Failed, Lost)):
-            raise type(answer)(f"{name}: {answer}")
-    return {name: answer for name, answer in answers.items() if isinstance(answer, dict)}
+    return on_all(group.all, lambda at: remote.read(at, fact, seconds=group.seconds(LOOK_S)))
 
 
 def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapping[str, Found]]) -> Chosen:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pyinfra.api import StringCommand
+from pyinfra.api import Host, StringCommand
 
+from operations import remote
 from operations.shell import script
 
 _GRACE_S = 60  # for systemd to start the unit and to end it
@@ -48,3 +49,8 @@ def run(name: str, *words: str, seconds: int, cure: str) -> StringCommand:
     kept in the host's journal, and shown where it fails, with the cure: one command to try.
     """
     return script(RUN, f"sparkrig-{name}", str(seconds), cure, *words, seconds=seconds + _GRACE_S)
+
+
+def carry_out(at: Host, name: str, *words: str, seconds: int, cure: str) -> None:
+    """The same, done on a host outside of an operation. Raises Failed or Lost."""
+    remote.execute(at, run(name, *words, seconds=seconds, cure=cure), seconds + 2 * _GRACE_S)

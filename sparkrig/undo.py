@@ -73,12 +73,8 @@ SERVE = rf"""
 {served.STOP}
 rm -rf {served.STATE}
 systemctl daemon-reload
-if [ -e {served.SERVICE} ]; then
-  ln -sf {served.SERVICE} {served.ENABLED}
-  systemctl start --no-block {served.UNIT}.service
-else
-  rm -f {served.ENABLED}
-fi
+{served.LINK}
+if [ -e {served.SERVICE} ]; then systemctl start --no-block {served.UNIT}.service; fi
 """
 
 

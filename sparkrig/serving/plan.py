@@ -403,7 +403,7 @@ def _service(asked: Wish, id: str, node: Node, mine: Settings) -> str:
         "[Install]",
         "WantedBy=multi-user.target",
     ]
-    return _HEAD + "\n".join(rows) + "\n"
+    return _text(rows)
 
 
 def _unit_word(word: str) -> str:
@@ -434,7 +434,7 @@ def _socket(mine: Settings) -> str:
         f"ListenStream={mine.serve_port}",
         "Backlog=1024",
     ]
-    return _HEAD + "\n".join(rows) + "\n"
+    return _text(rows)
 
 
 def _proxy(mine: Settings) -> str:
@@ -448,7 +448,7 @@ def _proxy(mine: Settings) -> str:
         f"ExecStart={_PROXYD} --connections-max=1024 127.0.0.1:{mine.serve_trial_port}",
         "DynamicUser=yes",
     ]
-    return _HEAD + "\n".join(rows) + "\n"
+    return _text(rows)
 
 
 def _watch(mine: Settings) -> str:
@@ -463,6 +463,10 @@ def _watch(mine: Settings) -> str:
         "OOMScoreAdjust=-900",
         "Restart=on-failure",
     ]
+    return _text(rows)
+
+
+def _text(rows: Sequence[str]) -> str:
     return _HEAD + "\n".join(rows) + "\n"
 
 

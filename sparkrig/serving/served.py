@@ -30,6 +30,15 @@ TRIAL = f"{STATE}/trial"  # while it is there, the port stays closed
 MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path of each of its files
 
 ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
+# starts with the host where it has a file; by hand, for `systemctl disable` finds nothing once the file is gone
+LINK = rf"""
+if [ -e {SERVICE} ]; then
+  mkdir -p {ENABLED.rpartition("/")[0]}
+  ln -sf {SERVICE} {ENABLED}
+else
+  rm -f {ENABLED}
+fi
+"""
 # ends whatever of it runs, also what has no file any more
 STOP = rf"""
 units="{PORT_UNIT}.socket {PORT_UNIT}.service {MEMORY_UNIT}.service {UNIT}.service"
