@@ -172,6 +172,11 @@ def model_served(spark: Spark) -> None:
     def one_image() -> bool:
         return len({each.image.id for each in halves() if each.image and not each.idle}) < 2
 
+    def one_token() -> bool:
+        how = server.record.form if server.record else ""
+        busy = [each.spark.found.serving for each in halves() if not each.idle]
+        return not served.makes_token(how, server.mine.secrets) or served.one_token(busy)
+
     step = partial(together, leader=leader, group=group, _timeout=_SECONDS)
     step(
         name="image",
@@ -187,7 +192,7 @@ def model_served(spark: Spark) -> None:
     )
     step(
         name="server",
-        due=lambda: not (all(each.settled for each in halves()) and one_image()),
+        due=lambda: not (all(each.settled for each in halves()) and one_image() and one_token()),
         act=serving.server,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
     )

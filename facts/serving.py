@@ -18,7 +18,7 @@ files_of() {{
 # $weights: the folder; where it is empty, only a host that serves is looked at, and its own folder
 LOOK = (
     FILES_OF + f"record={served.RECORD} trial={served.TRIAL} unit={served.UNIT} port={served.PORT_UNIT} "
-    f"manifest={served.MANIFEST}\n"
+    f"manifest={served.MANIFEST} token={served.RAY_ENV}\n"
     + r"""
 told() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
 if [ -z "$weights" ]; then
@@ -27,7 +27,10 @@ if [ -z "$weights" ]; then
 fi
 printf 'looked\n'
 if [ -e "$trial" ]; then printf 'trial\n'; fi
-about=$(systemctl show -p LoadState,ActiveState,SubState,UnitFileState,NRestarts,InvocationID "$unit.service")
+if [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
+  printf 'token %s\n' "$(sha256sum <"$token" | cut -c 1-16)"
+fi
+about=$(systemctl show -p LoadState,ActiveState,SubState,UnitFileState,NRestarts "$unit.service")
 printf '%s\n' "$about" | sed 's/^/unit /'
 printf 'port %s\n' "$(systemctl show --value -p ActiveState "$port.socket")"
 if command -v docker >/dev/null && systemctl -q is-active docker; then
@@ -70,9 +73,6 @@ case $about in
   if [ -n "$at" ] && [ "$(told rank)" = 0 ]; then
     printf 'health %s\n' "$(curl -s -o /dev/null -m 5 --noproxy '*' -w '%{http_code}' "http://127.0.0.1:$at/health")"
   fi
-  id=$(printf '%s\n' "$about" | sed -n 's/^InvocationID=//p')
-  timeout -k 2 20 journalctl -q -o cat "_SYSTEMD_INVOCATION_ID=$id" |
-    sed -n 's/^sparkrig: phase /phase /p' | tail -n 20
   ;;
 esac
 exit 0

@@ -203,9 +203,9 @@ def noted(command: StringCommand, folder: str, name: str) -> StringCommand:
     )
 
 
-def perform(run: Run, at: Host, name: str, command: StringCommand, seconds: int, stdin: str | None = None) -> None:
+def perform(run: Run, at: Host, name: str, command: StringCommand, seconds: int) -> None:
     """A command as a step of a run, outside of an operation. Raises Failed or Lost, as remote.execute does."""
-    remote.execute(at, noted(command, run.folder, name), seconds, stdin)
+    remote.execute(at, noted(command, run.folder, name), seconds)
 
 
 def note(run: Run, hosts: Mapping[str, Host], word: str, name: str) -> None:

@@ -35,13 +35,17 @@ class Failed(Exception):
 
 def shell(at: Host, text: str, *words: str, seconds: int, stdin: str | None = None) -> str:
     """Standard output of a script. Raises Failed with its last words, or Lost."""
-    return execute(at, script(text, *words, seconds=seconds), seconds, stdin)
+    return execute(at, script(text, *words, seconds=seconds, _stdin=stdin), seconds)
 
 
-def execute(at: Host, command: StringCommand, seconds: int, stdin: str | None = None) -> str:
-    """Standard output of a command that the host ends after `seconds`. Raises as `shell` does."""
+def execute(at: Host, command: StringCommand, seconds: int) -> str:
+    """Standard output of a command that the host ends after `seconds`. Raises as `shell` does.
+
+    What the command itself carries (its standard input) goes with it, as it would in an operation.
+    """
+    how = {**_how(at), **command.connector_arguments}
     try:
-        ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, _stdin=stdin, **_how(at))
+        ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, **how)
     except (TimeoutError, OSError, EOFError, SSHException) as error:
         raise Lost(f"{at.name} does not answer ({str(error) or type(error).__name__})") from None
     except PyinfraError as error:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 
 from pyinfra import inventory
 from pyinfra.api import Host
@@ -78,6 +79,15 @@ set -e
 for path; do rm -f "$path"; done
 systemctl daemon-reload
 {served.LINK}
+"""
+
+# a file of its own that nobody else could ever read, from standard input
+NEW_TOKEN = rf"""
+set -e
+new=$(mktemp {served.RAY_ENV}.XXXXXX) # 0600 from the start
+cat >"$new"
+sync -f "$new"
+mv -T "$new" {served.RAY_ENV}
 """
 
 # returns as soon as the container is started; how it went on is asked
@@ -157,12 +167,21 @@ def server(group: Group) -> None:
     changed = [
         name for name in group.all if stale(wanted[name], files[name]) or plan.surplus(wanted[name], files[name])
     ]
-    if not changed and not any(each.trial for each in found.values()):
+    token = _token(group, chosen, found)
+    if not changed and not token and not any(each.trial for each in found.values()):
         _start_again(group, found)
         return
-    if changed or not all(found[name].active for name in group.names):
-        _place(group, wanted, files)
+    if changed or token or not all(found[name].active for name in group.names):
+        _place(group, wanted, files, token)
     _try(group)
+
+
+def _token(group: Group, chosen: Chosen, found: Mapping[str, Serving]) -> str:
+    """A new one for the nodes of Ray; empty where they need none, or have one that is the same on all."""
+    needed = served.makes_token(plan.form(group.wish, chosen, group.mine), group.mine.secrets)
+    if not needed or served.one_token(found[name] for name in group.names):
+        return ""
+    return served.token(token_hex(32))
 
 
 def _files(group: Group) -> dict[str, dict[str, Found]]:
@@ -207,7 +226,9 @@ def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
     on_all(group.names, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(STEP_S)))
 
 
-def _place(group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, Mapping[str, Found]]) -> None:
+def _place(
+    group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, Mapping[str, Found]], token: str
+) -> None:
     """Stop what runs, and start the new configuration on trial. Raises RolledBack where that broke off."""
     limit, old = group.seconds(STEP_S), served.load(files[group.head].get(served.RECORD))
     tell(group, f"stop {old.model if old else 'nothing'}, start {group.wish.model.name} on trial ...")
@@ -215,6 +236,8 @@ def _place(group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, M
     def place(at: Host) -> None:
         remote.shell(at, BEGIN, *served.PATHS, seconds=limit)
         remote.execute(at, write(*wanted[at.name]), limit)
+        if token and at.name in group.names:
+            remote.shell(at, NEW_TOKEN, seconds=limit, stdin=token)
         remote.shell(at, PLACED, *plan.surplus(wanted[at.name], files[at.name]), seconds=limit)
 
     try:

@@ -84,7 +84,7 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
     def step(name: str, text: str, *words: str, seconds: int, stdin: str | None = None) -> None:
         limit = int(seconds * patience)
         told(at.name, name)
-        journal.perform(run, at, f"Undo | {name}", script(text, *words, seconds=limit), limit, stdin)
+        journal.perform(run, at, f"Undo | {name}", script(text, *words, seconds=limit, _stdin=stdin), limit)
 
     before = f"{lock.RUNS}/{plan.run}/before/files"
     rows = plan.files(docker=False)

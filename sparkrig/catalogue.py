@@ -385,6 +385,13 @@ KINDS: tuple[Kind, ...] = (
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
+        "serve.token",
+        "containers",
+        "both nodes of a server with Ray have the same token, for root alone",
+        "somebody removed it, or opened it to others",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
         "serve.weights",
         "containers",
         "every file of the weights is there in its size",

@@ -75,7 +75,7 @@ def _image(subject: Subject, record: Record) -> Check:
 
 
 def _alike(subject: Subject, record: Record) -> Iterator[Check]:
-    """Two nodes of one server need the same image."""
+    """Two nodes of one server need the same image, and with Ray the same token."""
     if record.nodes < 2 or subject.peer is None:
         return
     other = served.load(subject.peer.files.get(served.RECORD))
@@ -83,6 +83,13 @@ def _alike(subject: Subject, record: Record) -> Iterator[Check]:
     mine = subject.found.serving.image or record.image
     want = f"the image of its peer ({_short(theirs) or 'none'})"
     yield check("serve.alike", mine == theirs, want, _short(mine), subject.serve)
+    if served.makes_token(record.form, subject.settings.secrets):
+        mine, theirs = subject.found.serving.token, subject.peer.serving.token
+        said = "another" if mine and theirs else "none" if theirs or not mine else "its peer has none"
+        same = mine == theirs != ""
+        yield check(
+            "serve.token", same, "the token of Ray that its peer has", "it has" if same else said, subject.serve
+        )
 
 
 def _short(id: str) -> str:

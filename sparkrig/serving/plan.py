@@ -256,7 +256,7 @@ def lint_of(asked: Wish, find: Find, form: str, vllm: Version | None, machine: s
         "ray": ["--distributed-executor-backend", "ray"],
         "multinode": ["--distributed-executor-backend", "mp", *meeting],
     }
-    words = ["docker", *_docker(asked, "/srv/models", secret=False)]
+    words = ["docker", *_docker(asked, "/srv/models", [])]
     words = [*words[:2], *given, *words[2:], asked.image, *asked.words, *(more[form] if asked.nodes > 1 else [])]
     (found,) = launch.typed(words)
     return lint.judge(Case(found, find, asked.nodes, vllm))
@@ -289,7 +289,7 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mappin
     made = [
         File(served.START, texts[served.START], "0755"),
         File(served.ENVIRONMENT, _environment(asked, how, node, mine)),
-        File(served.SERVICE, _service(asked, chosen.id, node, mine)),
+        File(served.SERVICE, _service(asked, chosen.id, how, node, mine)),
     ]
     if node.rank == 0:
         made += [File(served.SOCKET, _socket(mine)), File(served.PROXY, _proxy(mine))]
@@ -347,15 +347,15 @@ def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
     return _HEAD + "".join(f"{name}={value}\n" for name, value in {**asked.environment, **orders}.items())
 
 
-def _docker(asked: Wish, weights: str, *, secret: bool) -> list[str]:
-    """`run` and its options, up to the image.
+def _docker(asked: Wish, weights: str, secret: Sequence[str]) -> list[str]:
+    """`run` and its options, up to the image. secret: files of variables that root alone may read.
 
     The nvidia runtime is the one that the cluster deploy registers; --gpus would need the toolkit's other hook.
     The journal has what the server prints, so docker keeps no second copy.
     """
     path = asked.checkpoint.id
     rdma = ["--device", "/dev/infiniband", "--cap-add", "IPC_LOCK"] if asked.nodes > 1 else []
-    files = [served.ENVIRONMENT, environment.CONTAINER_ENV, *([secrets.PATH] if secret else [])]
+    files = [served.ENVIRONMENT, environment.CONTAINER_ENV, *secret]
     mounts = [
         f"{weights}/{path}:{_MODELS}/{path}:ro",
         f"{served.START}:{_SCRIPT}:ro",
@@ -372,9 +372,13 @@ def _docker(asked: Wish, weights: str, *, secret: bool) -> list[str]:
     ]
 
 
-def _service(asked: Wish, id: str, node: Node, mine: Settings) -> str:
+def _service(asked: Wish, id: str, how: str, node: Node, mine: Settings) -> str:
     """The unit of a node. It drops the page cache, for CUDA cannot take its memory (spark-domain.md section 9)."""
-    words = ["/usr/bin/docker", *_docker(asked, mine.weights, secret=bool(mine.secrets)), id, *asked.words]
+    secret = [
+        *([secrets.PATH] if mine.secrets else []),
+        *([served.RAY_ENV] if served.makes_token(how, mine.secrets) else []),
+    ]
+    words = ["/usr/bin/docker", *_docker(asked, mine.weights, secret), id, *asked.words]
     where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
     wants = [f"{served.PORT_UNIT}.socket"] if node.rank == 0 else []
     wants += [f"{served.MEMORY_UNIT}.service"] if mine.memory_guard else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -23,6 +23,9 @@ SERVICE = f"/etc/systemd/system/{UNIT}.service"
 SOCKET = f"/etc/systemd/system/{PORT_UNIT}.socket"
 PROXY = f"/etc/systemd/system/{PORT_UNIT}.service"
 WATCH = f"/etc/systemd/system/{MEMORY_UNIT}.service"
+# what nodes of Ray show each other, of which nobody is told more than a digest: made on the way, kept in no record
+RAY_ENV = "/etc/sparkrig/serve/ray.env"
+_VARIABLE = "RAY_AUTH_TOKEN"
 PATHS = (RECORD, ENVIRONMENT, START, MEMORY, SERVICE, SOCKET, PROXY, WATCH)
 
 STATE = "/var/lib/sparkrig/serve"
@@ -38,6 +41,7 @@ if [ -e {SERVICE} ]; then
 else
   rm -f {ENABLED}
 fi
+if ! grep -qs {RAY_ENV} {SERVICE}; then rm -f {RAY_ENV}; fi
 """
 # ends whatever of it runs, also what has no file any more
 STOP = rf"""
@@ -84,8 +88,8 @@ class Serving(Value):
     looked: whether anything was asked for; unit: properties of the unit, as systemd calls them; port: ActiveState
     of the socket that leads to it; image: the container's, by its ID; since: when it began to run; weights: by
     OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; health: HTTP status of its /health,
-    0 where nobody answers, None where that was not asked; trial: whether a configuration is on trial; phases: of
-    its start, each with its time, as they were announced.
+    0 where nobody answers, None where that was not asked; trial: whether a configuration is on trial; token: a
+    digest of the nodes' token of Ray, empty where there is none that root alone may read.
     """
 
     looked: bool = False
@@ -99,7 +103,7 @@ class Serving(Value):
     listening: tuple[int, ...] = ()
     health: int | None = None
     trial: bool = False
-    phases: tuple[str, ...] = ()
+    token: str = ""
 
     @property
     def active(self) -> bool:
@@ -140,8 +144,27 @@ def parse(lines: Iterable[str]) -> Serving:
         listening=tuple(sorted({int(rest) for word, rest in rows if word == "listen"})),
         health=None if health is None else int(health),
         trial="trial" in first,
-        phases=tuple(rest for word, rest in rows if word == "phase"),
+        token=first.get("token", ""),
     )
+
+
+def makes_token(form: str, secrets: Collection[str]) -> bool:
+    """Whether the nodes need a token of our making: without one, whoever reaches Ray runs programs in there.
+
+    secrets: the names of what the user hands over; a token of theirs is taken.
+    """
+    return form == "ray" and _VARIABLE not in secrets
+
+
+def token(hexadecimal: str) -> str:
+    """The file that holds it."""
+    return f"{_VARIABLE}={hexadecimal}\n"
+
+
+def one_token(halves: Iterable[Serving]) -> bool:
+    """Whether all of them have one, and the same."""
+    tokens = {each.token for each in halves}
+    return len(tokens) == 1 and "" not in tokens
 
 
 def _image(row: str) -> Image:

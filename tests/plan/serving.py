@@ -37,12 +37,14 @@ class Spark:
     listening: tuple[int, ...] = (22,)
     health: int | None = None
     trial: bool = False
+    token: str = ""
     files: list[File] = field(default_factory=list)
 
     def rows(self) -> str:
         """What the fact prints."""
         unit = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": ""}
         lines = ["looked", *(["trial"] if self.trial else [])]
+        lines += [f"token {self.token}"] if self.token else []
         lines += [f"unit {name}={value}" for name, value in {**unit, **self.unit}.items()]
         lines += [f"port {self.port}"]
         lines += [f"container {self.image} 2026-11-21T14:00:00Z"] if self.image else []
@@ -68,7 +70,7 @@ def ready(model: str = SOLO, **changes: Any) -> Spark:
     return Spark(**{**given, **changes})
 
 
-def serving(model: str, letter: str = "a", nodes: int = 1, **changes: Any) -> Spark:
+def serving(model: str, letter: str = "a", nodes: int = 1, ray: bool = False, **changes: Any) -> Spark:
     """A host that serves it as this very code wants it."""
     rank = "ab".index(letter)
     up: dict[str, Any] = {
@@ -77,19 +79,20 @@ def serving(model: str, letter: str = "a", nodes: int = 1, **changes: Any) -> Sp
         "image": IMAGE,
         "listening": (22, 8000, 18000),
         "health": 200 if rank == 0 else None,
-        "files": files(model, rank, nodes),
+        "files": files(model, rank, nodes, ray),
+        "token": "0123abcd" if ray else "",
     }
     if rank >= nodes:
-        up = {"files": files(model, served.ASIDE, nodes)}
+        up = {"files": files(model, served.ASIDE, nodes, ray)}
     return ready(model, **{**up, **changes})
 
 
-def files(model: str, rank: int, nodes: int, **changes: Any) -> list[File]:
+def files(model: str, rank: int, nodes: int, ray: bool = False, **changes: Any) -> list[File]:
     mine = settings.parse({"x": {"model": model, **DATA, **changes}})["x"]
     asked = plan.wish(catalogue().find, mine, 2 if nodes == 2 else 1)
     addresses = [settings.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
-    return plan.files(asked, Chosen(IMAGE, False, "0.19.0"), node, mine, texts())
+    return plan.files(asked, Chosen(IMAGE, ray, "0.19.0"), node, mine, texts())
 
 
 def hosts(a: Spark, b: Spark, **changes: Any) -> list[Host]:

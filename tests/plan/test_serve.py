@@ -37,8 +37,8 @@ def order(run: Run, host: str, *pieces: str) -> None:
 
 
 def test_what_is_served_costs_one_exec_a_host_and_changes_nothing(deploy: Deploy) -> None:
-    for model, nodes, flags in ((SOLO, 1, MODEL), (BOTH, 2, PAIR)):
-        pair = serving(model, "a", nodes), serving(model, "b", nodes)
+    for model, nodes, ray, flags in ((SOLO, 1, False, MODEL), (BOTH, 2, False, PAIR), (BOTH, 2, True, PAIR)):
+        pair = serving(model, "a", nodes, ray), serving(model, "b", nodes, ray)
         run = served_by(deploy, *pair, "-y", *flags)
         assert run.code == 0, tail(run)
         assert (len(run.commands), run.changes) == (2, [])
@@ -98,6 +98,26 @@ def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> Non
     )
     assert "qwen3-235b-a22b answers on port 8000" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_nodes_of_ray_get_a_token_that_no_log_has(deploy: Deploy) -> None:
+    """That it is the same on both is for `serve.token` to say."""
+
+    def handed(a: Spark, b: Spark, *image: str) -> list[str]:
+        found = started(a, b, "qwen3-235b-a22b")
+        for host in found:
+            host.responses = {**host.responses, "command -v vllm": ["has vllm", *image, "vllm 0.19.0"]}
+        run = deploy(found, "-y", "-vvv", *PAIR, file=FILE)
+        assert run.code == 0, tail(run)
+        assert "RAY_AUTH_TOKEN" not in run.stdout + run.stderr
+        return sorted(name for name, text in run.commands if f'mv -T "$new" {served.RAY_ENV}' in text)
+
+    assert handed(ready(BOTH), ready(BOTH), "ray") == ["spark-a", "spark-b"]
+    lost = serving(BOTH, "a", 2, ray=True), serving(BOTH, "b", 2, ray=True, token="")
+    assert handed(*lost) == ["spark-a", "spark-b"]
+    assert handed(ready(BOTH), ready(BOTH)) == [], "vLLM's own form needs none"
+    again = serving(BOTH, "a", 2, ray=True, port="inactive"), serving(BOTH, "b", 2, ray=True)
+    assert handed(*again) == [], "they have one"
 
 
 @pytest.mark.parametrize(
@@ -182,8 +202,10 @@ STOPPED = serving(BOTH, "a", 2, unit={"ActiveState": "failed"}, port="inactive",
     [
         (STOPPED, serving(BOTH, "b", 2)),
         (serving(BOTH, "a", 2), serving(BOTH, "b", 2, images={NAME: OTHER})),
+        (serving(BOTH, "a", 2, ray=True), serving(BOTH, "b", 2, ray=True, token="")),
+        (serving(BOTH, "a", 2, ray=True), serving(BOTH, "b", 2, ray=True, token="4567")),
     ],
-    ids=["stopped", "another image"],
+    ids=["stopped", "another image", "no token", "another token"],
 )
 def test_what_moved_is_due(deploy: Deploy, a: Spark, b: Spark) -> None:
     run = served_by(deploy, a, b, "--dry", "--json", *PAIR)

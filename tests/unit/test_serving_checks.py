@@ -38,6 +38,10 @@ def both(letter: str, **changes: Any) -> Spark:
     return serving(BOTH, letter, 2, **changes)
 
 
+def ray(letter: str, **changes: Any) -> Spark:
+    return both(letter, ray=True, **changes)
+
+
 def test_nothing_is_asked_of_a_host_that_serves_nothing() -> None:
     assert found(Spark(), Spark()) == []
 
@@ -51,6 +55,9 @@ def test_a_model_that_is_declared_and_not_served_is_missing() -> None:
 def test_a_pair_that_serves_holds_in_everything() -> None:
     assert wrong(both("a"), both("b")) == {} == wrong(both("a"), both("b"), B)
     assert len(found(both("a"), both("b"))) == 7
+    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 8
+    secrets = {"RAY_AUTH_TOKEN": "env:RAY_AUTH_TOKEN"}
+    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 7, "one of their own"
     assert wrong(serving(SOLO, "a"), serving(SOLO, "b")) == {} == wrong(serving(SOLO), serving(SOLO, "b"), B)
 
 
@@ -88,6 +95,10 @@ NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
         (both("a", health=503), both("b"), {"serve.answer": "/health gives 503"}),
         (both("a", health=0), both("b"), {"serve.answer": "/health gives nothing yet"}),
         (both("a", port="inactive"), both("b"), {"serve.answer": "answers, port 8000 is closed"}),
+        (ray("a", token=""), ray("b"), {"serve.token": "none"}),
+        (ray("a"), ray("b", token=""), {"serve.token": "its peer has none"}),
+        (ray("a", token=""), ray("b", token=""), {"serve.token": "none"}),
+        (ray("a", token="77"), ray("b"), {"serve.token": "another"}),
         (both("a", trial=True), both("b"), {"serve.trial": "a trial broke off"}),
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -134,7 +135,7 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     assert found.weights["b/whole"].size > 400
     assert found.room and found.listening == (22, 8000)
     assert (found.image, found.images) == (ID, (served.Image(ID, "arm64", ("vllm:1", "vllm@sha256:77")),))
-    assert (found.active, found.health, found.trial, found.phases) == (False, None, False, ())
+    assert (found.active, found.health, found.trial, found.token) == (False, None, False, "")
 
 
 def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: Path) -> None:
@@ -144,11 +145,10 @@ def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: P
     record = served.Record("m", "a/b", ID, "vllm:1", "solo", 1, 0, 8000, port, str(folder))
     spark.has(served.RECORD, record.file().content)
     spark.has(served.TRIAL, "")
-    spark.unit.write_text("LoadState=loaded\nActiveState=active\nUnitFileState=enabled\nInvocationID=77\n")
+    spark.unit.write_text("LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n")
     found = spark.look()
     assert found.weights["a/b"].standing == "whole"
     assert (found.runs, found.health, found.trial) == (True, 0, True)
-    assert found.phases == ("ready 2026-11-21T14:00:00Z",)
 
 
 def test_a_folder_that_is_not_there_yet_has_the_room_of_its_parent(spark: Spark, tmp_path: Path) -> None:
@@ -291,6 +291,39 @@ def test_a_trial_that_broke_off_still_knows_the_old_one(spark: Spark) -> None:
     placed(spark, served.SERVICE, served.RECORD, text="tried again")
     spark.sh(serving.ROLL_BACK, *served.PATHS)
     assert spark.holds() == {served.SERVICE: "old", served.RECORD: "old"}
+
+
+# --- the token of Ray
+
+
+def shared(spark: Spark, text: str) -> None:
+    spark.at(served.RAY_ENV).parent.mkdir(parents=True, exist_ok=True)
+    done = sh(spark.text(serving.NEW_TOKEN), path=spark.root / "bin", stdin=text)
+    assert done.returncode == 0 and text not in done.stdout + done.stderr, done.stderr
+
+
+def test_a_token_is_known_by_a_digest_and_by_root_alone(spark: Spark) -> None:
+    spark.has(served.RECORD, "{}")
+    shared(spark, served.token("c4n4ry"))
+    file = spark.at(served.RAY_ENV)
+    assert file.read_text() == "RAY_AUTH_TOKEN=c4n4ry\n" and file.stat().st_mode & 0o777 == 0o600
+    first = spark.look("/srv").token
+    assert re.fullmatch(r"[0-9a-f]{16}", first)
+    shared(spark, served.token("other"))
+    assert spark.look("/srv").token not in ("", first)
+    file.chmod(0o640)
+    assert spark.look("/srv").token == ""
+
+
+def test_a_token_goes_with_the_last_unit_that_asks_for_it(spark: Spark) -> None:
+    placed(spark, served.SERVICE, text=f"ExecStart=docker run --env-file {spark.at(served.RAY_ENV)}")
+    shared(spark, served.token("c4n4ry"))
+    begun(spark)
+    placed(spark, served.SERVICE, text="of another form")
+    assert not spark.at(served.RAY_ENV).exists()
+    shared(spark, served.token("c4n4ry"))
+    spark.sh(serving.ROLL_BACK, *served.PATHS)
+    assert spark.at(served.RAY_ENV).exists(), "the old one asks for it"
 
 
 # --- asking it
