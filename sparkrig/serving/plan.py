@@ -388,6 +388,7 @@ def _service(asked: Wish, id: str, how: str, node: Node, mine: Settings) -> str:
         "After=docker.service network-online.target",
         "Wants=network-online.target",
         "Requires=docker.service",
+        f"RequiresMountsFor={_unit_word(mine.weights)}",  # or docker makes an empty folder where a disk is late
         *([f"Wants={' '.join(wants)}"] if wants else []),
         # a load takes minutes, so that five of them are some hours of trying
         "StartLimitIntervalSec=6h",

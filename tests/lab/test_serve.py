@@ -40,6 +40,15 @@ echo '{{"weight_map": {{"a": "model-1.safetensors", "b": "model-2.safetensors"}}
 """
 
 
+# as large as the pair's weights would be, and nearly nothing on the guest's own disk
+DISK = """
+sudo truncate -s 200G /var/lib/weights.img &&
+sudo mkfs.ext4 -q -m 0 -i 67108864 -J size=4 -E lazy_itable_init=1,nodiscard /var/lib/weights.img &&
+sudo mkdir -p /srv/models && echo '/var/lib/weights.img /srv/models ext4 loop 0 0' | sudo tee -a /etc/fstab &&
+sudo systemctl daemon-reload && sudo mount /srv/models && sync
+"""
+
+
 @pytest.fixture(scope="module")
 def inventory(tmp_path_factory: pytest.TempPathFactory) -> str:
     return inventory_with(tmp_path_factory.mktemp("serving"), f"'node_ssh': True, {SETTINGS}")
@@ -54,6 +63,7 @@ def ready_once(deployed_once: Pair, inventory: str) -> Pair:
     build(deployed_once.a)
     for id in IDS.values():
         deployed_once.a.output(WEIGHTS.format(id=id))
+    deployed_once.b.output(DISK, timeout=300)
     lab.save(NODES, READY)
     return deployed_once
 

@@ -116,7 +116,8 @@ def test_nodes_of_ray_get_a_token_that_no_log_has(deploy: Deploy) -> None:
     lost = serving(BOTH, "a", 2, ray=True), serving(BOTH, "b", 2, ray=True, token="")
     assert handed(*lost) == ["spark-a", "spark-b"]
     assert handed(ready(BOTH), ready(BOTH)) == [], "vLLM's own form needs none"
-    again = serving(BOTH, "a", 2, ray=True, port="inactive"), serving(BOTH, "b", 2, ray=True)
+    closed = serving(BOTH, "a", 2, ray=True, port="inactive", listening=(22,))
+    again = closed, serving(BOTH, "b", 2, ray=True)
     assert handed(*again) == [], "they have one"
 
 
