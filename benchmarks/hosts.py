@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ from lab import NODES
 from sparkrig import inventory, settings, ssh
 from tests.plan import fleet
 from tests.plan.conftest import ROOT
-from tests.plan.distance import apart
-from tests.unit.sshd import free_ports
+from tests.plan.distance import further
 
 LAB = ROOT / "inventories" / "lab.py"
 # Every contender runs apt's simulated upgrade, whose seconds would drown all else on a machine of two cores; and
@@ -99,13 +98,12 @@ def light(folder: Path, count: int, known: Mapping[str, Any], round_trip_ms: int
     (dpkg / "status").write_text(known["dpkg_status"])
     # a home of their own: what somebody's .bashrc does is no contender's
     environment = f"SetEnv HOME={folder} PATH={bin}:{os.environ['PATH']} DPKG_ADMINDIR={dpkg}"
-    with fleet.listening_on_loopback(folder, count, environment) as logins:
-        near = free_ports(count)
-        far = {port: login["ssh_port"] for port, login in zip(near, logins, strict=True)}
+    with ExitStack() as there:
+        logins = there.enter_context(fleet.listening_on_loopback(folder, count, environment))
         if round_trip_ms:
-            keys = (folder / "known").read_text().split(" ", 1)[1].splitlines()[0]
-            (folder / "known").write_text("".join(f"[127.0.0.1]:{port} {keys}\n" for port in near))
-            logins = [{**login, "ssh_port": port} for port, login in zip(near, logins, strict=True)]
+            ports = [login["ssh_port"] for login in logins]
+            ways = there.enter_context(further(folder / "known", ports, round_trip_ms / 1000))
+            logins = [{**login, "ssh_port": port} for port, login in zip(ways, logins, strict=True)]
         own = {"fabric": {}, "allow_non_spark": True, "_sudo": False}
         entries = [(f"light-{number:03}", {**own, **login}) for number, login in enumerate(logins)]
         file = fleet.inventory(folder / "inventory", entries)
@@ -116,8 +114,4 @@ def light(folder: Path, count: int, known: Mapping[str, Any], round_trip_ms: int
         place.hosts.write_text(
             wanted.dump({name: {**shared, **wanted.login(data), **alone} for name, data in entries})
         )
-        if not round_trip_ms:
-            yield place
-            return
-        with apart(far, round_trip_ms / 1000):
-            yield place
+        yield place

@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.shell import Ssh
+from sparkrig import files
 from sparkrig.environment import CONTAINER_ENV, NCCL_CONF
 from sparkrig.owned import OWNED
 from sparkrig.settings import Fleet
 
 # the journal's and the measurement's own; and the toolkit's source, which is where the others want it
 _OWN = ("/var/lib/sparkrig/", "/etc/apt/sources.list.d/")
-_READ = """for f; do [ ! -f "$f" ] || printf '%s %s %s\\n' "$f" "$(stat -c %a "$f")" "$(base64 -w0 "$f")"; done"""
+_READ = r"""
+for f; do [ ! -f "$f" ] || printf '%s %s %s\n' "$f" "$(stat -c '%a %U:%G' "$f")" "$(base64 -w0 "$f")"; done
+"""
 
 
 def host_vars(name: str, fleet: Fleet, data: Mapping[str, Any], ssh: Ssh) -> dict[str, Any]:
@@ -79,14 +82,9 @@ def _logs_in(key: str) -> bool:
 
 
 def _files(ssh: Ssh, name: str, paths: list[str]) -> dict[str, dict[str, str]]:
-    import base64
-
     said = ssh.output(name, f"sudo sh -c {shlex.quote(_READ)} sh {shlex.join(paths)}")
-    rows = [line.split(" ") for line in said.splitlines()]
-    return {
-        path: {"path": path, "mode": f"0{mode}", "content": base64.b64decode(text).decode()}
-        for path, mode, text in rows
-    }
+    found = files.parse(said.splitlines())
+    return {path: {"path": path, "mode": file.mode, "content": file.content} for path, file in found.items()}
 
 
 def _tokens(file: dict[str, str]) -> dict[str, str]:

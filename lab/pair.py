@@ -65,21 +65,17 @@ def save(nodes: Sequence[str], snapshot: str) -> None:
 
 
 def rewire(nodes: Sequence[str], cabling: Cabling, snapshot: str = PRISTINE) -> None:
-    """Lays the cables anew: the guests stop, and go on from a snapshot. LabError for one that was never up."""
-    with host.lock():
-        plans = {node: known_plan(node, cabling) for node in nodes}
-        together("stop", nodes, lambda node: Machine(node).stop())
-        require_ports(nodes)
-        together("resume", nodes, lambda node: Machine(node).resume(plans[node], snapshot))
+    """Lays the cables anew: the guests go on from a snapshot with them. LabError for one that was never up."""
+    reset(nodes, snapshot, cabling)
 
 
-def reset(nodes: Sequence[str], snapshot: str = PRISTINE) -> None:
+def reset(nodes: Sequence[str], snapshot: str = PRISTINE, cabling: Cabling = STRAIGHT) -> None:
     """Takes `nodes` back to a snapshot, by default to the pristine booted state, stopped ones too.
 
-    The cables lie as they were first laid. LabError for a node that was never up.
+    The cables lie as they were first laid, or as told. LabError for a node that was never up.
     """
     with host.lock():
-        plans = {node: known_plan(node, STRAIGHT) for node in nodes}
+        plans = {node: known_plan(node, cabling) for node in nodes}
         require_ports(nodes)
         together("reset", nodes, lambda node: Machine(node).restore(plans[node], snapshot))
 

@@ -1,6 +1,20 @@
 """What holds for every tier."""
 
+from __future__ import annotations
+
 import os
+from pathlib import Path
+
+import pytest
 
 # a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/session.py)
 os.environ.setdefault("SPARKRIG_WAIT_S", "0")
+
+
+def mark_below(folder: Path, mark: pytest.MarkDecorator, items: list[pytest.Item]) -> None:
+    """Mark all tests below a folder; `make test` leaves them to `make faults`, but for representative ones."""
+    for item in items:
+        if folder in item.path.parents:
+            item.add_marker(mark)
+            if item.get_closest_marker("representative") is None:
+                item.add_marker(pytest.mark.exhaustive)

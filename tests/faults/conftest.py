@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab import NODES, pair
+from tests.conftest import mark_below
 from tests.faults import endstate
 from tests.faults.endstate import State
 from tests.lab.conftest import deployed, deployed_once, lab_pair, pristine, source  # noqa: F401 - they are fixtures
@@ -15,12 +16,7 @@ from tests.lab.states import DEPLOYED
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.lab)
-            if item.get_closest_marker("representative") is None:
-                item.add_marker(pytest.mark.exhaustive)
+    mark_below(Path(__file__).parent, pytest.mark.lab, items)
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.unit.sshd import free_ports
 
 _CHUNK = 1 << 16
 _PARTING_S = 5  # for last words that are still under way
@@ -72,6 +75,16 @@ class Way:
         under_way.put_nowait((loop.time() + self.round_trip_s / 2, b""))
         with suppress(ConnectionError):
             await delivery
+
+
+@contextmanager
+def further(known: Path, ports: Sequence[int], round_trip_s: float = 0) -> Iterator[dict[int, Way]]:
+    """The same hosts on other ports, by those, in their order. known: their known_hosts, written anew for them."""
+    near = free_ports(len(ports))
+    key = known.read_text().splitlines()[0].split(" ", 1)[1]
+    known.write_text("".join(f"[127.0.0.1]:{port} {key}\n" for port in near))
+    with apart(dict(zip(near, ports, strict=True)), round_trip_s) as ways:
+        yield ways
 
 
 @contextmanager

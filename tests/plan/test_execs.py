@@ -13,8 +13,7 @@ import pytest
 
 from tests.plan import fleet
 from tests.plan.conftest import ROOT
-from tests.plan.distance import Way, apart
-from tests.unit.sshd import free_ports
+from tests.plan.distance import Way, further
 
 BIN = Path(sys.executable).parent
 CLUSTER = "deploys/cluster.py"
@@ -37,17 +36,13 @@ class Settled:
 @pytest.fixture(scope="module")
 def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
     folder = tmp_path_factory.mktemp("execs")
-    with fleet.served(folder / "hosts", 2) as entries:
-        near = free_ports(2)
-        far = {port: data["ssh_port"] for port, (_, data) in zip(near, entries, strict=True)}
-        known = folder / "hosts" / "known"
-        key = known.read_text().split("\n")[0].split(" ", 1)[1]
-        known.write_text("".join(f"[127.0.0.1]:{port} {key}\n" for port in near))
-        fleet.inventory(
-            folder, [(name, {**data, "ssh_port": port}) for port, (name, data) in zip(near, entries, strict=True)]
-        )
-        with apart(far) as ways:
-            yield Settled(folder, ways)
+    with (
+        fleet.served(folder / "hosts", 2) as entries,
+        further(folder / "hosts" / "known", [data["ssh_port"] for _, data in entries]) as ways,
+    ):
+        moved = [(name, {**data, "ssh_port": port}) for port, (name, data) in zip(ways, entries, strict=True)]
+        fleet.inventory(folder, moved)
+        yield Settled(folder, ways)
 
 
 @pytest.mark.parametrize(

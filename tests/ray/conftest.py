@@ -7,17 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import mark_below
 from tests.ray import environment
 from tests.ray.spark import Sparks, sparks
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.ray)
-            if item.get_closest_marker("representative") is None:
-                item.add_marker(pytest.mark.exhaustive)
+    mark_below(Path(__file__).parent, pytest.mark.ray, items)
 
 
 @pytest.fixture(scope="session")
