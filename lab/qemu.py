@@ -42,7 +42,7 @@ def hardware(plan: Plan) -> list[str]:
         *("-m", str(MEMORY_MIB)),
         *("-smbios", "type=1,manufacturer=NVIDIA,product=NVIDIA_DGX_Spark"),
         *("-kernel", str(plan.image / "vmlinuz"), "-initrd", str(plan.image / "initrd")),
-        *("-append", f"root=/dev/vda rw console=ttyS0 quiet mitigations=off lab.node={plan.node}"),
+        *("-append", f"root=/dev/vda rw console=ttyS0 quiet mitigations=off 8250.nr_uarts=1 cryptomgr.notests lab.node={plan.node}"),
         *("-device", "virtio-blk-pci,drive=disk", "-device", "virtio-rng-pci"),
         *(word for nic in nics(plan.node) for word in ("-device", device(nic))),
     ]
