@@ -10,6 +10,7 @@ from lab.wiring import Cabling, rails
 
 BINARY = "qemu-system-x86_64"
 MEMORY_MIB = 1536
+KERNEL = "quiet mitigations=off 8250.nr_uarts=1 cryptomgr.notests"  # boots without what no guest needs
 PRISTINE = "ready"  # the snapshot of the first boot
 
 ACCELERATORS = {
@@ -42,7 +43,7 @@ def hardware(plan: Plan) -> list[str]:
         *("-m", str(MEMORY_MIB)),
         *("-smbios", "type=1,manufacturer=NVIDIA,product=NVIDIA_DGX_Spark"),
         *("-kernel", str(plan.image / "vmlinuz"), "-initrd", str(plan.image / "initrd")),
-        *("-append", f"root=/dev/vda rw console=ttyS0 quiet mitigations=off 8250.nr_uarts=1 cryptomgr.notests lab.node={plan.node}"),
+        *("-append", f"root=/dev/vda rw console=ttyS0 {KERNEL} lab.node={plan.node}"),
         *("-device", "virtio-blk-pci,drive=disk", "-device", "virtio-rng-pci"),
         *(word for nic in nics(plan.node) for word in ("-device", device(nic))),
     ]

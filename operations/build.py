@@ -28,6 +28,8 @@ _LOOK_S = 300
 _PULL_S = 4 * 3600
 _BUILD_S = 6 * 3600  # the article's took 90 minutes
 
+_TAG = 'docker tag "$1" "$2"'
+
 # $1 the image
 VERSION = r"""
 docker run --rm --network none --entrypoint python3 "$1" -c 'from importlib.metadata import version
@@ -101,7 +103,10 @@ def _carry_out(at: Host, mine: Settings) -> None:
     if look().find(name) is None:
         files = [File(f"{FOLDER}/{each}", text) for each, text in recipe().items()]
         remote.execute(at, write(*files), seconds(_LOOK_S))
-        given = {"BASE": there.id, "COMMIT": commit, "SITE": mine.image_site}
+        # BuildKit takes no image by its ID (moby/buildkit issue 2204)
+        local = build.base_tag(there.id)
+        remote.shell(at, _TAG, there.id, local, seconds=seconds(_LOOK_S))
+        given = {"BASE": local, "COMMIT": commit, "SITE": mine.image_site}
         words = [word for each, value in given.items() for word in ("--build-arg", f"{each}={value}")]
         cure = "sudo journalctl -u sparkrig-build"
         # on trial until it was looked into: the name that counts comes last
@@ -116,7 +121,6 @@ def _carry_out(at: Host, mine: Settings) -> None:
             raise Refusal(str(error), f"docker run --rm --entrypoint cuobjdump {name}-trial --version") from None
         build.judge(base, made)
         at.log(f"{made.cubins} cubins for Blackwell, vLLM {made.version} as in its base")
-        tag = 'docker tag "$1" "$2" && docker rmi "$1"'
-        remote.shell(at, tag, f"{name}-trial", name, seconds=seconds(_LOOK_S))
-    remote.shell(at, 'docker tag "$1" "$2"', name, mine.image_name, seconds=seconds(_LOOK_S))
+        remote.shell(at, f'{_TAG} && docker rmi "$1"', f"{name}-trial", name, seconds=seconds(_LOOK_S))
+    remote.shell(at, _TAG, name, mine.image_name, seconds=seconds(_LOOK_S))
     at.log(f"{mine.image_name} is {name}; serve with it: --data serve_image={mine.image_name}")

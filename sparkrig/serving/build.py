@@ -35,6 +35,11 @@ def tag(base_id: str, commit: str | None, recipe: Mapping[str, str]) -> str:
     return f"{REPOSITORY}:{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
 
 
+def base_tag(base_id: str) -> str:
+    """A name for the base, which moves only with what it holds."""
+    return f"{REPOSITORY}-base:{base_id.removeprefix('sha256:')[:12]}"
+
+
 def commit(base: Base, wanted: str | None) -> str:
     """The source to build from. Raises Refusal where neither the settings nor the base name it."""
     if wanted or base.commit:

@@ -27,7 +27,9 @@ copied() { # a program or library, and the libraries that it needs
     [ -e "$to" ] || install -D "$(readlink -f "$file")" "$to"
   done
 }
-for name in sh env date sed paste mkdir cat sleep uname tr; do copied "/usr/bin/$name"; done
+for name in sh bash env date sed grep paste mkdir cp ln rm cat sleep uname tr chmod; do
+  copied "/usr/bin/$name"
+done
 copied "$(readlink -f /usr/bin/python3)"
 ln -s "$(basename "$(readlink -f /usr/bin/python3)")" "$root/usr/bin/python3"
 library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')

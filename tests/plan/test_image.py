@@ -31,7 +31,9 @@ def test_it_is_built_looked_into_and_named_in_this_order(deploy: Deploy) -> None
     mine = [command for host, command in run.changes if host == "spark-a"]
     (made,) = [command for command in mine if "docker build" in command]
     assert (
-        f"BASE={IMAGE}" in made and "COMMIT=e68de8adc" in made and f"-t {MADE}-trial /run/sparkrig/image" in made
+        f"BASE={build.base_tag(IMAGE)} " in made
+        and "COMMIT=e68de8adc" in made
+        and f"-t {MADE}-trial /run/sparkrig/image" in made
     )
     order = [
         next(at for at, command in enumerate(mine) if text in command)
