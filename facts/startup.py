@@ -1,7 +1,7 @@
 """How far a host's part of a served model is on its way up."""
 
 from facts.noun import Noun
-from sparkrig.serving import startup
+from sparkrig.serving import served, startup
 
 _WANTED = " ".join(f"-e '{words}'" for words in startup.WANTED)
 
@@ -12,7 +12,7 @@ class Startup(Noun[startup.Seen]):
     parse = staticmethod(startup.parse)
     # --all: journalctl shows a line with a colour in it as `[99B blob data]` otherwise
     script = (
-        f"unit={startup.UNIT} container={startup.CONTAINER}\n"
+        f"unit={startup.UNIT} container={startup.CONTAINER} guard={served.MEMORY_UNIT}\n"
         + r"""
 printf 'now %s\n' "$(date +%s)"
 show() { timeout -k 2 10 systemctl show "$unit" --timestamp=unix "$@"; }
@@ -24,8 +24,8 @@ plain() { LC_ALL=C tr -cd '\11\12\15\33\40-\176' | sed 's/\r*$//; s/\]: .*\r/]: 
 start=$(show -p ExecMainStartTimestamp --value)
 start=${start#@}
 if [ "${start:-0}" -gt 0 ]; then
-  log() { timeout -k 2 30 journalctl -u "$unit" --all --quiet --no-pager --output short-unix "$@" 2>/dev/null; }
-  log --since "@$((start - 3600))" --until "@$((start + 7200))" | LC_ALL=C grep -aF """
+  log() { timeout -k 2 30 journalctl -u "$unit" "$@" --all --quiet --no-pager --output short-unix 2>/dev/null; }
+  log -u "$guard" --since "@$((start - 3600))" --until "@$((start + 7200))" | LC_ALL=C grep -aF """
         + _WANTED
         + r""" | plain 600 | tail -n 1500 | sed 's/^/log /'
   log --since "@$start" -n 1 | plain 300 | sed 's/^/last /'

@@ -55,7 +55,8 @@ if command -v vllm >/dev/null; then echo has vllm; fi
 python3 -c "from importlib.metadata import version; print(\"vllm\", version(\"vllm\"))" 2>/dev/null || :'
 """
 
-# $1... the files of ours: what stands there is kept, unless an earlier trial kept it; then the server stops
+# $1... the files of ours, the token too: what stands there is kept, unless an earlier trial kept it; then the
+# server stops
 BEGIN = rf"""
 set -e
 before={served.STATE}/before
@@ -90,8 +91,10 @@ sync -f "$new"
 mv -T "$new" {served.RAY_ENV}
 """
 
-# returns as soon as the container is started; how it went on is asked
-START = f"systemctl start {served.UNIT}.service || :\n"
+# returns as soon as the container is started; how it went on is asked. systemd refuses one that ended too often
+START = (
+    f"systemctl reset-failed {served.UNIT}.service 2>/dev/null || :\nsystemctl start {served.UNIT}.service || :\n"
+)
 
 # $1 the port on the head, empty elsewhere; $2 how often systemd had started it again before; $3 seconds. Ends as
 # soon as there is something to tell.
@@ -119,7 +122,8 @@ journalctl -q -o cat _SYSTEMD_INVOCATION_ID="$(value InvocationID)" |
 """
 
 LAST_WORDS = (
-    f"journalctl --sync; journalctl -q -o cat -b -n 12 -u {served.UNIT}.service | grep -v '^$' | tail -n 4\n"
+    f"journalctl --sync; journalctl -q -o cat -b -n 12 -u {served.UNIT}.service "
+    f"-u {served.MEMORY_UNIT}.service | grep -v '^$' | tail -n 4\n"
 )
 
 # $1 the port, $2 the path, $3 what is asked, $4 seconds. The key travels on standard input: ps shows arguments.
@@ -144,9 +148,12 @@ ROLL_BACK = rf"""
 set -e
 before={served.STATE}/before
 {served.STOP}
-for path; do
-  if [ -e "$before$path" ]; then cp -a --remove-destination "$before$path" "$path"; else rm -f "$path"; fi
-done
+# without the mark, nothing was kept and nothing was written
+if [ -e {served.TRIAL} ]; then
+  for path; do
+    if [ -e "$before$path" ]; then cp -a --remove-destination "$before$path" "$path"; else rm -f "$path"; fi
+  done
+fi
 systemctl daemon-reload
 rm -f {served.TRIAL}
 {served.LINK}
@@ -171,9 +178,16 @@ def server(group: Group) -> None:
     if not changed and not token and not any(each.trial for each in found.values()):
         _start_again(group, found)
         return
-    if changed or token or not all(found[name].active for name in group.names):
+    restarts = _restarts(group, found)
+    if changed or token or len(restarts) < len(group.names):
         _place(group, wanted, files, token)
-    _try(group)
+        restarts = {}
+    _try(group, restarts)
+
+
+def _restarts(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:
+    """How often systemd had started it again, on the hosts where it is up."""
+    return {name: found[name].unit.get("NRestarts", "0") for name in group.names if found[name].active}
 
 
 def _token(group: Group, chosen: Chosen, found: Mapping[str, Serving]) -> str:
@@ -214,7 +228,7 @@ def _probe(group: Group, id: str) -> Chosen:
 def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
     """What stopped, or is not started with the host any more, although it is as it should be."""
     late = [name for name in group.names if not found[name].runs]
-    restarts = {name: found[name].unit.get("NRestarts", "0") for name in group.names if found[name].active}
+    restarts = _restarts(group, found)
     on_all(group.names, lambda at: remote.shell(at, PLACED, seconds=group.seconds(STEP_S)))
     tell(group, f"start it on {', '.join(late)} ..." if late else "wait until it answers ...")
     on_all(late, lambda at: remote.shell(at, START, seconds=group.seconds(STEP_S)))
@@ -234,7 +248,7 @@ def _place(
     tell(group, f"stop {old.model if old else 'nothing'}, start {group.wish.model.name} on trial ...")
 
     def place(at: Host) -> None:
-        remote.shell(at, BEGIN, *served.PATHS, seconds=limit)
+        remote.shell(at, BEGIN, *served.KEPT, seconds=limit)
         remote.execute(at, write(*wanted[at.name]), limit)
         if token and at.name in group.names:
             remote.shell(at, NEW_TOKEN, seconds=limit, stdin=token)
@@ -247,10 +261,10 @@ def _place(
         _roll_back(group, f"broke off ({error})")
 
 
-def _try(group: Group) -> None:
+def _try(group: Group, restarts: Mapping[str, str]) -> None:
     """Ask what is on trial, and keep it or take it back. Raises RolledBack."""
     try:
-        server = _Server(group.names, group.mine.serve_trial_port)
+        server = _Server(group.names, group.mine.serve_trial_port, restarts)
         reason = _until_it_answers(group, server) or _asked(group)
     except (Failed, Lost) as error:
         reason = f"could not be asked ({error})"
@@ -349,7 +363,7 @@ def _roll_back(group: Group, reason: str) -> None:
     again = f"sudo journalctl -u {served.UNIT} --since -1h, on {plain(group.head)}"
     tell(group, f"{tried}; the old configuration comes back ...")
     try:
-        on_all(group.all, lambda at: remote.shell(at, ROLL_BACK, *served.PATHS, seconds=group.seconds(STEP_S)))
+        on_all(group.all, lambda at: remote.shell(at, ROLL_BACK, *served.KEPT, seconds=group.seconds(STEP_S)))
         left = {name: served.load(files.get(served.RECORD)) for name, files in _files(group).items()}
         nodes = sorted((each.rank, name) for name, each in left.items() if each and each.rank != served.ASIDE)
         old = left[nodes[0][1]] if nodes else None

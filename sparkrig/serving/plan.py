@@ -390,9 +390,10 @@ def _service(asked: Wish, id: str, how: str, node: Node, mine: Settings) -> str:
         "Requires=docker.service",
         f"RequiresMountsFor={_unit_word(mine.weights)}",  # or docker makes an empty folder where a disk is late
         *([f"Wants={' '.join(wants)}"] if wants else []),
-        # a load takes minutes, so that five of them are some hours of trying
+        # a load takes minutes, so that five of them are some hours of trying; a node whose peer is off waits for
+        # it ten minutes each time, and does not give up
         "StartLimitIntervalSec=6h",
-        "StartLimitBurst=5",
+        f"StartLimitBurst={5 if asked.nodes == 1 else 40}",
         "",
         "[Service]",
         "Type=exec",
@@ -450,6 +451,7 @@ def _proxy(mine: Settings) -> str:
         f"BindsTo={served.UNIT}.service {served.PORT_UNIT}.socket",
         "",
         "[Service]",
+        "LimitNOFILE=16384",  # six of a connection, and the usual limit is 1024
         f"ExecStart={_PROXYD} --connections-max=1024 127.0.0.1:{mine.serve_trial_port}",
         "DynamicUser=yes",
     ]

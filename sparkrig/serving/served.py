@@ -27,6 +27,7 @@ WATCH = f"/etc/systemd/system/{MEMORY_UNIT}.service"
 RAY_ENV = "/etc/sparkrig/serve/ray.env"
 _VARIABLE = "RAY_AUTH_TOKEN"
 PATHS = (RECORD, ENVIRONMENT, START, MEMORY, SERVICE, SOCKET, PROXY, WATCH)
+KEPT = (*PATHS, RAY_ENV)  # on the host alone, until a trial is over
 
 STATE = "/var/lib/sparkrig/serve"
 TRIAL = f"{STATE}/trial"  # while it is there, the port stays closed
@@ -41,7 +42,7 @@ if [ -e {SERVICE} ]; then
 else
   rm -f {ENABLED}
 fi
-if ! grep -qs {RAY_ENV} {SERVICE}; then rm -f {RAY_ENV}; fi
+if [ ! -e {RECORD} ]; then rm -f {RAY_ENV}; fi
 """
 # ends whatever of it runs, also what has no file any more
 STOP = rf"""

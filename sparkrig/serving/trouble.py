@@ -63,6 +63,13 @@ SIGNS = (
     ),
     Sign(
         "memory",
+        r"sparkrig: trouble memory",
+        "the guard of the memory ended the server, before the host would have hung",
+        "leave the rest of the host more: a lower --gpu-memory-utilization, fewer --max-num-seqs (serve_flags)",
+        "templates/serving/memory.sh",
+    ),
+    Sign(
+        "memory",
         r"is less than desired GPU memory utilization|No available memory for the cache blocks"
         r"|KV cache is needed, which is larger than|CUDA out of memory|cudaErrorMemoryAllocation",
         "there is too little memory",

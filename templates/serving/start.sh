@@ -51,10 +51,17 @@ def source(head):
         print(probe.getsockname()[0])
 
 
-def own(address):
-    """Fail unless the address is of this node."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind((address, 0))
+def own(address, seconds):
+    """Wait until the address is of this node: a link whose other end has no power has none."""
+    end = time.monotonic() + float(seconds)
+    while True:
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                return probe.bind((address, 0))
+        except OSError as error:
+            if time.monotonic() > end:
+                sys.exit(str(error))
+        time.sleep(1)
 
 
 def name():
@@ -166,7 +173,7 @@ if [ "$form" != solo ]; then
   name=$(python name)
   say phase start "form=$form rank=$rank nodes=$nodes head=$head address=$address name=$name"
 
-  python own "$address" 2>/dev/null || fail address "$address is of no interface of this node"
+  python own "$address" "$patience" 2>/dev/null || fail address "$address is of no interface of this node"
   source=$(python source "$head" 2>/dev/null) || fail route "there is no way to $head"
   case $address in
     127.*) fail loopback "$address is loopback, which no other node reaches" ;;

@@ -10,7 +10,7 @@ import pytest
 
 from sparkrig.serving.startup import Seen, parse, read
 from sparkrig.serving.trouble import judge
-from tests.ray.spark import FABRIC, MANAGEMENT, Node, Sparks
+from tests.ray.spark import FABRIC, MANAGEMENT, START, Node, Sparks
 
 SERVER = ("python3", str(Path(__file__).with_name("server.py")), "vllm", "serve", "MODEL")
 BOTH = " ".join(f"{name}={address}" for name, address in FABRIC.items())
@@ -91,6 +91,23 @@ def test_with_a_token_nobody_else_joins(pair: Sparks) -> None:
     pair.start("spark-b", *SERVER, **secret)
     head.says(f"a task ran on {BOTH}")
     assert not any("c4n4ry" in node.printed for node in pair.nodes)
+
+
+LATE = """
+ip address del $SPARKRIG_ADDRESS/24 dev fabric0
+(sleep 3; ip address add $SPARKRIG_ADDRESS/24 dev fabric0) &
+exec sh "$@"
+"""
+
+
+def test_a_link_that_is_late_is_waited_for(pair: Sparks) -> None:
+    """Its address goes with the carrier, which goes with the peer's power."""
+    orders = {"form": "ray", "port": "8000", "nodes": "2", "rank": "1", "wait": "15"}
+    addresses = {"head": FABRIC["spark-a"], "address": FABRIC["spark-b"]}
+    env = {f"SPARKRIG_{key.upper()}": value for key, value in {**orders, **addresses}.items()}
+    worker = pair.run("spark-b", "sh", "-c", LATE, "sh", START, *SERVER, env=env)
+    assert f"nothing answered at {FABRIC['spark-a']}:6379" in worker.says("trouble no-head")
+    assert "trouble address" not in worker.printed
 
 
 @pytest.mark.representative

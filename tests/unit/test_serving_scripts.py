@@ -231,7 +231,7 @@ def test_what_systemd_run_is_given_has_nothing_that_systemd_fills_in(text: str) 
 
 
 def begun(spark: Spark) -> None:
-    spark.sh(serving.BEGIN, *served.PATHS)
+    spark.sh(serving.BEGIN, *served.KEPT)
 
 
 def placed(spark: Spark, *paths: str, text: str) -> None:
@@ -267,7 +267,7 @@ def test_a_trial_that_fails_gives_back_the_old_and_starts_it(spark: Spark) -> No
     begun(spark)
     placed(spark, served.SERVICE, served.MEMORY, served.RECORD, text="new")
     spark.calls.clear()
-    spark.sh(serving.ROLL_BACK, *served.PATHS)
+    spark.sh(serving.ROLL_BACK, *served.KEPT)
     assert spark.holds() == dict.fromkeys(old, "old") and spark.enabled
     assert spark.calls[-1] == "start sparkrig-serve.service"
     assert not spark.at(served.TRIAL).exists()
@@ -278,7 +278,7 @@ def test_a_first_one_that_fails_leaves_nothing(spark: Spark) -> None:
     placed(spark, *served.PATHS, text="new")
     assert spark.enabled
     spark.calls.clear()
-    spark.sh(serving.ROLL_BACK, *served.PATHS)
+    spark.sh(serving.ROLL_BACK, *served.KEPT)
     assert spark.holds() == {} and not spark.enabled
     assert not [line for line in spark.calls if line.startswith("start")]
 
@@ -289,7 +289,7 @@ def test_a_trial_that_broke_off_still_knows_the_old_one(spark: Spark) -> None:
     placed(spark, served.SERVICE, served.RECORD, text="tried")
     begun(spark)
     placed(spark, served.SERVICE, served.RECORD, text="tried again")
-    spark.sh(serving.ROLL_BACK, *served.PATHS)
+    spark.sh(serving.ROLL_BACK, *served.KEPT)
     assert spark.holds() == {served.SERVICE: "old", served.RECORD: "old"}
 
 
@@ -315,15 +315,37 @@ def test_a_token_is_known_by_a_digest_and_by_root_alone(spark: Spark) -> None:
     assert spark.look("/srv").token == ""
 
 
-def test_a_token_goes_with_the_last_unit_that_asks_for_it(spark: Spark) -> None:
-    placed(spark, served.SERVICE, text=f"ExecStart=docker run --env-file {spark.at(served.RAY_ENV)}")
+def test_a_token_comes_back_with_the_configuration_that_asks_for_it(spark: Spark) -> None:
+    old = (served.SERVICE, served.RECORD)
+    placed(spark, *old, text="old")
     shared(spark, served.token("c4n4ry"))
     begun(spark)
-    placed(spark, served.SERVICE, text="of another form")
-    assert not spark.at(served.RAY_ENV).exists()
-    shared(spark, served.token("c4n4ry"))
-    spark.sh(serving.ROLL_BACK, *served.PATHS)
-    assert spark.at(served.RAY_ENV).exists(), "the old one asks for it"
+    shared(spark, served.token("other"))
+    placed(spark, *old, text="of another form")
+    spark.sh(serving.ROLL_BACK, *served.KEPT)
+    assert spark.at(served.RAY_ENV).read_text() == served.token("c4n4ry")
+    assert spark.at(served.RAY_ENV).stat().st_mode & 0o777 == 0o600
+    begun(spark)
+    placed(spark, text="nothing")
+    assert not spark.at(served.RAY_ENV).exists(), "it goes with the last configuration"
+
+
+def test_what_was_not_begun_is_not_rolled_back(spark: Spark) -> None:
+    """A disk that is full: nothing was kept, so that nothing may be taken away."""
+    old = (served.SERVICE, served.RECORD)
+    placed(spark, *old, text="old")
+    tool(spark.root / "bin", "cp", "echo 'No space left on device' >&2; exit 1")
+    with pytest.raises(AssertionError, match="No space left"):
+        begun(spark)
+    (spark.root / "bin" / "cp").unlink()
+    spark.sh(serving.ROLL_BACK, *served.KEPT)
+    assert spark.holds() == dict.fromkeys(old, "old") and spark.enabled
+    assert spark.calls[-1] == "start sparkrig-serve.service"
+
+
+def test_one_that_ended_too_often_is_started_all_the_same(spark: Spark) -> None:
+    spark.sh(serving.START)
+    assert spark.calls == ["reset-failed sparkrig-serve.service", "start sparkrig-serve.service"]
 
 
 # --- asking it
