@@ -170,6 +170,26 @@ def power(node: str, action: str) -> None:
             pair.power(node, on=action == "on")
 
 
+@lab.command(epilog=example("standin spark-a openai/gpt-oss-120b"))
+@NODE
+@click.argument("checkpoints", nargs=-1, metavar="[OWNER/NAME]...")
+@click.option("--told", default="", metavar="OPTIONS", help="For the stand-in: python3 lab/standin.py --help")
+def standin(node: str, checkpoints: tuple[str, ...], told: str) -> None:
+    """Put the image vllm-standin:1 on NODE, and files that pass for weights of OWNER/NAME.
+
+    It answers like vLLM and has no model: deploys/serve.py, drift and bench can be rehearsed with it.
+    """
+    with one_sentence():
+        from lab import pair, standin_image
+        from lab.progress import step
+
+        pair.running(node)
+        with step(f"making {standin_image.NAME} on {node}", f"{standin_image.NAME} is on {node}"):
+            standin_image.build(node, told)
+            for each in checkpoints:
+                standin_image.weights(node, f"/srv/models/{each}")
+
+
 def pair_or_solo(solo: bool) -> tuple[str, ...]:
     """The nodes that a verb is about."""
     return (SOLO,) if solo else NODES

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from lab.standin_image import NAME, build
 from tests.faults.record import Seen
 from tests.lab.commands import Done, run
 from tests.lab.guests import Guest, Pair
-from tests.lab.standin_image import NAME, build
 
 pytestmark = pytest.mark.exhaustive
 
@@ -72,7 +72,7 @@ def made(*words: str) -> Done:
 
 
 def test_kernels_are_injected_once_and_what_came_out_wrong_has_no_name(deployed: Pair, seen: Seen) -> None:
-    build(deployed.a)
+    build(deployed.a.node)
     base(deployed.a, FILES)
     done = made()
     assert done.code == 0, done.stderr[-3000:]

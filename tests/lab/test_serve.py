@@ -1,6 +1,6 @@
 """T2 and T3: a model served on one virtual Spark and on the pair, with real docker and systemd and no vLLM.
 
-What answers is lab/standin.py, in an image made of the guest's own Python (tests/lab/standin_image.py). The
+What answers is lab/standin.py, in an image made of the guest's own Python (lab/standin_image.py). The
 weights are tiny files: of a checkpoint that somebody put there the deploy asks no more than what its index names.
 """
 
@@ -17,11 +17,11 @@ import pytest
 
 from lab import NODES
 from lab import pair as lab
+from lab.standin_image import NAME, build, weights
 from sparkrig.serving import served
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, CLUSTER, ROOT, SOLO, STATE, Done, run
 from tests.lab.guests import Guest, Pair
-from tests.lab.standin_image import NAME, build
 from tests.lab.test_security import inventory_with
 
 pytestmark = pytest.mark.exhaustive  # images are made, copied and started under emulation
@@ -32,12 +32,6 @@ ONE, TWO = "gpt-oss-120b", "qwen3-235b-a22b"
 IDS = {ONE: "openai/gpt-oss-120b", TWO: "Qwen/Qwen3-235B-A22B-GPTQ-Int4"}
 # the budget is that of a Spark, which no guest is
 SETTINGS = f"'memory_gib': 121.7, 'serve_image': {NAME!r}, 'serve_seconds': 60"
-WEIGHTS = r"""
-d=/srv/models/{id}
-sudo mkdir -p $d/sub && cd $d && echo '{{}}' | sudo tee config.json sub/tokenizer.json &&
-echo '{{"weight_map": {{"a": "model-1.safetensors", "b": "model-2.safetensors"}}}}' |
-  sudo tee model.safetensors.index.json && echo 1 | sudo tee model-1.safetensors model-2.safetensors
-"""
 
 
 # as large as the pair's weights would be, and nearly nothing on the guest's own disk
@@ -60,9 +54,9 @@ def ready_once(deployed_once: Pair, inventory: str) -> Pair:
     lab.reset(NODES, "deployed")
     done = run("pyinfra", "-y", inventory, CLUSTER)
     assert done.code == 0, done.stderr[-3000:]
-    build(deployed_once.a)
+    build(deployed_once.a.node)
     for id in IDS.values():
-        deployed_once.a.output(WEIGHTS.format(id=id))
+        weights(deployed_once.a.node, f"/srv/models/{id}")
     deployed_once.b.output(DISK, timeout=300)
     lab.save(NODES, READY)
     return deployed_once
@@ -170,7 +164,7 @@ def test_a_pair_serves_as_one_and_what_moves_is_found_and_mended(ready: Pair, in
 def test_a_tag_that_leads_elsewhere_on_one_half_is_brought_back(ready: Pair, inventory: str) -> None:
     assert serve(inventory, TWO).code == 0
     before = image(ready.b)
-    build(ready.b, "--token 0.02")
+    build(ready.b.node, "--token 0.02")
     assert planned(inventory).keys() >= {"Serve | image"}
     done = serve(inventory)
     assert done.code == 0, done.stderr[-3000:]
@@ -192,7 +186,7 @@ def test_what_fails_its_trial_is_rolled_back(
 ) -> None:
     done = serve(inventory, ONE)
     assert done.code == 0, done.stderr[-3000:]
-    build(ready.a, told, "vllm-broken:1")
+    build(ready.a.node, told, "vllm-broken:1")
     done = serve(inventory, TWO, "--data", "serve_image=vllm-broken:1")
     assert done.code == 1
     (said,) = [line.strip() for line in done.stderr.splitlines() if "Changed and rolled back:" in line]
@@ -203,7 +197,7 @@ def test_what_fails_its_trial_is_rolled_back(
 
 
 def test_a_first_server_that_fails_leaves_nothing(ready: Pair, inventory: str) -> None:
-    build(ready.a, "--garbage")
+    build(ready.a.node, "--garbage")
     done = serve(inventory, ONE)
     assert done.code == 1 and "Nothing is served, as before" in done.stderr, done.stderr[-3000:]
     assert models(ready.a) == [] and unit(ready.a) == "inactive"
@@ -211,7 +205,7 @@ def test_a_first_server_that_fails_leaves_nothing(ready: Pair, inventory: str) -
 
 
 def test_a_controller_that_dies_on_trial_leaves_the_port_closed(ready: Pair, inventory: str, seen: Seen) -> None:
-    build(ready.a, "--startup 40")
+    build(ready.a.node, "--startup 40")
     words = [str(BIN / "pyinfra"), "-y", inventory, SERVE, "--data", f"model={ONE}", "--data", "serve_seconds=300"]
     with subprocess.Popen(
         words,
@@ -284,8 +278,8 @@ def test_a_disk_that_is_too_small_for_the_weights_is_refused(ready: Pair, invent
 def test_a_spark_without_a_cable_serves(solo: Guest, tmp_path: Path) -> None:
     done = run("pyinfra", "-y", SOLO, CLUSTER)
     assert done.code == 0, done.stderr[-3000:]
-    build(solo)
-    solo.output(WEIGHTS.format(id=IDS[ONE]))
+    build(solo.node)
+    weights(solo.node, f"/srv/models/{IDS[ONE]}")
     words = ("--data", f"serve_image={NAME}", "--data", "memory_gib=121.7")
     done = serve(SOLO, ONE, *words)
     assert done.code == 0, done.stderr[-3000:]

@@ -9,10 +9,12 @@ import base64
 import shlex
 from pathlib import Path
 
-from tests.lab.guests import Guest
+from lab import ssh
+from lab.errors import LabError
 
 NAME = "vllm-standin:1"
-_STANDIN = Path(__file__).resolve().parents[2] / "lab" / "standin.py"
+_STANDIN = Path(__file__).with_name("standin.py")
+_BUILD_S = 600
 
 # $1 name, $2 what the stand-in is told; on stdin the stand-in
 _BUILD = r"""
@@ -40,8 +42,34 @@ tar -C "$root" -c . | docker import --change "ENV PATH=/usr/bin STANDIN=$(printf
 """
 
 
-def build(guest: Guest, told: str = "", name: str = NAME) -> str:
-    """Make it; its ID. told: options of the stand-in (lab/standin.py)."""
+# $1 the folder of a checkpoint: as few bytes as make it whole by its own index
+_WEIGHTS = r"""
+set -e
+mkdir -p "$1/sub"; cd "$1"
+echo '{}' | tee config.json sub/tokenizer.json
+echo '{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}' >model.safetensors.index.json
+echo 1 | tee model-1.safetensors model-2.safetensors
+"""
+
+
+def build(node: str, told: str = "", name: str = NAME) -> str:
+    """Make it on a guest; its ID. told: options of the stand-in (lab/standin.py). LabError where it fails."""
     given = base64.b64encode(_STANDIN.read_bytes()).decode()
-    words = shlex.join(["sudo", "sh", "-c", _BUILD, "sparkrig", name, told])
-    return guest.output(f"echo {given} | {words}", timeout=600).splitlines()[-1]
+    return _root(node, f"echo {given} | ", _BUILD, name, told).splitlines()[-1]
+
+
+def weights(node: str, folder: str) -> None:
+    """Files that pass for a checkpoint, in OWNER/NAME of a folder of weights. LabError where that fails."""
+    _root(node, "", _WEIGHTS, folder)
+
+
+def _root(node: str, before: str, script: str, *words: str) -> str:
+    line = before + shlex.join(["sudo", "sh", "-c", script, "sparkrig", *words])
+    done = ssh.execute(node, line, timeout=_BUILD_S)
+    if done.rc:
+        raise LabError(
+            f"{node} has no stand-in for vLLM: {done.stderr.strip()[-200:]}",
+            expected="docker up and room on its disk",
+            attempt="sparkrig lab reset",
+        )
+    return done.stdout
