@@ -92,16 +92,21 @@ class Launch:
         return self.environment.get(name) or ""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """What the model may be known by: as given, what is mounted there, and as it is served."""
+    def places(self) -> tuple[str, ...]:
+        """Where the weights are: as given, and what is mounted there."""
         path = self.model.rstrip("/")
         inside = [
             each for each in self.mounts if each.source and f"{path}/".startswith(f"{each.target.rstrip('/')}/")
         ]
         sources = [each.source.rstrip("/") + path.removeprefix(each.target.rstrip("/")) for each in inside]
+        return tuple(dict.fromkeys(_hub(each) for each in (path, *sources) if each))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the model may be known by: its places, and what it is served as."""
         served = self.flags.get("served-model-name")
-        aliases = [str(each) for each in served] if isinstance(served, list) else []
-        return tuple(dict.fromkeys(_hub(each) for each in (path, *sources, *aliases) if each))
+        aliases = [str(each) for each in served if each] if isinstance(served, list) else []
+        return tuple(dict.fromkeys((*self.places, *aliases)))
 
 
 def read(text: str) -> list[Launch]:

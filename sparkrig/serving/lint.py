@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from sparkrig.serving import hub
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.rules import RULES, Rule, Severity, Version, version
@@ -149,10 +150,23 @@ class Case:
 
     @cached_property
     def checkpoint(self) -> Checkpoint | None:
-        """The one that is served, where a name of the launch is that of one."""
-        ends = [name.lower().rpartition("/")[2] for name in self.launch.names]
-        known = self.model.checkpoints if self.model else ()
-        return next((each for end in ends for each in known if each.id.lower().rpartition("/")[2] == end), None)
+        """The one that is served, where that can be told.
+
+        Several owners use one name (article 004), so OWNER/NAME is taken as it stands. What a model is served as
+        tells no format where it is the model's own name.
+        """
+        if self.model is None:
+            return None
+        ids = {each.id.lower(): each for each in self.model.checkpoints}
+        owned = [name.lower() for name in self.launch.places if hub.ID.fullmatch(name)]
+        if owned:
+            return next((ids[name] for name in owned if name in ids), None)
+        folders = {name: each for each in reversed(self.model.checkpoints) for name in hub.folders(each.id)}
+        names = [
+            each for each in self.launch.names if each in self.launch.places or each.lower() != self.model.name
+        ]
+        told = [ids.get(hub.whole(name)) or folders.get(name.lower().rpartition("/")[2]) for name in names]
+        return next((each for each in told if each), None)
 
     @cached_property
     def name(self) -> str:
@@ -165,7 +179,7 @@ class Case:
         if self.checkpoint:
             return self.checkpoint.format
         said = next((kind for kind, word in _FORMATS if re.search(word, self.name.replace("_", "-"))), "")
-        plain = re.fullmatch(r"[\w.-]+/[\w.-]+", self.launch.model) is not None
+        plain = hub.ID.fullmatch(self.launch.model) is not None
         return said or ("bf16" if plain else "")
 
     @property

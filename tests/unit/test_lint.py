@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pytest
 
 from sparkrig.catalogue import KINDS
-from sparkrig.serving import launch, lint
-from sparkrig.serving.lint import Case, Finding
+from sparkrig.serving import catalogue_files, launch, lint
+from sparkrig.serving.lint import Case, Find, Finding
 from sparkrig.serving.rules import BY_ID, RULES, Version, version
 from tests.unit import test_launch
 
@@ -64,13 +64,18 @@ def find(name: str) -> Known | None:
     return next((each for each in MODELS for one in each.checkpoints if one.id.lower().endswith(f"/{last}")), None)
 
 
-def judged(text: str, *, sparks: int | None = None, vllm: Version | None = None) -> list[Finding]:
+KNOWN = catalogue_files.catalogue()
+
+
+def judged(
+    text: str, *, sparks: int | None = None, vllm: Version | None = None, find: Find = find
+) -> list[Finding]:
     (one,) = launch.read(text)
     return lint.judge(Case(one, find, sparks, vllm))
 
 
-def ids(text: str, *, sparks: int | None = None, vllm: Version | None = None) -> set[str]:
-    return {each.rule.id for each in judged(text, sparks=sparks, vllm=vllm)}
+def ids(text: str, *, sparks: int | None = None, vllm: Version | None = None, find: Find = find) -> set[str]:
+    return {each.rule.id for each in judged(text, sparks=sparks, vllm=vllm, find=find)}
 
 
 # what belongs to a container of a pair, each option by its rule
@@ -504,7 +509,7 @@ LAUNCHES: dict[str, tuple[str, str]] = {
     ),
     "003: a reader": (
         test_launch.ASKED,
-        "moe-backend fastsafetensors cudagraph-size kv-cache-fp8 prefix-cache context-unset",
+        "moe-backend fastsafetensors cudagraph-size kv-cache-fp8 prefix-cache context-unset better-format",
     ),
     "004: 122B": (
         test_launch.LARGE,
@@ -519,12 +524,60 @@ LAUNCHES: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize(("text", "said"), LAUNCHES.values(), ids=LAUNCHES)
 def test_what_is_said_of_each_launch_of_the_articles(text: str, said: str) -> None:
-    assert ids(text) == {*said.split()}
+    assert ids(text, find=KNOWN.find) == {*said.split()}
 
 
 @pytest.mark.parametrize(("text", "said"), LAUNCHES.values(), ids=LAUNCHES)
 def test_no_launch_that_somebody_ran_has_an_error(text: str, said: str) -> None:
-    assert not [each for each in judged(text) if each.severity == "error"]
+    assert not [each for each in judged(text, find=KNOWN.find) if each.severity == "error"]
+
+
+# --- which checkpoint of the catalogue is served
+
+CHECKPOINTS = [each.id for model in KNOWN.models.values() for each in model.checkpoints]
+SEHYO, TXN545 = "Sehyo/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"
+
+
+def checkpoint(text: str) -> str:
+    (one,) = launch.read(text)
+    found = Case(one, KNOWN.find).checkpoint
+    return found.id if found else ""
+
+
+@pytest.mark.parametrize("id", CHECKPOINTS)
+def test_a_checkpoint_is_known_by_its_id_and_where_it_lies(id: str) -> None:
+    owner, _, name = id.partition("/")
+    assert checkpoint(f"vllm serve {id}") == id
+    assert checkpoint(f"docker run -v /srv/models/{id}:/m img vllm serve /m") == id
+    assert checkpoint(f"vllm serve /models/{name}-{owner}/") == id
+    cached = f"~/.cache/huggingface/hub/models--{owner}--{name}/snapshots/1"
+    assert checkpoint(f"docker run -v {cached}:/m img vllm serve /m") == id
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (test_launch.LARGE, SEHYO),
+        ("vllm serve /models/Qwen3.5-122B-A10B-NVFP4", SEHYO),
+        ("vllm serve RedHatAI/Qwen3-235B-A22B-NVFP4", ""),
+        ("vllm serve RedHatAI/Qwen3-235B-A22B-NVFP4 --served-model-name Qwen3-235B-A22B-NVFP4", ""),
+        ("vllm serve /model --served-model-name Qwen3.5-122B-A10B-NVFP4", SEHYO),
+        ("vllm serve /model --served-model-name Qwen3.5-122B-A10B", ""),
+        ("vllm serve /models/Qwen3.5-122B-A10B", "Qwen/Qwen3.5-122B-A10B"),
+        ("vllm serve /models/mine", ""),
+    ],
+)
+def test_a_checkpoint_of_another_owner_is_not_taken_for_one_of_the_same_name(text: str, expected: str) -> None:
+    assert checkpoint(text) == expected
+
+
+def test_the_only_checkpoint_without_draft_weights_is_told() -> None:
+    draft = """--speculative-config '{"method":"mtp","num_speculative_tokens":2}'"""
+    assert "mtp-weights" in ids(f"vllm serve {TXN545} {draft}", find=KNOWN.find)
+    assert "mtp-weights" not in ids(f"vllm serve {SEHYO} {draft}", find=KNOWN.find)
+    at = "--gpu-memory-utilization 0.6"
+    assert "weights-too-large" in ids(f"vllm serve {SEHYO} {at}", find=KNOWN.find)
+    assert "weights-too-large" not in ids(f"vllm serve {TXN545} {at}", find=KNOWN.find)
 
 
 # --- versions, nodes, and what is not seen
