@@ -45,6 +45,8 @@ _MIXTURE = re.compile(
     r"(?<![a-z\d])a\d+(?:\.\d+)?b(?![a-z])|\d+x\d+b|mixtral|moe|gpt-?oss|deepseek-(?:v[234]|r1)|glm-?(?:4\.[5-9]|5)"
     r"|minimax-m\d|kimi-k\d|qwen3-next|llama-?4"
 )
+_PARAMETERS = re.compile(r"(?<![a-z\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z\d])")
+_SHARED = 0.8  # of experts x size: Mixtral's share their attention, 46.7 B of 8x7B and 141 B of 8x22B
 # Gated DeltaNet: Qwen3-Next, and by vLLM's log (article 004) what is built on Qwen3.5
 _HYBRID = re.compile(r"qwen-?3\.?[56](?!\d)|qwen3-next|kimi-linear")
 # what --quantization may be called for a format
@@ -87,6 +89,8 @@ class Model(Protocol):
     def name(self) -> str: ...
     @property
     def architecture(self) -> str: ...
+    @property
+    def parameters_b(self) -> float: ...
     @property
     def checkpoints(self) -> Sequence[Checkpoint]: ...
 
@@ -219,6 +223,14 @@ class Case:
             return None
         halved = self.format == "bf16" and self.quantization == "fp8"
         return self.checkpoint.weights_gib / (2 if halved else 1)
+
+    @property
+    def parameters_b(self) -> float:
+        """In billions: the catalogue's word, else what the name says, else none."""
+        said = _PARAMETERS.search(self.name)
+        if self.model or said is None:
+            return self.model.parameters_b if self.model else 0
+        return float(said[2]) * (int(said[1]) * _SHARED if said[1] else 1)
 
     @cached_property
     def world(self) -> int | None:
@@ -358,11 +370,13 @@ def _smaller(case: Case) -> str:
 
 
 def _bf16(case: Case) -> Iterator[Hit]:
-    if case.format != "bf16" or case.quantization or case.weights_gib is None or not case.world:
+    if case.format != "bf16" or case.quantization or not case.world:
         return
-    each = case.weights_gib / case.world
+    known = case.weights_gib is not None
+    each = (case.weights_gib or 2e9 * case.parameters_b / 2**30) / case.world
     if each > _BF16_GIB and not [*_too_large(case)]:
-        yield Hit(f"{each * 2**30 / 1e9:.0f} GB of BF16 weights on each Spark", _smaller(case))
+        size = f"{each * 2**30 / 1e9:.0f} GB of BF16 weights on each Spark"
+        yield Hit(size if known else f"{size}, by the parameters in its name", _smaller(case))
 
 
 def _limited(case: Case) -> Iterator[Hit]:

@@ -38,6 +38,7 @@ class Known:
     name: str
     checkpoints: tuple[Weights, ...]
     architecture: str = "moe"
+    parameters_b: float = 8
 
 
 MODELS = (
@@ -142,7 +143,13 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve("org/Giant-FP8"), serve("org/Giant-FP8", RAY)),
     ],
     "pair-needed": [(serve("org/Wide-FP8"), serve("org/Wide-FP8", RAY))],
-    "bf16-large": [(serve("org/Middle", "--gpu-memory-utilization 0.9"), serve("org/Middle", f"{RAY}"))],
+    "bf16-large": [
+        (serve("org/Middle", "--gpu-memory-utilization 0.9"), serve("org/Middle", f"{RAY}")),
+        (serve("meta-llama/Llama-3.3-70B-Instruct"), serve("meta-llama/Llama-3.3-70B-Instruct", RAY)),
+        (serve("meta-llama/Llama-3.3-70B-Instruct"), serve("org/Llama-3.3-70B-Instruct-FP8")),
+        (serve("mistralai/Mixtral-8x22B-v0.1"), serve("mistralai/Mixtral-8x7B-v0.1")),
+        (serve("Qwen/Qwen3-235B-A22B", RAY), serve("Qwen/Qwen3-30B-A3B")),
+    ],
     "memory-limit": [(run("--gpus all --memory 100g"), run())],
     "mxfp4-on-bf16": [
         (serve("Qwen/Qwen3-30B-A3B", "--quantization mxfp4"), serve("Qwen/Qwen3-30B-A3B")),
@@ -571,6 +578,12 @@ def test_a_checkpoint_of_another_owner_is_not_taken_for_one_of_the_same_name(tex
     assert checkpoint(text) == expected
 
 
+def test_weights_of_unknown_size_are_told_by_the_catalogue_s_parameters() -> None:
+    told = judged("vllm serve Qwen/Qwen3-235B-A22B", find=KNOWN.find)
+    size = "470 GB of BF16 weights on each Spark, by the parameters in its name"
+    assert [(each.found, each.severity) for each in told if each.rule.id == "bf16-large"] == [(size, "warning")]
+
+
 def test_the_only_checkpoint_without_draft_weights_is_told() -> None:
     draft = """--speculative-config '{"method":"mtp","num_speculative_tokens":2}'"""
     assert "mtp-weights" in ids(f"vllm serve {TXN545} {draft}", find=KNOWN.find)
@@ -711,6 +724,11 @@ def test_a_better_checkpoint_is_named() -> None:
     ("text", "rule", "found"),
     [
         (pair("nofile"), "nofile", "nofile is docker's own limit"),
+        (
+            serve("a/Llama-3.3-70B"),
+            "bf16-large",
+            "140 GB of BF16 weights on each Spark, by the parameters in its name",
+        ),
         (run(image="x/vllm:cu129"), "image-cuda", "x/vllm:cu129 is for CUDA 12.9"),
         (run(image="x/vllm:cuda-12.8"), "image-cuda", "x/vllm:cuda-12.8 is for CUDA 12.8"),
         (serve(flags="--node-rank 1"), "node-rank", "--node-rank 1 of 1 node"),
