@@ -191,7 +191,7 @@ FIGURES: dict[str, tuple[str, str, str, int, float, float | None]] = {
     "002 weights": ("235b", "startup s", "weights, 118 GB", 1, 420, None),
     "002 graphs": ("235b", "startup s", "CUDA graphs and compile", 1, 300, None),
     "002 in all": ("235b", "startup s", "first answer", 1, 900, None),
-    "002 120B on one": ("122b", "startup s", "total, 120B on one node", 1, 480, None),
+    "002 120B on one": ("gpt-oss", "startup s", "total, 120B on one node", 1, 480, None),
     "003 stock": ("qwen3.5-35b", "decode tok/s", "stock image, no kernels for SM12x", 1, 13.3, None),
     "003 injected": ("qwen3.5-35b", "decode tok/s", "52 injected cubins, 600 tokens", 1, 48.6, None),
     "003 Spark-Arena": ("qwen3.5-35b", "decode tok/s", "tg128 of Spark-Arena", 1, 50.75, None),
