@@ -450,7 +450,16 @@ def _moe(case: Case) -> Iterator[Hit]:
     backend = case.launch.text("moe-backend")
     if case.mixture and backend.lower() != "marlin" and not [*_cutlass(case)]:
         asked = f"--moe-backend {backend}" if backend else "no --moe-backend"
+        asked = ", ".join((asked, *_flashinfer(case)))
         yield Hit(f"{asked}, and {case.called} is a mixture of experts")
+
+
+def _flashinfer(case: Case) -> Iterator[str]:
+    """Variables that ask for FlashInfer's mixture of experts; that of FP4 has rules of its own."""
+    for name in ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_USE_FLASHINFER_MOE_FP16", "VLLM_FLASHINFER_MOE_BACKEND"):
+        value = case.launch.variable(name)
+        if value not in ("", "0"):
+            yield f"{name}={value}"
 
 
 def _cutlass(case: Case) -> Iterator[Hit]:
