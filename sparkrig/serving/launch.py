@@ -43,9 +43,9 @@ class Launch:
     source: what it was read from, in words; model: as it was given, empty where none was; flags: of vLLM, by their
     names without dashes; environment: None for a value that is set where docker is typed; container: None for a
     bare command, which says nothing of it; whole: whether the environment is all there; wrapper: the script that
-    launches it, which may add to all of it; extra, broken: as sparkrig.serving.arguments; composed: whether it is
-    a service of a compose file; ray: whether this is a node of Ray and no server; installs_ray: whether Ray is
-    installed first.
+    launches it, which may add to all of it; solo: whether that is told to take one node; extra, broken: as
+    sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
+    Ray and no server; installs_ray: whether Ray is installed first.
     """
 
     source: str
@@ -56,6 +56,7 @@ class Launch:
     mounts: tuple[Mount, ...] = ()
     whole: bool = False
     wrapper: str = ""
+    solo: bool = False
     extra: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     composed: bool = False
@@ -249,8 +250,8 @@ def _bare(words: list[str], environment: Mapping[str, str | None], source: str) 
     more = container.options(_words(environment.get(_MORE_OPTIONS) or ""))[0]
     wrapper = next((_base(word) for word in before if word.endswith(".sh")), "")
     made = _launch(source, rest, environment)
-    solo = "--solo" in before  # of eugr/spark-vllm-docker: one node, and nothing is added
-    yield replace(made, mounts=container.mounts(more), wrapper="" if solo else wrapper)
+    solo = "--solo" in before  # of eugr/spark-vllm-docker: no Ray and no second node is added
+    yield replace(made, mounts=container.mounts(more), wrapper=wrapper, solo=solo)
 
 
 def _contained(described: Described, source: str) -> Iterator[Launch]:

@@ -83,7 +83,10 @@ class Checkpoint(Protocol):
 
 
 class Model(Protocol):
-    """Of the catalogue. architecture: `dense`, `moe`, `dense hybrid` or `moe hybrid`."""
+    """Of the catalogue.
+
+    architecture: `dense`, `moe`, `dense hybrid` or `moe hybrid`; standing: `avoid` where it is advised against.
+    """
 
     @property
     def name(self) -> str: ...
@@ -91,6 +94,10 @@ class Model(Protocol):
     def architecture(self) -> str: ...
     @property
     def parameters_b(self) -> float: ...
+    @property
+    def standing(self) -> str: ...
+    @property
+    def why(self) -> str: ...
     @property
     def checkpoints(self) -> Sequence[Checkpoint]: ...
 
@@ -539,6 +546,11 @@ def _instead(case: Case) -> str:
     return next((each.id for each in known if not each.bad), "")
 
 
+def _avoided(case: Case) -> Iterator[Hit]:
+    if case.model and case.model.standing == "avoid":
+        yield Hit(f"{case.model.name}: {case.model.why}")
+
+
 def _mtp(case: Case) -> Iterator[Hit]:
     method = str(case.launch.table("speculative-config").get("method", ""))
     if case.checkpoint and case.checkpoint.draft is False and "mtp" in method:
@@ -595,7 +607,8 @@ def _sizes(case: Case) -> str:
 
 
 def _alone(case: Case) -> Iterator[Hit]:
-    told = case.ray or case.nnodes > 1 or case.launch.wrapper or "config" in case.launch.flags
+    added = case.launch.wrapper and not case.launch.solo
+    told = case.ray or case.nnodes > 1 or added or "config" in case.launch.flags
     outside = case.launch.text("distributed-executor-backend") == "external_launcher"
     if not case.world or not case.gpus or case.gpus > _most(case) or told or outside:
         return
@@ -874,6 +887,7 @@ _JUDGES: dict[str, Judge] = {
     "kv-cache-fp8": _kv_cache,
     "arch-list": _arch,
     "checkpoint-bad": _bad,
+    "model-avoided": _avoided,
     "mtp-weights": _mtp,
     "fastsafetensors": _loader,
     "cache-snapshot": _snapshot,

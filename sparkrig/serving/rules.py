@@ -475,6 +475,18 @@ RULES: tuple[Rule, ...] = (
         holds="as the catalogue says",
     ),
     Rule(
+        "model-avoided",
+        "note",
+        "weights",
+        "the model is none that the catalogue advises against",
+        (
+            Claim("the catalogue has it as one to avoid, with the reason", "models/", _READ),
+            Claim("Qwen3.5-397B is not yet recommended; Qwen3.6-27B is slow in the stock image", _000, _MAY),
+        ),
+        "another model: sparkrig models",
+        holds="as the catalogue says",
+    ),
+    Rule(
         "mtp-weights",
         "warning",
         "weights",

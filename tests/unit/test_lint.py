@@ -43,6 +43,8 @@ class Known:
     checkpoints: tuple[Weights, ...]
     architecture: str = "moe"
     parameters_b: float = 8
+    standing: str = "works"
+    why: str = ""
 
 
 MODELS = (
@@ -61,6 +63,9 @@ MODELS = (
     Known("mixed", (Weights("org/Mixed", "bf16", 30.0),), "moe hybrid"),
     Known("wide", (Weights("org/Wide-FP8", "fp8", nodes=2),), "dense"),
     Known("newcomer", (Weights("org/Newcomer", "fp8", 20.0),), "dense"),
+    Known(
+        "shunned", (Weights("org/Shunned", "fp8", 20.0),), "dense", standing="avoid", why="nobody knows its speed"
+    ),
 )
 
 
@@ -235,6 +240,7 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (f"FLASHINFER_CUDA_ARCH_LIST=12.0f {SERVE}", f"FLASHINFER_CUDA_ARCH_LIST=12.1a {SERVE}"),
     ],
     "checkpoint-bad": [(serve("org/Giant-Broken"), serve("org/Giant-NVFP4"))],
+    "model-avoided": [(serve("org/Shunned"), serve("org/Newcomer"))],
     "mtp-weights": [
         (
             serve("org/Giant-NVFP4", "--speculative-config.method mtp"),
@@ -248,7 +254,13 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         )
         for tag in ("26.03", "26.04")
     ]
-    + [(serve(flags="--load-format fastsafetensors"), run(flags="--load-format fastsafetensors"))],
+    + [
+        (serve(flags="--load-format fastsafetensors"), run(flags="--load-format fastsafetensors")),
+        (
+            serve(flags="--load-format fastsafetensors"),
+            f"./launch-cluster.sh --solo exec {SERVE} --load-format fastsafetensors",
+        ),
+    ],
     "cache-snapshot": [
         (
             run(f"--gpus all -v ~/.cache/huggingface/hub/models--a--b{tail}:/m"),
@@ -482,6 +494,8 @@ ROWS: list[tuple[str, str, str]] = [
     ("000", "avoid BF16 with mxfp4", "mxfp4-on-bf16"),
     ("000", "avoid FP8 with FlashInfer", "flashinfer-attention"),
     ("000", "avoid models that need eager", "enforce-eager"),
+    ("000", "Qwen3.5-397B: not yet recommended", "model-avoided"),
+    ("000", "Qwen3.6-27B: avoid with stock NGC", "model-avoided gdn-stock-image"),
     ("000", "Qwen3-235B: two nodes required", "weights-too-large"),
     ("001", "122B: BF16 does not fit, NVFP4 alone does", "weights-too-large"),
     ("002", "0.85 to 0.87 is safe", "utilization-high"),
@@ -556,6 +570,7 @@ REAL: dict[str, tuple[str, ...]] = {
     "pair-needed": (serve("Qwen/Qwen3.5-122B-A10B-FP8"),),
     "better-format": (serve("Qwen/Qwen3.5-35B-A3B"),),
     "checkpoint-bad": (serve("nvidia/Qwen3-235B-A22B-NVFP4", RAY),),
+    "model-avoided": (serve("nvidia/Qwen3.5-397B-A17B-NVFP4", PAIR), serve("Qwen/Qwen3.6-27B-FP8")),
     "mtp-weights": (serve(TXN545, "--speculative-config.method mtp"),),
     "gdn-stock-image": tuple(
         run(image="nvcr.io/nvidia/vllm:26.04-py3", model=model)
@@ -586,7 +601,7 @@ LAUNCHES: dict[str, tuple[str, str]] = {
     ),
     "003: a reader": (
         test_launch.ASKED,
-        "moe-backend fastsafetensors cudagraph-size kv-cache-fp8 prefix-cache context-unset better-format",
+        "moe-backend cudagraph-size kv-cache-fp8 prefix-cache context-unset better-format",
     ),
     "004: 122B": (
         test_launch.LARGE,
