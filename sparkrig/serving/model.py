@@ -138,14 +138,15 @@ def flag_words(flags: Mapping[str, Scalar | dict[str, Scalar]]) -> Iterator[list
 class Launch(_Told):
     """How somebody started it.
 
-    flags: of `vllm serve` without their dashes; True is a flag without a value, a mapping is one of JSON;
-    container: options of `docker run`; typed: what else was typed, where it was no plain `vllm serve`.
+    image: empty where no source names one; flags: of `vllm serve` without their dashes; True is a flag without a
+    value, a mapping is one of JSON; container: options of `docker run`; typed: what else was typed, where it was
+    no plain `vllm serve`.
     """
 
     title: Text
     checkpoint: str
     nodes: Nodes = 1
-    image: Text
+    image: str = ""
     flags: dict[Flag, Scalar | dict[str, Scalar]] = {}
     environment: dict[Variable, str] = {}
     container: str = ""

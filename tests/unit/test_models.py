@@ -342,6 +342,12 @@ def test_launches_of_the_articles(case: tuple[str, str, int, dict[str, Any], dic
     )
 
 
+def test_a_fork_of_vllm_is_not_taken_for_an_image() -> None:
+    (fork,) = found("Qwen3.6-27B").launches
+    assert (fork.image, "mitkox/vllm-dflash-ddtree" in fork.note) == ("", True)
+    assert not re.search(r"^ +image *$", run("show", "qwen3.6-27b").stdout, re.MULTILINE)
+
+
 def test_eugr_s_recipe_of_article_003() -> None:
     typed = [each.typed for each in found("Qwen/Qwen3.5-35B-A3B").launches]
     assert "./run-recipe.sh recipes/qwen3.5-35b-a3b-fp8.yaml --setup --solo" in typed
@@ -663,6 +669,11 @@ ERRORS = {
     "an unknown model": (
         ("show", "gpt-oss-120"),
         "no model and no checkpoint gpt-oss-120. Try: sparkrig models show gpt-oss-120b",
+    ),
+    "a model that there is not": (
+        ("show", "Qwen/Qwen3.6-72B"),
+        "Qwen3.6-72B: there is no Qwen3.6-72B; the family ends at 27B dense and 35B-A3B (May 2026). "
+        "Try: sparkrig models show qwen3.6-27b",
     ),
     "nothing like it": (("show", "xyz"), "no model and no checkpoint xyz. Try: sparkrig models"),
     "an option too early": (("--context", "5", "show", "gpt-oss-120b"), "--context belongs behind NAME"),
