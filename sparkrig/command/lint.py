@@ -88,12 +88,18 @@ def _launches(words: Sequence[str]) -> list[Launch]:
     """Of a command that a shell has parted, or of a text; exit code 1 where there is none."""
     from sparkrig.serving import launch
 
+    text = " ".join(words) if len(words) > 1 else _text(words[0] if words else "-")
     try:
-        if len(words) > 1:
-            return launch.typed(words)
-        return launch.read(_text(words[0] if words else "-"))
+        return launch.typed(words) if len(words) > 1 else launch.read(text)
     except launch.Unreadable as error:
-        raise click.ClickException(f"{error}. {_TRY}") from None
+        raise click.ClickException(f"{error}. {_cure(text)}") from None
+
+
+def _cure(text: str) -> str:
+    """What to try: where a script is given a recipe or a compose file (article 003), that has the launch."""
+    words = text.split() if "\n" not in text.strip() else []
+    file = next((word for word in words if word.endswith((".yaml", ".yml"))), "")
+    return f"Try: sparkrig lint {file}" if file else _TRY
 
 
 def _text(word: str) -> str:

@@ -120,9 +120,12 @@ def _use(asked: dict[str, Any]) -> Use:
 def _unknown(name: str, known: Catalogue) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower().rpartition("/")[2], known.models, 1, _CLOSE)
+    last = name.lower().rpartition("/")[2]
+    near = get_close_matches(last, known.models, 1, _CLOSE)
     cure = f"sparkrig models show {near[0]}" if near else "sparkrig models"
-    return f"the catalogue has no model and no checkpoint {name}. Try: {cure}"
+    said = (claim.says for model in known.models.values() for claim in model.claims)
+    absent = next((f": {each}" for each in said if f"there is no {last};" in each.lower()), "")
+    return f"the catalogue has no model and no checkpoint {name}{absent}. Try: {cure}"
 
 
 def _document(use: Use, known: Catalogue, chosen: Iterable[Model]) -> None:

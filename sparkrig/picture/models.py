@@ -292,7 +292,8 @@ def _apart(parts: Iterable[RenderableType]) -> RenderableType:
 
 def _launch(launch: Launch) -> RenderableType:
     parts: list[RenderableType] = [Text.assemble((launch.title, "bold"), f" ({launch.source})")]
-    parts.append(Text(f"image {launch.image}", "dim"))
+    if launch.image:
+        parts.append(Text(f"image {launch.image}", "dim"))
     if launch.typed:
         parts.append(Text(f"typed: {launch.typed}", "dim"))
     if launch.container:

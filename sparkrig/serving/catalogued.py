@@ -25,4 +25,5 @@ def launches(model: Model) -> Iterator[tuple[Launch, int]]:
             given = [word for pair in variables for word in ("-e", pair)]
             words = ["docker", "run", *shlex.split(each.container), *given, each.image, *served]
         (found,) = launch.typed(words)
-        yield replace(found, source=f"{model.name}, {each.title}", wrapper=each.typed), each.nodes
+        solo = "--solo" in each.typed.split()
+        yield replace(found, source=f"{model.name}, {each.title}", wrapper=each.typed, solo=solo), each.nodes

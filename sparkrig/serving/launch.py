@@ -43,9 +43,9 @@ class Launch:
     source: what it was read from, in words; model: as it was given, empty where none was; flags: of vLLM, by their
     names without dashes; environment: None for a value that is set where docker is typed; container: None for a
     bare command, which says nothing of it; whole: whether the environment is all there; wrapper: the script that
-    launches it, which may add to all of it; extra, broken: as sparkrig.serving.arguments; composed: whether it is
-    a service of a compose file; ray: whether this is a node of Ray and no server; installs_ray: whether Ray is
-    installed first.
+    launches it, which may add to all of it; solo: whether that is told to take one node; extra, broken: as
+    sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
+    Ray and no server; installs_ray: whether Ray is installed first.
     """
 
     source: str
@@ -56,6 +56,7 @@ class Launch:
     mounts: tuple[Mount, ...] = ()
     whole: bool = False
     wrapper: str = ""
+    solo: bool = False
     extra: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     composed: bool = False
@@ -92,16 +93,21 @@ class Launch:
         return self.environment.get(name) or ""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """What the model may be known by: as given, what is mounted there, and as it is served."""
+    def places(self) -> tuple[str, ...]:
+        """Where the weights are: as given, and what is mounted there."""
         path = self.model.rstrip("/")
         inside = [
             each for each in self.mounts if each.source and f"{path}/".startswith(f"{each.target.rstrip('/')}/")
         ]
         sources = [each.source.rstrip("/") + path.removeprefix(each.target.rstrip("/")) for each in inside]
+        return tuple(dict.fromkeys(_hub(each) for each in (path, *sources) if each))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the model may be known by: its places, and what it is served as."""
         served = self.flags.get("served-model-name")
-        aliases = [str(each) for each in served] if isinstance(served, list) else []
-        return tuple(dict.fromkeys(_hub(each) for each in (path, *sources, *aliases) if each))
+        aliases = [str(each) for each in served if each] if isinstance(served, list) else []
+        return tuple(dict.fromkeys((*self.places, *aliases)))
 
 
 def read(text: str) -> list[Launch]:
@@ -244,8 +250,8 @@ def _bare(words: list[str], environment: Mapping[str, str | None], source: str) 
     more = container.options(_words(environment.get(_MORE_OPTIONS) or ""))[0]
     wrapper = next((_base(word) for word in before if word.endswith(".sh")), "")
     made = _launch(source, rest, environment)
-    solo = "--solo" in before  # of eugr/spark-vllm-docker: one node, and nothing is added
-    yield replace(made, mounts=container.mounts(more), wrapper="" if solo else wrapper)
+    solo = "--solo" in before  # of eugr/spark-vllm-docker: no Ray and no second node is added
+    yield replace(made, mounts=container.mounts(more), wrapper=wrapper, solo=solo)
 
 
 def _contained(described: Described, source: str) -> Iterator[Launch]:

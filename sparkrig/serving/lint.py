@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from sparkrig.serving import hub
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.rules import RULES, Rule, Severity, Version, version
@@ -44,6 +45,8 @@ _MIXTURE = re.compile(
     r"(?<![a-z\d])a\d+(?:\.\d+)?b(?![a-z])|\d+x\d+b|mixtral|moe|gpt-?oss|deepseek-(?:v[234]|r1)|glm-?(?:4\.[5-9]|5)"
     r"|minimax-m\d|kimi-k\d|qwen3-next|llama-?4"
 )
+_PARAMETERS = re.compile(r"(?<![a-z\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z\d])")
+_SHARED = 0.8  # of experts x size: Mixtral's share their attention, 46.7 B of 8x7B and 141 B of 8x22B
 # Gated DeltaNet: Qwen3-Next, and by vLLM's log (article 004) what is built on Qwen3.5
 _HYBRID = re.compile(r"qwen-?3\.?[56](?!\d)|qwen3-next|kimi-linear")
 # what --quantization may be called for a format
@@ -80,12 +83,21 @@ class Checkpoint(Protocol):
 
 
 class Model(Protocol):
-    """Of the catalogue. architecture: `dense`, `moe`, `dense hybrid` or `moe hybrid`."""
+    """Of the catalogue.
+
+    architecture: `dense`, `moe`, `dense hybrid` or `moe hybrid`; standing: `avoid` where it is advised against.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def architecture(self) -> str: ...
+    @property
+    def parameters_b(self) -> float: ...
+    @property
+    def standing(self) -> str: ...
+    @property
+    def why(self) -> str: ...
     @property
     def checkpoints(self) -> Sequence[Checkpoint]: ...
 
@@ -149,10 +161,23 @@ class Case:
 
     @cached_property
     def checkpoint(self) -> Checkpoint | None:
-        """The one that is served, where a name of the launch is that of one."""
-        ends = [name.lower().rpartition("/")[2] for name in self.launch.names]
-        known = self.model.checkpoints if self.model else ()
-        return next((each for end in ends for each in known if each.id.lower().rpartition("/")[2] == end), None)
+        """The one that is served, where that can be told.
+
+        Several owners use one name (article 004), so OWNER/NAME is taken as it stands. What a model is served as
+        tells no format where it is the model's own name.
+        """
+        if self.model is None:
+            return None
+        ids = {each.id.lower(): each for each in self.model.checkpoints}
+        owned = [name.lower() for name in self.launch.places if hub.ID.fullmatch(name)]
+        if owned:
+            return next((ids[name] for name in owned if name in ids), None)
+        folders = {name: each for each in reversed(self.model.checkpoints) for name in hub.folders(each.id)}
+        names = [
+            each for each in self.launch.names if each in self.launch.places or each.lower() != self.model.name
+        ]
+        told = [ids.get(hub.whole(name)) or folders.get(name.lower().rpartition("/")[2]) for name in names]
+        return next((each for each in told if each), None)
 
     @cached_property
     def name(self) -> str:
@@ -165,7 +190,7 @@ class Case:
         if self.checkpoint:
             return self.checkpoint.format
         said = next((kind for kind, word in _FORMATS if re.search(word, self.name.replace("_", "-"))), "")
-        plain = re.fullmatch(r"[\w.-]+/[\w.-]+", self.launch.model) is not None
+        plain = hub.ID.fullmatch(self.launch.model) is not None
         return said or ("bf16" if plain else "")
 
     @property
@@ -205,6 +230,14 @@ class Case:
             return None
         halved = self.format == "bf16" and self.quantization == "fp8"
         return self.checkpoint.weights_gib / (2 if halved else 1)
+
+    @property
+    def parameters_b(self) -> float:
+        """In billions: the catalogue's word, else what the name says, else none."""
+        said = _PARAMETERS.search(self.name)
+        if self.model or said is None:
+            return self.model.parameters_b if self.model else 0
+        return float(said[2]) * (int(said[1]) * _SHARED if said[1] else 1)
 
     @cached_property
     def world(self) -> int | None:
@@ -344,11 +377,13 @@ def _smaller(case: Case) -> str:
 
 
 def _bf16(case: Case) -> Iterator[Hit]:
-    if case.format != "bf16" or case.quantization or case.weights_gib is None or not case.world:
+    if case.format != "bf16" or case.quantization or not case.world:
         return
-    each = case.weights_gib / case.world
+    known = case.weights_gib is not None
+    each = (case.weights_gib or 2e9 * case.parameters_b / 2**30) / case.world
     if each > _BF16_GIB and not [*_too_large(case)]:
-        yield Hit(f"{each * 2**30 / 1e9:.0f} GB of BF16 weights on each Spark", _smaller(case))
+        size = f"{each * 2**30 / 1e9:.0f} GB of BF16 weights on each Spark"
+        yield Hit(size if known else f"{size}, by the parameters in its name", _smaller(case))
 
 
 def _limited(case: Case) -> Iterator[Hit]:
@@ -422,7 +457,16 @@ def _moe(case: Case) -> Iterator[Hit]:
     backend = case.launch.text("moe-backend")
     if case.mixture and backend.lower() != "marlin" and not [*_cutlass(case)]:
         asked = f"--moe-backend {backend}" if backend else "no --moe-backend"
+        asked = ", ".join((asked, *_flashinfer(case)))
         yield Hit(f"{asked}, and {case.called} is a mixture of experts")
+
+
+def _flashinfer(case: Case) -> Iterator[str]:
+    """Variables that ask for FlashInfer's mixture of experts; that of FP4 has rules of its own."""
+    for name in ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_USE_FLASHINFER_MOE_FP16", "VLLM_FLASHINFER_MOE_BACKEND"):
+        value = case.launch.variable(name)
+        if value not in ("", "0"):
+            yield f"{name}={value}"
 
 
 def _cutlass(case: Case) -> Iterator[Hit]:
@@ -502,6 +546,11 @@ def _instead(case: Case) -> str:
     return next((each.id for each in known if not each.bad), "")
 
 
+def _avoided(case: Case) -> Iterator[Hit]:
+    if case.model and case.model.standing == "avoid":
+        yield Hit(f"{case.model.name}: {case.model.why}")
+
+
 def _mtp(case: Case) -> Iterator[Hit]:
     method = str(case.launch.table("speculative-config").get("method", ""))
     if case.checkpoint and case.checkpoint.draft is False and "mtp" in method:
@@ -558,7 +607,8 @@ def _sizes(case: Case) -> str:
 
 
 def _alone(case: Case) -> Iterator[Hit]:
-    told = case.ray or case.nnodes > 1 or case.launch.wrapper or "config" in case.launch.flags
+    added = case.launch.wrapper and not case.launch.solo
+    told = case.ray or case.nnodes > 1 or added or "config" in case.launch.flags
     outside = case.launch.text("distributed-executor-backend") == "external_launcher"
     if not case.world or not case.gpus or case.gpus > _most(case) or told or outside:
         return
@@ -837,6 +887,7 @@ _JUDGES: dict[str, Judge] = {
     "kv-cache-fp8": _kv_cache,
     "arch-list": _arch,
     "checkpoint-bad": _bad,
+    "model-avoided": _avoided,
     "mtp-weights": _mtp,
     "fastsafetensors": _loader,
     "cache-snapshot": _snapshot,

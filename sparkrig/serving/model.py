@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from sparkrig.serving import hub
+
 Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^\S[^\r\n]*$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 Flag = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
@@ -111,7 +113,7 @@ class Checkpoint(_Told):
     speaks against it.
     """
 
-    id: Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$")]
+    id: Annotated[str, StringConstraints(pattern=rf"^{hub.ID.pattern}$")]
     format: Format
     weights_gib: Size | None = None
     resident_gib: dict[Nodes, Size] = {}
@@ -136,14 +138,15 @@ def flag_words(flags: Mapping[str, Scalar | dict[str, Scalar]]) -> Iterator[list
 class Launch(_Told):
     """How somebody started it.
 
-    flags: of `vllm serve` without their dashes; True is a flag without a value, a mapping is one of JSON;
-    container: options of `docker run`; typed: what else was typed, where it was no plain `vllm serve`.
+    image: empty where no source names one; flags: of `vllm serve` without their dashes; True is a flag without a
+    value, a mapping is one of JSON; container: options of `docker run`; typed: what else was typed, where it was
+    no plain `vllm serve`.
     """
 
     title: Text
     checkpoint: str
     nodes: Nodes = 1
-    image: Text
+    image: str = ""
     flags: dict[Flag, Scalar | dict[str, Scalar]] = {}
     environment: dict[Variable, str] = {}
     container: str = ""
@@ -249,8 +252,8 @@ class Model(_Told):
     def checkpoint(self, wanted: str) -> Checkpoint:
         """The checkpoint of that id, or of a path that ends like it; the best one for the model's own name."""
         whole, last = _plain(wanted)
-        exact = (each for each in self.checkpoints if each.id.lower() == whole)
-        alike = (each for each in self.checkpoints if last == each.id.lower().rpartition("/")[2])
+        exact = (each for each in self.checkpoints if each.id.lower() == hub.whole(whole))
+        alike = (each for each in self.checkpoints if last in hub.folders(each.id))
         own = last in (self.name, self.title.lower())
         return next(exact, None) or (self.best() if own else next(alike, self.best()))
 
@@ -292,6 +295,6 @@ def _plain(wanted: str) -> tuple[str, str]:
 def _keys(model: Model) -> Iterator[str]:
     for checkpoint in reversed(model.checkpoints):
         yield checkpoint.id.lower()
-        yield checkpoint.id.lower().rpartition("/")[2]
+        yield from hub.folders(checkpoint.id)
     yield model.title.lower()
     yield model.name

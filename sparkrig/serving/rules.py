@@ -141,6 +141,7 @@ RULES: tuple[Rule, ...] = (
                 _APRIL,
             ),
             Claim("Qwen3.5-122B in BF16 is 234 GB, so NVFP4 is the only way on one Spark", _001, _MAY),
+            Claim("Qwen3-235B-A22B in GPTQ-Int4 takes about 60 GB a node, and needs two", _000, _MAY),
         ),
         "a smaller format of the model, or both Sparks: sparkrig models",
     ),
@@ -149,10 +150,7 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "memory",
         "what was only run on two Sparks is run on two",
-        (
-            Claim("Qwen3-235B-A22B in GPTQ-Int4 needs two nodes", _000, _MAY),
-            Claim("eugr's recipe for Qwen3.5-122B in FP8 is for two Sparks only", _004, _APRIL),
-        ),
+        (Claim("eugr's recipe for Qwen3.5-122B in FP8 is for two Sparks only", _004, _APRIL),),
         "--tensor-parallel-size 2 on both, or a smaller format: sparkrig models",
         holds="as the catalogue says",
     ),
@@ -195,7 +193,10 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "quantization",
         "a model with --quantization mxfp4 is gpt-oss by its name",
-        (Claim("the loader only takes gpt-oss's own 3D uint8 tensors", _000, _MAY),),
+        (
+            Claim("the loader only takes gpt-oss's own 3D uint8 tensors", _000, _MAY),
+            Claim("mxfp4 works for gpt-oss's own checkpoints only", _002, "2026-05"),
+        ),
         "leave --quantization away: vLLM reads the format from the checkpoint's config.json",
         holds=_0190,
     ),
@@ -286,11 +287,13 @@ RULES: tuple[Rule, ...] = (
         (
             Claim("the default backend produces garbage on SM121, without an error", _000, _MAY),
             Claim("marlin is required for mixtures of experts", _002, "2026-05"),
+            Claim("FlashInfer's MoE backends are absent on SM121", _002, "2026-05"),
         ),
         "--moe-backend marlin, or read some answers before you trust another one",
         holds=_0190,
         against=(
             Claim("FLASHINFER_CUTLASS chosen by vLLM itself gives sensible answers with NVFP4", _004, _APRIL),
+            Claim("48.6 tok/s with FP8 and VLLM_FLASHINFER_MOE_BACKEND=latency", _003, _MARCH),
             Claim(
                 "Marlin widens NVFP4 so much that a model that fits did not load",
                 "vllm-project/vllm#50925",
@@ -371,6 +374,7 @@ RULES: tuple[Rule, ...] = (
         "FP8 weights go through Marlin (VLLM_TEST_FORCE_FP8_MARLIN=1)",
         (
             Claim("without it vLLM may take a CUTLASS path that produces NaN on SM121", _003, _MARCH),
+            Claim("FP8 checkpoints are to be tested carefully on SM121", _000, _MAY),
             Claim(
                 "FP8 kernels were guarded for 12.0 alone and trap on 12.1",
                 "eugr/spark-vllm-docker#143",
@@ -468,6 +472,18 @@ RULES: tuple[Rule, ...] = (
         "the checkpoint is one that is known to load",
         (Claim("the catalogue has it as bad, with the reason", "models/", _READ),),
         "another checkpoint of the model: sparkrig models show NAME",
+        holds="as the catalogue says",
+    ),
+    Rule(
+        "model-avoided",
+        "note",
+        "weights",
+        "the model is none that the catalogue advises against",
+        (
+            Claim("the catalogue has it as one to avoid, with the reason", "models/", _READ),
+            Claim("Qwen3.5-397B is not yet recommended; Qwen3.6-27B is slow in the stock image", _000, _MAY),
+        ),
+        "another model: sparkrig models",
         holds="as the catalogue says",
     ),
     Rule(

@@ -107,7 +107,7 @@ def test_the_launch_of_a_reader_of_article_003_as_the_forum_shows_it() -> None:
     assert found.model == "/model"
     assert found.names == ("/model", "/data/models/Qwen3.5-35B-A3B", "Qwen3.5-35B-A3B")
     assert (found.text("load-format"), found.text("gpu-memory-utilization")) == ("fastsafetensors", "0.7")
-    assert (found.container, found.whole, found.wrapper) == (None, False, "")
+    assert (found.container, found.whole, found.wrapper, found.solo) == (None, False, "launch-cluster.sh", True)
 
 
 def test_the_launch_of_article_004() -> None:
@@ -495,11 +495,16 @@ def test_ray_that_is_installed_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "wrapper"),
-    [("./launch-cluster.sh exec", "launch-cluster.sh"), ("./launch-cluster.sh --solo exec", ""), ("sudo", "")],
+    ("typed", "wrapper", "solo"),
+    [
+        ("./launch-cluster.sh exec", "launch-cluster.sh", False),
+        ("./launch-cluster.sh --solo exec", "launch-cluster.sh", True),
+        ("sudo", "", False),
+    ],
 )
-def test_a_script_that_may_add_flags_is_named(typed: str, wrapper: str) -> None:
-    assert one(f"{typed} vllm serve M").wrapper == wrapper
+def test_a_script_that_may_add_flags_is_named(typed: str, wrapper: str, solo: bool) -> None:
+    found = one(f"{typed} vllm serve M")
+    assert (found.wrapper, found.solo) == (wrapper, solo)
 
 
 def test_words_of_a_shell_are_read_like_a_text() -> None:

@@ -89,6 +89,20 @@ def test_bad_input_is_one_sentence_and_exit_1(words: tuple[str, ...], text: str,
 
 
 @pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        ("./run-recipe.sh recipes/qwen3.5-35b-a3b-fp8.yaml --setup --solo", "recipes/qwen3.5-35b-a3b-fp8.yaml"),
+        ("docker compose -f serve.yml up -d", "serve.yml"),
+        ("ls -l", "-- vllm serve MODEL"),
+    ],
+)
+def test_a_command_that_is_given_a_file_is_told_to_lint_that(text: str, cure: str) -> None:
+    for result in (typed("--", *text.split()), typed("-", text=text), typed(text)):
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"Try: sparkrig lint {cure}" in result.stderr
+
+
+@pytest.mark.parametrize(
     ("text", "code", "last"),
     [
         (SERVE, 0, "✓ nothing speaks against it"),

@@ -8,10 +8,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from rich.console import Console
 
@@ -19,9 +21,10 @@ from docs.make import MODELS, with_models
 from sparkrig.command import models as verb
 from sparkrig.picture.models import Listing, Page
 from sparkrig.refusal import Refusal
-from sparkrig.serving import catalogue_files
+from sparkrig.serving import arguments, catalogue_files, container, launch
 from sparkrig.serving.budget import Use, fewest_nodes
 from sparkrig.serving.model import Figure, Launch, Model, find
+from tests.unit import test_launch
 
 KNOWN = catalogue_files.catalogue()
 
@@ -68,6 +71,13 @@ WEIGHTS = {
 def test_weights_of_the_articles(id: str, gib: float) -> None:
     checkpoint = next(each for each in found(id).checkpoints if each.id == id)
     assert checkpoint.weights_gib == pytest.approx(gib, rel=0.01)
+
+
+def test_what_else_the_tables_of_articles_000_and_001_say_of_sizes() -> None:
+    assert found("gpt-oss-120b").context == 128 * 1024
+    resident = found("Qwen3-235B-A22B").best().resident_gib[2]
+    assert resident == pytest.approx(60 / 1.0737, rel=0.05)
+    assert "234 GB" in found("Qwen3.5-122B-A10B").checkpoint("Qwen/Qwen3.5-122B-A10B").note
 
 
 CHECKPOINTS = {
@@ -177,21 +187,26 @@ FIGURES: dict[str, tuple[str, str, str, int, float, float | None]] = {
     "004 power, idle": ("122b", "power W", "idle", 1, 3, 10),
     "004 power": ("122b", "power W", "full inference", 1, 150, 180),
     "004 a pair": ("122b", "aggregate tok/s", "a pair", 1, 70, None),
+    "004 KV cache at 32K": ("122b", "KV cache GiB", "fp8, 32K, utilization 0.90", 1, 31, None),
+    "004 long, two, a request": ("122b", "seconds a request", "long_only_128k, 180 s", 2, 60, None),
+    "004 long, four, a request": ("122b", "seconds a request", "long_only_128k, 90 s", 4, 52, None),
     "004 Albond v2": ("122b", "decode tok/s", "Albond v2: INT4 and FP8, INT8 head", 1, 51, None),
     "004 production, one": ("qwen3.6-35b", "decode tok/s", "json, FP8, in production", 1, 50, 60),
     "004 production, four": ("qwen3.6-35b", "aggregate tok/s", "FP8", 4, 80, 100),
     "001 serial": ("235b", "decode tok/s", "256 tokens", 1, 17.0, None),
+    "001 serial, together": ("235b", "aggregate tok/s", "256 tokens", 1, 17.0, None),
     "001 two": ("235b", "decode tok/s", "256 tokens", 2, 12.1, None),
     "001 two, together": ("235b", "aggregate tok/s", "256 tokens", 2, 24.1, None),
     "001 four": ("235b", "decode tok/s", "256 tokens", 4, 9.1, None),
     "001 four, together": ("235b", "aggregate tok/s", "256 tokens", 4, 36.4, None),
     "001 prefix cache": ("235b", "prefix cache hits %", "the same system prompt again", 1, 97, None),
+    "001 comparison, aggregate": ("235b", "aggregate tok/s", "", 1, 17, 36),
     "001 weights": ("235b", "weights GiB", "a node", 1, 57.64, None),
     "002 Ray": ("235b", "startup s", "Ray cluster", 1, 120, None),
     "002 weights": ("235b", "startup s", "weights, 118 GB", 1, 420, None),
     "002 graphs": ("235b", "startup s", "CUDA graphs and compile", 1, 300, None),
     "002 in all": ("235b", "startup s", "first answer", 1, 900, None),
-    "002 120B on one": ("122b", "startup s", "total, 120B on one node", 1, 480, None),
+    "002 120B on one": ("gpt-oss", "startup s", "total, 120B on one node", 1, 480, None),
     "003 stock": ("qwen3.5-35b", "decode tok/s", "stock image, no kernels for SM12x", 1, 13.3, None),
     "003 injected": ("qwen3.5-35b", "decode tok/s", "52 injected cubins, 600 tokens", 1, 48.6, None),
     "003 Spark-Arena": ("qwen3.5-35b", "decode tok/s", "tg128 of Spark-Arena", 1, 50.75, None),
@@ -221,7 +236,7 @@ def test_figures_of_the_articles(row: tuple[str, str, str, int, float, float | N
     assert (told.value, told.high) == (value, high)
 
 
-# article 004: phase -> seconds, cold and with warm caches
+# article 004: phase -> seconds, or from and to, cold and with warm caches
 STARTUP = {
     "CUDA and tokenizer": (20, 20),
     "weights": (501, 557),
@@ -229,18 +244,55 @@ STARTUP = {
     "torch.compile": (36.5, 10.1),
     "torch.compile of the draft": (6.6, 0.25),
     "FlashInfer autotune": (10, 8),
-    "CUDA graphs": (12, 11),
+    "CUDA graphs": ((12, 17), (11, 15)),
     "total": (720, 720),
 }
 
 
 @pytest.mark.parametrize("phase", STARTUP)
 def test_article_004_s_startup(phase: str) -> None:
-    told = [figure("122b", "startup s", f"{phase}, {state}").value for state in ("cold", "warm")]
-    assert tuple(told) == STARTUP[phase]
+    told = [figure("122b", "startup s", f"{phase}, {state}") for state in ("cold", "warm")]
+    assert tuple((each.value, each.high) if each.high else each.value for each in told) == STARTUP[phase]
 
 
-# what was typed: model, source, nodes, flags that must be among the launch's, variables
+# what was typed, word by word: model, title of its launch, text
+TYPED = {
+    "article 003": (
+        "qwen3.5-35b-a3b",
+        "one Spark, image with injected kernels, FP8 on the fly",
+        test_launch.INJECTED,
+    ),
+    "article 003, the thread": (
+        "qwen3.5-35b-a3b",
+        "one Spark, eugr's image, BF16 from a local folder",
+        test_launch.ASKED,
+    ),
+    "article 004": ("qwen3.5-122b-a10b", "one Spark, 128K context, draft of two tokens", test_launch.LARGE),
+}
+
+
+@pytest.mark.parametrize(("name", "title", "text"), TYPED.values(), ids=TYPED)
+def test_a_launch_that_an_article_types_is_all_in_the_catalogue(name: str, title: str, text: str) -> None:
+    (typed,) = launch.read(text)
+    (kept,) = [each for each in KNOWN.models[name].launches if each.title == title]
+    assert values(arguments.read(kept.arguments()).flags) == values(typed.flags)
+    assert kept.environment == typed.environment
+    assert options(kept.container) == options(text.partition("docker run")[2])
+    assert typed.container is None or typed.container.image == kept.image
+
+
+def values(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers as numbers: the catalogue's 0.90 is typed as 0.9."""
+    return {name: yaml.safe_load(value) if isinstance(value, str) else value for name, value in flags.items()}
+
+
+def options(text: str) -> dict[str, list[str]]:
+    """Those of docker that are of the server; the environment is a field of its own."""
+    found = container.options(shlex.split(text.replace("\\\n", " ")))[0]
+    return {name: given for name, given in found.items() if name not in ("detach", "name", "env")}
+
+
+# what was told of a launch: model, source, nodes, flags that must be among the launch's, variables
 LAUNCHES: dict[str, tuple[str, str, int, dict[str, Any], dict[str, str]]] = {
     "article 001": (
         "qwen3-235b-a22b",
@@ -248,6 +300,7 @@ LAUNCHES: dict[str, tuple[str, str, int, dict[str, Any], dict[str, str]]] = {
         2,
         {
             "tensor-parallel-size": 2,
+            "enable-expert-parallel": True,
             "attention-backend": "TRITON_ATTN",
             "quantization": "gptq_marlin",
             "kv-cache-dtype": "fp8",
@@ -255,37 +308,6 @@ LAUNCHES: dict[str, tuple[str, str, int, dict[str, Any], dict[str, str]]] = {
             "distributed-executor-backend": "ray",
         },
         {},
-    ),
-    "article 003": (
-        "qwen3.5-35b-a3b",
-        "article-003",
-        1,
-        {"max-model-len": 32768, "gpu-memory-utilization": 0.65, "quantization": "fp8", "kv-cache-dtype": "fp8"},
-        {"VLLM_FLASHINFER_MOE_BACKEND": "latency", "VLLM_TEST_FORCE_FP8_MARLIN": "1"},
-    ),
-    "article 003, the thread": (
-        "qwen3.5-35b-a3b",
-        "article-003-thread",
-        1,
-        {"load-format": "fastsafetensors", "gpu-memory-utilization": 0.7, "tool-call-parser": "qwen3_coder"},
-        {"VLLM_SPARK_EXTRA_DOCKER_ARGS": "-v /data/models/Qwen3.5-35B-A3B:/model"},
-    ),
-    "article 004": (
-        "qwen3.5-122b-a10b",
-        "article-004",
-        1,
-        {
-            "max-model-len": 131072,
-            "max-num-seqs": 4,
-            "max-num-batched-tokens": 8192,
-            "gpu-memory-utilization": 0.90,
-            "kv-cache-dtype": "fp8",
-            "enable-prefix-caching": True,
-            "trust-remote-code": True,
-            "speculative-config": {"method": "mtp", "num_speculative_tokens": 2},
-            "default-chat-template-kwargs": {"enable_thinking": False},
-        },
-        {"NCCL_IGNORE_CPU_AFFINITY": "1"},
     ),
     "article 004, eugr's recipe for a pair": (
         "qwen3.5-122b-a10b",
@@ -318,6 +340,12 @@ def test_launches_of_the_articles(case: tuple[str, str, int, dict[str, Any], dic
     assert any(
         flags.items() <= each.flags.items() and variables.items() <= each.environment.items() for each in fitting
     )
+
+
+def test_a_fork_of_vllm_is_not_taken_for_an_image() -> None:
+    (fork,) = found("Qwen3.6-27B").launches
+    assert (fork.image, "mitkox/vllm-dflash-ddtree" in fork.note) == ("", True)
+    assert not re.search(r"^ +image *$", run("show", "qwen3.6-27b").stdout, re.MULTILINE)
 
 
 def test_eugr_s_recipe_of_article_003() -> None:
@@ -405,6 +433,7 @@ def test_no_checkpoint_is_of_two_models() -> None:
         ("nvidia/Qwen3-235B-A22B-NVFP4", "qwen3-235b-a22b"),
         ("Qwen3-235B-A22B", "qwen3-235b-a22b"),
         ("/data/Qwen3.5-122B-A10B-NVFP4", "qwen3.5-122b-a10b"),
+        ("/data/Qwen3.5-122B-A10B-NVFP4-Sehyo", "qwen3.5-122b-a10b"),
         ("gpt-oss", None),
         ("", None),
         ("/", None),
@@ -422,6 +451,8 @@ def test_a_model_is_found_by_name_title_checkpoint_and_path(wanted: str, name: s
         ("Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
         ("qwen/qwen3.5-122b-a10b", "Qwen/Qwen3.5-122B-A10B"),
         ("txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+        ("/models/Qwen3.5-122B-A10B-NVFP4-txn545/", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+        ("/srv/models/txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
         ("/models/SPARK_Qwen3.5-122B-A10B-NVFP4", "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4"),
         ("/models/Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
     ],
@@ -457,14 +488,14 @@ def test_verdicts_of_a_page(words: tuple[str, ...], said: str) -> None:
 
 
 def test_the_words_of_a_launch() -> None:
-    launch = Launch(
+    told = Launch(
         title="a test",
         checkpoint="",
         image="vllm",
         flags={"port": 8000, "trust-remote-code": True, "enforce-eager": False, "x": {"a": 1, "b": False}},
         source="a test",
     )
-    assert launch.arguments() == ["--port", "8000", "--trust-remote-code", "--x", '{"a":1,"b":false}']
+    assert told.arguments() == ["--port", "8000", "--trust-remote-code", "--x", '{"a":1,"b":false}']
 
 
 BROKEN = {
@@ -609,9 +640,9 @@ def test_a_command_can_be_copied_from_80_columns(name: str) -> None:
     """The shell reads the same words as were recorded, whatever the lines."""
     shown = run("show", name).stdout
     typed = [shlex.split(each.replace("\\\n", "")) for each in re.findall(r"vllm serve (?:.*\\\n)*.*", shown)]
-    for launch in KNOWN.models[name].launches:
-        words = ["vllm", "serve", launch.checkpoint, *launch.arguments()]
-        assert not launch.flags or words in typed, launch.title
+    for each in KNOWN.models[name].launches:
+        words = ["vllm", "serve", each.checkpoint, *each.arguments()]
+        assert not each.flags or words in typed, each.title
 
 
 def test_a_bad_checkpoint_says_why() -> None:
@@ -638,6 +669,11 @@ ERRORS = {
     "an unknown model": (
         ("show", "gpt-oss-120"),
         "no model and no checkpoint gpt-oss-120. Try: sparkrig models show gpt-oss-120b",
+    ),
+    "a model that there is not": (
+        ("show", "Qwen/Qwen3.6-72B"),
+        "Qwen3.6-72B: there is no Qwen3.6-72B; the family ends at 27B dense and 35B-A3B (May 2026). "
+        "Try: sparkrig models show qwen3.6-27b",
     ),
     "nothing like it": (("show", "xyz"), "no model and no checkpoint xyz. Try: sparkrig models"),
     "an option too early": (("--context", "5", "show", "gpt-oss-120b"), "--context belongs behind NAME"),

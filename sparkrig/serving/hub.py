@@ -1,0 +1,21 @@
+"""What a checkpoint of Hugging Face goes by: OWNER/NAME there, and what people call a folder of it."""
+
+from __future__ import annotations
+
+import re
+
+ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def whole(name: str) -> str:
+    """The last two parts of a name or path in small letters, which are OWNER/NAME where both were kept."""
+    return "/".join(name.lower().rstrip("/").split("/")[-2:])
+
+
+def folders(id: str) -> tuple[str, str]:
+    """Folders that hold it, in small letters: `NAME`, and `NAME-OWNER` where several owners use the name.
+
+    Article 004 has three NVFP4 checkpoints of one name, and keeps the first in ...-NVFP4-Sehyo.
+    """
+    owner, _, name = id.lower().partition("/")
+    return name, f"{name}-{owner}"
