@@ -169,6 +169,7 @@ Metric = Literal[
     "time to first token s",
     "time to first token p95 s",
     "draft acceptance %",
+    "draft speed-up x",  # decode with the draft, by decode without it
     "prefix cache hits %",
     "requests done",
     "seconds a request",
@@ -179,6 +180,8 @@ Metric = Literal[
     "memory in use GiB",
     "largest concurrency",
     "startup s",
+    "download s",
+    "CPU %",
     "power W",
 ]
 

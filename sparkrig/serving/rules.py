@@ -110,7 +110,11 @@ RULES: tuple[Rule, ...] = (
         ),
         "--gpu-memory-utilization 0.80 (each 0.01 is 1.2 GiB)",
         against=(
-            Claim("0.85 to 0.87 is the safe range", _002, "2026-05"),
+            Claim(
+                "0.85 to 0.87 is the safe range, and less where long contexts fill a large KV cache",
+                _002,
+                "2026-05",
+            ),
             Claim("a 122B model at 0.90 ran for 90 minutes without a restart", _004, _APRIL),
         ),
     ),
@@ -842,7 +846,7 @@ RULES: tuple[Rule, ...] = (
         "serving",
         "prefix caching of a model with Mamba layers is known to be experimental",
         (Claim("vLLM says so in its log", _004, _APRIL),),
-        "keep it, and watch the answers",
+        "keep it, watch the answers, and keep the system prompt: one that changes with each request hits no cache",
         against=(Claim("no worse answers seen, and the first token of 8K contexts 41 % sooner", _004, _APRIL),),
     ),
     Rule(

@@ -551,6 +551,25 @@ def test_each_row_of_the_articles_is_in_the_lint_or_elsewhere(article: str, rule
         assert cited is ((article, word) not in UNCITED), f"{word} for article {article}"
 
 
+@pytest.mark.parametrize(
+    ("article", "rule", "words"),
+    [
+        ("000", "fp8-marlin", "tested carefully"),
+        ("002", "mxfp4-not-gpt-oss", "gpt-oss's own checkpoints only"),
+        ("002", "moe-backend", "FlashInfer's MoE backends are absent"),
+        ("002", "utilization-high", "less where long contexts"),
+        ("003", "moe-backend", "VLLM_FLASHINFER_MOE_BACKEND=latency"),
+    ],
+)
+def test_what_an_article_says_in_particular(article: str, rule: str, words: str) -> None:
+    assert [each for each in claims(rule) if words in each.says and f"article {article}" in each.source]
+
+
+def test_a_prompt_that_changes_is_said_to_hit_no_cache() -> None:
+    (told,) = [each for each in judged(test_launch.LARGE) if each.rule.id == "hybrid-prefix-cache"]
+    assert "one that changes with each request hits no cache" in told.better
+
+
 def claims(rule: str) -> tuple[Claim, ...]:
     return (*BY_ID[rule].reasons, *BY_ID[rule].against)
 

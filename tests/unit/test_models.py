@@ -187,6 +187,13 @@ FIGURES: dict[str, tuple[str, str, str, int, float, float | None]] = {
     "004 power, idle": ("122b", "power W", "idle", 1, 3, 10),
     "004 power": ("122b", "power W", "full inference", 1, 150, 180),
     "004 a pair": ("122b", "aggregate tok/s", "a pair", 1, 70, None),
+    "004 gain on JSON": ("122b", "draft speed-up x", "json", 1, 2.1, None),
+    "004 gain on prose": ("122b", "draft speed-up x", "natural language", 1, 1.4, None),
+    "004 four users": ("122b", "decode tok/s", "short prompts", 4, 16, None),
+    "004 nvidia-smi": ("122b", "memory in use GiB", "by nvidia-smi", 1, 11, None),
+    "004 CPU, idle": ("122b", "CPU %", "idle", 1, 3.22, None),
+    "004 CPU": ("122b", "CPU %", "full inference", 1, 10, 20),
+    "004 download": ("122b", "download s", "weights, 1 Gb/s", 1, 900, None),
     "004 KV cache at 32K": ("122b", "KV cache GiB", "fp8, 32K, utilization 0.90", 1, 31, None),
     "004 long, two, a request": ("122b", "seconds a request", "long_only_128k, 180 s", 2, 60, None),
     "004 long, four, a request": ("122b", "seconds a request", "long_only_128k, 90 s", 4, 52, None),
@@ -227,6 +234,31 @@ FIGURES: dict[str, tuple[str, str, str, int, float, float | None]] = {
     "003 BF16, 61440": ("qwen3.5-35b", "decode tok/s", "BF16, prompt of 61440 tokens", 1, 14.18, None),
     "000 fork": ("qwen3.6-27b", "decode tok/s", "mitkox/vllm-dflash-ddtree", 1, 136, 200),
 }
+
+
+# what the articles say beside a figure: model, metric, of, words of its note
+REMARKS = {
+    "004 no prefetch": ("122b", "startup s", "weights, cold", "41.40 GiB available"),
+    "003 eugr": ("qwen3.5-35b", "decode tok/s", "tg32", "± 0.04, peak 54.57 ± 0.04"),
+    "003 eugr, prefill": ("qwen3.5-35b", "prefill tok/s", "pp2048", "est_ppt 613.22, e2e_ttft 621.42 ± 332.18"),
+    "003 too little power": (
+        "qwen3.5-35b",
+        "decode tok/s",
+        "tg32, a Spark with too little power",
+        "± 0.57, peak 37.82 ± 0.60",
+    ),
+    "003 too little power, prefill": (
+        "qwen3.5-35b",
+        "prefill tok/s",
+        "pp2048, a Spark with too little power",
+        "est_ppt 1082.63, e2e_ttft 1085.65 ± 319.33",
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "metric", "of", "words"), REMARKS.values(), ids=REMARKS)
+def test_remarks_on_the_figures(model: str, metric: str, of: str, words: str) -> None:
+    assert words in figure(model, metric, of).note
 
 
 @pytest.mark.parametrize("row", FIGURES.values(), ids=FIGURES)
@@ -364,6 +396,7 @@ CLAIMS = {
     "003: rebuild loads Qwen3-0.6B": ("qwen3.5-35b-a3b", "Qwen3-0.6B", True),
     "003: SM120 is the datacenter's": ("qwen3.5-35b-a3b", "datacenter", True),
     "004: FLASHINFER_CUTLASS": ("qwen3.5-122b-a10b", "VLLM_USE_FLASHINFER_MOE_FP4=0", True),
+    "004: three draft tokens": ("qwen3.5-122b-a10b", "three draft tokens", False),
     "004: prefix caching is experimental": ("qwen3.5-122b-a10b", "experimental", True),
 }
 
