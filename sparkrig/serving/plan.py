@@ -14,7 +14,7 @@ from ipaddress import IPv4Address
 from sparkrig import environment, secrets
 from sparkrig.files import File, Found
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch, lint, served
+from sparkrig.serving import hub, launch, lint, served
 from sparkrig.serving.arguments import read, whole_number
 from sparkrig.serving.budget import GIB, Use, budget
 from sparkrig.serving.lint import Case, Finding
@@ -128,6 +128,11 @@ def wish(find: Find, mine: Settings, sparks: int) -> Wish:
     if model is None:
         raise Refusal(f"the catalogue has no model {mine.model}", "sparkrig models")
     checkpoint = model.checkpoint(mine.model)
+    if hub.ID.fullmatch(mine.model) and mine.model.lower() != checkpoint.id.lower():
+        raise Refusal(
+            f"the catalogue has no checkpoint {mine.model}, and {checkpoint.id} is another one",
+            f"sparkrig models show {model.name}",
+        )
     if checkpoint.bad:
         raise Refusal(f"{checkpoint.id} is not to be used: {checkpoint.bad}", f"sparkrig models show {model.name}")
     nodes: Nodes = mine.serve_nodes or max(model.nodes, checkpoint.nodes)

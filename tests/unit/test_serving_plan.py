@@ -117,6 +117,10 @@ def test_flags_of_the_settings_win_and_false_leaves_one_out() -> None:
         ({"model": "gpt-oss-121b"}, "the catalogue has no model gpt-oss-121b"),
         ({"model": "qwen3-235b-a22b", "sparks": 1}, "is for 2 Sparks, and this one is on its own"),
         ({"model": "nvidia/Qwen3-235B-A22B-NVFP4"}, "is not to be used: vLLM cannot parse it"),
+        (
+            {"model": "foo/Qwen3.5-122B-A10B-NVFP4"},
+            "the catalogue has no checkpoint foo/Qwen3.5-122B-A10B-NVFP4, and ",
+        ),
         ({"serve_flags": {"port": 9000}}, "--port is not for serve_flags"),
         ({"serve_flags": {"nnodes": 2}}, "--nnodes is not for serve_flags"),
         ({"model": "mixtral-8x7b"}, "the catalogue names no image"),
