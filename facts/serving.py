@@ -15,6 +15,7 @@ files_of() {{
 }}
 """
 
+# All images, for docker 29 hides those without a tag (docker/cli pull request 6574), also one pulled by digest.
 # $weights: the folder; where it is empty, only a host that serves is looked at, and its own folder
 LOOK = (
     FILES_OF + f"record={served.RECORD} trial={served.TRIAL} unit={served.UNIT} port={served.PORT_UNIT} "
@@ -36,7 +37,7 @@ printf 'port %s\n' "$(systemctl show --value -p ActiveState "$port.socket")"
 if command -v docker >/dev/null && systemctl -q is-active docker; then
   timeout -k 2 20 docker container inspect -f 'container {{.Image}} {{.State.StartedAt}}' "$unit" 2>/dev/null |
     grep .
-  ids=$(timeout -k 2 60 docker image ls -q --no-trunc | sort -u)
+  ids=$(timeout -k 2 60 docker image ls -a -q --no-trunc | sort -u)
   if [ -n "$ids" ]; then
     timeout -k 2 60 docker image inspect -f \
       'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}' $ids

@@ -95,7 +95,7 @@ def _carry_out(at: Host, mine: Settings) -> None:
         long("pull", "docker", "pull", "-q", mine.image_base, limit=_PULL_S, cure="--data image_base=IMAGE")
     there = look().find(mine.image_base)
     if there is None:
-        raise Refusal(f"{mine.image_base} was pulled and is not there", "docker image ls")
+        raise Refusal(f"{mine.image_base} was pulled and is not there", "docker image ls -a")
     version = remote.shell(at, VERSION, there.id, seconds=seconds(_LOOK_S)).partition("version ")[2].strip()
     base = Base(there.id, version)
     commit = build.commit(base, mine.image_commit)

@@ -29,7 +29,7 @@ def image(group: Group) -> None:
         found = look(group)
     there = found[group.head].find(wanted)
     if there is None:
-        raise Refusal(f"{wanted} was pulled and is not there", "docker image ls --digests")
+        raise Refusal(f"{wanted} was pulled and is not there", "docker image ls -a --digests")
     tag = "" if "@" in wanted or served.is_id(wanted) else wanted
     for name in group.names[1:]:
         seen = found[name].find(wanted)
@@ -43,5 +43,5 @@ def image(group: Group) -> None:
         long(group, "image", name, words, _PULL_S, f"ssh {plain(group.head)} true, on {name}")
         if not look(group)[name].has(there.id):
             raise Refusal(
-                f"{name} still has no image {there.id[:19]} after it was copied", "docker image ls --digests"
+                f"{name} still has no image {there.id[:19]} after it was copied", "docker image ls -a --digests"
             )

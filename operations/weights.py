@@ -88,7 +88,7 @@ def _seal(group: Group, name: str, folder: str) -> None:
 def _download(group: Group, checkpoint: str) -> None:
     there = look(group)[group.head].find(group.wish.image)
     if there is None:
-        raise Refusal(f"the image {group.wish.image} is gone", "docker image ls")
+        raise Refusal(f"the image {group.wish.image} is gone", "docker image ls -a")
     tell(group, f"download {checkpoint} ...")
     words = ("sh", "-c", DOWNLOAD, "sparkrig", there.id, group.mine.weights, checkpoint, secrets.PATH)
     cure = "set HF_TOKEN under secrets (docs/security.md), for the hub refuses many downloads without a token"

@@ -175,9 +175,9 @@ def judge(asked: Wish, found: Serving, machine: str, memory_gib: float, mine: Se
     _fits(asked, mine.memory_gib or memory_gib)
     image = found.find(asked.image)
     _runs_here(asked.image, image, machine)
-    if image is None and served.is_id(asked.image):
+    if leads and image is None and served.is_id(asked.image):
         raise Refusal(
-            f"there is no image {asked.image[:19]}, and no registry can be asked for an ID", "docker image ls"
+            f"there is no image {asked.image[:19]}, and no registry can be asked for an ID", "docker image ls -a"
         )
     if not found.weights.get(asked.checkpoint.id, served.Weights("partial", 0)).there:
         _room(asked, found, mine)
@@ -316,12 +316,28 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
     ).file()
 
 
+def image_of(
+    asked: Wish, found: Serving, record: Record | None, head: Serving | None = None
+) -> served.Image | None:
+    """The image that a host has for it. head: of the host that leads, where it was looked at.
+
+    A digest is of a repository, and `docker save` keeps none: a copy is known by the ID that the digest has on the
+    head, or had at the last deploy, for a digest never moves.
+    """
+    there = found.find(asked.image)
+    if there or "@" not in asked.image:
+        return there
+    theirs = head.find(asked.image) if head else None
+    kept = record.image if record and record.name == asked.image else ""
+    return found.find(theirs.id if theirs else kept)
+
+
 def chosen(asked: Wish, found: Serving, record: Record | None) -> Chosen | None:
     """The image as it is known from the last deploy; None where it is not there, or was never looked into."""
-    image = found.find(asked.image)
-    if image is None or record is None or record.image != image.id:
+    there = image_of(asked, found, record)
+    if there is None or record is None or record.image != there.id:
         return None
-    return Chosen(image.id, record.ray, record.vllm)
+    return Chosen(there.id, record.ray, record.vllm)
 
 
 def surplus(wanted: Sequence[File], found: Mapping[str, Found]) -> list[str]:

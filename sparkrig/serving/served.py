@@ -187,8 +187,8 @@ def find(images: Iterable[Image], wanted: str) -> Image | None:
 
 
 def _whole_name(name: str) -> str:
-    """A name as docker completes it: a tag, and no registry where it is docker's own."""
-    short = re.sub(r"^(docker\.io/)?(library/)?", "", name)
+    """A name as docker completes it: a tag, but not beside a digest, and no registry where it is docker's own."""
+    short = re.sub(r":[^:/@]+@", "@", re.sub(r"^(docker\.io/)?(library/)?", "", name))
     return short if "@" in short or ":" in short.rpartition("/")[2] else f"{short}:latest"
 
 

@@ -31,7 +31,7 @@ esac
 case $1 in is-active|-q) exit 0 ;; esac"""
 DOCKER = """case "$1 $2" in
 "container inspect") echo 'container {id} 2026-11-21T14:00:00Z' ;;
-"image ls") echo {id} ;;
+"image ls") case " $* " in *" -a "*) echo {id} ;; esac ;;
 "image inspect") echo 'image {id} arm64 vllm:1 vllm@sha256:77' ;;
 *) echo docker "$@" >>{log} ;;
 esac"""
