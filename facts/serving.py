@@ -15,10 +15,27 @@ files_of() {{
 }}
 """
 
+# strays_of FOLDER: the first link in it that leads nowhere in a container, which has that folder and no other
+STRAYS_OF = r"""
+strays_of() {
+  real=$(readlink -f "$1")
+  find -H "$1" -type l | while read -r link; do
+    case "$(readlink "$link") $(readlink -f "$link")" in
+    /*) ;;
+    *" $real/"*) continue ;;
+    esac
+    printf '%s\n' "${link#"$1"}"
+    break
+  done
+}
+"""
+
 # All images, for docker 29 hides those without a tag (docker/cli pull request 6574), also one pulled by digest.
 # $weights: the folder; where it is empty, only a host that serves is looked at, and its own folder
 LOOK = (
-    FILES_OF + f"record={served.RECORD} trial={served.TRIAL} unit={served.UNIT} port={served.PORT_UNIT} "
+    FILES_OF
+    + STRAYS_OF
+    + f"record={served.RECORD} trial={served.TRIAL} unit={served.UNIT} port={served.PORT_UNIT} "
     f"manifest={served.MANIFEST} token={served.RAY_ENV}\n"
     + r"""
 told() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
@@ -46,9 +63,11 @@ fi
 for d in "$weights"/*/*/; do
   [ -d "$d" ] || continue
   name=${d#"$weights"/} name=${name%/}
-  files=$(files_of "$d")
+  files=$(files_of "$d") stray=$(strays_of "$d")
   state=partial
-  if [ -e "$d$manifest" ]; then
+  if [ -n "$stray" ]; then
+    state=linked
+  elif [ -e "$d$manifest" ]; then
     state=damaged
     if [ -z "$(printf '%s\n' "$files" | LC_ALL=C comm -13 - "$d$manifest")" ]; then state=whole; fi
   elif [ -e "$d/config.json" ] && [ -z "$(find "$d" -name '*.incomplete' -o -name '*.part')" ]; then
@@ -62,7 +81,7 @@ for d in "$weights"/*/*/; do
     fi
   fi
   case $name in *[!A-Za-z0-9._/-]*) continue ;; esac
-  printf 'weights %s %s %s\n' "$name" $state "$(du -sbL "$d" | cut -f1)"
+  printf 'weights %s %s %s%s\n' "$name" $state "$(du -sbL "$d" | cut -f1)" "${stray:+ $stray}"
 done
 p=$weights
 while [ ! -e "${p:-/}" ]; do p=${p%/*}; done

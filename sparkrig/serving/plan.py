@@ -179,8 +179,10 @@ def judge(asked: Wish, found: Serving, machine: str, memory_gib: float, mine: Se
         raise Refusal(
             f"there is no image {asked.image[:19]}, and no registry can be asked for an ID", "docker image ls -a"
         )
-    if not found.weights.get(asked.checkpoint.id, served.Weights("partial", 0)).there:
-        _room(asked, found, mine)
+    have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
+    _reachable(have, f"{mine.weights}/{asked.checkpoint.id}")
+    if not have.there:
+        _room(asked, have, found.room, mine)
     if leads:
         _ports(found, mine)
 
@@ -224,11 +226,20 @@ def _use(asked: Wish, memory_gib: float) -> Use:
     )
 
 
-def _room(asked: Wish, found: Serving, mine: Settings) -> None:
-    if asked.gib is None or found.room is None:
+def _reachable(have: served.Weights, folder: str) -> None:
+    """Docker mounts that folder alone, and the hub's own cache is all links to another."""
+    if have.stray:
+        raise Refusal(
+            f"{folder}/{have.stray} is a link that leads out of its folder, and a container would not find it",
+            f"sudo mv {folder} {folder}.linked; sudo cp -rL {folder}.linked {folder}",
+        )
+
+
+def _room(asked: Wish, there: served.Weights, room: int | None, mine: Settings) -> None:
+    if asked.gib is None or room is None:
         return
-    have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0)).size / GIB
-    needed, free = asked.gib - have + _SPARE_GIB, found.room / GIB
+    have, free = there.size / GIB, room / GIB
+    needed = asked.gib - have + _SPARE_GIB
     if needed > free:
         raise Refusal(
             f"the weights of {asked.checkpoint.id} take {asked.gib:.1f} GiB, {have:.1f} GiB of them are there, "

@@ -263,6 +263,11 @@ def test_what_does_not_fit_is_refused(found: Serving, data: dict[str, Any], said
     assert said in judged(found, **data)
 
 
+def test_weights_that_a_container_would_not_find_are_refused() -> None:
+    linked = Serving(images=FITS.images, weights={GPT: Weights("linked", 60 * GIB, "a b.bin")}, room=900 * GIB)
+    assert f"/srv/models/{GPT}/a b.bin is a link that leads out of its folder" in judged(linked)
+
+
 def test_an_id_crosses_the_fabric_like_any_other_image() -> None:
     id = f"sha256:{'b2' * 32}"
     wish = asked("qwen3-235b-a22b", serve_image=id)

@@ -138,6 +138,39 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     assert (found.active, found.health, found.trial, found.token) == (False, None, False, "")
 
 
+@pytest.mark.parametrize(
+    ("target", "stray"),
+    [
+        ("../../../hub/blobs/77", SHARDS[0]),
+        ("/hub/blobs/77", SHARDS[0]),
+        ("/weights/a/b/config.json", SHARDS[0]),
+        ("gone", None),
+        ("config.json", None),
+        ("more/read me.txt", None),
+    ],
+)
+def test_a_link_out_of_its_folder_is_nothing_for_a_container(
+    spark: Spark, tmp_path: Path, target: str, stray: str | None
+) -> None:
+    """The hub's own cache is such links. Within the folder a relative one is as good there as here."""
+    blob = tmp_path / "hub" / "blobs" / "77"
+    blob.parent.mkdir(parents=True)
+    blob.write_text("weights")
+    folder = checkpoint(tmp_path / "weights" / "a" / "b", SHARDS[0])
+    (folder / SHARDS[0]).symlink_to(f"{tmp_path}{target}" if target[0] == "/" else target)
+    found = spark.look(str(tmp_path / "weights")).weights["a/b"]
+    expected = "linked" if stray else "partial" if target == "gone" else "loose"
+    assert (found.standing, found.stray) == (expected, stray or "")
+
+
+def test_a_folder_may_itself_be_a_link_to_another_disk(spark: Spark, tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "disk" / "b")
+    (folder / "alias").symlink_to("config.json")
+    (tmp_path / "weights" / "a").mkdir(parents=True)
+    (tmp_path / "weights" / "a" / "b").symlink_to(folder)
+    assert spark.look(str(tmp_path / "weights")).weights["a/b"].standing == "loose"
+
+
 def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: Path) -> None:
     folder = tmp_path / "own weights"
     spark.sh(weights.SEAL, str(checkpoint(folder / "a" / "b")))
