@@ -74,7 +74,7 @@ def weights(group: Group) -> None:
         if name not in whole:
             tell(group, f"copy {checkpoint} from {whole[0]} to {name} over the fabric ...")
             words = ("sh", "-c", COPY_WEIGHTS, "sparkrig", user(group, name), plain(whole[0]), folder)
-            long(group, "weights", name, words, _WEIGHTS_S, f"ssh {plain(whole[0])} true, on {name}")
+            long(group, "weights", name, words, _WEIGHTS_S, f"ssh {plain(whole[0])} sudo -n true, on {name}")
 
 
 def _standing(found: Serving, checkpoint: str) -> str:

@@ -206,7 +206,7 @@ def test_an_image_that_did_not_arrive_is_said(deploy: Deploy) -> None:
     run = deploy(started(ready(BOTH), ready(BOTH, images={}), "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
     assert run.code == 1
     (copy,) = [command for host, command in run.commands if host == "spark-b" and "docker save" in command]
-    assert f"sparkrig nvidia spark-a {IMAGE} {NAME}" in copy
+    assert f"sparkrig nvidia spark-a {IMAGE} {NAME}" in copy and "bash -c" in copy
     assert f"still has no image {IMAGE[:19]} after it was copied" in run.stderr
     assert not [command for _, command in run.commands if "start sparkrig-serve.service" in command]
 
