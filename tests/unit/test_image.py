@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from operations import build as image
+from operations import unit
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build
 from sparkrig.serving.build import Base, Looked
@@ -89,6 +90,16 @@ def test_a_source_is_prepared_once_and_only_if_it_fits(source: tuple[Path, Path]
     (source[1] / "vllm-0.17.0.dist-info" / "METADATA").write_text("Name: vllm\nVersion: 0.18.0\n")
     other = prepared(source)
     assert other.returncode == 1 and "the image has vLLM 0.18.0, and" in other.stderr
+
+
+def test_a_build_is_given_the_proxies_that_are_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in unit.PROXIES.split():
+        monkeypatch.delenv(name, raising=False)
+    tool(tmp_path / "bin", "docker", 'echo "$@"')
+    assert sh(image.BUILD, "-t", "a", "/f", path=tmp_path / "bin").stdout == "build -t a /f\n"
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    done = sh(image.BUILD, "-t", "a", "/f", path=tmp_path / "bin")
+    assert done.stdout == "build --build-arg https_proxy -t a /f\n", "its value is in no argument"
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,12 @@ def test_nodes_and_image_follow_from_the_checkpoint(data: dict[str, Any], nodes:
     assert wish.nodes == nodes and (image is None or wish.image == image)
 
 
+@pytest.mark.parametrize(("model", "launch"), LAUNCHES, ids=NAMES)
+def test_no_launch_needs_what_a_download_leaves_out(model: Model, launch: Launch) -> None:
+    """consolidated.safetensors, which Mistral's own format is made of."""
+    assert "mistral" not in {launch.flags.get(name) for name in ("load-format", "config-format")}, model.name
+
+
 def test_flags_of_the_settings_win_and_false_leaves_one_out() -> None:
     flags = {"max-model-len": 32768, "moe-backend": False, "enable-prefix-caching": True}
     words = asked(serve_flags=flags).words
