@@ -29,7 +29,14 @@ Flags = Mapping[str, Scalar | dict[str, Scalar]]
 _MODELS = "/models"  # where a container sees the folder of weights
 _SCRIPT = "/sparkrig/start.sh"
 _CACHE = "/var/cache/sparkrig/serve"  # compiled kernels: without them a start takes 40 s more (article 004)
-_CACHES = {"vllm": "/root/.cache/vllm", "flashinfer": "/root/.cache/flashinfer", "triton": "/root/.triton"}
+_CACHES = {
+    "vllm": "/root/.cache/vllm",
+    "flashinfer": "/root/.cache/flashinfer",
+    "triton": "/root/.triton",
+    # gpt-oss fetches its vocabulary into each container, from the internet (vllm issue 22525, harmony issue 101).
+    # This is where it looks; no variable says so, for that would win over an image that has it elsewhere.
+    "tiktoken": "/tmp/tiktoken-rs-cache",  # noqa: S108 - of a container
+}
 # what decides on them is a setting, or start.sh
 _OURS = frozenset(
     {

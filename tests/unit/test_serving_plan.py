@@ -180,6 +180,12 @@ def test_the_unit_runs_the_image_by_its_id_with_weights_that_cannot_be_changed()
     )
 
 
+def test_what_a_start_makes_or_fetches_outlives_the_container() -> None:
+    words = started(made(asked())[served.SERVICE])
+    kept = [word.rpartition(":")[2] for word in words if word.startswith("/var/cache/sparkrig/serve/")]
+    assert {"/root/.cache/vllm", "/tmp/tiktoken-rs-cache"} <= set(kept)
+
+
 def test_secrets_are_given_as_a_file_and_only_where_there_are_any() -> None:
     assert "secrets.env" not in made(asked())[served.SERVICE]
     words = started(made(asked(), secrets={"VLLM_API_KEY": "env:KEY"})[served.SERVICE])
