@@ -125,7 +125,9 @@ class Server:
 
     @property
     def image(self) -> served.Image | None:
-        return self.spark.found.serving.find(self.wish.image)
+        head = looked_at(self.pair[0])
+        theirs = head.found.serving if head else None
+        return plan.image_of(self.wish, self.spark.found.serving, self.record, theirs)
 
     @property
     def has_weights(self) -> bool:

@@ -15,9 +15,27 @@ files_of() {{
 }}
 """
 
+# strays_of FOLDER: the first link in it that leads nowhere in a container, which has that folder and no other
+STRAYS_OF = r"""
+strays_of() {
+  real=$(readlink -f "$1")
+  find -H "$1" -type l | while read -r link; do
+    case "$(readlink "$link") $(readlink -f "$link")" in
+    /*) ;;
+    *" $real/"*) continue ;;
+    esac
+    printf '%s\n' "${link#"$1"}"
+    break
+  done
+}
+"""
+
+# All images, for docker 29 hides those without a tag (docker/cli pull request 6574), also one pulled by digest.
 # $weights: the folder; where it is empty, only a host that serves is looked at, and its own folder
 LOOK = (
-    FILES_OF + f"record={served.RECORD} trial={served.TRIAL} unit={served.UNIT} port={served.PORT_UNIT} "
+    FILES_OF
+    + STRAYS_OF
+    + f"record={served.RECORD} trial={served.TRIAL} unit={served.UNIT} port={served.PORT_UNIT} "
     f"manifest={served.MANIFEST} token={served.RAY_ENV}\n"
     + r"""
 told() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
@@ -36,7 +54,7 @@ printf 'port %s\n' "$(systemctl show --value -p ActiveState "$port.socket")"
 if command -v docker >/dev/null && systemctl -q is-active docker; then
   timeout -k 2 20 docker container inspect -f 'container {{.Image}} {{.State.StartedAt}}' "$unit" 2>/dev/null |
     grep .
-  ids=$(timeout -k 2 60 docker image ls -q --no-trunc | sort -u)
+  ids=$(timeout -k 2 60 docker image ls -a -q --no-trunc | sort -u)
   if [ -n "$ids" ]; then
     timeout -k 2 60 docker image inspect -f \
       'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}' $ids
@@ -45,9 +63,11 @@ fi
 for d in "$weights"/*/*/; do
   [ -d "$d" ] || continue
   name=${d#"$weights"/} name=${name%/}
-  files=$(files_of "$d")
+  files=$(files_of "$d") stray=$(strays_of "$d")
   state=partial
-  if [ -e "$d$manifest" ]; then
+  if [ -n "$stray" ]; then
+    state=linked
+  elif [ -e "$d$manifest" ]; then
     state=damaged
     if [ -z "$(printf '%s\n' "$files" | LC_ALL=C comm -13 - "$d$manifest")" ]; then state=whole; fi
   elif [ -e "$d/config.json" ] && [ -z "$(find "$d" -name '*.incomplete' -o -name '*.part')" ]; then
@@ -61,7 +81,7 @@ for d in "$weights"/*/*/; do
     fi
   fi
   case $name in *[!A-Za-z0-9._/-]*) continue ;; esac
-  printf 'weights %s %s %s\n' "$name" $state "$(du -sbL "$d" | cut -f1)"
+  printf 'weights %s %s %s%s\n' "$name" $state "$(du -sbL "$d" | cut -f1)" "${stray:+ $stray}"
 done
 p=$weights
 while [ ! -e "${p:-/}" ]; do p=${p%/*}; done

@@ -30,6 +30,14 @@ _BUILD_S = 6 * 3600  # the article's took 90 minutes
 
 _TAG = 'docker tag "$1" "$2"'
 
+# $1... what is built. Proxies go by name, and only those that are set: others would hide those of config.json.
+BUILD = rf"""
+for name in {unit.PROXIES}; do
+  if printenv $name >/dev/null; then set -- --build-arg $name "$@"; fi
+done
+exec docker build "$@"
+"""
+
 # $1 the image
 VERSION = r"""
 docker run --rm --network none --entrypoint python3 "$1" -c 'from importlib.metadata import version
@@ -95,7 +103,7 @@ def _carry_out(at: Host, mine: Settings) -> None:
         long("pull", "docker", "pull", "-q", mine.image_base, limit=_PULL_S, cure="--data image_base=IMAGE")
     there = look().find(mine.image_base)
     if there is None:
-        raise Refusal(f"{mine.image_base} was pulled and is not there", "docker image ls")
+        raise Refusal(f"{mine.image_base} was pulled and is not there", "docker image ls -a")
     version = remote.shell(at, VERSION, there.id, seconds=seconds(_LOOK_S)).partition("version ")[2].strip()
     base = Base(there.id, version)
     commit = build.commit(base, mine.image_commit)
@@ -110,7 +118,8 @@ def _carry_out(at: Host, mine: Settings) -> None:
         words = [word for each, value in given.items() for word in ("--build-arg", f"{each}={value}")]
         cure = "sudo journalctl -u sparkrig-build"
         # on trial until it was looked into: the name that counts comes last
-        long("build", "docker", "build", *words, "-t", f"{name}-trial", FOLDER, limit=_BUILD_S, cure=cure)
+        words = ["sh", "-c", BUILD, "sparkrig", *words, "-t", f"{name}-trial", FOLDER]
+        long("build", *words, limit=_BUILD_S, cure=cure)
         printed = [
             remote.shell(at, VERIFY, f"{name}-trial", mine.image_site, seconds=seconds(_LOOK_S)),
             remote.shell(at, VERSION, f"{name}-trial", seconds=seconds(_LOOK_S)),

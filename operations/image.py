@@ -10,9 +10,10 @@ from sparkrig.trust import plain
 
 _PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`
 
-# $1 the user, $2 the peer, $3 the image's ID, $4 its tag or nothing. What comes is told by its ID afterwards.
+# $1 the user, $2 the peer, $3 the image's ID, $4 its tag or nothing. What comes is told by its ID afterwards. For
+# bash, since Ubuntu 24.04's sh has no pipefail: docker tag would be the one to fail, and hide what sudo said.
 COPY_IMAGE = r"""
-set -e
+set -eo pipefail
 runuser -u "$1" -- ssh -o BatchMode=yes "$2" sudo -n docker save "$3" </dev/null | docker load
 if [ -n "$4" ]; then docker tag "$3" "$4"; fi
 """
@@ -29,7 +30,7 @@ def image(group: Group) -> None:
         found = look(group)
     there = found[group.head].find(wanted)
     if there is None:
-        raise Refusal(f"{wanted} was pulled and is not there", "docker image ls --digests")
+        raise Refusal(f"{wanted} was pulled and is not there", "docker image ls -a --digests")
     tag = "" if "@" in wanted or served.is_id(wanted) else wanted
     for name in group.names[1:]:
         seen = found[name].find(wanted)
@@ -39,9 +40,9 @@ def image(group: Group) -> None:
         if found[name].has(there.id):  # it only has another name there
             on_all([name], lambda at: remote.shell(at, 'docker tag "$1" "$2"', there.id, tag, seconds=LOOK_S))
             continue
-        words = ("sh", "-c", COPY_IMAGE, "sparkrig", user(group, name), plain(group.head), there.id, tag)
-        long(group, "image", name, words, _PULL_S, f"ssh {plain(group.head)} true, on {name}")
+        words = ("bash", "-c", COPY_IMAGE, "sparkrig", user(group, name), plain(group.head), there.id, tag)
+        long(group, "image", name, words, _PULL_S, f"ssh {plain(group.head)} sudo -n true, on {name}")
         if not look(group)[name].has(there.id):
             raise Refusal(
-                f"{name} still has no image {there.id[:19]} after it was copied", "docker image ls --digests"
+                f"{name} still has no image {there.id[:19]} after it was copied", "docker image ls -a --digests"
             )

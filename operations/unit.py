@@ -9,10 +9,13 @@ from operations.shell import script
 
 _GRACE_S = 60  # for systemd to start the unit and to end it
 
+# Of a login from /etc/environment. A service knows nothing of them, and a container nothing of its client's.
+PROXIES = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY"
+
 # $1 unit, $2 seconds after which systemd ends it, $3 what to try where it fails, then the command. A unit of that
-# name that still works was begun over a connection that is gone: it is waited for. A service knows nothing of the
-# proxies that a login has from /etc/environment.
-RUN = r"""
+# name that still works was begun over a connection that is gone: it is waited for.
+RUN = (
+    r"""
 unit=$1 limit=$2 cure=$3
 shift 3
 about() { systemctl show --value -p "$1" "$unit"; }
@@ -23,7 +26,9 @@ if [ "$(about ActiveState)" != inactive ]; then
   systemctl reset-failed "$unit" 2>/dev/null || :
 fi
 set -- -- "$@"
-for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+for name in """
+    + PROXIES
+    + r"""; do
   if printenv $name >/dev/null; then set -- -E $name "$@"; fi
 done
 systemd-run -q --unit="$unit" -p Type=exec -p RemainAfterExit=yes -p RuntimeMaxSec="$limit" \
@@ -40,6 +45,7 @@ if [ "$result" = success ]; then systemctl stop "$unit"; exit 0; fi
 systemctl reset-failed "$unit"
 exit 1
 """
+)
 
 
 def run(name: str, *words: str, seconds: int, cure: str) -> StringCommand:

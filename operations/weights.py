@@ -5,6 +5,7 @@ from __future__ import annotations
 from facts.serving import FILES_OF
 from operations import remote
 from operations.group import STEP_S, Group, long, look, on_all, tell, user
+from operations.unit import PROXIES
 from sparkrig import secrets
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
@@ -13,15 +14,23 @@ from sparkrig.trust import plain
 
 _WEIGHTS_S = 12 * 3600  # 118 GB, over a slow line; times `patience`
 
-# $1 the image, $2 the folder of all weights, $3 the checkpoint, $4 the file of secrets. hf goes on where it was.
-DOWNLOAD = r"""
+# $1 the image, $2 the folder of all weights, $3 the checkpoint, $4 the file of secrets. It goes on where it was.
+# What the library leaves out are the same weights once more, for other programs than vLLM: gpt-oss-120b has them
+# three times. Not the hf tool: huggingface_hub 1.0 reads several --exclude in another way than 0.36 did.
+DOWNLOAD = rf"""
 set -e
 image=$1 weights=$2 checkpoint=$3 secrets=$4
 mkdir -p "$weights/$checkpoint"
 docker rm -f sparkrig-hf >/dev/null 2>&1 || :
 set -- --rm --name sparkrig-hf --network host --volume "$weights:/weights" --env HF_HOME=/weights/.huggingface
 if [ -e "$secrets" ]; then set -- "$@" --env-file "$secrets"; fi
-exec docker run "$@" --entrypoint hf "$image" download "$checkpoint" --local-dir "/weights/$checkpoint"
+for name in {PROXIES}; do
+  if printenv $name >/dev/null; then set -- "$@" --env $name; fi
+done
+exec docker run "$@" --entrypoint python3 "$image" -c 'import sys
+from huggingface_hub import snapshot_download
+again = ["original/*", "metal/*", "consolidated*"]
+snapshot_download(sys.argv[1], local_dir=sys.argv[2], ignore_patterns=again)' "$checkpoint" "/weights/$checkpoint"
 """
 
 # $1 the folder of the checkpoint: from now on it is known to be whole
@@ -74,7 +83,7 @@ def weights(group: Group) -> None:
         if name not in whole:
             tell(group, f"copy {checkpoint} from {whole[0]} to {name} over the fabric ...")
             words = ("sh", "-c", COPY_WEIGHTS, "sparkrig", user(group, name), plain(whole[0]), folder)
-            long(group, "weights", name, words, _WEIGHTS_S, f"ssh {plain(whole[0])} true, on {name}")
+            long(group, "weights", name, words, _WEIGHTS_S, f"ssh {plain(whole[0])} sudo -n true, on {name}")
 
 
 def _standing(found: Serving, checkpoint: str) -> str:
@@ -88,7 +97,7 @@ def _seal(group: Group, name: str, folder: str) -> None:
 def _download(group: Group, checkpoint: str) -> None:
     there = look(group)[group.head].find(group.wish.image)
     if there is None:
-        raise Refusal(f"the image {group.wish.image} is gone", "docker image ls")
+        raise Refusal(f"the image {group.wish.image} is gone", "docker image ls -a")
     tell(group, f"download {checkpoint} ...")
     words = ("sh", "-c", DOWNLOAD, "sparkrig", there.id, group.mine.weights, checkpoint, secrets.PATH)
     cure = "set HF_TOKEN under secrets (docs/security.md), for the hub refuses many downloads without a token"

@@ -207,8 +207,8 @@ class Settings(BaseModel):
         "start took 15 minutes, and a hung one was given up after 44 (docs/serving.md).",
     )
     image_base: ImageName = Field(
-        "vllm/vllm-openai:cu130-nightly",
-        description="Image of vLLM that deploys/image.py gives kernels for SM121 (docs/serving.md).",
+        "vllm/vllm-openai:v0.17.0-cu130",
+        description="Image of vLLM 0.17 or 0.18 that deploys/image.py gives kernels for SM121 (docs/serving.md).",
     )
     image_commit: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*$")] | None = Field(
         None,

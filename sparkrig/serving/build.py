@@ -44,7 +44,8 @@ def commit(base: Base, wanted: str | None) -> str:
     """The source to build from. Raises Refusal where neither the settings nor the base name it."""
     if wanted or base.commit:
         return wanted or base.commit
-    return f"v{base.version}" if re.fullmatch(r"\d+(\.\d+)+(rc\d+|\.post\d+)?", base.version) else _unknown(base)
+    release = re.fullmatch(r"(\d+(\.\d+)+(rc\d+|\.post\d+)?)(\+cu\d+)?", base.version)
+    return f"v{release[1]}" if release else _unknown(base)
 
 
 def _unknown(base: Base) -> str:

@@ -29,7 +29,14 @@ Flags = Mapping[str, Scalar | dict[str, Scalar]]
 _MODELS = "/models"  # where a container sees the folder of weights
 _SCRIPT = "/sparkrig/start.sh"
 _CACHE = "/var/cache/sparkrig/serve"  # compiled kernels: without them a start takes 40 s more (article 004)
-_CACHES = {"vllm": "/root/.cache/vllm", "flashinfer": "/root/.cache/flashinfer", "triton": "/root/.triton"}
+_CACHES = {
+    "vllm": "/root/.cache/vllm",
+    "flashinfer": "/root/.cache/flashinfer",
+    "triton": "/root/.triton",
+    # gpt-oss fetches its vocabulary into each container, from the internet (vllm issue 22525, harmony issue 101).
+    # This is where it looks; no variable says so, for that would win over an image that has it elsewhere.
+    "tiktoken": "/tmp/tiktoken-rs-cache",  # noqa: S108 - of a container
+}
 # what decides on them is a setting, or start.sh
 _OURS = frozenset(
     {
@@ -180,12 +187,14 @@ def judge(asked: Wish, found: Serving, machine: str, memory_gib: float, mine: Se
     _fits(asked, mine.memory_gib or memory_gib)
     image = found.find(asked.image)
     _runs_here(asked.image, image, machine)
-    if image is None and served.is_id(asked.image):
+    if leads and image is None and served.is_id(asked.image):
         raise Refusal(
-            f"there is no image {asked.image[:19]}, and no registry can be asked for an ID", "docker image ls"
+            f"there is no image {asked.image[:19]}, and no registry can be asked for an ID", "docker image ls -a"
         )
-    if not found.weights.get(asked.checkpoint.id, served.Weights("partial", 0)).there:
-        _room(asked, found, mine)
+    have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
+    _reachable(have, f"{mine.weights}/{asked.checkpoint.id}")
+    if not have.there:
+        _room(asked, have, found.room, mine)
     if leads:
         _ports(found, mine)
 
@@ -229,11 +238,20 @@ def _use(asked: Wish, memory_gib: float) -> Use:
     )
 
 
-def _room(asked: Wish, found: Serving, mine: Settings) -> None:
-    if asked.gib is None or found.room is None:
+def _reachable(have: served.Weights, folder: str) -> None:
+    """Docker mounts that folder alone, and the hub's own cache is all links to another."""
+    if have.stray:
+        raise Refusal(
+            f"{folder}/{have.stray} is a link that leads out of its folder, and a container would not find it",
+            f"sudo mv {folder} {folder}.linked; sudo cp -rL {folder}.linked {folder}",
+        )
+
+
+def _room(asked: Wish, there: served.Weights, room: int | None, mine: Settings) -> None:
+    if asked.gib is None or room is None:
         return
-    have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0)).size / GIB
-    needed, free = asked.gib - have + _SPARE_GIB, found.room / GIB
+    have, free = there.size / GIB, room / GIB
+    needed = asked.gib - have + _SPARE_GIB
     if needed > free:
         raise Refusal(
             f"the weights of {asked.checkpoint.id} take {asked.gib:.1f} GiB, {have:.1f} GiB of them are there, "
@@ -321,12 +339,28 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
     ).file()
 
 
+def image_of(
+    asked: Wish, found: Serving, record: Record | None, head: Serving | None = None
+) -> served.Image | None:
+    """The image that a host has for it. head: of the host that leads, where it was looked at.
+
+    A digest is of a repository, and `docker save` keeps none: a copy is known by the ID that the digest has on the
+    head, or had at the last deploy, for a digest never moves.
+    """
+    there = found.find(asked.image)
+    if there or "@" not in asked.image:
+        return there
+    theirs = head.find(asked.image) if head else None
+    kept = record.image if record and record.name == asked.image else ""
+    return found.find(theirs.id if theirs else kept)
+
+
 def chosen(asked: Wish, found: Serving, record: Record | None) -> Chosen | None:
     """The image as it is known from the last deploy; None where it is not there, or was never looked into."""
-    image = found.find(asked.image)
-    if image is None or record is None or record.image != image.id:
+    there = image_of(asked, found, record)
+    if there is None or record is None or record.image != there.id:
         return None
-    return Chosen(image.id, record.ray, record.vllm)
+    return Chosen(there.id, record.ray, record.vllm)
 
 
 def surplus(wanted: Sequence[File], found: Mapping[str, Found]) -> list[str]:

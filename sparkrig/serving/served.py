@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sparkrig.files import File, Found
 from sparkrig.value import Value
@@ -56,9 +56,10 @@ docker rm -f {UNIT} >/dev/null 2>&1 || :
 
 ASIDE = -1  # the half of a pair that serves nothing
 
-# whole: as its manifest says; loose: as its index says, put there by somebody else; damaged: not as its manifest
-Standing = Literal["whole", "loose", "partial", "damaged"]
-_STANDINGS: tuple[Standing, ...] = ("whole", "loose", "partial", "damaged")
+# whole: as its manifest says; loose: as its index says, put there by somebody else; damaged: not as its manifest;
+# linked: a container would not find all of it
+Standing = Literal["whole", "loose", "partial", "damaged", "linked"]
+_STANDINGS: tuple[Standing, ...] = get_args(Standing)
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,11 @@ class Image:
 
 @dataclass(frozen=True)
 class Weights:
-    """A checkpoint on a disk. size: of all its files, in bytes."""
+    """A checkpoint on a disk. size: of all its files, in bytes; stray: the first link that leads out of it."""
 
     standing: Standing
     size: int
+    stray: str = ""
 
     @property
     def there(self) -> bool:
@@ -174,11 +176,11 @@ def _image(row: str) -> Image:
 
 
 def _weights(row: str) -> tuple[str, Weights]:
-    name, said, size = row.split(" ")
+    name, said, size, *stray = row.split(" ", 3)
     standing = next((each for each in _STANDINGS if each == said), None)
     if standing is None:
         raise ValueError(f"{said[:40]!r} is no state of weights")
-    return name, Weights(standing, int(size))
+    return name, Weights(standing, int(size), *stray)
 
 
 def find(images: Iterable[Image], wanted: str) -> Image | None:
@@ -188,8 +190,8 @@ def find(images: Iterable[Image], wanted: str) -> Image | None:
 
 
 def _whole_name(name: str) -> str:
-    """A name as docker completes it: a tag, and no registry where it is docker's own."""
-    short = re.sub(r"^(docker\.io/)?(library/)?", "", name)
+    """A name as docker completes it: a tag, but not beside a digest, and no registry where it is docker's own."""
+    short = re.sub(r":[^:/@]+@", "@", re.sub(r"^(docker\.io/)?(library/)?", "", name))
     return short if "@" in short or ":" in short.rpartition("/")[2] else f"{short}:latest"
 
 

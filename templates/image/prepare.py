@@ -12,6 +12,12 @@ import sys
 GUARD = re.compile(r'(cuda_archs_loose_intersection\(\s*FP4_ARCHS\s+")12\.0f(")')
 
 
+def replaceable(site: str) -> bool:
+    """Whether the kernels are where ours go; vLLM moves them elsewhere from 0.19 on (its pull request 45415)."""
+    libraries = pathlib.Path(site, "vllm")
+    return (libraries / "_C.abi3.so").exists() and not (libraries / "_C_stable_libtorch.abi3.so").exists()
+
+
 def version(site: str) -> str:
     """Of vLLM as it is installed."""
     (found,) = pathlib.Path(site).glob("vllm-*.dist-info/METADATA")
@@ -19,11 +25,14 @@ def version(site: str) -> str:
 
 
 def matches(installed: str, commit: str, tags: "list[str]") -> bool:
-    """Whether a commit is the one that a version was made of: by the hash in it, or as a release by its tag."""
+    """Whether a commit is the one that a version was made of: by the hash in it, or as a release by its tag.
+
+    A release for a CUDA other than vLLM's first choice says so (`+cu130`); any other suffix is of another source.
+    """
     named = re.search(r"\+(?:.*\.)?g([0-9a-f]{7,40})", installed)
     if named:
         return commit.startswith(named[1])
-    return f"v{installed.partition('+')[0]}" in tags
+    return f"v{re.sub(r'[+]cu[0-9]+$', '', installed)}" in tags
 
 
 def patched(text: str) -> "tuple[str, int]":
@@ -35,6 +44,11 @@ def main(source: str, site: str) -> None:
     def git(*words: str) -> str:
         return subprocess.run(["git", "-C", source, *words], check=True, capture_output=True, text=True).stdout
 
+    if not replaceable(site):
+        sys.exit(
+            f"{site}/vllm has no _C.abi3.so, or some kernels in _C_stable_libtorch.abi3.so: "
+            "take a base of vLLM 0.17 or 0.18"
+        )
     installed, commit = version(site), git("rev-parse", "HEAD").strip()
     if not matches(installed, commit, git("tag", "--points-at", "HEAD").split()):
         sys.exit(f"the image has vLLM {installed}, and {commit[:12]} is not what that was made of")

@@ -37,13 +37,16 @@ COPY old {SITE}/vllm/other.so
     "apt-get": "#!/bin/sh\nexit 0\n",
     "git": f"""#!/bin/sh
 case "$*" in
-clone*/tmp/vllm) mkdir /tmp/vllm && printf '%s' '{GUARD}' >/tmp/vllm/CMakeLists.txt ;;
+clone*/tmp/vllm)
+  mkdir -p /tmp/vllm/requirements && printf '%s' '{GUARD}' >/tmp/vllm/CMakeLists.txt
+  printf 'ninja\\ntorch==2.10.0\\n' >/tmp/vllm/requirements/build.txt ;;
 *rev-parse*) echo {COMMIT} ;;
 esac
 """,
     # its cubins are as many as the patched guard leaves
     "pip": """#!/bin/sh
 case "$*" in
+*requirements/build.txt) ! grep torch requirements/build.txt ;;
 *--target*) mkdir -p /tmp/built/vllm && cp CMakeLists.txt /tmp/built/vllm/_C.abi3.so && echo new >/tmp/built/vllm/_moe_C.abi3.so ;;
 esac
 """,  # noqa: E501 - one line of a shell

@@ -8,7 +8,7 @@ from tests.plan.conftest import Deploy
 from tests.plan.serving import IMAGE, OTHER, Spark, hosts
 
 FILE = "deploys/image.py"
-BASE = "vllm/vllm-openai:cu130-nightly"
+BASE = "vllm/vllm-openai:v0.17.0-cu130"
 VERSION = "0.17.0rc1.dev120+ge68de8adc"
 MADE = build.tag(IMAGE, None, image.recipe())
 

@@ -9,7 +9,7 @@ import pytest
 
 from sparkrig.serving import served
 from tests.plan.conftest import A, B, Deploy, Host, Run
-from tests.plan.serving import BOTH, GIB, IMAGE, NAME, OTHER, SOLO, Spark, answers, hosts, ready, serving
+from tests.plan.serving import BOTH, GIB, IMAGE, NAME, OTHER, SOLO, Spark, answers, files, hosts, ready, serving
 from tests.plan.test_drift import Desk
 
 FILE = "deploys/serve.py"
@@ -179,11 +179,34 @@ def test_what_a_half_lacks_crosses_the_fabric_and_is_no_download(deploy: Deploy)
     assert not [command for _, command in run.commands if "docker pull" in command or "--local-dir" in command]
 
 
+PINNED = "vllm-standin@sha256:77"
+
+
+def test_an_image_that_is_pinned_settles_on_both(deploy: Deploy) -> None:
+    """The other half has it without a digest, for `docker save` keeps none."""
+    a, b = (
+        serving(BOTH, letter, 2, images={name: IMAGE}, files=files(BOTH, rank, 2, serve_image=PINNED))
+        for rank, (letter, name) in enumerate((("a", PINNED), ("b", "other:1")))
+    )
+    run = served_by(deploy, a, b, "-y", *PAIR, serve_image=PINNED)
+    assert run.code == 0, tail(run)
+    assert (len(run.commands), run.changes) == (2, [])
+
+
+def test_a_copy_that_was_never_served_yet_is_not_copied_again(deploy: Deploy) -> None:
+    found = hosts(*(ready(BOTH, images={name: IMAGE}) for name in (PINNED, "other:1")), serve_image=PINNED)
+    for host in found:
+        host.responses = {**host.responses, **answers("qwen3-235b-a22b")}
+    run = deploy(found, "-y", "-v", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    assert run.stderr.count(f"noop: {PINNED} is there") == 2
+
+
 def test_an_image_that_did_not_arrive_is_said(deploy: Deploy) -> None:
     run = deploy(started(ready(BOTH), ready(BOTH, images={}), "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
     assert run.code == 1
     (copy,) = [command for host, command in run.commands if host == "spark-b" and "docker save" in command]
-    assert f"sparkrig nvidia spark-a {IMAGE} {NAME}" in copy
+    assert f"sparkrig nvidia spark-a {IMAGE} {NAME}" in copy and "bash -c" in copy
     assert f"still has no image {IMAGE[:19]} after it was copied" in run.stderr
     assert not [command for _, command in run.commands if "start sparkrig-serve.service" in command]
 

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from operations import build as image
+from operations import unit
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build
 from sparkrig.serving.build import Base, Looked
@@ -54,6 +55,7 @@ def test_nvfp4_is_built_for_120_alone_and_all_else_for_the_family(prepare: Modul
         ("0.17.0+cu130", ["v0.17.0"], True),
         ("0.17.1", ["v0.17.0"], False),
         ("0.17.1", [], False),
+        ("0.17.1+7f4a1b2c.nv26.04", ["v0.17.1"], False),
     ],
 )
 def test_the_source_is_that_of_the_image(prepare: ModuleType, installed: str, tags: list[str], fits: bool) -> None:
@@ -66,6 +68,8 @@ def source(tmp_path: Path) -> tuple[Path, Path]:
     repository, site = tmp_path / "vllm", tmp_path / "site"
     (repository / "cmake").mkdir(parents=True)
     (repository / "CMakeLists.txt").write_text(CMAKE)
+    (site / "vllm").mkdir(parents=True)
+    (site / "vllm" / "_C.abi3.so").touch()
     (site / "vllm-0.17.0.dist-info").mkdir(parents=True)
     (site / "vllm-0.17.0.dist-info" / "METADATA").write_text("Name: vllm\nVersion: 0.17.0\n")
     who = ["-c", "user.name=a", "-c", "user.email=a@b"]
@@ -91,6 +95,37 @@ def test_a_source_is_prepared_once_and_only_if_it_fits(source: tuple[Path, Path]
     assert other.returncode == 1 and "the image has vLLM 0.18.0, and" in other.stderr
 
 
+def test_a_base_that_keeps_its_kernels_elsewhere_ends_the_build_before_it_compiles(
+    source: tuple[Path, Path],
+) -> None:
+    libraries = source[1] / "vllm"
+    (libraries / "_C_stable_libtorch.abi3.so").touch()
+    done = prepared(source)
+    assert done.returncode == 1 and "take a base of vLLM 0.17 or 0.18" in done.stderr
+    (libraries / "_C_stable_libtorch.abi3.so").unlink()
+    (libraries / "_C.abi3.so").unlink()
+    done = prepared(source)
+    assert done.returncode == 1 and "/vllm has no _C.abi3.so" in done.stderr
+
+
+def test_a_build_has_the_tools_that_its_source_asks_for_and_the_torch_of_its_base() -> None:
+    """Without isolation pip brings none (vLLM 0.17.0: setuptools-scm, grpcio-tools and six more)."""
+    text = image.recipe()["Dockerfile"]
+    steps = ["prepare.py /tmp/vllm", "sed -i '/^torch/d' requirements/build.txt", "-r requirements/build.txt"]
+    places = [text.index(step) for step in (*steps, "--no-build-isolation")]
+    assert places == sorted(places)
+
+
+def test_a_build_is_given_the_proxies_that_are_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in unit.PROXIES.split():
+        monkeypatch.delenv(name, raising=False)
+    tool(tmp_path / "bin", "docker", 'echo "$@"')
+    assert sh(image.BUILD, "-t", "a", "/f", path=tmp_path / "bin").stdout == "build -t a /f\n"
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    done = sh(image.BUILD, "-t", "a", "/f", path=tmp_path / "bin")
+    assert done.stdout == "build --build-arg https_proxy -t a /f\n", "its value is in no argument"
+
+
 @pytest.mark.parametrize(
     ("version", "wanted", "commit"),
     [
@@ -98,13 +133,14 @@ def test_a_source_is_prepared_once_and_only_if_it_fits(source: tuple[Path, Path]
         ("0.17.0rc1.dev120+ge68de8adc", "main", "main"),
         ("0.17.0rc1", None, "v0.17.0rc1"),
         ("0.17.0", None, "v0.17.0"),
+        ("0.17.0+cu130", None, "v0.17.0"),
     ],
 )
 def test_the_commit_follows_from_the_base(version: str, wanted: str | None, commit: str) -> None:
     assert build.commit(Base("sha256:1", version), wanted) == commit
 
 
-@pytest.mark.parametrize("version", ["", "0.17.0.dev3", "0.17.0+cu130"])
+@pytest.mark.parametrize("version", ["", "0.17.0.dev3", "0.13.0+7f4a1b2c.nv26.01"])
 def test_a_base_that_names_no_commit_is_asked_for_one(version: str) -> None:
     with pytest.raises(Refusal, match="names no commit"):
         build.commit(Base("sha256:1", version), None)

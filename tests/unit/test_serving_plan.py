@@ -103,6 +103,12 @@ def test_nodes_and_image_follow_from_the_checkpoint(data: dict[str, Any], nodes:
     assert wish.nodes == nodes and (image is None or wish.image == image)
 
 
+@pytest.mark.parametrize(("model", "launch"), LAUNCHES, ids=NAMES)
+def test_no_launch_needs_what_a_download_leaves_out(model: Model, launch: Launch) -> None:
+    """consolidated.safetensors, which Mistral's own format is made of."""
+    assert "mistral" not in {launch.flags.get(name) for name in ("load-format", "config-format")}, model.name
+
+
 def test_flags_of_the_settings_win_and_false_leaves_one_out() -> None:
     flags = {"max-model-len": 32768, "moe-backend": False, "enable-prefix-caching": True}
     words = asked(serve_flags=flags).words
@@ -176,6 +182,12 @@ def test_the_unit_runs_the_image_by_its_id_with_weights_that_cannot_be_changed()
     assert words.index("/etc/sparkrig/serve/serve.env") < words.index("/etc/sparkrig/container.env"), (
         "what the user sets wins over the catalogue"
     )
+
+
+def test_what_a_start_makes_or_fetches_outlives_the_container() -> None:
+    words = started(made(asked())[served.SERVICE])
+    kept = [word.rpartition(":")[2] for word in words if word.startswith("/var/cache/sparkrig/serve/")]
+    assert {"/root/.cache/vllm", "/tmp/tiktoken-rs-cache"} <= set(kept)
 
 
 def test_secrets_are_given_as_a_file_and_only_where_there_are_any() -> None:
@@ -267,6 +279,44 @@ def test_what_does_not_fit_is_refused(found: Serving, data: dict[str, Any], said
     assert said in judged(found, **data)
 
 
+def test_weights_that_a_container_would_not_find_are_refused() -> None:
+    linked = Serving(images=FITS.images, weights={GPT: Weights("linked", 60 * GIB, "a b.bin")}, room=900 * GIB)
+    assert f"/srv/models/{GPT}/a b.bin is a link that leads out of its folder" in judged(linked)
+
+
+def test_an_id_crosses_the_fabric_like_any_other_image() -> None:
+    id = f"sha256:{'b2' * 32}"
+    wish = asked("qwen3-235b-a22b", serve_image=id)
+    plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=False)
+    with pytest.raises(Refusal, match="no registry can be asked for an ID"):
+        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+
+
+PINNED = "nvcr.io/nvidia/vllm@sha256:77"
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "head", "found"),
+    [
+        (PINNED, PINNED, (), True),
+        (PINNED, "vllm:1", (), False),
+        (PINNED, None, (PINNED,), True),
+        (PINNED, None, ("vllm:1",), False),
+        ("vllm:1", "vllm:1", ("vllm:1",), False),
+    ],
+    ids=["as deployed", "another was deployed", "as on the head", "not on the head", "a tag may move"],
+)
+def test_a_copy_is_known_by_what_its_digest_means(
+    name: str, kept: str | None, head: tuple[str, ...], found: bool
+) -> None:
+    wish, copy = asked("qwen3-235b-a22b", serve_image=name), Serving(images=(Image(ID, "arm64"),))
+    record = Record("m", BIG, ID, kept, "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0") if kept else None
+    there = plan.image_of(wish, copy, record, Serving(images=(Image(ID, "arm64", head),)))
+    assert (there is not None) is found
+    known = plan.chosen(wish, copy, record)
+    assert known == (Chosen(ID, vllm="0.19.0") if found and record else None)
+
+
 def test_ports_that_are_ours_are_not_somebody_elses() -> None:
     up = {"ActiveState": "active"}
     found = Serving(room=900 * GIB, images=FITS.images, listening=(8000, 18000), port="active", unit=up)
@@ -296,6 +346,8 @@ def test_the_lint_reads_the_very_command() -> None:
         ("docker" + ".io/vllm/vllm-openai:cu130-nightly", ("vllm/vllm-openai:cu130-nightly",), True),
         ("localhost:5000/vllm", ("localhost:5000/vllm:latest",), True),
         ("nvcr.io/nvidia/vllm@sha256:77", ("nvcr.io/nvidia/vllm:26.04", "nvcr.io/nvidia/vllm@sha256:77"), True),
+        ("nvcr.io/nvidia/vllm:26.04@sha256:77", ("nvcr.io/nvidia/vllm@sha256:77",), True),
+        ("localhost:5000/vllm@sha256:77", ("localhost:5000/vllm@sha256:77",), True),
         ("nvcr.io/nvidia/vllm@sha256:78", ("nvcr.io/nvidia/vllm@sha256:77",), False),
         (ID, (), True),
     ],

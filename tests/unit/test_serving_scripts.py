@@ -9,12 +9,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from facts.serving import Serving as ServingFact
-from operations import image, serving, weights
+from operations import build, image, serving, unit, weights
 from sparkrig.serving import served, smoke
 from tests.unit.shells import sh, tool
 from tests.unit.sshd import free_ports
@@ -31,7 +33,7 @@ esac
 case $1 in is-active|-q) exit 0 ;; esac"""
 DOCKER = """case "$1 $2" in
 "container inspect") echo 'container {id} 2026-11-21T14:00:00Z' ;;
-"image ls") echo {id} ;;
+"image ls") case " $* " in *" -a "*) echo {id} ;; esac ;;
 "image inspect") echo 'image {id} arm64 vllm:1 vllm@sha256:77' ;;
 *) echo docker "$@" >>{log} ;;
 esac"""
@@ -138,6 +140,39 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     assert (found.active, found.health, found.trial, found.token) == (False, None, False, "")
 
 
+@pytest.mark.parametrize(
+    ("target", "stray"),
+    [
+        ("../../../hub/blobs/77", SHARDS[0]),
+        ("/hub/blobs/77", SHARDS[0]),
+        ("/weights/a/b/config.json", SHARDS[0]),
+        ("gone", None),
+        ("config.json", None),
+        ("more/read me.txt", None),
+    ],
+)
+def test_a_link_out_of_its_folder_is_nothing_for_a_container(
+    spark: Spark, tmp_path: Path, target: str, stray: str | None
+) -> None:
+    """The hub's own cache is such links. Within the folder a relative one is as good there as here."""
+    blob = tmp_path / "hub" / "blobs" / "77"
+    blob.parent.mkdir(parents=True)
+    blob.write_text("weights")
+    folder = checkpoint(tmp_path / "weights" / "a" / "b", SHARDS[0])
+    (folder / SHARDS[0]).symlink_to(f"{tmp_path}{target}" if target[0] == "/" else target)
+    found = spark.look(str(tmp_path / "weights")).weights["a/b"]
+    expected = "linked" if stray else "partial" if target == "gone" else "loose"
+    assert (found.standing, found.stray) == (expected, stray or "")
+
+
+def test_a_folder_may_itself_be_a_link_to_another_disk(spark: Spark, tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "disk" / "b")
+    (folder / "alias").symlink_to("config.json")
+    (tmp_path / "weights" / "a").mkdir(parents=True)
+    (tmp_path / "weights" / "a" / "b").symlink_to(folder)
+    assert spark.look(str(tmp_path / "weights")).weights["a/b"].standing == "loose"
+
+
 def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: Path) -> None:
     folder = tmp_path / "own weights"
     spark.sh(weights.SEAL, str(checkpoint(folder / "a" / "b")))
@@ -215,13 +250,44 @@ def test_a_download_is_given_the_file_of_secrets_and_no_secret(spark: Spark) -> 
     assert not any("--env-file" in line for line in spark.calls)
     spark.has("/etc/sparkrig/secrets.env", "HF_TOKEN=hf_canary\n")
     spark.sh(weights.DOWNLOAD, *words)
-    removed, call = spark.calls
+    removed, *lines = spark.calls
+    call = "\n".join(lines)
     assert removed == "docker rm -f sparkrig-hf"
     assert f"--env-file {spark.at('/etc/sparkrig/secrets.env')}" in call and "hf_canary" not in call
-    assert call.endswith(f"--entrypoint hf {ID} download a/b --local-dir /weights/a/b")
+    assert f"--entrypoint python3 {ID} -c import sys" in call and call.endswith(" a/b /weights/a/b")
 
 
-@pytest.mark.parametrize("text", [weights.COPY_WEIGHTS, image.COPY_IMAGE, weights.DOWNLOAD])
+def test_a_download_leaves_out_what_vllm_does_not_read(spark: Spark, tmp_path: Path) -> None:
+    (tmp_path / "huggingface_hub.py").write_text(
+        "import json\ndef snapshot_download(*words, **more): print(json.dumps([words, more]))\n"
+    )
+    run = f'while [ "$1" != -c ]; do shift || exit 0; done; PYTHONPATH={tmp_path} exec {sys.executable} "$@"'
+    tool(spark.root / "bin", "docker", run)
+    words, more = json.loads(spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none"))
+    assert words == ["a/b"] and more["local_dir"] == "/weights/a/b"
+    names = ("original/model.safetensors", "metal/model.bin", "consolidated.00.pt", "model.safetensors", "a.json")
+    left = [name for name in names if not any(map(partial(fnmatch, name), more["ignore_patterns"]))]
+    assert left == ["model.safetensors", "a.json"]
+
+
+def test_a_download_takes_the_proxies_that_are_set(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in unit.PROXIES.split():
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none")
+    call = "\n".join(spark.calls)
+    assert "--env HTTPS_PROXY --entrypoint" in call and "http_proxy" not in call
+
+
+def test_an_image_that_does_not_come_is_said_by_what_broke(peer: Spark) -> None:
+    tool(peer.root / "bin", "sudo", 'echo "sudo: a password is required" >&2; exit 1')
+    words = (image.COPY_IMAGE, "sparkrig", "nvidia", "spark-a", ID, "vllm:1")
+    done = sh('exec bash -c "$@"', *words, path=peer.root / "bin")
+    assert done.returncode == 1 and done.stderr == "sudo: a password is required\n"
+    assert not any("tag" in line for line in peer.calls)
+
+
+@pytest.mark.parametrize("text", [weights.COPY_WEIGHTS, image.COPY_IMAGE, weights.DOWNLOAD, build.BUILD])
 def test_what_systemd_run_is_given_has_nothing_that_systemd_fills_in(text: str) -> None:
     """systemd-run(1), --expand-environment: `${NAME}` anywhere, `$NAME` as a word of its own."""
     assert "${" not in text
