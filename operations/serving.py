@@ -208,7 +208,9 @@ def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
     there = found[group.head].find(group.wish.image)
     lacking = [name for name in group.names if there is None or not found[name].has(there.id)]
     if there is None or lacking:
-        raise Refusal(f"{', '.join(lacking)} has no image {group.wish.image}, or another one", "docker image ls")
+        raise Refusal(
+            f"{', '.join(lacking)} has no image {group.wish.image}, or another one", "docker image ls -a"
+        )
     known = plan.chosen(group.wish, found[group.head], served.load(files[group.head].get(served.RECORD)))
     return known or _probe(group, there.id)
 
