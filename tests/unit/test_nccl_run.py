@@ -6,8 +6,6 @@ Docker's stand-in runs what it is told as a process, lists it, and kills it; wha
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -320,8 +318,15 @@ def test_a_docker_that_keeps_the_container_is_told(pair: tuple[Spark, Spark]) ->
 def test_an_interrupted_check_leaves_no_container(pair: tuple[Spark, Spark]) -> None:
     for each in pair:
         each.will(HANGS)
-    gevent.spawn_later(1.5, os.kill, os.getpid(), signal.SIGINT)
-    with within(8), pytest.raises(KeyboardInterrupt):
+    user = gevent.getcurrent()
+
+    def had_enough() -> None:
+        while not all(each.containers() for each in pair):
+            gevent.sleep(0.05)
+        gevent.get_hub().loop.run_callback(user.throw, KeyboardInterrupt)  # as gevent hands on a Ctrl-C
+
+    gevent.spawn(had_enough)
+    with within(30), pytest.raises(KeyboardInterrupt):
         check(pair)
     assert not pair[0].containers() and not pair[1].containers()
     assert "rm -f sparkrig-nccl-7f3a" in pair[0].asked() and "rm -f sparkrig-nccl-7f3a" in pair[1].asked()
