@@ -94,5 +94,7 @@ def test_kernels_are_injected_once_and_what_came_out_wrong_has_no_name(deployed:
     assert deployed.a.run("sudo docker image inspect other:1").rc != 0
     base(deployed.a, {**FILES, "git": FILES["git"].replace("12.0f", "12.0")})
     done = made("--data", "image_name=other:1")
-    assert done.code == 1 and "no guard for FP4_ARCHS 12.0f was found" in done.stderr, done.stderr[-3000:]
+    assert done.code == 1 and "Try: sudo journalctl -u sparkrig-build" in done.stderr, done.stderr[-3000:]
+    assert "no guard for FP4_ARCHS 12.0f was found" in deployed.a.output("sudo journalctl -n 20 -u sparkrig-build")
+    assert deployed.a.run("sudo docker image inspect other:1").rc != 0
     seen("built, looked into, named; without cubins or without the guard no name is given")
