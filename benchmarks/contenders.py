@@ -89,7 +89,7 @@ def _ansible(work: Work, place: Place, more: Mapping[str, str]) -> Command:
     env = {
         "ANSIBLE_PIPELINING": "True",
         # its connections outlive a task, as by default, but not the run: the next one would find them open
-        "ANSIBLE_SSH_ARGS": "-C -o ControlMaster=auto -o ControlPersist=5s",
+        "ANSIBLE_SSH_ARGS": "-C -o ControlMaster=auto -o ControlPersist=60s",
         "ANSIBLE_FORKS": str(place.count),  # as many at once as sparkrig has
         "ANSIBLE_HOME": str(place.hosts.parent / "ansible"),
         "ANSIBLE_NOCOWS": "1",
