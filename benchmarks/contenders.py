@@ -88,8 +88,8 @@ def _stock(work: Work, place: Place) -> Command:
 def _ansible(work: Work, place: Place, more: Mapping[str, str]) -> Command:
     env = {
         "ANSIBLE_PIPELINING": "True",
-        # its default: at 5 s, a task of 64 hosts outlived the connections of some, which were lost (2026-11-21). The
-        # other contenders take as long before its next run, so that this finds none open
+        # its default: at 5 s, a task of 64 hosts outlived the connections of some, which were lost (2026-11-21).
+        # The other contenders take as long before its next run, so that this finds none open
         "ANSIBLE_SSH_ARGS": "-C -o ControlMaster=auto -o ControlPersist=60s",
         "ANSIBLE_FORKS": str(place.count),  # as many at once as sparkrig has
         "ANSIBLE_HOME": str(place.hosts.parent / "ansible"),

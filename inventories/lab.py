@@ -10,7 +10,8 @@ _stop_together()  # a host that fails stops the pair, not one half of it
 
 def _spark(name: str, last: int) -> tuple[str, dict[str, object]]:
     fabric = {"enp1s0f0np0": f"192.168.100.{last}/24", "enP2p1s0f0np0": f"192.168.101.{last}/24"}
-    return name, {"pair": "lab", "fabric": fabric, **_host_data(name)}
+    # what is served is planned as for a Spark, which has that much
+    return name, {"pair": "lab", "fabric": fabric, "memory_gib": 121.7, **_host_data(name)}
 
 
 sparks = _checked([_spark(_NODES[0], 11), _spark(_NODES[1], 12)], __file__)

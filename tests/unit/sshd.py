@@ -91,7 +91,9 @@ def listening(config: Path, ports: Iterable[int]) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.wait(timeout=20)
+        if process.stderr:  # not to its end, which comes with the last connection that a client keeps open
+            process.stderr.close()
 
 
 def _until_it_listens(port: int, process: subprocess.Popen[str]) -> None:
