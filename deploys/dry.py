@@ -46,12 +46,10 @@ def _of(run: RunState, spark: Spark) -> list[str] | list[Refusal]:
             return refusals
     add_deploy(run, cluster, spark, host=host)
     steps = _changes(run, host)
-    if steps or not (spark.settings.model or served.RECORD in spark.found.files):
+    if steps or not (spark.settings.model or served.load(spark.found.files.get(served.RECORD))):
         return steps
     from deploys import serve  # with the catalogue and its rules, which few hosts need
 
-    if not serve.serves(spark):
-        return steps
     with ctx_host.use(host):
         if refusals := serve.refusals(spark):
             return refusals

@@ -50,11 +50,6 @@ class Server:
     def mine(self) -> Settings:
         return plan.remembered(self.spark.settings, self.record)
 
-    @property
-    def asked(self) -> bool:
-        """Whether this host is to serve anything, or its pair."""
-        return bool(self.mine.model)
-
     @cached_property
     def wish(self) -> Wish:
         """Raises Refusal."""
@@ -230,11 +225,6 @@ def refusals(spark: Spark) -> list[Refusal]:
     except Refusal as refusal:
         return [refusal]
     return []
-
-
-def serves(spark: Spark) -> bool:
-    """Whether a model is declared for this host, or it serves one."""
-    return Server(spark).asked
 
 
 # pyinfra executes this file without a name of its own; drift imports it

@@ -30,11 +30,9 @@ _BUILD_S = 6 * 3600  # the article's took 90 minutes
 
 _TAG = 'docker tag "$1" "$2"'
 
-# $1... what is built. Proxies go by name, and only those that are set: others would hide those of config.json.
+# $1... what is built
 BUILD = rf"""
-for name in {unit.PROXIES}; do
-  if printenv $name >/dev/null; then set -- --build-arg $name "$@"; fi
-done
+{unit.proxies("--build-arg")}
 exec docker build "$@"
 """
 

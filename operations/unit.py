@@ -9,8 +9,19 @@ from operations.shell import script
 
 _GRACE_S = 60  # for systemd to start the unit and to end it
 
-# Of a login from /etc/environment. A service knows nothing of them, and a container nothing of its client's.
 PROXIES = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY"
+
+
+def proxies(option: str) -> str:
+    """Shell lines that put `option NAME` before "$@" for each proxy that is set.
+
+    A login has them from /etc/environment; a service knows nothing of them, and a container nothing of its
+    client's. By name, and only those that are set: others would hide what docker's config.json says.
+    """
+    return f"""for name in {PROXIES}; do
+  if printenv $name >/dev/null; then set -- {option} $name "$@"; fi
+done"""
+
 
 # $1 unit, $2 seconds after which systemd ends it, $3 what to try where it fails, then the command. A unit of that
 # name that still works was begun over a connection that is gone: it is waited for.
@@ -26,11 +37,9 @@ if [ "$(about ActiveState)" != inactive ]; then
   systemctl reset-failed "$unit" 2>/dev/null || :
 fi
 set -- -- "$@"
-for name in """
-    + PROXIES
-    + r"""; do
-  if printenv $name >/dev/null; then set -- -E $name "$@"; fi
-done
+"""
+    + proxies("-E")
+    + r"""
 systemd-run -q --unit="$unit" -p Type=exec -p RemainAfterExit=yes -p RuntimeMaxSec="$limit" \
   -E LC_ALL=C.UTF-8 "$@" || exit
 while works; do sleep 0.2; done

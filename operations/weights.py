@@ -5,7 +5,7 @@ from __future__ import annotations
 from facts.serving import FILES_OF
 from operations import remote
 from operations.group import STEP_S, Group, long, look, on_all, tell, user
-from operations.unit import PROXIES
+from operations.unit import proxies
 from sparkrig import secrets
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
@@ -22,12 +22,11 @@ set -e
 image=$1 weights=$2 checkpoint=$3 secrets=$4
 mkdir -p "$weights/$checkpoint"
 docker rm -f sparkrig-hf >/dev/null 2>&1 || :
-set -- --rm --name sparkrig-hf --network host --volume "$weights:/weights" --env HF_HOME=/weights/.huggingface
-if [ -e "$secrets" ]; then set -- "$@" --env-file "$secrets"; fi
-for name in {PROXIES}; do
-  if printenv $name >/dev/null; then set -- "$@" --env $name; fi
-done
-exec docker run "$@" --entrypoint python3 "$image" -c 'import sys
+set --
+{proxies("--env")}
+if [ -e "$secrets" ]; then set -- --env-file "$secrets" "$@"; fi
+exec docker run --rm --name sparkrig-hf --network host --volume "$weights:/weights" \
+  --env HF_HOME=/weights/.huggingface "$@" --entrypoint python3 "$image" -c 'import sys
 from huggingface_hub import snapshot_download
 again = ["original/*", "metal/*", "consolidated*"]
 snapshot_download(sys.argv[1], local_dir=sys.argv[2], ignore_patterns=again)' "$checkpoint" "/weights/$checkpoint"
