@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from benchmarks import machine, page
-from benchmarks.contenders import ALL, BIN, FLOOR, MITOGEN, PIPELINING, SPARKRIG, STOCK, Work
+from benchmarks.contenders import ALL, BIN, FLOOR, MITOGEN, PIPELINING, SPARKRIG, Work
 from benchmarks.hosts import LAB, Place, learn, light, pair
 from benchmarks.measure import Broken, Row, once, rounds
 from lab import NODES
@@ -26,6 +26,7 @@ from tests.plan.conftest import ROOT
 SNAPSHOT = "deployed"
 SIZES = (8, 32, 64, 128)
 ROUND_TRIPS_MS = (0, 10, 30)
+SLOW = (PIPELINING, MITOGEN)
 
 
 def on_the_pair(place: Place, folder: Path, count: int, converges: int) -> list[Row]:
@@ -60,21 +61,21 @@ def asserted() -> None:
 
 
 def on_loopback(folder: Path, known: dict[str, Any], count: int) -> list[Row]:
-    """Drift of fleets by size, and of one pair by distance. Large fleets are measured once.
+    """Drift of fleets by size, and of one pair by distance.
 
-    Ansible is left out beyond 64 hosts, where it would take longer than all the rest together.
+    Ansible has one round only where a fleet is large or far, and none beyond 64 hosts, where it would take longer
+    than all the rest together.
     """
     found: list[Row] = []
     for size in SIZES:
-        able = [each for each in ALL if size <= 64 or each not in (PIPELINING, MITOGEN)]
+        able = [each for each in ALL if size <= 64 or each not in SLOW]
         with light(folder / f"size-{size}", size, known) as place:
             warm(place, folder)
-            found += rounds(able, Work.DRIFT, place, count if size <= 8 else 1, folder)
+            found += rounds(able, Work.DRIFT, place, count, folder, seldom=SLOW if size > 8 else ())
     for far in ROUND_TRIPS_MS:
         with light(folder / f"far-{far}", 2, known, far) as place:
             warm(place, folder)
-            found += rounds((SPARKRIG, FLOOR), Work.DRIFT, place, 2 * count, folder)
-            found += rounds((STOCK, PIPELINING, MITOGEN), Work.DRIFT, place, 1, folder)
+            found += rounds(ALL, Work.DRIFT, place, 2 * count, folder, seldom=SLOW)
     return found
 
 

@@ -56,7 +56,8 @@ class Row:
 
 def once(command: Command, log: Path) -> tuple[float, int]:
     """Seconds and peak memory in KiB of one run. Raises Broken where it did not do its work."""
-    env = {**os.environ, "CI": "1", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1", **command.env}
+    # empty is unset: Python keeps what it has compiled, as it does for a user, whatever this machine's setting
+    env = {**os.environ, "CI": "1", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "", **command.env}
     used = log.with_suffix(".used")
     with log.open("w") as out:
         subprocess.run(
@@ -81,13 +82,15 @@ def rounds(
     count: int,
     folder: Path,
     *,
+    seldom: Sequence[Contender] = (),
     before: Callable[[], None] = lambda: None,
     after: Callable[[Contender], None] = lambda _: None,
     said: Callable[[str], None] = print,
 ) -> list[Row]:
     """Each contender in turn, so many times; every round begins with another one.
 
-    before: what is done ahead of each run, unmeasured; after: what proves it, unmeasured. Raises Broken.
+    seldom: who takes part in the first round alone; before: what is done ahead of each run, unmeasured; after:
+    what proves it, unmeasured. Raises Broken.
     """
     rows = {
         each.name: Row(each.name, work, place.name, place.count, place.round_trip_ms)
@@ -97,7 +100,8 @@ def rounds(
     able = [each for each in contenders if each.name in rows]
     for number in range(count):
         first = number % len(able)
-        for contender in (*able[first:], *able[:first]):
+        taking_part = [each for each in (*able[first:], *able[:first]) if not number or each not in seldom]
+        for contender in taking_part:
             command = contender.command(work, place)
             assert command
             before()

@@ -1,6 +1,6 @@
 """The same state by stock pyinfra: its own operations, as its documentation writes them, and nothing tuned.
 
-pyinfra -y benchmarks/stock_inventory.py benchmarks/stock.py
+pyinfra -y benchmarks/stock_hosts.py benchmarks/stock.py
 """
 
 from __future__ import annotations

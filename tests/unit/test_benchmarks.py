@@ -53,12 +53,11 @@ def test_contenders_take_turns(tmp_path: Path) -> None:
     def one(name: str) -> Contender:
         return Contender(name, lambda _, __: Command(["sh", "-c", f"echo {name} >>{tmp_path}/order"], {}))
 
-    unable = Contender("unable", lambda _, __: None)
-    rows = rounds(
-        [one("a"), one("b"), unable, one("c")], Work.NOOP, place(tmp_path), 3, tmp_path, said=lambda _: None
-    )
-    assert (tmp_path / "order").read_text().split() == ["a", "b", "c", "b", "c", "a", "c", "a", "b"]
-    assert [(row.contender, len(row.seconds)) for row in rows] == [("a", 3), ("b", 3), ("c", 3)]
+    unable, slow = Contender("unable", lambda _, __: None), one("slow")
+    able = [one("a"), one("b"), unable, one("c"), slow]
+    rows = rounds(able, Work.NOOP, place(tmp_path), 3, tmp_path, seldom=[slow], said=lambda _: None)
+    assert (tmp_path / "order").read_text().split() == ["a", "b", "c", "slow", "b", "c", "a", "c", "a", "b"]
+    assert [(row.contender, len(row.seconds)) for row in rows] == [("a", 3), ("b", 3), ("c", 3), ("slow", 1)]
 
 
 def measured(ours: float = 10.0) -> list[Row]:
