@@ -30,7 +30,7 @@ SETTLE_S = 40
 RESTORE_S = 20
 STOP_S = 10
 
-# The RTC has this machine's time, to the second. Without sudo, which takes an emulated guest longer than all else here.
+# The RTC has this machine's time, to the second. Not by sudo, which costs an emulated guest the most of it all.
 SET_CLOCK = (
     "read -r now </sys/class/rtc/rtc0/since_epoch && /usr/lib/sparkrig-lab/set-clock --set=@$now.5 >/dev/null"
 )
