@@ -192,12 +192,19 @@ def judge(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
     A cure says INVENTORY where its command takes the inventory's file.
     """
     found = {name: _node(seen, startup) for name, (seen, startup) in hosts.items()}
+    if serving := next((name for name, (_, startup) in hosts.items() if _serves_alone(startup)), None):
+        idle = Verdict("healthy", "", f"it has no part in what {serving} serves")
+        return {name: idle if each.cause == "absent" else each for name, each in found.items()}
     if drifted := _drift(hosts):
         return dict.fromkeys(hosts, drifted)
     for name, (_, startup) in hosts.items():
         if startup.role == "head" and found[name].cause in ("hangs", "peer") and (lost := _lost(hosts)):
             found[name] = lost
     return found
+
+
+def _serves_alone(startup: Startup) -> bool:
+    return startup.role == "alone" and bool(startup.form) and startup.state != "absent"
 
 
 def _drift(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:

@@ -113,6 +113,20 @@ def test_no_unit_and_a_stopped_one_are_not_known_to_be_wrong() -> None:
     assert alone(seen(now=3)).cause == "begins"
 
 
+def test_the_half_of_a_pair_that_has_no_part_in_it_is_not_missed() -> None:
+    absent = seen(load="not-found", active="inactive", image="")
+    assert both(seen(SOLO), absent) == {
+        "spark-a": Verdict("healthy", "", "it answers"),
+        "spark-b": Verdict("healthy", "", "it has no part in what spark-a serves"),
+    }
+    assert {each.cause for each in both(absent, absent).values()} == {"absent"}
+
+
+def test_two_sparks_that_serve_for_themselves_need_no_common_image() -> None:
+    found = both(seen(SOLO), seen(SOLO, image="sha256:" + "b" * 64))
+    assert [each.cause for each in found.values()] == ["", ""]
+
+
 def trouble() -> list[tuple[str, str]]:
     lines = [line for line in recorded("trouble").splitlines() if not line.startswith("#")]
     return [(cause, line) for cause, _, line in (line.split(" | ", 2) for line in lines)]
