@@ -16,7 +16,7 @@ import click
 from benchmarks import machine, page
 from benchmarks.contenders import ALL, BIN, FLOOR, MITOGEN, PIPELINING, SPARKRIG, Work
 from benchmarks.hosts import LAB, Place, learn, light, pair
-from benchmarks.measure import Broken, Row, once, rounds
+from benchmarks.measure import Broken, Row, rounds, timed
 from lab import NODES
 from lab import pair as lab
 from lab.image import Source
@@ -47,9 +47,7 @@ def on_the_pair(place: Place, folder: Path, count: int, converges: int) -> list[
 def settle(place: Place, folder: Path) -> None:
     """The pair as our deploy leaves it; the others find nothing to change there either."""
     lab.reset(NODES)
-    command = SPARKRIG.command(Work.CONVERGE, place)
-    assert command
-    once(command, folder / "settle.log")
+    timed(SPARKRIG, Work.CONVERGE, place, folder / "settle.log")
 
 
 def asserted() -> None:
@@ -82,9 +80,7 @@ def on_loopback(folder: Path, known: dict[str, Any], count: int) -> list[Row]:
 def warm(place: Place, folder: Path) -> None:
     """Every contender's files were read once by this machine."""
     for contender in (SPARKRIG, FLOOR):
-        command = contender.command(Work.DRIFT, place)
-        assert command
-        once(command, folder / "warm.log")
+        timed(contender, Work.DRIFT, place, folder / "warm.log")
 
 
 @click.command(help=__doc__)

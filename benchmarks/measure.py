@@ -75,6 +75,13 @@ def once(command: Command, log: Path) -> tuple[float, int]:
     return float(took), int(peak)
 
 
+def timed(contender: Contender, work: Work, place: Place, log: Path) -> tuple[float, int]:
+    """The same of one contender, which can do the work. Raises Broken."""
+    command = contender.command(work, place)
+    assert command
+    return once(command, log)
+
+
 def rounds(
     contenders: Sequence[Contender],
     work: Work,
@@ -102,11 +109,9 @@ def rounds(
         first = number % len(able)
         taking_part = [each for each in (*able[first:], *able[:first]) if not number or each not in seldom]
         for contender in taking_part:
-            command = contender.command(work, place)
-            assert command
             before()
             log = folder / f"{work}-{place.name}-{contender.name}-{number}.log".replace(" ", "_")
-            took, peak = once(command, log)
+            took, peak = timed(contender, work, place, log)
             row = rows[contender.name]
             row.seconds.append(round(took, 3))
             row.peak_kib = max(row.peak_kib, peak)
