@@ -91,7 +91,7 @@ def _ansible(work: Work, place: Place, more: Mapping[str, str]) -> Command:
         # its default: at 5 s, a task of 64 hosts outlived the connections of some, which were lost (2026-11-21).
         # The other contenders take as long before its next run, so that this finds none open
         "ANSIBLE_SSH_ARGS": "-C -o ControlMaster=auto -o ControlPersist=60s",
-        # mitogen gives a host up that has no Python within 10 s, its default: on two slow cores 64 need more (2026-11-22)
+        # by default mitogen gives a host up that has no Python within 10 s; 64 of them need more (2026-11-22)
         "ANSIBLE_TIMEOUT": "120",
         "ANSIBLE_FORKS": str(place.count),  # as many at once as sparkrig has
         "ANSIBLE_HOME": str(place.hosts.parent / "ansible"),
