@@ -12,7 +12,9 @@ from pydantic import SecretStr
 from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings
-from sparkrig.state import State
+
+if TYPE_CHECKING:
+    from sparkrig.state import State  # all nouns, which a drift report need not know
 
 # missing: wanted and not there; extra: there and not wanted; unknown: could not be told; skipped: does not apply
 Status = Literal["ok", "drift", "missing", "extra", "unknown", "skipped"]

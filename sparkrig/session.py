@@ -13,7 +13,8 @@ from gevent import monkey
 # pyinfra asks every program that uses its API to do this first. gevent looks 31 times for plugins of its own
 # meanwhile, and each look reads the metadata of all that is installed: a tenth of the time of a short command.
 _entry_points = metadata.entry_points
-metadata.entry_points = cache(_entry_points)  # type: ignore[assignment]
+_all = cache(_entry_points)
+metadata.entry_points = lambda **wanted: _all().select(**wanted)  # type: ignore[assignment]
 try:
     monkey.patch_all()
 finally:
@@ -22,15 +23,16 @@ finally:
 import logging  # noqa: E402
 import os  # noqa: E402
 import signal  # noqa: E402
-from collections.abc import Callable, Iterator, Mapping  # noqa: E402
+from collections.abc import Callable, Iterator, Mapping, Sequence  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from functools import partial  # noqa: E402
+from importlib import import_module  # noqa: E402
 from socket import gaierror  # noqa: E402
 from time import monotonic, sleep  # noqa: E402
 from typing import Any, NoReturn, TypeVar  # noqa: E402
 
 import click  # noqa: E402
-from gevent import Timeout, get_hub, getcurrent  # noqa: E402
+from gevent import Timeout, get_hub, getcurrent, idle, spawn  # noqa: E402
 from paramiko.ssh_exception import NoValidConnectionsError, SSHException  # noqa: E402
 from pyinfra.api import Config, Host, Inventory, State  # noqa: E402
 from pyinfra.api.exceptions import PyinfraError  # noqa: E402
@@ -90,13 +92,15 @@ def asked(
     *,
     wait_s: float | None = None,
     limits_s: Mapping[str, float] | None = None,
+    meanwhile: Sequence[str] = (),
 ) -> dict[str, T | Failed | Lost]:
     """What each host answers, or why it does not. No host waits for another one to be connected, or read.
 
     data: as of `connected`; title: what is done, for whoever looks on (`Looking at pair.py`); wait_s: for how long
-    a host may be rebooting; limits_s: by host, when it is given up, counted from its first packet.
+    a host may be rebooting; limits_s: by host, when it is given up, counted from its first packet; meanwhile:
+    modules that are needed afterwards, loaded while every host is waited for.
     """
-    with _hosts(data) as hosts, progress.hosts(hosts, title) as told:
+    with _hosts(data) as hosts, progress.hosts(hosts, title) as told, _loading(meanwhile):
 
         def answer(host: Host) -> T:
             limit = limits_s[host.name] if limits_s else None
@@ -110,6 +114,22 @@ def asked(
             raise Lost(f"{host.name} does not answer within {limit:g} s")
 
         return each(hosts, told.during("connecting", answer))
+
+
+@contextmanager
+def _loading(modules: Sequence[str]) -> Iterator[None]:
+    """Load modules whenever there is nothing else to do; those that are not loaded in the end are left out."""
+
+    def load() -> None:
+        for name in modules:
+            idle()
+            import_module(name)
+
+    loader = spawn(load)
+    try:
+        yield
+    finally:
+        loader.kill()
 
 
 def ask(

@@ -147,12 +147,15 @@ def sparkrig(**_: Any) -> None:
 
 def main() -> None:
     """The console script."""
-    # by default all that was loaded is looked through again at every 700 objects more, while nothing of it can be
-    # garbage: a tenth of a short command's processor time (2026-11-22)
+    # all that was loaded would be looked through for garbage at every 700 objects more, and at the end, when the
+    # process gives back all of it anyway: each a tenth of a short command's time (2026-11-22)
     gc.set_threshold(50_000)
     click.UsageError.exit_code = 1  # click's own 2 means drift here, for ever
     click.UsageError.show = _show  # type: ignore[assignment,method-assign]
-    sparkrig(prog_name="sparkrig")
+    try:
+        sparkrig(prog_name="sparkrig")
+    finally:
+        gc.freeze()
 
 
 def _show(error: click.UsageError, file: IO[Any] | None = None) -> None:

@@ -14,20 +14,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig import checks, declared, drift_files, login, whole_file
-from sparkrig.check import Check
+from sparkrig import declared, drift_files, login, whole_file
 from sparkrig.command import files
 from sparkrig.drift import Report, report, unexplained
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
-from sparkrig.state import State
 
 if TYPE_CHECKING:
     from pyinfra.api import Host
 
+    from sparkrig.check import Check
+    from sparkrig.state import State
+
 _LOOK_S = 90  # times `patience`; a healthy host answers within a few
 _ROOT = Path(__file__).resolve().parents[2]
 _FILE = click.Path(path_type=Path)
+# what asks, judges and shows, loaded while hosts are waited for; those that come first are parts of later ones
+_MEANWHILE = (
+    *("facts.spark", "sparkrig.checks", "deploys.spark", "operations.bandwidth", "deploys.dry"),
+    *("rich.console", "sparkrig.picture.drift"),
+)
 
 
 @dataclass(frozen=True)
@@ -147,19 +153,23 @@ def _look(
 ) -> tuple[dict[str, State], dict[str, list[Check] | Refusal]]:
     """What was seen of each host that could be read, and the checks of each, or why it could not."""
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from deploys import dry
-    from facts.spark import Spark
     from operations import remote
-    from operations.subject import subject
 
     limits = {name: asked.timeout or _LOOK_S * fleet[name].patience for name in data}
 
     def read(at: Host) -> State:
+        from facts.spark import Spark
+
         mine = fleet[at.name]
         return remote.read(at, Spark(), mine.weights if mine.model else "", seconds=int(limits[at.name]))
 
-    answers = session.asked(data, f"Looking at {asked.inventory.name}", read, wait_s=0, limits_s=limits)
-    seen = {name: answer for name, answer in answers.items() if isinstance(answer, State)}
+    title = f"Looking at {asked.inventory.name}"
+    answers = session.asked(data, title, read, wait_s=0, limits_s=limits, meanwhile=_MEANWHILE)
+    from deploys import dry
+    from operations.subject import subject
+    from sparkrig import checks
+
+    seen = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
     subjects = {name: subject(name, fleet, seen, asked.typed) for name in seen}
     found = {name: checks.of(each) for name, each in subjects.items()}
     planned = dry.plan(data, fleet, seen)
