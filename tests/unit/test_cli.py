@@ -45,6 +45,35 @@ def test_help_loads_nothing_heavy() -> None:
     assert not loaded & {"pyinfra", "pyinfra_cli", "rich", "pydantic", "lab", "paramiko", "gevent", "facts"}
 
 
+def test_the_end_looks_for_no_garbage() -> None:
+    code = """if True:
+        import atexit, gc, sys
+        atexit.register(lambda: print(gc.get_freeze_count(), gc.get_count()[0], file=sys.stderr))
+        sys.argv = ['sparkrig', '--help']
+        from sparkrig.command.cli import main
+        main()"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    frozen, left = map(int, done.stderr.split())
+    assert frozen > 10_000 > left
+
+
+def test_drift_loads_what_judges_while_it_waits() -> None:
+    code = """if True:
+        import json, sys
+        import sparkrig.command.drift as drift
+        before = sorted(sys.modules)
+        from sparkrig import session
+        import gevent
+        with session._loading(drift._MEANWHILE):
+            with gevent.Timeout(60):
+                while not set(drift._MEANWHILE) <= set(sys.modules):
+                    gevent.sleep(0.01)
+        json.dump(before, sys.stdout)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    later = {"pyinfra", "sparkrig.state", "sparkrig.checks", "facts", "deploys", "rich"}
+    assert not later & {*json.loads(done.stdout)}
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_has_help_with_an_example_that_is_that_verb(verb: str) -> None:
     shown = sparkrig(verb, "--help")
