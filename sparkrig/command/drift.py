@@ -31,8 +31,13 @@ _ROOT = Path(__file__).resolve().parents[2]
 _FILE = click.Path(path_type=Path)
 # what asks, judges and shows, loaded while hosts are waited for; those that come first are parts of later ones
 _MEANWHILE = (
-    *("facts.spark", "sparkrig.checks", "deploys.spark", "operations.bandwidth", "deploys.dry"),
-    *("rich.console", "sparkrig.picture.drift"),
+    "facts.spark",
+    "sparkrig.checks",
+    "deploys.spark",
+    "operations.bandwidth",
+    "deploys.dry",
+    "rich.console",
+    "sparkrig.picture.drift",
 )
 
 

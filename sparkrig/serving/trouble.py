@@ -192,8 +192,9 @@ def judge(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
     A cure says INVENTORY where its command takes the inventory's file.
     """
     found = {name: _node(seen, startup) for name, (seen, startup) in hosts.items()}
-    if serving := next((name for name, (_, startup) in hosts.items() if _serves_alone(startup)), None):
-        idle = Verdict("healthy", "", f"it has no part in what {serving} serves")
+    alone = [name for name, (_, startup) in hosts.items() if _alone(startup) and startup.state != "absent"]
+    if alone:
+        idle = Verdict("healthy", "", f"it has no part in what {alone[0]} serves")
         return {name: idle if each.cause == "absent" else each for name, each in found.items()}
     if drifted := _drift(hosts):
         return dict.fromkeys(hosts, drifted)
@@ -203,8 +204,9 @@ def judge(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
     return found
 
 
-def _serves_alone(startup: Startup) -> bool:
-    return startup.role == "alone" and bool(startup.form) and startup.state != "absent"
+def _alone(startup: Startup) -> bool:
+    """Whether it was told to serve by itself; one that was told nothing has no form."""
+    return startup.role == "alone" and bool(startup.form)
 
 
 def _drift(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
@@ -260,7 +262,7 @@ def _recent(seen: Seen, startup: Startup, lines: Sequence[Line]) -> list[Line]:
 def _told(startup: Startup, lines: Sequence[Line], before: str = "", *, warnings: bool = True) -> Verdict | None:
     """The sign that explains most, of those in the log. warnings: whether those count, too."""
     for sign in SIGNS:
-        if (sign.several and startup.role == "alone" and startup.form) or (sign.warns and not warnings):
+        if (sign.several and _alone(startup)) or (sign.warns and not warnings):
             continue
         line = next((each.text for each in lines if re.search(sign.pattern, each.text)), None)
         if line:
