@@ -26,6 +26,5 @@ def host_data(node: str) -> dict[str, Any]:
         "toolkit_key_url": mirror["key_url"],
         "toolkit_key_fingerprint": mirror["fingerprint"],
         "bandwidth_floor": 0.01,  # soft-RoCE under emulation: the link only must carry data
-        "bandwidth_seconds": 2,
         "patience": 4.0,
     }

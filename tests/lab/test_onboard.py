@@ -25,7 +25,6 @@ pytestmark = pytest.mark.exhaustive  # four deploys under emulation
 
 SETTINGS = """
 bandwidth_floor = 0.01
-bandwidth_seconds = 2
 patience = 4.0
 """
 
