@@ -17,7 +17,9 @@ from sparkrig.value import Value
 from sparkrig.verdict import Verdict
 
 # Nothing was there to be judged: a guest has no PCIe link and no sensor, an idle GPU shows no power clamp.
-_DOES_NOT_APPLY = frozenset({"virtual-link", "inconclusive", "not-gb10", "no-temperature", "no-nvidia-module"})
+_DOES_NOT_APPLY = frozenset(
+    {"virtual-link", "virtual-load", "inconclusive", "not-gb10", "no-temperature", "no-nvidia-module"}
+)
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,19 @@ def verdicts(condition: Condition) -> dict[str, Verdict]:
         found["gpu.gsp"] = graphics.gsp(condition.gpu)
         found["gpu.temperature"] = graphics.temperature(condition.gpu)
     found["health.memory"] = hosts.memory(condition.health)
-    found["health.load"] = hosts.busy(condition.health)
+    found["health.load"] = load(condition)
     found["health.temperature"] = hosts.thermal(condition.health)
     found["health.kho"] = hosts.kho(condition.health)
     found["health.next-kernel"] = hosts.next_kernel(condition.health)
     found["health.cdi"] = hosts.cdi(condition.health)
     return found
+
+
+def load(condition: Condition) -> Verdict:
+    """Whether something else wants the processor; unknown ("virtual-load") for a guest: a login keeps it busy."""
+    if any(each.virtual for each in condition.nics.values()):
+        return Verdict("unknown", "virtual-load", "a virtual machine's load is mostly that of being emulated")
+    return hosts.busy(condition.health)
 
 
 def applies(verdict: Verdict) -> bool:

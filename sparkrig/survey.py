@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from sparkrig import condition, environment, gid, gid_table, health, measurement, nic
+from sparkrig import condition, environment, gid, gid_table, measurement, nic
 from sparkrig import topology as cages
 from sparkrig.cabling import Topology
 from sparkrig.condition import Condition
@@ -196,7 +196,7 @@ class Survey:
                 )
             state = self.found[name].condition
             found += [nic.pcie(state.nics[netdev])] if netdev in state.nics else []
-            found.append(health.busy(state.health))
+            found.append(condition.load(state))
         return found
 
     def pcie_links(self) -> dict[int, str]:

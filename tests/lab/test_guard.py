@@ -114,6 +114,7 @@ def test_a_broken_management_link_comes_back_without_a_controller(before: Before
     seen(f"ssh back and both hosts as before {took:.0f} s after it was lost, window {WINDOW_S} s")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.fault(10)
 @pytest.mark.promise(2)
 def test_a_restart_of_networkmanager_leaves_the_dead_man(before: Before, seen: Seen) -> None:
@@ -135,6 +136,7 @@ def test_a_stopped_networkmanager_is_started_by_the_dead_man(before: Before, see
     seen(f"the dead-man started it and had both as before after {took:.0f} s")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.fault(6)
 @pytest.mark.promise(2, 6)
 def test_a_power_cut_inside_the_window_forgets_the_change(before: Before, seen: Seen) -> None:

@@ -177,6 +177,7 @@ def test_a_plain_upgrade_of_a_pristine_guest_takes_590_and_kernel_7(pristine: Pa
     assert "Inst nvidia-driver-590-open (590.48.01" in by_name
 
 
+@pytest.mark.exhaustive
 def test_after_a_power_cut_the_rdma_devices_are_back(pristine: Pair) -> None:
     boot = pristine.b.output("cat /proc/sys/kernel/random/boot_id; sudo touch /run/gone /var/kept; sync")
     assert lab("power", "spark-b", "cut").returncode == 0

@@ -58,7 +58,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("name", "expected"), NAMES.items(), ids=lambda each: str(each)[:30])
+@pytest.mark.parametrize(("name", "expected"), NAMES.items(), ids=NAMES)
 def test_what_a_name_means(name: str, expected: set[str]) -> None:
     assert {each.name for each in kinds(name)} == expected
 

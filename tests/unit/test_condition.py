@@ -43,6 +43,12 @@ def test_nothing_is_wrong_with_a_virtual_spark() -> None:
     assert {found.subject for found in said} == {"spark-a"}
 
 
+def test_an_emulated_processor_is_no_busy_host() -> None:
+    """One login keeps it busy: on slow cores a healthy virtual pair had a load of 1.9 on 1, and was degraded."""
+    found = recorded("spark-a")
+    assert findings(replace(found, health=replace(found.health, load=9.0)), "a") == findings(found, "a")
+
+
 def test_everything_that_is_wrong_is_said() -> None:
     spark = Condition(
         {"enP2p1s0f0np0": Nic("enP2p1s0f0np0", "p0", driver="mlx5_core", pcie=Pcie("", "", 32.0, 2))},
