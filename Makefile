@@ -22,7 +22,8 @@ demo: $(READY) packages
 	@$(BIN)/python -m lab.demo
 
 test: $(READY) packages
-	@$(BIN)/pytest -m "not exhaustive" tests/unit tests/plan tests/ray tests/lab tests/faults
+	@$(BIN)/pytest --numprocesses=auto tests/unit tests/plan
+	@$(BIN)/pytest -m "not exhaustive" tests/ray tests/lab tests/faults
 
 # what was seen is kept whether it held or not; tests/faults/seen.json is in git
 faults: $(READY) packages
@@ -40,7 +41,7 @@ $(OTHERS)/.ready: benchmarks/requirements.lock scripts/venv
 
 test-fast: $(READY)
 	@scripts/packages ssh:openssh-client sshd:openssh-server visudo:sudo
-	@$(BIN)/pytest tests/unit tests/plan
+	@$(BIN)/pytest --numprocesses=auto tests/unit tests/plan
 
 venv: $(READY)
 
