@@ -109,6 +109,48 @@ def test_stop_waits_for_the_process_not_for_its_pid_file(
     machine.stop()
 
 
+@pytest.mark.parametrize("works", [True, False])
+def test_a_guest_rests_when_its_qemu_takes_no_processor(
+    machine: Machine, works: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.machine.REST_LOOK_S", 0.5)
+    script = f"import time\nprint(flush=True)\nwhile True: {'pass' if works else 'time.sleep(60)'}\n"
+    file = machine.folder / "pid"
+    with subprocess.Popen([sys.executable, "-c", script, str(file)], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        file.write_text(f"{process.pid}\n")
+        try:
+            assert machine.rests() is not works
+        finally:
+            process.kill()
+
+
+def test_a_guest_is_saved_once_it_rests(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    looks = iter([False, False, True])
+
+    def look(_: Machine) -> bool:
+        done.append("look")
+        return next(looks)
+
+    monkeypatch.setattr(Machine, "rests", look)
+    monkeypatch.setattr("lab.machine.qmp.monitor", lambda _, line: done.append(line))
+    machine.save("calm")
+    assert done == ["look", "look", "look", "savevm calm"]
+
+
+def test_a_guest_that_never_rests_is_saved_and_said_to_be_busy(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(Machine, "rests", lambda _: False)
+    monkeypatch.setattr("lab.machine.qmp.monitor", lambda _, line: done.append(line))
+    machine.save("calm")
+    assert done == ["savevm calm"]
+    assert "spark-a is saved while it is busy" in capsys.readouterr().err
+
+
 def test_reset_and_power_of_a_guest_that_was_never_up_say_so() -> None:
     with pytest.raises(LabError, match="spark-a has no snapshot"):
         pair.reset(["spark-a"])
