@@ -178,13 +178,13 @@ class Users:
 class Pace:
     """How fast and how long.
 
-    seconds: of one measurement; patience: factor on every deadline; ack_timeout: exponent of the queue
-    pairs' own timeout, None for perftest's. The properties are deadlines in seconds.
+    seconds: of one measurement; patience: factor on every deadline; virtual: soft-RoCE between emulated
+    processors. The properties are deadlines in seconds.
     """
 
     seconds: int
     patience: float
-    ack_timeout: int | None = None
+    virtual: bool = False
 
     @property
     def life(self) -> int:
@@ -212,7 +212,7 @@ class Pace:
 
 def command(case: Case, pace: Pace) -> str:
     """perftest's words, without those that differ by rail."""
-    late = f" -u {pace.ack_timeout}" if pace.ack_timeout else ""
+    late = f" -u {VIRTUAL_ACK_TIMEOUT}" if pace.virtual else ""
     if case.test == "ib_write_lat":
         return f"ib_write_lat -n {LATENCY_ROUNDS}{late} -F"
     return f"ib_write_bw -D {pace.seconds} -q {case.queue_pairs} -s {MESSAGE_SIZE}{late} -F --report_gbits"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from operations import check
+from operations.trial import Bench
 from sparkrig.measurement import Case, Measurement
+from sparkrig.trial import Pace
 from sparkrig.verdict import Verdict
 
 GOOD, LOW = Verdict("healthy"), Verdict("fault", "below-floor", "0.00 Gb/s", "again")
@@ -23,19 +26,28 @@ NOTHING = [share(0, None, LOW), share(1, None, LOW)]
 
 
 @pytest.mark.parametrize(
-    ("case", "before", "runs", "kept", "times"),
+    ("virtual", "case", "before", "runs", "kept", "times"),
     [
-        (TOGETHER, WELL, [WELL], WELL, 1),
-        (TOGETHER, WELL, [STARVED, WELL], WELL, 2),
-        (TOGETHER, WELL, [STARVED, STARVED], STARVED, 2),
-        (TOGETHER, STARVED, [STARVED], STARVED, 1),
-        (TOGETHER, WELL, [NOTHING], NOTHING, 1),
-        (ALONE, [], [STARVED[1:]], STARVED[1:], 1),
+        (False, TOGETHER, WELL, [WELL], WELL, 1),
+        (False, TOGETHER, WELL, [STARVED, WELL], WELL, 2),
+        (False, TOGETHER, WELL, [STARVED, STARVED], STARVED, 2),
+        (False, TOGETHER, STARVED, [STARVED], STARVED, 1),
+        (False, TOGETHER, WELL, [NOTHING], NOTHING, 1),
+        (False, ALONE, [], [STARVED[1:]], STARVED[1:], 1),
+        (True, ALONE, [], [WELL[1:]], WELL[1:], 1),
+        (True, ALONE, [], [STARVED[1:], WELL[1:]], WELL[1:], 2),
+        (True, ALONE, [], [STARVED[1:], STARVED[1:]], STARVED[1:], 2),
+        (True, ALONE, STARVED, [STARVED[1:]], STARVED[1:], 1),
+        (True, ALONE, [], [NOTHING], NOTHING, 1),
     ],
-    ids=["well", "starved once", "starved twice", "low alone, too", "no figure", "alone"],
+    ids=[
+        *("well", "starved once", "starved twice", "low alone, too", "no figure", "alone"),
+        *("virtual, well", "virtual, once", "virtual, twice", "virtual, low before", "virtual, no figure"),
+    ],
 )
-def test_a_rail_that_starves_beside_another_is_looked_at_twice(
+def test_a_rail_that_starves_beside_another_or_on_soft_roce_is_looked_at_twice(
     monkeypatch: pytest.MonkeyPatch,
+    virtual: bool,
     case: Case,
     before: list[Measurement],
     runs: list[list[Measurement]],
@@ -50,5 +62,6 @@ def test_a_rail_that_starves_beside_another_is_looked_at_twice(
         return next(left)
 
     monkeypatch.setattr("operations.trial.run", run)
-    assert check._measured(cast(Any, None), case, before) == kept
+    bench = cast(Bench, SimpleNamespace(pace=Pace(5, 1.0, virtual)))
+    assert check._measured(bench, case, before) == kept
     assert asked == [case] * times

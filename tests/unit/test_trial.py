@@ -60,7 +60,7 @@ def test_latency_is_counted_in_rounds() -> None:
 
 
 def test_an_emulated_processor_may_acknowledge_later() -> None:
-    slow = Pace(5, 1.0, ack_timeout=18)
+    slow = Pace(5, 1.0, virtual=True)
     assert trial.command(CASE, slow) == "ib_write_bw -D 5 -q 4 -s 65536 -u 18 -F --report_gbits"
 
 
