@@ -103,8 +103,13 @@ def _measured(bench: Bench, case: Case, before: Sequence[Measurement]) -> list[M
     """
     shares = trial.run(bench, case)
     unwell = {each.rail for each in before if not each.verdict.healthy}
-    starved = any(each.gbps is not None and not each.verdict.healthy for each in shares if each.rail not in unwell)
+    starved = any(_too_little(each) for each in shares if each.rail not in unwell)
     return trial.run(bench, case) if starved and (case.together or bench.pace.virtual) else shares
+
+
+def _too_little(share: Measurement) -> bool:
+    """Whether a rail carried less than it should; another test would find its path MTU as it is."""
+    return share.gbps is not None and not share.verdict.healthy and share.verdict.cause != "path-mtu"
 
 
 def _sum(case: Case, shares: Sequence[Measurement], expected: Expected) -> list[Finding]:

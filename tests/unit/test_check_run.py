@@ -21,6 +21,8 @@ def share(rail: int, gbps: float | None, verdict: Verdict) -> Measurement:
     return Measurement("ib_write_bw", rail, "spark-a", "spark-b", 4, True, verdict, gbps)
 
 
+SHORT = Verdict("degraded", "path-mtu", "path MTU 1024, 4096 expected", "ip link show")
+NARROW = [share(0, 0.2, SHORT)]
 WELL, STARVED = [share(0, 0.2, GOOD), share(1, 0.3, GOOD)], [share(0, 0.2, GOOD), share(1, 0.0, LOW)]
 NOTHING = [share(0, None, LOW), share(1, None, LOW)]
 
@@ -39,10 +41,12 @@ NOTHING = [share(0, None, LOW), share(1, None, LOW)]
         (True, ALONE, [], [STARVED[1:], STARVED[1:]], STARVED[1:], 2),
         (True, ALONE, STARVED, [STARVED[1:]], STARVED[1:], 1),
         (True, ALONE, [], [NOTHING], NOTHING, 1),
+        (True, ALONE, [], [NARROW], NARROW, 1),
     ],
     ids=[
         *("well", "starved once", "starved twice", "low alone, too", "no figure", "alone"),
         *("virtual, well", "virtual, once", "virtual, twice", "virtual, low before", "virtual, no figure"),
+        "virtual, path MTU",
     ],
 )
 def test_a_rail_that_starves_beside_another_or_on_soft_roce_is_looked_at_twice(
