@@ -30,6 +30,11 @@ class Condition(Value):
     gpu: Gpu
     health: Health
 
+    @property
+    def virtual(self) -> bool:
+        """Whether the host is a virtual machine, by its fabric's NICs."""
+        return any(each.virtual for each in self.nics.values())
+
     def to_json(self) -> Any:
         return {**super().to_json(), "nics": {netdev: found.to_json() for netdev, found in self.nics.items()}}
 
@@ -53,7 +58,7 @@ def verdicts(condition: Condition) -> dict[str, Verdict]:
 
 def load(condition: Condition) -> Verdict:
     """Whether something else wants the processor; unknown ("virtual-load") for a guest: a login keeps it busy."""
-    if any(each.virtual for each in condition.nics.values()):
+    if condition.virtual:
         return Verdict("unknown", "virtual-load", "a virtual machine's load is mostly that of being emulated")
     return hosts.busy(condition.health)
 

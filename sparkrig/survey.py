@@ -61,8 +61,7 @@ class Survey:
     @property
     def virtual(self) -> bool:
         """Whether the rails are those of virtual machines."""
-        nics = [each for found in self.found.values() for each in found.condition.nics.values()]
-        return any(each.virtual for each in nics)
+        return any(found.condition.virtual for found in self.found.values())
 
     @cached_property
     def topology(self) -> Topology:

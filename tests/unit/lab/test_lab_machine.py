@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,17 +27,28 @@ def machine(lab_folder: Path) -> Machine:
     return Machine("spark-a")
 
 
+WAITING = "import signal\nprint(flush=True)\nsignal.pause()\n"
+
+
+@contextmanager
+def posing(machine: Machine, script: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that names the pid file as qemu would, and the pid file that names it, once it has said a line."""
+    file = machine.folder / "pid"
+    with subprocess.Popen([sys.executable, "-c", script, str(file)], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout
+            process.stdout.readline()
+            file.write_text(f"{process.pid}\n")
+            yield process
+        finally:
+            process.kill()
+
+
 @pytest.fixture
 def qemu(machine: Machine) -> Iterator[int]:
-    """A process that names the pid file as qemu would, and the pid file that names it."""
-    file = machine.folder / "pid"
-    waiting = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", str(file)]
-    with subprocess.Popen(waiting, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin and process.stdout
-        process.stdout.readline()
-        file.write_text(f"{process.pid}\n")
+    """The process id of one that poses as the guest's qemu."""
+    with posing(machine, WAITING) as process:
         yield process.pid
-        process.stdin.close()
 
 
 def test_nothing_there_is_absent() -> None:
@@ -99,11 +111,7 @@ def test_stop_waits_for_the_process_not_for_its_pid_file(
         "print(flush=True)\n"
         "signal.pause()\n"
     )
-    file = machine.folder / "pid"
-    with subprocess.Popen([sys.executable, "-c", script, str(file)], stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        process.stdout.readline()
-        file.write_text(f"{process.pid}\n")
+    with posing(machine, script) as process:
         machine.stop()
         assert process.wait(0) == (-signal.SIGKILL if deaf else 0)
     machine.stop()
@@ -114,16 +122,8 @@ def test_a_guest_rests_when_its_qemu_takes_no_processor(
     machine: Machine, works: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lab.machine.REST_LOOK_S", 0.5)
-    script = f"import time\nprint(flush=True)\nwhile True: {'pass' if works else 'time.sleep(60)'}\n"
-    file = machine.folder / "pid"
-    with subprocess.Popen([sys.executable, "-c", script, str(file)], stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        process.stdout.readline()
-        file.write_text(f"{process.pid}\n")
-        try:
-            assert machine.rests() is not works
-        finally:
-            process.kill()
+    with posing(machine, "print(flush=True)\nwhile True: pass\n" if works else WAITING):
+        assert machine.rests() is not works
 
 
 def test_a_guest_is_saved_once_it_rests(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
