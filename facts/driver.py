@@ -11,6 +11,7 @@ class Packages(Noun[driver.Packages]):
     script = r"""
 dpkg-query -W -f='dpkg ${db:Status-Want} ${db:Status-Status} ${Package} ${Version}\n' 2>/dev/null |
   grep -E ' (linux-|[^ ]*nvidia|cuda-drivers)' || true
+[ ! -r /sys/module/nvidia/version ] || { read -r version < /sys/module/nvidia/version; echo "module $version"; }
 set -- /var/lib/apt/lists/*Release
 if [ -e "$1" ]; then
   { timeout -k 2 240 apt-get -s -o Debug::NoLocking=1 dist-upgrade 2>&1; printf '\nsimulated %s\n' $?; } |

@@ -1,7 +1,9 @@
 """Which packages keep a Spark on its driver branch, and the proof that they do.
 
-Sources: spark-domain.md section 3; NVIDIA's driver guide (from 590 on the branch number leaves the
-package names, so that a hold by name alone does not keep 590 out: hold *and* pin, then simulate).
+Sources: package lists of three Sparks in daily use (github.com/anakronox/spark-fleet-updates, 2026-09-05:
+driver 580 beside nvidia-modprobe and nvidia-settings 610); NVIDIA's driver guide (from 590 on the branch
+number leaves the package names, so that a hold by name alone does not keep 590 out: hold *and* pin, then
+simulate).
 """
 
 from __future__ import annotations
@@ -17,21 +19,37 @@ from sparkrig.value import Value
 PIN_PATH = "/etc/apt/preferences.d/00-sparkrig-nvidia.pref"
 BLACKLIST_PATH = "/etc/apt/apt.conf.d/52sparkrig-nvidia"
 
-# What carries the branch in its name, and helpers that do not (nvidia-modprobe slips through NVIDIA's own
-# pin file). A kernel that moves ahead of its prebuilt, signed nvidia.ko leaves a Spark without GPU, so
-# every installed kernel package stays too.
+# What has the branch in its name, and helpers that have not. A kernel that moves ahead of its prebuilt,
+# signed nvidia.ko leaves a Spark without GPU, so every installed kernel package stays too.
 _BRANCH_NAME = r"(?:lib|xserver-xorg-video-)?nvidia-(?:.+-)?{branch}(?:-.+)?|cuda-drivers-{branch}"
 _HELPER = re.compile(r"nvidia-(?:modprobe|persistenced|settings)|cuda-drivers")
 _KERNEL = re.compile(
     r"linux-(?:image|headers|modules|objects|signatures|nvidia|generic)(?:-.+)?|linux-tools-(?!common).+"
 )
-# What a later branch looks like: by name (any version), or by version (any driver package).
-_LATER = r"(?:59[0-9]|[6-9][0-9][0-9])"
-_LATER_NAME = re.compile(
-    rf"(?:lib|linux-[a-z]+-|xserver-xorg-video-)?nvidia-(?:.+-)?{_LATER}(?:-.+)?|cuda-drivers-{_LATER}"
-)
-_LATER_VERSION = re.compile(rf"(?:[0-9]+:)?{_LATER}[.]")
 _DRIVER_NAME = re.compile(r"(?:lib|xserver-xorg-video-)?nvidia(?:-.+)?|cuda-drivers(?:-.+)?")
+
+# The packages that make up a driver, with or without the branch in their names. Tools that NVIDIA versions on
+# their own (nvidia-modprobe, nvidia-settings, libxnvctrl0, nvidia-persistenced, nvidia-xconfig) are not among
+# them: a Spark with driver 580 has them at 610. apt reads these expressions too, so they are POSIX ones.
+_PARTS = (
+    "(lib|xserver-xorg-video-)?nvidia-(driver|open|headless|dkms|kernel|firmware|compute|utils|fabricmanager"
+    "|nscq|nvsdm|imex|gpucomp|cfg1|common|decode|encode|extra|fbc1|gl)"
+)
+_WHOLE = "(xserver-xorg-video-nvidia|cuda-drivers)"
+_LATER = "(59[0-9]|[6-9][0-9][0-9])"
+_NUMBERED = rf"((lib|xserver-xorg-video-)?nvidia-(.+-)?|linux-[a-z]+-nvidia-|cuda-drivers-){_LATER}(-.+)?"
+# The kernel's modules have the kernel's version, so only the name tells their branch; from 590 on it has none.
+_UNNUMBERED_MODULES = "linux-(modules|objects|signatures)-nvidia-(server-)?open-.+"
+_PART_NAME = re.compile(rf"{_PARTS}(-.+)?|{_WHOLE}(-.+)?")
+_LATER_NAME = re.compile(f"{_NUMBERED}|{_UNNUMBERED_MODULES}")
+_LATER_VERSION = re.compile(rf"([0-9]+:)?{_LATER}[.]")
+# The few of them that tell which driver this is: the rest may be left from another one.
+_CARRIER = re.compile(
+    r"(?:nvidia-(?:driver|headless|headless-no-dkms|dkms|kernel-common|open)|libnvidia-compute)"
+    r"(?:-[0-9]+)?(?:-server)?(?:-open)?"
+)
+# linux-modules-nvidia-fs is GPUDirect Storage, and has no driver in it.
+_MODULES = re.compile(rf"linux-(?:modules|objects|signatures)-nvidia-[0-9]{{3}}-.+|{_UNNUMBERED_MODULES}")
 
 
 @dataclass(frozen=True)
@@ -57,23 +75,26 @@ class Packages(Value):
     """The packages of driver and kernel, and what a `dist-upgrade` would do now.
 
     upgrade: package -> `install VERSION` or `remove`, from apt's own simulation; None where apt could not
-    simulate, with its reason in `trouble`.
+    simulate, with its reason in `trouble`. module: the version of the nvidia.ko that is loaded, else "".
     """
 
     rows: tuple[Package, ...]
     upgrade: dict[str, str] | None
     trouble: str = ""
+    module: str = ""
 
     def version(self, name: str) -> str | None:
         return next((row.version for row in self.rows if row.name == name and row.installed), None)
 
 
 def parse(lines: Iterable[str]) -> Packages:
-    """Read the driver fact: `dpkg WANT STATUS NAME VERSION`, `simulated RC`, apt's `Inst`, `Remv`, `E:` rows."""
+    """Read the driver fact: `dpkg WANT STATUS NAME VERSION`, `module VERSION`, `simulated RC`, and of apt's
+    simulation the rows `Inst`, `Remv`, `E:`."""
     rows: list[Package] = []
     upgrade: dict[str, str] = {}
     simulated: str | None = None
     trouble: list[str] = []
+    module = ""
     for line in lines:
         word, _, rest = line.strip().partition(" ")
         if word == "dpkg":
@@ -83,6 +104,8 @@ def parse(lines: Iterable[str]) -> Packages:
             upgrade[_bare(rest)] = f"install {_candidate(rest)}"
         elif word == "Remv":
             upgrade[_bare(rest)] = "remove"
+        elif word == "module":
+            module = rest
         elif word == "simulated":
             simulated = rest
         elif word == "E:":
@@ -90,7 +113,8 @@ def parse(lines: Iterable[str]) -> Packages:
     if simulated is None:
         raise ValueError("apt's simulation of a dist-upgrade left no result")
     ok = simulated == "0"
-    return Packages(tuple(rows), upgrade if ok else None, "" if ok else " ".join(trouble) or f"exit {simulated}")
+    reason = "" if ok else " ".join(trouble) or f"exit {simulated}"
+    return Packages(tuple(rows), upgrade if ok else None, reason, module)
 
 
 def _bare(rest: str) -> str:
@@ -124,17 +148,26 @@ def unheld(packages: Packages, branch: int) -> list[str]:
 
 
 def is_later(name: str, version: str) -> bool:
-    """Whether a driver package belongs to 590 or later, by its name or by its version."""
+    """Whether a package is a part of driver 590 or later, by its name or by its version."""
     if _LATER_NAME.fullmatch(name):
         return True
-    return bool(_DRIVER_NAME.fullmatch(name) and _LATER_VERSION.match(version))
+    return bool(_PART_NAME.fullmatch(name) and _LATER_VERSION.match(version))
+
+
+def carries(name: str) -> bool:
+    """Whether a package alone shows which driver is installed: the driver, its compute library, its modules."""
+    return bool(_CARRIER.fullmatch(name) or _MODULES.fullmatch(name))
 
 
 def later_installed(packages: Packages) -> list[str]:
-    """Driver packages of 590 or later that are installed already, as `name version`."""
-    return sorted(
-        f"{row.name} {row.version}" for row in packages.rows if row.installed and is_later(row.name, row.version)
-    )
+    """The parts of a driver 590 or later, as `name version`; none where nothing that carries a driver is one.
+
+    Tools, firmware and libraries alone are no driver: they stay behind when one goes, and come ahead of the next.
+    """
+    later = [row for row in packages.rows if row.installed and is_later(row.name, row.version)]
+    if not any(carries(row.name) for row in later):
+        return []
+    return sorted(f"{row.name} {row.version}" for row in later)
 
 
 def touched(packages: Packages, branch: int) -> list[str]:
@@ -148,22 +181,26 @@ def touched(packages: Packages, branch: int) -> list[str]:
 
 
 def _concerns(package: Package, branch: int) -> bool:
-    """Whether a package is of driver or kernel, of that branch or a later one; it need not be installed yet."""
-    return belongs(package, branch) or is_later(package.name, package.version)
+    """Whether a package that need not be installed yet is a part of driver or kernel, of any branch; no tool is."""
+    if is_later(package.name, package.version):
+        return True
+    return belongs(package, branch) and not _HELPER.fullmatch(package.name)
 
 
 def pin_file() -> File:
-    """The apt preferences that keep 590 and later away, explicit installs by name included."""
+    """The apt preferences that keep 590 and later away, explicit installs by name included.
+
+    Helpers stay as they are: 610 of nvidia-modprobe beside driver 580 is what NVIDIA's repositories install.
+    """
     return File(
         PIN_PATH,
         "# Written by sparkrig: NVIDIA driver 590 and later stay away from this Spark.\n"
         "# A hold by name is not enough: from 590 on the branch number leaves the package names.\n"
-        "Package: /^(lib|xserver-xorg-video-)?nvidia(-|$)/ /^cuda-drivers/\n"
-        "Pin: version /^([0-9]+:)?(59[0-9]|[6-9][0-9][0-9])[.]/\n"
+        f"Package: /^{_PARTS}(-|$)/ /^{_WHOLE}(-|$)/\n"
+        f"Pin: version /^([0-9]+:)?{_LATER}[.]/\n"
         "Pin-Priority: -1\n"
         "\n"
-        "Package: /^(lib|xserver-xorg-video-|linux-[a-z]+-)?nvidia-(.+-)?(59[0-9]|[6-9][0-9][0-9])(-.+)?$/ "
-        "/^cuda-drivers-(59[0-9]|[6-9][0-9][0-9])$/\n"
+        f"Package: /^{_NUMBERED}$/ /^{_UNNUMBERED_MODULES}$/\n"
         "Pin: version *\n"
         "Pin-Priority: -1\n",
     )
@@ -182,22 +219,27 @@ def blacklist_file() -> File:
     )
 
 
-def way_back(later: Iterable[str], branch: int) -> str:
+def later_driver(packages: Packages) -> list[str]:
+    """What of driver 590 or later is on this Spark: its installed parts, else the module that is still loaded."""
+    if later := later_installed(packages):
+        return later
+    return [f"nvidia.ko {packages.module}"] if _LATER_VERSION.match(packages.module) else []
+
+
+def way_back(packages: Packages, branch: int) -> str:
     """How to get the branch instead of what is there: a name of its own goes, another changes its version."""
-    names = [row.split(" ")[0] for row in later]
+    names = [row.split(" ")[0] for row in later_installed(packages)]
+    if not names:
+        return "sudo reboot"  # the packages are of the branch; only the module in memory is not
     words = [f"{name}-" if _LATER_NAME.fullmatch(name) else f"{name}=VERSION-OF-{branch}" for name in names]
-    packages = " ".join([f"nvidia-driver-{branch}-open", *words])
-    return f"sudo apt-get install --allow-downgrades {packages}, and reboot"
+    return f"sudo apt-get install --allow-downgrades nvidia-driver-{branch}-open {' '.join(words)}, and reboot"
 
 
 def judge(packages: Packages, branch: int) -> None:
     """Raise Refusal where holding would freeze a wrong state."""
-    later = later_installed(packages)
-    if later:
-        raise Refusal(
-            f"a driver later than {branch} is installed ({', '.join(later)})",
-            way_back(later, branch),
-        )
+    if later := later_driver(packages):
+        found = f"a driver later than {branch} is installed ({', '.join(later)})"
+        raise Refusal(found, way_back(packages, branch))
 
 
 def judge_upgrade(packages: Packages, branch: int) -> None:

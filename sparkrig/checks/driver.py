@@ -15,13 +15,13 @@ def checks(subject: Subject) -> Iterator[Check]:
     name = f"nvidia-driver-{branch}-open"
     version = packages.version(name) or packages.version(f"nvidia-driver-{branch}")
     yield there("driver.version", f"driver {branch}", version, subject.run(f"apt-get install {name}"), alike=True)
-    later = driver.later_installed(packages)
+    later = driver.later_driver(packages)
     yield Check(
         "driver.branch",
         f"nothing later than {branch}",
         listed(later) or "nothing later",
         "extra" if later else "ok",
-        driver.way_back(later, branch) if later else "",
+        driver.way_back(packages, branch) if later else "",
     )
     hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
     found = f"{listed(unheld)} not held" if unheld else f"{len(hold)} packages held"

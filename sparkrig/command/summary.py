@@ -76,7 +76,7 @@ def describe(fleet: Fleet, name: str, state: State) -> dict[str, Any]:
             or packages.version(f"nvidia-driver-{branch}"),
             "held": len(hold) - len(unheld),
             "unheld": unheld,
-            "later": driver.later_installed(packages),
+            "later": driver.later_driver(packages),
             "would_move": None if packages.upgrade is None else driver.touched(packages, branch),
             "trouble": packages.trouble,
         },

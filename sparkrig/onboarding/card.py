@@ -53,7 +53,7 @@ def _driver(seen: Seen, mine: Settings) -> Row:
     packages, branch = seen.state.packages, mine.driver_branch
     version = packages.version(f"nvidia-driver-{branch}-open") or packages.version(f"nvidia-driver-{branch}")
     if version is None:
-        later = driver.later_installed(packages)
+        later = driver.later_driver(packages)
         return Row("degraded", f"no driver of branch {branch}{f', but {listed(later)}' if later else ''}")
     loose, held = driver.unheld(packages, branch), driver.hold_set(packages, branch)
     if loose:

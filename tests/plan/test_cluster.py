@@ -191,8 +191,8 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
     ),
     "not root": (swap("uid=0\n", "uid=1000\n"), "commands run as uid 1000, root is expected"),
     "590 already there": (
-        swap("install installed nvidia-modprobe 580.159.03", "install installed nvidia-modprobe 610.57.04"),
-        "a driver later than 580 is installed (nvidia-modprobe 610.57.04)",
+        swap("installed libnvidia-compute-580 580.159.03", "installed libnvidia-compute 590.48.01"),
+        "a driver later than 580 is installed (libnvidia-compute 590.48.01",
     ),
     "NetworkManager down": (swap("nm running", "nm"), "NetworkManager does not run"),
     "unmanaged": (

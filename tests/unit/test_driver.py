@@ -29,8 +29,6 @@ LATER = [
     ("nvidia-driver-open", "590.48.01-1ubuntu1"),  # from 590 on the name has no number
     ("nvidia-driver-open", "590.48"),
     ("nvidia-open", "590.48.01-1"),
-    ("nvidia-modprobe", "610.57.04-1"),
-    ("nvidia-modprobe", "610.57.04"),
     ("nvidia-kernel-common", "4:595.58.03-1"),
     ("nvidia-firmware-590-590.48.01", "590.48.01-0ubuntu0.24.04.1"),
     ("nvidia-dkms-open", "1:600.1-1"),
@@ -49,11 +47,22 @@ LATER = [
     ("linux-objects-nvidia-595-6.17.0-1014-nvidia", "6.17.0-1014.14"),
     ("linux-signatures-nvidia-610-open-6.17.0-1014-nvidia", "6.17.0-1014.14"),
     ("linux-modules-nvidia-590-open-6.17.0-1014-nvidia-64k", "6.17.0-1014.14"),
+    ("linux-modules-nvidia-open-7.0.0-1019-nvidia", "7.0.0-1019.19"),  # a kernel's version, and no branch
+    ("linux-modules-nvidia-server-open-nvidia-hwe-24.04", "7.0.0-1019.19"),
 ]
 NOT_LATER = [
     ("nvidia-driver-580-open", "580.173.02-0ubuntu0.24.04.1"),
     ("nvidia-driver-open", "580.95.05-1"),
     ("nvidia-modprobe", "580.173.02-1"),
+    ("nvidia-modprobe", "610.57.04-1ubuntu1"),  # tools beside driver 580, on each recorded Spark
+    ("nvidia-settings", "610.57.04-1ubuntu1"),
+    ("libxnvctrl0", "610.57.04-1ubuntu1"),
+    ("nvidia-persistenced", "610.57.04-1ubuntu1"),
+    ("nvidia-xconfig", "610.57.04-1ubuntu1"),
+    ("nvidia-ai-workbench", "0.170.22~7-8076"),
+    ("nvidia-system-core", "2404.26.01-1"),
+    ("linux-modules-nvidia-fs-6.17.0-1029-nvidia", "6.17.0-1029.29"),
+    ("linux-modules-nvidia-580-open-6.17.0-690-nvidia", "6.17.0-690.29"),  # a kernel's 690, no branch
     ("libnvidia-compute", "1:580.95.05-1"),
     ("nvidia-firmware-580-580.159.03", "580.159.03-0ubuntu0.24.04.1"),
     ("linux-modules-nvidia-580-open-6.17.0-1014-nvidia", "6.17.0-1014.14"),
@@ -77,6 +86,12 @@ NOT_LATER = [
 
 def packages(rows: Iterable[tuple[str, str]]) -> Packages:
     return Packages(tuple(Package(name, "install", "installed", version) for name, version in rows), {})
+
+
+def recorded(spark: str) -> Packages:
+    """The packages of a real Spark, from the list that its owner published."""
+    lines = (FIXTURES.parent / "sparks" / f"{spark}-packages.csv").read_text().splitlines()
+    return packages((name, version) for name, version in (line.split(",") for line in lines))
 
 
 # --- the hold set
@@ -157,8 +172,8 @@ def test_is_not_later(name: str, version: str) -> None:
 
 
 def test_a_later_driver_that_is_installed_is_refused_by_name() -> None:
-    found = packages([("nvidia-driver-open", "590.48-1"), ("nvidia-modprobe", "610.1-1"), ("curl", "8.5-1")])
-    with pytest.raises(Refusal, match=r"nvidia-driver-open 590\.48-1, nvidia-modprobe 610\.1-1") as caught:
+    found = packages([("nvidia-driver-open", "590.48-1"), ("nvidia-utils", "590.48-1"), ("curl", "8.5-1")])
+    with pytest.raises(Refusal, match=r"nvidia-driver-open 590\.48-1, nvidia-utils 590\.48-1") as caught:
         driver.judge(found, 580)
     assert "nvidia-driver-580-open" in caught.value.cure
 
@@ -201,6 +216,12 @@ def test_the_removal_of_an_unversioned_driver_package_is_seen() -> None:
 def test_a_harmless_upgrade_is_proof() -> None:
     upgrade = {"curl": "install 8.5.0-2", "nvidia-container-toolkit": "install 1.20.0-1"}
     driver.judge_upgrade(Packages((), upgrade), 580)
+
+
+def test_a_tool_that_an_upgrade_would_bring_touches_no_driver() -> None:
+    driver.judge_upgrade(Packages((), {"nvidia-persistenced": "install 610.57.04-1ubuntu1"}), 580)
+    with pytest.raises(Refusal):
+        driver.judge_upgrade(Packages((), {"cuda-drivers": "install 610.57.04-1"}), 580)
 
 
 def test_a_harmful_upgrade_is_refused() -> None:
@@ -302,11 +323,13 @@ def apt(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for folder in ("etc/preferences.d", "state/lists/partial", "cache/archives/partial", "log", "repo"):
         (root / folder).mkdir(parents=True)
     installed = [("nvidia-driver-580-open", "580.159.03-1", ""), ("nvidia-open", "580.159.03-1", "")]
-    installed += [("nvidia-modprobe", "580.159.03-1", ""), ("curl", "1.0", "")]
+    installed += [("nvidia-modprobe", "580.159.03-1", ""), ("nvidia-settings", "610.57.04-1ubuntu1", "")]
+    installed += [("curl", "1.0", "")]
     offered = [
         ("nvidia-driver-580-open", "580.173.02-1", ""),
         ("nvidia-open", "590.48.01-1", ""),
         ("nvidia-modprobe", "610.57.04-1", ""),
+        ("nvidia-settings", "580.159.03-1", ""),
         ("nvidia-driver-590-open", "590.48.01-1", ""),
         ("nvidia-driver-open", "590.48.01-1", ""),
         ("libnvidia-compute-590", "590.48.01-1", ""),
@@ -389,7 +412,16 @@ def test_without_the_pin_apt_takes_590(apt: list[str]) -> None:
 def test_with_the_pin_a_dist_upgrade_takes_the_point_release_and_the_rest(apt: list[str]) -> None:
     ok, upgrade = simulate(apt, "dist-upgrade")
     assert ok
-    assert upgrade == {"nvidia-driver-580-open": "install 580.173.02-1", "curl": "install 2.0"}
+    assert upgrade == {
+        "nvidia-driver-580-open": "install 580.173.02-1",
+        "nvidia-modprobe": "install 610.57.04-1",  # a tool; the hold keeps it, not the pin
+        "curl": "install 2.0",
+    }
+
+
+def test_with_the_pin_a_tool_stays_ahead_of_its_driver(apt: list[str]) -> None:
+    """The pin must not make an older version of an installed tool the one that apt prefers."""
+    assert simulate(apt, "install", "nvidia-settings") == (True, {})
 
 
 @pytest.mark.parametrize(
@@ -408,7 +440,7 @@ def test_with_the_pin_an_explicit_install_is_refused(apt: list[str], name: str) 
     assert simulate(apt, "install", name) == (False, {})
 
 
-@pytest.mark.parametrize("name", ["nvidia-open", "nvidia-modprobe"])
+@pytest.mark.parametrize("name", ["nvidia-open"])
 def test_with_the_pin_an_explicit_install_keeps_the_installed_version(apt: list[str], name: str) -> None:
     assert simulate(apt, "install", name) == (True, {})
 
@@ -429,7 +461,53 @@ def test_what_dpkg_left_half_done_is_held_too(status: str) -> None:
 
 
 def test_the_way_back_from_590_is_in_apts_own_words() -> None:
-    found = packages([("nvidia-driver-590-open", "590.48-1"), ("nvidia-modprobe", "610.1-1"), ("curl", "8.5-1")])
+    found = packages([("nvidia-driver-590-open", "590.48-1"), ("nvidia-open", "590.1-1"), ("curl", "8.5-1")])
     with pytest.raises(Refusal) as caught:
         driver.judge(found, 580)
-    assert "nvidia-driver-580-open nvidia-driver-590-open- nvidia-modprobe=VERSION-OF-580" in caught.value.cure
+    assert "nvidia-driver-580-open nvidia-driver-590-open- nvidia-open=VERSION-OF-580" in caught.value.cure
+
+
+# --- Sparks as their owners recorded them
+
+
+@pytest.mark.parametrize("spark", ["sparketa", "sparkjr", "sparky"])
+def test_a_healthy_spark_is_accepted(spark: str) -> None:
+    """Driver 580.173.02 beside tools at 610, as `nvidia-smi` and the package list of each owner have it."""
+    found = recorded(spark)
+    assert str(found.version("nvidia-modprobe")).startswith("610.")
+    assert driver.later_driver(found) == []
+    driver.judge(found, 580)
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("nvidia-driver-open", "590.48.01-0ubuntu0.24.04.1"),
+        ("nvidia-kernel-common", "590.48.01-0ubuntu0.24.04.1"),
+        ("libnvidia-compute", "590.48.01-0ubuntu0.24.04.1"),
+        ("nvidia-driver-590-open", "590.48.01-0ubuntu0.24.04.1"),
+        ("nvidia-kernel-common-590", "590.48.01-0ubuntu0.24.04.1"),
+        ("libnvidia-compute-590", "590.48.01-0ubuntu0.24.04.1"),
+        ("linux-modules-nvidia-590-open-6.17.0-1029-nvidia", "6.17.0-1029.29"),
+        ("linux-modules-nvidia-open-6.17.0-1029-nvidia", "6.17.0-1029.29"),
+    ],
+)
+def test_each_that_carries_a_later_driver_is_refused_alone(name: str, version: str) -> None:
+    healthy = recorded("sparketa")
+    later = Packages((*healthy.rows, Package(name, "install", "installed", version)), {})
+    with pytest.raises(Refusal, match=re.escape(f"later than 580 is installed ({name} {version})")):
+        driver.judge(later, 580)
+
+
+@pytest.mark.parametrize("name", ["nvidia-firmware-590-590.48.01", "nvidia-driver-pinning-590"])
+def test_what_carries_no_driver_refuses_none(name: str) -> None:
+    healthy = recorded("sparketa")
+    driver.judge(Packages((*healthy.rows, Package(name, "install", "installed", "590.48.01-1")), {}), 580)
+
+
+def test_a_later_module_in_memory_is_refused_until_a_reboot() -> None:
+    loaded = Packages(recorded("sparketa").rows, {}, module="590.48.01")
+    with pytest.raises(Refusal, match=r"nvidia.ko 590\.48\.01") as caught:
+        driver.judge(loaded, 580)
+    assert caught.value.cure == "sudo reboot"
+    assert driver.parse(["module 580.173.02", "simulated 0"]).module == "580.173.02"
