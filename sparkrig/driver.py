@@ -181,7 +181,7 @@ def touched(packages: Packages, branch: int) -> list[str]:
 
 
 def _concerns(package: Package, branch: int) -> bool:
-    """Whether a package that need not be installed yet is a part of driver or kernel, of any branch; no tool is."""
+    """Whether a package, installed or not, is a part of driver or kernel, of any branch; no tool is."""
     if is_later(package.name, package.version):
         return True
     return belongs(package, branch) and not _HELPER.fullmatch(package.name)
