@@ -24,6 +24,7 @@ from sparkrig.guard import Order, Ping, Told
 
 _PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "guard.py"
 APART_S = 5  # between the two proofs that a new connection gets in
+PAUSE_S = 1  # between two questions to a host that does not answer
 _COUNTDOWN_S = 10  # between two lines of the countdown
 _ANSWER_S = 40  # for a host to answer one question; longer than its own lists take
 _CONNECT_S = 15
@@ -157,7 +158,7 @@ def _until_it_answers(bench: Bench, at: Host, verb: str = "wait", why: str = "")
             answered += isinstance(error, Failed)
             if time.monotonic() >= end or answered == _FAILURES:
                 raise
-        gevent.sleep(1)
+        gevent.sleep(PAUSE_S)
 
 
 @contextmanager

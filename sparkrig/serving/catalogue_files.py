@@ -14,6 +14,8 @@ from sparkrig.words import listed, reason
 
 FOLDER = Path(__file__).resolve().parents[2] / "models"
 _SOURCES = "sources.yaml"
+# libyaml's, where PyYAML was built with it, reads the same ten times faster
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Part = TypeVar("_Part", Model, Source)
 
 
@@ -50,7 +52,7 @@ def _model(file: Path, sources: set[str]) -> Model:
 
 def _read(file: Path) -> dict[Any, Any]:
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        found = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe one
     except OSError as error:
         raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file.parent}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +19,7 @@ from facts.noun import PREAMBLE
 from facts.spark import NOUNS
 from operations.environment import wanted as environment_files
 from sparkrig import driver, environment, network, rdma, records
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 # pieces of what the journal sends: a run's begin and end, a step's begin and end, and who uses apt
@@ -203,18 +201,12 @@ def run_deploy(
     inventory.write_text(
         "from sparkrig.inventory import checked as _checked, stop_together as _stop_together\n"
         + ("_stop_together()\n" if together else "")
-        + "import operations.guard as _guard\n_guard.APART_S = 0\n"  # nothing settles on a fake host
+        # nothing settles on a fake host
+        + "import operations.guard as _guard\n_guard.APART_S = _guard.PAUSE_S = 0\n"
         + f"sparks = _checked({[host.entry() for host in hosts]!r}, __file__)\n"
     )
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("pyinfra")), "-vv", *flags, str(inventory), file],
-        cwd=ROOT,
-        env={**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": str(folder / "state")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    env = {"PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": str(folder / "state")}
+    done = warm.run("pyinfra", "-vv", *flags, str(inventory), file, env=env, timeout=60)
     return Run(done.returncode, done.stdout, done.stderr)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from facts.examination import Examination
+from tests import warm
 from tests.plan.conftest import ROOT, Host, converged, pair, recorded, sections
 
 HEAD = "from sparkrig.inventory import checked as _checked\n"
@@ -83,15 +83,7 @@ def write(folder: Path, hosts: list[tuple[str, dict[str, Any]]]) -> Path:
 
 def doctor(folder: Path, hosts: list[tuple[str, dict[str, Any]]], *words: str, **environment: str) -> Done:
     file = write(folder, hosts)
-    done = subprocess.run(
-        [SPARKRIG, "doctor", str(file), *words],
-        cwd=ROOT,
-        env={**os.environ, "NO_COLOR": "1", **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = warm.run("sparkrig", "doctor", str(file), *words, env={"NO_COLOR": "1", **environment})
     return Done(done.returncode, *(said.replace(str(file), "sparks.py") for said in (done.stdout, done.stderr)))
 
 
@@ -303,7 +295,7 @@ def test_a_name_that_fits_nothing_is_an_error(tmp_path: Path, words: tuple[str, 
 
 
 def test_the_list_asks_nobody() -> None:
-    done = subprocess.run([SPARKRIG, "doctor", "--list"], capture_output=True, text=True, check=True, timeout=30)
+    done = warm.run("sparkrig", "doctor", "--list")
     assert re.search(r"^network$", done.stdout, re.MULTILINE)
     assert re.search(r"^  net\.NETDEV\.mtu +the link itself has the declared MTU$", done.stdout, re.MULTILINE)
     assert len(done.stdout.splitlines()) > 55 and max(map(len, done.stdout.splitlines())) <= 100

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -17,6 +15,7 @@ import pytest
 import yaml
 from junitparser import JUnitXml
 
+from tests import warm
 from tests.plan.conftest import ROOT, A, B, Host, converged, pair, recorded
 from tests.unit.sshd import free_ports
 
@@ -69,16 +68,8 @@ class Desk:
         return self
 
     def typed(self, verb: str, *words: str, at: Path = ROOT) -> Done:
-        done = subprocess.run(
-            [str(Path(sys.executable).with_name("sparkrig")), verb, str(self.inventory), *words],
-            cwd=at,
-            env={**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), "NO_COLOR": "1", "COLUMNS": "80"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        env = {"XDG_STATE_HOME": str(self.folder / "state"), "NO_COLOR": "1", "COLUMNS": "80"}
+        done = warm.run("sparkrig", verb, str(self.inventory), *words, cwd=at, env=env)
         assert "Traceback" not in done.stderr
         return Done(done.returncode, done.stdout, done.stderr)
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.plan import fleet
-from tests.plan.conftest import ROOT
 from tests.plan.distance import Way, further
 
-BIN = Path(sys.executable).parent
 CLUSTER = "deploys/cluster.py"
 # paramiko's: banner and algorithms, key exchange, service, key, channel, command, and the first of its output
 TURNS = 8
@@ -60,15 +56,7 @@ def test_a_settled_host_is_asked_once(settled: Settled, words: list[str]) -> Non
     for way in settled.ways.values():
         way.turns.clear()
     program, *rest = [str(settled.inventory) if word == "INVENTORY" else word for word in words]
-    done = subprocess.run(
-        [str(BIN / program), *rest],
-        cwd=ROOT,
-        env={**os.environ, "XDG_STATE_HOME": str(settled.folder / "state")},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = warm.run(program, *rest, env={"XDG_STATE_HOME": str(settled.folder / "state")})
     assert done.returncode == 0, done.stdout + done.stderr
     assert fleet.asked(settled.folder / "hosts") == [1, 1]
     for way in settled.ways.values():

@@ -11,7 +11,11 @@ from tests.plan import fleet
 from tests.plan.conftest import ROOT
 from tests.unit.startups import recorded, rows
 
-PROGRAM = Path(sys.executable).parent / "sparkrig"
+# the command, with little more than the two seconds after which progress is shown between two looks
+PROGRAM = (
+    "import sparkrig.command.startup as startup; startup._PAUSE_S = 2.1;"
+    "from sparkrig.command.cli import main; main()"
+)
 
 
 def text(name: str, now: float = 1000) -> str:
@@ -24,7 +28,15 @@ def test_a_pair_is_followed_until_it_answers(tmp_path: Path) -> None:
         head, worker = (hosts / str(entry["ssh_port"]) for _, entry in entries)
         head.write_text(text("pair-head", 400))
         worker.write_text(text("pair-worker"))
-        words = [str(PROGRAM), "startup", str(fleet.inventory(tmp_path, entries)), "--minutes", "1"]
+        words = [
+            sys.executable,
+            "-c",
+            PROGRAM,
+            "startup",
+            str(fleet.inventory(tmp_path, entries)),
+            "--minutes",
+            "1",
+        ]
         running = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         asked = head.with_suffix(".asked")
         while not asked.exists() and running.poll() is None:

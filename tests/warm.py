@@ -1,0 +1,144 @@
+"""The project's commands in a process of their own each, without half a second of imports each.
+
+One process for each of pytest's workers loads pyinfra and the project, and forks a copy for every command. A copy
+has the streams, environment, folder and words that it is given, and ends with an exit code, as the installed program
+does. A test of start-up, imports, a terminal or signals needs the program itself, by `subprocess`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any, NoReturn
+
+ROOT = Path(__file__).resolve().parents[1]
+TIMEOUT_S = 300
+
+
+def run(
+    program: str,
+    *words: str,
+    cwd: Path = ROOT,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "",
+    timeout: float = TIMEOUT_S,
+) -> subprocess.CompletedProcess[str]:
+    """Run `pyinfra` or `sparkrig` with these words, as `subprocess.run` would, with its output captured.
+
+    env: added to this process's own. Raises TimeoutExpired, after the command was killed.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "0").write_text(stdin)
+        order = {"argv": [program, *words], "cwd": str(cwd), "env": {**os.environ, **(env or {})}, "folder": name}
+        code = _server().ask(order, timeout)
+        out, err = ((folder / stream).read_text(errors="replace") for stream in "12")
+    if code is None:
+        raise subprocess.TimeoutExpired([program, *words], timeout, out, err)
+    return subprocess.CompletedProcess([program, *words], code, out, err)
+
+
+class _Server:
+    """The loaded process, over its standard streams: an order in, the copy's exit code out."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.warm"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, order: Mapping[str, Any], timeout: float) -> int | None:
+        assert self.process.stdin and self.process.stdout
+        print(json.dumps({**order, "timeout": timeout}), file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        assert answer, "the process that runs the project's commands has ended"
+        code: int | None = json.loads(answer)
+        return code
+
+
+@cache
+def _server() -> _Server:
+    return _Server()
+
+
+def _serve() -> None:
+    """Fork a copy for each order on standard input, and print how it ended."""
+    metadata.entry_points = cache(metadata.entry_points)  # type: ignore[assignment] # pyinfra asks for each host
+    for name in ("pyinfra_cli.main", "deploys.cluster", "deploys.serve", "deploys.image"):
+        import_module(name)  # pyinfra's first: it patches what all others import
+    for file in (ROOT / "sparkrig" / "command").glob("*.py"):
+        import_module(f"sparkrig.command.{file.stem}")
+    inspect.stack()  # it looks through all modules once, and pyinfra asks for it at each operation
+    from gevent.monkey import get_original
+    from gevent.os import fork
+
+    wait = get_original("os", "waitpid")
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = fork()
+        if not pid:
+            _become(order)
+        print(json.dumps(_waited(pid, order["timeout"], wait)), flush=True)
+
+
+def _waited(pid: int, timeout: float, wait: Any) -> int | None:
+    """The exit code of a copy, negative for a signal; None where its time was up, and it was killed."""
+
+    def kill(*_: object) -> None:
+        os.kill(pid, signal.SIGKILL)
+
+    signal.signal(signal.SIGALRM, kill)
+    signal.setitimer(signal.ITIMER_REAL, timeout)
+    _, status = wait(pid, 0)
+    late = signal.setitimer(signal.ITIMER_REAL, 0)[0] == 0
+    return None if late else os.waitstatus_to_exitcode(status)
+
+
+def _become(order: Mapping[str, Any]) -> NoReturn:
+    """Be the program that was ordered, and end as it does."""
+    program, *_ = sys.argv[:] = order["argv"]
+    os.environ.clear()
+    os.environ.update(order["env"])
+    os.chdir(order["cwd"])
+    folder = Path(order["folder"])
+    flags = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
+    for stream, flag in enumerate(flags):
+        fd = os.open(folder / str(stream), flag, 0o600)
+        os.dup2(fd, stream)
+        os.close(fd)
+    encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(fd, "rww"[fd], -1, encoding) for fd in range(3))
+    code = 1
+    try:
+        if program == "pyinfra":
+            from pyinfra_cli.main import main
+        else:
+            from sparkrig.command.cli import main
+        main()
+        code = 0
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    _serve()
