@@ -1,8 +1,11 @@
 # make demo        two virtual Sparks: deployed, deployed again, asserted (no Spark at hand, no root once installed)
-# make test        every test, the virtual pair included
-# make faults      every fault and every promise on the virtual pair, and docs/faults.md anew (hours under emulation)
-# make bench       sparkrig beside Ansible, stock pyinfra and the floor, and docs/performance.md anew (an hour)
+# make test        the fast tests, then the main job on the virtual pair: a quarter of an hour at most
+# make test-lab    the other tests that CI runs, most of them on the virtual pair
 # make test-fast   no virtual machines, under a minute
+# make faults      every fault and every promise on the virtual pair, and docs/faults.md anew (hours under emulation)
+# make mutants     30 lines of the most dangerous code broken one at a time, each found by a fast test
+# make coverage    which branches the fast tests take
+# make bench       sparkrig beside Ansible, stock pyinfra and the floor, and docs/performance.md anew (an hour)
 # make venv        the virtual environment alone
 # make lint        ruff, mypy, import-linter, shellcheck
 
@@ -12,7 +15,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 OTHERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sparkrig/benchmarks
 
-.PHONY: help demo test faults bench test-fast lint venv docs lock packages clean
+.PHONY: help demo test test-lab test-fast faults mutants coverage bench lint venv docs lock packages clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,9 +24,12 @@ help:
 demo: $(READY) packages
 	@$(BIN)/python -m lab.demo
 
-test: $(READY) packages
-	@$(BIN)/pytest --numprocesses=auto tests/unit tests/plan
-	@$(BIN)/pytest -m "not exhaustive" tests/ray tests/lab tests/faults
+test: test-fast packages
+	@$(BIN)/pytest -m main tests/lab
+
+test-lab: $(READY) packages
+	@$(BIN)/pytest --numprocesses=auto -m slow tests/unit tests/plan
+	@$(BIN)/pytest -m "not exhaustive and not main" tests/ray tests/lab tests/faults
 
 # what was seen is kept whether it held or not; tests/faults/seen.json is in git
 faults: $(READY) packages
@@ -40,8 +46,16 @@ $(OTHERS)/.ready: benchmarks/requirements.lock scripts/venv
 	@touch $@
 
 test-fast: $(READY)
-	@scripts/packages ssh:openssh-client sshd:openssh-server visudo:sudo
-	@$(BIN)/pytest --numprocesses=auto tests/unit tests/plan
+	@scripts/packages ssh:openssh-client sshd:openssh-server visudo:sudo gpg:gpg
+	@$(BIN)/pytest --numprocesses=auto -m "not slow" tests/unit tests/plan
+
+mutants: $(READY)
+	@$(BIN)/python -m tests.mutations
+
+coverage: $(READY)
+	@rm -f .coverage .coverage.*
+	@$(BIN)/coverage run -m pytest --numprocesses=auto -m "not slow" tests/unit tests/plan
+	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report --skip-covered
 
 venv: $(READY)
 

@@ -109,13 +109,14 @@ def cable(node: str, cage: str, *, plugged: bool, cabling: Cabling = STRAIGHT) -
             machine.set_carriers(dict.fromkeys(CAGES[its_cage], plugged))
 
 
-def cut_power(node: str) -> None:
-    """A power cut of `node`, which boots again at once; returns when it has settled."""
+def cut_power(*nodes: str) -> None:
+    """A power cut of `nodes` at once, which boot again by themselves; returns when all have settled."""
     with host.lock():
-        machine, its_plan = running(node), known_plan(node, STRAIGHT)
-        with step(f"{node} boots after its power cut", f"{node} is back"):
+        machines = [running(node) for node in nodes]
+        plans = {node: known_plan(node, STRAIGHT) for node in nodes}
+        for machine in machines:
             machine.cut_power()
-            machine.settle(its_plan)
+        together("settle", nodes, lambda node: Machine(node).settle(plans[node]))
 
 
 def power(node: str, *, on: bool) -> None:
@@ -193,6 +194,7 @@ def never_up(node: str) -> LabError:
 
 WORDS = {
     "boot": ("booting", "booted"),
+    "settle": ("booting after a power cut:", "back after a power cut:"),
     "resume": ("resuming", "resumed"),
     "reset": ("resetting", "reset"),
     "save": ("saving", "saved"),

@@ -11,10 +11,11 @@ import pytest
 os.environ.setdefault("SPARKRIG_WAIT_S", "0")
 
 
-def mark_below(folder: Path, mark: pytest.MarkDecorator, items: list[pytest.Item]) -> None:
-    """Mark all tests below a folder; `make test` leaves them to `make faults`, but for representative ones."""
+def mark_below(folder: Path, items: list[pytest.Item], *marks: pytest.MarkDecorator) -> None:
+    """Mark all tests below a folder. CI leaves them to `make faults`, but for representative ones."""
     for item in items:
         if folder in item.path.parents:
-            item.add_marker(mark)
+            for mark in marks:
+                item.add_marker(mark)
             if item.get_closest_marker("representative") is None:
                 item.add_marker(pytest.mark.exhaustive)

@@ -1,4 +1,4 @@
-"""The lab's fixtures for the fault tests, and which of them `make test` leaves to `make faults`."""
+"""The lab's fixtures for the fault tests, and which of them CI leaves to `make faults`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.conftest import mark_below
 from tests.faults import endstate
 from tests.faults.endstate import State
 from tests.lab.conftest import deployed, deployed_once, lab_pair, pristine, source  # noqa: F401 - they are fixtures
-from tests.lab.guests import Pair
+from tests.lab.guests import LIMIT_S, Pair
 from tests.lab.states import DEPLOYED
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    mark_below(Path(__file__).parent, pytest.mark.lab, items)
+    mark_below(Path(__file__).parent, items, pytest.mark.lab, pytest.mark.timeout(LIMIT_S))
 
 
 @pytest.fixture(scope="session")

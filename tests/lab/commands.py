@@ -66,3 +66,46 @@ def planned(inventory: str = LAB) -> dict[str, set[str]]:
 def assert_state(inventory: str = LAB) -> None:
     done = run("pytest", "-q", "-p", "no:cacheprovider", "tests/state", "--inventory", inventory)
     assert done.code == 0, done.stdout[-3000:]
+
+
+def drift(*words: str) -> Done:
+    """`sparkrig drift` of the pair, by default as JSON."""
+    return run("sparkrig", "drift", LAB, *(words or ("--json",)))
+
+
+def wrong(done: Done) -> dict[tuple[str, str], str]:
+    """What a drift report in JSON calls wrong, by host and check: who moved."""
+    return {
+        (host["name"], row["id"]): row["moved"]
+        for host in json.loads(done.stdout)["hosts"]
+        for row in host["rows"]
+        if row["status"] not in ("ok", "skipped")
+    }
+
+
+def mend() -> list[str]:
+    """Type the commands that the drift screen prints, and agree to their plans. Returns the commands."""
+    screen = run("sparkrig", "drift", LAB)
+    assert screen.code == 2, screen.stdout + screen.stderr
+    commands = [line.partition(": ")[2] for line in screen.stdout.splitlines() if line.startswith("mends ")]
+    assert commands, screen.stdout
+    for command in commands:
+        done = _typed(command)
+        assert done.returncode == 0, f"{command}: {done.stdout[-1500:]}{done.stderr[-3000:]}"
+    return commands
+
+
+def _typed(command: str) -> subprocess.CompletedProcess[str]:
+    """A command that a person types in the folder of the toolkit, with Enter at its question."""
+    path = f"{BIN}:{os.environ['PATH']}"
+    return subprocess.run(
+        command,
+        shell=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": path, "PYINFRA_PROGRESS": "off", "XDG_STATE_HOME": STATE},
+        input="\n",
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )

@@ -11,18 +11,19 @@ from lab import NODES, SOLO, pair
 from lab.image import Source
 from lab.machine import Machine
 from lab.mirror import mirror
-from tests.lab.guests import Guest, Pair
+from tests.lab.guests import LIMIT_S, Guest, Pair
 from tests.lab.states import DEPLOYED, deploy_once
 
 SUITE = "trixie"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever lies in this folder needs the lab."""
+    """All tests of this folder need the lab."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.lab)
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from lab import ssh
 
+LIMIT_S = 1500  # of a test: the first of all boots the pair and deploys it
+
 
 @dataclass(frozen=True)
 class Guest:

@@ -1,19 +1,31 @@
-"""States of the virtual pair that are made once in a session, whichever folder's tests ask first."""
+"""States of the virtual pair that are made once and gone back to, whichever folder's tests ask first.
+
+A state fits the code and the guests that made it, so `make test-lab` goes on from what `make test` deployed.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 
 from lab import NODES, pair
-from tests.lab.commands import deploy
+from lab.errors import LabError
+from lab.paths import home
+from tests.lab.commands import ROOT, deploy
 from tests.lab.guests import Pair
 
-DEPLOYED = "deployed"
+DEPLOYED = "tests-deployed"
+# what a deploy is made of
+PARTS = ("deploys", "facts", "inventories", "operations", "sparkrig", "templates")
 
 
 @cache
 def deploy_once(guests: Pair) -> None:
-    """One deploy on factory-fresh hosts, kept as the snapshot `deployed`."""
+    """One deploy on factory-fresh hosts, kept as the snapshot `DEPLOYED`, unless this very code made it before."""
+    made_by = home() / f"{DEPLOYED}.made-by"
+    if made_by.exists() and made_by.read_text() == _code() and _is_kept():
+        return
+    made_by.unlink(missing_ok=True)
     pair.reset(NODES)
     for guest in guests:
         assert "590" in guest.output("apt-get -s dist-upgrade | grep ^Inst"), "the fresh guest would take 590"
@@ -21,3 +33,23 @@ def deploy_once(guests: Pair) -> None:
     done = deploy()
     assert done.code == 0, done.stderr[-3000:]
     pair.save(NODES, DEPLOYED)
+    made_by.write_text(_code())
+
+
+def _is_kept() -> bool:
+    """Whether both guests have it; an image that was made anew forgets it."""
+    try:
+        pair.reset(NODES, DEPLOYED)
+    except LabError:
+        return False
+    return True
+
+
+def _code() -> str:
+    """A digest of the code that deploys."""
+    files = sorted(file for part in PARTS for file in (ROOT / part).rglob("*") if file.is_file())
+    found = hashlib.sha256()
+    for file in files:
+        if file.suffix != ".pyc":
+            found.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
+    return found.hexdigest()

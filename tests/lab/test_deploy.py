@@ -12,7 +12,7 @@ import pytest
 
 from lab import NODES, pair
 from tests.faults.record import Seen
-from tests.lab.commands import ROOT, SOLO, Done, assert_state, deploy, planned
+from tests.lab.commands import ROOT, SOLO, Done, assert_state, deploy, drift, mend, planned, wrong
 from tests.lab.guests import Guest, Pair
 
 
@@ -21,10 +21,12 @@ def refusal(done: Done) -> str:
     return next(line.strip() for line in done.stderr.splitlines() if "Refused: " in line)
 
 
+@pytest.mark.main
 def test_the_final_state_is_what_the_inventory_says(deployed: Pair) -> None:
     assert_state()
 
 
+@pytest.mark.main
 @pytest.mark.promise(3)
 def test_a_second_run_has_nothing_to_do(deployed: Pair, seen: Seen) -> None:
     assert planned() == {}
@@ -50,12 +52,19 @@ def test_neither_an_upgrade_nor_a_name_brings_590(deployed: Pair, seen: Seen) ->
     seen("a simulated dist-upgrade installs nothing; asked for by name, 590 has no installation candidate")
 
 
-def test_a_live_link_that_lost_its_mtu_is_found_and_mended(deployed: Pair) -> None:
+@pytest.mark.main
+@pytest.mark.promise(10)
+def test_a_live_link_that_lost_its_mtu_is_found_and_mended(deployed: Pair, seen: Seen) -> None:
+    """By hand on one half; found by drift, and mended by the command that it prints."""
     deployed.b.output("sudo ip link set enp1s0f0np0 mtu 1500")
+    found = drift()
+    assert (found.code, wrong(found)) == (2, {("spark-b", "net.enp1s0f0np0.mtu"): "host"}), found.stderr
     assert planned()["Network | profiles and live links"] == {"spark-b"}
-    assert deploy().code == 0
+    commands = mend()
     assert deployed.b.output("cat /sys/class/net/enp1s0f0np0/mtu") == "9000"
-    assert planned() == {}
+    after = drift()
+    assert (after.code, wrong(after)) == (0, {}), after.stderr
+    seen(f"MTU 1500: found, and mended by: {'; '.join(commands)}")
 
 
 @pytest.mark.fault(21, 22)
@@ -211,9 +220,8 @@ def test_sudo_refused_is_said_in_words(deployed: Pair, seen: Seen) -> None:
 
 @pytest.mark.promise(3, 6)
 def test_it_all_survives_a_reboot_of_both_hosts(deployed: Pair, seen: Seen) -> None:
-    """A power cut right after the deploy, with all that was not yet written back."""
-    for node in NODES:
-        pair.cut_power(node)
+    """A power cut of both right after the deploy, with all that was not yet written back."""
+    pair.cut_power(*NODES)
     assert planned() == {}
     assert_state()
     seen("power cut right after the deploy: the state holds, and the plan is empty")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from tests.faults.record import Seen
-from tests.lab.commands import BIN, LAB, ROOT, STATE, Done, run
+from tests.lab.commands import drift, mend, wrong
 from tests.lab.guests import Pair
 
 pytestmark = pytest.mark.exhaustive  # several deploys under emulation
@@ -75,45 +72,6 @@ CASES: Mapping[str, Sequence[Change]] = {
 FOLLOWS = {"driver.upgrade"}  # without its pin or a hold, an upgrade may move what it did not
 
 
-def drift() -> Done:
-    return run("sparkrig", "drift", LAB, "--json")
-
-
-def wrong(done: Done) -> dict[tuple[str, str], str]:
-    """Who moved, by host and id."""
-    return {
-        (host["name"], row["id"]): row["moved"]
-        for host in json.loads(done.stdout)["hosts"]
-        for row in host["rows"]
-        if row["status"] not in ("ok", "skipped")
-    }
-
-
-def printed(done: Done) -> list[str]:
-    """The commands of a screen, as a person would copy them."""
-    return [line.partition(": ")[2] for line in done.stdout.splitlines() if line.startswith("mends ")]
-
-
-def type_it(command: str) -> subprocess.CompletedProcess[str]:
-    """What somebody types in the folder of the toolkit, who agrees to the plan."""
-    return subprocess.run(
-        command,
-        shell=True,
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "PATH": f"{BIN}:{os.environ['PATH']}",
-            "PYINFRA_PROGRESS": "off",
-            "XDG_STATE_HOME": STATE,
-        },
-        input="\n",
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-
-
 @pytest.mark.promise(10)
 @pytest.mark.parametrize("changes", CASES.values(), ids=CASES)
 def test_what_is_changed_by_hand_is_found_and_mended(
@@ -133,13 +91,7 @@ def test_what_is_changed_by_hand_is_found_and_mended(
     assert {(change.host, change.id): change.moved for change in changes}.items() <= moved.items(), moved
     assert {id for _, id in moved} <= {change.id for change in changes} | FOLLOWS, moved
 
-    screen = run("sparkrig", "drift", LAB)
-    assert screen.code == 2
-    commands = printed(screen)
-    assert commands, screen.stdout
-    for command in commands:
-        done = type_it(command)
-        assert done.returncode == 0, f"{command}: {done.stdout[-1500:]}{done.stderr[-3000:]}"
+    commands = mend()
     after = drift()
     assert after.code == 0, (wrong(after), after.stderr)
     seen(f"{', '.join(change.id for change in changes)}: found, and mended by: {'; '.join(commands)}")

@@ -100,6 +100,7 @@ def test_the_change_goes_back_by_itself_once_its_controller_is_dead(before: Befo
     seen(f"both hosts as before {took:.0f} s after the kill, window {WINDOW_S} s")
 
 
+@pytest.mark.main
 @pytest.mark.fault(4)
 @pytest.mark.promise(2)
 def test_a_broken_management_link_comes_back_without_a_controller(before: Before, seen: Seen) -> None:

@@ -13,7 +13,8 @@ from tests.ray.spark import Sparks, sparks
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    mark_below(Path(__file__).parent, pytest.mark.ray, items)
+    # the first one installs Ray
+    mark_below(Path(__file__).parent, items, pytest.mark.ray, pytest.mark.timeout(900))
 
 
 @pytest.fixture(scope="session")
