@@ -62,6 +62,8 @@ venv: $(READY)
 lint: $(READY)
 	@scripts/packages shellcheck
 	@shellcheck scripts/* templates/serving/start.sh .ci/run
+	@folder=$$(mktemp -d) && $(BIN)/python -m tests.scripts $$folder && shellcheck $$folder/*; \
+	code=$$?; rm -rf $$folder; exit $$code
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

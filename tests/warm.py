@@ -1,7 +1,7 @@
 """The project's commands in a process of their own each, without half a second of imports each.
 
 One process for each of pytest's workers loads pyinfra and the project, and forks a copy for every command. A copy
-has the streams, environment, folder and words that it is given, and ends with an exit code, as the installed program
+has the streams, environment, folder and words that it is given, and ends with an exit code, as the installed one
 does. A test of start-up, imports, a terminal or signals needs the program itself, by `subprocess`.
 """
 
@@ -22,6 +22,15 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT_S = 300
+PACKAGES = (
+    "deploys",
+    "operations",
+    "facts",
+    "sparkrig",
+    "sparkrig/command",
+    "sparkrig/onboarding",
+    "sparkrig/picture",
+)
 
 
 def run(
@@ -31,56 +40,65 @@ def run(
     env: Mapping[str, str] | None = None,
     stdin: str = "",
     timeout: float = TIMEOUT_S,
+    server: Server | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `pyinfra` or `sparkrig` with these words, as `subprocess.run` would, with its output captured.
 
-    env: added to this process's own. Raises TimeoutExpired, after the command was killed.
+    env: added to this process's own; server: another one than the usual. Raises TimeoutExpired, after the command
+    was killed.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "0").write_text(stdin)
         order = {"argv": [program, *words], "cwd": str(cwd), "env": {**os.environ, **(env or {})}, "folder": name}
-        code = _server().ask(order, timeout)
+        code = (server or _server()).ask(order, timeout)
         out, err = ((folder / stream).read_text(errors="replace") for stream in "12")
     if code is None:
         raise subprocess.TimeoutExpired([program, *words], timeout, out, err)
     return subprocess.CompletedProcess([program, *words], code, out, err)
 
 
-class _Server:
-    """The loaded process, over its standard streams: an order in, the copy's exit code out."""
+class Server:
+    """A loaded process, over its standard streams: an order in, the copy's exit code out.
 
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.warm"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    program: Python that changes what is loaded, before the first order.
+    """
+
+    def __init__(self, program: str = "") -> None:
+        words = [sys.executable, "-c", f"from tests import warm; warm.load()\n{program}\nwarm.serve()"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process: subprocess.Popen[str] = subprocess.Popen(words, cwd=ROOT, text=True, **pipes)  # type: ignore[call-overload]
 
     def ask(self, order: Mapping[str, Any], timeout: float) -> int | None:
-        assert self.process.stdin and self.process.stdout
-        print(json.dumps({**order, "timeout": timeout}), file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
+        """The exit code of a copy that was given this order; None where its time was up."""
+        assert self._process.stdin and self._process.stdout
+        print(json.dumps({**order, "timeout": timeout}), file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
         assert answer, "the process that runs the project's commands has ended"
         code: int | None = json.loads(answer)
         return code
 
 
 @cache
-def _server() -> _Server:
-    return _Server()
+def _server() -> Server:
+    return Server()
 
 
-def _serve() -> None:
-    """Fork a copy for each order on standard input, and print how it ended."""
+def load() -> None:
+    """Load what the commands load on their way."""
     metadata.entry_points = cache(metadata.entry_points)  # type: ignore[assignment] # pyinfra asks for each host
-    for name in ("pyinfra_cli.main", "deploys.cluster", "deploys.serve", "deploys.image"):
-        import_module(name)  # pyinfra's first: it patches what all others import
-    for file in (ROOT / "sparkrig" / "command").glob("*.py"):
-        import_module(f"sparkrig.command.{file.stem}")
+    import_module("pyinfra_cli.main")  # the first: it patches what all others import
+    connectors = import_module("pyinfra.api.connectors")
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).glob("*.py")):
+            if file.stem != "__init__":
+                import_module(f"{package.replace('/', '.')}.{file.stem}")
+    connectors.get_all_connectors()
     inspect.stack()  # it looks through all modules once, and pyinfra asks for it at each operation
+
+
+def serve() -> None:
+    """Fork a copy for each order on standard input, and print how it ended."""
     from gevent.monkey import get_original
     from gevent.os import fork
 
@@ -138,7 +156,3 @@ def _become(order: Mapping[str, Any]) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-
-
-if __name__ == "__main__":
-    _serve()

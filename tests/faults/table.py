@@ -24,7 +24,7 @@ HEAD = """\
 # Faults
 
 What can go wrong, how it is brought about on the [virtual pair](lab.md), what is promised, and what was seen
-the last time. `make faults` runs all of it, which takes hours under emulation; `make test` runs a
+the last time. `make faults` runs all of it, which takes hours under emulation; CI runs a
 representative part. Each test starts from a state that is restored for it. Tiers are those of
 [design.md](design.md#tiers-of-proof): T0 text and pure functions, T3 the virtual pair. Nothing here was run
 on a real Spark.

@@ -59,8 +59,10 @@ def serving(folder: Path, *options: str, python: str = sys.executable) -> Iterat
         yield Standin(url, process, file)
         if process.poll() is None:  # a test may have killed it
             process.terminate()
-            assert process.wait(_LIMIT_S) == 0
-        assert drain.wait(_LIMIT_S) == 0
+            limit = Timer(_LIMIT_S, process.kill)  # a wait with a limit of its own looks again and again
+            limit.start()
+            assert process.wait() == 0
+        drain.wait()
     finally:
         limit.cancel()
         process.kill()

@@ -105,7 +105,7 @@ def test_the_holder_is_named(root: Path, holder: subprocess.Popen[str]) -> None:
 
 
 def test_the_wait_ends_at_its_deadline(root: Path, holder: subprocess.Popen[str]) -> None:
-    done = sh(below(root, operations.WAIT), "2")
+    done = sh(below(root, operations.WAIT), "1")
     assert str(holder.pid) in done.stdout
 
 

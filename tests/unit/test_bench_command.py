@@ -15,9 +15,11 @@ import os
 import pty
 import re
 import socket
+import ssl
 import statistics
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, sleep
@@ -28,13 +30,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sparkrig.command.bench import bench
+from sparkrig.serving import catalogue_files
 from sparkrig.serving.bench.workload import WORKLOADS
+from tests import warm
 from tests.schemas import complaints
 from tests.unit.standin import Standin, serving
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 NAMES = [each.name for each in WORKLOADS]
 NOW = ("--first", "0", "--token", "0", "--tokens", "8")
+CATALOGUE = cache(catalogue_files.catalogue)
 NEAR_S = 0.03
 WAKINGS = 4
 
@@ -62,6 +67,13 @@ class Machine:
     def near(self) -> float:
         """Seconds within which two moments are one."""
         return NEAR_S + WAKINGS * self.late
+
+
+@pytest.fixture(autouse=True)
+def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What every command reads anew, and no test changes: the catalogue, and certificates that no http needs."""
+    monkeypatch.setattr(catalogue_files, "catalogue", CATALOGUE)
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
 
 
 def typed(*words: str) -> Result:
@@ -260,14 +272,17 @@ def test_prompts_that_are_a_little_too_long_are_errors(tmp_path: Path, monkeypat
 
 
 def test_a_server_that_dies_on_the_way_is_not_asked_for_ever(tmp_path: Path) -> None:
-    with serving(tmp_path, "--first", "0.01", "--token", "0.002") as server:
-        words = [SPARKRIG, "bench", server.url, "qa", "code", "json", "--runs", "20", "--json"]
-        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    def kill() -> None:
         server.journal(3)
         server.process.kill()
-        made = json.loads(running.communicate(timeout=30)[0])
+
+    with serving(tmp_path, "--first", "0.01", "--token", "0.002", "--tokens", "32") as server:
+        killing = Thread(target=kill)
+        killing.start()
+        made = document(server.url, "qa", "code", "json", "--runs", "20")
+        killing.join()
         server.process.wait()
-        assert running.returncode == made["exit"] == 2
+        assert made["exit"] == 2
         assert sum(errors(one(made)).values()) >= 3 and one(made)["figures"]["done"] >= 3
         assert errors(one(made, 1)) == {"no connection": 3}
         assert [each["name"] for each in made["left"]] == ["json"]
@@ -305,7 +320,7 @@ def test_a_server_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
 def test_a_mistyped_command_is_refused_before_anything_is_asked(
     words: tuple[str, ...], said: str, cure: str
 ) -> None:
-    result = subprocess.run([SPARKRIG, "bench", *words], capture_output=True, text=True, timeout=30)
+    result = warm.run("sparkrig", "bench", *words, timeout=30)
     assert (result.returncode, result.stdout) == (1, "")
     assert said in result.stderr and cure in result.stderr
     assert "Traceback" not in result.stderr and "canary" not in result.stderr

@@ -9,6 +9,7 @@ import pytest
 from sparkrig.serving.budget import GIB, GRAPHS_GIB, MEMORY_GIB, Use, budget, fewest_nodes, page
 from sparkrig.serving.catalogue_files import catalogue
 from sparkrig.serving.model import Checkpoint, Format, Full, Latent, Layers, Model, Recurrent, Shape, Sliding
+from tests.tables import each_row
 
 KNOWN = catalogue().models
 
@@ -70,13 +71,15 @@ LOGGED = {
 }
 
 
-@pytest.mark.parametrize("logged", LOGGED.values(), ids=LOGGED)
-def test_the_cache_holds_what_vllm_said(logged: Logged) -> None:
-    paging = page(logged.shape, logged.use)
-    if logged.tokens:
-        assert paging.tokens(logged.gib) == pytest.approx(logged.tokens, rel=logged.within)
-    if logged.sequences:
-        assert paging.sequences(logged.gib) == pytest.approx(logged.sequences, rel=logged.within or 1e-5)
+def test_the_cache_holds_what_vllm_said() -> None:
+    def holds(logged: Logged) -> None:
+        paging = page(logged.shape, logged.use)
+        if logged.tokens:
+            assert paging.tokens(logged.gib) == pytest.approx(logged.tokens, rel=logged.within)
+        if logged.sequences:
+            assert paging.sequences(logged.gib) == pytest.approx(logged.sequences, rel=logged.within or 1e-5)
+
+    each_row(LOGGED, holds)
 
 
 # what vLLM said: "Setting attention block size to ... tokens"
@@ -184,11 +187,12 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("case", PAGES.values(), ids=PAGES)
-def test_pages(case: tuple[Shape, Use, int, int, int, int]) -> None:
-    shape, use, *expected = case
-    made = page(shape, use)
-    assert [made.block_tokens, made.block_bytes, made.groups, made.sequence_blocks] == expected
+def test_pages() -> None:
+    def holds(shape: Shape, use: Use, *expected: int) -> None:
+        made = page(shape, use)
+        assert [made.block_tokens, made.block_bytes, made.groups, made.sequence_blocks] == [*expected]
+
+    each_row(PAGES, holds)
 
 
 def test_a_draft_adds_its_layers_and_lengthens_the_state() -> None:
@@ -242,11 +246,12 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize("case", FITS.values(), ids=FITS)
-def test_how_many_sparks_it_takes(case: tuple[Model, Use, int | None, str]) -> None:
-    model, use, nodes, fit = case
-    assert fewest_nodes(model, model.best(), use) == nodes
-    assert budget(model, model.best(), use).fit == fit
+def test_how_many_sparks_it_takes() -> None:
+    def holds(model: Model, use: Use, nodes: int | None, fit: str) -> None:
+        assert fewest_nodes(model, model.best(), use) == nodes
+        assert budget(model, model.best(), use).fit == fit
+
+    each_row(FITS, holds)
 
 
 def test_what_is_not_known_is_said() -> None:
@@ -269,11 +274,13 @@ def test_a_node_of_a_pair_holds_what_the_article_measured() -> None:
     assert budget(model, computed, pair).weights == pytest.approx(57.64, rel=0.01)
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_more_of_anything_never_fits_better(name: str) -> None:
-    model, use = KNOWN[name], Use()
-    held = budget(model, model.best(), use).sequences or 0.0
-    worse = ({"context": 131072}, {"utilization": 0.7}, {"kv": "bf16"}, {"drafted": 3}, {"step": 32768})
-    for change in worse:
-        assert (budget(model, model.best(), replace(use, **change)).sequences or 0.0) <= held, change
-    assert budget(model, model.best(), use).graphs == GRAPHS_GIB
+def test_more_of_anything_never_fits_better() -> None:
+    def holds(name: str) -> None:
+        model, use = KNOWN[name], Use()
+        held = budget(model, model.best(), use).sequences or 0.0
+        worse = ({"context": 131072}, {"utilization": 0.7}, {"kv": "bf16"}, {"drafted": 3}, {"step": 32768})
+        for change in worse:
+            assert (budget(model, model.best(), replace(use, **change)).sequences or 0.0) <= held, change
+        assert budget(model, model.best(), use).graphs == GRAPHS_GIB
+
+    each_row([*KNOWN], holds)

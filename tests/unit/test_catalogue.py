@@ -9,6 +9,7 @@ import pytest
 
 from sparkrig import catalogue, settings
 from sparkrig.catalogue import KINDS, Kind, kind, kinds, means
+from tests.tables import each_row
 from tests.unit import test_checks
 from tests.unit.doctored import checks_of, fleet
 from tests.unit.test_checks import A, B
@@ -25,11 +26,13 @@ def test_every_check_that_a_host_can_have_is_known() -> None:
         kind("net")
 
 
-@pytest.mark.parametrize("each", KINDS, ids=lambda each: each.name)
-def test_a_kind_says_what_it_means_in_one_line(each: Kind) -> None:
-    assert each.meaning and len(each.name) + len(each.meaning) < 100
-    assert not each.meaning.endswith(".") and not each.cause.endswith(".")
-    assert each.cause or each.docs.endswith("#the-hosts"), "its causes have names"
+def test_a_kind_says_what_it_means_in_one_line() -> None:
+    def holds(each: Kind) -> None:
+        assert each.meaning and len(each.name) + len(each.meaning) < 100
+        assert not each.meaning.endswith(".") and not each.cause.endswith(".")
+        assert each.cause or each.docs.endswith("#the-hosts"), "its causes have names"
+
+    each_row({each.name: each for each in KINDS}, holds)
 
 
 def anchors(page: Path) -> set[str]:
@@ -38,10 +41,12 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-@pytest.mark.parametrize("link", sorted({each.docs for each in KINDS}))
-def test_the_page_and_its_section_are_there(link: str) -> None:
-    page, _, anchor = link.partition("#")
-    assert not anchor or anchor in anchors(ROOT / page)
+def test_the_page_and_its_section_are_there() -> None:
+    def holds(link: str) -> None:
+        page, _, anchor = link.partition("#")
+        assert not anchor or anchor in anchors(ROOT / page)
+
+    each_row(sorted({each.docs for each in KINDS}), holds)
 
 
 NAMES = {
@@ -58,34 +63,40 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("name", "expected"), NAMES.items(), ids=NAMES)
-def test_what_a_name_means(name: str, expected: set[str]) -> None:
-    assert {each.name for each in kinds(name)} == expected
+def test_what_a_name_means() -> None:
+    def holds(name: str, expected: set[str]) -> None:
+        assert {each.name for each in kinds(name)} == expected
+
+    each_row(NAMES.items(), holds)
 
 
-@pytest.mark.parametrize("category", catalogue.CATEGORIES)
-def test_a_category_is_a_name_and_so_is_its_first_word(category: catalogue.Category) -> None:
-    mine = {each.name for each in KINDS if each.category == category}
-    for name in (category, category.upper(), category.split()[0].lower()):
-        assert mine <= {each.name for each in kinds(name)}
+def test_a_category_is_a_name_and_so_is_its_first_word() -> None:
+    def holds(category: catalogue.Category) -> None:
+        mine = {each.name for each in KINDS if each.category == category}
+        for name in (category, category.upper(), category.split()[0].lower()):
+            assert mine <= {each.name for each in kinds(name)}
+
+    each_row(catalogue.CATEGORIES, holds)
 
 
-@pytest.mark.parametrize(
-    ("name", "id", "expected"),
-    [
-        ("net", "net.enp1s0f0np0.mtu", True),
-        ("net.enp1s0f0np0", "net.enp1s0f0np0.mtu", True),
-        ("net.enp1s0f0np", "net.enp1s0f0np0.mtu", False),
-        ("network", "net.manager", True),
-        ("pair", "identity.kernel", True),
-        ("rdma", "environment.nccl.conf", True),
-        ("packages", "host.dpkg", True),
-        ("host", "host.dpkg", True),
-        ("host", "net.manager", False),
-    ],
-)
-def test_which_checks_a_name_shows(name: str, id: str, expected: bool) -> None:
-    assert means(name, id) is expected
+def test_which_checks_a_name_shows() -> None:
+    def holds(name: str, id: str, expected: bool) -> None:
+        assert means(name, id) is expected
+
+    each_row(
+        [
+            ("net", "net.enp1s0f0np0.mtu", True),
+            ("net.enp1s0f0np0", "net.enp1s0f0np0.mtu", True),
+            ("net.enp1s0f0np", "net.enp1s0f0np0.mtu", False),
+            ("network", "net.manager", True),
+            ("pair", "identity.kernel", True),
+            ("rdma", "environment.nccl.conf", True),
+            ("packages", "host.dpkg", True),
+            ("host", "host.dpkg", True),
+            ("host", "net.manager", False),
+        ],
+        holds,
+    )
 
 
 def test_the_fleet_of_these_tests_is_a_pair() -> None:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from ipaddress import IPv4Interface
 from typing import Any
 
-import pytest
-
 from facts.spark import Spark
 from operations.subject import subject
 from sparkrig import checks, driver, environment, gid, network, records, secrets, settings
@@ -18,6 +16,7 @@ from sparkrig.preflight import Shutdown
 from sparkrig.profiles import Profile
 from sparkrig.state import State
 from tests.plan.conftest import FABRIC, converged
+from tests.tables import each_row
 
 A, B = "spark-a", "spark-b"
 NETDEV, TWIN = "enp1s0f0np0", "enP2p1s0f0np0"
@@ -248,16 +247,20 @@ def test_a_settled_host_is_in_spec() -> None:
     assert len(found()) > 40
 
 
-@pytest.mark.parametrize(("change", "expected"), MOVED.values(), ids=MOVED.keys())
-def test_what_was_moved_is_found_and_nothing_else(change: Change, expected: set[str]) -> None:
-    assert ids(change) == expected
+def test_what_was_moved_is_found_and_nothing_else() -> None:
+    def holds(change: Change, expected: set[str]) -> None:
+        assert ids(change) == expected
+
+    each_row(MOVED, holds)
 
 
-@pytest.mark.parametrize("change", [change for change, _ in MOVED.values()], ids=MOVED.keys())
-def test_what_does_not_hold_says_what_to_do(change: Change) -> None:
-    for check in wrong(found(change)):
-        assert check.cure, check
-        assert check.want and check.found and not check.found.endswith("."), check
+def test_what_does_not_hold_says_what_to_do() -> None:
+    def holds(change: Change) -> None:
+        for check in wrong(found(change)):
+            assert check.cure, check
+            assert check.want and check.found and not check.found.endswith("."), check
+
+    each_row({name: change for name, (change, _) in MOVED.items()}, holds)
 
 
 def test_every_id_stands_once_and_begins_with_its_noun() -> None:

@@ -14,13 +14,15 @@ import pytest
 
 from docs.commands import contexts
 from sparkrig.command.cli import _VERBS
+from tests import warm
+from tests.tables import each_row
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 VERBS = sorted(_VERBS)
 
 
 def sparkrig(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SPARKRIG, *words], capture_output=True, text=True, check=False, timeout=30)
+    return warm.run("sparkrig", *words, timeout=30)
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
@@ -74,47 +76,53 @@ def test_drift_loads_what_judges_while_it_waits() -> None:
     assert not later & {*json.loads(done.stdout)}
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_each_verb_has_help_with_an_example_that_is_that_verb(verb: str) -> None:
-    shown = sparkrig(verb, "--help")
-    assert shown.returncode == 0
-    assert re.search(rf"^  Example: sparkrig {verb} \S+", shown.stdout, re.MULTILINE)
+def test_each_verb_has_help_with_an_example_that_is_that_verb() -> None:
+    def holds(verb: str) -> None:
+        shown = sparkrig(verb, "--help")
+        assert shown.returncode == 0
+        assert re.search(rf"^  Example: sparkrig {verb} \S+", shown.stdout, re.MULTILINE)
+
+    each_row(VERBS, holds)
 
 
 COMMANDS = {context.command_path: context for context in contexts() if context.parent}
 
 
-@pytest.mark.parametrize("path", COMMANDS)
 def test_the_example_of_each_command_can_be_typed_as_it_is(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (line,) = re.findall(r"^  Example: (.*)", COMMANDS[path].get_help(), re.MULTILINE)
-    assert COMMANDS[path].command.epilog == f"\b\nExample: {line}", "it is wrapped"
-    assert line.startswith(path)
+    def holds(path: str) -> None:
+        (line,) = re.findall(r"^  Example: (.*)", COMMANDS[path].get_help(), re.MULTILINE)
+        assert COMMANDS[path].command.epilog == f"\b\nExample: {line}", "it is wrapped"
+        assert line.startswith(path)
+        COMMANDS[path].command.make_context(path, shlex.split(line.removeprefix(path)))
+
     monkeypatch.chdir(tmp_path)
     Path("ib_write_bw.txt").touch()
-    COMMANDS[path].command.make_context(path, shlex.split(line.removeprefix(path)))
+    each_row([*COMMANDS], holds)
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("sumary", "Error: No such command 'sumary'."),
-        ("--colour", "Error: No such option '--colour'."),
-        ("summary", "Error: Missing argument 'INVENTORY'. Try: sparkrig summary --help"),
-        ("summary x.py --jsn", "Error: No such option '--jsn'."),
-        ("summary no/such.py", "Error: there is no inventory file no/such.py; try: ls inventories"),
-        ("lab up --bad", "Error: No such option '--bad'."),
-        ("lab cable spark-a p7 plug", "Error: Invalid value for"),
-    ],
-)
-def test_a_wrong_word_is_one_line_and_no_drift(words: str, line: str) -> None:
-    done = sparkrig(*words.split())
-    assert done.returncode == 1  # 2 means drift
-    assert done.stdout == ""
-    (shown,) = done.stderr.splitlines()
-    assert shown.startswith(line)
-    assert "ry: " in shown
+def test_a_wrong_word_is_one_line_and_no_drift() -> None:
+    def holds(words: str, line: str) -> None:
+        done = sparkrig(*words.split())
+        assert done.returncode == 1  # 2 means drift
+        assert done.stdout == ""
+        (shown,) = done.stderr.splitlines()
+        assert shown.startswith(line)
+        assert "ry: " in shown
+
+    each_row(
+        [
+            ("sumary", "Error: No such command 'sumary'."),
+            ("--colour", "Error: No such option '--colour'."),
+            ("summary", "Error: Missing argument 'INVENTORY'. Try: sparkrig summary --help"),
+            ("summary x.py --jsn", "Error: No such option '--jsn'."),
+            ("summary no/such.py", "Error: there is no inventory file no/such.py; try: ls inventories"),
+            ("lab up --bad", "Error: No such option '--bad'."),
+            ("lab cable spark-a p7 plug", "Error: Invalid value for"),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize("words", [(), ("lab",)])
@@ -124,27 +132,29 @@ def test_no_verb_is_help_and_an_error(words: tuple[str, ...]) -> None:
     assert done.stderr.startswith("Usage: sparkrig")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("sparks = [(", "SyntaxError"),
-        ("import nothing_of_that_name", "line 1, cannot be read (ModuleNotFoundError"),
-        ("sparks = []\nraise SystemExit(0)", "line 2, cannot be read (SystemExit"),
-        ("sparks = []", "at least one is expected. Edit "),
-        ("sparks = ['a', ('b',)]", "a host is expected"),
-        ("from sparkrig.inventory import checked\nsparks = checked([('a', {'mut': 1})], __file__)", "mtu"),
-    ],
-)
-def test_an_inventory_that_cannot_stand_is_a_sentence(tmp_path: Path, text: str, words: str) -> None:
-    file = tmp_path / "pair.py"
-    file.write_text(text)
-    done = sparkrig("summary", str(file))
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("Error: ")
-    assert words in line
-    assert str(file) in line
+def test_an_inventory_that_cannot_stand_is_a_sentence(tmp_path: Path) -> None:
+    def holds(text: str, words: str) -> None:
+        file = tmp_path / "pair.py"
+        file.write_text(text)
+        done = sparkrig("summary", str(file))
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("Error: ")
+        assert words in line
+        assert str(file) in line
+
+    each_row(
+        [
+            ("sparks = [(", "SyntaxError"),
+            ("import nothing_of_that_name", "line 1, cannot be read (ModuleNotFoundError"),
+            ("sparks = []\nraise SystemExit(0)", "line 2, cannot be read (SystemExit"),
+            ("sparks = []", "at least one is expected. Edit "),
+            ("sparks = ['a', ('b',)]", "a host is expected"),
+            ("from sparkrig.inventory import checked\nsparks = checked([('a', {'mut': 1})], __file__)", "mtu"),
+        ],
+        holds,
+    )
 
 
 def test_the_version() -> None:

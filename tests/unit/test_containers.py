@@ -24,6 +24,7 @@ from sparkrig.containers import (
     to_install,
 )
 from sparkrig.refusal import Refusal
+from tests.tables import each_row
 
 NVIDIA = {"args": [], "path": "nvidia-container-runtime"}
 REGISTERED = json.dumps({"runtimes": {"nvidia": NVIDIA}})
@@ -69,9 +70,11 @@ def test_nonsense_is_a_value_error(row: str) -> None:
         parse(["docker", row])
 
 
-@pytest.mark.parametrize("text", [None, "", " \n", "{}", '{"runtimes": {}}'])
-def test_merge_into_nothing(text: str | None) -> None:
-    assert json.loads(merge(text)) == {"runtimes": {"nvidia": NVIDIA}}
+def test_merge_into_nothing() -> None:
+    def holds(text: str | None) -> None:
+        assert json.loads(merge(text)) == {"runtimes": {"nvidia": NVIDIA}}
+
+    each_row([None, "", " \n", "{}", '{"runtimes": {}}'], holds)
 
 
 def test_merge_keeps_every_other_key() -> None:
@@ -98,9 +101,11 @@ def test_a_registered_runtime_keeps_the_file_to_the_byte(text: str) -> None:
     assert merge(text) == text
 
 
-@pytest.mark.parametrize("entry", ["null", "{}", '{"args": []}', '"nvidia-container-runtime"', '{"path": ""}'])
-def test_an_entry_without_a_path_is_none(entry: str) -> None:
-    assert json.loads(merge(f'{{"runtimes": {{"nvidia": {entry}}}}}'))["runtimes"]["nvidia"] == NVIDIA
+def test_an_entry_without_a_path_is_none() -> None:
+    def holds(entry: str) -> None:
+        assert json.loads(merge(f'{{"runtimes": {{"nvidia": {entry}}}}}'))["runtimes"]["nvidia"] == NVIDIA
+
+    each_row(["null", "{}", '{"args": []}', '"nvidia-container-runtime"', '{"path": ""}'], holds)
 
 
 def test_merge_is_idempotent() -> None:
@@ -108,23 +113,25 @@ def test_merge_is_idempotent() -> None:
     assert merge(once) == once and once.endswith("}\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ('{"runtimes": {},}', "not valid JSON"),
-        ("// comment\n{}", "not valid JSON"),
-        ("[]", "not a JSON object"),
-        ("null", "not a JSON object"),
-        ('{"runtimes": []}', "object of runtimes"),
-        ('{"runtimes": null}', "object of runtimes"),
-    ],
-)
-def test_a_file_that_nobody_can_merge_is_refused(text: str, what: str) -> None:
-    with pytest.raises(Refusal, match=what) as caught:
-        merge(text)
-    assert DAEMON_JSON in caught.value.what and DAEMON_JSON in caught.value.cure
-    with pytest.raises(Refusal, match=what):
-        plan(host(text), restart_docker=True)
+def test_a_file_that_nobody_can_merge_is_refused() -> None:
+    def holds(text: str, what: str) -> None:
+        with pytest.raises(Refusal, match=what) as caught:
+            merge(text)
+        assert DAEMON_JSON in caught.value.what and DAEMON_JSON in caught.value.cure
+        with pytest.raises(Refusal, match=what):
+            plan(host(text), restart_docker=True)
+
+    each_row(
+        [
+            ('{"runtimes": {},}', "not valid JSON"),
+            ("// comment\n{}", "not valid JSON"),
+            ("[]", "not a JSON object"),
+            ("null", "not a JSON object"),
+            ('{"runtimes": []}', "object of runtimes"),
+            ('{"runtimes": null}', "object of runtimes"),
+        ],
+        holds,
+    )
 
 
 def test_nothing_to_do() -> None:

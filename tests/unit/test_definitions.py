@@ -9,6 +9,7 @@ import pytest
 
 from sparkrig.network import Plan, uuid
 from sparkrig.refusal import Refusal
+from tests.tables import each_row
 from tests.unit.network_host import A1, B1, FABRIC, MANAGEMENT, WIRED, A, B, Host, link, v4
 
 CX7 = "/etc/netplan/40-cx7.yaml"
@@ -142,38 +143,44 @@ network:
 UNKNOWN = [name for name in NETPLAN if name.startswith(("broken", "not a", "a body", "a match"))]
 
 
-@pytest.mark.parametrize("name", NETPLAN)
-def test_a_netplan_definition_is_refused(ready: Host, name: str) -> None:
-    ready.netplan[CX7] = NETPLAN[name]
-    no = refusal(ready)
-    assert f"second definition: netplan file {CX7} defines {A} (" in no.what
-    assert '"adopt": {"40-cx7.yaml": ' in no.cure and "netplan apply" not in no.cure
-    assert ("it is not understood" in no.what) == (name in UNKNOWN)
+def test_a_netplan_definition_is_refused(ready: Host) -> None:
+    def holds(name: str) -> None:
+        ready.netplan[CX7] = NETPLAN[name]
+        no = refusal(ready)
+        assert f"second definition: netplan file {CX7} defines {A} (" in no.what
+        assert '"adopt": {"40-cx7.yaml": ' in no.cure and "netplan apply" not in no.cure
+        assert ("it is not understood" in no.what) == (name in UNKNOWN)
+
+    each_row([*NETPLAN], holds)
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
-def test_what_is_not_understood_is_never_moved(ready: Host, name: str) -> None:
-    ready.netplan[CX7] = NETPLAN[name]
-    no = refusal(ready, adopt={CX7: "set-aside"})
-    assert f"{A} (not to be read)" in no.what and "by hand" in no.cure
+def test_what_is_not_understood_is_never_moved(ready: Host) -> None:
+    def holds(name: str) -> None:
+        ready.netplan[CX7] = NETPLAN[name]
+        no = refusal(ready, adopt={CX7: "set-aside"})
+        assert f"{A} (not to be read)" in no.what and "by hand" in no.cure
+
+    each_row([*UNKNOWN], holds)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "network: {version: 2, renderer: NetworkManager}",
-        "network: {ethernets: {enP7s7: {dhcp4: true}}}",
-        "network: {ethernets: {enp1s0f0np0: {match: {name: enP7s7}}}}",  # there the key is only a label
-        "network: {ethernets: {x: {match: {macaddress: '02:00:00:00:00:99'}}}}",
-        "network: {ethernets: {enp1s0f0np0: {match: {macaddress: '02:00:00:00:00:99'}}}}",
-        "network: {wifis: {wlP9s9: {}}}",
-        "- a list",
-    ],
-)
-def test_netplan_files_of_other_netdevs_do_not_matter(ready: Host, text: str) -> None:
-    ready.netplan["/etc/netplan/01-network-manager-all.yaml"] = text
-    assert not ready.plan()
+def test_netplan_files_of_other_netdevs_do_not_matter(ready: Host) -> None:
+    def holds(text: str) -> None:
+        ready.netplan["/etc/netplan/01-network-manager-all.yaml"] = text
+        assert not ready.plan()
+
+    each_row(
+        [
+            "",
+            "network: {version: 2, renderer: NetworkManager}",
+            "network: {ethernets: {enP7s7: {dhcp4: true}}}",
+            "network: {ethernets: {enp1s0f0np0: {match: {name: enP7s7}}}}",  # there the key is only a label
+            "network: {ethernets: {x: {match: {macaddress: '02:00:00:00:00:99'}}}}",
+            "network: {ethernets: {enp1s0f0np0: {match: {macaddress: '02:00:00:00:00:99'}}}}",
+            "network: {wifis: {wlP9s9: {}}}",
+            "- a list",
+        ],
+        holds,
+    )
 
 
 def test_a_mac_of_digits_is_no_number_to_base_60(ready: Host) -> None:
@@ -187,23 +194,25 @@ def test_lines_that_end_like_on_windows(synced: Host) -> None:
     assert f"{A} (192.168.177.11/24, MTU 9000)" in refusal(synced).what
 
 
-@pytest.mark.parametrize(
-    ("body", "shown"),
-    [
-        ("{}", "no fixed address"),
-        ("{link-local: [ipv4]}", "no fixed address"),
-        ("{dhcp4: true}", "DHCP"),
-        ("{dhcp4: yes, mtu: 9000}", "DHCP, MTU 9000"),
-        ("{mtu: 4200}", "no fixed address, MTU 4200"),
-        ("{addresses: [fd00::1/64, 10.0.0.1/24]}", "10.0.0.1/24"),
-        ("{addresses: [10.0.0.1/24: {label: a}, 10.0.1.1/24]}", "10.0.0.1/24, 10.0.1.1/24"),
-        ("{addresses: 10.0.0.1/24}", "10.0.0.1/24"),
-        ("{addresses: [nonsense, 10.0.0.1/99]}", "no fixed address"),
-    ],
-)
-def test_what_a_netplan_file_gives_is_shown(ready: Host, body: str, shown: str) -> None:
-    ready.netplan[CX7] = f"network: {{ethernets: {{{A}: {body}}}}}"
-    assert f"{A} ({shown})" in refusal(ready).what
+def test_what_a_netplan_file_gives_is_shown(ready: Host) -> None:
+    def holds(body: str, shown: str) -> None:
+        ready.netplan[CX7] = f"network: {{ethernets: {{{A}: {body}}}}}"
+        assert f"{A} ({shown})" in refusal(ready).what
+
+    each_row(
+        [
+            ("{}", "no fixed address"),
+            ("{link-local: [ipv4]}", "no fixed address"),
+            ("{dhcp4: true}", "DHCP"),
+            ("{dhcp4: yes, mtu: 9000}", "DHCP, MTU 9000"),
+            ("{mtu: 4200}", "no fixed address, MTU 4200"),
+            ("{addresses: [fd00::1/64, 10.0.0.1/24]}", "10.0.0.1/24"),
+            ("{addresses: [10.0.0.1/24: {label: a}, 10.0.1.1/24]}", "10.0.0.1/24, 10.0.1.1/24"),
+            ("{addresses: 10.0.0.1/24}", "10.0.0.1/24"),
+            ("{addresses: [nonsense, 10.0.0.1/99]}", "no fixed address"),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize(
@@ -286,12 +295,12 @@ def test_a_definition_of_an_uncabled_netdev_waits(host: Host, there: bool) -> No
 # --- set-aside
 
 
-@pytest.mark.parametrize(
-    "key", ["40-cx7.yaml", CX7, "40-*.yaml", "/etc/netplan/*", "*"], ids=lambda key: key.replace("/", "-")
-)
-def test_a_file_by_any_name(ready: Host, key: str) -> None:
-    ready.netplan[CX7] = CABLED
-    assert ready.plan(adopt={key: "set-aside"}).move == (CX7,)
+def test_a_file_by_any_name(ready: Host) -> None:
+    def holds(key: str) -> None:
+        ready.netplan[CX7] = CABLED
+        assert ready.plan(adopt={key: "set-aside"}).move == (CX7,)
+
+    each_row(["40-cx7.yaml", CX7, "40-*.yaml", "/etc/netplan/*", "*"], holds)
 
 
 @pytest.mark.parametrize("key", [OLD, OLD_UUID, "Wired connection *", "Wired connection [12]"])
@@ -332,17 +341,20 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize(("body", "named"), BESIDE.values(), ids=BESIDE)
-def test_a_file_that_defines_more_is_never_moved(ready: Host, body: str, named: str) -> None:
+def test_a_file_that_defines_more_is_never_moved(ready: Host) -> None:
     ready.ports[A1] = "p1 1 mlx5_core 0000:01:00.1"
     ready.entry(A1).update(v4("10.1.1.1/24"))
     ready.addr.append(link("enx0050b7", "00:50:b7:00:00:01", 1500))
-    ready.netplan[CX7] = CABLED + f"    {body}\n"
-    for adopt in ({"40-cx7.yaml": "set-aside"}, {"40-cx7.yaml": "adopt"}, {}):
-        no = refusal(ready, adopt=adopt)
-        assert f"cannot be set aside, as it also defines {named}" in no.what
-        assert f"take {A}, {B} out of {CX7} by hand, then: sudo netplan generate" in no.cure
-    assert '"adopt": {"40-cx7.yaml": "leave"}' in no.cure
+
+    def holds(body: str, named: str) -> None:
+        ready.netplan[CX7] = CABLED + f"    {body}\n"
+        for adopt in ({"40-cx7.yaml": "set-aside"}, {"40-cx7.yaml": "adopt"}, {}):
+            no = refusal(ready, adopt=adopt)
+            assert f"cannot be set aside, as it also defines {named}" in no.what
+            assert f"take {A}, {B} out of {CX7} by hand, then: sudo netplan generate" in no.cure
+        assert '"adopt": {"40-cx7.yaml": "leave"}' in no.cure
+
+    each_row(BESIDE, holds)
 
 
 @pytest.mark.parametrize(

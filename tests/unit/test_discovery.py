@@ -20,9 +20,10 @@ def announced() -> Iterator[None]:
     with Zeroconf(interfaces=HERE) as network:
         kind = "_ssh._tcp.local."
         address = [socket.inet_aton("127.0.0.1")]
+        spark = ServiceInfo(kind, f"spark-1a2b.{kind}", addresses=address, port=2222, server="spark-1a2b.local.")
         network.register_service(
-            ServiceInfo(kind, f"spark-1a2b.{kind}", addresses=address, port=2222, server="spark-1a2b.local.")
-        )
+            spark, cooperating_responders=True
+        )  # nobody is asked first whether the name is free
         yield
 
 

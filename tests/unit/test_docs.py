@@ -16,6 +16,7 @@ from docs import commands
 from docs.make import FABRIC, GROUP_DATA, LOGIN, PAGE, page, type_in_words, with_bands
 from sparkrig.bandwidth import BANDS
 from sparkrig.settings import Settings
+from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -109,45 +110,55 @@ def test_every_cause_is_explained_and_none_that_is_gone() -> None:
     assert sorted(in_page() - found) == []
 
 
-@pytest.mark.parametrize(
-    ("source", "causes"),
-    [
-        ('Verdict("fault", "no-carrier", "x")', {"no-carrier"}),
-        ('Verdict(level, cause="no-carrier")', {"no-carrier"}),
-        ('Verdict("fault", "low" if mhz < 9 else "lower")', {"low", "lower"}),
-        ("class Row:\n  level: str\n  cause: str\nRow('fault', 'kho')", {"kho"}),
-        ("ROWS = {5: ('flushed', 'it broke off', 'ping')}\ncause, why, cure = ROWS[5]", {"flushed"}),
-        ("cause, why = ROWS[5]\nname in ('index', 'serial')", set()),
-        ('Verdict("healthy"); Verdict("fault", found.cause); other("a", "b")', set()),
-    ],
-)
-def test_causes_are_found_in_code(source: str, causes: set[str]) -> None:
-    assert in_code(source) == causes
+def test_causes_are_found_in_code() -> None:
+    def holds(source: str, causes: set[str]) -> None:
+        assert in_code(source) == causes
+
+    each_row(
+        [
+            ('Verdict("fault", "no-carrier", "x")', {"no-carrier"}),
+            ('Verdict(level, cause="no-carrier")', {"no-carrier"}),
+            ('Verdict("fault", "low" if mhz < 9 else "lower")', {"low", "lower"}),
+            ("class Row:\n  level: str\n  cause: str\nRow('fault', 'kho')", {"kho"}),
+            ("ROWS = {5: ('flushed', 'it broke off', 'ping')}\ncause, why, cure = ROWS[5]", {"flushed"}),
+            ("cause, why = ROWS[5]\nname in ('index', 'serial')", set()),
+            ('Verdict("healthy"); Verdict("fault", found.cause); other("a", "b")', set()),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_says_what_it_means(name: str) -> None:
-    meaning = Settings.model_fields[name].description or ""
-    assert meaning.endswith((".", ")")), f"{name} has no description that ends like a sentence"
-    row = next(line for line in page().splitlines() if line.startswith(f"| `{name}` |"))
-    assert meaning in row
+def test_every_setting_says_what_it_means() -> None:
+    lines = page().splitlines()
+
+    def holds(name: str) -> None:
+        meaning = Settings.model_fields[name].description or ""
+        assert meaning.endswith((".", ")")), f"{name} has no description that ends like a sentence"
+        row = next(line for line in lines if line.startswith(f"| `{name}` |"))
+        assert meaning in row
+
+    each_row([*Settings.model_fields], holds)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("pair", "text or `None`"),
-        ("fabric", "mapping of text to IPv4 address/prefix"),
-        ("allow_non_spark", "True or False"),
-        ("driver_branch", "`580`"),
-        ("mtu", "whole number, 1280 to 9216"),
-        ("socket_interface", '`"fabric"` or `"management"`'),
-        ("bandwidth_floor", "number above 0 or `None`"),
-        ("bandwidth_path_mtu", "`1024`, `2048` or `4096`"),
-    ],
-)
-def test_types_are_in_words(name: str, words: str) -> None:
-    assert type_in_words(Settings.model_json_schema()["properties"][name]) == words
+def test_types_are_in_words() -> None:
+    properties = Settings.model_json_schema()["properties"]
+
+    def holds(name: str, words: str) -> None:
+        assert type_in_words(properties[name]) == words
+
+    each_row(
+        [
+            ("pair", "text or `None`"),
+            ("fabric", "mapping of text to IPv4 address/prefix"),
+            ("allow_non_spark", "True or False"),
+            ("driver_branch", "`580`"),
+            ("mtu", "whole number, 1280 to 9216"),
+            ("socket_interface", '`"fabric"` or `"management"`'),
+            ("bandwidth_floor", "number above 0 or `None`"),
+            ("bandwidth_path_mtu", "`1024`, `2048` or `4096`"),
+        ],
+        holds,
+    )
 
 
 def test_login_keys_are_ones_that_pyinfra_knows() -> None:
@@ -163,22 +174,28 @@ def links(text: str) -> Iterator[str]:
             yield target.partition("#")[0]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_links_lead_to_files_that_exist(page: Path) -> None:
-    broken = [link for link in links(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
-    assert broken == []
+def test_links_lead_to_files_that_exist() -> None:
+    def holds(page: Path) -> None:
+        broken = [link for link in links(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
+        assert broken == []
+
+    each_row(dict(zip(NAMES, PAGES, strict=True)), holds)
 
 
 # names that a page uses for a file that a reader would make
 EXAMPLE = re.compile(r".*/(?:(?:test_)?firewall|sparks|[A-Z]+)\.py")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_paths_of_this_repository_that_are_named_exist(page: Path) -> None:
-    rooms = "|".join((*ROOMS, "docs", "lab", "scripts", "tests"))
-    path = rf"(?<![\w/.-])(?:{rooms})/[\w/.-]+\.(?:py|md|j2|toml|txt)\b"
-    named = {each for each in re.findall(path, page.read_text(encoding="utf-8")) if not EXAMPLE.fullmatch(each)}
-    assert sorted(each for each in named if not (ROOT / each).exists()) == []
+def test_paths_of_this_repository_that_are_named_exist() -> None:
+    def holds(page: Path) -> None:
+        rooms = "|".join((*ROOMS, "docs", "lab", "scripts", "tests"))
+        path = rf"(?<![\w/.-])(?:{rooms})/[\w/.-]+\.(?:py|md|j2|toml|txt)\b"
+        named = {
+            each for each in re.findall(path, page.read_text(encoding="utf-8")) if not EXAMPLE.fullmatch(each)
+        }
+        assert sorted(each for each in named if not (ROOT / each).exists()) == []
+
+    each_row(dict(zip(NAMES, PAGES, strict=True)), holds)
 
 
 def strings(source: str) -> Iterator[str]:
@@ -196,14 +213,12 @@ def strings(source: str) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize(
-    "word", ["netplan apply", "docker.io", "systemctl reboot", "shutdown -r", "shutdown -h", "shutdown now"]
-)
-def test_what_the_readme_says_is_never_done_stands_in_no_command(word: str) -> None:
-    files = [
-        file for room in ROOMS for file in (ROOT / room).rglob("*") if file.is_file() and file.suffix != ".pyc"
-    ]
-    for file in files:
+def test_what_the_readme_says_is_never_done_stands_in_no_command() -> None:
+    never = ("netplan apply", "docker.io", "systemctl reboot", "shutdown -r", "shutdown -h", "shutdown now")
+    files = [file for room in ROOMS for file in (ROOT / room).rglob("*") if file.is_file()]
+    found = []
+    for file in (each for each in files if each.suffix != ".pyc"):
         text = file.read_text(encoding="utf-8")
-        texts = strings(text) if file.suffix == ".py" else [text]
-        assert not any(word in each for each in texts), file
+        texts = list(strings(text)) if file.suffix == ".py" else [text]
+        found += [(file, word) for word in never if any(word in each for each in texts)]
+    assert files and found == []

@@ -14,6 +14,7 @@ import pytest
 from sparkrig import driver
 from sparkrig.driver import Package, Packages
 from sparkrig.refusal import Refusal
+from tests.tables import each_row
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "driver"
 DGX_OS = (FIXTURES / "dgx-os-7.txt").read_text().splitlines()
@@ -107,36 +108,40 @@ def test_what_is_not_installed_is_not_held() -> None:
     assert "nvidia-dkms-580-open" not in names and "linux-image-6.14.0-1015-nvidia" not in names
 
 
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        ("nvidia-driver-580", "580.95.05-0ubuntu1"),  # the literal name of the mission, where it is installed
-        ("nvidia-driver-open", "580.95.05-1"),  # CUDA repository: no number in the name
-        ("libnvidia-compute", "1:580.95.05-1"),
-        ("nvidia-kernel-common", "580.95.05-1"),
-        ("xserver-xorg-video-nvidia", "580.95.05-1"),
-        ("cuda-drivers", "580.95.05-1"),
-        ("cuda-drivers-580", "580.95.05-1"),
-        ("linux-generic-hwe-24.04", "6.17.0-14.14"),
-        ("linux-image-generic", "6.8.0-90.91"),
-    ],
-)
-def test_other_names_of_the_set(name: str, version: str) -> None:
-    assert driver.hold_set(packages([(name, version)]), 580) == [name]
+def test_other_names_of_the_set() -> None:
+    def holds(name: str, version: str) -> None:
+        assert driver.hold_set(packages([(name, version)]), 580) == [name]
+
+    each_row(
+        [
+            ("nvidia-driver-580", "580.95.05-0ubuntu1"),  # the literal name of the mission, where it is installed
+            ("nvidia-driver-open", "580.95.05-1"),  # CUDA repository: no number in the name
+            ("libnvidia-compute", "1:580.95.05-1"),
+            ("nvidia-kernel-common", "580.95.05-1"),
+            ("xserver-xorg-video-nvidia", "580.95.05-1"),
+            ("cuda-drivers", "580.95.05-1"),
+            ("cuda-drivers-580", "580.95.05-1"),
+            ("linux-generic-hwe-24.04", "6.17.0-14.14"),
+            ("linux-image-generic", "6.8.0-90.91"),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        ("nvidia-driver-570-open", "570.86.10-0ubuntu1"),
-        ("nvidia-driver-5800", "1.0"),
-        ("libnvidia-compute", "575.51.03-1"),
-        ("nvidia-cuda-toolkit", "5800.1-1"),
-        ("cuda-compat-13-0", "580.95.05-1"),
-    ],
-)
-def test_names_that_are_not_of_the_set(name: str, version: str) -> None:
-    assert driver.hold_set(packages([(name, version)]), 580) == []
+def test_names_that_are_not_of_the_set() -> None:
+    def holds(name: str, version: str) -> None:
+        assert driver.hold_set(packages([(name, version)]), 580) == []
+
+    each_row(
+        [
+            ("nvidia-driver-570-open", "570.86.10-0ubuntu1"),
+            ("nvidia-driver-5800", "1.0"),
+            ("libnvidia-compute", "575.51.03-1"),
+            ("nvidia-cuda-toolkit", "5800.1-1"),
+            ("cuda-compat-13-0", "580.95.05-1"),
+        ],
+        holds,
+    )
 
 
 def test_unheld_looks_at_what_dpkg_wants() -> None:
@@ -161,14 +166,18 @@ def test_version_is_that_of_an_installed_package_only() -> None:
 # --- later branches
 
 
-@pytest.mark.parametrize(("name", "version"), LATER)
-def test_is_later(name: str, version: str) -> None:
-    assert driver.is_later(name, version)
+def test_is_later() -> None:
+    def holds(name: str, version: str) -> None:
+        assert driver.is_later(name, version)
+
+    each_row(LATER, holds)
 
 
-@pytest.mark.parametrize(("name", "version"), NOT_LATER)
-def test_is_not_later(name: str, version: str) -> None:
-    assert not driver.is_later(name, version)
+def test_is_not_later() -> None:
+    def holds(name: str, version: str) -> None:
+        assert not driver.is_later(name, version)
+
+    each_row(NOT_LATER, holds)
 
 
 def test_a_later_driver_that_is_installed_is_refused_by_name() -> None:
@@ -268,13 +277,15 @@ def pins() -> list[tuple[list[re.Pattern[str]], re.Pattern[str] | None]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "version"), LATER + NOT_LATER)
-def test_the_pin_agrees_with_is_later(name: str, version: str) -> None:
-    pinned = any(
-        any(pattern.search(name) for pattern in names) and (versions is None or versions.search(version))
-        for names, versions in pins()
-    )
-    assert bool(pinned) is driver.is_later(name, version)
+def test_the_pin_agrees_with_is_later() -> None:
+    def holds(name: str, version: str) -> None:
+        pinned = any(
+            any(pattern.search(name) for pattern in names) and (versions is None or versions.search(version))
+            for names, versions in pins()
+        )
+        assert bool(pinned) is driver.is_later(name, version)
+
+    each_row(LATER + NOT_LATER, holds)
 
 
 def blacklisted(name: str) -> bool:
@@ -284,31 +295,35 @@ def blacklisted(name: str) -> bool:
     return any(re.match(entry, name) for entry in entries)
 
 
-@pytest.mark.parametrize("name", sorted({*HELD, *(name for name, _ in LATER)}))
-def test_unattended_upgrades_leaves_the_hold_set_alone(name: str) -> None:
-    assert blacklisted(name)
+def test_unattended_upgrades_leaves_the_hold_set_alone() -> None:
+    def holds(name: str) -> None:
+        assert blacklisted(name)
+
+    each_row(sorted({*HELD, *(name for name, _ in LATER)}), holds)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "nvidia-container-toolkit",
-        "nvidia-container-toolkit-base",
-        "libnvidia-container1",
-        "libnvidia-container-tools",
-        "linux-libc-dev",
-        "linux-firmware",
-        "linux-base",
-        "nvidia-mlnx-tools",
-        "nvidia-spark-mlnx-firmware-manager",
-        "nvidia-cuda-toolkit",
-        "cuda-toolkit-13-0",
-        "curl",
-        "libc6",
-    ],
-)
-def test_unattended_upgrades_keeps_the_rest_safe(name: str) -> None:
-    assert not blacklisted(name)
+def test_unattended_upgrades_keeps_the_rest_safe() -> None:
+    def holds(name: str) -> None:
+        assert not blacklisted(name)
+
+    each_row(
+        [
+            "nvidia-container-toolkit",
+            "nvidia-container-toolkit-base",
+            "libnvidia-container1",
+            "libnvidia-container-tools",
+            "linux-libc-dev",
+            "linux-firmware",
+            "linux-base",
+            "nvidia-mlnx-tools",
+            "nvidia-spark-mlnx-firmware-manager",
+            "nvidia-cuda-toolkit",
+            "cuda-toolkit-13-0",
+            "curl",
+            "libc6",
+        ],
+        holds,
+    )
 
 
 # --- and apt believes it
@@ -317,8 +332,7 @@ def test_unattended_upgrades_keeps_the_rest_safe(name: str) -> None:
 @pytest.fixture(scope="module")
 def apt(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """apt on a system of its own: 580 is installed, a repository offers a point release and 590."""
-    if not shutil.which("apt-get"):
-        pytest.skip("apt is not on this machine; the pin's patterns are tested above")
+    assert shutil.which("apt-get"), "these tests ask apt itself, and there is no apt-get on this machine"
     root = tmp_path_factory.mktemp("apt")
     for folder in ("etc/preferences.d", "state/lists/partial", "cache/archives/partial", "log", "repo"):
         (root / folder).mkdir(parents=True)
@@ -424,20 +438,22 @@ def test_with_the_pin_a_tool_stays_ahead_of_its_driver(apt: list[str]) -> None:
     assert simulate(apt, "install", "nvidia-settings") == (True, {})
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "nvidia-driver-590-open",
-        "nvidia-driver-open",
-        "libnvidia-compute-590",
-        "xserver-xorg-video-nvidia",
-        "cuda-drivers",
-        "linux-modules-nvidia-590-open-nvidia-hwe-24.04",
-        "wants-590",
-    ],
-)
-def test_with_the_pin_an_explicit_install_is_refused(apt: list[str], name: str) -> None:
-    assert simulate(apt, "install", name) == (False, {})
+def test_with_the_pin_an_explicit_install_is_refused(apt: list[str]) -> None:
+    def holds(name: str) -> None:
+        assert simulate(apt, "install", name) == (False, {})
+
+    each_row(
+        [
+            "nvidia-driver-590-open",
+            "nvidia-driver-open",
+            "libnvidia-compute-590",
+            "xserver-xorg-video-nvidia",
+            "cuda-drivers",
+            "linux-modules-nvidia-590-open-nvidia-hwe-24.04",
+            "wants-590",
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize("name", ["nvidia-open"])
@@ -479,24 +495,26 @@ def test_a_healthy_spark_is_accepted(spark: str) -> None:
     driver.judge(found, 580)
 
 
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        ("nvidia-driver-open", "590.48.01-0ubuntu0.24.04.1"),
-        ("nvidia-kernel-common", "590.48.01-0ubuntu0.24.04.1"),
-        ("libnvidia-compute", "590.48.01-0ubuntu0.24.04.1"),
-        ("nvidia-driver-590-open", "590.48.01-0ubuntu0.24.04.1"),
-        ("nvidia-kernel-common-590", "590.48.01-0ubuntu0.24.04.1"),
-        ("libnvidia-compute-590", "590.48.01-0ubuntu0.24.04.1"),
-        ("linux-modules-nvidia-590-open-6.17.0-1029-nvidia", "6.17.0-1029.29"),
-        ("linux-modules-nvidia-open-6.17.0-1029-nvidia", "6.17.0-1029.29"),
-    ],
-)
-def test_each_that_carries_a_later_driver_is_refused_alone(name: str, version: str) -> None:
-    healthy = recorded("sparketa")
-    later = Packages((*healthy.rows, Package(name, "install", "installed", version)), {})
-    with pytest.raises(Refusal, match=re.escape(f"later than 580 is installed ({name} {version})")):
-        driver.judge(later, 580)
+def test_each_that_carries_a_later_driver_is_refused_alone() -> None:
+    def holds(name: str, version: str) -> None:
+        healthy = recorded("sparketa")
+        later = Packages((*healthy.rows, Package(name, "install", "installed", version)), {})
+        with pytest.raises(Refusal, match=re.escape(f"later than 580 is installed ({name} {version})")):
+            driver.judge(later, 580)
+
+    each_row(
+        [
+            ("nvidia-driver-open", "590.48.01-0ubuntu0.24.04.1"),
+            ("nvidia-kernel-common", "590.48.01-0ubuntu0.24.04.1"),
+            ("libnvidia-compute", "590.48.01-0ubuntu0.24.04.1"),
+            ("nvidia-driver-590-open", "590.48.01-0ubuntu0.24.04.1"),
+            ("nvidia-kernel-common-590", "590.48.01-0ubuntu0.24.04.1"),
+            ("libnvidia-compute-590", "590.48.01-0ubuntu0.24.04.1"),
+            ("linux-modules-nvidia-590-open-6.17.0-1029-nvidia", "6.17.0-1029.29"),
+            ("linux-modules-nvidia-open-6.17.0-1029-nvidia", "6.17.0-1029.29"),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize("name", ["nvidia-firmware-590-590.48.01", "nvidia-driver-pinning-590"])

@@ -18,6 +18,7 @@ from sparkrig import nccl_tests, paste
 from sparkrig.command.explain import explain as command
 from sparkrig.explain import Explained, exit_code, explain
 from sparkrig.verdict import Verdict
+from tests.tables import each_row
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 HEALTHY = (FIXTURES / "bandwidth" / "ib_write_bw.txt").read_text()
@@ -46,24 +47,43 @@ HEADER = " #bytes     #iterations    BW peak[{0}]    BW average[{0}]   MsgRate[M
 # --- the fault, its twin, and a healthy link
 
 
-@pytest.mark.parametrize(
-    ("text", "level", "cause", "gbps"),
-    [
-        (HEALTHY, "healthy", "", "111.86 Gb/s"),
-        (SLOW, "fault", "slow-start", "13.35 Gb/s"),
-        (perftest("13334.70", "0.213355", "MB/sec"), "healthy", "", "13334.70 MB/sec = 111.86 Gb/s"),
-        (perftest("13334.70", "0.213355", "MiB/sec"), "healthy", "", "13334.70 MiB/sec = 111.86 Gb/s"),
-        (perftest("13,334.70", "0.213355", "MiB/sec"), "healthy", "", "13334.70 MiB/sec = 111.86 Gb/s"),
-        (perftest("1591.44", "0.025463", "MiB/sec"), "fault", "slow-start", "1591.44 MiB/sec = 13.35 Gb/s"),
-    ],
-    ids=["healthy", "slow start", "unit twin, 24.01", "unit twin, later", "thousands", "slow start in MiB/s"],
-)
-def test_the_13_gbps_fault_its_unit_twin_and_a_healthy_link_are_told_apart(
-    text: str, level: str, cause: str, gbps: str
-) -> None:
-    one, verdict = only(text)
-    assert (verdict.level, verdict.cause) == (level, cause)
-    assert one.tool == "ib_write_bw" and one.read.startswith(f"{gbps}, messages of 64 KiB, 4 queue pairs")
+def test_the_13_gbps_fault_its_unit_twin_and_a_healthy_link_are_told_apart() -> None:
+    def holds(text: str, level: str, cause: str, gbps: str) -> None:
+        one, verdict = only(text)
+        assert (verdict.level, verdict.cause) == (level, cause)
+        assert one.tool == "ib_write_bw" and one.read.startswith(f"{gbps}, messages of 64 KiB, 4 queue pairs")
+
+    each_row(
+        {
+            "healthy": (HEALTHY, "healthy", "", "111.86 Gb/s"),
+            "slow start": (SLOW, "fault", "slow-start", "13.35 Gb/s"),
+            "unit twin, 24.01": (
+                perftest("13334.70", "0.213355", "MB/sec"),
+                "healthy",
+                "",
+                "13334.70 MB/sec = 111.86 Gb/s",
+            ),
+            "unit twin, later": (
+                perftest("13334.70", "0.213355", "MiB/sec"),
+                "healthy",
+                "",
+                "13334.70 MiB/sec = 111.86 Gb/s",
+            ),
+            "thousands": (
+                perftest("13,334.70", "0.213355", "MiB/sec"),
+                "healthy",
+                "",
+                "13334.70 MiB/sec = 111.86 Gb/s",
+            ),
+            "slow start in MiB/s": (
+                perftest("1591.44", "0.025463", "MiB/sec"),
+                "fault",
+                "slow-start",
+                "1591.44 MiB/sec = 13.35 Gb/s",
+            ),
+        },
+        holds,
+    )
 
 
 def test_the_unit_twin_is_explained() -> None:
@@ -325,15 +345,17 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
-@pytest.mark.parametrize(("text", "tool", "read", "level", "cause"), FORMS.values(), ids=FORMS)
-def test_each_form_of_the_reference_gets_the_right_value_or_a_named_refusal(
-    text: str, tool: str, read: str, level: str, cause: str, end: str
-) -> None:
-    one, verdict = only(text.replace("\n", end))
-    assert (one.tool, verdict.level, verdict.cause) == (tool, level, cause)
-    assert read in one.read and (verdict.evidence or cause)
-    assert verdict.healthy or verdict.cure or cause == "unreadable"
+def test_each_form_of_the_reference_gets_the_right_value_or_a_named_refusal() -> None:
+    def holds(text: str, tool: str, read: str, level: str, cause: str) -> None:
+        one, verdict = only(text)
+        assert (one.tool, verdict.level, verdict.cause) == (tool, level, cause)
+        assert read in one.read and (verdict.evidence or cause)
+        assert verdict.healthy or verdict.cure or cause == "unreadable"
+
+    each_row(FORMS, holds)
+    each_row(
+        {f"{name}, CRLF": (text.replace("\n", "\r\n"), *told) for name, (text, *told) in FORMS.items()}, holds
+    )
 
 
 @pytest.mark.parametrize(
@@ -361,10 +383,12 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize(("name", "cause"), FAILURES.items())
-def test_a_pasted_failure_of_perftest_gets_its_cause(name: str, cause: str) -> None:
-    _, verdict = only(recorded(f"perftest/{name}"))
-    assert verdict.cause == cause and verdict.cure
+def test_a_pasted_failure_of_perftest_gets_its_cause() -> None:
+    def holds(name: str, cause: str) -> None:
+        _, verdict = only(recorded(f"perftest/{name}"))
+        assert verdict.cause == cause and verdict.cure
+
+    each_row(FAILURES.items(), holds)
 
 
 @pytest.mark.parametrize(
@@ -397,19 +421,21 @@ def test_a_bare_figure_is_said_to_be_ambiguous(text: str) -> None:
         assert words in verdict.evidence
 
 
-@pytest.mark.parametrize(
-    ("text", "read", "cause"),
-    [
-        ("13.35 Gb/s", "13.35 Gb/s", "slow-start"),
-        ("111.86Gbps", "111.86 Gbps", ""),
-        ("13,334.70 MiB/sec", "= 111.86 Gb/s", ""),
-        ("13334.7", "13334.7", "unit-ambiguous"),
-        ("13.9 GB/s", "13.9 GB/s", "unit-ambiguous"),  # perftest prints no such unit
-    ],
-)
-def test_a_figure_with_a_unit(text: str, read: str, cause: str) -> None:
-    one, verdict = only(text)
-    assert read in one.read and verdict.cause == cause
+def test_a_figure_with_a_unit() -> None:
+    def holds(text: str, read: str, cause: str) -> None:
+        one, verdict = only(text)
+        assert read in one.read and verdict.cause == cause
+
+    each_row(
+        [
+            ("13.35 Gb/s", "13.35 Gb/s", "slow-start"),
+            ("111.86Gbps", "111.86 Gbps", ""),
+            ("13,334.70 MiB/sec", "= 111.86 Gb/s", ""),
+            ("13334.7", "13334.7", "unit-ambiguous"),
+            ("13.9 GB/s", "13.9 GB/s", "unit-ambiguous"),  # perftest prints no such unit
+        ],
+        holds,
+    )
 
 
 # --- what would mislead
@@ -513,13 +539,20 @@ def test_two_runs_without_a_prompt_between_them() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "front",
-    ["Nov 20 20:36:03 spark-b ib_write_bw[1234]: ", "[1,0]<stdout>:", "> > ", "    ", "\u00a0"],
-    ids=["journald", "mpirun", "quoted twice", "indented", "no-break space"],
-)
-def test_what_others_put_before_each_line(front: str) -> None:
-    assert only("".join(f"{front}{line}\n" for line in HEALTHY.splitlines()))[1].healthy
+def test_what_others_put_before_each_line() -> None:
+    def holds(front: str) -> None:
+        assert only("".join(f"{front}{line}\n" for line in HEALTHY.splitlines()))[1].healthy
+
+    each_row(
+        {
+            "journald": "Nov 20 20:36:03 spark-b ib_write_bw[1234]: ",
+            "mpirun": "[1,0]<stdout>:",
+            "quoted twice": "> > ",
+            "indented": "    ",
+            "no-break space": "\u00a0",
+        },
+        holds,
+    )
 
 
 @pytest.mark.parametrize(
@@ -556,27 +589,30 @@ PRIVATE = {
 }
 
 
-@pytest.mark.parametrize("text", PRIVATE.values(), ids=PRIVATE)
-@pytest.mark.parametrize("options", [[], ["--json"]], ids=["screen", "JSON"])
-def test_serial_numbers_and_uuids_are_never_shown(text: str, options: list[str]) -> None:
-    shown = run(*options, text=text).output
-    assert shown and SERIAL not in shown and UUID not in shown
+def test_serial_numbers_and_uuids_are_never_shown() -> None:
+    def holds(text: str, *options: str) -> None:
+        shown = run(*options, text=text).output
+        assert shown and SERIAL not in shown and UUID not in shown
+
+    each_row(PRIVATE, holds)
+    each_row({f"{name}, JSON": (text, "--json") for name, text in PRIVATE.items()}, holds)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "My Spark is slow.\n",
-        "hca_id: rocep1s0f0\n\tactive_mtu: 4096 (5)\n",
-        "13,334\n",
-        "nvidia-smi\n",
-        "I ran the RDMA_Write BW Test twice.\n",
-    ],
-    ids=["prose", "ibv_devinfo", "a point or thousands", "a command alone", "a title in prose"],
-)
-def test_what_cannot_be_read_is_refused_with_a_list_of_what_can(text: str) -> None:
-    done = run(text=text)
-    assert done.exit_code == 1 and "ib_write_bw" in done.output and "show_gids" in done.output
+def test_what_cannot_be_read_is_refused_with_a_list_of_what_can() -> None:
+    def holds(text: str) -> None:
+        done = run(text=text)
+        assert done.exit_code == 1 and "ib_write_bw" in done.output and "show_gids" in done.output
+
+    each_row(
+        {
+            "prose": "My Spark is slow.\n",
+            "ibv_devinfo": "hca_id: rocep1s0f0\n\tactive_mtu: 4096 (5)\n",
+            "a point or thousands": "13,334\n",
+            "a command alone": "nvidia-smi\n",
+            "a title in prose": "I ran the RDMA_Write BW Test twice.\n",
+        },
+        holds,
+    )
 
 
 @pytest.mark.parametrize("text", ["", " \n\n"])
@@ -593,13 +629,21 @@ def run(*words: str, text: str | bytes = "") -> Result:
     return CliRunner().invoke(command, list(words), input=text)
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [(HEALTHY, 0), (DRIVER, 0), (SLOW, 2), (HEALTHY.replace("4096[B]", "1024[B]"), 2), ("13.35", 3), ("", 1)],
-    ids=["healthy", "informative", "fault", "degraded", "unknown", "not understood"],
-)
-def test_exit_codes(text: str, code: int) -> None:
-    assert run(text=text).exit_code == code
+def test_exit_codes() -> None:
+    def holds(text: str, code: int) -> None:
+        assert run(text=text).exit_code == code
+
+    each_row(
+        {
+            "healthy": (HEALTHY, 0),
+            "informative": (DRIVER, 0),
+            "fault": (SLOW, 2),
+            "degraded": (HEALTHY.replace("4096[B]", "1024[B]"), 2),
+            "unknown": ("13.35", 3),
+            "not understood": ("", 1),
+        },
+        holds,
+    )
 
 
 def test_a_fault_outweighs_what_is_unknown() -> None:
@@ -635,21 +679,26 @@ def test_a_long_log_is_read_in_time() -> None:
 # --- nccl-tests
 
 
-@pytest.mark.parametrize(
-    ("row", "busbw"),
-    [
-        ("  4294967296  67108864  float  none  -1  1  2  22.00  0  1  2  23.00  0", 22.5),
-        ("  4294967296  67108864  float  none  -1  1  2  22.00  N/A  1  2  23.00  N/A", 22.5),
-        ("  4294967296  67108864  float   sum       1  2  22.00  4e-07  1  2  23.00  4e-07", 22.5),  # without root
-        ("  4294967296  67108864  float         1  2  22.00  0e+00  1  2  23.00  0e+00", 22.5),
-        ("  4294967296  67108864  float  none  -1  1  2  22.00  0", 22.0),
-    ],
-    ids=["2.17", "not checked", "2.8", "all_gather before 2.9", "out of place only"],
-)
-def test_rows_of_nccl_tests(row: str, busbw: float) -> None:
-    header = "#       size   count   type   redop   time   algbw   busbw\n"
-    found = nccl_tests.parse(f"{header}        8  2  float  none  -1  1  0  0  0\n{row}\n")
-    assert found is not None and (found.busbw, found.size, found.wrong) == (busbw, 2**32, 0)
+def test_rows_of_nccl_tests() -> None:
+    def holds(row: str, busbw: float) -> None:
+        header = "#       size   count   type   redop   time   algbw   busbw\n"
+        found = nccl_tests.parse(f"{header}        8  2  float  none  -1  1  0  0  0\n{row}\n")
+        assert found is not None and (found.busbw, found.size, found.wrong) == (busbw, 2**32, 0)
+
+    each_row(
+        {
+            "2.17": ("  4294967296  67108864  float  none  -1  1  2  22.00  0  1  2  23.00  0", 22.5),
+            "not checked": ("  4294967296  67108864  float  none  -1  1  2  22.00  N/A  1  2  23.00  N/A", 22.5),
+            # without root
+            "2.8": ("  4294967296  67108864  float   sum       1  2  22.00  4e-07  1  2  23.00  4e-07", 22.5),
+            "all_gather before 2.9": (
+                "  4294967296  67108864  float         1  2  22.00  0e+00  1  2  23.00  0e+00",
+                22.5,
+            ),
+            "out of place only": ("  4294967296  67108864  float  none  -1  1  2  22.00  0", 22.0),
+        },
+        holds,
+    )
 
 
 def test_a_paste_without_tools_has_no_pieces() -> None:

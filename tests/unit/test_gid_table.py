@@ -10,6 +10,7 @@ import pytest
 from sparkrig import gid
 from sparkrig.gid import Gid
 from sparkrig.gid_table import Port, judge, parse_ibdev2netdev, parse_show_gids, written_index
+from tests.tables import each_row
 
 V1, V2 = "IB/RoCE v1", "RoCE v2"
 LL, LL2 = "fe80::3a25:f3ff:fe00:1", "fe80::9d1c:77aa:102:304"
@@ -75,10 +76,12 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize(("text", "table"), SHOWN.values(), ids=SHOWN)
-def test_show_gids(text: str, table: list[Gid] | None) -> None:
-    found = parse_show_gids(text)
-    assert found == table if table is not None else [row.index for row in found] == [0, 1, 2, 3] * 2
+def test_show_gids() -> None:
+    def holds(text: str, table: list[Gid] | None) -> None:
+        found = parse_show_gids(text)
+        assert found == table if table is not None else [row.index for row in found] == [0, 1, 2, 3] * 2
+
+    each_row(SHOWN, holds)
 
 
 def test_show_gids_says_the_same_as_sysfs() -> None:
@@ -91,20 +94,22 @@ def test_show_gids_without_netdev() -> None:
     assert [(row.device, row.type, row.netdev) for row in parse_show_gids(text)] == [("mlx5_0", V1, "")]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("show_gids: command not found\n", "cannot read row 1 of show_gids"),
-        (TABS.replace("\tv2\t", "\t\t"), "cannot read row 2 of show_gids"),
-        (TABS.replace("v2", "v3"), "cannot read row 2 of"),
-        (TABS.replace("c0a8:640b", "c0a8"), "cannot read row 3 of"),
-        (TABS[: TABS.rindex("ffff")], "cannot read row 4 of"),  # cut off in a row
-        ("\n".join(TABS.splitlines()[:3] + TABS.splitlines()[4:]), "counted 4 GIDs, and 3 rows"),
-    ],
-)
-def test_show_gids_that_cannot_be_read(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        parse_show_gids(text)
+def test_show_gids_that_cannot_be_read() -> None:
+    def holds(text: str, words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            parse_show_gids(text)
+
+    each_row(
+        [
+            ("show_gids: command not found\n", "cannot read row 1 of show_gids"),
+            (TABS.replace("\tv2\t", "\t\t"), "cannot read row 2 of show_gids"),
+            (TABS.replace("v2", "v3"), "cannot read row 2 of"),
+            (TABS.replace("c0a8:640b", "c0a8"), "cannot read row 3 of"),
+            (TABS[: TABS.rindex("ffff")], "cannot read row 4 of"),  # cut off in a row
+            ("\n".join(TABS.splitlines()[:3] + TABS.splitlines()[4:]), "counted 4 GIDs, and 3 rows"),
+        ],
+        holds,
+    )
 
 
 # --- ibdev2netdev
@@ -120,15 +125,23 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [PLAIN, LONG, PLAIN.replace("\n", "\r\n"), f"warning: x\n{PLAIN}", PLAIN.replace("(Up)", "(Up)   <-- cabled")],
-)
-def test_ibdev2netdev(text: str) -> None:
-    assert parse_ibdev2netdev(text) == [
-        Port("rocep1s0f0", 1, "enp1s0f0np0", up=False),
-        Port("rocep1s0f1", 1, "enp1s0f1np1", up=True),
-    ]
+def test_ibdev2netdev() -> None:
+    def holds(text: str) -> None:
+        assert parse_ibdev2netdev(text) == [
+            Port("rocep1s0f0", 1, "enp1s0f0np0", up=False),
+            Port("rocep1s0f1", 1, "enp1s0f1np1", up=True),
+        ]
+
+    each_row(
+        [
+            PLAIN,
+            LONG,
+            PLAIN.replace("\n", "\r\n"),
+            f"warning: x\n{PLAIN}",
+            PLAIN.replace("(Up)", "(Up)   <-- cabled"),
+        ],
+        holds,
+    )
 
 
 def test_ibdev2netdev_of_nothing_and_of_no_netdev() -> None:
@@ -158,22 +171,24 @@ def test_nothing_of_a_row_that_cannot_be_read_is_repeated(parse: Callable[[str],
 # --- what the files carry
 
 
-@pytest.mark.parametrize(
-    ("text", "index"),
-    [
-        (gid.block(gid.Choice(3, "", ())), 3),
-        (gid.block(gid.Choice(None, "differ", (IPv4Interface("10.0.0.1/24").network,))), None),
-        ("NCCL_IB_HCA=rocep1s0f0\nNCCL_IB_GID_INDEX=11\r\nRAY=0\n", 11),
-        ("export NCCL_IB_GID_INDEX = '5' # by hand\n", 5),
-        ("#NCCL_IB_GID_INDEX=3\nMY_NCCL_IB_GID_INDEX=4\n", None),
-        ("NCCL_IB_GID_INDEX=-1\n", None),
-        ("NCCL_IB_GID_INDEX=\nNCCL_DEBUG=INFO\n", None),
-        ("NCCL_IB_GID_INDEX=3\nNCCL_IB_GID_INDEX=3\n", 3),
-        ("", None),
-    ],
-)
-def test_written_index(text: str, index: int | None) -> None:
-    assert written_index(text) == index
+def test_written_index() -> None:
+    def holds(text: str, index: int | None) -> None:
+        assert written_index(text) == index
+
+    each_row(
+        [
+            (gid.block(gid.Choice(3, "", ())), 3),
+            (gid.block(gid.Choice(None, "differ", (IPv4Interface("10.0.0.1/24").network,))), None),
+            ("NCCL_IB_HCA=rocep1s0f0\nNCCL_IB_GID_INDEX=11\r\nRAY=0\n", 11),
+            ("export NCCL_IB_GID_INDEX = '5' # by hand\n", 5),
+            ("#NCCL_IB_GID_INDEX=3\nMY_NCCL_IB_GID_INDEX=4\n", None),
+            ("NCCL_IB_GID_INDEX=-1\n", None),
+            ("NCCL_IB_GID_INDEX=\nNCCL_DEBUG=INFO\n", None),
+            ("NCCL_IB_GID_INDEX=3\nNCCL_IB_GID_INDEX=3\n", 3),
+            ("", None),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,10 +220,12 @@ HEALTHY = {
 }
 
 
-@pytest.mark.parametrize(("table", "written"), HEALTHY.values(), ids=HEALTHY)
-def test_healthy(table: list[Gid], written: int | None) -> None:
-    verdict = judge(table, NETDEV, IPv4Address(OURS), written)
-    assert verdict.healthy and OURS in verdict.evidence and not verdict.cause and not verdict.cure
+def test_healthy() -> None:
+    def holds(table: list[Gid], written: int | None) -> None:
+        verdict = judge(table, NETDEV, IPv4Address(OURS), written)
+        assert verdict.healthy and OURS in verdict.evidence and not verdict.cause and not verdict.cure
+
+    each_row(HEALTHY, holds)
 
 
 ILL = {
@@ -275,11 +292,13 @@ ILL = {
 }
 
 
-@pytest.mark.parametrize(("table", "written", "cause", "words"), ILL.values(), ids=ILL)
-def test_ill(table: list[Gid], written: int | None, cause: str, words: str) -> None:
-    verdict = judge(reversed(table), NETDEV, IPv4Address(OURS), written)
-    assert (verdict.level, verdict.cause) == ("fault", cause)
-    assert words in verdict.evidence and not verdict.evidence.endswith(".") and verdict.cure
+def test_ill() -> None:
+    def holds(table: list[Gid], written: int | None, cause: str, words: str) -> None:
+        verdict = judge(reversed(table), NETDEV, IPv4Address(OURS), written)
+        assert (verdict.level, verdict.cause) == ("fault", cause)
+        assert words in verdict.evidence and not verdict.evidence.endswith(".") and verdict.cure
+
+    each_row(ILL, holds)
 
 
 def test_what_moved_is_told_whole() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,11 @@ from operations import survey
 from sparkrig import gpu
 from sparkrig.gpu import Gpu
 from tests.faults.record import Seen
+from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "gpu"
+Parse = Callable[[str], tuple[Gpu, ...]]
 
 GB10_HEADER = (
     "name, pci.bus_id, driver_version, utilization.gpu [%], pstate, clocks.current.sm [MHz], "
@@ -67,30 +71,28 @@ def test_recorded_csv() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{GB10_HEADER}\n{GB10_ROW}\n",
-        f"{GB10_HEADER}\r\n{GB10_ROW}\r\n",
-        f"{GB10_ROW}\n",
-        GB10_ROW.replace(" %", "").replace(" MHz", "").replace(" W", ""),
-        GB10_HEADER.replace(" [%]", "").replace(" [MHz]", "").replace(" [W]", "")
-        + "\n"
-        + GB10_ROW.replace(" MHz", ""),
-        f"Warning: persistence mode is off, this can be slow\n\n{GB10_HEADER}\n{GB10_ROW}\n"
-        "WARNING: infoROM is corrupted at gpu 0000000F:01:00.0, see the manual\n",
-        f"{GB10_HEADER}\n{GB10_ROW.replace('[N/A]', 'Not Supported')}",
-        f"{GB10_HEADER}\n{GB10_ROW.replace('[N/A]', '[Not Supported]')}",
-        f"{GB10_HEADER}\n{GB10_ROW.replace('[N/A]', '[Unknown Error]')}",
-        f"{GB10_HEADER.replace(', ', ',')}\n{GB10_ROW.replace(', ', ',')}",
-    ],
-    ids=[
-        *("as it is", "CRLF", "noheader", "noheader, nounits", "nounits", "warnings", "Not Supported"),
-        *("[Not Supported]", "[Unknown Error]", "no blanks"),
-    ],
-)
-def test_a_gb10_in_every_csv(text: str) -> None:
-    assert gpu.parse_csv(text) == (GB10,)
+def test_a_gb10_in_every_csv() -> None:
+    def holds(text: str) -> None:
+        assert gpu.parse_csv(text) == (GB10,)
+
+    each_row(
+        [
+            f"{GB10_HEADER}\n{GB10_ROW}\n",
+            f"{GB10_HEADER}\r\n{GB10_ROW}\r\n",
+            f"{GB10_ROW}\n",
+            GB10_ROW.replace(" %", "").replace(" MHz", "").replace(" W", ""),
+            GB10_HEADER.replace(" [%]", "").replace(" [MHz]", "").replace(" [W]", "")
+            + "\n"
+            + GB10_ROW.replace(" MHz", ""),
+            f"Warning: persistence mode is off, this can be slow\n\n{GB10_HEADER}\n{GB10_ROW}\n"
+            "WARNING: infoROM is corrupted at gpu 0000000F:01:00.0, see the manual\n",
+            f"{GB10_HEADER}\n{GB10_ROW.replace('[N/A]', 'Not Supported')}",
+            f"{GB10_HEADER}\n{GB10_ROW.replace('[N/A]', '[Not Supported]')}",
+            f"{GB10_HEADER}\n{GB10_ROW.replace('[N/A]', '[Unknown Error]')}",
+            f"{GB10_HEADER.replace(', ', ',')}\n{GB10_ROW.replace(', ', ',')}",
+        ],
+        holds,
+    )
 
 
 def test_other_fields_in_another_order() -> None:
@@ -109,20 +111,21 @@ def test_several_gpus_and_one_that_fell_off() -> None:
     assert gpu.parse_csv(text) == (Gpu(name="A", temperature_c=40), Gpu(name="B", power_w=55))
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "no row"),
-        (GB10_HEADER, "no row"),
-        (f"{GB10_HEADER}\nNVIDIA GB10, 0000000F:01:00.0, 580", "has 3 fields, 13 are expected"),
-        (f"{GB10_HEADER}\n{GB10_ROW.replace('2405 MHz', 'fast')}", "SM clock is no number"),
-        (f"{GB10_HEADER}\n{GB10_ROW.replace('0x0000000000000004', 'cap')}", "no bit mask"),
-    ],
-    ids=["empty", "header only", "truncated", "a word", "no mask"],
-)
-def test_csv_refuses(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        gpu.parse_csv(text)
+def test_csv_refuses() -> None:
+    def holds(text: str, words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            gpu.parse_csv(text)
+
+    each_row(
+        {
+            "empty": ("", "no row"),
+            "header only": (GB10_HEADER, "no row"),
+            "truncated": (f"{GB10_HEADER}\nNVIDIA GB10, 0000000F:01:00.0, 580", "has 3 fields, 13 are expected"),
+            "a word": (f"{GB10_HEADER}\n{GB10_ROW.replace('2405 MHz', 'fast')}", "SM clock is no number"),
+            "no mask": (f"{GB10_HEADER}\n{GB10_ROW.replace('0x0000000000000004', 'cap')}", "no bit mask"),
+        },
+        holds,
+    )
 
 
 # --- -q, the table, -L
@@ -162,13 +165,13 @@ GB10_QUERY = Gpu(
 )
 
 
-@pytest.mark.parametrize("eol", ["\n", "\r\n"])
-@pytest.mark.parametrize("memory", ["N/A", "Not Supported"])
-@pytest.mark.parametrize("indent", ["", "    "])
-def test_query_of_a_gb10(eol: str, memory: str, indent: str) -> None:
-    text = recorded("gb10-stand-in-q.txt").replace(": N/A", f": {memory}")
-    lines = [indent + line for line in text.splitlines()]
-    assert gpu.parse_query(eol.join(lines)) == (GB10_QUERY,)
+def test_query_of_a_gb10() -> None:
+    def holds(eol: str, memory: str, indent: str) -> None:
+        text = recorded("gb10-stand-in-q.txt").replace(": N/A", f": {memory}")
+        lines = [indent + line for line in text.splitlines()]
+        assert gpu.parse_query(eol.join(lines)) == (GB10_QUERY,)
+
+    each_row(product(("\n", "\r\n"), ("N/A", "Not Supported"), ("", "    ")), holds)
 
 
 def test_query_of_an_older_driver_and_of_one_section() -> None:
@@ -239,12 +242,12 @@ def test_no_uuid_is_kept() -> None:
     assert gpu.parse_list(text) == (Gpu(name="NVIDIA GB10"),)
 
 
-@pytest.mark.parametrize("parse", [gpu.parse_query, gpu.parse_table, gpu.parse_list])
-@pytest.mark.parametrize("text", ["", "hello\n", "{}"])
-def test_what_is_no_nvidia_smi_is_refused(parse: object, text: str) -> None:
-    assert callable(parse)
-    with pytest.raises(ValueError, match="tells of no GPU"):
-        parse(text)
+def test_what_is_no_nvidia_smi_is_refused() -> None:
+    def holds(parse: Parse, text: str) -> None:
+        with pytest.raises(ValueError, match="tells of no GPU"):
+            parse(text)
+
+    each_row(product((gpu.parse_query, gpu.parse_table, gpu.parse_list), ("", "hello\n", "{}")), holds)
 
 
 def test_a_table_that_breaks_off_is_refused() -> None:
@@ -265,13 +268,14 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize("parse", [gpu.parse_csv, gpu.parse_query, gpu.parse_table, gpu.parse_list])
-@pytest.mark.parametrize(("cause", "text"), TROUBLES.items(), ids=TROUBLES)
-def test_troubles_are_values_and_told_apart(parse: object, cause: str, text: str) -> None:
-    assert callable(parse)
-    (found,) = parse(f"\n{text}\n\n")
-    assert found == Gpu(trouble=text.splitlines()[0])
-    assert gpu.answers(found).cause == cause and not gpu.answers(found).evidence.endswith(".")
+def test_troubles_are_values_and_told_apart() -> None:
+    def holds(parse: Parse, cause: str) -> None:
+        text = TROUBLES[cause]
+        (found,) = parse(f"\n{text}\n\n")
+        assert found == Gpu(trouble=text.splitlines()[0])
+        assert gpu.answers(found).cause == cause and not gpu.answers(found).evidence.endswith(".")
+
+    each_row(product((gpu.parse_csv, gpu.parse_query, gpu.parse_table, gpu.parse_list), TROUBLES), holds)
 
 
 @pytest.mark.fault(37)
@@ -330,28 +334,30 @@ def test_script_without_nvidia_smi(tmp_path: Path) -> None:
 # --- verdicts
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        ({}, ("healthy", "")),
-        ({"sm_mhz": 2200.0}, ("healthy", "")),
-        ({"sm_mhz": 2199.0}, ("degraded", "low-clock")),
-        ({"sm_mhz": 1400.0}, ("degraded", "low-clock")),
-        ({"sm_mhz": 1399.0}, ("fault", "power-clamp")),
-        ({"sm_mhz": 611.0, "utilization": 80.0}, ("fault", "power-clamp")),
-        ({"sm_mhz": 611.0, "utilization": 79.0}, ("unknown", "inconclusive")),
-        ({"sm_mhz": 208.0, "utilization": 0.0}, ("unknown", "inconclusive")),
-        ({"utilization": None}, ("unknown", "inconclusive")),
-        ({"sm_mhz": None}, ("unknown", "inconclusive")),
-        ({"sm_mhz": None, "power_w": 14.0}, ("unknown", "power-low")),
-        ({"sm_mhz": None, "power_w": 14.0, "utilization": 40.0}, ("unknown", "inconclusive")),
-        ({"name": None, "sm_mhz": 611.0}, ("fault", "power-clamp")),
-        ({"name": "NVIDIA H200", "sm_mhz": 1440.0, "utilization": 99.0}, ("unknown", "not-gb10")),
-    ],
-)
-def test_power_clamp(change: dict[str, float | str | None], expected: tuple[str, str]) -> None:
-    found = gpu.power_clamp(replace(GB10, **change))  # type: ignore[arg-type]
-    assert (found.level, found.cause) == expected
+def test_power_clamp() -> None:
+    def holds(change: dict[str, float | str | None], expected: tuple[str, str]) -> None:
+        found = gpu.power_clamp(replace(GB10, **change))  # type: ignore[arg-type]
+        assert (found.level, found.cause) == expected
+
+    each_row(
+        [
+            ({}, ("healthy", "")),
+            ({"sm_mhz": 2200.0}, ("healthy", "")),
+            ({"sm_mhz": 2199.0}, ("degraded", "low-clock")),
+            ({"sm_mhz": 1400.0}, ("degraded", "low-clock")),
+            ({"sm_mhz": 1399.0}, ("fault", "power-clamp")),
+            ({"sm_mhz": 611.0, "utilization": 80.0}, ("fault", "power-clamp")),
+            ({"sm_mhz": 611.0, "utilization": 79.0}, ("unknown", "inconclusive")),
+            ({"sm_mhz": 208.0, "utilization": 0.0}, ("unknown", "inconclusive")),
+            ({"utilization": None}, ("unknown", "inconclusive")),
+            ({"sm_mhz": None}, ("unknown", "inconclusive")),
+            ({"sm_mhz": None, "power_w": 14.0}, ("unknown", "power-low")),
+            ({"sm_mhz": None, "power_w": 14.0, "utilization": 40.0}, ("unknown", "inconclusive")),
+            ({"name": None, "sm_mhz": 611.0}, ("fault", "power-clamp")),
+            ({"name": "NVIDIA H200", "sm_mhz": 1440.0, "utilization": 99.0}, ("unknown", "not-gb10")),
+        ],
+        holds,
+    )
 
 
 def test_a_clamp_is_told_with_its_figures() -> None:
@@ -361,21 +367,21 @@ def test_a_clamp_is_told_with_its_figures() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("looks", "expected"),
-    [
-        ([], None),
-        ([(12.0, 208.0), (79.0, 611.0)], None),  # none of them is conclusive
-        ([(0.0, 208.0), (96.0, 611.0), (96.0, 640.0)], ("fault", "power-clamp")),
-        ([(96.0, 1500.0), (96.0, 611.0)], ("degraded", "low-clock")),
-        ([(85.0, 208.0), (96.0, 2405.0), (85.0, 900.0)], ("healthy", "")),  # as a load comes and goes
-    ],
-)
-def test_the_best_look_at_a_loaded_gpu_counts(
-    looks: list[tuple[float, float]], expected: tuple[str, str] | None
-) -> None:
-    found = gpu.power_clamp_under_load(replace(GB10, utilization=busy, sm_mhz=clock) for busy, clock in looks)
-    assert (found and (found.level, found.cause)) == expected
+def test_the_best_look_at_a_loaded_gpu_counts() -> None:
+    def holds(looks: list[tuple[float, float]], expected: tuple[str, str] | None) -> None:
+        found = gpu.power_clamp_under_load(replace(GB10, utilization=busy, sm_mhz=clock) for busy, clock in looks)
+        assert (found and (found.level, found.cause)) == expected
+
+    each_row(
+        [
+            ([], None),
+            ([(12.0, 208.0), (79.0, 611.0)], None),  # none of them is conclusive
+            ([(0.0, 208.0), (96.0, 611.0), (96.0, 640.0)], ("fault", "power-clamp")),
+            ([(96.0, 1500.0), (96.0, 611.0)], ("degraded", "low-clock")),
+            ([(85.0, 208.0), (96.0, 2405.0), (85.0, 900.0)], ("healthy", "")),  # as a load comes and goes
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Any
@@ -19,50 +21,97 @@ from sparkrig.guard import Ping, Told
 
 PROGRAM = Path(__file__).resolve().parents[2] / "templates" / "guard.py"
 # what never comes true here need not be waited for
-HASTY = PROGRAM.read_text().replace("SETTLE_S = 5", "SETTLE_S = 0").replace("RETURN_S = 20", "RETURN_S = 0")
+HASTY = (
+    PROGRAM.read_text()
+    .replace("SETTLE_S = 5", "SETTLE_S = 0")
+    .replace("RETURN_S = 20", "RETURN_S = 0")
+    .replace("time.sleep(0.3)", "time.sleep(0.02)")
+)
 RUN = "20261121T031500Z-ab12"
 PROFILES = "etc/NetworkManager/system-connections"
 
-# Every tool is this one program: it writes down how it was called, and acts on `world.json`.
-TOOL = f"""#!{sys.executable}
-import json, os, pathlib, subprocess, sys
-here = pathlib.Path(os.environ["SPARKRIG_ROOT"])
-name, words = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
-with (here / "calls").open("a") as calls: calls.write(" ".join([name, *words]) + "\\n")
-world = json.loads((here / "world.json").read_text())
-line = " ".join([name, *words])
-for text, answer in world["answers"].items():
-    if text in line:
-        for path, content in answer.get("writes", {{}}).items():
-            (here / path).write_text(content)
-        world.update((fact, answer[fact]) for fact in ("mtu", "routes", "state") if fact in answer)
-        (here / "world.json").write_text(json.dumps(world))
-        print(answer.get("says", ""))
-        sys.exit(answer.get("rc", 0))
-if name == "systemd-run" and words[-1] == "apply": sys.exit(subprocess.call(words[-3:], stdout=subprocess.DEVNULL))
-if name == "ip" and "route" in words: print(json.dumps(world["routes"]))
-elif name == "ip" and "address" in words:
-    info = [{{"family": "inet", "local": world["address"], "prefixlen": 24}}]
-    print(json.dumps([{{"ifname": "cx", "mtu": world["mtu"], "flags": ["UP", "LOWER_UP"], "addr_info": info}}]))
-elif name == "nmcli" and "device" in words and "-t" in words: print(f"cx:{{world['state']}}:{{world['profile']}}")
-elif name == "nmcli" and "--active" in words: print(world["profile"])
-elif "CheckpointCreate" in line: print('o "/checkpoint/1"')
-elif "Checkpoints" in line: print('{{"type": "ao", "data": []}}')
-elif "GetConnectionByUuid" in line: print('o "/settings/1"')
+# Every tool is this one script: it writes down how it was called, and acts on `answers` and `facts` of its host.
+TOOL = r"""#!/bin/sh
+here=$SPARKRIG_ROOT line="${0##*/} $*"
+printf '%s\n' "$line" >>"$here/calls"
+. "$here/answers"
+for fact in mtu address profile routes state; do read -r $fact <"$here/facts/$fact"; done
+case "$line" in
+  systemd-run*' apply') while [ $# -gt 3 ]; do shift; done; exec "$@" >/dev/null ;;
+  ip*' route'*) echo "$routes" ;;
+  ip*' address'*)
+    printf '[{"ifname": "cx", "mtu": %s, "flags": ["UP", "LOWER_UP"], "addr_info": [%s]}]\n' "$mtu" \
+      "{\"family\": \"inet\", \"local\": \"$address\", \"prefixlen\": 24}" ;;
+  nmcli*' -t '*' device'*) echo "cx:$state:$profile" ;;
+  nmcli*' --active'*) echo "$profile" ;;
+  *CheckpointCreate*) echo 'o "/checkpoint/1"' ;;
+  *Checkpoints*) echo '{"type": "ao", "data": []}' ;;
+  *GetConnectionByUuid*) echo 'o "/settings/1"' ;;
+esac
+"""
+
+# A process that has loaded what the program imports, and runs each call of it in a copy of itself: the
+# environment, the streams and the exit code are the call's own.
+CALLS = """
+import fcntl, json, os, pathlib, runpy, shutil, signal, subprocess, sys
+for line in sys.stdin:
+    root, environ, sys.argv = json.loads(line)
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            signal.alarm(60)
+            os.environ.update(environ)
+            for stream, name in (1, "said"), (2, "trouble"):
+                os.dup2(os.open(f"{root}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except SystemExit as end:
+            code = end.code
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            sys.stdout.flush(), sys.stderr.flush()
+            os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
 ORDER: dict[str, Any] = {
     "step": "links",
     "window": 5,
-    "seconds": 1,
+    "seconds": 0.2,
     "profiles": [{"uuid": "ours", "verb": "modify", "properties": {"802-3-ethernet.mtu": "9000"}}],
     "remove": [],
     "move": [],
     "links": [{"netdev": "cx", "mtu": 9000, "address": "10.0.0.1/24", "gid": "gid"}],
     "restore": None,
 }
+FACTS = {"mtu", "routes", "state"}  # that an answer may change
 UP = {"connection up": {"mtu": 9000}}  # what activating our profile does to the link
 BACK = {"CheckpointRollback": {"mtu": 1500}}
+
+
+def shell(answers: Mapping[str, Any]) -> str:
+    """Answers as a tool reads them: the first one whose text is in its line."""
+    lines = []
+    for text, answer in answers.items():
+        lines += [f"*{shlex.quote(text)}*)"]
+        for path, content in answer.get("writes", {}).items():
+            lines += [f'  printf %s {shlex.quote(content)} >"$here/{path}"']
+        for fact in FACTS & answer.keys():
+            lines += [f'  echo {shlex.quote(fact_line(answer[fact]))} >"$here/facts/{fact}"']
+        lines += [f"  printf '%s\\n' {shlex.quote(answer.get('says', ''))}; exit {answer.get('rc', 0)} ;;"]
+    return "\n".join(['case "$line" in', *lines, "esac\n"])
+
+
+def fact_line(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@cache
+def calls() -> subprocess.Popen[str]:
+    """The process that calls the program."""
+    words = [sys.executable, "-I", "-S", "-c", CALLS]
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 @dataclass
@@ -81,21 +130,18 @@ class World:
         return file.read_text().splitlines() if file.is_file() else []
 
     def set(self, answers: Mapping[str, Any], **facts: Any) -> None:
-        world = json.loads((self.root / "world.json").read_text())
-        (self.root / "world.json").write_text(json.dumps({**world, **facts, "answers": dict(answers)}))
+        (self.root / "answers").write_text(shell(answers))
+        for fact, value in facts.items():
+            (self.root / "facts" / fact).write_text(f"{fact_line(value)}\n")
 
     def call(self, *words: str) -> Told:
-        env = {**os.environ, "SPARKRIG_ROOT": str(self.root), "PATH": f"{self.root}/bin:{os.environ['PATH']}"}
-        done = subprocess.run(
-            [sys.executable, str(self.folder / "guard.py"), *words],
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return guard.parse(done.stdout)
+        env = {"SPARKRIG_ROOT": str(self.root), "PATH": f"{self.root}/bin:{os.environ['PATH']}"}
+        process = calls()
+        assert process.stdin and process.stdout
+        order = (str(self.root), env, [str(self.folder / "guard.py"), *words])
+        print(json.dumps(order), file=process.stdin, flush=True)
+        assert process.stdout.readline() == "0\n", (self.root / "trouble").read_text()
+        return guard.parse((self.root / "said").read_text())
 
     def applied(self) -> None:
         """Arm and apply, as systemd would run it."""
@@ -105,21 +151,20 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     found = World(tmp_path)
-    for place in (PROFILES, "etc/netplan", "etc/systemd/system", "run/NetworkManager/system-connections", "bin"):
+    for place in (
+        PROFILES,
+        "etc/netplan",
+        "etc/systemd/system",
+        "run/NetworkManager/system-connections",
+        "bin",
+        "facts",
+    ):
         (tmp_path / place).mkdir(parents=True)
     for tool in ("nmcli", "busctl", "ip", "systemctl", "systemd-run", "netplan"):
         (tmp_path / "bin" / tool).write_text(TOOL)
         (tmp_path / "bin" / tool).chmod(0o755)
     (tmp_path / PROFILES / "old.nmconnection").write_text("before")
-    facts = {
-        "state": "connected",
-        "mtu": 1500,
-        "address": "10.0.0.1",
-        "profile": "ours",
-        "routes": [],
-        "answers": UP,
-    }
-    (tmp_path / "world.json").write_text(json.dumps(facts))
+    found.set(UP, state="connected", mtu=1500, address="10.0.0.1", profile="ours", routes=[])
     found.folder.mkdir(parents=True)
     (found.folder / "guard.py").write_text(HASTY)
     order(found)

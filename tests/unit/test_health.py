@@ -11,6 +11,7 @@ from facts.health import Health as Fact
 from sparkrig import health
 from sparkrig.health import Health, Kernel, Zone
 from tests.faults.record import Seen
+from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
 SPARK = Health(
@@ -126,46 +127,50 @@ def test_memory_that_is_not_told() -> None:
     assert health.memory(Health("b", "k")).cause == "memory-unknown"
 
 
-@pytest.mark.parametrize(
-    ("kernel", "cmdline", "cause"),
-    [
-        ("7.0.0-1019-nvidia", "quiet", "kho"),
-        ("7.0.0-1020-nvidia", "kho=on", "kho"),
-        ("7.0.0-1020-nvidia", "kho=off kho=on", "kho"),
-        ("7.0.0-1020-nvidia", "nokho=off", "kho"),
-        ("7.0.0-1020-nvidia", "quiet kho=off", ""),
-        ("7.0.0-1020-nvidia", "kho=0", ""),
-        ("7.0", "", "kho"),
-        ("6.17.0-1021-nvidia", "", ""),
-        ("7.01.0", "", ""),
-        ("17.0.0", "", ""),
-        ("7.1.0-1001-nvidia", "", ""),
-    ],
-)
-def test_kho(kernel: str, cmdline: str, cause: str) -> None:
-    assert health.kho(replace(SPARK, kernel=kernel, cmdline=cmdline)).cause == cause
+def test_kho() -> None:
+    def holds(kernel: str, cmdline: str, cause: str) -> None:
+        assert health.kho(replace(SPARK, kernel=kernel, cmdline=cmdline)).cause == cause
+
+    each_row(
+        [
+            ("7.0.0-1019-nvidia", "quiet", "kho"),
+            ("7.0.0-1020-nvidia", "kho=on", "kho"),
+            ("7.0.0-1020-nvidia", "kho=off kho=on", "kho"),
+            ("7.0.0-1020-nvidia", "nokho=off", "kho"),
+            ("7.0.0-1020-nvidia", "quiet kho=off", ""),
+            ("7.0.0-1020-nvidia", "kho=0", ""),
+            ("7.0", "", "kho"),
+            ("6.17.0-1021-nvidia", "", ""),
+            ("7.01.0", "", ""),
+            ("17.0.0", "", ""),
+            ("7.1.0-1001-nvidia", "", ""),
+        ],
+        holds,
+    )
 
 
 OLD, NOW = Kernel("6.17.0-1008-nvidia", True, "580.95.05"), Kernel("6.17.0-1021-nvidia", True, "580.159.03")
 
 
-@pytest.mark.parametrize(
-    ("kernels", "expected"),
-    [
-        ((NOW,), ("healthy", "")),
-        ((OLD, NOW), ("healthy", "")),
-        ((NOW, Kernel("6.17.0-999-nvidia", False)), ("healthy", "")),  # lower than 1021, as numbers go
-        ((NOW, Kernel("7.0.0-1019-nvidia", False)), ("fault", "next-kernel")),
-        ((Kernel("6.17.0-1100-nvidia", False), NOW), ("fault", "next-kernel")),
-        ((NOW, Kernel("7.0.0-1019-nvidia", True, "590.48.01")), ("fault", "next-kernel")),
-        ((NOW, Kernel("7.0.0-1019-nvidia", True)), ("healthy", "")),
-        ((replace(NOW, nvidia=False),), ("unknown", "no-nvidia-module")),
-        ((), ("unknown", "no-nvidia-module")),
-    ],
-)
-def test_next_kernel(kernels: tuple[Kernel, ...], expected: tuple[str, str]) -> None:
-    found = health.next_kernel(replace(SPARK, kernels=kernels))
-    assert (found.level, found.cause) == expected
+def test_next_kernel() -> None:
+    def holds(kernels: tuple[Kernel, ...], expected: tuple[str, str]) -> None:
+        found = health.next_kernel(replace(SPARK, kernels=kernels))
+        assert (found.level, found.cause) == expected
+
+    each_row(
+        [
+            ((NOW,), ("healthy", "")),
+            ((OLD, NOW), ("healthy", "")),
+            ((NOW, Kernel("6.17.0-999-nvidia", False)), ("healthy", "")),  # lower than 1021, as numbers go
+            ((NOW, Kernel("7.0.0-1019-nvidia", False)), ("fault", "next-kernel")),
+            ((Kernel("6.17.0-1100-nvidia", False), NOW), ("fault", "next-kernel")),
+            ((NOW, Kernel("7.0.0-1019-nvidia", True, "590.48.01")), ("fault", "next-kernel")),
+            ((NOW, Kernel("7.0.0-1019-nvidia", True)), ("healthy", "")),
+            ((replace(NOW, nvidia=False),), ("unknown", "no-nvidia-module")),
+            ((), ("unknown", "no-nvidia-module")),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.fault(35)
@@ -210,25 +215,28 @@ def test_a_busy_host_in_words(seen: Seen) -> None:
     seen(found.evidence)
 
 
-@pytest.mark.parametrize(
-    ("load", "cores", "cause"),
-    [(0.5, 20, ""), (20.0, 20, ""), (20.1, 20, "busy"), (1.5, 1, "busy"), (None, 20, "load-unknown")],
-)
-def test_busy(load: float | None, cores: int, cause: str) -> None:
-    assert health.busy(replace(SPARK, load=load, cores=cores)).cause == cause
+def test_busy() -> None:
+    def holds(load: float | None, cores: int, cause: str) -> None:
+        assert health.busy(replace(SPARK, load=load, cores=cores)).cause == cause
+
+    each_row(
+        [(0.5, 20, ""), (20.0, 20, ""), (20.1, 20, "busy"), (1.5, 1, "busy"), (None, 20, "load-unknown")], holds
+    )
 
 
-@pytest.mark.parametrize(
-    ("zones", "cause"),
-    [
-        ((Zone("acpitz", 47.1), Zone("mt7925_phy0", 80)), ""),
-        ((Zone("acpitz", 65),), ""),
-        ((Zone("acpitz", 50), Zone("acpitz", 65.1)), "soc-hot"),
-        ((Zone("cpu-thermal", 70),), "soc-hot"),
-        ((Zone("x86_pkg_temp", 70),), "soc-hot"),
-        ((Zone("iwlwifi_1", 70), Zone("acpitz", 0)), "no-temperature"),
-        ((), "no-temperature"),
-    ],
-)
-def test_thermal(zones: tuple[Zone, ...], cause: str) -> None:
-    assert health.thermal(replace(SPARK, zones=zones)).cause == cause
+def test_thermal() -> None:
+    def holds(zones: tuple[Zone, ...], cause: str) -> None:
+        assert health.thermal(replace(SPARK, zones=zones)).cause == cause
+
+    each_row(
+        [
+            ((Zone("acpitz", 47.1), Zone("mt7925_phy0", 80)), ""),
+            ((Zone("acpitz", 65),), ""),
+            ((Zone("acpitz", 50), Zone("acpitz", 65.1)), "soc-hot"),
+            ((Zone("cpu-thermal", 70),), "soc-hot"),
+            ((Zone("x86_pkg_temp", 70),), "soc-hot"),
+            ((Zone("iwlwifi_1", 70), Zone("acpitz", 0)), "no-temperature"),
+            ((), "no-temperature"),
+        ],
+        holds,
+    )

@@ -18,6 +18,7 @@ from sparkrig.history import Entry, History, changes, dumps, entries, leading, l
 from sparkrig.measurement import End, Host, Measurement, Rail, Run
 from sparkrig.refusal import Refusal
 from sparkrig.verdict import Level, Verdict
+from tests.tables import each_row
 
 A, B = "spark-a", "spark-b"
 HEALTHY = Verdict("healthy", evidence="111.86 Gb/s")
@@ -85,27 +86,29 @@ def test_lines_come_back_as_they_were() -> None:
 LINE = dumps([FIRST]).strip()
 
 
-@pytest.mark.parametrize(
-    ("line", "broken", "newer"),
-    [
-        pytest.param(LINE[:80], 1, 0, id="torn"),
-        pytest.param("\0\0\0", 1, 0, id="zeros after a power cut"),
-        pytest.param("[1, 2]", 1, 0, id="foreign"),
-        pytest.param('{"hello": 1}', 1, 0, id="no version"),
-        pytest.param(LINE.replace('"version":1', '"version":2'), 0, 1, id="newer"),
-        pytest.param('{"version": 7, "shape": "new"}', 0, 1, id="newer and other"),
-        pytest.param(LINE.replace('"version":1', '"version":0'), 1, 0, id="older than the first"),
-        pytest.param(LINE.replace("111.86,", "NaN,"), 1, 0, id="no number"),
-        pytest.param(LINE.replace("111.86,", '"111.86",'), 1, 0, id="text for a number"),
-        pytest.param(LINE.replace("2026-11-20T", "yesterday "), 1, 0, id="no time"),
-        pytest.param(LINE.replace('"level":"healthy"', '"level":"splendid"'), 1, 0, id="no level"),
-        pytest.param("[" * 5000, 1, 0, id="deep"),
-    ],
-)
-def test_a_line_that_cannot_be_read_is_counted(line: str, broken: int, newer: int) -> None:
-    found = loads(f"{LINE}\n{line}\n{LINE}\n")
-    assert (found.entries, found.broken, found.newer) == ((FIRST, FIRST), broken, newer)
-    assert found.remark.endswith("stay in the file")
+def test_a_line_that_cannot_be_read_is_counted() -> None:
+    def holds(line: str, broken: int, newer: int) -> None:
+        found = loads(f"{LINE}\n{line}\n{LINE}\n")
+        assert (found.entries, found.broken, found.newer) == ((FIRST, FIRST), broken, newer)
+        assert found.remark.endswith("stay in the file")
+
+    each_row(
+        {
+            "torn": (LINE[:80], 1, 0),
+            "zeros after a power cut": ("\0\0\0", 1, 0),
+            "foreign": ("[1, 2]", 1, 0),
+            "no version": ('{"hello": 1}', 1, 0),
+            "newer": (LINE.replace('"version":1', '"version":2'), 0, 1),
+            "newer and other": ('{"version": 7, "shape": "new"}', 0, 1),
+            "older than the first": (LINE.replace('"version":1', '"version":0'), 1, 0),
+            "no number": (LINE.replace("111.86,", "NaN,"), 1, 0),
+            "text for a number": (LINE.replace("111.86,", '"111.86",'), 1, 0),
+            "no time": (LINE.replace("2026-11-20T", "yesterday "), 1, 0),
+            "no level": (LINE.replace('"level":"healthy"', '"level":"splendid"'), 1, 0),
+            "deep": ("[" * 5000, 1, 0),
+        },
+        holds,
+    )
 
 
 def test_an_added_field_is_no_hindrance() -> None:
@@ -113,66 +116,77 @@ def test_an_added_field_is_no_hindrance() -> None:
     assert History().remark == ""
 
 
-@pytest.mark.parametrize(
-    ("past", "entry", "said"),
-    [
-        ([], FIRST, "111.9 Gb/s, the first of its kind"),
-        (SIX, FIRST, "111.9 Gb/s, 0.1 % above the median of 6 healthy runs (111.2 to 112.1)"),
-        (SIX, replace(FIRST, gbps=111.7), "111.7 Gb/s, level with the median of 6 healthy runs (111.2 to 112.1)"),
-        (SIX[:2], FIRST, "111.9 Gb/s, too few healthy runs to compare with (111.2 and 111.5)"),
-        ([row(1, 13.3, "fault")], FIRST, "111.9 Gb/s, the only earlier run was not healthy"),
-        ([row(1, None, "unknown"), row(2, 9, "fault")], FIRST, "111.9 Gb/s, none of 2 earlier runs was healthy"),
-        (
-            [*SIX, row(7, 13.3, "fault")],
-            FIRST,
-            "111.9 Gb/s, 0.1 % above the median of 6 healthy runs (111.2 to 112.1)",
-        ),
-        (
-            SIX,
-            replace(FIRST, gbps=13.3, level="fault"),
-            "13.3 Gb/s, 88 % below the median of 6 healthy runs (111.2 to 112.1); "
-            "since the last healthy run (2026-10-06): nothing that is recorded has changed",
-        ),
-        (
-            [row(1), row(2), row(3), row(4, 13.2, "fault", sender_boot_id="boot-8")],
-            replace(FIRST, gbps=13.3, level="fault", sender_boot_id="boot-8", receiver_firmware="28.47.1026"),
-            "13.3 Gb/s, 88 % below the median of 3 healthy runs (111.8 to 111.8); since the last healthy run "
-            "(2026-10-03): spark-a rebooted, firmware 28.45.4028 -> 28.47.1026 on spark-b",
-        ),
-        (
-            SIX,
-            replace(FIRST, gbps=None, level="unknown", mtu=1500),
-            "not measured, against the median of 6 healthy runs (111.2 to 112.1); "
-            "since the last healthy run (2026-10-06): MTU 9000 -> 1500",
-        ),
-        ([replace(LAT, run="run-0")], LAT, "1.58 us, too few healthy runs to compare with (1.58)"),
-        (
-            [row(day, 0.0) for day in (1, 2, 3)],
-            replace(FIRST, gbps=0.5),
-            "0.5 Gb/s, against the median of 3 healthy runs (0 to 0)",
-        ),
-    ],
-)
-def test_a_figure_beside_the_earlier_ones(past: list[Entry], entry: Entry, said: str) -> None:
-    assert trend(past, entry).sentence == said
+def test_a_figure_beside_the_earlier_ones() -> None:
+    def holds(past: list[Entry], entry: Entry, said: str) -> None:
+        assert trend(past, entry).sentence == said
+
+    each_row(
+        [
+            ([], FIRST, "111.9 Gb/s, the first of its kind"),
+            (SIX, FIRST, "111.9 Gb/s, 0.1 % above the median of 6 healthy runs (111.2 to 112.1)"),
+            (
+                SIX,
+                replace(FIRST, gbps=111.7),
+                "111.7 Gb/s, level with the median of 6 healthy runs (111.2 to 112.1)",
+            ),
+            (SIX[:2], FIRST, "111.9 Gb/s, too few healthy runs to compare with (111.2 and 111.5)"),
+            ([row(1, 13.3, "fault")], FIRST, "111.9 Gb/s, the only earlier run was not healthy"),
+            (
+                [row(1, None, "unknown"), row(2, 9, "fault")],
+                FIRST,
+                "111.9 Gb/s, none of 2 earlier runs was healthy",
+            ),
+            (
+                [*SIX, row(7, 13.3, "fault")],
+                FIRST,
+                "111.9 Gb/s, 0.1 % above the median of 6 healthy runs (111.2 to 112.1)",
+            ),
+            (
+                SIX,
+                replace(FIRST, gbps=13.3, level="fault"),
+                "13.3 Gb/s, 88 % below the median of 6 healthy runs (111.2 to 112.1); "
+                "since the last healthy run (2026-10-06): nothing that is recorded has changed",
+            ),
+            (
+                [row(1), row(2), row(3), row(4, 13.2, "fault", sender_boot_id="boot-8")],
+                replace(FIRST, gbps=13.3, level="fault", sender_boot_id="boot-8", receiver_firmware="28.47.1026"),
+                "13.3 Gb/s, 88 % below the median of 3 healthy runs (111.8 to 111.8); since the last healthy run "
+                "(2026-10-03): spark-a rebooted, firmware 28.45.4028 -> 28.47.1026 on spark-b",
+            ),
+            (
+                SIX,
+                replace(FIRST, gbps=None, level="unknown", mtu=1500),
+                "not measured, against the median of 6 healthy runs (111.2 to 112.1); "
+                "since the last healthy run (2026-10-06): MTU 9000 -> 1500",
+            ),
+            ([replace(LAT, run="run-0")], LAT, "1.58 us, too few healthy runs to compare with (1.58)"),
+            (
+                [row(day, 0.0) for day in (1, 2, 3)],
+                replace(FIRST, gbps=0.5),
+                "0.5 Gb/s, against the median of 3 healthy runs (0 to 0)",
+            ),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"pair": "q"},
-        {"rail": 1},
-        {"sender": B, "receiver": A},
-        {"test": "ib_write_lat"},
-        {"queue_pairs": 1},
-        {"together": True},
-        {"run": FIRST.run},
-        {"time": "2026-12-01T00:00:00Z"},
-    ],
-    ids=str,
-)
-def test_only_earlier_ones_of_its_kind_count(other: dict[str, Any]) -> None:
-    assert trend([row(1, **other)], FIRST).earlier == ()
+def test_only_earlier_ones_of_its_kind_count() -> None:
+    def holds(other: dict[str, Any]) -> None:
+        assert trend([row(1, **other)], FIRST).earlier == ()
+
+    each_row(
+        [
+            {"pair": "q"},
+            {"rail": 1},
+            {"sender": B, "receiver": A},
+            {"test": "ib_write_lat"},
+            {"queue_pairs": 1},
+            {"together": True},
+            {"run": FIRST.run},
+            {"time": "2026-12-01T00:00:00Z"},
+        ],
+        holds,
+    )
 
 
 def test_times_of_any_zone_are_put_in_order() -> None:
@@ -180,25 +194,27 @@ def test_times_of_any_zone_are_put_in_order() -> None:
     assert loads(dumps([late, early])).entries == (early, late)
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({}, []),
-        ({"sender_boot_id": "boot-9", "receiver_boot_id": "boot-8"}, ["both rebooted"]),
-        ({"receiver_boot_id": "boot-8"}, ["spark-b rebooted"]),
-        (
-            {"sender_driver": "580.105.08", "receiver_driver": "580.105.08"},
-            ["driver 580.95.05 -> 580.105.08 on both"],
-        ),
-        ({"sender_gid_index": 5}, ["GID index 3 -> 5 on spark-a"]),
-        ({"mtu": 1500, "path_mtu": 1024}, ["MTU 9000 -> 1500", "path MTU 4096 -> 1024"]),
-        ({"sender_kernel": "", "receiver_gid_index": None, "path_mtu": None}, []),  # not known is not changed
-    ],
-)
-def test_what_else_changed(changed: dict[str, Any], said: list[str]) -> None:
-    after = replace(FIRST, **changed)
-    assert [str(each) for each in changes(FIRST, after)] == said
-    assert not any("boot-" in each for each in said)  # a boot ID is a UUID
+def test_what_else_changed() -> None:
+    def holds(changed: dict[str, Any], said: list[str]) -> None:
+        after = replace(FIRST, **changed)
+        assert [str(each) for each in changes(FIRST, after)] == said
+        assert not any("boot-" in each for each in said)  # a boot ID is a UUID
+
+    each_row(
+        [
+            ({}, []),
+            ({"sender_boot_id": "boot-9", "receiver_boot_id": "boot-8"}, ["both rebooted"]),
+            ({"receiver_boot_id": "boot-8"}, ["spark-b rebooted"]),
+            (
+                {"sender_driver": "580.105.08", "receiver_driver": "580.105.08"},
+                ["driver 580.95.05 -> 580.105.08 on both"],
+            ),
+            ({"sender_gid_index": 5}, ["GID index 3 -> 5 on spark-a"]),
+            ({"mtu": 1500, "path_mtu": 1024}, ["MTU 9000 -> 1500", "path MTU 4096 -> 1024"]),
+            ({"sender_kernel": "", "receiver_gid_index": None, "path_mtu": None}, []),  # not known is not changed
+        ],
+        holds,
+    )
 
 
 def test_marks_remember_across_a_run_that_learnt_nothing() -> None:

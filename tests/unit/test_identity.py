@@ -9,6 +9,7 @@ import pytest
 
 from sparkrig.identity import Identity, is_spark, judge, parse
 from sparkrig.refusal import Refusal
+from tests.tables import each_row
 
 BASE = """\
 hostname=spark-a
@@ -60,11 +61,13 @@ def test_the_plain_values() -> None:
     assert (found.release, found.dmi, found.pci, found.gpu) == ({}, {}, (), ())
 
 
-@pytest.mark.parametrize("key", [line.split("=")[0] for line in BASE.splitlines()])
-def test_a_lacking_value_is_named(key: str) -> None:
-    rest = [line for line in BASE.splitlines() if not line.startswith(f"{key}=")]
-    with pytest.raises(ValueError, match=key):
-        parse(rest)
+def test_a_lacking_value_is_named() -> None:
+    def holds(key: str) -> None:
+        rest = [line for line in BASE.splitlines() if not line.startswith(f"{key}=")]
+        with pytest.raises(ValueError, match=key):
+            parse(rest)
+
+    each_row([line.split("=")[0] for line in BASE.splitlines()], holds)
 
 
 def test_quoted_release_of_the_founders_edition() -> None:
@@ -80,22 +83,24 @@ def test_unquoted_release_of_hp() -> None:
     assert found.vendor == "HP ZGX Nano"
 
 
-@pytest.mark.parametrize(
-    ("line", "value"),
-    [
-        ('DGX_NAME="DGX Spark"', "DGX Spark"),
-        ("DGX_NAME='DGX Spark'", "DGX Spark"),
-        ("export DGX_NAME=DGX Spark", "DGX Spark"),
-        ('  DGX_NAME = "a=b" ', "a=b"),
-        ('DGX_NAME="half', '"half'),
-        ('DGX_NAME="', '"'),
-        ("DGX_NAME=", ""),
-        ("# DGX_NAME=x", None),
-        ("DGX_NAME", None),
-    ],
-)
-def test_shell_style_assignments(line: str, value: str | None) -> None:
-    assert read(f"release {line}\n").release.get("DGX_NAME") == value
+def test_shell_style_assignments() -> None:
+    def holds(line: str, value: str | None) -> None:
+        assert read(f"release {line}\n").release.get("DGX_NAME") == value
+
+    each_row(
+        [
+            ('DGX_NAME="DGX Spark"', "DGX Spark"),
+            ("DGX_NAME='DGX Spark'", "DGX Spark"),
+            ("export DGX_NAME=DGX Spark", "DGX Spark"),
+            ('  DGX_NAME = "a=b" ', "a=b"),
+            ('DGX_NAME="half', '"half'),
+            ('DGX_NAME="', '"'),
+            ("DGX_NAME=", ""),
+            ("# DGX_NAME=x", None),
+            ("DGX_NAME", None),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,30 +122,32 @@ def test_the_serial_number_is_nowhere_in_the_value(text: str) -> None:
         assert "SERIAL" not in shown and "1234567" not in shown
 
 
-@pytest.mark.parametrize(
-    ("platform", "maker", "product", "vendor"),
-    [
-        ("DGX Server for KVM", "NVIDIA", "NVIDIA_DGX_Spark", "NVIDIA DGX Spark Founders Edition"),
-        ("GX10", "ASUSTeK COMPUTER INC.", "GX10", "ASUS Ascent GX10"),
-        ("", "ASUSTeK COMPUTER INC.", "", "ASUS Ascent GX10"),
-        (
-            "Dell Pro Max with GB10 FCM1253",
-            "Dell  Inc.",
-            "Dell Pro Max with GB10 FCM1253",
-            "Dell Pro Max with GB10",
-        ),
-        ("", "Dell  Inc.", "", "Dell Pro Max with GB10"),
-        ("", "LENOVO", "30KLS02X00", "Lenovo ThinkStation PGX"),
-        ("", "MSI", "MS-C931", "MSI EdgeXpert"),
-        ("HP ZGX Nano G1n AI Station", "HP", "HP ZGX Nano G1n AI Station", "HP ZGX Nano"),
-        ("", "HP", "", "HP ZGX Nano"),
-        ("", "GIGABYTE", "AI TOP ATOM", "Gigabyte AI TOP ATOM"),
-        ("", "Acer", "Veriton GN100", "Acer Veriton GN100"),
-    ],
-)
-def test_vendor_label(platform: str, maker: str, product: str, vendor: str) -> None:
-    found = read(f"release DGX_PLATFORM={platform}\ndmi.sys_vendor={maker}\ndmi.product_name={product}\n")
-    assert found.vendor == vendor
+def test_vendor_label() -> None:
+    def holds(platform: str, maker: str, product: str, vendor: str) -> None:
+        found = read(f"release DGX_PLATFORM={platform}\ndmi.sys_vendor={maker}\ndmi.product_name={product}\n")
+        assert found.vendor == vendor
+
+    each_row(
+        [
+            ("DGX Server for KVM", "NVIDIA", "NVIDIA_DGX_Spark", "NVIDIA DGX Spark Founders Edition"),
+            ("GX10", "ASUSTeK COMPUTER INC.", "GX10", "ASUS Ascent GX10"),
+            ("", "ASUSTeK COMPUTER INC.", "", "ASUS Ascent GX10"),
+            (
+                "Dell Pro Max with GB10 FCM1253",
+                "Dell  Inc.",
+                "Dell Pro Max with GB10 FCM1253",
+                "Dell Pro Max with GB10",
+            ),
+            ("", "Dell  Inc.", "", "Dell Pro Max with GB10"),
+            ("", "LENOVO", "30KLS02X00", "Lenovo ThinkStation PGX"),
+            ("", "MSI", "MS-C931", "MSI EdgeXpert"),
+            ("HP ZGX Nano G1n AI Station", "HP", "HP ZGX Nano G1n AI Station", "HP ZGX Nano"),
+            ("", "HP", "", "HP ZGX Nano"),
+            ("", "GIGABYTE", "AI TOP ATOM", "Gigabyte AI TOP ATOM"),
+            ("", "Acer", "Veriton GN100", "Acer Veriton GN100"),
+        ],
+        holds,
+    )
 
 
 SPARKS = {
@@ -173,21 +180,25 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize(("changes", "evidence"), SPARKS.values(), ids=SPARKS)
-def test_is_a_spark(changes: dict[str, Any], evidence: str) -> None:
-    yes, why = is_spark(host(**changes))
-    assert yes and evidence in why
-    judge(host(**changes), allow_non_spark=False)
-
-
-@pytest.mark.parametrize(("changes", "evidence"), OTHERS.values(), ids=OTHERS)
-def test_is_no_spark(changes: dict[str, Any], evidence: str) -> None:
-    yes, why = is_spark(host(**changes))
-    assert not yes and evidence in why
-    with pytest.raises(Refusal, match="this host is no DGX Spark") as caught:
+def test_is_a_spark() -> None:
+    def holds(changes: dict[str, Any], evidence: str) -> None:
+        yes, why = is_spark(host(**changes))
+        assert yes and evidence in why
         judge(host(**changes), allow_non_spark=False)
-    assert evidence in caught.value.what and "allow_non_spark=True" in caught.value.cure
-    judge(host(**changes), allow_non_spark=True)
+
+    each_row(SPARKS, holds)
+
+
+def test_is_no_spark() -> None:
+    def holds(changes: dict[str, Any], evidence: str) -> None:
+        yes, why = is_spark(host(**changes))
+        assert not yes and evidence in why
+        with pytest.raises(Refusal, match="this host is no DGX Spark") as caught:
+            judge(host(**changes), allow_non_spark=False)
+        assert evidence in caught.value.what and "allow_non_spark=True" in caught.value.cure
+        judge(host(**changes), allow_non_spark=True)
+
+    each_row(OTHERS, holds)
 
 
 def test_root_is_needed_whatever_the_host_is() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from pyinfra.api.exceptions import InventoryError
 
 from sparkrig.inventory import checked, load
 from sparkrig.settings import DEFAULTS, SettingsError
+from tests import warm
 
 ALL = {"all": "mtu = 4500\nx_all = 'all'\n_sudo = True\n"}
 FILES: dict[str, tuple[str, dict[str, str]]] = {
@@ -163,14 +163,9 @@ def test_stop_together_against_fail_percent(
     head = "from sparkrig.inventory import stop_together as _together\n_together()\n" if together else ""
     file = tmp_path / "my sparks.py"  # a name with a space
     file.write_text(f"{head}sparks = {[fake('a'), gone]!r}\n")
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("pyinfra")), "--json", *flags, str(file), "fact", "facts.files.Files"],
-        cwd=INVENTORIES.parent,
-        env={**os.environ, "PYINFRA_PROGRESS": "off"},  # the spinner can deadlock (pyinfra's issue 1526)
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("--json", *flags, str(file), "fact", "facts.files.Files")
+    # the spinner can deadlock (pyinfra's issue 1526)
+    done = warm.run("pyinfra", *words, cwd=INVENTORIES.parent, env={"PYINFRA_PROGRESS": "off"})
     if goes_on:
         assert list(json.loads(done.stdout)["facts.files.Files"]) == ["@fake/a"]
     else:

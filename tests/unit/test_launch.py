@@ -11,6 +11,7 @@ import pytest
 from sparkrig.serving import arguments, container, launch
 from sparkrig.serving.container import Container, Mount
 from sparkrig.serving.launch import Launch, Unreadable
+from tests.tables import each_row
 
 # article 003, step 6, with the empty lines and the quotation marks of the page
 INJECTED = """
@@ -193,24 +194,33 @@ def test_a_compose_file() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("service", "model", "flags"),
-    [
-        ("image: vllm/vllm-openai\n    command: [--model, Q/M, -tp, 2]", "Q/M", {"tensor-parallel-size": "2"}),
-        ("image: vllm/vllm-openai\n    command: --model Q/M --port 1", "Q/M", {"port": "1"}),
-        ("image: x\n    entrypoint: [vllm, serve]\n    command: Q/M", "Q/M", {}),
-        ("image: x\n    entrypoint: bash -c\n    command: ['vllm serve Q/M --port 1']", "Q/M", {"port": "1"}),
-        (
-            "image: x\n    command: [sh, -c, 'pip install ray; vllm serve Q/M']",
-            "Q/M",
-            {},
-        ),
-    ],
-    ids=["list", "text", "entrypoint", "shell as entrypoint", "script"],
-)
-def test_the_commands_of_a_service(service: str, model: str, flags: dict[str, str]) -> None:
-    found = one(f"services:\n  vllm:\n    {service}\n")
-    assert (found.model, found.flags) == (model, flags)
+def test_the_commands_of_a_service() -> None:
+    def holds(service: str, model: str, flags: dict[str, str]) -> None:
+        found = one(f"services:\n  vllm:\n    {service}\n")
+        assert (found.model, found.flags) == (model, flags)
+
+    each_row(
+        {
+            "list": (
+                "image: vllm/vllm-openai\n    command: [--model, Q/M, -tp, 2]",
+                "Q/M",
+                {"tensor-parallel-size": "2"},
+            ),
+            "text": ("image: vllm/vllm-openai\n    command: --model Q/M --port 1", "Q/M", {"port": "1"}),
+            "entrypoint": ("image: x\n    entrypoint: [vllm, serve]\n    command: Q/M", "Q/M", {}),
+            "shell as entrypoint": (
+                "image: x\n    entrypoint: bash -c\n    command: ['vllm serve Q/M --port 1']",
+                "Q/M",
+                {"port": "1"},
+            ),
+            "script": (
+                "image: x\n    command: [sh, -c, 'pip install ray; vllm serve Q/M']",
+                "Q/M",
+                {},
+            ),
+        },
+        holds,
+    )
 
 
 @pytest.mark.parametrize("env_file", ["env_file: .env\n    ", ""], ids=["with", "without"])
@@ -243,44 +253,49 @@ def test_a_running_container_whose_image_was_inspected_as_well() -> None:
     assert found.container.architecture == "amd64"
 
 
-@pytest.mark.parametrize(
-    ("typed", "flags"),
-    [
-        ("-tp 2", {"tensor-parallel-size": "2"}),
-        ("-tp=2", {"tensor-parallel-size": "2"}),
-        ("--tensor_parallel_size=2", {"tensor-parallel-size": "2"}),
-        ("--tensor-parallel-size 2 --tensor-parallel-size 1", {"tensor-parallel-size": "1"}),
-        ("--tensor-par 2", {"tensor-parallel-size": "2"}),
-        (
-            "-pp 2 -q fp8 -n 2 -r 1",
-            {"pipeline-parallel-size": "2", "quantization": "fp8", "nnodes": "2", "node-rank": "1"},
-        ),
-        ("-O3", {"optimization-level": "3"}),
-        ("--enforce-eager --port 1", {"enforce-eager": True, "port": "1"}),
-        ("--no-enable-prefix-caching", {"enable-prefix-caching": False}),
-        ("--no_enable_prefix_caching", {"enable-prefix-caching": False}),
-        ("--served-model-name a b --port 1", {"served-model-name": ["a", "b"], "port": "1"}),
-        ("--api-key a b", {"api-key": ["a", "b"]}),
-        ("--brand-new 1", {"brand-new": "1"}),
-        ("--brand-new --port 1", {"brand-new": True, "port": "1"}),
-        ("--kv-cache-memory-bytes -1", {"kv-cache-memory-bytes": "-1"}),
-        ("""--speculative-config '{"method": "mtp"}'""", {"speculative-config": {"method": "mtp"}}),
-        (
-            """--speculative_config={"method":"mtp"}""".replace('"', '\\"'),
-            {"speculative-config": {"method": "mtp"}},
-        ),
-        (
-            "--speculative-config.method mtp --speculative_config.num_speculative_tokens=2",
-            {"speculative-config": {"method": "mtp", "num_speculative_tokens": 2}},
-        ),
-        ("--compilation-config.pass_config.fuse true", {"compilation-config": {"pass_config": {"fuse": True}}}),
-        ("-cc.mode 3", {"compilation-config": {"mode": 3}}),
-    ],
-)
-def test_each_way_to_write_a_flag(typed: str, flags: dict[str, Any]) -> None:
-    for text in (f"vllm serve Q/M {typed}", f"vllm serve {typed} --model Q/M"):
-        found = one(text)
-        assert (found.model, found.flags, found.extra, found.broken) == ("Q/M", flags, (), ())
+def test_each_way_to_write_a_flag() -> None:
+    def holds(typed: str, flags: dict[str, Any]) -> None:
+        for text in (f"vllm serve Q/M {typed}", f"vllm serve {typed} --model Q/M"):
+            found = one(text)
+            assert (found.model, found.flags, found.extra, found.broken) == ("Q/M", flags, (), ())
+
+    each_row(
+        [
+            ("-tp 2", {"tensor-parallel-size": "2"}),
+            ("-tp=2", {"tensor-parallel-size": "2"}),
+            ("--tensor_parallel_size=2", {"tensor-parallel-size": "2"}),
+            ("--tensor-parallel-size 2 --tensor-parallel-size 1", {"tensor-parallel-size": "1"}),
+            ("--tensor-par 2", {"tensor-parallel-size": "2"}),
+            (
+                "-pp 2 -q fp8 -n 2 -r 1",
+                {"pipeline-parallel-size": "2", "quantization": "fp8", "nnodes": "2", "node-rank": "1"},
+            ),
+            ("-O3", {"optimization-level": "3"}),
+            ("--enforce-eager --port 1", {"enforce-eager": True, "port": "1"}),
+            ("--no-enable-prefix-caching", {"enable-prefix-caching": False}),
+            ("--no_enable_prefix_caching", {"enable-prefix-caching": False}),
+            ("--served-model-name a b --port 1", {"served-model-name": ["a", "b"], "port": "1"}),
+            ("--api-key a b", {"api-key": ["a", "b"]}),
+            ("--brand-new 1", {"brand-new": "1"}),
+            ("--brand-new --port 1", {"brand-new": True, "port": "1"}),
+            ("--kv-cache-memory-bytes -1", {"kv-cache-memory-bytes": "-1"}),
+            ("""--speculative-config '{"method": "mtp"}'""", {"speculative-config": {"method": "mtp"}}),
+            (
+                """--speculative_config={"method":"mtp"}""".replace('"', '\\"'),
+                {"speculative-config": {"method": "mtp"}},
+            ),
+            (
+                "--speculative-config.method mtp --speculative_config.num_speculative_tokens=2",
+                {"speculative-config": {"method": "mtp", "num_speculative_tokens": 2}},
+            ),
+            (
+                "--compilation-config.pass_config.fuse true",
+                {"compilation-config": {"pass_config": {"fuse": True}}},
+            ),
+            ("-cc.mode 3", {"compilation-config": {"mode": 3}}),
+        ],
+        holds,
+    )
 
 
 def test_a_model_may_stand_behind_a_switch() -> None:
@@ -292,59 +307,63 @@ def test_what_is_no_json_and_what_belongs_to_no_flag() -> None:
     assert (found.broken, found.extra) == (("speculative-config",), ("true",))
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("131072", 131072),
-        ("128K", 131072),
-        ("128k", 128000),
-        ("1.5k", 1500),
-        ("1.5K", None),
-        ("-1", -1),
-        ("x", None),
-    ],
-)
-def test_numbers_as_vllm_reads_them(text: str, number: int | None) -> None:
-    assert arguments.whole_number(text) == number
+def test_numbers_as_vllm_reads_them() -> None:
+    def holds(text: str, number: int | None) -> None:
+        assert arguments.whole_number(text) == number
+
+    each_row(
+        [
+            ("131072", 131072),
+            ("128K", 131072),
+            ("128k", 128000),
+            ("1.5k", 1500),
+            ("1.5K", None),
+            ("-1", -1),
+            ("x", None),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "vllm serve Q/M --port 1",
-        "$ vllm serve Q/M --port 1",
-        "sudo nohup vllm serve Q/M --port 1 > log 2>&1 &",
-        "/opt/venv/bin/vllm serve Q/M --port=1 | tee log",
-        "vllm serve Q/M \\\n  --port 1",
-        "vllm serve Q/M \\\r\n  --port 1\r\n",
-        "vllm serve Q/M \\ \n  --port 1",
-        "vllm serve Q/M\n  --port 1\n",
-        "vllm serve \u2018Q/M\u2019 \u2013port 1",
-        "# the model\nvllm serve Q/M --port 1  # and its port",
-        "python3 -m vllm.entrypoints.openai.api_server --model Q/M --port 1",
-        "python3 -m vllm.entrypoints.cli.main serve Q/M --port 1",
-        "export MODEL=Q/M\nPORT=1\nvllm serve $MODEL --port ${PORT}",
-        "vllm serve ${MODEL:-Q/M} --port ${PORT-1}",
-        "cd /tmp && source venv/bin/activate; vllm serve Q/M --port 1",
-        'bash -lc "vllm serve Q/M --port 1"',
-        "docker exec -it node bash -c 'vllm serve Q/M --port 1'",
-        "docker exec -it node bash -i -c 'vllm serve Q/M --port 1'",
-        "docker run img bash -c -i 'vllm serve Q/M --port 1'",
-        'COMMAND="vllm serve Q/M"\nCOMMAND="$COMMAND --port 1"\neval $COMMAND',
-        'PORT=1\nCOMMAND="vllm serve Q/M \\\n  --port ${PORT}"\nexec ${COMMAND}',
-        "docker exec node vllm serve Q/M --port 1",
-        "docker compose exec vllm vllm serve Q/M --port 1",
-        "docker run --rm -it --gpus=all img vllm serve Q/M --port 1",
-        "docker container run --gpus all vllm/vllm-openai:latest --model Q/M --port 1",
-        "podman run vllm/vllm-openai Q/M --port 1",
-        "docker run --entrypoint vllm img serve Q/M --port 1",
-        "docker run --entrypoint bash img -c 'vllm serve Q/M --port 1'",
-        "docker run -dp8000:8000 -eA=1 -v/a:/b img vllm serve Q/M --port 1",
-    ],
-)
-def test_each_way_to_type_it(text: str) -> None:
-    found = one(text)
-    assert (found.model, found.flags) == ("Q/M", {"port": "1"})
+def test_each_way_to_type_it() -> None:
+    def holds(text: str) -> None:
+        found = one(text)
+        assert (found.model, found.flags) == ("Q/M", {"port": "1"})
+
+    each_row(
+        [
+            "vllm serve Q/M --port 1",
+            "$ vllm serve Q/M --port 1",
+            "sudo nohup vllm serve Q/M --port 1 > log 2>&1 &",
+            "/opt/venv/bin/vllm serve Q/M --port=1 | tee log",
+            "vllm serve Q/M \\\n  --port 1",
+            "vllm serve Q/M \\\r\n  --port 1\r\n",
+            "vllm serve Q/M \\ \n  --port 1",
+            "vllm serve Q/M\n  --port 1\n",
+            "vllm serve \u2018Q/M\u2019 \u2013port 1",
+            "# the model\nvllm serve Q/M --port 1  # and its port",
+            "python3 -m vllm.entrypoints.openai.api_server --model Q/M --port 1",
+            "python3 -m vllm.entrypoints.cli.main serve Q/M --port 1",
+            "export MODEL=Q/M\nPORT=1\nvllm serve $MODEL --port ${PORT}",
+            "vllm serve ${MODEL:-Q/M} --port ${PORT-1}",
+            "cd /tmp && source venv/bin/activate; vllm serve Q/M --port 1",
+            'bash -lc "vllm serve Q/M --port 1"',
+            "docker exec -it node bash -c 'vllm serve Q/M --port 1'",
+            "docker exec -it node bash -i -c 'vllm serve Q/M --port 1'",
+            "docker run img bash -c -i 'vllm serve Q/M --port 1'",
+            'COMMAND="vllm serve Q/M"\nCOMMAND="$COMMAND --port 1"\neval $COMMAND',
+            'PORT=1\nCOMMAND="vllm serve Q/M \\\n  --port ${PORT}"\nexec ${COMMAND}',
+            "docker exec node vllm serve Q/M --port 1",
+            "docker compose exec vllm vllm serve Q/M --port 1",
+            "docker run --rm -it --gpus=all img vllm serve Q/M --port 1",
+            "docker container run --gpus all vllm/vllm-openai:latest --model Q/M --port 1",
+            "podman run vllm/vllm-openai Q/M --port 1",
+            "docker run --entrypoint vllm img serve Q/M --port 1",
+            "docker run --entrypoint bash img -c 'vllm serve Q/M --port 1'",
+            "docker run -dp8000:8000 -eA=1 -v/a:/b img vllm serve Q/M --port 1",
+        ],
+        holds,
+    )
 
 
 RECIPE = """
@@ -420,49 +439,53 @@ def test_a_script_of_two_launches() -> None:
     assert [each.model for each in found] == ["Q/A", "Q/B"]
 
 
-@pytest.mark.parametrize(
-    ("text", "environment"),
-    [
-        ("A=1 vllm serve M", {"A": "1"}),
-        ("export A=1 B=2\nvllm serve M", {"A": "1", "B": "2"}),
-        ("A=1\nvllm serve M", {}),
-        ("A=1 docker run -e B=2 img vllm serve M", {"B": "2"}),
-        ("export A=1; docker run -e A img vllm serve M", {"A": "1"}),
-        ("docker run -e A img vllm serve M", {"A": None}),
-        ("docker run img env C=3 vllm serve M", {}),
-        ("docker exec -e F=1 node bash -c 'G=2 vllm serve M'", {"F": "1", "G": "2"}),
-    ],
-)
-def test_the_environment_that_vllm_gets(text: str, environment: dict[str, str | None]) -> None:
-    assert one(text).environment == environment
+def test_the_environment_that_vllm_gets() -> None:
+    def holds(text: str, environment: dict[str, str | None]) -> None:
+        assert one(text).environment == environment
+
+    each_row(
+        [
+            ("A=1 vllm serve M", {"A": "1"}),
+            ("export A=1 B=2\nvllm serve M", {"A": "1", "B": "2"}),
+            ("A=1\nvllm serve M", {}),
+            ("A=1 docker run -e B=2 img vllm serve M", {"B": "2"}),
+            ("export A=1; docker run -e A img vllm serve M", {"A": "1"}),
+            ("docker run -e A img vllm serve M", {"A": None}),
+            ("docker run img env C=3 vllm serve M", {}),
+            ("docker exec -e F=1 node bash -c 'G=2 vllm serve M'", {"F": "1", "G": "2"}),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("docker run --platform linux/amd64 i vllm serve M", Container("i", architecture="amd64")),
-        ("docker run --platform=linux/arm64/v8 i vllm serve M", Container("i", architecture="arm64")),
-        ("docker run --net=host --ipc host i vllm serve M", Container("i", network="host", ipc="host")),
-        ("docker run --gpus '\"device=0\"' i vllm serve M", Container("i", gpus=True)),
-        ("docker run --device nvidia.com/gpu=all i vllm serve M", Container("i", gpus=True)),
-        (
-            "docker run --device=/dev/infiniband:/dev/infiniband --cap-add=CAP_IPC_LOCK i vllm serve M",
-            Container("i", devices=("/dev/infiniband",), capabilities=("IPC_LOCK",)),
-        ),
-        (
-            "docker run --ulimit memlock=-1:-1 --ulimit nofile=1024:2048 --ulimit stack=x i vllm serve M",
-            Container("i", limits={"memlock": -1, "nofile": 1024, "stack": 0}),
-        ),
-        ("docker run -m 100g i vllm serve M", Container("i", memory="100g")),
-        (
-            "docker run --mount type=bind,src=/a,dst=/b -v /c i vllm serve M",
-            Container("i", mounts=(Mount("", "/c"), Mount("/a", "/b"))),
-        ),
-        ("docker run -v ${HOME:-/root}/x:/y i vllm serve M", Container("i", mounts=(Mount("/root/x", "/y"),))),
-    ],
-)
-def test_what_a_container_is_given(text: str, expected: Container) -> None:
-    assert one(text).container == expected
+def test_what_a_container_is_given() -> None:
+    def holds(text: str, expected: Container) -> None:
+        assert one(text).container == expected
+
+    each_row(
+        [
+            ("docker run --platform linux/amd64 i vllm serve M", Container("i", architecture="amd64")),
+            ("docker run --platform=linux/arm64/v8 i vllm serve M", Container("i", architecture="arm64")),
+            ("docker run --net=host --ipc host i vllm serve M", Container("i", network="host", ipc="host")),
+            ("docker run --gpus '\"device=0\"' i vllm serve M", Container("i", gpus=True)),
+            ("docker run --device nvidia.com/gpu=all i vllm serve M", Container("i", gpus=True)),
+            (
+                "docker run --device=/dev/infiniband:/dev/infiniband --cap-add=CAP_IPC_LOCK i vllm serve M",
+                Container("i", devices=("/dev/infiniband",), capabilities=("IPC_LOCK",)),
+            ),
+            (
+                "docker run --ulimit memlock=-1:-1 --ulimit nofile=1024:2048 --ulimit stack=x i vllm serve M",
+                Container("i", limits={"memlock": -1, "nofile": 1024, "stack": 0}),
+            ),
+            ("docker run -m 100g i vllm serve M", Container("i", memory="100g")),
+            (
+                "docker run --mount type=bind,src=/a,dst=/b -v /c i vllm serve M",
+                Container("i", mounts=(Mount("", "/c"), Mount("/a", "/b"))),
+            ),
+            ("docker run -v ${HOME:-/root}/x:/y i vllm serve M", Container("i", mounts=(Mount("/root/x", "/y"),))),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize(
@@ -516,32 +539,34 @@ def test_words_of_a_shell_are_read_like_a_text() -> None:
 SLEEPS: dict[str, Any] = {**INSPECTED, "Path": "sleep", "Args": ["infinity"], "Config": {"Image": "x", "Env": []}}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "nothing was given"),
-        ("  \n", "nothing was given"),
-        ("hello world", "no `vllm serve`"),
-        ("vllm bench serve", "no `vllm serve`"),
-        ("vllm serve 'Q/M", "quotation mark"),
-        ("docker run --gpus all", "names no image"),
-        ("docker run ubuntu sleep infinity", "no `vllm serve`"),
-        ("[1, 2", "no JSON|is none"),
-        ("[]", "no container"),
-        ('{"a": 1}', "no container"),
-        (json.dumps([SLEEPS]), "runs `sleep`, which is no vLLM"),
-        ("command: vllm serve M\nenv: A\n", "defaults and env of the recipe"),
-        ("apiVersion: v1\nkind: Pod\n", "no services .* no command .* no model"),
-        ("services:\n  a: [", "begins like YAML and is none near line"),
-        ("services: {a: 1}\nservices:\n", "no services"),
-        ("services:\n  a:\n    command: vllm serve 'M\n", "quotation mark in the command of service a"),
-        ("services:\n  a:\n    image: postgres\n", "no service of the compose file runs vLLM"),
-    ],
-)
-def test_what_is_no_launch_is_said_in_a_sentence(text: str, words: str) -> None:
-    with pytest.raises(Unreadable, match=words) as refused:
-        launch.read(text)
-    assert "\n" not in str(refused.value)
+def test_what_is_no_launch_is_said_in_a_sentence() -> None:
+    def holds(text: str, words: str) -> None:
+        with pytest.raises(Unreadable, match=words) as refused:
+            launch.read(text)
+        assert "\n" not in str(refused.value)
+
+    each_row(
+        [
+            ("", "nothing was given"),
+            ("  \n", "nothing was given"),
+            ("hello world", "no `vllm serve`"),
+            ("vllm bench serve", "no `vllm serve`"),
+            ("vllm serve 'Q/M", "quotation mark"),
+            ("docker run --gpus all", "names no image"),
+            ("docker run ubuntu sleep infinity", "no `vllm serve`"),
+            ("[1, 2", "no JSON|is none"),
+            ("[]", "no container"),
+            ('{"a": 1}', "no container"),
+            (json.dumps([SLEEPS]), "runs `sleep`, which is no vLLM"),
+            ("command: vllm serve M\nenv: A\n", "defaults and env of the recipe"),
+            ("apiVersion: v1\nkind: Pod\n", "no services .* no command .* no model"),
+            ("services:\n  a: [", "begins like YAML and is none near line"),
+            ("services: {a: 1}\nservices:\n", "no services"),
+            ("services:\n  a:\n    command: vllm serve 'M\n", "quotation mark in the command of service a"),
+            ("services:\n  a:\n    image: postgres\n", "no service of the compose file runs vLLM"),
+        ],
+        holds,
+    )
 
 
 def test_the_container_of_a_launch_is_the_one_that_was_described() -> None:

@@ -17,7 +17,8 @@ from sparkrig.catalogue import KINDS
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build, catalogue_files, launch, lint, served, smoke
 from sparkrig.serving.lint import Case, Find, Finding
-from sparkrig.serving.rules import BY_ID, RULES, Claim, Version, version
+from sparkrig.serving.rules import BY_ID, RULES, Claim, Rule, Version, version
+from tests.tables import each_row
 from tests.unit import test_launch, test_serving_plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -396,15 +397,17 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve(flags="--max-num-seqs $SEQS"), f"SEQS=4\n{serve(flags='--max-num-seqs $SEQS')}"),
     ],
 }
-PAIRS = [(rule, *pair, f"{rule} {number}") for rule, cases in BROKEN.items() for number, pair in enumerate(cases)]
+PAIRS = {f"{rule} {number}": (rule, *pair) for rule, cases in BROKEN.items() for number, pair in enumerate(cases)}
 
 
-@pytest.mark.parametrize(("rule", "broken", "kept"), [each[:3] for each in PAIRS], ids=[each[3] for each in PAIRS])
-def test_each_rule(rule: str, broken: str, kept: str) -> None:
-    told = [each for each in judged(broken) if each.rule.id == rule]
-    assert told, broken
-    assert all(each.found and each.better for each in told)
-    assert rule not in ids(kept), kept
+def test_each_rule() -> None:
+    def holds(rule: str, broken: str, kept: str) -> None:
+        told = [each for each in judged(broken) if each.rule.id == rule]
+        assert told, broken
+        assert all(each.found and each.better for each in told)
+        assert rule not in ids(kept), kept
+
+    each_row(PAIRS, holds)
 
 
 def test_every_rule_is_tested_and_judged() -> None:
@@ -412,22 +415,23 @@ def test_every_rule_is_tested_and_judged() -> None:
     assert len(BY_ID) == len(RULES)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=BY_ID)
-def test_an_error_is_a_hard_fact_and_each_claim_has_its_source_and_date(rule: object) -> None:
-    found = BY_ID[rule.id]  # type: ignore[attr-defined]
-    assert found.reasons
-    assert found.severity != "error" or not found.against, "what somebody contests is a warning at most"
-    for claim in (*found.reasons, *found.against):
-        assert claim.source
-        assert re.fullmatch(r"20\d\d(-\d\d){0,2}", claim.date)
-    for text in (
-        found.meaning,
-        found.holds,
-        found.better,
-        *(each.says for each in (*found.reasons, *found.against)),
-    ):
-        assert text
-        assert not text.endswith(".") or text.endswith("...")
+def test_an_error_is_a_hard_fact_and_each_claim_has_its_source_and_date() -> None:
+    def holds(found: Rule) -> None:
+        assert found.reasons
+        assert found.severity != "error" or not found.against, "what somebody contests is a warning at most"
+        for claim in (*found.reasons, *found.against):
+            assert claim.source
+            assert re.fullmatch(r"20\d\d(-\d\d){0,2}", claim.date)
+        for text in (
+            found.meaning,
+            found.holds,
+            found.better,
+            *(each.says for each in (*found.reasons, *found.against)),
+        ):
+            assert text
+            assert not text.endswith(".") or text.endswith("...")
+
+    each_row(BY_ID, holds)
 
 
 # issue 7, deliverable 3: what an error may be about
@@ -441,9 +445,11 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("rule", HARD.values(), ids=HARD)
-def test_the_hard_facts_of_the_issue_are_errors(rule: str) -> None:
-    assert BY_ID[rule].severity == "error"
+def test_the_hard_facts_of_the_issue_are_errors() -> None:
+    def holds(rule: str) -> None:
+        assert BY_ID[rule].severity == "error"
+
+    each_row(HARD, holds)
 
 
 UNIT = test_serving_plan.made(test_serving_plan.asked())[served.SERVICE]
@@ -538,31 +544,33 @@ ROWS: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("article", "rules"), [(row[0], row[2]) for row in ROWS], ids=[" ".join(row[:2]) for row in ROWS]
-)
-def test_each_row_of_the_articles_is_in_the_lint_or_elsewhere(article: str, rules: str) -> None:
-    if rules.startswith("doctor: "):
-        assert rules.removeprefix("doctor: ") in {kind.name for kind in KINDS}
-        return
-    for word in rules.split():
-        assert word in BY_ID or DEPLOYED[word]()
-        cited = word in DEPLOYED or any(f"article {article}" in each.source for each in claims(word))
-        assert cited is ((article, word) not in UNCITED), f"{word} for article {article}"
+def test_each_row_of_the_articles_is_in_the_lint_or_elsewhere() -> None:
+    def holds(article: str, rules: str) -> None:
+        if rules.startswith("doctor: "):
+            assert rules.removeprefix("doctor: ") in {kind.name for kind in KINDS}
+            return
+        for word in rules.split():
+            assert word in BY_ID or DEPLOYED[word]()
+            cited = word in DEPLOYED or any(f"article {article}" in each.source for each in claims(word))
+            assert cited is ((article, word) not in UNCITED), f"{word} for article {article}"
+
+    each_row({f"{article} {words}": (article, rules) for article, words, rules in ROWS}, holds)
 
 
-@pytest.mark.parametrize(
-    ("article", "rule", "words"),
-    [
-        ("000", "fp8-marlin", "tested carefully"),
-        ("002", "mxfp4-not-gpt-oss", "gpt-oss's own checkpoints only"),
-        ("002", "moe-backend", "FlashInfer's MoE backends are absent"),
-        ("002", "utilization-high", "less where long contexts"),
-        ("003", "moe-backend", "VLLM_FLASHINFER_MOE_BACKEND=latency"),
-    ],
-)
-def test_what_an_article_says_in_particular(article: str, rule: str, words: str) -> None:
-    assert [each for each in claims(rule) if words in each.says and f"article {article}" in each.source]
+def test_what_an_article_says_in_particular() -> None:
+    def holds(article: str, rule: str, words: str) -> None:
+        assert [each for each in claims(rule) if words in each.says and f"article {article}" in each.source]
+
+    each_row(
+        [
+            ("000", "fp8-marlin", "tested carefully"),
+            ("002", "mxfp4-not-gpt-oss", "gpt-oss's own checkpoints only"),
+            ("002", "moe-backend", "FlashInfer's MoE backends are absent"),
+            ("002", "utilization-high", "less where long contexts"),
+            ("003", "moe-backend", "VLLM_FLASHINFER_MOE_BACKEND=latency"),
+        ],
+        holds,
+    )
 
 
 def test_a_prompt_that_changes_is_said_to_hit_no_cache() -> None:
@@ -598,12 +606,14 @@ REAL: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("rule", BY_ID)
-def test_each_rule_finds_something_with_the_real_catalogue(rule: str) -> None:
-    invented = [each.id for model in MODELS for each in model.checkpoints]
-    texts = REAL.get(rule) or [text for text, _ in BROKEN[rule] if not any(id in text for id in invented)]
-    assert texts, "an invented model is no proof"
-    assert [text for text in texts if rule not in ids(text, find=KNOWN.find)] == []
+def test_each_rule_finds_something_with_the_real_catalogue() -> None:
+    def holds(rule: str) -> None:
+        invented = [each.id for model in MODELS for each in model.checkpoints]
+        texts = REAL.get(rule) or [text for text, _ in BROKEN[rule] if not any(id in text for id in invented)]
+        assert texts, "an invented model is no proof"
+        assert [text for text in texts if rule not in ids(text, find=KNOWN.find)] == []
+
+    each_row([*BY_ID], holds)
 
 
 # each launch command of the articles, and all that is said of it
@@ -633,14 +643,18 @@ LAUNCHES: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), LAUNCHES.values(), ids=LAUNCHES)
-def test_what_is_said_of_each_launch_of_the_articles(text: str, said: str) -> None:
-    assert ids(text, find=KNOWN.find) == {*said.split()}
+def test_what_is_said_of_each_launch_of_the_articles() -> None:
+    def holds(text: str, said: str) -> None:
+        assert ids(text, find=KNOWN.find) == {*said.split()}
+
+    each_row(LAUNCHES, holds)
 
 
-@pytest.mark.parametrize(("text", "said"), LAUNCHES.values(), ids=LAUNCHES)
-def test_no_launch_that_somebody_ran_has_an_error(text: str, said: str) -> None:
-    assert not [each for each in judged(text, find=KNOWN.find) if each.severity == "error"]
+def test_no_launch_that_somebody_ran_has_an_error() -> None:
+    def holds(text: str, said: str) -> None:
+        assert not [each for each in judged(text, find=KNOWN.find) if each.severity == "error"]
+
+    each_row(LAUNCHES, holds)
 
 
 # --- which checkpoint of the catalogue is served
@@ -654,31 +668,35 @@ def checkpoint(text: str) -> str:
     return found.id if found else ""
 
 
-@pytest.mark.parametrize("id", CHECKPOINTS)
-def test_a_checkpoint_is_known_by_its_id_and_where_it_lies(id: str) -> None:
-    owner, _, name = id.partition("/")
-    assert checkpoint(f"vllm serve {id}") == id
-    assert checkpoint(f"docker run -v /srv/models/{id}:/m img vllm serve /m") == id
-    assert checkpoint(f"vllm serve /models/{name}-{owner}/") == id
-    cached = f"~/.cache/huggingface/hub/models--{owner}--{name}/snapshots/1"
-    assert checkpoint(f"docker run -v {cached}:/m img vllm serve /m") == id
+def test_a_checkpoint_is_known_by_its_id_and_where_it_lies() -> None:
+    def holds(id: str) -> None:
+        owner, _, name = id.partition("/")
+        assert checkpoint(f"vllm serve {id}") == id
+        assert checkpoint(f"docker run -v /srv/models/{id}:/m img vllm serve /m") == id
+        assert checkpoint(f"vllm serve /models/{name}-{owner}/") == id
+        cached = f"~/.cache/huggingface/hub/models--{owner}--{name}/snapshots/1"
+        assert checkpoint(f"docker run -v {cached}:/m img vllm serve /m") == id
+
+    each_row(CHECKPOINTS, holds)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (test_launch.LARGE, SEHYO),
-        ("vllm serve /models/Qwen3.5-122B-A10B-NVFP4", SEHYO),
-        ("vllm serve RedHatAI/Qwen3-235B-A22B-NVFP4", ""),
-        ("vllm serve RedHatAI/Qwen3-235B-A22B-NVFP4 --served-model-name Qwen3-235B-A22B-NVFP4", ""),
-        ("vllm serve /model --served-model-name Qwen3.5-122B-A10B-NVFP4", SEHYO),
-        ("vllm serve /model --served-model-name Qwen3.5-122B-A10B", ""),
-        ("vllm serve /models/Qwen3.5-122B-A10B", "Qwen/Qwen3.5-122B-A10B"),
-        ("vllm serve /models/mine", ""),
-    ],
-)
-def test_a_checkpoint_of_another_owner_is_not_taken_for_one_of_the_same_name(text: str, expected: str) -> None:
-    assert checkpoint(text) == expected
+def test_a_checkpoint_of_another_owner_is_not_taken_for_one_of_the_same_name() -> None:
+    def holds(text: str, expected: str) -> None:
+        assert checkpoint(text) == expected
+
+    each_row(
+        [
+            (test_launch.LARGE, SEHYO),
+            ("vllm serve /models/Qwen3.5-122B-A10B-NVFP4", SEHYO),
+            ("vllm serve RedHatAI/Qwen3-235B-A22B-NVFP4", ""),
+            ("vllm serve RedHatAI/Qwen3-235B-A22B-NVFP4 --served-model-name Qwen3-235B-A22B-NVFP4", ""),
+            ("vllm serve /model --served-model-name Qwen3.5-122B-A10B-NVFP4", SEHYO),
+            ("vllm serve /model --served-model-name Qwen3.5-122B-A10B", ""),
+            ("vllm serve /models/Qwen3.5-122B-A10B", "Qwen/Qwen3.5-122B-A10B"),
+            ("vllm serve /models/mine", ""),
+        ],
+        holds,
+    )
 
 
 def test_weights_of_unknown_size_are_told_by_the_catalogue_s_parameters() -> None:
@@ -699,37 +717,41 @@ def test_the_only_checkpoint_without_draft_weights_is_told() -> None:
 # --- versions, nodes, and what is not seen
 
 
-@pytest.mark.parametrize(
-    ("rule", "text", "vllm", "told"),
-    [
-        ("second-node", serve(flags="-tp 2"), (0, 11, 2), False),
-        ("second-node", serve(flags="-tp 2"), (0, 12, 0), True),
-        ("second-node", serve(flags="-tp 2"), None, True),
-        ("fp8-marlin", serve("org/X-FP8"), (0, 17, 0), True),
-        ("fp8-marlin", serve("org/X-FP8"), (0, 20, 0), False),
-        ("fp4-workaround", f"VLLM_USE_FLASHINFER_MOE_FP4=0 {SERVE}", (0, 19, 1), False),
-        ("fp4-workaround", f"VLLM_USE_FLASHINFER_MOE_FP4=0 {SERVE}", (0, 19, 2), True),
-    ],
-)
-def test_a_rule_is_for_its_versions(rule: str, text: str, vllm: Version | None, told: bool) -> None:
-    assert (rule in ids(text, vllm=vllm)) is told
+def test_a_rule_is_for_its_versions() -> None:
+    def holds(rule: str, text: str, vllm: Version | None, told: bool) -> None:
+        assert (rule in ids(text, vllm=vllm)) is told
+
+    each_row(
+        [
+            ("second-node", serve(flags="-tp 2"), (0, 11, 2), False),
+            ("second-node", serve(flags="-tp 2"), (0, 12, 0), True),
+            ("second-node", serve(flags="-tp 2"), None, True),
+            ("fp8-marlin", serve("org/X-FP8"), (0, 17, 0), True),
+            ("fp8-marlin", serve("org/X-FP8"), (0, 20, 0), False),
+            ("fp4-workaround", f"VLLM_USE_FLASHINFER_MOE_FP4=0 {SERVE}", (0, 19, 1), False),
+            ("fp4-workaround", f"VLLM_USE_FLASHINFER_MOE_FP4=0 {SERVE}", (0, 19, 2), True),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(
-    ("image", "expected"),
-    [
-        ("vllm/vllm-openai:v0.19.0", (0, 19, 0)),
-        ("docker.io/vllm/vllm-openai:v0.19.0-aarch64", (0, 19, 0)),
-        ("nvcr.io/nvidia/vllm:26.04-py3", (0, 19, 0)),
-        ("nvcr.io/nvidia/vllm:27.01-py3", None),
-        ("vllm/vllm-openai:latest", None),
-        ("my/image:1.2.3", None),
-    ],
-)
-def test_the_version_that_an_image_tells(image: str, expected: Version | None) -> None:
-    (one,) = launch.read(run(image=image))
-    assert Case(one, find).version == expected
-    assert Case(one, find, None, (1, 0, 0)).version == (1, 0, 0)
+def test_the_version_that_an_image_tells() -> None:
+    def holds(image: str, expected: Version | None) -> None:
+        (one,) = launch.read(run(image=image))
+        assert Case(one, find).version == expected
+        assert Case(one, find, None, (1, 0, 0)).version == (1, 0, 0)
+
+    each_row(
+        [
+            ("vllm/vllm-openai:v0.19.0", (0, 19, 0)),
+            ("docker.io/vllm/vllm-openai:v0.19.0-aarch64", (0, 19, 0)),
+            ("nvcr.io/nvidia/vllm:26.04-py3", (0, 19, 0)),
+            ("nvcr.io/nvidia/vllm:27.01-py3", None),
+            ("vllm/vllm-openai:latest", None),
+            ("my/image:1.2.3", None),
+        ],
+        holds,
+    )
 
 
 def test_versions_are_read() -> None:
@@ -738,20 +760,22 @@ def test_versions_are_read() -> None:
     assert version("nightly") is None
 
 
-@pytest.mark.parametrize(
-    ("flags", "sparks", "rules"),
-    [
-        ("-tp 2", 1, {"gpus-beyond-sparks"}),
-        (RAY, 1, {"gpus-beyond-sparks", "ray-or-not"}),
-        (RAY, 2, {"ray-or-not"}),
-        ("-tp 4 --distributed-executor-backend ray", 4, {"ray-or-not"}),
-        ("-tp 4 --nnodes 4 --master-addr 10.0.0.1", None, set()),
-        ("-tp 4 --nnodes 4 --master-addr 10.0.0.1", 2, {"gpus-beyond-sparks"}),
-        ("-tp 2 --distributed-executor-backend external_launcher", 2, set()),
-    ],
-)
-def test_how_many_sparks_there_are(flags: str, sparks: int | None, rules: set[str]) -> None:
-    assert ids(serve(flags=flags), sparks=sparks) == rules
+def test_how_many_sparks_there_are() -> None:
+    def holds(flags: str, sparks: int | None, rules: set[str]) -> None:
+        assert ids(serve(flags=flags), sparks=sparks) == rules
+
+    each_row(
+        [
+            ("-tp 2", 1, {"gpus-beyond-sparks"}),
+            (RAY, 1, {"gpus-beyond-sparks", "ray-or-not"}),
+            (RAY, 2, {"ray-or-not"}),
+            ("-tp 4 --distributed-executor-backend ray", 4, {"ray-or-not"}),
+            ("-tp 4 --nnodes 4 --master-addr 10.0.0.1", None, set()),
+            ("-tp 4 --nnodes 4 --master-addr 10.0.0.1", 2, {"gpus-beyond-sparks"}),
+            ("-tp 2 --distributed-executor-backend external_launcher", 2, set()),
+        ],
+        holds,
+    )
 
 
 def test_a_command_is_not_asked_for_what_it_does_not_show() -> None:
@@ -766,52 +790,56 @@ def test_a_node_of_ray_is_asked_for_its_container_alone() -> None:
     assert ids(text) == {"infiniband"}
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("openai/gpt-oss-120b", "mxfp4"),
-        ("unsloth/gpt-oss-20b-BF16", "bf16"),
-        ("Qwen/Qwen3-235B-A22B-GPTQ-Int4", "int4-gptq"),
-        ("nvidia/Llama-3.3-70B-Instruct-FP4", "nvfp4"),
-        ("RedHatAI/Qwen3-32B-NVFP4", "nvfp4"),
-        ("cpatonn/Qwen3-Next-80B-A3B-Instruct-AWQ-4bit", "int4-awq"),
-        ("Intel/Qwen3-Next-80B-A3B-Instruct-int4-AutoRound", "int4"),
-        ("RedHatAI/Mistral-Small-quantized.w4a16", "int4"),
-        ("zai-org/GLM-4.5-Air-FP8", "fp8"),
-        ("deepseek-ai/DeepSeek-V3.1", "fp8"),
-        ("unsloth/Qwen3-8B-GGUF", "gguf"),
-        ("meta-llama/Llama-3.3-70B-Instruct", "bf16"),
-        ("/models/mine", ""),
-        ("org/Newcomer", "fp8"),
-    ],
-)
-def test_the_format_of_a_checkpoint(name: str, expected: str) -> None:
-    (one,) = launch.read(f"vllm serve {name}")
-    assert Case(one, find).format == expected
+def test_the_format_of_a_checkpoint() -> None:
+    def holds(name: str, expected: str) -> None:
+        (one,) = launch.read(f"vllm serve {name}")
+        assert Case(one, find).format == expected
+
+    each_row(
+        [
+            ("openai/gpt-oss-120b", "mxfp4"),
+            ("unsloth/gpt-oss-20b-BF16", "bf16"),
+            ("Qwen/Qwen3-235B-A22B-GPTQ-Int4", "int4-gptq"),
+            ("nvidia/Llama-3.3-70B-Instruct-FP4", "nvfp4"),
+            ("RedHatAI/Qwen3-32B-NVFP4", "nvfp4"),
+            ("cpatonn/Qwen3-Next-80B-A3B-Instruct-AWQ-4bit", "int4-awq"),
+            ("Intel/Qwen3-Next-80B-A3B-Instruct-int4-AutoRound", "int4"),
+            ("RedHatAI/Mistral-Small-quantized.w4a16", "int4"),
+            ("zai-org/GLM-4.5-Air-FP8", "fp8"),
+            ("deepseek-ai/DeepSeek-V3.1", "fp8"),
+            ("unsloth/Qwen3-8B-GGUF", "gguf"),
+            ("meta-llama/Llama-3.3-70B-Instruct", "bf16"),
+            ("/models/mine", ""),
+            ("org/Newcomer", "fp8"),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(
-    ("name", "mixture", "hybrid"),
-    [
-        ("Qwen/Qwen3-30B-A3B", True, False),
-        ("Qwen/Qwen3-Coder-480B-A35B-Instruct", True, False),
-        ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", True, False),
-        ("mistralai/Mixtral-8x22B-v0.1", True, False),
-        ("openai/gpt-oss-20b", True, False),
-        ("zai-org/GLM-4.5-Air", True, False),
-        ("Qwen/Qwen3-Next-80B-A3B-Instruct", True, True),
-        ("Qwen/Qwen3.6-27B", False, True),
-        ("qwen35-122b", False, True),
-        ("Qwen/Qwen3-8B", False, False),
-        ("meta-llama/Llama-3.3-70B-Instruct", False, False),
-        ("google/gemma-3-27b-it", False, False),
-        ("org/Mixed", True, True),
-    ],
-)
-def test_what_a_name_tells_of_the_architecture(name: str, mixture: bool, hybrid: bool) -> None:
-    (one,) = launch.read(f"vllm serve {name}")
-    case = Case(one, find)
-    assert (case.mixture, case.hybrid) == (mixture, hybrid)
+def test_what_a_name_tells_of_the_architecture() -> None:
+    def holds(name: str, mixture: bool, hybrid: bool) -> None:
+        (one,) = launch.read(f"vllm serve {name}")
+        case = Case(one, find)
+        assert (case.mixture, case.hybrid) == (mixture, hybrid)
+
+    each_row(
+        [
+            ("Qwen/Qwen3-30B-A3B", True, False),
+            ("Qwen/Qwen3-Coder-480B-A35B-Instruct", True, False),
+            ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", True, False),
+            ("mistralai/Mixtral-8x22B-v0.1", True, False),
+            ("openai/gpt-oss-20b", True, False),
+            ("zai-org/GLM-4.5-Air", True, False),
+            ("Qwen/Qwen3-Next-80B-A3B-Instruct", True, True),
+            ("Qwen/Qwen3.6-27B", False, True),
+            ("qwen35-122b", False, True),
+            ("Qwen/Qwen3-8B", False, False),
+            ("meta-llama/Llama-3.3-70B-Instruct", False, False),
+            ("google/gemma-3-27b-it", False, False),
+            ("org/Mixed", True, True),
+        ],
+        holds,
+    )
 
 
 def test_a_better_checkpoint_is_named() -> None:
@@ -823,51 +851,53 @@ def test_a_better_checkpoint_is_named() -> None:
     assert better(serve("org/Giant"), "weights-too-large") == ["org/Giant-NVFP4 (nvfp4, 75 GiB)"]
 
 
-@pytest.mark.parametrize(
-    ("text", "rule", "found"),
-    [
-        (pair("nofile"), "nofile", "nofile is docker's own limit"),
-        (
-            serve("a/Llama-3.3-70B"),
-            "bf16-large",
-            "140 GB of BF16 weights on each Spark, by the parameters in its name",
-        ),
-        (run(image="x/vllm:cu129"), "image-cuda", "x/vllm:cu129 is for CUDA 12.9"),
-        (run(image="x/vllm:cuda-12.8"), "image-cuda", "x/vllm:cuda-12.8 is for CUDA 12.8"),
-        (serve(flags="--node-rank 1"), "node-rank", "--node-rank 1 of 1 node"),
-        (serve(flags=f"{PAIR} --node-rank 2 --headless"), "node-rank", "--node-rank 2 of 2 nodes"),
-        (pair("nofile").replace("run", "run --ulimit nofile=1024"), "nofile", "nofile is 1024"),
-        (
-            serve(flags="-tp 4 --distributed-executor-backend ray"),
-            "gpus-beyond-sparks",
-            "--tensor-parallel-size 4 wants 4 GPUs, and 2 Sparks have one each",
-        ),
-        (
-            serve("/models/x", "--quantization mxfp4"),
-            "mxfp4-not-gpt-oss",
-            "--quantization mxfp4, and x is no gpt-oss by its name",
-        ),
-        (
-            run("--gpus all -v /data/Thing-30B-A3B:/m", model="/m"),
-            "moe-backend",
-            "no --moe-backend, and Thing-30B-A3B is a mixture of experts",
-        ),
-        (serve("a/b-30B-A3B"), "moe-backend", "no --moe-backend, and a/b-30B-A3B is a mixture of experts"),
-        (
-            test_launch.INJECTED,
-            "moe-backend",
-            "no --moe-backend, VLLM_FLASHINFER_MOE_BACKEND=latency, and Qwen/Qwen3.5-35B-A3B is a mixture of "
-            "experts",
-        ),
-        (
-            "VLLM_USE_FLASHINFER_MOE_FP8=1 VLLM_USE_FLASHINFER_MOE_FP16=0 " + serve("a/b-30B-A3B"),
-            "moe-backend",
-            "no --moe-backend, VLLM_USE_FLASHINFER_MOE_FP8=1, and a/b-30B-A3B is a mixture of experts",
-        ),
-    ],
-)
-def test_what_was_found_is_in_words(text: str, rule: str, found: str) -> None:
-    assert [each.found for each in judged(text) if each.rule.id == rule] == [found]
+def test_what_was_found_is_in_words() -> None:
+    def holds(text: str, rule: str, found: str) -> None:
+        assert [each.found for each in judged(text) if each.rule.id == rule] == [found]
+
+    each_row(
+        [
+            (pair("nofile"), "nofile", "nofile is docker's own limit"),
+            (
+                serve("a/Llama-3.3-70B"),
+                "bf16-large",
+                "140 GB of BF16 weights on each Spark, by the parameters in its name",
+            ),
+            (run(image="x/vllm:cu129"), "image-cuda", "x/vllm:cu129 is for CUDA 12.9"),
+            (run(image="x/vllm:cuda-12.8"), "image-cuda", "x/vllm:cuda-12.8 is for CUDA 12.8"),
+            (serve(flags="--node-rank 1"), "node-rank", "--node-rank 1 of 1 node"),
+            (serve(flags=f"{PAIR} --node-rank 2 --headless"), "node-rank", "--node-rank 2 of 2 nodes"),
+            (pair("nofile").replace("run", "run --ulimit nofile=1024"), "nofile", "nofile is 1024"),
+            (
+                serve(flags="-tp 4 --distributed-executor-backend ray"),
+                "gpus-beyond-sparks",
+                "--tensor-parallel-size 4 wants 4 GPUs, and 2 Sparks have one each",
+            ),
+            (
+                serve("/models/x", "--quantization mxfp4"),
+                "mxfp4-not-gpt-oss",
+                "--quantization mxfp4, and x is no gpt-oss by its name",
+            ),
+            (
+                run("--gpus all -v /data/Thing-30B-A3B:/m", model="/m"),
+                "moe-backend",
+                "no --moe-backend, and Thing-30B-A3B is a mixture of experts",
+            ),
+            (serve("a/b-30B-A3B"), "moe-backend", "no --moe-backend, and a/b-30B-A3B is a mixture of experts"),
+            (
+                test_launch.INJECTED,
+                "moe-backend",
+                "no --moe-backend, VLLM_FLASHINFER_MOE_BACKEND=latency, and Qwen/Qwen3.5-35B-A3B is a mixture of "
+                "experts",
+            ),
+            (
+                "VLLM_USE_FLASHINFER_MOE_FP8=1 VLLM_USE_FLASHINFER_MOE_FP16=0 " + serve("a/b-30B-A3B"),
+                "moe-backend",
+                "no --moe-backend, VLLM_USE_FLASHINFER_MOE_FP8=1, and a/b-30B-A3B is a mixture of experts",
+            ),
+        ],
+        holds,
+    )
 
 
 def test_one_spark_has_one_gpu() -> None:

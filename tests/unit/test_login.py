@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from pyinfra.connectors.ssh import ConnectorData
 
 from sparkrig import login
 from sparkrig.settings import SettingsError
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 SAFE: dict[str, Any] = {
@@ -136,17 +136,13 @@ def test_openssh_itself_forgets_what_the_sentence_names(tmp_path: Path) -> None:
     assert known.read_text() == f"spark-b {key}\n"
 
 
-PYINFRA = str(Path(sys.executable).with_name("pyinfra"))
-
-
 def test_a_deploy_refuses_what_only_its_command_line_says(tmp_path: Path) -> None:
     """--data comes later than the inventory, and is judged before the first change."""
     file = tmp_path / "sparks.py"
     host = ("@fake/spark-a", {"fake_responses": {}, "fake_delay": 0, "fake_delay_jitter": 0})
     gone = ("gone", {"ssh_port": 9, "ssh_hostname": "127.0.0.1", "ssh_strict_host_key_checking": "yes"})
     file.write_text(f"sparks = {[host, gone]!r}\n")
-    command = [PYINFRA, "-y", "--data", "ssh_password=hunter2", str(file), "deploys/cluster.py"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = warm.run("pyinfra", "-y", "--data", "ssh_password=hunter2", str(file), "deploys/cluster.py", cwd=ROOT)
     assert done.returncode == 1
     assert "gone: ssh_password is a password in inventory data" in done.stderr
     assert "hunter2" not in done.stdout + done.stderr

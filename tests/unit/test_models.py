@@ -1,4 +1,6 @@
-"""The catalogue of models: every row of the articles is in it, and no file says what it may not."""
+"""The catalogue of models: what the articles speak of is in it, its figures make sense, and no file says what it
+may not. The figures themselves stand in models/ alone, each with its source.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,54 +26,13 @@ from sparkrig.picture.models import Listing, Page
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, catalogue_files, container, launch
 from sparkrig.serving.budget import Use, fewest_nodes
-from sparkrig.serving.model import Figure, Launch, Model, find
+from sparkrig.serving.model import Checkpoint, Launch, Model, find
+from tests.tables import each_row
 from tests.unit import test_launch
 
 KNOWN = catalogue_files.catalogue()
 
-# --- the articles, row by row
-
-# article 000, Model comparison: model, architecture, active, formats, nodes, tok/s (low, high)
-COMPARISON = {
-    "gpt-oss-120b": ("moe", 5.1, {"mxfp4"}, 1, (32, 60)),
-    "Qwen3-235B-A22B": ("moe", 22, {"int4-gptq"}, 2, (17, 36)),
-    "Qwen3-30B-A3B": ("moe", 3.3, {"nvfp4", "fp8", "bf16"}, 1, (32, 50)),
-    "Qwen3.6-27B": ("dense hybrid", 27, {"fp8"}, 1, (14, 21)),
-    "Qwen3.5-122B-A10B": ("moe hybrid", 10, {"nvfp4"}, 1, (51, None)),
-    "Qwen3.6-35B-A3B": ("moe hybrid", 3, {"fp8"}, 1, (100, None)),
-    "Qwen3.5-397B-A17B": ("moe hybrid", 17, {"nvfp4"}, 2, None),
-}
-
-
-@pytest.mark.parametrize("title", COMPARISON)
-def test_article_000_s_table(title: str) -> None:
-    architecture, active, formats, nodes, rate = COMPARISON[title]
-    model = found(title)
-    assert (model.architecture, model.active_b, model.nodes) == (architecture, active, nodes)
-    assert formats <= {each.format for each in model.checkpoints if not each.bad}
-    told = {(each.value, each.high) for each in model.figures if each.source == "article-000"}
-    assert rate is None or rate in told
-
-
-# weights as articles say them, GB or GiB: checkpoint, GiB
-WEIGHTS = {
-    "article 000: ~61 GB": ("openai/gpt-oss-120b", 60.8),
-    "article 002: 118 GB": ("Qwen/Qwen3-235B-A22B-GPTQ-Int4", 118 / 1.0737),
-    "article 000: ~28 GB": ("Qwen/Qwen3.6-27B-FP8", 28 / 1.0737),
-    "article 000: ~35 GB": ("Qwen/Qwen3.6-35B-A3B-FP8", 35 / 1.0737),
-    "article 000: ~16 GB": ("nvidia/Qwen3-30B-A3B-NVFP4", 16 / 1.0737),
-    "article 000: ~60 GB": ("Qwen/Qwen3-30B-A3B", 60 / 1.0737),
-    "article 000: ~75 GB": ("bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4", 75 / 1.0737),
-    "article 004: 75.89 GiB": ("Sehyo/Qwen3.5-122B-A10B-NVFP4", 75.89),
-    "article 004: 75.6 GB": ("txn545/Qwen3.5-122B-A10B-NVFP4", 75.6 / 1.0737),
-    "article 001: 250 GB": ("Qwen/Qwen3.5-122B-A10B", 250 / 1.0737),
-}
-
-
-@pytest.mark.parametrize(("id", "gib"), WEIGHTS.values(), ids=WEIGHTS)
-def test_weights_of_the_articles(id: str, gib: float) -> None:
-    checkpoint = next(each for each in found(id).checkpoints if each.id == id)
-    assert checkpoint.weights_gib == pytest.approx(gib, rel=0.01)
+# --- the articles
 
 
 def test_what_else_the_tables_of_articles_000_and_001_say_of_sizes() -> None:
@@ -95,11 +57,13 @@ CHECKPOINTS = {
 }
 
 
-@pytest.mark.parametrize(("id", "bad"), CHECKPOINTS.values(), ids=CHECKPOINTS)
-def test_checkpoints_of_the_articles(id: str, bad: str) -> None:
-    checkpoint = next(each for each in found(id).checkpoints if each.id == id)
-    assert bool(checkpoint.bad) == bool(bad)
-    assert bad.removeprefix("#?") in checkpoint.bad
+def test_checkpoints_of_the_articles() -> None:
+    def holds(id: str, bad: str) -> None:
+        checkpoint = next(each for each in found(id).checkpoints if each.id == id)
+        assert bool(checkpoint.bad) == bool(bad)
+        assert bad.removeprefix("#?") in checkpoint.bad
+
+    each_row(CHECKPOINTS, holds)
 
 
 @pytest.mark.parametrize(
@@ -112,179 +76,6 @@ def test_checkpoints_of_the_articles(id: str, bad: str) -> None:
 )
 def test_whether_the_draft_weights_are_in_it(id: str, draft: bool) -> None:
     assert next(each for each in found(id).checkpoints if each.id == id).draft is draft
-
-
-# article 004: workload -> single-stream tok/s and time to first token, at 32K default, 32K tuned, 128K tuned
-SPEED = {
-    "qa": ((24.7, 25.2, 25.6), (0.27, 0.27, 0.27)),
-    "code": ((30.1, 29.7, 30.1), (0.28, 0.28, 0.28)),
-    "json": ((31.0, 30.7, 30.9), (0.44, 0.44, 0.44)),
-    "hungarian": ((23.7, 23.9, 24.6), (0.30, 0.29, 0.29)),
-    "long 8K": ((26.9, 25.7, 26.1), (4.41, 2.59, 2.55)),
-}
-SETUPS = ("32K default", "32K tuned", "128K tuned")
-
-
-@pytest.mark.parametrize("workload", SPEED)
-def test_article_004_s_single_stream(workload: str) -> None:
-    for metric, values in zip(("decode tok/s", "time to first token s"), SPEED[workload], strict=True):
-        told = [figure("122b", metric, f"{workload}, {setup}").value for setup in SETUPS]
-        assert tuple(told) == values
-
-
-# model, metric, of, concurrency, value, high
-FIGURES: dict[str, tuple[str, str, str, int, float, float | None]] = {
-    "004 long 32K": ("122b", "decode tok/s", "long 32K, 128K tuned", 1, 26.4, None),
-    "004 long 32K first token, cached": (
-        "122b",
-        "time to first token s",
-        "long 32K, 128K tuned, prefix cached",
-        1,
-        3.87,
-        None,
-    ),
-    "004 long 32K first token, cold": (
-        "122b",
-        "time to first token s",
-        "long 32K, 128K tuned, cold",
-        1,
-        18.11,
-        None,
-    ),
-    "004 acceptance json": ("122b", "draft acceptance %", "json", 1, 100, None),
-    "004 acceptance code": ("122b", "draft acceptance %", "code", 1, 94, 99),
-    "004 acceptance long 32K": ("122b", "draft acceptance %", "long 32K", 1, 74, 81),
-    "004 acceptance long 8K": ("122b", "draft acceptance %", "long 8K", 1, 71, 78),
-    "004 acceptance qa": ("122b", "draft acceptance %", "qa", 1, 67, 74),
-    "004 acceptance hungarian": ("122b", "draft acceptance %", "hungarian", 1, 63, 67),
-    "004 short": ("122b", "aggregate tok/s", "uniform_short, 90 s", 4, 63.86, None),
-    "004 mixed": ("122b", "aggregate tok/s", "mixed_typical, 90 s", 4, 57.65, None),
-    "004 long, four": ("122b", "aggregate tok/s", "long_only_128k, 90 s", 4, 14.65, None),
-    "004 long, two": ("122b", "aggregate tok/s", "long_only_128k, 180 s", 2, 6.54, None),
-    "004 short, done": ("122b", "requests done", "uniform_short, 90 s", 4, 20, None),
-    "004 mixed, done": ("122b", "requests done", "mixed_typical, 90 s", 4, 20, None),
-    "004 long, four, done": ("122b", "requests done", "long_only_128k, 90 s", 4, 8, None),
-    "004 long, two, done": ("122b", "requests done", "long_only_128k, 180 s", 2, 6, None),
-    "004 all refused": ("122b", "requests done", "prompts one token too long, long_only_128k", 4, 0, None),
-    "004 short, acceptance": ("122b", "draft acceptance %", "uniform_short, 90 s", 4, 76.13, None),
-    "004 mixed, acceptance": ("122b", "draft acceptance %", "mixed_typical, 90 s", 4, 73.89, None),
-    "004 long, four, acceptance": ("122b", "draft acceptance %", "long_only_128k, 90 s", 4, 75.89, None),
-    "004 long, two, acceptance": ("122b", "draft acceptance %", "long_only_128k, 180 s", 2, 75.84, None),
-    "004 long, two, p50": ("122b", "time to first token s", "long_only_128k, 180 s", 2, 20, None),
-    "004 long, two, p95": ("122b", "time to first token p95 s", "long_only_128k, 180 s", 2, 112, None),
-    "004 long, four, p50": ("122b", "time to first token s", "long_only_128k, 90 s", 4, 20.66, None),
-    "004 long, four, p95": ("122b", "time to first token p95 s", "long_only_128k, 90 s", 4, 40.33, None),
-    "004 long, two, decode": ("122b", "decode tok/s", "long_only_128k, 180 s", 2, 20.6, None),
-    "004 long, four, decode": ("122b", "decode tok/s", "long_only_128k, 90 s", 4, 6.2, None),
-    "004 weights": ("122b", "weights GiB", "NVFP4", 1, 76.02, None),
-    "004 KV cache": ("122b", "KV cache GiB", "fp8, 128K, utilization 0.90", 1, 30.33, None),
-    "004 KV tokens": ("122b", "KV cache tokens", "fp8, 128K, utilization 0.90", 1, 595_584, None),
-    "004 concurrency": ("122b", "largest concurrency", "131072 tokens a request", 1, 12.89, None),
-    "004 graphs": ("122b", "CUDA graphs GiB", "PIECEWISE", 1, 0.27, None),
-    "004 compile": ("122b", "memory in use GiB", "torch.compile and FlashInfer", 1, 5, None),
-    "004 container": ("122b", "memory in use GiB", "container, Python, scheduler", 1, 5, None),
-    "004 all memory": ("122b", "memory in use GiB", "all of it", 1, 117, None),
-    "004 power, idle": ("122b", "power W", "idle", 1, 3, 10),
-    "004 power": ("122b", "power W", "full inference", 1, 150, 180),
-    "004 a pair": ("122b", "aggregate tok/s", "a pair", 1, 70, None),
-    "004 gain on JSON": ("122b", "draft speed-up x", "json", 1, 2.1, None),
-    "004 gain on prose": ("122b", "draft speed-up x", "natural language", 1, 1.4, None),
-    "004 four users": ("122b", "decode tok/s", "short prompts", 4, 16, None),
-    "004 nvidia-smi": ("122b", "memory in use GiB", "by nvidia-smi", 1, 11, None),
-    "004 CPU, idle": ("122b", "CPU %", "idle", 1, 3.22, None),
-    "004 CPU": ("122b", "CPU %", "full inference", 1, 10, 20),
-    "004 download": ("122b", "download s", "weights, 1 Gb/s", 1, 900, None),
-    "004 KV cache at 32K": ("122b", "KV cache GiB", "fp8, 32K, utilization 0.90", 1, 31, None),
-    "004 long, two, a request": ("122b", "seconds a request", "long_only_128k, 180 s", 2, 60, None),
-    "004 long, four, a request": ("122b", "seconds a request", "long_only_128k, 90 s", 4, 52, None),
-    "004 Albond v2": ("122b", "decode tok/s", "Albond v2: INT4 and FP8, INT8 head", 1, 51, None),
-    "004 production, one": ("qwen3.6-35b", "decode tok/s", "json, FP8, in production", 1, 50, 60),
-    "004 production, four": ("qwen3.6-35b", "aggregate tok/s", "FP8", 4, 80, 100),
-    "001 serial": ("235b", "decode tok/s", "256 tokens", 1, 17.0, None),
-    "001 serial, together": ("235b", "aggregate tok/s", "256 tokens", 1, 17.0, None),
-    "001 two": ("235b", "decode tok/s", "256 tokens", 2, 12.1, None),
-    "001 two, together": ("235b", "aggregate tok/s", "256 tokens", 2, 24.1, None),
-    "001 four": ("235b", "decode tok/s", "256 tokens", 4, 9.1, None),
-    "001 four, together": ("235b", "aggregate tok/s", "256 tokens", 4, 36.4, None),
-    "001 prefix cache": ("235b", "prefix cache hits %", "the same system prompt again", 1, 97, None),
-    "001 comparison, aggregate": ("235b", "aggregate tok/s", "", 1, 17, 36),
-    "001 weights": ("235b", "weights GiB", "a node", 1, 57.64, None),
-    "002 Ray": ("235b", "startup s", "Ray cluster", 1, 120, None),
-    "002 weights": ("235b", "startup s", "weights, 118 GB", 1, 420, None),
-    "002 graphs": ("235b", "startup s", "CUDA graphs and compile", 1, 300, None),
-    "002 in all": ("235b", "startup s", "first answer", 1, 900, None),
-    "002 120B on one": ("gpt-oss", "startup s", "total, 120B on one node", 1, 480, None),
-    "003 stock": ("qwen3.5-35b", "decode tok/s", "stock image, no kernels for SM12x", 1, 13.3, None),
-    "003 injected": ("qwen3.5-35b", "decode tok/s", "52 injected cubins, 600 tokens", 1, 48.6, None),
-    "003 Spark-Arena": ("qwen3.5-35b", "decode tok/s", "tg128 of Spark-Arena", 1, 50.75, None),
-    "003 eugr": ("qwen3.5-35b", "decode tok/s", "tg32", 1, 52.85, None),
-    "003 eugr, prefill": ("qwen3.5-35b", "prefill tok/s", "pp2048", 1, 4240.97, None),
-    "003 too little power": ("qwen3.5-35b", "decode tok/s", "tg32, a Spark with too little power", 1, 36.63, None),
-    "003 too little power, prefill": (
-        "qwen3.5-35b",
-        "prefill tok/s",
-        "pp2048, a Spark with too little power",
-        1,
-        2039.66,
-        None,
-    ),
-    "003 BF16, 2": ("qwen3.5-35b", "decode tok/s", "BF16, prompt of 2 tokens", 1, 22.59, None),
-    "003 BF16, 12288": ("qwen3.5-35b", "decode tok/s", "BF16, prompt of 12288 tokens", 1, 20.52, None),
-    "003 BF16, 28672": ("qwen3.5-35b", "decode tok/s", "BF16, prompt of 28672 tokens", 1, 18.23, None),
-    "003 BF16, 61440": ("qwen3.5-35b", "decode tok/s", "BF16, prompt of 61440 tokens", 1, 14.18, None),
-    "000 fork": ("qwen3.6-27b", "decode tok/s", "mitkox/vllm-dflash-ddtree", 1, 136, 200),
-}
-
-
-# what the articles say beside a figure: model, metric, of, words of its note
-REMARKS = {
-    "004 no prefetch": ("122b", "startup s", "weights, cold", "41.40 GiB available"),
-    "003 eugr": ("qwen3.5-35b", "decode tok/s", "tg32", "± 0.04, peak 54.57 ± 0.04"),
-    "003 eugr, prefill": ("qwen3.5-35b", "prefill tok/s", "pp2048", "est_ppt 613.22, e2e_ttft 621.42 ± 332.18"),
-    "003 too little power": (
-        "qwen3.5-35b",
-        "decode tok/s",
-        "tg32, a Spark with too little power",
-        "± 0.57, peak 37.82 ± 0.60",
-    ),
-    "003 too little power, prefill": (
-        "qwen3.5-35b",
-        "prefill tok/s",
-        "pp2048, a Spark with too little power",
-        "est_ppt 1082.63, e2e_ttft 1085.65 ± 319.33",
-    ),
-}
-
-
-@pytest.mark.parametrize(("model", "metric", "of", "words"), REMARKS.values(), ids=REMARKS)
-def test_remarks_on_the_figures(model: str, metric: str, of: str, words: str) -> None:
-    assert words in figure(model, metric, of).note
-
-
-@pytest.mark.parametrize("row", FIGURES.values(), ids=FIGURES)
-def test_figures_of_the_articles(row: tuple[str, str, str, int, float, float | None]) -> None:
-    model, metric, of, concurrency, value, high = row
-    told = figure(model, metric, of, concurrency)
-    assert (told.value, told.high) == (value, high)
-
-
-# article 004: phase -> seconds, or from and to, cold and with warm caches
-STARTUP = {
-    "CUDA and tokenizer": (20, 20),
-    "weights": (501, 557),
-    "draft weights": (73, 84),
-    "torch.compile": (36.5, 10.1),
-    "torch.compile of the draft": (6.6, 0.25),
-    "FlashInfer autotune": (10, 8),
-    "CUDA graphs": ((12, 17), (11, 15)),
-    "total": (720, 720),
-}
-
-
-@pytest.mark.parametrize("phase", STARTUP)
-def test_article_004_s_startup(phase: str) -> None:
-    told = [figure("122b", "startup s", f"{phase}, {state}") for state in ("cold", "warm")]
-    assert tuple((each.value, each.high) if each.high else each.value for each in told) == STARTUP[phase]
 
 
 # what was typed, word by word: model, title of its launch, text
@@ -401,10 +192,12 @@ CLAIMS = {
 }
 
 
-@pytest.mark.parametrize(("name", "words", "contested"), CLAIMS.values(), ids=CLAIMS)
-def test_claims_of_the_articles(name: str, words: str, contested: bool) -> None:
-    claim = next(each for each in KNOWN.models[name].claims if words in each.says)
-    assert bool(claim.against) is bool(claim.against_source) is contested
+def test_claims_of_the_articles() -> None:
+    def holds(name: str, words: str, contested: bool) -> None:
+        claim = next(each for each in KNOWN.models[name].claims if words in each.says)
+        assert bool(claim.against) is bool(claim.against_source) is contested
+
+    each_row(CLAIMS, holds)
 
 
 MENTIONED = ("Qwen3-Coder-30B-A3B", "Qwen3-Next-80B-A3B", "Mixtral-8x7B", "Qwen3.5-35B-A3B")
@@ -421,29 +214,69 @@ def found(wanted: str) -> Model:
     return model
 
 
-def figure(model: str, metric: str, of: str, concurrency: int = 1) -> Figure:
-    (name,) = [each for each in KNOWN.models if model in each]
-    (told,) = [
-        each
-        for each in KNOWN.models[name].figures
-        if (each.metric, each.of, each.concurrency) == (metric, of, concurrency)
-    ]
-    return told
+# --- the figures make sense
+
+# bits for each parameter, all that is not in the format counted: scales, and layers that were left alone
+BITS = {"bf16": (15.5, 16.5), "fp8": (7.9, 8.5), "nvfp4": (4.1, 5.5), "mxfp4": (4.1, 5), "int4": (4, 4.5)}
+MODELS_AND_CHECKPOINTS = {each.id: (model, each) for model in KNOWN.models.values() for each in model.checkpoints}
+
+
+def test_weights_are_as_large_as_their_format_makes_them() -> None:
+    """A size in GB for one in GiB is 7 % off; one of another format, or of another model, half or double."""
+
+    def holds(model: Model, checkpoint: Checkpoint) -> None:
+        gib = checkpoint.weights_gib or sum(nodes * each for nodes, each in checkpoint.resident_gib.items())
+        least, most = BITS[checkpoint.format.partition("-")[0]]
+        assert not gib or least <= gib * 2**30 * 8 / (model.parameters_b * 1e9) <= most
+        for nodes, each in checkpoint.resident_gib.items():
+            assert nodes * each == pytest.approx(gib, rel=0.06)
+
+    each_row(MODELS_AND_CHECKPOINTS, holds)
+    assert sum(bool(each.weights_gib) for _, each in MODELS_AND_CHECKPOINTS.values()) > 10
+
+
+def test_the_figures_of_a_model_make_sense_beside_one_another() -> None:
+    def holds(name: str) -> None:
+        model = KNOWN.models[name]
+        told = {(each.metric, each.of, each.concurrency, each.checkpoint): each for each in model.figures}
+        assert len(told) == len(model.figures), "two figures of the same thing"
+        for (metric, of, many, checkpoint), each in told.items():
+            assert "%" not in metric or max(each.value, each.high or 0) <= 100, each
+            late = told.get(("time to first token p95 s", of, many, checkpoint))
+            assert metric != "time to first token s" or not late or each.value < late.value, each
+            whole = told.get(("aggregate tok/s", of, many, checkpoint))
+            assert metric != "decode tok/s" or not whole or whole.value <= 1.01 * many * each.value, each
+
+    each_row([*KNOWN.models], holds)
+    assert sum(len(model.figures) for model in KNOWN.models.values()) > 100
+
+
+@pytest.mark.parametrize("state", ["cold", "warm"])
+def test_the_phases_of_a_start_are_no_longer_than_the_whole(state: str) -> None:
+    figures = KNOWN.models["qwen3.5-122b-a10b"].figures
+    phases = {each.of: each.high or each.value for each in figures if each.metric == "startup s"}
+    mine = {phase.removesuffix(f", {state}"): took for phase, took in phases.items() if phase.endswith(state)}
+    assert len(mine) == len(phases) / 2, "each is told cold and warm"
+    assert 0.9 * mine["total"] < sum(mine.values()) - mine["total"] <= mine["total"]
 
 
 # --- the catalogue as a whole
 
 
-@pytest.mark.parametrize("name", KNOWN.models)
-def test_the_declared_nodes_are_what_the_budget_says(name: str) -> None:
-    model = KNOWN.models[name]
-    assert fewest_nodes(model, model.best(), Use()) in (model.nodes, None)
+def test_the_declared_nodes_are_what_the_budget_says() -> None:
+    def holds(name: str) -> None:
+        model = KNOWN.models[name]
+        assert fewest_nodes(model, model.best(), Use()) in (model.nodes, None)
+
+    each_row([*KNOWN.models], holds)
 
 
-@pytest.mark.parametrize("name", KNOWN.models)
-def test_a_file_names_its_schema(name: str) -> None:
-    first = (catalogue_files.FOLDER / f"{name}.yaml").read_text().splitlines()[0]
-    assert first == "# yaml-language-server: $schema=../docs/schema/model-file.json"
+def test_a_file_names_its_schema() -> None:
+    def holds(name: str) -> None:
+        first = (catalogue_files.FOLDER / f"{name}.yaml").read_text().splitlines()[0]
+        assert first == "# yaml-language-server: $schema=../docs/schema/model-file.json"
+
+    each_row([*KNOWN.models], holds)
 
 
 def test_no_source_is_without_use() -> None:
@@ -456,42 +289,46 @@ def test_no_checkpoint_is_of_two_models() -> None:
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize(
-    ("wanted", "name"),
-    [
-        ("gpt-oss-120b", "gpt-oss-120b"),
-        ("openai/gpt-oss-120b", "gpt-oss-120b"),
-        ("OpenAI/GPT-OSS-120B", "gpt-oss-120b"),
-        ("/models/gpt-oss-120b/", "gpt-oss-120b"),
-        ("nvidia/Qwen3-235B-A22B-NVFP4", "qwen3-235b-a22b"),
-        ("Qwen3-235B-A22B", "qwen3-235b-a22b"),
-        ("/data/Qwen3.5-122B-A10B-NVFP4", "qwen3.5-122b-a10b"),
-        ("/data/Qwen3.5-122B-A10B-NVFP4-Sehyo", "qwen3.5-122b-a10b"),
-        ("gpt-oss", None),
-        ("", None),
-        ("/", None),
-    ],
-)
-def test_a_model_is_found_by_name_title_checkpoint_and_path(wanted: str, name: str | None) -> None:
-    model = find(KNOWN.models.values(), wanted)
-    assert (model.name if model else None) == name
+def test_a_model_is_found_by_name_title_checkpoint_and_path() -> None:
+    def holds(wanted: str, name: str | None) -> None:
+        model = find(KNOWN.models.values(), wanted)
+        assert (model.name if model else None) == name
+
+    each_row(
+        [
+            ("gpt-oss-120b", "gpt-oss-120b"),
+            ("openai/gpt-oss-120b", "gpt-oss-120b"),
+            ("OpenAI/GPT-OSS-120B", "gpt-oss-120b"),
+            ("/models/gpt-oss-120b/", "gpt-oss-120b"),
+            ("nvidia/Qwen3-235B-A22B-NVFP4", "qwen3-235b-a22b"),
+            ("Qwen3-235B-A22B", "qwen3-235b-a22b"),
+            ("/data/Qwen3.5-122B-A10B-NVFP4", "qwen3.5-122b-a10b"),
+            ("/data/Qwen3.5-122B-A10B-NVFP4-Sehyo", "qwen3.5-122b-a10b"),
+            ("gpt-oss", None),
+            ("", None),
+            ("/", None),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(
-    ("wanted", "id"),
-    [
-        ("qwen3.5-122b-a10b", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
-        ("Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
-        ("qwen/qwen3.5-122b-a10b", "Qwen/Qwen3.5-122B-A10B"),
-        ("txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
-        ("/models/Qwen3.5-122B-A10B-NVFP4-txn545/", "txn545/Qwen3.5-122B-A10B-NVFP4"),
-        ("/srv/models/txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
-        ("/models/SPARK_Qwen3.5-122B-A10B-NVFP4", "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4"),
-        ("/models/Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
-    ],
-)
-def test_which_checkpoint_is_meant(wanted: str, id: str) -> None:
-    assert KNOWN.models["qwen3.5-122b-a10b"].checkpoint(wanted).id == id
+def test_which_checkpoint_is_meant() -> None:
+    def holds(wanted: str, id: str) -> None:
+        assert KNOWN.models["qwen3.5-122b-a10b"].checkpoint(wanted).id == id
+
+    each_row(
+        [
+            ("qwen3.5-122b-a10b", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+            ("Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+            ("qwen/qwen3.5-122b-a10b", "Qwen/Qwen3.5-122B-A10B"),
+            ("txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+            ("/models/Qwen3.5-122B-A10B-NVFP4-txn545/", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+            ("/srv/models/txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+            ("/models/SPARK_Qwen3.5-122B-A10B-NVFP4", "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4"),
+            ("/models/Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+        ],
+        holds,
+    )
 
 
 VERDICTS = {
@@ -515,9 +352,11 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize(("words", "said"), VERDICTS.values(), ids=VERDICTS)
-def test_verdicts_of_a_page(words: tuple[str, ...], said: str) -> None:
-    assert said in " ".join(run("show", *words).stdout.split())
+def test_verdicts_of_a_page() -> None:
+    def holds(words: tuple[str, ...], said: str) -> None:
+        assert said in " ".join(run("show", *words).stdout.split())
+
+    each_row(VERDICTS, holds)
 
 
 def test_the_words_of_a_launch() -> None:
@@ -565,19 +404,19 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
-def test_a_file_that_says_what_it_may_not_is_refused(
-    case: tuple[str | None, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old, new, said = case
+def test_a_file_that_says_what_it_may_not_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = copied(tmp_path, monkeypatch) / "mixtral-8x7b.yaml"
     text = file.read_text()
-    assert old is None or old in text
-    file.write_text(text.replace(old, new) if old else new)
-    done = run()
-    assert done.exit_code == 1 and done.stdout == ""
-    assert said in done.stderr and "mixtral-8x7b.yaml" in done.stderr and "Try: " in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+
+    def holds(old: str | None, new: str, said: str) -> None:
+        assert old is None or old in text
+        file.write_text(text.replace(old, new) if old else new)
+        done = run()
+        assert done.exit_code == 1 and done.stdout == ""
+        assert said in done.stderr and "mixtral-8x7b.yaml" in done.stderr and "Try: " in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+    each_row(BROKEN, holds)
 
 
 def test_a_catalogue_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -668,14 +507,16 @@ def test_too_much_of_the_memory_is_said(words: tuple[str, ...]) -> None:
     assert said not in " ".join(run(*words, "--utilization", "0.90").stdout.split())
 
 
-@pytest.mark.parametrize("name", KNOWN.models)
-def test_a_command_can_be_copied_from_80_columns(name: str) -> None:
-    """The shell reads the same words as were recorded, whatever the lines."""
-    shown = run("show", name).stdout
-    typed = [shlex.split(each.replace("\\\n", "")) for each in re.findall(r"vllm serve (?:.*\\\n)*.*", shown)]
-    for each in KNOWN.models[name].launches:
-        words = ["vllm", "serve", each.checkpoint, *each.arguments()]
-        assert not each.flags or words in typed, each.title
+def test_a_command_can_be_copied_from_80_columns() -> None:
+    def holds(name: str) -> None:
+        """The shell reads the same words as were recorded, whatever the lines."""
+        shown = run("show", name).stdout
+        typed = [shlex.split(each.replace("\\\n", "")) for each in re.findall(r"vllm serve (?:.*\\\n)*.*", shown)]
+        for each in KNOWN.models[name].launches:
+            words = ["vllm", "serve", each.checkpoint, *each.arguments()]
+            assert not each.flags or words in typed, each.title
+
+    each_row([*KNOWN.models], holds)
 
 
 def test_a_bad_checkpoint_says_why() -> None:
@@ -683,19 +524,20 @@ def test_a_bad_checkpoint_says_why() -> None:
     assert "do not use: vLLM cannot parse it (vLLM issue 22906)" in shown
 
 
-@pytest.mark.parametrize("name", KNOWN.models)
-@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_every_page_can_be_drawn(name: str, encoding: str) -> None:
-    for drawing in (
-        Page(KNOWN.models[name], KNOWN.models[name].best(), KNOWN.sources, Use()),
-        Listing([KNOWN.models[name]], Use()),
-    ):
-        console = Console(width=80)
-        options = console.options
-        options.encoding = encoding
-        text = "".join(part.text for part in console.render(drawing, options))
-        assert name in text or KNOWN.models[name].title in text
-        assert encoding != "ascii" or text.isascii()
+def test_every_page_can_be_drawn() -> None:
+    def holds(name: str, encoding: str) -> None:
+        for drawing in (
+            Page(KNOWN.models[name], KNOWN.models[name].best(), KNOWN.sources, Use()),
+            Listing([KNOWN.models[name]], Use()),
+        ):
+            console = Console(width=80)
+            options = console.options
+            options.encoding = encoding
+            text = "".join(part.text for part in console.render(drawing, options))
+            assert name in text or KNOWN.models[name].title in text
+            assert encoding != "ascii" or text.isascii()
+
+    each_row(product(KNOWN.models, ("ascii", "utf-8")), holds)
 
 
 ERRORS = {
@@ -717,10 +559,12 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("words", "said"), ERRORS.values(), ids=ERRORS)
-def test_errors_say_what_to_try(words: tuple[str, ...], said: str) -> None:
-    done = run(*words)
-    assert done.exit_code != 0 and said in done.stderr
+def test_errors_say_what_to_try() -> None:
+    def holds(words: tuple[str, ...], said: str) -> None:
+        done = run(*words)
+        assert done.exit_code != 0 and said in done.stderr
+
+    each_row(ERRORS, holds)
 
 
 def test_show_may_be_left_out() -> None:

@@ -49,6 +49,9 @@ case $1 in
 esac
 """
 
+# of a second, which is between two tries to end a container, a twentieth is enough
+SLEEP = 'PATH=${PATH#*:}; [ "$1" = 1 ] && set 0.05; exec sleep "$@"'
+
 IMAGE = "sha256:" + "a" * 64
 PREFLIGHT = f"""docker 29.2.1
 image {IMAGE}
@@ -93,7 +96,7 @@ class Spark:
         text = command.get_raw_value()
         self.commands.append(text)
         if self.lost_when and self.lost_when in text:
-            gevent.sleep(0.5)
+            gevent.sleep(0.1)
             self.lost = True
         if self.lost:
             raise TimeoutError
@@ -117,6 +120,7 @@ class Spark:
     def will(self, rank: str, before: str = "") -> None:
         """What its container does, once it is made."""
         tool(self.folder, "docker", DOCKER)
+        tool(self.folder, "sleep", SLEEP)
         (self.folder / "rank").write_text(rank)
         (self.folder / "before").write_text(before)
 
@@ -129,11 +133,11 @@ class Spark:
         return [each.name for each in folder.iterdir()] if folder.exists() else []
 
 
-def prints(log: str, status: int = 0, after: float = 0.4) -> str:
+def prints(log: str, status: int = 0, after: float = 0.1) -> str:
     return f"sleep {after}\ncat <<'EOF'\n{log}EOF\nexit {status}\n"
 
 
-def recorded(case: str, status: int, after: float = 0.4) -> str:
+def recorded(case: str, status: int, after: float = 0.1) -> str:
     return prints((RECORDED / f"{case}.log").read_text(), status, after)
 
 
@@ -142,8 +146,8 @@ HANGS = "echo sparkrig-nccl stage meet\nexec sleep 60\n"
 
 @pytest.fixture
 def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Spark, Spark]:
-    monkeypatch.setattr(checked, "_PAUSE_S", 0.1)
-    monkeypatch.setattr(checked, "_SETTLE_S", 0.5)
+    monkeypatch.setattr(checked, "_PAUSE_S", 0.02)
+    monkeypatch.setattr(checked, "_SETTLE_S", 0.25)
     one, other = (Spark(name, tmp_path / name) for name in FABRIC)
     for each in (one, other):
         each.will(prints(HEALTHY))
@@ -268,7 +272,7 @@ def test_a_rank_that_fails_takes_the_other_along_at_once(pair: tuple[Spark, Spar
 
 def test_a_container_that_is_only_being_made_is_ended_too(pair: tuple[Spark, Spark]) -> None:
     pair[0].will(recorded("no-gpu.0", 1, after=0.1))
-    pair[1].will(HANGS, before="sleep 1.5")
+    pair[1].will(HANGS, before="sleep 0.4")
     with within(10):
         assert the_only(check(pair)).cause == "no-gpu"
     assert [word.split()[0] for word in pair[1].asked()].count("rm") > 1
@@ -276,8 +280,8 @@ def test_a_container_that_is_only_being_made_is_ended_too(pair: tuple[Spark, Spa
 
 
 def test_both_that_fail_are_both_heard(pair: tuple[Spark, Spark]) -> None:
-    pair[0].will(recorded("no-interface.0", 1, after=0.4))
-    pair[1].will(recorded("no-interface.1", 1, after=0.4))
+    pair[0].will(recorded("no-interface.0", 1))
+    pair[1].will(recorded("no-interface.1", 1))
     assert the_only(check(pair)).cause == "no-interface"
 
 
@@ -322,7 +326,7 @@ def test_an_interrupted_check_leaves_no_container(pair: tuple[Spark, Spark]) -> 
 
     def had_enough() -> None:
         while not all(each.containers() for each in pair):
-            gevent.sleep(0.05)
+            gevent.sleep(0.01)
         gevent.get_hub().loop.run_callback(user.throw, KeyboardInterrupt)  # as gevent hands on a Ctrl-C
 
     gevent.spawn(had_enough)

@@ -12,6 +12,7 @@ import pytest
 from sparkrig import links, profiles
 from sparkrig.network import Plan, Route, parse, plan, profile, uuid
 from sparkrig.refusal import Refusal
+from tests.tables import each_row
 from tests.unit.network_host import A1, B1, FABRIC, LINK_LOCAL, MANAGEMENT, WIRED, A, B, Host, link, v4
 
 
@@ -135,17 +136,20 @@ def test_nothing_to_do(ready: Host) -> None:
     assert made == Plan((), (), ()) and not made
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [(key, "odd") for key in profile(A, FABRIC[A], 9000)]
-    + [("802-3-ethernet.mtu", "1500"), ("ipv6.method", "auto")],
-)
-def test_a_profile_that_differs_is_modified(host: Host, key: str, value: str) -> None:
-    if key == "connection.interface-name":
-        value = A1  # ours by its UUID, whatever it binds
-    host.ours(A, **{key: value})
-    host.ours(B)
-    assert changes(host.plan()) == [(A, "modify", f"profile differs in {key}")]
+def test_a_profile_that_differs_is_modified() -> None:
+    def holds(key: str, value: str) -> None:
+        host = Host()
+        if key == "connection.interface-name":
+            value = A1  # ours by its UUID, whatever it binds
+        host.ours(A, **{key: value})
+        host.ours(B)
+        assert changes(host.plan()) == [(A, "modify", f"profile differs in {key}")]
+
+    each_row(
+        [(key, "odd") for key in profile(A, FABRIC[A], 9000)]
+        + [("802-3-ethernet.mtu", "1500"), ("ipv6.method", "auto")],
+        holds,
+    )
 
 
 def test_another_address_in_the_inventory_modifies_the_profile(ready: Host) -> None:
@@ -259,20 +263,22 @@ def test_a_netdev_that_has_another_name_is_said_to(host: Host, paired: bool) -> 
     assert no.what == f"expected {A} at 0000:01:00.0, found eth0 there" and "udev" in no.cure
 
 
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [
-        (A, "0000:01:00.0"),
-        (A1, "0000:01:00.1"),
-        (B, "0002:01:00.0"),
-        (B1, "0002:01:00.1"),
-        (MANAGEMENT, ""),  # P7 and s7 without a bus: not the kernel's order of words
-        ("enp10s16", "0000:0a:10.0"),
-        ("eth0", ""),
-    ],
-)
-def test_what_a_name_says_of_the_pci_bus(name: str, place: str) -> None:
-    assert links.pci_of(name) == place
+def test_what_a_name_says_of_the_pci_bus() -> None:
+    def holds(name: str, place: str) -> None:
+        assert links.pci_of(name) == place
+
+    each_row(
+        [
+            (A, "0000:01:00.0"),
+            (A1, "0000:01:00.1"),
+            (B, "0002:01:00.0"),
+            (B1, "0002:01:00.1"),
+            (MANAGEMENT, ""),  # P7 and s7 without a bus: not the kernel's order of words
+            ("enp10s16", "0000:0a:10.0"),
+            ("eth0", ""),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize("row", ["p0 1", "p0 1 mlx5_core", "p0 1 mlx5_core device", "p0 1 mlx5_core net extra"])
@@ -329,28 +335,30 @@ def test_management_by_name_in_the_fabric_is_refused_even_on_a_lone_spark(host: 
     assert "never touched" in no.what
 
 
-@pytest.mark.parametrize(
-    "over",
-    [
-        {A: {"master": "bond0"}, "bond0": {}},
-        {A: {"master": "br0"}, "br0": {}},
-        {"vlan7": {"link": A}},
-        {A: {"master": "bond0"}, "bond0": {"master": "br0"}, "br0": {}},
-        {A: {"master": "bond0"}, "bond0": {}, "bond0.7": {"link": "bond0"}},
-    ],
-    ids=["bond", "bridge", "VLAN", "bond in a bridge", "VLAN on a bond"],
-)
-def test_a_netdev_under_the_management_one_is_refused(host: Host, over: dict[str, dict[str, str]]) -> None:
-    for name, more in over.items():
-        if name == A:
-            host.entry(A).update(more)
-        else:
-            host.addr.append(link(name, "02:00:00:00:00:01", 1500, **more))
-    top = list(over)[-1]
-    host.entry(top).update(v4("192.168.9.9/24"))
-    host.ssh = "192.168.9.9"
-    assert host.found().carries_ssh(A) and not host.found().carries_ssh(B)
-    assert f"{A} carries this SSH connection" in refusal(host).what
+def test_a_netdev_under_the_management_one_is_refused() -> None:
+    def holds(over: dict[str, dict[str, str]]) -> None:
+        host = Host()
+        for name, more in over.items():
+            if name == A:
+                host.entry(A).update(more)
+            else:
+                host.addr.append(link(name, "02:00:00:00:00:01", 1500, **more))
+        top = list(over)[-1]
+        host.entry(top).update(v4("192.168.9.9/24"))
+        host.ssh = "192.168.9.9"
+        assert host.found().carries_ssh(A) and not host.found().carries_ssh(B)
+        assert f"{A} carries this SSH connection" in refusal(host).what
+
+    each_row(
+        {
+            "bond": {A: {"master": "bond0"}, "bond0": {}},
+            "bridge": {A: {"master": "br0"}, "br0": {}},
+            "VLAN": {"vlan7": {"link": A}},
+            "bond in a bridge": {A: {"master": "bond0"}, "bond0": {"master": "br0"}, "br0": {}},
+            "VLAN on a bond": {A: {"master": "bond0"}, "bond0": {}, "bond0.7": {"link": "bond0"}},
+        },
+        holds,
+    )
 
 
 def test_links_that_point_at_each_other_do_not_hang(host: Host) -> None:
@@ -363,22 +371,25 @@ def test_links_that_point_at_each_other_do_not_hang(host: Host) -> None:
 # --- collisions
 
 
-@pytest.mark.parametrize(
-    ("address", "dev", "to"),
-    [
-        ("192.168.1.11/24", MANAGEMENT, "192.168.1.0/24"),
-        ("192.168.100.11/24", "wlP9s9", "192.168.100.0/24"),
-        ("172.17.5.11/24", "docker0", "172.17.0.0/16"),
-        ("192.168.100.11/24", "tun0", "192.168.0.0/16"),
-        ("10.0.0.11/8", "tun0", "10.8.0.5"),
-        ("192.168.100.11/24", A1, "192.168.100.128/25"),
-    ],
-)
-def test_a_subnet_that_collides_with_a_route_is_refused(host: Host, address: str, dev: str, to: str) -> None:
-    host.routes.append({"dst": to, "dev": dev, "flags": ["linkdown"]})
-    no = refusal(host, fabric={A: IPv4Interface(address)})
-    assert f"{address} on {A} collides with the route to {to}" in no.what and dev in no.what
-    assert "on both hosts" in no.cure
+def test_a_subnet_that_collides_with_a_route_is_refused() -> None:
+    def holds(address: str, dev: str, to: str) -> None:
+        host = Host()
+        host.routes.append({"dst": to, "dev": dev, "flags": ["linkdown"]})
+        no = refusal(host, fabric={A: IPv4Interface(address)})
+        assert f"{address} on {A} collides with the route to {to}" in no.what and dev in no.what
+        assert "on both hosts" in no.cure
+
+    each_row(
+        [
+            ("192.168.1.11/24", MANAGEMENT, "192.168.1.0/24"),
+            ("192.168.100.11/24", "wlP9s9", "192.168.100.0/24"),
+            ("172.17.5.11/24", "docker0", "172.17.0.0/16"),
+            ("192.168.100.11/24", "tun0", "192.168.0.0/16"),
+            ("10.0.0.11/8", "tun0", "10.8.0.5"),
+            ("192.168.100.11/24", A1, "192.168.100.128/25"),
+        ],
+        holds,
+    )
 
 
 def test_a_route_that_goes_nowhere_collides_too(host: Host) -> None:

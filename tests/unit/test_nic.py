@@ -12,6 +12,7 @@ import pytest
 from facts.nic import Nics
 from sparkrig import nic
 from sparkrig.nic import Link, Module, Nic, Pcie
+from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
 SPARK = Nic(
@@ -151,34 +152,36 @@ def test_script_without_module_and_without_answers(tree: Path) -> None:
 # --- ethtool
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "Settings for enp1s0f0np0:\n\tSpeed: 200000Mb/s\n\tLanes: 4\n\tDuplex: Full\n\tLink detected: yes\n",
-            [Link("enp1s0f0np0", 200000, True)],
-        ),
-        (
-            "Settings for enp1s0f1np1:\r\n\tSpeed: Unknown!\r\n\tLink detected: no (No cable)\r\n",
-            [Link("enp1s0f1np1", None, False)],
-        ),
-        ("\tSpeed: Unknown! (255)\n\tLink detected: no\n", [Link("", None, False)]),
-        ("\tSpeed: 65535Mb/s\n\tLink detected: no\n", [Link("", None, False)]),
-        ("Speed: 100000 Mb/s", [Link("", 100000, None)]),
-        (
-            "Settings for a:\n\tSpeed: 10000Mb/s\nCannot get wake-on-lan settings: Operation not permitted\n"
-            "\tLink detected: yes\nSettings for b:\n\tSpeed: 200000Mb/s\n\tLink detected: yes\n",
-            [Link("a", 10000, True), Link("b", 200000, True)],
-        ),
-        (
-            "netlink error: Operation not permitted\nSettings for lo:\n\tLink detected: yes\n",
-            [Link("lo", None, True)],
-        ),
-    ],
-    ids=["up", "no cable, CRLF", "grep", "old unknown", "blank before the unit", "two, not root", "loopback"],
-)
-def test_ethtool(text: str, expected: list[Link]) -> None:
-    assert list(nic.parse_ethtool(text)) == expected
+def test_ethtool() -> None:
+    def holds(text: str, expected: list[Link]) -> None:
+        assert list(nic.parse_ethtool(text)) == expected
+
+    each_row(
+        {
+            "up": (
+                "Settings for enp1s0f0np0:\n\tSpeed: 200000Mb/s\n\tLanes: 4\n\tDuplex: Full\n"
+                "\tLink detected: yes\n",
+                [Link("enp1s0f0np0", 200000, True)],
+            ),
+            "no cable, CRLF": (
+                "Settings for enp1s0f1np1:\r\n\tSpeed: Unknown!\r\n\tLink detected: no (No cable)\r\n",
+                [Link("enp1s0f1np1", None, False)],
+            ),
+            "grep": ("\tSpeed: Unknown! (255)\n\tLink detected: no\n", [Link("", None, False)]),
+            "old unknown": ("\tSpeed: 65535Mb/s\n\tLink detected: no\n", [Link("", None, False)]),
+            "blank before the unit": ("Speed: 100000 Mb/s", [Link("", 100000, None)]),
+            "two, not root": (
+                "Settings for a:\n\tSpeed: 10000Mb/s\nCannot get wake-on-lan settings: Operation not permitted\n"
+                "\tLink detected: yes\nSettings for b:\n\tSpeed: 200000Mb/s\n\tLink detected: yes\n",
+                [Link("a", 10000, True), Link("b", 200000, True)],
+            ),
+            "loopback": (
+                "netlink error: Operation not permitted\nSettings for lo:\n\tLink detected: yes\n",
+                [Link("lo", None, True)],
+            ),
+        },
+        holds,
+    )
 
 
 @pytest.mark.parametrize(
@@ -282,27 +285,37 @@ def test_lspci_of_several_devices() -> None:
     assert one.name.endswith("[ConnectX-7]")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("01:00.0 Ethernet\r\n\t\tLnkSta: Speed 16GT/s (downgraded), Width x4 (ok)\r\n", ("0000:01:00.0", 16, 4)),
-        ("0000000F:01:00.0 VGA\n\t\tLnkSta: Speed unknown, Width x0\n", ("0000000f:01:00.0", None, None)),
-        ("\t\tLnkSta: Speed 8GT/s, Width x2, TrErr- Train- SlotClk+\n", ("", 8, 2)),
-        (
-            "10000:e1:00.0 NVMe\n    LnkSta: Speed 2.5GT/s (overdriven), Width x63 (strange)\n",
-            ("10000:e1:00.0", 2.5, None),
-        ),
-        (
-            "0002:01:00.0  LnkCap: Speed 32GT/s, Width x4    LnkSta: Speed 32GT/s, Width x2 (downgraded)",
-            ("0002:01:00.0", 32, 2),
-        ),
-        ("00:05.0 Ethernet controller: Red Hat, Inc. Virtio network device\n", ("0000:00:05.0", None, None)),
-    ],
-    ids=["no domain, CRLF", "unknown", "grep", "wide domain", "one line, as in the forum", "no link"],
-)
-def test_lspci(text: str, expected: tuple[str, float | None, int | None]) -> None:
-    (found,) = nic.parse_lspci(text)
-    assert (found.address, found.speed, found.width) == expected
+def test_lspci() -> None:
+    def holds(text: str, expected: tuple[str, float | None, int | None]) -> None:
+        (found,) = nic.parse_lspci(text)
+        assert (found.address, found.speed, found.width) == expected
+
+    each_row(
+        {
+            "no domain, CRLF": (
+                "01:00.0 Ethernet\r\n\t\tLnkSta: Speed 16GT/s (downgraded), Width x4 (ok)\r\n",
+                ("0000:01:00.0", 16, 4),
+            ),
+            "unknown": (
+                "0000000F:01:00.0 VGA\n\t\tLnkSta: Speed unknown, Width x0\n",
+                ("0000000f:01:00.0", None, None),
+            ),
+            "grep": ("\t\tLnkSta: Speed 8GT/s, Width x2, TrErr- Train- SlotClk+\n", ("", 8, 2)),
+            "wide domain": (
+                "10000:e1:00.0 NVMe\n    LnkSta: Speed 2.5GT/s (overdriven), Width x63 (strange)\n",
+                ("10000:e1:00.0", 2.5, None),
+            ),
+            "one line, as in the forum": (
+                "0002:01:00.0  LnkCap: Speed 32GT/s, Width x4    LnkSta: Speed 32GT/s, Width x2 (downgraded)",
+                ("0002:01:00.0", 32, 2),
+            ),
+            "no link": (
+                "00:05.0 Ethernet controller: Red Hat, Inc. Virtio network device\n",
+                ("0000:00:05.0", None, None),
+            ),
+        },
+        holds,
+    )
 
 
 def test_lspci_where_grep_took_the_names() -> None:
@@ -334,23 +347,25 @@ def test_lspci_refuses(text: str, words: str) -> None:
 # --- verdicts
 
 
-@pytest.mark.parametrize(
-    ("speed", "width", "driver", "expected"),
-    [
-        (32.0, 4, "mlx5_core", ("healthy", "")),
-        (64.0, 16, "mlx5_core", ("healthy", "")),
-        (32.0, 2, "mlx5_core", ("degraded", "pcie-width")),
-        (None, 2, "mlx5_core", ("degraded", "pcie-width")),
-        (16.0, 4, "mlx5_core", ("degraded", "pcie-speed")),
-        (16.0, 2, "mlx5_core", ("degraded", "pcie-width")),
-        (None, None, "mlx5_core", ("unknown", "pcie-unknown")),
-        (None, 4, "mlx5_core", ("unknown", "pcie-unknown")),
-        (None, None, "virtio_net", ("unknown", "virtual-link")),
-    ],
-)
-def test_pcie(speed: float | None, width: int | None, driver: str, expected: tuple[str, str]) -> None:
-    found = nic.pcie(replace(SPARK, driver=driver, pcie=Pcie("", "", speed, width)))
-    assert (found.level, found.cause) == expected
+def test_pcie() -> None:
+    def holds(speed: float | None, width: int | None, driver: str, expected: tuple[str, str]) -> None:
+        found = nic.pcie(replace(SPARK, driver=driver, pcie=Pcie("", "", speed, width)))
+        assert (found.level, found.cause) == expected
+
+    each_row(
+        [
+            (32.0, 4, "mlx5_core", ("healthy", "")),
+            (64.0, 16, "mlx5_core", ("healthy", "")),
+            (32.0, 2, "mlx5_core", ("degraded", "pcie-width")),
+            (None, 2, "mlx5_core", ("degraded", "pcie-width")),
+            (16.0, 4, "mlx5_core", ("degraded", "pcie-speed")),
+            (16.0, 2, "mlx5_core", ("degraded", "pcie-width")),
+            (None, None, "mlx5_core", ("unknown", "pcie-unknown")),
+            (None, 4, "mlx5_core", ("unknown", "pcie-unknown")),
+            (None, None, "virtio_net", ("unknown", "virtual-link")),
+        ],
+        holds,
+    )
 
 
 def test_half_the_width_has_its_cure() -> None:
@@ -359,17 +374,26 @@ def test_half_the_width_has_its_cure() -> None:
     assert "0104" in found.cure
 
 
-@pytest.mark.parametrize(
-    ("after", "expected", "words"),
-    [
-        ({"out_of_sequence": 0, "packet_seq_err": 2}, ("healthy", ""), "no RDMA errors"),
-        ({"out_of_sequence": 5, "packet_seq_err": 2}, ("degraded", "rdma-errors"), "(out_of_sequence +5)"),
-        ({"out_of_sequence": 0, "packet_seq_err": 1}, ("degraded", "rdma-errors"), "(packet_seq_err +1)"),
-        ({"out_of_sequence": 0, "packet_seq_err": 0}, ("healthy", ""), "no RDMA errors"),
-        ({}, ("unknown", "counters-unknown"), "no RDMA error counters"),
-    ],
-    ids=["same", "grew", "began anew and grew", "began anew", "none"],
-)
-def test_errors_grew(after: dict[str, int], expected: tuple[str, str], words: str) -> None:
-    found = nic.errors_grew(SPARK, replace(SPARK, errors=after))
-    assert (found.level, found.cause) == expected and words in found.evidence
+def test_errors_grew() -> None:
+    def holds(after: dict[str, int], expected: tuple[str, str], words: str) -> None:
+        found = nic.errors_grew(SPARK, replace(SPARK, errors=after))
+        assert (found.level, found.cause) == expected and words in found.evidence
+
+    each_row(
+        {
+            "same": ({"out_of_sequence": 0, "packet_seq_err": 2}, ("healthy", ""), "no RDMA errors"),
+            "grew": (
+                {"out_of_sequence": 5, "packet_seq_err": 2},
+                ("degraded", "rdma-errors"),
+                "(out_of_sequence +5)",
+            ),
+            "began anew and grew": (
+                {"out_of_sequence": 0, "packet_seq_err": 1},
+                ("degraded", "rdma-errors"),
+                "(packet_seq_err +1)",
+            ),
+            "began anew": ({"out_of_sequence": 0, "packet_seq_err": 0}, ("healthy", ""), "no RDMA errors"),
+            "none": ({}, ("unknown", "counters-unknown"), "no RDMA error counters"),
+        },
+        holds,
+    )

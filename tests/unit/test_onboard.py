@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from operations.remote import Lost
 from sparkrig import inventory, inventory_file
 from sparkrig.command import onboard
 from sparkrig.journal import Journal, Run
+from tests import warm
 from tests.plan.conftest import converged
 from tests.schemas import complaints
 from tests.unit import test_status
@@ -32,25 +34,37 @@ from tests.unit.shells import tool
 from tests.unit.sshd import fingerprint, free_port, keygen
 
 # The command as it is, but for pyinfra: APPLIED is what its run leaves of each Spark, DIES where it is killed.
-PROGRAM = """
-import os, signal, shutil, sys
+PLAYED = """
+import os, shutil, signal, sys
 from sparkrig.command import onboard
-from sparkrig.command.cli import main
-
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
 
 def applied(draft, asked):
     for pair in filter(None, os.environ.get("APPLIED", "").split(",")):
         shutil.copy(*pair.split(">"))
     return int(os.environ.get("CODE", 0))
 
+def mortal(step, act):
+    def dies_or_acts(*words):
+        if os.environ.get("DIES") == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return act(*words)
+    return dies_or_acts
+
 onboard._apply = applied
-if step := os.environ.get("DIES"):
-    setattr(onboard, step, die)
+for step in ("_let_in", "_write", "_apply"):
+    setattr(onboard, step, mortal(step, getattr(onboard, step)))
+"""
+PROGRAM = f"""{PLAYED}
+from sparkrig.command.cli import main
 sys.argv[0] = "sparkrig"
 main()
 """
+
+
+@cache
+def loaded() -> warm.Server:
+    """The process of tests/warm.py, with pyinfra's part played."""
+    return warm.Server(PLAYED)
 
 
 SUDOERS = ["# Written by sparkrig onboard", "nvidia ALL=(ALL:ALL) NOPASSWD: ALL"]
@@ -83,20 +97,11 @@ class Desk:
         return [sys.executable, "-c", PROGRAM, *command]
 
     def environ(self, **more: str) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if key not in ("SSH_AUTH_SOCK", "CI", "NO_COLOR")}
-        return {**kept, "HOME": str(self.home), "TERM": "xterm", "COLUMNS": "80", **self.env, **more}
+        return {**os.environ, "HOME": str(self.home), "TERM": "xterm", "COLUMNS": "80", **self.env, **more}
 
     def run(self, name: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.words(name, *words),
-            cwd=ROOT,
-            env=self.environ(**env),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=90,
-        )
+        _, _, _, *command = self.words(name, *words)
+        return warm.run("sparkrig", *command, cwd=ROOT, env=self.environ(**env), timeout=90, server=loaded())
 
     def scripted(self, name: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         """With nobody there: everything is given."""
@@ -109,7 +114,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    for name in ("SSH_AUTH_SOCK", "CI", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
     keygen(tmp_path / "me" / ".ssh" / "id_ed25519")
     shutil.copytree(ROOT / "inventories" / "group_data", tmp_path / "inventories" / "group_data")
     with (tmp_path / "inventories" / "group_data" / "all.py").open("a") as settings:

@@ -27,6 +27,7 @@ from sparkrig.onboarding.operator import public
 from sparkrig.onboarding.proposal import Proposal, Seen, Wishes, propose
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
+from tests.tables import each_row
 from tests.unit.sshd import fingerprint, keygen
 
 RECORDED = Path(__file__).resolve().parents[1] / "fixtures" / "spark"
@@ -61,27 +62,29 @@ def fabric(netdevs: tuple[str, ...], *addresses: str) -> dict[str, str]:
 # --- address
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("spark-a.local", Address("spark-a.local")),
-        ("nvidia@10.0.0.12", Address("10.0.0.12", "nvidia")),
-        ("spark-a:2222", Address("spark-a", None, 2222)),
-        ("me.too@[fd00::12]:2222", Address("fd00::12", "me.too", 2222)),
-        ("fd00::12", Address("fd00::12")),
-        ("nvidia@fe80::1%eth0", Address("fe80::1%eth0", "nvidia")),
-    ],
-)
-def test_an_address_is_what_one_types_after_ssh(text: str, found: Address) -> None:
-    assert parse(text) == found
+def test_an_address_is_what_one_types_after_ssh() -> None:
+    def holds(text: str, found: Address) -> None:
+        assert parse(text) == found
+
+    each_row(
+        [
+            ("spark-a.local", Address("spark-a.local")),
+            ("nvidia@10.0.0.12", Address("10.0.0.12", "nvidia")),
+            ("spark-a:2222", Address("spark-a", None, 2222)),
+            ("me.too@[fd00::12]:2222", Address("fd00::12", "me.too", 2222)),
+            ("fd00::12", Address("fd00::12")),
+            ("nvidia@fe80::1%eth0", Address("fe80::1%eth0", "nvidia")),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(
-    "text", ["", "@host", "a b", "host:", "host:0", "host:99999", "-oProxyCommand=x", "u@-x", "a@b@c"]
-)
-def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(Refusal, match="USER@NAME is expected"):
-        parse(text)
+def test_what_is_no_address_is_refused() -> None:
+    def holds(text: str) -> None:
+        with pytest.raises(Refusal, match="USER@NAME is expected"):
+            parse(text)
+
+    each_row(["", "@host", "a b", "host:", "host:0", "host:99999", "-oProxyCommand=x", "u@-x", "a@b@c"], holds)
 
 
 # --- host keys
@@ -101,10 +104,12 @@ def test_the_fingerprint_is_the_one_that_ssh_keygen_prints(tmp_path: Path, kind:
     assert known.read_text().startswith("# mine\nother ssh-rsa AAAA\n[10.0.0.12]:2222 ")
 
 
-@pytest.mark.parametrize("text", ["SHA256:", "MD5:aa:bb", "abc", "SHA256:" + "a" * 42, "SHA256:" + "a" * 43 + "="])
-def test_what_is_no_fingerprint_is_refused(text: str) -> None:
-    with pytest.raises(Refusal, match="is no fingerprint"):
-        hostkey.given(text)
+def test_what_is_no_fingerprint_is_refused() -> None:
+    def holds(text: str) -> None:
+        with pytest.raises(Refusal, match="is no fingerprint"):
+            hostkey.given(text)
+
+    each_row(["SHA256:", "MD5:aa:bb", "abc", "SHA256:" + "a" * 42, "SHA256:" + "a" * 43 + "="], holds)
 
 
 def test_a_private_key_is_not_taken_for_a_public_one(tmp_path: Path) -> None:
@@ -153,13 +158,15 @@ NAMES: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("own", "name"), NAMES.values(), ids=NAMES)
-def test_a_name_is_the_hosts_own_made_valid_and_unique(own: str, name: str) -> None:
-    here = seen("b", ())
-    here = replace(here, state=replace(here.state, identity=replace(here.state.identity, hostname=own)))
-    made = propose(LOGIN, here, fleet(spark_a={}), {}, Wishes())
-    assert (made.name, made.new, made.peer) == (name, True, None)
-    assert made.data == LOGIN
+def test_a_name_is_the_hosts_own_made_valid_and_unique() -> None:
+    def holds(own: str, name: str) -> None:
+        here = seen("b", ())
+        here = replace(here, state=replace(here.state, identity=replace(here.state.identity, hostname=own)))
+        made = propose(LOGIN, here, fleet(spark_a={}), {}, Wishes())
+        assert (made.name, made.new, made.peer) == (name, True, None)
+        assert made.data == LOGIN
+
+    each_row(NAMES, holds)
 
 
 @pytest.mark.parametrize("name", ["spark-a", "two words", "@local", "a/b"])
@@ -327,22 +334,24 @@ def test_two_that_are_in_the_inventory_become_a_pair_once_there_is_a_cable() -> 
     assert not propose(LOGIN, seen("b", ()), known, {"spark-a": seen("a")}, Wishes(), "spark-b").edits
 
 
-@pytest.mark.parametrize(
-    ("wishes", "option"),
-    [
-        (Wishes(name="other"), "--name"),
-        (Wishes(peer="c", solo=True), "--peer and --solo"),
-        (Wishes(pair="y"), "--pair"),
-        (Wishes(fabric={"enp1s0f0np0": "10.9.0.1/24"}), "--fabric"),
-        (Wishes(adopt="leave"), "--adopt"),
-    ],
-)
-def test_what_the_inventory_says_already_is_not_asked_for_otherwise(wishes: Wishes, option: str) -> None:
-    ends = [fabric(P0, f"10.0.0.{n}/24", f"10.0.1.{n}/24") for n in (1, 2)]
-    known = fleet(a={"pair": "x", "fabric": ends[0]}, b={"pair": "x", "fabric": ends[1]})
-    with pytest.raises(Refusal, match=f"b is in the inventory, which says otherwise than {option}"):
-        propose(LOGIN, seen("b"), known, {}, wishes, "b")
-    propose(LOGIN, seen("b"), known, {}, Wishes(name="b", pair="x", peer="a"), "b")
+def test_what_the_inventory_says_already_is_not_asked_for_otherwise() -> None:
+    def holds(wishes: Wishes, option: str) -> None:
+        ends = [fabric(P0, f"10.0.0.{n}/24", f"10.0.1.{n}/24") for n in (1, 2)]
+        known = fleet(a={"pair": "x", "fabric": ends[0]}, b={"pair": "x", "fabric": ends[1]})
+        with pytest.raises(Refusal, match=f"b is in the inventory, which says otherwise than {option}"):
+            propose(LOGIN, seen("b"), known, {}, wishes, "b")
+        propose(LOGIN, seen("b"), known, {}, Wishes(name="b", pair="x", peer="a"), "b")
+
+    each_row(
+        [
+            (Wishes(name="other"), "--name"),
+            (Wishes(peer="c", solo=True), "--peer and --solo"),
+            (Wishes(pair="y"), "--pair"),
+            (Wishes(fabric={"enp1s0f0np0": "10.9.0.1/24"}), "--fabric"),
+            (Wishes(adopt="leave"), "--adopt"),
+        ],
+        holds,
+    )
 
 
 # --- other people's definitions

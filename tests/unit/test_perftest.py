@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig.perftest import Bandwidth, Latency, failure, parse_bandwidth, parse_latency
+from tests.tables import each_row
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 SPARK = (FIXTURES / "bandwidth" / "ib_write_bw.txt").read_text()
@@ -52,10 +53,12 @@ RECORDED = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), RECORDED.values(), ids=RECORDED)
-@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
-def test_recorded(text: str, expected: Bandwidth, end: str) -> None:
-    assert parse_bandwidth(text.replace("\n", end)) == expected
+def test_recorded() -> None:
+    def holds(text: str, expected: Bandwidth) -> None:
+        for end in ("\n", "\r\n"):
+            assert parse_bandwidth(text.replace("\n", end)) == expected, repr(end)
+
+    each_row(RECORDED, holds)
 
 
 def test_both_directions_are_read_as_their_sum() -> None:
@@ -79,22 +82,24 @@ def test_recorded_without_report_gbits() -> None:
     assert read.unit == "MiB/sec" and read.gbps == pytest.approx(22.46 * 2**20 * 8 / 1e9)
 
 
-@pytest.mark.parametrize(
-    ("unit", "average", "gbps"),
-    [
-        ("Gb/sec", "111.86", 111.86),
-        ("MB/sec", "13334.7", 111.86),  # perftest 24.01 without --report_gbits
-        ("MiB/sec", "13334.7", 111.86),  # later ones; its MB was 2^20 bytes too
-        ("Gb/sec", "13.35", 13.35),  # the degraded start-up: the same digits, a factor of eight apart
-        ("MB/sec", "1591.44", 13.35),
-        ("Gb/sec", "0.123456", 0.123456),
-        ("Gb/sec", "0.00", 0.0),
-        ("Gb/sec", "195", 195.0),
-    ],
-)
-def test_the_unit_is_taken_from_the_header(unit: str, average: str, gbps: float) -> None:
-    read = parse_bandwidth(table(unit, row(average)))
-    assert read.gbps == pytest.approx(gbps, rel=1e-4) and read.unit == unit
+def test_the_unit_is_taken_from_the_header() -> None:
+    def holds(unit: str, average: str, gbps: float) -> None:
+        read = parse_bandwidth(table(unit, row(average)))
+        assert read.gbps == pytest.approx(gbps, rel=1e-4) and read.unit == unit
+
+    each_row(
+        [
+            ("Gb/sec", "111.86", 111.86),
+            ("MB/sec", "13334.7", 111.86),  # perftest 24.01 without --report_gbits
+            ("MiB/sec", "13334.7", 111.86),  # later ones; its MB was 2^20 bytes too
+            ("Gb/sec", "13.35", 13.35),  # the degraded start-up: the same digits, a factor of eight apart
+            ("MB/sec", "1591.44", 13.35),
+            ("Gb/sec", "0.123456", 0.123456),
+            ("Gb/sec", "0.00", 0.0),
+            ("Gb/sec", "195", 195.0),
+        ],
+        holds,
+    )
 
 
 def test_average_not_peak() -> None:
@@ -129,9 +134,11 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
-def test_forms_of_the_table(text: str) -> None:
-    assert parse_bandwidth(text).gbps == 111.86
+def test_forms_of_the_table() -> None:
+    def holds(text: str) -> None:
+        assert parse_bandwidth(text).gbps == 111.86
+
+    each_row(FORMS, holds)
 
 
 NOTHING = {
@@ -155,10 +162,12 @@ NOTHING = {
 }
 
 
-@pytest.mark.parametrize(("text", "words"), NOTHING.values(), ids=NOTHING)
-def test_what_proves_nothing_is_refused_in_words(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        parse_bandwidth(text)
+def test_what_proves_nothing_is_refused_in_words() -> None:
+    def holds(text: str, words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            parse_bandwidth(text)
+
+    each_row(NOTHING, holds)
 
 
 # --- the JSON report
@@ -182,21 +191,23 @@ def test_a_report_alone_tells_the_degraded_start_up() -> None:
     assert parse_bandwidth("", report(13.35, 0.025463)).gbps == 13.35
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (report(111.86, 0.0), "names no unit"),
-        (report(111.86, None), "names no unit"),
-        (report(111.86, 0.013335), "names no unit"),  # fits neither
-        ('{"results": {"MsgSize": 65536, "n_iter', "no JSON report"),
-        ('{"results": {"bw_avg": 111.86}}', "no JSON report"),  # --output=bandwidth
-        ('{"results": null}', "no JSON report"),
-        ("[]", "no JSON report"),
-    ],
-)
-def test_a_report_alone_that_proves_nothing(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        parse_bandwidth("", text)
+def test_a_report_alone_that_proves_nothing() -> None:
+    def holds(text: str, words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            parse_bandwidth("", text)
+
+    each_row(
+        [
+            (report(111.86, 0.0), "names no unit"),
+            (report(111.86, None), "names no unit"),
+            (report(111.86, 0.013335), "names no unit"),  # fits neither
+            ('{"results": {"MsgSize": 65536, "n_iter', "no JSON report"),
+            ('{"results": {"bw_avg": 111.86}}', "no JSON report"),  # --output=bandwidth
+            ('{"results": null}', "no JSON report"),
+            ("[]", "no JSON report"),
+        ],
+        holds,
+    )
 
 
 def test_a_report_does_not_stand_in_for_a_missing_row() -> None:
@@ -204,19 +215,21 @@ def test_a_report_does_not_stand_in_for_a_missing_row() -> None:
         parse_bandwidth(table("Gb/sec"), report(111.86, 0.213358))
 
 
-@pytest.mark.parametrize(
-    ("text", "mtu"),
-    [
-        (json.dumps({"test_info": {"Mtu": 1024}}), 1024),  # the report wins
-        (None, 4096),
-        ("", 4096),
-        ('{"test_info": {"Mtu": ', 4096),  # cut off
-        ("{}", 4096),
-        ('{"test_info": null}', 4096),
-    ],
-)
-def test_path_mtu_from_the_report_or_else_from_the_table(text: str | None, mtu: int) -> None:
-    assert parse_bandwidth(SPARK, text).path_mtu == mtu
+def test_path_mtu_from_the_report_or_else_from_the_table() -> None:
+    def holds(text: str | None, mtu: int) -> None:
+        assert parse_bandwidth(SPARK, text).path_mtu == mtu
+
+    each_row(
+        [
+            (json.dumps({"test_info": {"Mtu": 1024}}), 1024),  # the report wins
+            (None, 4096),
+            ("", 4096),
+            ('{"test_info": {"Mtu": ', 4096),  # cut off
+            ("{}", 4096),
+            ('{"test_info": null}', 4096),
+        ],
+        holds,
+    )
 
 
 def test_what_is_nowhere_is_none() -> None:
@@ -239,38 +252,43 @@ ITERATIONS = Latency(540.69, 2, 1000, 248.70, 197.04, 4218.80, 3198.42, 1024, 2)
 DURATION = Latency(557.02, 2, 1796, path_mtu=1024, gid_index=1)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (recorded("lat-iterations.txt"), ITERATIONS),
-        (recorded("lat-iterations.json"), ITERATIONS),
-        (recorded("lat-iterations.txt") + recorded("lat-iterations.json"), ITERATIONS),
-        (recorded("lat-duration.txt"), DURATION),
-        (recorded("lat-duration.json"), DURATION),
-    ],
-    ids=["iterations", "iterations, report", "iterations, both", "-D", "-D, report"],
-)
-def test_latency(text: str, expected: Latency) -> None:
-    assert parse_latency(text) == expected
-    assert parse_latency("", text) == expected if text.startswith("{") else parse_latency(text, "{") == expected
+def test_latency() -> None:
+    def holds(text: str, expected: Latency) -> None:
+        assert parse_latency(text) == expected
+        assert (
+            parse_latency("", text) == expected if text.startswith("{") else parse_latency(text, "{") == expected
+        )
+
+    each_row(
+        {
+            "iterations": (recorded("lat-iterations.txt"), ITERATIONS),
+            "iterations, report": (recorded("lat-iterations.json"), ITERATIONS),
+            "iterations, both": (recorded("lat-iterations.txt") + recorded("lat-iterations.json"), ITERATIONS),
+            "-D": (recorded("lat-duration.txt"), DURATION),
+            "-D, report": (recorded("lat-duration.json"), DURATION),
+        },
+        holds,
+    )
 
 
 LAT_HEADER = " #bytes        #iterations       t_avg[usec]    tps average\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "no result header"),
-        (SPARK, "no result header"),  # of the other test
-        (LAT_HEADER, "header and no result row"),
-        (LAT_HEADER + " 2             0            inf         0.00   \n", "completed no message"),
-        (LAT_HEADER.replace("usec", "cycles") + " 2  10  5.5  0.00\n", "unknown unit, cycles"),
-    ],
-)
-def test_latency_that_proves_nothing(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        parse_latency(text)
+def test_latency_that_proves_nothing() -> None:
+    def holds(text: str, words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            parse_latency(text)
+
+    each_row(
+        [
+            ("", "no result header"),
+            (SPARK, "no result header"),  # of the other test
+            (LAT_HEADER, "header and no result row"),
+            (LAT_HEADER + " 2             0            inf         0.00   \n", "completed no message"),
+            (LAT_HEADER.replace("usec", "cycles") + " 2  10  5.5  0.00\n", "unknown unit, cycles"),
+        ],
+        holds,
+    )
 
 
 # --- failures
@@ -367,12 +385,14 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize(("text", "level", "cause"), SAID.values(), ids=SAID)
-@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
-def test_failure(text: str, level: str, cause: str, end: str) -> None:
-    said = failure(text.replace("\n", end))
-    assert said is not None and (said.level, said.cause) == (level, cause)
-    assert said.evidence and not said.evidence.endswith(".") and "\n" not in said.evidence and said.cure
+def test_failure() -> None:
+    def holds(text: str, level: str, cause: str) -> None:
+        said = failure(text)
+        assert said is not None and (said.level, said.cause) == (level, cause)
+        assert said.evidence and not said.evidence.endswith(".") and "\n" not in said.evidence and said.cure
+
+    each_row(SAID, holds)
+    each_row({f"{name}, CRLF": (text.replace("\n", "\r\n"), *said) for name, (text, *said) in SAID.items()}, holds)
 
 
 FINE = {
@@ -390,9 +410,11 @@ FINE = {
 }
 
 
-@pytest.mark.parametrize("text", FINE.values(), ids=FINE)
-def test_no_failure(text: str) -> None:
-    assert failure(text) is None
+def test_no_failure() -> None:
+    def holds(text: str) -> None:
+        assert failure(text) is None
+
+    each_row(FINE, holds)
 
 
 @pytest.mark.parametrize(

@@ -180,10 +180,10 @@ PROGRAM = """if True:
     from threading import Event
     from time import monotonic
     from sparkrig import progress
-    progress._WORTH_S = 0.3
+    progress._WORTH_S, progress._TICK_S = 0.2, 0.05
     with progress.hosts(["spark-a", "spark-b"], "Looking") as told:
         told("spark-a", "reading"), told("spark-b", "waiting", until=monotonic() + 99)
-        Event().wait(2)
+        Event().wait(0.7)
         told.done("spark-a", "12 checks")
         told.failed("spark-b", "no route to host")
         print("a result", flush=True)

@@ -16,6 +16,7 @@ from sparkrig import secrets
 from sparkrig.refusal import Refusal
 from sparkrig.secrets import Plan, Secrets, plan, told
 from sparkrig.settings import Settings, SettingsError, parse
+from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
 VALUE = "hf_canary=+/$HOME`id`*?#;%s ü"
@@ -24,22 +25,24 @@ WANTED: dict[str, SecretStr | None] = {"HF_TOKEN": SecretStr(VALUE), "NGC_API_KE
 # --- the setting
 
 
-@pytest.mark.parametrize(
-    ("setting", "words"),
-    [
-        ({"HF_TOKEN": VALUE}, "a source is expected for HF_TOKEN (env:HF_TOKEN, or file:/path)"),
-        ({"HF_TOKEN": "env:hf_canary=x"}, "never the secret itself"),
-        ({"HF_TOKEN": "file:hf_canary"}, "never the secret itself"),
-        ({"HF_TOKEN": ["hf_canary"]}, "never the secret itself"),
-        ({"hf_canary=": "env:A"}, "one of its names is no name of a variable"),
-        ("hf_canary", "a mapping of variable to source is expected"),
-    ],
-)
-def test_a_value_in_an_inventory_is_refused_and_not_repeated(setting: Any, words: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        parse({"spark-a": {"secrets": setting}})
-    assert words in str(caught.value)
-    assert "hf_canary" not in str(caught.value) and caught.value.__suppress_context__
+def test_a_value_in_an_inventory_is_refused_and_not_repeated() -> None:
+    def holds(setting: Any, words: str) -> None:
+        with pytest.raises(SettingsError) as caught:
+            parse({"spark-a": {"secrets": setting}})
+        assert words in str(caught.value)
+        assert "hf_canary" not in str(caught.value) and caught.value.__suppress_context__
+
+    each_row(
+        [
+            ({"HF_TOKEN": VALUE}, "a source is expected for HF_TOKEN (env:HF_TOKEN, or file:/path)"),
+            ({"HF_TOKEN": "env:hf_canary=x"}, "never the secret itself"),
+            ({"HF_TOKEN": "file:hf_canary"}, "never the secret itself"),
+            ({"HF_TOKEN": ["hf_canary"]}, "never the secret itself"),
+            ({"hf_canary=": "env:A"}, "one of its names is no name of a variable"),
+            ("hf_canary", "a mapping of variable to source is expected"),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize("source", ["env:HF_TOKEN", "file:/run/secrets/hf", "file:~/.config/hf token"])
@@ -47,31 +50,35 @@ def test_a_source_passes(source: str) -> None:
     assert parse({"spark-a": {"secrets": {"HF_TOKEN": source}}})["spark-a"].secrets == {"HF_TOKEN": source}
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["HF_TOKEN", "OPENAI_API_KEY", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "SECRET", "hf_token", "NGC_APIKEY"],
-)
-def test_a_secret_in_the_environment_is_refused_and_not_repeated(name: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        parse({"spark-a": {"environment": {name: "hf_canary"}}})
-    assert f"{name} looks like a secret" in str(caught.value)
-    assert "hf_canary" not in str(caught.value)
+def test_a_secret_in_the_environment_is_refused_and_not_repeated() -> None:
+    def holds(name: str) -> None:
+        with pytest.raises(SettingsError) as caught:
+            parse({"spark-a": {"environment": {name: "hf_canary"}}})
+        assert f"{name} looks like a secret" in str(caught.value)
+        assert "hf_canary" not in str(caught.value)
+
+    each_row(
+        ["HF_TOKEN", "OPENAI_API_KEY", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "SECRET", "hf_token", "NGC_APIKEY"],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "TOKENIZERS_PARALLELISM",
-        "VLLM_MAX_TOKENS",
-        "HF_TOKEN_PATH",
-        "KEYBOARD",
-        "NCCL_DEBUG",
-        "KEY_SIZE",
-        "SSH_KEY_FILE",
-    ],
-)
-def test_what_only_sounds_like_one_passes(name: str) -> None:
-    assert Settings(environment={name: "1"}).environment == {name: "1"}
+def test_what_only_sounds_like_one_passes() -> None:
+    def holds(name: str) -> None:
+        assert Settings(environment={name: "1"}).environment == {name: "1"}
+
+    each_row(
+        [
+            "TOKENIZERS_PARALLELISM",
+            "VLLM_MAX_TOKENS",
+            "HF_TOKEN_PATH",
+            "KEYBOARD",
+            "NCCL_DEBUG",
+            "KEY_SIZE",
+            "SSH_KEY_FILE",
+        ],
+        holds,
+    )
 
 
 def test_a_variable_stands_in_one_of_the_two() -> None:
@@ -136,29 +143,33 @@ PLANS: dict[str, tuple[Secrets, Mapping[str, SecretStr | None], Plan]] = {
 }
 
 
-@pytest.mark.parametrize(("there", "wanted", "expected"), PLANS.values(), ids=PLANS)
-def test_plan(there: Secrets, wanted: Mapping[str, SecretStr | None], expected: Plan) -> None:
-    assert plan(there, wanted) == expected
-    assert bool(plan(there, wanted)) == (expected != Plan(keep=expected.keep))
+def test_plan() -> None:
+    def holds(there: Secrets, wanted: Mapping[str, SecretStr | None], expected: Plan) -> None:
+        assert plan(there, wanted) == expected
+        assert bool(plan(there, wanted)) == (expected != Plan(keep=expected.keep))
+
+    each_row(PLANS, holds)
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (None, "the secret HF_TOKEN was not found where the setting secrets says"),
-        ("", "is empty"),
-        ("hf_canary\nB=2", "one line is expected"),
-        ("hf_canary\0", "cannot be printed"),
-        ("hf_canary\r", "cannot be printed"),
-        (" hf_canary", "docker and systemd read differently"),
-        ('hf_"canary', "docker and systemd read differently"),
-        ("hf_can\\ary", "docker and systemd read differently"),
-    ],
-)
-def test_what_cannot_stand_in_the_file_is_refused_and_not_repeated(value: str | None, words: str) -> None:
-    with pytest.raises(Refusal) as caught:
-        plan(Secrets(), {"HF_TOKEN": None if value is None else SecretStr(value)})
-    assert words in str(caught.value) and "hf_" not in str(caught.value)
+def test_what_cannot_stand_in_the_file_is_refused_and_not_repeated() -> None:
+    def holds(value: str | None, words: str) -> None:
+        with pytest.raises(Refusal) as caught:
+            plan(Secrets(), {"HF_TOKEN": None if value is None else SecretStr(value)})
+        assert words in str(caught.value) and "hf_" not in str(caught.value)
+
+    each_row(
+        [
+            (None, "the secret HF_TOKEN was not found where the setting secrets says"),
+            ("", "is empty"),
+            ("hf_canary\nB=2", "one line is expected"),
+            ("hf_canary\0", "cannot be printed"),
+            ("hf_canary\r", "cannot be printed"),
+            (" hf_canary", "docker and systemd read differently"),
+            ('hf_"canary', "docker and systemd read differently"),
+            ("hf_can\\ary", "docker and systemd read differently"),
+        ],
+        holds,
+    )
 
 
 def test_a_row_that_makes_no_sense() -> None:

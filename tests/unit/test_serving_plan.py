@@ -20,6 +20,7 @@ from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.plan import Chosen, Node, Wish
 from sparkrig.serving.served import Image, Record, Serving, Weights
 from sparkrig.settings import Settings
+from tests.tables import each_row
 
 CATALOGUE = catalogue()
 GPT, BIG = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
@@ -62,51 +63,61 @@ def started(unit: str) -> list[str]:
 # --- what is asked for
 
 
-@pytest.mark.parametrize(("model", "launch"), LAUNCHES, ids=NAMES)
-def test_every_launch_of_the_catalogue_can_be_served(model: Model, launch: Launch) -> None:
-    checkpoint = model.checkpoint(launch.checkpoint or model.best().id)
-    if checkpoint.bad:
-        assert "is not to be used" in refused(model=checkpoint.id)
-        return
-    wish = asked(checkpoint.id, serve_nodes=launch.nodes, serve_image="image:1")
-    base = plan._base(model, checkpoint, launch.nodes)
-    assert base is not None and base.nodes == launch.nodes
-    found = arguments.read(wish.words[2:])
-    assert found.model == f"/models/{checkpoint.id}" and not found.extra and not found.broken
-    kept = {name: value for name, value in base.flags.items() if name not in {*plan._OURS, "served-model-name"}}
-    assert set(kept) - {"tensor-parallel-size"} <= set(found.flags)
-    assert found.flags["served-model-name"] == [model.name, checkpoint.id]
-    assert found.flags["host"] == "127.0.0.1" and "port" not in found.flags
-    if launch.nodes == 2:
-        assert found.flags["tensor-parallel-size"] == "2"
-    for form in ("ray", "multinode") if launch.nodes == 2 else ("solo",):
-        errors = [
-            each for each in plan.lint_of(wish, CATALOGUE.find, form, None, "aarch64") if each.severity == "error"
-        ]
-        assert errors == []
-    unit = made(wish, Node(0, HEAD, HEAD) if launch.nodes == 2 else Node())[served.SERVICE]
-    assert started(unit)[-len(wish.words) :] == wish.words
+def test_every_launch_of_the_catalogue_can_be_served() -> None:
+    def holds(model: Model, launch: Launch) -> None:
+        checkpoint = model.checkpoint(launch.checkpoint or model.best().id)
+        if checkpoint.bad:
+            assert "is not to be used" in refused(model=checkpoint.id)
+            return
+        wish = asked(checkpoint.id, serve_nodes=launch.nodes, serve_image="image:1")
+        base = plan._base(model, checkpoint, launch.nodes)
+        assert base is not None and base.nodes == launch.nodes
+        found = arguments.read(wish.words[2:])
+        assert found.model == f"/models/{checkpoint.id}" and not found.extra and not found.broken
+        kept = {
+            name: value for name, value in base.flags.items() if name not in {*plan._OURS, "served-model-name"}
+        }
+        assert set(kept) - {"tensor-parallel-size"} <= set(found.flags)
+        assert found.flags["served-model-name"] == [model.name, checkpoint.id]
+        assert found.flags["host"] == "127.0.0.1" and "port" not in found.flags
+        if launch.nodes == 2:
+            assert found.flags["tensor-parallel-size"] == "2"
+        for form in ("ray", "multinode") if launch.nodes == 2 else ("solo",):
+            errors = [
+                each
+                for each in plan.lint_of(wish, CATALOGUE.find, form, None, "aarch64")
+                if each.severity == "error"
+            ]
+            assert errors == []
+        unit = made(wish, Node(0, HEAD, HEAD) if launch.nodes == 2 else Node())[served.SERVICE]
+        assert started(unit)[-len(wish.words) :] == wish.words
+
+    each_row(dict(zip(NAMES, LAUNCHES, strict=True)), holds)
 
 
-@pytest.mark.parametrize(
-    ("data", "nodes", "image"),
-    [
-        ({"model": "gpt-oss-120b"}, 1, "nvcr.io/nvidia/vllm:26.04-py3"),
-        ({"model": "gpt-oss-120b", "serve_nodes": 2}, 2, "nvcr.io/nvidia/vllm:26.04-py3"),
-        ({"model": "qwen3-235b-a22b"}, 2, "nvcr.io/nvidia/vllm:26.04-py3"),
-        ({"model": "Qwen/Qwen3.5-122B-A10B-FP8"}, 2, None),
-        ({"model": "gpt-oss-120b", "serve_image": "mine:1"}, 1, "mine:1"),
-    ],
-)
-def test_nodes_and_image_follow_from_the_checkpoint(data: dict[str, Any], nodes: int, image: str | None) -> None:
-    wish = asked(**data)
-    assert wish.nodes == nodes and (image is None or wish.image == image)
+def test_nodes_and_image_follow_from_the_checkpoint() -> None:
+    def holds(data: dict[str, Any], nodes: int, image: str | None) -> None:
+        wish = asked(**data)
+        assert wish.nodes == nodes and (image is None or wish.image == image)
+
+    each_row(
+        [
+            ({"model": "gpt-oss-120b"}, 1, "nvcr.io/nvidia/vllm:26.04-py3"),
+            ({"model": "gpt-oss-120b", "serve_nodes": 2}, 2, "nvcr.io/nvidia/vllm:26.04-py3"),
+            ({"model": "qwen3-235b-a22b"}, 2, "nvcr.io/nvidia/vllm:26.04-py3"),
+            ({"model": "Qwen/Qwen3.5-122B-A10B-FP8"}, 2, None),
+            ({"model": "gpt-oss-120b", "serve_image": "mine:1"}, 1, "mine:1"),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize(("model", "launch"), LAUNCHES, ids=NAMES)
-def test_no_launch_needs_what_a_download_leaves_out(model: Model, launch: Launch) -> None:
-    """consolidated.safetensors, which Mistral's own format is made of."""
-    assert "mistral" not in {launch.flags.get(name) for name in ("load-format", "config-format")}, model.name
+def test_no_launch_needs_what_a_download_leaves_out() -> None:
+    def holds(model: Model, launch: Launch) -> None:
+        """consolidated.safetensors, which Mistral's own format is made of."""
+        assert "mistral" not in {launch.flags.get(name) for name in ("load-format", "config-format")}, model.name
+
+    each_row(dict(zip(NAMES, LAUNCHES, strict=True)), holds)
 
 
 def test_flags_of_the_settings_win_and_false_leaves_one_out() -> None:
@@ -117,23 +128,25 @@ def test_flags_of_the_settings_win_and_false_leaves_one_out() -> None:
     assert "moe-backend" not in found and found["quantization"] == "mxfp4"
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        ({"model": "gpt-oss-121b"}, "the catalogue has no model gpt-oss-121b"),
-        ({"model": "qwen3-235b-a22b", "sparks": 1}, "is for 2 Sparks, and this one is on its own"),
-        ({"model": "nvidia/Qwen3-235B-A22B-NVFP4"}, "is not to be used: vLLM cannot parse it"),
-        (
-            {"model": "foo/Qwen3.5-122B-A10B-NVFP4"},
-            "the catalogue has no checkpoint foo/Qwen3.5-122B-A10B-NVFP4, and ",
-        ),
-        ({"serve_flags": {"port": 9000}}, "--port is not for serve_flags"),
-        ({"serve_flags": {"nnodes": 2}}, "--nnodes is not for serve_flags"),
-        ({"model": "mixtral-8x7b"}, "the catalogue names no image"),
-    ],
-)
-def test_what_cannot_be_is_one_sentence(data: dict[str, Any], said: str) -> None:
-    assert said in refused(**data)
+def test_what_cannot_be_is_one_sentence() -> None:
+    def holds(data: dict[str, Any], said: str) -> None:
+        assert said in refused(**data)
+
+    each_row(
+        [
+            ({"model": "gpt-oss-121b"}, "the catalogue has no model gpt-oss-121b"),
+            ({"model": "qwen3-235b-a22b", "sparks": 1}, "is for 2 Sparks, and this one is on its own"),
+            ({"model": "nvidia/Qwen3-235B-A22B-NVFP4"}, "is not to be used: vLLM cannot parse it"),
+            (
+                {"model": "foo/Qwen3.5-122B-A10B-NVFP4"},
+                "the catalogue has no checkpoint foo/Qwen3.5-122B-A10B-NVFP4, and ",
+            ),
+            ({"serve_flags": {"port": 9000}}, "--port is not for serve_flags"),
+            ({"serve_flags": {"nnodes": 2}}, "--nnodes is not for serve_flags"),
+            ({"model": "mixtral-8x7b"}, "the catalogue names no image"),
+        ],
+        holds,
+    )
 
 
 def test_a_host_that_serves_is_told_by_its_own_record() -> None:
@@ -209,11 +222,11 @@ def test_the_half_that_has_no_part_keeps_nothing_but_a_note_of_it() -> None:
     assert record and record.rank == served.ASIDE and record.model == "gpt-oss-120b"
 
 
-@pytest.mark.parametrize(
-    "word", ['{"a": "b c"}', "100%", "$HOME", "back\\slash", "it's", "a b", "plain-1.0/x:y=z,@+"]
-)
-def test_a_word_reaches_the_container_as_it_is(word: str) -> None:
-    assert started(f"ExecStart=/usr/bin/docker {plan._unit_word(word)}\n") == ["/usr/bin/docker", word]
+def test_a_word_reaches_the_container_as_it_is() -> None:
+    def holds(word: str) -> None:
+        assert started(f"ExecStart=/usr/bin/docker {plan._unit_word(word)}\n") == ["/usr/bin/docker", word]
+
+    each_row(['{"a": "b c"}', "100%", "$HOME", "back\\slash", "it's", "a b", "plain-1.0/x:y=z,@+"], holds)
 
 
 @pytest.mark.parametrize(
@@ -257,26 +270,32 @@ def test_what_fits_is_not_refused() -> None:
     assert judged(Serving(room=900 * GIB)) == "", "an image that is absent is pulled"
 
 
-@pytest.mark.parametrize(
-    ("found", "data", "said"),
-    [
-        (weights("partial", 0), {}, "take 60.8 GiB, 0.0 GiB of them are there, and 10.0 GiB are free"),
-        (weights("damaged", 20 * GIB), {}, "20.0 GiB of them are there"),
-        (Serving(room=0, images=FITS.images), {}, "0.0 GiB are free for /srv/models"),
-        (FITS, {"memory": 64.0}, "does not fit: 60.8 GiB of weights a node, and 55.7 GiB are for all of it"),
-        (FITS, {"memory": 200.0, "memory_gib": 64.0}, "does not fit"),
-        (
-            Serving(images=(Image(ID, "amd64", ("image:1",)),), room=900 * GIB),
-            {},
-            "image:1 is an image for amd64, and this host is arm64",
-        ),
-        (FITS, {"serve_image": f"sha256:{'b2' * 32}"}, "no registry can be asked for an ID"),
-        (Serving(room=900 * GIB, listening=(18000,)), {}, "somebody else listens on port 18000"),
-        (Serving(room=900 * GIB, listening=(9000,)), {"serve_port": 9000}, "somebody else listens on port 9000"),
-    ],
-)
-def test_what_does_not_fit_is_refused(found: Serving, data: dict[str, Any], said: str) -> None:
-    assert said in judged(found, **data)
+def test_what_does_not_fit_is_refused() -> None:
+    def holds(found: Serving, data: dict[str, Any], said: str) -> None:
+        assert said in judged(found, **data)
+
+    each_row(
+        [
+            (weights("partial", 0), {}, "take 60.8 GiB, 0.0 GiB of them are there, and 10.0 GiB are free"),
+            (weights("damaged", 20 * GIB), {}, "20.0 GiB of them are there"),
+            (Serving(room=0, images=FITS.images), {}, "0.0 GiB are free for /srv/models"),
+            (FITS, {"memory": 64.0}, "does not fit: 60.8 GiB of weights a node, and 55.7 GiB are for all of it"),
+            (FITS, {"memory": 200.0, "memory_gib": 64.0}, "does not fit"),
+            (
+                Serving(images=(Image(ID, "amd64", ("image:1",)),), room=900 * GIB),
+                {},
+                "image:1 is an image for amd64, and this host is arm64",
+            ),
+            (FITS, {"serve_image": f"sha256:{'b2' * 32}"}, "no registry can be asked for an ID"),
+            (Serving(room=900 * GIB, listening=(18000,)), {}, "somebody else listens on port 18000"),
+            (
+                Serving(room=900 * GIB, listening=(9000,)),
+                {"serve_port": 9000},
+                "somebody else listens on port 9000",
+            ),
+        ],
+        holds,
+    )
 
 
 def test_weights_that_a_container_would_not_find_are_refused() -> None:
@@ -295,26 +314,25 @@ def test_an_id_crosses_the_fabric_like_any_other_image() -> None:
 PINNED = "nvcr.io/nvidia/vllm@sha256:77"
 
 
-@pytest.mark.parametrize(
-    ("name", "kept", "head", "found"),
-    [
-        (PINNED, PINNED, (), True),
-        (PINNED, "vllm:1", (), False),
-        (PINNED, None, (PINNED,), True),
-        (PINNED, None, ("vllm:1",), False),
-        ("vllm:1", "vllm:1", ("vllm:1",), False),
-    ],
-    ids=["as deployed", "another was deployed", "as on the head", "not on the head", "a tag may move"],
-)
-def test_a_copy_is_known_by_what_its_digest_means(
-    name: str, kept: str | None, head: tuple[str, ...], found: bool
-) -> None:
-    wish, copy = asked("qwen3-235b-a22b", serve_image=name), Serving(images=(Image(ID, "arm64"),))
-    record = Record("m", BIG, ID, kept, "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0") if kept else None
-    there = plan.image_of(wish, copy, record, Serving(images=(Image(ID, "arm64", head),)))
-    assert (there is not None) is found
-    known = plan.chosen(wish, copy, record)
-    assert known == (Chosen(ID, vllm="0.19.0") if found and record else None)
+def test_a_copy_is_known_by_what_its_digest_means() -> None:
+    def holds(name: str, kept: str | None, head: tuple[str, ...], found: bool) -> None:
+        wish, copy = asked("qwen3-235b-a22b", serve_image=name), Serving(images=(Image(ID, "arm64"),))
+        record = Record("m", BIG, ID, kept, "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0") if kept else None
+        there = plan.image_of(wish, copy, record, Serving(images=(Image(ID, "arm64", head),)))
+        assert (there is not None) is found
+        known = plan.chosen(wish, copy, record)
+        assert known == (Chosen(ID, vllm="0.19.0") if found and record else None)
+
+    each_row(
+        {
+            "as deployed": (PINNED, PINNED, (), True),
+            "another was deployed": (PINNED, "vllm:1", (), False),
+            "as on the head": (PINNED, None, (PINNED,), True),
+            "not on the head": (PINNED, None, ("vllm:1",), False),
+            "a tag may move": ("vllm:1", "vllm:1", ("vllm:1",), False),
+        },
+        holds,
+    )
 
 
 def test_ports_that_are_ours_are_not_somebody_elses() -> None:
@@ -336,37 +354,45 @@ def test_the_lint_reads_the_very_command() -> None:
 # --- what a host has
 
 
-@pytest.mark.parametrize(
-    ("wanted", "names", "found"),
-    [
-        ("vllm:1", ("vllm:1",), True),
-        ("vllm", ("vllm:latest",), True),
-        ("vllm", ("vllm:1",), False),
-        ("docker" + ".io/library/vllm:1", ("vllm:1",), True),
-        ("docker" + ".io/vllm/vllm-openai:cu130-nightly", ("vllm/vllm-openai:cu130-nightly",), True),
-        ("localhost:5000/vllm", ("localhost:5000/vllm:latest",), True),
-        ("nvcr.io/nvidia/vllm@sha256:77", ("nvcr.io/nvidia/vllm:26.04", "nvcr.io/nvidia/vllm@sha256:77"), True),
-        ("nvcr.io/nvidia/vllm:26.04@sha256:77", ("nvcr.io/nvidia/vllm@sha256:77",), True),
-        ("localhost:5000/vllm@sha256:77", ("localhost:5000/vllm@sha256:77",), True),
-        ("nvcr.io/nvidia/vllm@sha256:78", ("nvcr.io/nvidia/vllm@sha256:77",), False),
-        (ID, (), True),
-    ],
-)
-def test_an_image_is_known_by_every_name_that_docker_takes(
-    wanted: str, names: tuple[str, ...], found: bool
-) -> None:
-    assert (served.find([Image(ID, "arm64", names)], wanted) is not None) is found
+def test_an_image_is_known_by_every_name_that_docker_takes() -> None:
+    def holds(wanted: str, names: tuple[str, ...], found: bool) -> None:
+        assert (served.find([Image(ID, "arm64", names)], wanted) is not None) is found
+
+    each_row(
+        [
+            ("vllm:1", ("vllm:1",), True),
+            ("vllm", ("vllm:latest",), True),
+            ("vllm", ("vllm:1",), False),
+            ("docker" + ".io/library/vllm:1", ("vllm:1",), True),
+            ("docker" + ".io/vllm/vllm-openai:cu130-nightly", ("vllm/vllm-openai:cu130-nightly",), True),
+            ("localhost:5000/vllm", ("localhost:5000/vllm:latest",), True),
+            (
+                "nvcr.io/nvidia/vllm@sha256:77",
+                ("nvcr.io/nvidia/vllm:26.04", "nvcr.io/nvidia/vllm@sha256:77"),
+                True,
+            ),
+            ("nvcr.io/nvidia/vllm:26.04@sha256:77", ("nvcr.io/nvidia/vllm@sha256:77",), True),
+            ("localhost:5000/vllm@sha256:77", ("localhost:5000/vllm@sha256:77",), True),
+            ("nvcr.io/nvidia/vllm@sha256:78", ("nvcr.io/nvidia/vllm@sha256:77",), False),
+            (ID, (), True),
+        ],
+        holds,
+    )
 
 
-@pytest.mark.parametrize("row", ["weights a/b gone 5", "weights a/b whole x", "image", "listen x", "health ok"])
-def test_a_row_that_makes_no_sense_is_an_error(row: str) -> None:
-    with pytest.raises(ValueError):
-        served.parse(["looked", row])
+def test_a_row_that_makes_no_sense_is_an_error() -> None:
+    def holds(row: str) -> None:
+        with pytest.raises(ValueError):
+            served.parse(["looked", row])
+
+    each_row(["weights a/b gone 5", "weights a/b whole x", "image", "listen x", "health ok"], holds)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"model": "m"}', '{"files": {}}'])
-def test_a_record_that_is_not_ours_counts_as_none(text: str) -> None:
-    assert served.load(Found(text, "0644", "root:root")) is None
+def test_a_record_that_is_not_ours_counts_as_none() -> None:
+    def holds(text: str) -> None:
+        assert served.load(Found(text, "0644", "root:root")) is None
+
+    each_row(["", "{", "[]", '{"model": "m"}', '{"files": {}}'], holds)
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
@@ -388,27 +414,29 @@ def answer(text: str = "Paris is the capital.", code: int = 200, **more: Any) ->
     return f"{json.dumps(body)}\n{code}\n"
 
 
-@pytest.mark.parametrize(
-    ("printed", "said"),
-    [
-        (answer(), None),
-        (answer("Paris"), None),
-        (answer(choices=[{"text": " Paris"}]), None),
-        (answer(choices=[{"message": {"content": None, "reasoning_content": "The user asks"}}]), None),
-        (answer("!!!!!!!!!!!!"), "its answer is garbage ('!!!!!!!!!!!!')"),
-        (answer("  \n "), "its answer is empty"),
-        (answer(choices=[{"message": {"content": None}}]), "its answer is empty"),
-        (answer(model="other"), "it answers as other, and gpt was asked"),
-        (answer(choices=[]), "its answer has another form"),
-        (answer(code=500), "it answered a question with HTTP status 500"),
-        ("\n000\n", "it answered a question with HTTP status 000 (nothing was said)"),
-        ("", "it answered a question with HTTP status 000"),
-        ("<html>\n200\n", "its answer has another form than vLLM's (<html>)"),
-    ],
-)
-def test_an_answer_is_judged(printed: str, said: str | None) -> None:
-    found = smoke.amiss(printed, ["gpt"])
-    assert (found is None) if said is None else said in str(found)
+def test_an_answer_is_judged() -> None:
+    def holds(printed: str, said: str | None) -> None:
+        found = smoke.amiss(printed, ["gpt"])
+        assert (found is None) if said is None else said in str(found)
+
+    each_row(
+        [
+            (answer(), None),
+            (answer("Paris"), None),
+            (answer(choices=[{"text": " Paris"}]), None),
+            (answer(choices=[{"message": {"content": None, "reasoning_content": "The user asks"}}]), None),
+            (answer("!!!!!!!!!!!!"), "its answer is garbage ('!!!!!!!!!!!!')"),
+            (answer("  \n "), "its answer is empty"),
+            (answer(choices=[{"message": {"content": None}}]), "its answer is empty"),
+            (answer(model="other"), "it answers as other, and gpt was asked"),
+            (answer(choices=[]), "its answer has another form"),
+            (answer(code=500), "it answered a question with HTTP status 500"),
+            ("\n000\n", "it answered a question with HTTP status 000 (nothing was said)"),
+            ("", "it answered a question with HTTP status 000"),
+            ("<html>\n200\n", "its answer has another form than vLLM's (<html>)"),
+        ],
+        holds,
+    )
 
 
 def test_a_model_without_chat_is_asked_the_plain_way() -> None:

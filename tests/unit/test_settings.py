@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from sparkrig.settings import DEFAULTS, Fleet, Settings, SettingsError, parse
+from tests.tables import each_row
 
 Data = dict[str, dict[str, Any]]
 
@@ -142,16 +143,20 @@ BAD: dict[str, tuple[Data, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("data", "words"), BAD.values(), ids=BAD)
-def test_bad_input_is_one_sentence(data: Data, words: list[str]) -> None:
-    with pytest.raises(SettingsError) as caught:
-        parse(data)
-    sentence = str(caught.value)
-    for word in words:
-        assert word in sentence
-    assert "\n" not in sentence
-    assert "pydantic" not in sentence.casefold() and "Value error" not in sentence
-    assert caught.value.__cause__ is None and (caught.value.__suppress_context__ or not caught.value.__context__)
+def test_bad_input_is_one_sentence() -> None:
+    def holds(data: Data, words: list[str]) -> None:
+        with pytest.raises(SettingsError) as caught:
+            parse(data)
+        sentence = str(caught.value)
+        for word in words:
+            assert word in sentence
+        assert "\n" not in sentence
+        assert "pydantic" not in sentence.casefold() and "Value error" not in sentence
+        assert caught.value.__cause__ is None and (
+            caught.value.__suppress_context__ or not caught.value.__context__
+        )
+
+    each_row(BAD, holds)
 
 
 def test_more_than_one_mistake_is_counted() -> None:
@@ -164,11 +169,11 @@ def test_every_host_is_checked_not_just_the_first() -> None:
         parse({"spark-a": {}, "spark-b": {"mtu": "jumbo"}})
 
 
-@pytest.mark.parametrize(
-    "key", ["_sudo", "_sudo_user", "ssh_user", "ssh_paramiko_connect_kwargs", "fake_facts", "x_rack"]
-)
-def test_keys_of_pyinfra_and_of_the_user_pass(key: str) -> None:
-    assert parse({"spark-a": {key: object()}})["spark-a"] == Settings()
+def test_keys_of_pyinfra_and_of_the_user_pass() -> None:
+    def holds(key: str) -> None:
+        assert parse({"spark-a": {key: object()}})["spark-a"] == Settings()
+
+    each_row(["_sudo", "_sudo_user", "ssh_user", "ssh_paramiko_connect_kwargs", "fake_facts", "x_rack"], holds)
 
 
 @pytest.mark.parametrize("key", ["x", "sudo", "sshuser", "fabric_x_"])
@@ -177,12 +182,13 @@ def test_keys_that_only_look_foreign_do_not_pass(key: str) -> None:
         parse({"spark-a": {key: 1}})
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["10.0.0.1/30", "10.0.0.0/31", "10.0.0.1/31", "192.168.100.11/255.255.255.0", "169.254.1.1/16"],
-)
-def test_unusual_addresses_that_a_link_can_have(address: str) -> None:
-    assert len(parse(fabric(address))["spark-a"].fabric) == 1
+def test_unusual_addresses_that_a_link_can_have() -> None:
+    def holds(address: str) -> None:
+        assert len(parse(fabric(address))["spark-a"].fabric) == 1
+
+    each_row(
+        ["10.0.0.1/30", "10.0.0.0/31", "10.0.0.1/31", "192.168.100.11/255.255.255.0", "169.254.1.1/16"], holds
+    )
 
 
 def test_numbers_may_come_as_text_from_the_command_line() -> None:

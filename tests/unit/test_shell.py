@@ -1,109 +1,36 @@
-"""The shell texts that run on a host: they parse, shellcheck likes them, and the delicate ones really run."""
+"""The shell texts that run on a host: they parse, and the delicate ones really run. `make lint` has shellcheck."""
 
 from __future__ import annotations
 
 import base64
 import os
-import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from facts.containers import Containers
-from facts.driver import Packages
-from facts.fabric import Fabric
 from facts.files import Files
-from facts.gpu import Gpu
-from facts.health import Health
 from facts.identity import Identity
-from facts.network import Network
-from facts.nic import Nics
-from facts.noun import Noun
-from facts.rdma import Rdma
-from facts.secrets import Secrets
-from facts.spark import Spark
-from facts.trust import Trust
-from operations import guard as guards
-from operations import secrets as secret_file
-from operations import trust as node_trust
 from operations.containers import FETCH_KEY
 from operations.files import WRITE
-from sparkrig import gid, guard, identity, journal, lock, nccl, trial, undo
+from sparkrig import identity
 from sparkrig.owned import OWNED
+from tests import scripts
+from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
-TEMPLATES = Path(__file__).resolve().parent.parent.parent / "templates"
-NOUNS: list[type[Noun[Any]]] = [
-    Identity,
-    Packages,
-    Network,
-    Rdma,
-    Containers,
-    Files,
-    Nics,
-    Gpu,
-    Health,
-    Secrets,
-    Trust,
-]
-TEXTS = {
-    **{f"fact {noun.__name__}": noun.script for noun in NOUNS},
-    "fact Spark": Spark().command(),
-    "fact Fabric": Fabric().command(),
-    "gid.COMMAND": gid.COMMAND,
-    "WRITE": WRITE,
-    "secrets.WRITE": secret_file.WRITE,
-    "secrets.REMOVE": secret_file.REMOVE,
-    "trust.AS_USER": node_trust.AS_USER,
-    "trust.MAKE": node_trust.MAKE,
-    "trust.AUTHORIZE": node_trust.AUTHORIZE,
-    "trust.FORGET": node_trust.FORGET,
-    "trust.PROVE": node_trust.PROVE,
-    "trust.REMOVE": node_trust.REMOVE,
-    "guard.PREPARE": guards.PREPARE,
-    "guard.START": guards.START,
-    "guard.ASK": guards.ASK,
-    "LINK": guard.LINK,
-    "FETCH_KEY": FETCH_KEY,
-    "trial.PREFLIGHT": trial.PREFLIGHT,
-    "trial.SERVER": trial.SERVER,
-    "trial.CLIENT": trial.CLIENT,
-    "trial.STOP": trial.STOP,
-    "nccl.PREFLIGHT": nccl.PREFLIGHT,
-    "nccl.RANK": nccl.RANK,
-    "nccl.END": nccl.END,
-    "lock.LOCK": lock.LOCK,
-    "lock.RELEASE": lock.RELEASE,
-    "journal.BEGIN": journal.BEGIN,
-    "journal.ABANDON": journal.ABANDON,
-    "journal.END": journal.END,
-    "journal.LOOK": journal.LOOK,
-    "undo.RESTORE": undo.RESTORE,
-    "undo.DOCKER": undo.DOCKER,
-    "undo.HOLDS": undo.HOLDS,
-    "undo.GIDS": undo.GIDS,
-    "dispatcher": (TEMPLATES / "90-sparkrig-gid").read_text(),
-}
-# SC2046, SC2086: words of ours are split on purpose ($ids, $ssh, $d); SC2015: as intended;
-# SC1007: `life=$1 wait=$2` and `gb10=` are plain assignments; SC2030, SC2031: each noun is a subshell;
-# SC2013: paths below /sys have no blanks; SC2016: the one look quotes each noun's text for a shell of its own.
-ACCEPTED = "SC2046,SC2086,SC2015,SC1007,SC2030,SC2031,SC2013,SC2016"
+# each by the shell that it names, and all in one process
+LOOK = """for file; do
+  shell=$(sed -n '1s/^#!//p' "$file")
+  "$shell" -n "$file" || echo "$file"
+done"""
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_parses(text: str) -> None:
-    done = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed; sh -n has looked")
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_shellcheck(text: str) -> None:
-    command = ["shellcheck", "-s", "sh", "-e", ACCEPTED, "-"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+def test_parses(tmp_path: Path) -> None:
+    files = scripts.write(tmp_path)
+    done = sh(LOOK, *map(str, files))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert len({*files}) == len(scripts.TEXTS)
 
 
 # --- WRITE
@@ -240,31 +167,35 @@ def test_every_file_of_ours_is_looked_at() -> None:
 # --- the dispatcher
 
 
-@pytest.mark.parametrize(
-    ("netdev", "action", "runs"),
-    [
-        ("enp1s0f0np0", "up", True),
-        ("enp1s0f0np0", "reapply", True),
-        ("enp1s0f0np0", "down", False),
-        ("enp1s0f0np0", "pre-up", False),
-        ("enP7s7", "up", False),  # no rail
-        ("enp1s0f0np", "up", False),  # only the beginning of one
-        ("", "hostname", False),
-    ],
-)
-def test_dispatcher(tmp_path: Path, netdev: str, action: str, runs: bool) -> None:
+def test_dispatcher(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "timeout", f'echo "$@" >{tmp_path}/ran')
-    rails = tmp_path / "rails.json"
+    rails, ran = tmp_path / "rails.json", tmp_path / "ran"
     rails.write_text('{\n  "enp1s0f0np0": "192.168.100.11/24"\n}\n')
-    text = TEXTS["dispatcher"].replace("/etc/sparkrig/rails.json", str(rails))
-    assert sh(text, netdev, action, path=tmp_path / "bin").returncode == 0
-    assert (tmp_path / "ran").exists() is runs
-    if runs:
-        assert (tmp_path / "ran").read_text().endswith(f"refresh_gid.py {netdev}\n")
+    text = scripts.TEXTS["dispatcher"].replace("/etc/sparkrig/rails.json", str(rails))
+
+    def holds(netdev: str, action: str, runs: bool) -> None:
+        ran.unlink(missing_ok=True)
+        assert sh(text, netdev, action, path=tmp_path / "bin").returncode == 0
+        assert ran.exists() is runs
+        if runs:
+            assert ran.read_text().endswith(f"refresh_gid.py {netdev}\n")
+
+    each_row(
+        [
+            ("enp1s0f0np0", "up", True),
+            ("enp1s0f0np0", "reapply", True),
+            ("enp1s0f0np0", "down", False),
+            ("enp1s0f0np0", "pre-up", False),
+            ("enP7s7", "up", False),  # no rail
+            ("enp1s0f0np", "up", False),  # only the beginning of one
+            ("", "hostname", False),
+        ],
+        holds,
+    )
 
 
 def test_dispatcher_on_a_host_without_rails_says_nothing(tmp_path: Path) -> None:
-    text = TEXTS["dispatcher"].replace("/etc/sparkrig/rails.json", "/nonexistent")
+    text = scripts.TEXTS["dispatcher"].replace("/etc/sparkrig/rails.json", "/nonexistent")
     done = sh(text, "enp1s0f0np0", "up")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -280,13 +211,21 @@ def test_a_folder_where_a_file_should_be_is_said(tools: Path, tmp_path: Path) ->
 # --- FETCH_KEY
 
 
-@pytest.mark.parametrize("armour", [["--armor"], []])
-def test_only_the_pinned_key_of_a_fetched_file_is_trusted(tmp_path: Path, armour: list[str]) -> None:
-    home = tmp_path / "gpg"
-    home.mkdir(mode=0o700)
-    gpg = ["gpg", "-q", "--batch", "--homedir", str(home)]
+@pytest.fixture(scope="module")
+def gpg(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """gpg with a keyring that has a good key and an evil one."""
+    home = tmp_path_factory.mktemp("gpg")
+    home.chmod(0o700)
+    made = ["gpg", "-q", "--batch", "--homedir", str(home)]
     for name in ("good", "evil"):
-        subprocess.run([*gpg, "--passphrase", "", "--quick-gen-key", name, "ed25519", "sign"], check=True)
+        subprocess.run([*made, "--passphrase", "", "--quick-gen-key", name, "ed25519", "sign"], check=True)
+    return made
+
+
+@pytest.mark.parametrize("armour", [["--armor"], []])
+def test_only_the_pinned_key_of_a_fetched_file_is_trusted(
+    gpg: list[str], tmp_path: Path, armour: list[str]
+) -> None:
     listed = subprocess.run(
         [*gpg, "--with-colons", "--list-keys", "good"], capture_output=True, text=True, check=True
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from sparkrig.command import status
 from sparkrig.journal import Journal, Run, Step
 from sparkrig.lock import Lock, Owner
 from sparkrig.picture import journal as picture
+from tests import warm
 
 ID = "20261121T031500Z-ab12"
 WHY = "pyinfra inventories/pair.py deploys/cluster.py"
@@ -201,10 +200,7 @@ def test_json_has_everything(monkeypatch: pytest.MonkeyPatch, inventory: str) ->
 
 @pytest.mark.parametrize(("verb", "look"), [("undo", "the same with --dry"), ("unlock", "sparkrig status ")])
 def test_without_a_terminal_nobody_is_asked(inventory: str, verb: str, look: str) -> None:
-    sparkrig = Path(sys.executable).with_name("sparkrig")
-    done = subprocess.run(
-        [sparkrig, verb, inventory], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    done = warm.run("sparkrig", verb, inventory)
     assert done.returncode == 1
     assert done.stderr.startswith(f"Error: nobody can be asked without a terminal. Try: {look}")
     assert done.stderr.endswith("with --yes\n")

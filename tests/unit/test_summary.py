@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv4Interface
@@ -23,6 +22,7 @@ from sparkrig.command import summary
 from sparkrig.network import Link
 from sparkrig.rdma import Rdma
 from sparkrig.state import State
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "fixtures" / "spark"
@@ -327,22 +327,8 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def sparkrig(*typed: str) -> subprocess.CompletedProcess[str]:
-    program = str(Path(sys.executable).with_name("sparkrig"))
-    return subprocess.run(
-        [program, "summary", *typed],
-        cwd=ROOT,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "HOME": "/nonexistent",
-            "NO_COLOR": "1",
-            "COLUMNS": "80",
-            "SPARKRIG_WAIT_S": "0",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    env = {"HOME": "/nonexistent", "NO_COLOR": "1", "COLUMNS": "80", "SPARKRIG_WAIT_S": "0"}
+    return warm.run("sparkrig", "summary", *typed, env=env)
 
 
 def test_json_is_whole(reached: tuple[Path, Path]) -> None:

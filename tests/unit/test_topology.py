@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from sparkrig import settings
 from sparkrig.cabling import End, judge
 from sparkrig.network import Link
 from sparkrig.topology import Seen, build, cage_of, groups
+from tests.tables import each_row
 from tests.unit import topologies as made
 from tests.unit.topologies import A, B
 
@@ -60,18 +59,22 @@ def test_every_state_is_in_the_table() -> None:
     assert set(SAID) == set(STATES)
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_said(name: str) -> None:
-    found = STATES[name].findings
-    assert [(each.verdict.level, each.verdict.cause, each.subject) for each in found] == SAID[name]
+def test_said() -> None:
+    def holds(name: str) -> None:
+        found = STATES[name].findings
+        assert [(each.verdict.level, each.verdict.cause, each.subject) for each in found] == SAID[name]
+
+    each_row([*SAID], holds)
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_each_finding_has_its_evidence_and_its_cure(name: str) -> None:
-    for finding in STATES[name].findings:
-        verdict = finding.verdict
-        assert verdict.evidence and not verdict.evidence.endswith(".")
-        assert bool(verdict.cure) is not verdict.healthy
+def test_each_finding_has_its_evidence_and_its_cure() -> None:
+    def holds(name: str) -> None:
+        for finding in STATES[name].findings:
+            verdict = finding.verdict
+            assert verdict.evidence and not verdict.evidence.endswith(".")
+            assert bool(verdict.cure) is not verdict.healthy
+
+    each_row([*SAID], holds)
 
 
 EVIDENCE = {
@@ -97,9 +100,11 @@ EVIDENCE = {
 }
 
 
-@pytest.mark.parametrize(("name", "evidence"), EVIDENCE.items(), ids=EVIDENCE)
-def test_evidence(name: str, evidence: str) -> None:
-    assert STATES[name].findings[0].verdict.evidence == evidence
+def test_evidence() -> None:
+    def holds(name: str, evidence: str) -> None:
+        assert STATES[name].findings[0].verdict.evidence == evidence
+
+    each_row(EVIDENCE.items(), holds)
 
 
 CURES = {
@@ -114,9 +119,11 @@ CURES = {
 }
 
 
-@pytest.mark.parametrize(("name", "cure"), CURES.items(), ids=CURES)
-def test_cure(name: str, cure: str) -> None:
-    assert STATES[name].findings[0].verdict.cure.startswith(cure)
+def test_cure() -> None:
+    def holds(name: str, cure: str) -> None:
+        assert STATES[name].findings[0].verdict.cure.startswith(cure)
+
+    each_row(CURES.items(), holds)
 
 
 # evidence of each cable that is there, by its ends
@@ -135,10 +142,12 @@ CABLES = {
 }
 
 
-@pytest.mark.parametrize(("name", "real"), CABLES.items(), ids=CABLES)
-def test_cables(name: str, real: dict[tuple[str, str], str]) -> None:
-    found = {(c.one.cage, c.other.cage): c.evidence for c in STATES[name].cables if c.real}
-    assert found == real
+def test_cables() -> None:
+    def holds(name: str, real: dict[tuple[str, str], str]) -> None:
+        found = {(c.one.cage, c.other.cage): c.evidence for c in STATES[name].cables if c.real}
+        assert found == real
+
+    each_row(CABLES.items(), holds)
 
 
 def test_a_verdict_for_each_cable_alone() -> None:
@@ -149,10 +158,12 @@ def test_a_verdict_for_each_cable_alone() -> None:
     assert judged["one host unread"] == ["unread"]
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_no_serial_number_comes_out(name: str) -> None:
-    text = json.dumps(STATES[name].to_json())
-    assert "c0ffee" not in text and "decaf" not in text
+def test_no_serial_number_comes_out() -> None:
+    def holds(name: str) -> None:
+        text = json.dumps(STATES[name].to_json())
+        assert "c0ffee" not in text and "decaf" not in text
+
+    each_row([*SAID], holds)
 
 
 def test_what_the_twins_are() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from sparkrig.bandwidth import Expected
 from sparkrig.measurement import Case, End
 from sparkrig.trial import Client, Pace, Servers, Stopped, Trial, Users
 from tests.faults.record import Seen
+from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
 TABLE = (Path(__file__).resolve().parent.parent / "fixtures" / "bandwidth" / "ib_write_bw.txt").read_text()
@@ -64,12 +66,13 @@ def test_an_emulated_processor_may_acknowledge_later() -> None:
     assert trial.command(CASE, slow) == "ib_write_bw -D 5 -q 4 -s 65536 -u 18 -F --report_gbits"
 
 
-@pytest.mark.parametrize("patience", [1.0, 4.0, 20.0])
-@pytest.mark.parametrize("seconds", [2, 60])
-def test_each_deadline_lies_within_the_next(seconds: int, patience: float) -> None:
-    pace = Pace(seconds, patience)
-    assert seconds < pace.client < pace.life < pace.script
-    assert 2 * pace.ping + pace.client <= pace.life
+def test_each_deadline_lies_within_the_next() -> None:
+    def holds(seconds: int, patience: float) -> None:
+        pace = Pace(seconds, patience)
+        assert seconds < pace.client < pace.life < pace.script
+        assert 2 * pace.ping + pace.client <= pace.life
+
+    each_row(product((2, 60), (1.0, 4.0, 20.0)), holds)
 
 
 @pytest.mark.fault(27)
@@ -165,7 +168,7 @@ def test_a_netdev_that_goes_in_mid_test_is_a_flap(tmp_path: Path) -> None:
 def test_a_client_that_hangs_is_ended(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "ping", "exit 0")
     tool(tmp_path / "bin", "ib_write_bw", "sleep 60")
-    words = ["1", "1", "ib_write_bw", "0", "a", "dev0", "3", "192.0.2.1", "18515"]
+    words = ["1", "0.1", "ib_write_bw", "0", "a", "dev0", "3", "192.0.2.1", "18515"]
     found = trial.parse_client(printed(trial.CLIENT, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
     assert found[0].status == 124
 
@@ -178,6 +181,8 @@ def server(tmp_path: Path, *, ss: str, systemctl: str = "exit 0", systemd_run: s
     tool(tmp_path / "bin", "systemctl", systemctl)
     tool(tmp_path / "bin", "systemd-run", f'echo "$*" >>{tmp_path}/started\n{systemd_run}')
     tool(tmp_path / "bin", "journalctl", "echo Unable to find device; echo it ended")
+    # nobody waits for a second: one goes by with every third look
+    tool(tmp_path / "bin", "date", f"echo look >>{tmp_path}/clock; echo $(($(wc -l <{tmp_path}/clock) / 3))")
     words = ["35", "1", "18515", "18517", "r1", "ib_write_bw -q 4", "0", "a", "dev0", "3", "1", "b", "dev1", "4"]
     return trial.parse_server(printed(trial.SERVER, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
 
@@ -241,18 +246,20 @@ def test_the_end_stops_servers_that_nobody_heard_of(tmp_path: Path) -> None:
 # --- what is there before
 
 
-@pytest.mark.parametrize(
-    ("users", "causes"),
-    [
-        (Users(), []),
-        (Users(others=(("ib_write_bw", 77, True),), holder=("ib_write_bw", 77)), [("healthy", "port-busy")]),
-        (Users(holder=("nc", 9)), [("healthy", "port-busy")]),
-        (Users(others=(("ib_read_lat", 77, False),)), [("degraded", "host-busy")]),
-        (Users(ended=("sparkrig-bandwidth-18515-x.service",)), [("healthy", "stale-server")]),
-    ],
-)
-def test_who_else_uses_perftest(users: Users, causes: list[tuple[str, str]]) -> None:
-    assert [(verdict.level, verdict.cause) for verdict in trial.judge_preflight(users)] == causes
+def test_who_else_uses_perftest() -> None:
+    def holds(users: Users, causes: list[tuple[str, str]]) -> None:
+        assert [(verdict.level, verdict.cause) for verdict in trial.judge_preflight(users)] == causes
+
+    each_row(
+        [
+            (Users(), []),
+            (Users(others=(("ib_write_bw", 77, True),), holder=("ib_write_bw", 77)), [("healthy", "port-busy")]),
+            (Users(holder=("nc", 9)), [("healthy", "port-busy")]),
+            (Users(others=(("ib_read_lat", 77, False),)), [("degraded", "host-busy")]),
+            (Users(ended=("sparkrig-bandwidth-18515-x.service",)), [("healthy", "stale-server")]),
+        ],
+        holds,
+    )
 
 
 def test_reading_who_else() -> None:
@@ -295,41 +302,51 @@ def test_a_good_trial() -> None:
     assert came_to() == ("healthy", "")
 
 
-@pytest.mark.parametrize(
-    ("found", "expected"),
-    [
-        (came_to(Client(True, COMPLETION, "", 1), said=KILLED), ("fault", "peer-died")),
-        (came_to(Client(True, COMPLETION, "", 1)), ("fault", "retry-exceeded")),
-        (came_to(Client(True, "", "", 124)), ("fault", "timed-out")),
-        (came_to(Client(False)), ("fault", "unreachable")),
-        (came_to(Client(True, short=9000)), ("fault", "short-frames")),
-        (came_to(None), ("unknown", "no-result")),
-        (came_to(None, lost="spark-b does not answer (timed out)"), ("fault", "peer-died")),
-        (came_to(Client(True, "something odd", "", 9)), ("unknown", "no-result")),
-        (came_to(Client(True, "", "", 0)), ("unknown", "no-result")),  # exit 0 is no evidence
-        (came_to(Client(True, TABLE[: TABLE.index(" 65536")], "", 0)), ("unknown", "no-result")),
-        (came_to(None, servers=Servers({}, {}, {0: "every port up to 18614 is taken"})), ("unknown", "port-busy")),
-        (came_to(None, servers=Servers({}, {}, {0: "systemd-run refused the server"})), ("unknown", "no-server")),
-        (
-            came_to(None, servers=Servers({}, {}, {0: "... Failed to find executable ib_write_bw: No such file"})),
-            ("unknown", "perftest-missing"),
-        ),
-        # the link went down: seen here, seen there, with a figure and without
-        (came_to(Client(True, TABLE, "", 0, flaps=1)), ("degraded", "link-flap")),
-        (came_to(flaps={0: 5}), ("degraded", "link-flap")),
-        # a ConnectX-7 without its cable leaves the PCI bus: the netdev is gone, or back and counting anew
-        (came_to(flaps={0: None}), ("degraded", "link-flap")),
-        (came_to(Client(True, COMPLETION, "", 1), flaps={0: None}), ("fault", "link-flap")),
-        (came_to(flaps={0: 0}), ("degraded", "link-flap")),
-        (came_to(flaps={}), ("healthy", "")),
-        (came_to(Client(True, COMPLETION, "", 1), flaps={0: 4}), ("fault", "link-flap")),
-        (came_to(Client(True, TABLE.replace("4096[B]", "1024[B]"), "", 0)), ("degraded", "path-mtu")),
-        (came_to(Client(True, TABLE.replace("111.86", " 13.35"), "", 0)), ("fault", "slow-start")),
-    ],
-)
 @pytest.mark.promise(9)
-def test_what_it_came_to(found: tuple[str, str], expected: tuple[str, str]) -> None:
-    assert found == expected
+def test_what_it_came_to() -> None:
+    def holds(found: tuple[str, str], expected: tuple[str, str]) -> None:
+        assert found == expected
+
+    each_row(
+        [
+            (came_to(Client(True, COMPLETION, "", 1), said=KILLED), ("fault", "peer-died")),
+            (came_to(Client(True, COMPLETION, "", 1)), ("fault", "retry-exceeded")),
+            (came_to(Client(True, "", "", 124)), ("fault", "timed-out")),
+            (came_to(Client(False)), ("fault", "unreachable")),
+            (came_to(Client(True, short=9000)), ("fault", "short-frames")),
+            (came_to(None), ("unknown", "no-result")),
+            (came_to(None, lost="spark-b does not answer (timed out)"), ("fault", "peer-died")),
+            (came_to(Client(True, "something odd", "", 9)), ("unknown", "no-result")),
+            (came_to(Client(True, "", "", 0)), ("unknown", "no-result")),  # exit 0 is no evidence
+            (came_to(Client(True, TABLE[: TABLE.index(" 65536")], "", 0)), ("unknown", "no-result")),
+            (
+                came_to(None, servers=Servers({}, {}, {0: "every port up to 18614 is taken"})),
+                ("unknown", "port-busy"),
+            ),
+            (
+                came_to(None, servers=Servers({}, {}, {0: "systemd-run refused the server"})),
+                ("unknown", "no-server"),
+            ),
+            (
+                came_to(
+                    None, servers=Servers({}, {}, {0: "... Failed to find executable ib_write_bw: No such file"})
+                ),
+                ("unknown", "perftest-missing"),
+            ),
+            # the link went down: seen here, seen there, with a figure and without
+            (came_to(Client(True, TABLE, "", 0, flaps=1)), ("degraded", "link-flap")),
+            (came_to(flaps={0: 5}), ("degraded", "link-flap")),
+            # a ConnectX-7 without its cable leaves the PCI bus: the netdev is gone, or back and counting anew
+            (came_to(flaps={0: None}), ("degraded", "link-flap")),
+            (came_to(Client(True, COMPLETION, "", 1), flaps={0: None}), ("fault", "link-flap")),
+            (came_to(flaps={0: 0}), ("degraded", "link-flap")),
+            (came_to(flaps={}), ("healthy", "")),
+            (came_to(Client(True, COMPLETION, "", 1), flaps={0: 4}), ("fault", "link-flap")),
+            (came_to(Client(True, TABLE.replace("4096[B]", "1024[B]"), "", 0)), ("degraded", "path-mtu")),
+            (came_to(Client(True, TABLE.replace("111.86", " 13.35"), "", 0)), ("fault", "slow-start")),
+        ],
+        holds,
+    )
 
 
 def test_a_flap_says_how_often() -> None:

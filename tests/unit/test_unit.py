@@ -33,6 +33,7 @@ def systemd(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(text)
     (tmp_path / "result").write_text("success\n")
     tool(tmp_path / "tools", "systemctl", SYSTEMCTL.format(folder=tmp_path))
+    tool(tmp_path / "tools", "sleep", "")  # a unit works for so many looks, not for so long
     tool(tmp_path / "tools", "systemd-run", f'printf "%s\\n" "$@" >"{tmp_path}/run"')
     tool(
         tmp_path / "tools",

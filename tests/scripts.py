@@ -1,0 +1,143 @@
+"""Every shell script that the project sends to a host, in a folder: python -m tests.scripts FOLDER."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from facts.apt import Holders
+from facts.containers import Containers
+from facts.driver import Packages
+from facts.fabric import Fabric
+from facts.files import Files
+from facts.gpu import Gpu
+from facts.health import Health
+from facts.hostname import Hostname
+from facts.identity import Identity
+from facts.journal import Journal
+from facts.neighbours import Neighbours
+from facts.network import Network
+from facts.nic import Nics
+from facts.noun import Noun
+from facts.ping import Pings
+from facts.preflight import Preflight
+from facts.rdma import Rdma
+from facts.secrets import Secrets
+from facts.serving import Serving
+from facts.spark import Spark
+from facts.startup import Startup
+from facts.trust import Trust
+from operations import build, image, onboard, serving, weights
+from operations import guard as guards
+from operations import secrets as secret_file
+from operations import trust as node_trust
+from operations.containers import FETCH_KEY
+from operations.files import WRITE
+from sparkrig import gid, guard, journal, lock, nccl, trial, undo
+
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+NOUNS: list[type[Noun[Any]]] = [
+    Containers,
+    Files,
+    Gpu,
+    Health,
+    Holders,
+    Hostname,
+    Identity,
+    Journal,
+    Network,
+    Nics,
+    Packages,
+    Pings,
+    Rdma,
+    Secrets,
+    Serving,
+    Startup,
+    Trust,
+]
+TEXTS = {
+    **{f"fact {noun.__name__}": noun.script for noun in NOUNS},
+    "fact Fabric": Fabric().command(),
+    "fact Neighbours": Neighbours().command(),
+    "fact Preflight": Preflight().command(),
+    "fact Spark": Spark().command(),
+    "gid.COMMAND": gid.COMMAND,
+    "WRITE": WRITE,
+    "secrets.WRITE": secret_file.WRITE,
+    "secrets.REMOVE": secret_file.REMOVE,
+    "trust.AS_USER": node_trust.AS_USER,
+    "trust.MAKE": node_trust.MAKE,
+    "trust.AUTHORIZE": node_trust.AUTHORIZE,
+    "trust.FORGET": node_trust.FORGET,
+    "trust.PROVE": node_trust.PROVE,
+    "trust.REMOVE": node_trust.REMOVE,
+    "guard.PREPARE": guards.PREPARE,
+    "guard.START": guards.START,
+    "guard.ASK": guards.ASK,
+    "LINK": guard.LINK,
+    "FETCH_KEY": FETCH_KEY,
+    "trial.PREFLIGHT": trial.PREFLIGHT,
+    "trial.SERVER": trial.SERVER,
+    "trial.CLIENT": trial.CLIENT,
+    "trial.STOP": trial.STOP,
+    "nccl.PREFLIGHT": nccl.PREFLIGHT,
+    "nccl.RANK": nccl.RANK,
+    "nccl.END": nccl.END,
+    "lock.LOCK": lock.LOCK,
+    "lock.RELEASE": lock.RELEASE,
+    "journal.BEGIN": journal.BEGIN,
+    "journal.ABANDON": journal.ABANDON,
+    "journal.END": journal.END,
+    "journal.LOOK": journal.LOOK,
+    "undo.RESTORE": undo.RESTORE,
+    "undo.DOCKER": undo.DOCKER,
+    "undo.HOLDS": undo.HOLDS,
+    "undo.GIDS": undo.GIDS,
+    "undo.SERVE": undo.SERVE,
+    "build.BUILD": build.BUILD,
+    "build.VERSION": build.VERSION,
+    "build.VERIFY": build.VERIFY,
+    "onboard.AUTHORIZE": onboard.AUTHORIZE,
+    "onboard.ALLOW": onboard.ALLOW,
+    "serving.PROBE": serving.PROBE,
+    "serving.BEGIN": serving.BEGIN,
+    "serving.PLACED": serving.PLACED,
+    "serving.NEW_TOKEN": serving.NEW_TOKEN,
+    "serving.START": serving.START,
+    "serving.PULSE": serving.PULSE,
+    "serving.LAST_WORDS": serving.LAST_WORDS,
+    "serving.ASK": serving.ASK,
+    "serving.COMMIT": serving.COMMIT,
+    "serving.ROLL_BACK": serving.ROLL_BACK,
+    "weights.DOWNLOAD": weights.DOWNLOAD,
+    "weights.SEAL": weights.SEAL,
+    "weights.COPY_WEIGHTS": weights.COPY_WEIGHTS,
+    "image.COPY_IMAGE": f"#!/bin/bash\n{image.COPY_IMAGE}",
+    "dispatcher": (TEMPLATES / "90-sparkrig-gid").read_text(),
+    "memory.sh": (TEMPLATES / "serving" / "memory.sh").read_text(),
+    "start.sh": (TEMPLATES / "serving" / "start.sh").read_text(),
+}
+
+
+# SC2046, SC2086: words of ours are split on purpose ($ids, $ssh, $d); SC2015: as intended;
+# SC1007: `life=$1 wait=$2` and `gb10=` are plain assignments; SC2030, SC2031: each noun is a subshell;
+# SC2013: paths below /sys have no blanks; SC2016: the one look quotes each noun's text for a shell of its own;
+# SC1003: sed's `$a\` ends in a backslash; SC1010: `ping -M do`; SC2174: the folder alone is private.
+ACCEPTED = "SC1003,SC1007,SC1010,SC2013,SC2015,SC2016,SC2030,SC2031,SC2046,SC2086,SC2174"
+
+
+def write(folder: Path) -> list[Path]:
+    """Each script as a file that names its shell, and what shellcheck may find in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, text in TEXTS.items():
+        shell, rest = text.split("\n", 1) if text.startswith("#!") else ("#!/bin/sh", text)
+        files.append(folder / re.sub(r"\W+", "-", name))
+        files[-1].write_text(f"{shell}\n# shellcheck disable={ACCEPTED}\n{rest}", encoding="utf-8")
+    return files
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
