@@ -9,10 +9,15 @@
 # make venv        the virtual environment alone
 # make lint        ruff, mypy, import-linter, shellcheck
 
+# the tests start hundreds of processes, and each would compile the project anew
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# a third of the fast tests' time is waiting
+WORKERS = $(shell expr $$(nproc) + 1)
 OTHERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sparkrig/benchmarks
 
 .PHONY: help demo test test-lab test-fast faults mutants coverage bench lint venv docs lock packages clean
@@ -28,7 +33,7 @@ test: test-fast packages
 	@$(BIN)/pytest -m main tests/lab
 
 test-lab: $(READY) packages
-	@$(BIN)/pytest --numprocesses=auto -m slow tests/unit tests/plan
+	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist worksteal -m slow tests/unit tests/plan
 	@$(BIN)/pytest -m "not exhaustive and not main" tests/ray tests/lab tests/faults
 
 # what was seen is kept whether it held or not; tests/faults/seen.json is in git
@@ -47,14 +52,14 @@ $(OTHERS)/.ready: benchmarks/requirements.lock scripts/venv
 
 test-fast: $(READY)
 	@scripts/packages ssh:openssh-client sshd:openssh-server visudo:sudo gpg:gpg
-	@$(BIN)/pytest --numprocesses=auto -m "not slow" tests/unit tests/plan
+	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist worksteal -m "not slow" tests/unit tests/plan
 
 mutants: $(READY)
 	@$(BIN)/python -m tests.mutations
 
 coverage: $(READY)
 	@rm -f .coverage .coverage.*
-	@$(BIN)/coverage run -m pytest --numprocesses=auto -m "not slow" tests/unit tests/plan
+	@$(BIN)/coverage run -m pytest --numprocesses=$(WORKERS) --dist worksteal -m "not slow" tests/unit tests/plan
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report --skip-covered
 
 venv: $(READY)

@@ -7,6 +7,7 @@ does. A test of start-up, imports, a terminal or signals needs the program itsel
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
 import os
@@ -95,6 +96,7 @@ def load() -> None:
                 import_module(f"{package.replace('/', '.')}.{file.stem}")
     connectors.get_all_connectors()
     inspect.stack()  # it looks through all modules once, and pyinfra asks for it at each operation
+    gc.freeze()  # a copy that collects garbage would copy every page of this
 
 
 def serve() -> None:

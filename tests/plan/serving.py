@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from operations.serving import texts
@@ -21,6 +22,7 @@ NAME = "vllm-standin:1"
 SOLO, BOTH = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 DATA: dict[str, Any] = {"serve_image": NAME, "memory_gib": 121.7}
 GIB = 2**30
+_catalogue = cache(catalogue)
 ANSWER = {"model": "MODEL", "choices": [{"message": {"content": "The capital of France is Paris."}}]}
 
 
@@ -89,7 +91,7 @@ def serving(model: str, letter: str = "a", nodes: int = 1, ray: bool = False, **
 
 def files(model: str, rank: int, nodes: int, ray: bool = False, **changes: Any) -> list[File]:
     mine = settings.parse({"x": {"model": model, **DATA, **changes}})["x"]
-    asked = plan.wish(catalogue().find, mine, 2 if nodes == 2 else 1)
+    asked = plan.wish(_catalogue().find, mine, 2 if nodes == 2 else 1)
     addresses = [settings.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
     return plan.files(asked, Chosen(IMAGE, ray, "0.19.0"), node, mine, texts())

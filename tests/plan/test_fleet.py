@@ -60,6 +60,7 @@ def drift(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]], *flags: s
     return Done(int(code), json.loads(out.read_text()), err.read_text(), float(took_s), int(peak_kib))
 
 
+@pytest.mark.slow  # it measures the memory of 64 hosts' looks
 def test_a_fleet_of_64_is_one_report_and_takes_little_memory(tmp_path: Path) -> None:
     """On the @fake connector."""
     small = drift(tmp_path / "small", list(fleet.faked(4).values()))

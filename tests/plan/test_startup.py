@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.plan import fleet
 from tests.plan.conftest import ROOT
 from tests.unit.startups import recorded, rows
@@ -22,6 +24,7 @@ def text(name: str, now: float = 1000) -> str:
     return "\n".join(rows(recorded(name), now=now)) + "\n"
 
 
+@pytest.mark.slow  # it waits until progress is shown, in a program of its own
 def test_a_pair_is_followed_until_it_answers(tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
     with fleet.served(hosts, 2) as entries:

@@ -109,7 +109,7 @@ def errors(workload: Any) -> dict[str, int]:
     return {each["kind"]: each["count"] for each in workload["figures"]["errors"]}
 
 
-@pytest.mark.parametrize(("first", "token"), [(0.3, 0.02), (0.05, 0.005)])
+@pytest.mark.parametrize(("first", "token"), [pytest.param(0.3, 0.02, marks=pytest.mark.slow), (0.05, 0.005)])
 def test_one_at_a_time_is_as_fast_as_the_server_was_told_to_be(first: float, token: float, tmp_path: Path) -> None:
     tokens = 1 + round(0.6 / token)
     options = ("--first", str(first), "--token", str(token), "--tokens", str(tokens))
@@ -125,6 +125,7 @@ def test_one_at_a_time_is_as_fast_as_the_server_was_told_to_be(first: float, tok
     assert (found["asked"], found["done"], found["tokens"], found["errors"]) == (3, 3, 2 * tokens, [])
 
 
+@pytest.mark.slow  # it measures real delays
 def test_several_at_a_time_add_up(tmp_path: Path) -> None:
     first, token, tokens, at = 0.2, 0.01, 61, 4
     options = ("--first", str(first), "--token", str(token), "--tokens", str(tokens))
@@ -138,6 +139,7 @@ def test_several_at_a_time_add_up(tmp_path: Path) -> None:
     assert found["figures"]["decode_rate"]["p50"] == pytest.approx(rate(requests), rel=machine.near / 0.6)
 
 
+@pytest.mark.slow  # it measures real delays
 def test_who_waits_for_a_seat_waits_for_the_first_token(tmp_path: Path) -> None:
     options = ("--first", "0.2", "--token", "0.02", "--tokens", "11", "--max-num-seqs", "1")
     with serving(tmp_path, *options) as server, Machine() as machine:
@@ -148,6 +150,7 @@ def test_who_waits_for_a_seat_waits_for_the_first_token(tmp_path: Path) -> None:
     assert found["decode_rate"]["p50"] == pytest.approx(50, rel=machine.near / 0.2)
 
 
+@pytest.mark.slow  # it measures real delays
 def test_a_mix_asks_for_its_time_and_no_longer(tmp_path: Path) -> None:
     options = ("--first", "0.05", "--token", "0.002", "--tokens", "21", "--prefill", "0.01")
     with serving(tmp_path, *options) as server, Machine() as machine:
@@ -199,6 +202,7 @@ def test_the_draft_is_accepted_as_often_as_told(draft: int, acceptance: float, t
     assert (found["others"], found["preemptions"]) == (0, 0)
 
 
+@pytest.mark.slow  # it measures real delays
 def test_a_chunk_of_several_tokens_does_not_make_it_slower(tmp_path: Path) -> None:
     options = ("--token", "0.01", "--draft", "3", "--acceptance", "1", "--tokens", "61")
     with serving(tmp_path, *options) as server, Machine() as machine:

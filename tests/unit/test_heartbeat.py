@@ -121,7 +121,9 @@ def test_nothing_is_left_behind(link: Link) -> None:
     for thread in before:
         thread.join(5)
     assert not [thread for thread in before if thread.is_alive()]
-    assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    # one that is cancelled is a thread for a moment longer
+    timers = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    assert not [timer for timer in timers if not timer.finished.is_set()]
 
 
 def test_nobody_is_asked_before_the_login(monkeypatch: pytest.MonkeyPatch) -> None:
