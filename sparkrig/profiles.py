@@ -32,9 +32,12 @@ class Profile:
 
     @property
     def generated(self) -> bool:
-        """Made by NetworkManager itself, in memory, and giving way to any other profile."""
+        """Made by NetworkManager itself, in memory, and giving way to any other profile.
+
+        One that a person edits keeps its priority, and is saved.
+        """
         priority = self.properties.get("connection.autoconnect-priority", "0")
-        return self.filename.startswith("/run/") and priority == str(_GENERATED_PRIORITY)
+        return not self.saved and priority == str(_GENERATED_PRIORITY)
 
     @property
     def saved(self) -> bool:

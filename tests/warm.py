@@ -90,6 +90,9 @@ def load() -> None:
     metadata.entry_points = cache(metadata.entry_points)  # type: ignore[assignment] # pyinfra asks for each host
     import_module("pyinfra_cli.main")  # the first: it patches what all others import
     connectors = import_module("pyinfra.api.connectors")
+    models = import_module("sparkrig.serving.catalogue_files")
+    models.catalogue = cache(models.catalogue)  # type: ignore[attr-defined] # before others import it by name
+    models.catalogue()
     for package in PACKAGES:
         for file in sorted((ROOT / package).glob("*.py")):
             if file.stem != "__init__":

@@ -86,6 +86,15 @@ SECOND = {
         "/etc/NetworkManager/system-connections/Wired connection 2.nmconnection",
         {"connection.interface-name": A, "connection.autoconnect-priority": "-999"},
     ),
+    "a Wired connection that was edited on Ubuntu": (
+        f"/run/NetworkManager/system-connections/netplan-NM-{OLD_UUID}.nmconnection",
+        {
+            "connection.interface-name": A,
+            "connection.autoconnect-priority": "-999",
+            "ipv4.method": "manual",
+            "ipv4.addresses": "10.0.0.7/24",
+        },
+    ),
 }
 
 
