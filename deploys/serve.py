@@ -99,7 +99,7 @@ class Server:
         memory = found.identity.memory_kib / 2**20
         plan.judge(wish, found.serving, found.identity.machine, memory, self.mine, leads=self.rank == 0)
         known = plan.chosen(wish, found.serving, self.record)
-        if environment.CONTAINER_ENV not in found.files or "nvidia" not in found.containers.runtimes:
+        if environment.CONTAINER_ENV not in found.files or not found.containers.registered:
             raise Refusal(
                 f"{environment.CONTAINER_ENV} or docker's nvidia runtime is missing, which containers need",
                 "pyinfra INVENTORY deploys/cluster.py",

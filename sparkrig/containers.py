@@ -31,7 +31,7 @@ class Containers(Value):
     docker: whether the engine answers; trouble: what it said where it does not; runtimes: those it has
     loaded; running: count of containers that a restart would stop, paused ones included; daemon_json: the
     file's text, None where it is absent; toolkit: installed version, or None; sources: apt source files in
-    use that name the toolkit's repository.
+    use that name the toolkit's repository; by_flag: whether the engine was started with --add-runtime nvidia.
     """
 
     installed: bool
@@ -42,6 +42,12 @@ class Containers(Value):
     daemon_json: str | None
     toolkit: str | None
     sources: tuple[str, ...]
+    by_flag: bool = False
+
+    @property
+    def registered(self) -> bool:
+        """Whether the engine has the nvidia runtime now; what its file says counts at its next start."""
+        return "nvidia" in self.runtimes
 
 
 def parse(lines: Iterable[str]) -> Containers:
@@ -61,6 +67,7 @@ def parse(lines: Iterable[str]) -> Containers:
         daemon_json=None if encoded is None else base64.b64decode(encoded).decode("utf-8", "replace"),
         toolkit=first.get("toolkit") or None,
         sources=tuple(rest for word, rest in rows if word == "source"),
+        by_flag="flag" in first,
     )
 
 
@@ -78,7 +85,7 @@ class Plan:
 
 
 def plan(found: Containers, *, restart_docker: bool) -> Plan:
-    """What to do so that docker has the nvidia runtime.
+    """What to do so that docker has the nvidia runtime, now and after its next start.
 
     Raises Refusal where docker is absent or dead, its configuration cannot be read, or a restart would stop
     running containers without leave.
@@ -89,9 +96,8 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
         raise Refusal(
             f"docker does not answer ({found.trouble or 'no reason given'})", "sudo systemctl status docker"
         )
-    merged = merge(found.daemon_json)
-    changed = merged != found.daemon_json
-    restart = changed or "nvidia" not in found.runtimes
+    merged = wanted(found)
+    restart = not found.registered
     if restart and found.running and not restart_docker:
         raise Refusal(
             f"docker must restart for its nvidia runtime, and {found.running} container(s) are running",
@@ -101,9 +107,17 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
         install_toolkit=found.toolkit is None,
         # ours is written anew, for its URL or key may have been wrong
         add_source=found.toolkit is None and not set(found.sources) - {SOURCE_PATH},
-        daemon_json=File(DAEMON_JSON, merged, "keep") if changed else None,
+        daemon_json=File(DAEMON_JSON, merged, "keep") if merged and merged != found.daemon_json else None,
         restart=restart,
     )
+
+
+def wanted(found: Containers) -> str | None:
+    """What daemon.json should be. Raises Refusal where it is no JSON object.
+
+    It stays as it is where a flag names the runtime: dockerd does not start where both do.
+    """
+    return found.daemon_json if found.by_flag else merge(found.daemon_json)
 
 
 def merge(text: str | None) -> str:

@@ -22,7 +22,7 @@ def checks(subject: Subject) -> Iterator[Check]:
         yield Check("containers.runtime", "docker has the nvidia runtime", "docker does not run", "skipped")
         return
     yield Check("containers.docker", "docker runs", f"{found.running} running")
-    has = "nvidia" in found.runtimes
+    has = found.registered
     yield check(
         "containers.runtime",
         has,
@@ -35,15 +35,17 @@ def checks(subject: Subject) -> Iterator[Check]:
 def _daemon_json(subject: Subject) -> Check:
     found, want = subject.found.containers, f"{containers.DAEMON_JSON} names the nvidia runtime"
     try:
-        same = containers.merge(found.daemon_json) == found.daemon_json
+        same = containers.wanted(found) == found.daemon_json
     except Refusal as refusal:
         return refused("containers.daemon-json", want, refusal)
-    if found.daemon_json is None:
+    if found.daemon_json is None and not same:
         return Check("containers.daemon-json", want, "absent", "missing", _restart(subject))
-    return check("containers.daemon-json", same, want, "it does" if same else "it does not", _restart(subject))
+    does = "a flag of the engine does" if found.by_flag else "it does" if same else "it does not"
+    return check("containers.daemon-json", same, want, does, _restart(subject))
 
 
 def _restart(subject: Subject) -> str:
-    """Running containers are not stopped without leave."""
-    asked = subject.found.containers.running and not subject.settings.restart_docker
+    """The deploy; with leave to stop running containers where it has to restart docker."""
+    found = subject.found.containers
+    asked = not found.registered and found.running and not subject.settings.restart_docker
     return subject.apply + (" --data restart_docker=True" if asked else "")

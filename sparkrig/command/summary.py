@@ -83,7 +83,7 @@ def describe(fleet: Fleet, name: str, state: State) -> dict[str, Any]:
         "rails": [_rail(fleet, name, state, netdev) for netdev in fleet[name].fabric],
         "containers": {
             "toolkit": state.containers.toolkit,
-            "nvidia_runtime": "nvidia" in state.containers.runtimes,
+            "nvidia_runtime": state.containers.registered,
         },
         "environment": _gid_lines(state),
     }

@@ -12,8 +12,10 @@ import pytest
 
 from lab import NODES, pair
 from tests.faults.record import Seen
-from tests.lab.commands import ROOT, SOLO, Done, assert_state, deploy, drift, mend, planned, wrong
+from tests.lab.commands import LAB, ROOT, SOLO, Done, assert_state, deploy, drift, mend, planned, run, wrong
 from tests.lab.guests import Guest, Pair
+
+CONTAINERS = "deploys/containers.py"
 
 
 def refusal(done: Done) -> str:
@@ -122,17 +124,30 @@ def test_running_containers_are_not_stopped_without_leave(deployed: Pair, seen: 
         f"{rootfs} | sudo docker import - idle >/dev/null && sudo docker run -d --name idle idle sleep 3600"
     )
     deployed.b.output("""sudo sh -c 'echo "{\\"log-driver\\": \\"json-file\\"}" >/etc/docker/daemon.json'""")
-    done = deploy()
+    started = deployed.b.output("sudo docker inspect -f {{.State.StartedAt}} idle")
+    done = run("pyinfra", "-y", LAB, CONTAINERS)
+    assert done.code == 0, done.stderr[-3000:]
+    document = json.loads(deployed.b.output("cat /etc/docker/daemon.json"))
+    assert document["log-driver"] == "json-file", "what was there is merged, not replaced"
+    assert "nvidia" in document["runtimes"]
+    assert deployed.b.output("sudo docker inspect -f {{.State.StartedAt}} idle") == started, (
+        "it has the runtime live"
+    )
+
+    deployed.b.output(
+        """sudo sh -c 'echo "{\\"log-driver\\": \\"json-file\\"}" >/etc/docker/daemon.json'"""
+        " && sudo systemctl restart docker && sudo docker start idle"
+    )
+    done = run("pyinfra", "-y", LAB, CONTAINERS)
     seen(refusal(done))
     assert done.code == 1
     assert "1 container(s) are running" in done.stderr
     assert deployed.b.output("sudo docker ps -q | wc -l") == "1"
     assert deployed.b.output("cat /etc/docker/daemon.json") == '{"log-driver": "json-file"}'
 
-    assert deploy("--data", "restart_docker=True").code == 0
+    assert run("pyinfra", "-y", "--data", "restart_docker=True", LAB, CONTAINERS).code == 0
     document = json.loads(deployed.b.output("cat /etc/docker/daemon.json"))
-    assert document["log-driver"] == "json-file", "what was there is merged, not replaced"
-    assert "nvidia" in document["runtimes"]
+    assert document["log-driver"] == "json-file" and "nvidia" in document["runtimes"]
 
 
 @pytest.fixture

@@ -151,9 +151,18 @@ def test_a_runtime_in_the_file_that_docker_has_not_loaded() -> None:
     assert made.restart and made.daemon_json is None
 
 
-def test_a_runtime_that_docker_has_but_the_file_lacks_would_be_gone_after_a_restart() -> None:
-    made = plan(host(None), restart_docker=False)
-    assert made.daemon_json is not None and made.restart
+def test_a_runtime_that_docker_has_needs_no_restart_for_its_file() -> None:
+    """The engine has it; the file is for its next start, and running containers are in no danger."""
+    made = plan(host('{"log-driver": "journald"}', running=2), restart_docker=False)
+    assert made.daemon_json is not None and not made.restart
+    assert made.daemon_json.content == merge('{"log-driver": "journald"}')
+
+
+def test_a_runtime_of_the_command_line_stays_out_of_the_file() -> None:
+    """dockerd does not start where a flag and daemon.json both name runtimes."""
+    for daemon in (None, '{"log-driver": "journald"}'):
+        found = host(daemon, running=2, more="flag")
+        assert found.by_flag and not plan(found, restart_docker=False)
 
 
 @pytest.mark.parametrize(("daemon", "runtimes"), [(None, "runc"), (REGISTERED, "runc")])
