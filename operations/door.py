@@ -11,12 +11,13 @@ import shlex
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from paramiko import (
     AuthenticationException,
+    BadAuthenticationType,
     BadHostKeyException,
     HostKeys,
     PKey,
@@ -236,12 +237,37 @@ def door(at: Target, key: HostKey, password: SecretStr | None = None) -> Iterato
 
     None where it is not let in. Raises Lost.
     """
-    client = SSHClient()  # takes no other key than those it knows
-    client.get_host_keys().add(at.entry, key.kind, PKey.from_type_string(key.kind, key.blob))
-    try:
+    with _client(at, key) as client:
         with _lost(at):
             entered = _enter(client, at, password)
         yield Door(at, client) if entered else None
+
+
+def takes_passwords(at: Target, key: HostKey) -> bool:
+    """Whether the host that shows this key would take a password; True where it does not answer that.
+
+    Raises Lost.
+    """
+    with _client(at, key) as client, _lost(at):
+        _enter(client, replace(at, keys=(), only=True), None)
+        under = client.get_transport()
+        try:
+            if under:
+                under.auth_none(at.user)
+        except BadAuthenticationType as refused:
+            return not {"password", "keyboard-interactive"}.isdisjoint(refused.allowed_types)
+        except SSHException:  # it ended the connection
+            return True
+        return True
+
+
+@contextmanager
+def _client(at: Target, key: HostKey) -> Iterator[SSHClient]:
+    """One that takes no other host key than this, closed at the end."""
+    client = SSHClient()
+    client.get_host_keys().add(at.entry, key.kind, PKey.from_type_string(key.kind, key.blob))
+    try:
+        yield client
     finally:
         client.close()
 

@@ -247,6 +247,8 @@ def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Pa
     entered = stack.enter_context(door.door(at, key))
     if entered is None:
         own = own or own_key.find(None, at.keys)
+        if not door.takes_passwords(at, key):
+            raise _keys_only(at, own)
         for left in reversed(range(password.tries)):
             secret = password.ask(f"{at.typed} lets in no key of yours yet, and asks for a password")
             if entered := stack.enter_context(door.door(at, key, secret)):
@@ -262,6 +264,16 @@ def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Pa
     if asks:
         _become_root(entered, password)
     return Entrance(entered, own, asks)
+
+
+def _keys_only(at: Target, own: OwnKey) -> Refusal:
+    """That a Spark takes no password, and how to put a key there at its own screen."""
+    if own.public is None:
+        cure = f"ssh-keygen -t ed25519 -f {own.file}, and the same again"
+    else:
+        line = shlex.quote(own.public.line)
+        cure = f"on the Spark, as {at.user}: mkdir -pm 700 ~/.ssh && echo {line} >>~/.ssh/authorized_keys"
+    return Refusal(f"{at.typed} takes keys only, and lets in none of yours", cure)
 
 
 def _become_root(entered: Door, password: Password) -> None:

@@ -23,7 +23,7 @@ from sparkrig.onboarding.address import parse
 from sparkrig.onboarding.proposal import Wishes
 from sparkrig.refusal import Refusal
 from tests.unit.factory import PASSWORD, Spark, look, out_of_the_box
-from tests.unit.sshd import fingerprint, keygen
+from tests.unit.sshd import fingerprint, keygen, sshd
 
 SCRIPT = Asked(Path("inventories/mine.py"), None, None, None, False, True, False, Wishes())
 
@@ -184,6 +184,27 @@ def test_nobody_to_ask_is_said(spark: Spark) -> None:
     with ExitStack() as stack, pytest.raises(Refusal, match="nobody can be asked without a terminal") as caught:
         enter(spark, stack)
     assert caught.value.cure == "--password-file FILE"
+
+
+@pytest.mark.parametrize("mine", [True, False], ids=["a key", "no key yet"])
+def test_a_spark_that_takes_keys_only_asks_for_no_password(home: Path, tmp_path: Path, mine: bool) -> None:
+    """A real sshd with PasswordAuthentication off: no password would ever be accepted."""
+    if not mine:
+        (home / ".ssh" / "id_ed25519").unlink()
+        (home / ".ssh" / "id_ed25519.pub").unlink()
+    with sshd(tmp_path / "keys-only") as server:
+        spark = door.target(parse(f"nvidia@127.0.0.1:{server.port}"), {})
+        asked = replace(SCRIPT, password_file=password_file(tmp_path))
+        with (
+            ExitStack() as stack,
+            pytest.raises(Refusal, match="takes keys only, and lets in none of yours") as no,
+        ):
+            newcomer.enter(stack, spark, door.scan(spark), asked, Password(spark, asked))
+    if mine:
+        line = (home / ".ssh" / "id_ed25519.pub").read_text().strip()
+        assert no.value.cure.startswith("on the Spark, as nvidia: ") and line in no.value.cure
+    else:
+        assert no.value.cure == f"ssh-keygen -t ed25519 -f {home}/.ssh/id_ed25519, and the same again"
 
 
 def test_a_wrong_password_is_said(tmp_path: Path, spark: Spark) -> None:
