@@ -62,10 +62,15 @@ class Explained:
 
 @dataclass(frozen=True)
 class _Around:
-    """What the rest of the paste tells. suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX."""
+    """What the rest of the paste tells.
+
+    suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX; devices: RDMA devices that it shows on a cage's
+    netdev, whatever they are called (mlx5_0).
+    """
 
     suspects: tuple[Verdict, ...] = ()
     written: int | None = None
+    devices: frozenset[str] = frozenset()
 
 
 def explain(text: str) -> list[Explained]:
@@ -76,7 +81,9 @@ def explain(text: str) -> list[Explained]:
         return _lone_figure(bare)
     links = [_explained(piece, _Around()) for piece in told if piece.tool == paste.LSPCI]
     around = _Around(
-        suspects=tuple(finding.verdict for each in links for finding in each.findings), written=_written(bare)
+        suspects=tuple(finding.verdict for each in links for finding in each.findings),
+        written=_written(bare),
+        devices=_on_cages(bare),
     )
     return [_explained(piece, around) for piece in told]
 
@@ -116,6 +123,18 @@ def _written(text: str) -> int | None:
         return gid_table.written_index(text)
     except ValueError:
         return None
+
+
+def _on_cages(text: str) -> frozenset[str]:
+    """The devices called mlx5_N that share a line with a cage's netdev, as ibdev2netdev, show_gids and rdma print."""
+    lines = (re.findall(r"[\w.-]+", line) for line in text.splitlines() if "mlx5_" in line)
+    return frozenset(
+        word
+        for words in lines
+        if any(_CAGE.fullmatch(each) for each in words)
+        for word in words
+        if re.fullmatch(r"mlx5_\d+", word)
+    )
 
 
 # --- perftest
@@ -211,10 +230,10 @@ def _bandwidth(tool: str, subject: str, read: Bandwidth, text: str, around: _Aro
 def _judged(read: Bandwidth, device: str, around: _Around) -> Verdict:
     """The verdict of `sparkrig bandwidth` on one direction, or why there can be none."""
     said = f"{read.gbps:.2f} Gb/s"
-    if read.link_type == "IB" or (device != "the rail" and not _CAGE.fullmatch(device)):
-        where = "an InfiniBand link" if read.link_type == "IB" else device
-        why = f"{said} on {where}, which is no port of a Spark, so it cannot be judged by what a Spark reaches"
-        return Verdict("unknown", "other-hardware", why, "ibdev2netdev names a Spark's devices: rocep1s0f0, ...")
+    if other := _other_hardware(read, device, around):
+        why = f"{said} on {other}, which is no port of a Spark, so it cannot be judged by what a Spark reaches"
+        cure = "ibdev2netdev names a Spark's devices (rocep1s0f0, ...); paste its output, too"
+        return Verdict("unknown", "other-hardware", why, cure)
     figure = Figure(read.gbps, read.path_mtu, read.queue_pairs or 1, together=bool(read.bidirectional))
     verdict = bandwidth.judge(figure, Expected(path_mtu=PATH_MTU), around.suspects)
     if verdict.healthy:
@@ -223,6 +242,17 @@ def _judged(read: Bandwidth, device: str, around: _Around) -> Verdict:
         return verdict
     why = f"{said} with messages of {_bytes(read.message_size)}, and only 64 KiB and more fill a link"
     return Verdict("unknown", "small-messages", why, "ib_write_bw -s 65536 --report_gbits")
+
+
+def _other_hardware(read: Bandwidth, device: str, around: _Around) -> str:
+    """What was measured where it is no port of a Spark, else empty.
+
+    The device tells. Where it has no name the link type does, which --force-link can set to IB on any port.
+    """
+    infiniband = "an InfiniBand link" if read.link_type == "IB" else ""
+    if device == "the rail" or _CAGE.fullmatch(device) or device in around.devices:
+        return infiniband if device == "the rail" else ""
+    return infiniband or device
 
 
 def _shown(read: Bandwidth) -> str:
@@ -243,6 +273,8 @@ def _shown(read: Bandwidth) -> str:
 def _notes(tool: str, read: Bandwidth, verdict: Verdict, *, broken: bool) -> Iterable[str]:
     if broken:
         yield "the test broke off, so its figure proves nothing"
+    if read.link_type == "IB" and verdict.cause != "other-hardware":
+        yield "the link type IB is what --force-link set; the port of a Spark is Ethernet, and is judged as that"
     if read.unit != "Gb/sec":
         yield _unit_note(read)
     if read.bidirectional:

@@ -465,6 +465,41 @@ def test_the_poster_s_own_words_are_no_failure(prose: str) -> None:
     assert only(f"{prose}\n{HEALTHY}\n{prose}\n")[1].healthy
 
 
+def test_a_forced_link_type_is_judged_by_the_device() -> None:
+    forced = recorded("paste/ib_write_bw-force-link-ib.txt")
+    by_another_name = forced.replace("rocep1s0f1", "mlx5_1")
+
+    def holds(text: str, level: str, cause: str, noted: bool) -> None:
+        one = explain(text)[-1]
+        (finding,) = one.findings
+        assert (finding.verdict.level, finding.verdict.cause) == (level, cause)
+        assert any("--force-link" in note for note in one.notes) is noted
+
+    each_row(
+        {
+            "recorded": (forced, "degraded", "path-mtu", True),
+            "at the path MTU of a Spark": (forced.replace("1024[B]", "4096[B]"), "healthy", "", True),
+            "slow": (forced.replace("111.71", "13.35"), "fault", "slow-start", True),
+            "the other half": (forced.replace("rocep1s0f1", "roceP2p1s0f0"), "degraded", "path-mtu", True),
+            "real InfiniBand": (forced.replace("rocep1s0f1", "ibp12s0"), "unknown", "other-hardware", False),
+            "mlx5_1 of any machine": (by_another_name, "unknown", "other-hardware", False),
+            "mlx5_1 of a Spark": (
+                f"mlx5_1 port 1 ==> enp1s0f1np1 (Up)\n{by_another_name}",
+                "degraded",
+                "path-mtu",
+                True,
+            ),
+            "mlx5_1 beside a Spark's mlx5_0": (
+                f"mlx5_0 port 1 ==> enp1s0f1np1 (Up)\nmlx5_1 port 1 ==> ens5 (Up)\n{by_another_name}",
+                "unknown",
+                "other-hardware",
+                False,
+            ),
+        },
+        holds,
+    )
+
+
 def test_a_broken_run_is_not_saved_by_its_figure() -> None:
     one, verdict = only(HEALTHY + " Completion with error at client\n Failed status 5: wr_id 0 syndrom 0xf5\n")
     assert verdict.cause == "flushed" and "proves nothing" in one.notes[0]
