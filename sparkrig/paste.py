@@ -96,7 +96,7 @@ _PROMPT = re.compile(
 _COMMENT = re.compile(r"^\s*#\s+(.*)$")  # root's prompt, or a comment that names the command
 _BARE = re.compile(
     rf"^\s*(?:sudo\s+)?(?:[\w./-]*/)?(?:{_TEST}|show_gids|ibdev2netdev|ethtool|lspci|nvidia-smi|\w+_perf)"
-    r"(?:\s+-[^\n]*|\s+[\w.:-]+)?\s*(?:[|>&;].*)?$"
+    r"(?:\s+-[^\n]*|\s+[\w.:-]+)?\s*(?:\d?[|>&;].*)?$"
 )
 
 _FIGURES = "figures"  # perftest's rows, which begin nothing where another tool is speaking

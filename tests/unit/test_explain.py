@@ -511,6 +511,86 @@ def test_a_narrow_pcie_link_in_the_same_paste_explains_the_figure() -> None:
     assert "55.20 Gb/s" in found[1].findings[0].verdict.evidence
 
 
+RECORDED_25G = recorded("paste/ethtool-qsa28-25g.txt")
+
+
+def test_a_slow_cage_is_found_by_the_netdev_of_the_command_line() -> None:
+    def holds(text: str, subject: str, level: str, cause: str) -> None:
+        (one,) = explain(text)
+        assert (one.findings[0].subject, one.findings[0].verdict.level) == (subject, level)
+        assert one.findings[0].verdict.cause == cause
+
+    slow = "\tSpeed: 25000Mb/s\n"
+    each_row(
+        {
+            "recorded": (RECORDED_25G, "enp1s0f0np0", "degraded", "speed-low"),
+            "grep Speed": (
+                f"$ ethtool enp1s0f0np0 | grep Speed\n{slow}",
+                "enp1s0f0np0",
+                "degraded",
+                "speed-low",
+            ),
+            "a prompt, sudo, errors away": (
+                f"nvidia@spark-a:~$ sudo ethtool enP2p1s0f1np1 2>/dev/null | grep -i speed\n{slow}",
+                "enP2p1s0f1np1",
+                "degraded",
+                "speed-low",
+            ),
+            "no prompt": (
+                f"ethtool enP2p1s0f0np0 2>&1 | grep Speed\n{slow}",
+                "enP2p1s0f0np0",
+                "degraded",
+                "speed-low",
+            ),
+            "whole": (
+                f"Settings for enp1s0f1np1:\n{slow}\tLink detected: yes\n",
+                "enp1s0f1np1",
+                "degraded",
+                "speed-low",
+            ),
+            "healthy": (
+                f"$ ethtool enp1s0f0np0 | grep Speed\n{slow.replace('25', '200')}",
+                "enp1s0f0np0",
+                "healthy",
+                "",
+            ),
+            "no speed": (
+                "$ ethtool enp1s0f0np0 | grep Speed\n\tSpeed: Unknown!\n",
+                "enp1s0f0np0",
+                "unknown",
+                "no-carrier",
+            ),
+            "management": (f"$ ethtool enP7s7 | grep Speed\n{slow}", "enP7s7", "healthy", ""),
+            "no name at all": (slow, "the link", "unknown", "device-unnamed"),
+            "no name, and fast": (slow.replace("25", "200"), "the link", "healthy", ""),
+        },
+        holds,
+    )
+
+
+def test_several_speeds_below_one_command_line_are_each_judged() -> None:
+    def holds(command: str, *subjects: str) -> None:
+        (one,) = explain(f"$ {command}\n\tSpeed: 25000Mb/s\n\tSpeed: 200000Mb/s\n")
+        assert [finding.subject for finding in one.findings] == [*subjects]
+        assert [finding.verdict.healthy for finding in one.findings] == [False, True]
+
+    pair = ("enp1s0f0np0", "enP2p1s0f0np0")
+    each_row(
+        [
+            ("ethtool enp1s0f0np0 | grep Speed; ethtool enP2p1s0f0np0 | grep Speed", *pair),
+            ("for i in enp1s0f0np0 enP2p1s0f0np0; do ethtool $i | grep Speed; done", *pair),
+            ("for i in $(ls /sys/class/net); do ethtool $i | grep Speed; done", "the link", "the link"),
+        ],
+        holds,
+    )
+
+
+def test_a_cable_that_calls_itself_40g_is_no_fault() -> None:
+    (one,) = explain(recorded("paste/ethtool-m-njaakk-n911.txt"))
+    assert (one.read, one.findings, exit_code([one])) == ("Amphenol, NJAAKK-N911", (), 0)
+    assert "calls itself 40G Ethernet: 40G Base-CR4" in one.notes[0]
+
+
 def test_one_twin_down_and_one_twin_without_an_address() -> None:
     (one,) = explain(UP.replace("enP2p1s0f1np1 (Up)", "enP2p1s0f1np1 (Down)"))
     assert [finding.verdict.cause for finding in one.findings] == ["", "twin-down"]
