@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Interface
 from itertools import takewhile
 
 from sparkrig import bandwidth, gid, gid_table, gpu, nccl, nccl_tests, nic, paste, perftest
 from sparkrig.bandwidth import Expected, Figure
 from sparkrig.cabling import CAGE_SPEED_MBPS
 from sparkrig.identity import GB10_NAME
+from sparkrig.links import in_one_subnet
 from sparkrig.measurement import Finding
 from sparkrig.nccl_tests import Bus
 from sparkrig.paste import Piece
@@ -65,12 +67,13 @@ class _Around:
     """What the rest of the paste tells.
 
     suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX; devices: RDMA devices that it shows on a cage's
-    netdev, whatever they are called (mlx5_0).
+    netdev, whatever they are called (mlx5_0); prefixes: the prefix length of each IPv4 address that has one.
     """
 
     suspects: tuple[Verdict, ...] = ()
     written: int | None = None
     devices: frozenset[str] = frozenset()
+    prefixes: Mapping[str, str] = field(default_factory=dict)
 
 
 def explain(text: str) -> list[Explained]:
@@ -84,6 +87,7 @@ def explain(text: str) -> list[Explained]:
         suspects=tuple(finding.verdict for each in links for finding in each.findings),
         written=_written(bare),
         devices=_on_cages(bare),
+        prefixes=dict(re.findall(r"\b(\d{1,3}(?:\.\d{1,3}){3})/(\d|[12]\d|3[0-2])(?!\d)", bare)),
     )
     return [_explained(piece, around) for piece in told]
 
@@ -126,7 +130,7 @@ def _written(text: str) -> int | None:
 
 
 def _on_cages(text: str) -> frozenset[str]:
-    """The devices called mlx5_N that share a line with a cage's netdev, as ibdev2netdev, show_gids and rdma print."""
+    """The devices called mlx5_N beside a cage's netdev, in a line of ibdev2netdev, show_gids or rdma."""
     lines = (re.findall(r"[\w.-]+", line) for line in text.splitlines() if "mlx5_" in line)
     return frozenset(
         word
@@ -388,8 +392,29 @@ def _show_gids(piece: Piece, around: _Around) -> Explained:
         Finding(port[0], _gid(rows, around.written)) for port, rows in own.items() if port in usable or not usable
     ]
     without = sorted({port[0] for port in own if port not in usable}) if usable else []
+    shared = [Finding("the fabric", verdict) for verdict in _subnets(table, around.prefixes)]
     read = f"{len(table)} GIDs of {listed(dict.fromkeys(port[0] for port in ports))}"
-    return Explained(piece.tool, read, tuple(findings), tuple(_gid_notes(table, without)))
+    return Explained(piece.tool, read, (*findings, *shared), tuple(_gid_notes(table, without)))
+
+
+def _subnets(table: Iterable[gid.Gid], prefixes: Mapping[str, str]) -> list[Verdict]:
+    """A verdict for each two of a Spark's netdevs in one subnet, by the judgement of the deploy's settings."""
+    fabric = {
+        row.netdev or row.device: IPv4Interface(f"{row.ipv4}/{prefixes.get(str(row.ipv4)) or _usual(row.ipv4)}")
+        for row in table
+        if row.ipv4 and (_CAGE.fullmatch(row.netdev) or _CAGE.fullmatch(row.device))
+    }
+    cure = (
+        "give each twin its own subnet under fabric in the inventory, then: pyinfra INVENTORY deploys/network.py"
+    )
+    guessed = not {str(each.ip) for each in fabric.values()} <= prefixes.keys()
+    how = " (the prefix length is the usual one, for show_gids prints none)" if guessed else ""
+    return [Verdict("fault", "one-subnet", why + how, cure) for why in in_one_subnet(fabric)]
+
+
+def _usual(address: IPv4Address) -> int:
+    """The prefix length that an address of the fabric mostly has: that of RFC 3927, or of NVIDIA's playbooks."""
+    return 16 if address.is_link_local else 24
 
 
 _GID_LINE = re.compile(r"\s*(?:DEV\s+PORT\s+INDEX|[-\s]+$|n_gids_found|[\w.-]+\s+\d+\s+\d+\s+[0-9a-fA-F:]{4,})")
@@ -507,7 +532,9 @@ def _ethtool_driver(piece: Piece, _: _Around) -> Explained:
 def _ethtool_module(piece: Piece, _: _Around) -> Explained:
     found = nic.parse_ethtool_module(piece.text)
     read = f"{found.vendor or 'vendor not told'}, {found.part or 'part not told'}"
-    note = f"it calls itself {found.kind}, as cables for {CAGE_GBPS:g} Gb/s do, too; ethtool NETDEV tells the speed"
+    note = (
+        f"it calls itself {found.kind}, as cables for {CAGE_GBPS:g} Gb/s do, too; ethtool NETDEV tells the speed"
+    )
     return Explained(piece.tool, read, notes=(note,) if found.kind else ())
 
 

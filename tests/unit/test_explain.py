@@ -599,8 +599,39 @@ def test_one_twin_down_and_one_twin_without_an_address() -> None:
     assert "roceP2p1s0f0 has no IPv4 address, though its twin rocep1s0f0 has one" in one.notes[0]
 
 
+def test_twins_in_one_subnet_are_a_fault() -> None:
+    shared = recorded("paste/show_gids-twins-in-one-subnet.txt")
+    link_local = shared.replace("c0a8:640a", "a9fe:0101").replace("c0a8:640e", "a9fe:fe02")
+    narrow = "inet 192.168.100.10/30 scope global enp1s0f0np0\ninet 192.168.100.14/30 scope global enP2p1s0f0np0\n"
+
+    def holds(text: str, causes: list[str], code: int) -> None:
+        found = explain(text)
+        assert [each.verdict.cause for each in found[0].findings if each.subject == "the fabric"] == causes
+        assert exit_code(found) == code
+
+    each_row(
+        {
+            "recorded": (shared, ["one-subnet"], 2),
+            "subnets of their own": (shared.replace("c0a8:640e", "c0a8:650e"), [], 0),
+            "link-local, a /16": (link_local, ["one-subnet"], 2),
+            "as /30, which the paste tells": (f"$ show_gids\n{shared}$ ip -4 addr\n{narrow}", [], 0),
+            "as /16, which the paste tells": (
+                f"{shared.replace('c0a8:640e', 'c0a8:650e')}$ ip -4 addr\n{narrow.replace('/30', '/16')}",
+                ["one-subnet"],
+                2,
+            ),
+            "another machine": (shared.replace("0f", "9f"), [], 0),
+        },
+        holds,
+    )
+    (one,) = explain(shared)
+    assert one.findings[-1].verdict.evidence.startswith(
+        "enP2p1s0f0np0 (192.168.100.14/24) and enp1s0f0np0 (192.168.100.10/24) share a subnet"
+    )
+
+
 def test_indexes_that_differ_by_device() -> None:
-    other = MOVED.replace("rocep1s0f0", "roceP2p1s0f0").replace("enp1", "enP2p1")
+    other = MOVED.replace("rocep1s0f0", "roceP2p1s0f0").replace("enp1", "enP2p1").replace("c0a8:640b", "c0a8:650b")
     (one,) = explain(GIDS + "\n".join(other.splitlines()[2:]))
     assert "NCCL_IB_ADDR_FAMILY=AF_INET" in one.notes[0] and exit_code([one]) == 0
 
