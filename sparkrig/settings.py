@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from sparkrig.driver import BRANCH
 from sparkrig.links import in_one_subnet
 
 NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
@@ -95,7 +96,7 @@ class Settings(BaseModel):
         False, description="Go on although the host does not look like a DGX Spark (GB10)."
     )
     driver_branch: Literal[580] = Field(
-        580,
+        BRANCH,
         description="Driver branch that is held; later ones are pinned away. "
         "Only 580 is supported on GB10 (CUDAGraph deadlock and memory leak reported from 590 on).",
     )
