@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface
 from itertools import takewhile
 
-from sparkrig import bandwidth, gid, gid_table, gpu, nccl, nccl_tests, nic, paste, perftest
+from sparkrig import bandwidth, gid, gid_table, gpu, nccl, nccl_tests, nic, package_list, paste, perftest
 from sparkrig.bandwidth import Expected, Figure
 from sparkrig.cabling import CAGE_SPEED_MBPS
 from sparkrig.identity import GB10_NAME
@@ -33,6 +33,7 @@ READABLE = (
     "lspci -vv",
     "nvidia-smi, also with -q, -L, or --query-gpu=... --format=csv",
     "the log of NCCL (NCCL_DEBUG=INFO), and nccl-tests",
+    "dpkg -l, dpkg-query -W, apt list --installed, or NAME,VERSION lines",
 )
 
 # The bands are of messages of 64 KiB. Half of that still fills a link; a message of a few bytes does not.
@@ -727,6 +728,17 @@ def _bus(bus: Bus, log: nccl.Nccl) -> Verdict:
     return Verdict(band.level, band.cause, f"{said}: {band.meaning}", band.cure)
 
 
+# --- packages
+
+
+def _packages(piece: Piece, _: _Around) -> Explained:
+    packages = package_list.parse(piece.lines)
+    findings = tuple(package_list.judge(packages))
+    sound = all(finding.verdict.level in ("healthy", "unknown") for finding in findings)
+    noted = tuple(package_list.notes(packages, sound=sound))
+    return Explained(piece.tool, package_list.read(packages), findings, noted)
+
+
 # --- words
 
 
@@ -747,4 +759,5 @@ _READERS: dict[str, Callable[[Piece, _Around], Explained]] = {
     paste.LSPCI: _lspci,
     **dict.fromkeys((paste.SMI, paste.SMI_QUERY, paste.SMI_LIST, paste.SMI_CSV), _smi),
     paste.NCCL: _nccl,
+    paste.PACKAGES: _packages,
 }

@@ -718,6 +718,187 @@ def test_a_server_in_the_background_says_nothing() -> None:
     assert len(explain(f"nvidia@a:~$ ib_write_bw &\n[1] 4242\nnvidia@a:~$ ib_write_bw 10.0.0.2\n{HEALTHY}")) == 1
 
 
+# --- package lists
+
+SPARKS = {name: recorded(f"sparks/{name}-packages.csv") for name in ("sparketa", "sparkjr", "sparky")}
+NEXT = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
+
+
+def rows(text: str, form: str) -> str:
+    return "".join(form.format(*line.split(",")) for line in text.splitlines())
+
+
+# As each tool prints a row.
+DPKG = "ii  {0:<60}  {1:<40} arm64        ethtool, nvidia-smi and what else it may say\n"
+LISTS = {
+    "NAME,VERSION": "{0},{1}\n",
+    "dpkg-query -W": "{0}\t{1}\n",
+    "dpkg-query -W, tabs lost": "{0} {1}\n",
+    "dpkg -l": DPKG,
+    "dpkg -l, held": DPKG.replace("ii", "hi"),
+    "apt list": "{0}/noble-updates,noble-security,now {1} arm64 [installed,automatic]\n",
+    "apt list, behind": "{0}/noble-updates 999.9-1 arm64 [upgradable from: {1}]\n",
+    "with its state": "{0},{1},install ok installed\n",
+}
+TITLES = {
+    "dpkg -l": "Desired=Unknown/Install/Remove/Purge/Hold\n||/ Name   Version   Architecture Description\n",
+    "apt list": "Listing... Done\n",
+}
+
+
+def without(text: str, *names: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if line.split(",")[0] not in names)
+
+
+def causes(text: str) -> list[str]:
+    (one,) = explain(text)
+    return [finding.verdict.cause for finding in one.findings]
+
+
+def test_the_recorded_lists_are_healthy_in_each_form() -> None:
+    def holds(spark: str, form: str, command: str) -> None:
+        text = command + TITLES.get(form, "") + rows(SPARKS[spark], LISTS[form])
+        (one,) = explain(text)
+        assert one.tool == "package list"
+        assert [finding.verdict.evidence for finding in one.findings] == [
+            "580.173.02, of branch 580",
+            f"kernel 6.17.0-1029-nvidia with the nvidia.ko of {NEXT}",
+        ]
+        assert exit_code([one]) == 0 and any("no sign of another driver" in note for note in one.notes)
+
+    each_row(
+        [(spark, form, command) for spark in SPARKS for form in LISTS for command in ("", "$ dpkg -l\n")], holds
+    )
+
+
+def test_what_a_deploy_would_hold_is_told() -> None:
+    (one,) = explain(rows(SPARKS["sparkjr"], LISTS["dpkg -l, held"]))
+    assert one.notes[-1].startswith(
+        "a deploy would hold 16 packages, 16 of which are held now: linux-image-6.17.0-1014"
+    )
+    (one,) = explain(SPARKS["sparkjr"])
+    assert one.notes[-1].startswith("a deploy would hold 16 packages: linux-image-6.17.0-1014")
+
+
+def test_a_list_whose_next_kernel_has_no_module_is_torn() -> None:
+    sparky = SPARKS["sparky"]
+    older = "linux-modules-nvidia-580-open-6.17.0-1026-nvidia"
+    newer = "linux-image-7.0.0-12-generic,7.0.0-12.12\n"
+    other_branch = NEXT.replace("580", "570")
+
+    def holds(text: str, code: int, *expected: str) -> None:
+        found = explain(text)
+        assert (causes(text), exit_code(found)) == ([*expected], code)
+
+    each_row(
+        {
+            "no module": (without(sparky, NEXT), 2, "", "next-kernel"),
+            "no module, dpkg -l": (rows(without(sparky, NEXT), DPKG), 2, "", "next-kernel"),
+            "only removed": (
+                rows(without(sparky, NEXT), DPKG) + rows(f"{NEXT},1", DPKG.replace("ii", "rc")),
+                2,
+                "",
+                "next-kernel",
+            ),
+            "a newer kernel of another flavour": (sparky + newer, 2, "", "next-kernel"),
+            "that kernel removed": (rows(sparky, DPKG) + rows(newer, DPKG.replace("ii", "rc")), 0, "", ""),
+            "the module of another branch": (sparky.replace(NEXT, other_branch), 2, "", "next-kernel"),
+            "images and modules alone": (
+                "".join(f"{line}\n" for line in sparky.splitlines() if "-image-" in line or older in line),
+                2,
+                "",
+                "next-kernel",
+            ),
+            "built on the Spark": (
+                f"{without(sparky, NEXT)}nvidia-dkms-580-open,580.173.02-0ubuntu0.24.04.1\n",
+                3,
+                "",
+                "dkms",
+            ),
+            "cut: no kernel": (
+                "".join(f"{line}\n" for line in sparky.splitlines() if "-image-" not in line),
+                3,
+                "",
+                "not-listed",
+            ),
+            "cut: no modules": (
+                "".join(f"{line}\n" for line in sparky.splitlines() if "-modules-nvidia-5" not in line),
+                3,
+                "",
+                "not-listed",
+            ),
+            "whole, and no modules": (
+                "acl,2.3.2-1build1.1\ndpkg,1.22.6ubuntu6.5\n"
+                + "".join(f"{line}\n" for line in sparky.splitlines() if "-modules-nvidia-5" not in line),
+                2,
+                "",
+                "next-kernel",
+            ),
+            "whole, and cut before them": (
+                "acl,2.3.2-1build1.1\ndpkg,1.22.6ubuntu6.5\n"
+                + sparky[: sparky.index("linux-modules-nvidia-580-open-6.17.0-1026")],
+                3,
+                "",
+                "not-listed",
+            ),
+            "unfinished": (
+                rows(sparky, DPKG).replace("ii  nvidia-driver", "iF  nvidia-driver"),
+                2,
+                "",
+                "",
+                "dpkg-interrupted",
+            ),
+            "driver 590": (
+                sparky.replace("580.173.02", "590.48.01").replace("-580", "-590"),
+                2,
+                "driver-later",
+                "",
+            ),
+            "no driver": (
+                "adduser\t3.137-1ubuntu1\nethtool\t1:6.7-1build1\ndpkg\t1.22.6-1\n",
+                3,
+                "no-driver-listed",
+            ),
+            "tools alone": (
+                "$ dpkg -l | grep nvidia-s\nii  nvidia-settings 610.57.04-1ubuntu1 arm64 x\n",
+                3,
+                "no-driver-listed",
+            ),
+            "nothing found": (
+                "$ dpkg -l nvidia-x\ndpkg-query: no packages found matching nvidia-x\n",
+                3,
+                "no-driver-listed",
+            ),
+        },
+        holds,
+    )
+
+
+def test_the_cure_of_a_torn_list_releases_installs_and_holds_again() -> None:
+    (one,) = explain(without(SPARKS["sparky"], NEXT))
+    verdict = one.findings[1].verdict
+    assert "kernel 6.17.0-1029-nvidia has no nvidia.ko; linux-modules-nvidia-580-open-6.11" in verdict.evidence
+    words = ("apt-mark unhold $held", f"apt-get install {NEXT}", "apt-mark hold $held")
+    places = [verdict.cure.find(word) for word in words]
+    assert -1 not in places and places == sorted(places)
+    assert one.notes[-1] == "a deploy would hold nothing before that is mended"
+
+
+def test_packages_named_like_tools_stay_in_their_list() -> None:
+    whole = "".join(
+        sorted(
+            rows(SPARKS["sparkjr"] + "ethtool,1:6.7-1build1\nmdadm,4.3-1\n", LISTS["dpkg-query -W"]).splitlines(
+                keepends=True
+            )
+        )
+    )
+    assert causes(whole) == ["", ""]
+    found = explain(
+        f"$ nvidia-smi\n{SMI}$ dpkg -l | grep nvidia\n{rows(SPARKS['sparkjr'], DPKG)}$ show_gids\n{GIDS}"
+    )
+    assert [each.tool for each in found] == ["nvidia-smi", "package list", "show_gids"]
+
+
 # --- refusals, and what is never shown
 
 PRIVATE = {
