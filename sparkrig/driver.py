@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from sparkrig.files import File
+from sparkrig.health import newer
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
+BRANCH: Final = 580  # what a deploy keeps a Spark on, where its settings say nothing else
 PIN_PATH = "/etc/apt/preferences.d/00-sparkrig-nvidia.pref"
 BLACKLIST_PATH = "/etc/apt/apt.conf.d/52sparkrig-nvidia"
 
@@ -50,6 +53,15 @@ _CARRIER = re.compile(
 )
 # linux-modules-nvidia-fs is GPUDirect Storage, and has no driver in it.
 _MODULES = re.compile(rf"linux-(?:modules|objects|signatures)-nvidia-[0-9]{{3}}-.+|{_UNNUMBERED_MODULES}")
+# What GRUB can boot, and the signed nvidia.ko of one kernel release; a name without a release is a meta package.
+_IMAGE = re.compile(r"linux-image-(?:unsigned-)?(?P<kernel>[0-9]+[.][0-9].*?)(?<!-dbg)(?<!-dbgsym)")
+_PREBUILT = re.compile(
+    r"linux-modules-nvidia-(?:(?P<branch>[0-9]{3})-)?(?:server-)?open-(?P<kernel>[0-9]+[.][0-9].*)"
+)
+_DKMS = re.compile(r"nvidia-dkms(?:-.+)?")
+_FIRST_UNNUMBERED = 590
+# Tools that NVIDIA versions on their own.
+_TOOL = re.compile(r"nvidia-(?:modprobe|settings|persistenced|xconfig)|libxnvctrl0")
 
 
 @dataclass(frozen=True)
@@ -168,6 +180,102 @@ def later_installed(packages: Packages) -> list[str]:
     if not any(carries(row.name) for row in later):
         return []
     return sorted(f"{row.name} {row.version}" for row in later)
+
+
+def tools_ahead(packages: Packages) -> list[str]:
+    """The tools of 590 or later, as `name version`: usual beside driver 580, and no sign of another driver."""
+    return sorted(
+        f"{row.name} {row.version}"
+        for row in packages.rows
+        if row.installed and _TOOL.fullmatch(row.name) and _LATER_VERSION.match(row.version)
+    )
+
+
+def versions(packages: Packages) -> list[str]:
+    """The driver's version as NVIDIA counts (580.173.02); several where its packages differ, oldest first.
+
+    The modules have their kernel's version, so a list of modules alone has none.
+    """
+    rows = [row for row in packages.rows if row.installed and _CARRIER.fullmatch(row.name)]
+    found = {told[1] for row in rows if (told := re.match(r"(?:[0-9]+:)?([0-9]{3}[.][0-9.]*[0-9])", row.version))}
+    return sorted(found, key=newer)
+
+
+def branch(packages: Packages) -> int | None:
+    """The branch of the installed driver by what carries it: its version, else the names of its modules."""
+    if found := versions(packages):
+        return int(found[-1].split(".")[0])
+    named = [_PREBUILT.fullmatch(row.name) for row in packages.rows if row.installed]
+    return max((int(each["branch"]) for each in named if each and each["branch"]), default=None)
+
+
+def kernels(packages: Packages) -> list[str]:
+    """The releases of the installed kernels, as `uname -r` prints them, in GRUB's order: the last boots next."""
+    found = [_IMAGE.fullmatch(row.name) for row in packages.rows if row.installed]
+    return sorted({each["kernel"] for each in found if each}, key=newer)
+
+
+@dataclass(frozen=True)
+class NextBoot:
+    """The kernel that boots next by the installed packages, and where its nvidia.ko comes from.
+
+    kernel: its release, empty where no kernel's package is among them; modules: the package that has a fitting
+    nvidia.ko, else empty; dkms: the package that builds one on the Spark for each kernel, else empty;
+    others: the packages of prebuilt modules that do not fit, for another kernel or of another branch.
+    """
+
+    kernel: str
+    modules: str = ""
+    dkms: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def torn(self) -> bool:
+        """Whether the packages have no nvidia.ko for it, so that the Spark would come up without its GPU."""
+        return bool(self.kernel) and not self.modules and not self.dkms
+
+
+def next_boot(packages: Packages, branch: int | None = None) -> NextBoot:
+    """What boots next: GRUB takes the highest kernel, and a module fits one kernel release and one branch.
+
+    branch: that of the driver; None takes modules of any. What is built by DKMS may have failed to build.
+    """
+    installed = sorted(row.name for row in packages.rows if row.installed)
+    kernel = next(reversed(kernels(packages)), "")
+    prebuilt = [name for name in installed if _PREBUILT.fullmatch(name)]
+    fitting = [name for name in prebuilt if _fits(name, kernel, branch)]
+    return NextBoot(
+        kernel,
+        next(iter(fitting), ""),
+        next((name for name in installed if _DKMS.fullmatch(name)), ""),
+        tuple(name for name in prebuilt if name not in fitting),
+    )
+
+
+def _fits(name: str, kernel: str, branch: int | None) -> bool:
+    found = _PREBUILT.fullmatch(name)
+    if not found or found["kernel"] != kernel:
+        return False
+    if branch is None:
+        return True
+    return int(found["branch"]) == branch if found["branch"] else branch >= _FIRST_UNNUMBERED
+
+
+def modules_package(boot: NextBoot, branch: int) -> str:
+    """The name of the package with the nvidia.ko of that branch for the kernel of the next boot."""
+    return f"linux-modules-nvidia-{f'{branch}-' if branch < _FIRST_UNNUMBERED else ''}open-{boot.kernel}"
+
+
+def modules_cure(boot: NextBoot, branch: int) -> str:
+    """The commands that give the next boot its nvidia.ko: what is held is released, and held again afterwards.
+
+    The modules need other parts of the driver in their own version, so that a hold on those stands in the way.
+    """
+    name = modules_package(boot, branch)
+    return (
+        "held=$(apt-mark showhold); sudo apt-mark unhold $held; sudo apt-get update; "
+        f"sudo apt-get install {name}; sudo apt-mark hold $held ${{held:+{name}}}"
+    )
 
 
 def touched(packages: Packages, branch: int) -> list[str]:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Interface
 from itertools import takewhile
 
-from sparkrig import bandwidth, gid, gid_table, gpu, nccl, nccl_tests, nic, paste, perftest
+from sparkrig import bandwidth, gid, gid_table, gpu, nccl, nccl_tests, nic, package_list, paste, perftest
 from sparkrig.bandwidth import Expected, Figure
 from sparkrig.cabling import CAGE_SPEED_MBPS
 from sparkrig.identity import GB10_NAME
+from sparkrig.links import in_one_subnet
 from sparkrig.measurement import Finding
 from sparkrig.nccl_tests import Bus
 from sparkrig.paste import Piece
@@ -31,6 +33,7 @@ READABLE = (
     "lspci -vv",
     "nvidia-smi, also with -q, -L, or --query-gpu=... --format=csv",
     "the log of NCCL (NCCL_DEBUG=INFO), and nccl-tests",
+    "dpkg -l, dpkg-query -W, apt list --installed, or NAME,VERSION lines",
 )
 
 # The bands are of messages of 64 KiB. Half of that still fills a link; a message of a few bytes does not.
@@ -62,10 +65,16 @@ class Explained:
 
 @dataclass(frozen=True)
 class _Around:
-    """What the rest of the paste tells. suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX."""
+    """What the rest of the paste tells.
+
+    suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX; devices: RDMA devices that it shows on a cage's
+    netdev, whatever they are called (mlx5_0); prefixes: the prefix length of each IPv4 address that has one.
+    """
 
     suspects: tuple[Verdict, ...] = ()
     written: int | None = None
+    devices: frozenset[str] = frozenset()
+    prefixes: Mapping[str, str] = field(default_factory=dict)
 
 
 def explain(text: str) -> list[Explained]:
@@ -76,7 +85,10 @@ def explain(text: str) -> list[Explained]:
         return _lone_figure(bare)
     links = [_explained(piece, _Around()) for piece in told if piece.tool == paste.LSPCI]
     around = _Around(
-        suspects=tuple(finding.verdict for each in links for finding in each.findings), written=_written(bare)
+        suspects=tuple(finding.verdict for each in links for finding in each.findings),
+        written=_written(bare),
+        devices=_on_cages(bare),
+        prefixes=dict(re.findall(r"\b(\d{1,3}(?:\.\d{1,3}){3})/(\d|[12]\d|3[0-2])(?!\d)", bare)),
     )
     return [_explained(piece, around) for piece in told]
 
@@ -116,6 +128,18 @@ def _written(text: str) -> int | None:
         return gid_table.written_index(text)
     except ValueError:
         return None
+
+
+def _on_cages(text: str) -> frozenset[str]:
+    """The devices called mlx5_N beside a cage's netdev, in a line of ibdev2netdev, show_gids or rdma."""
+    lines = (re.findall(r"[\w.-]+", line) for line in text.splitlines() if "mlx5_" in line)
+    return frozenset(
+        word
+        for words in lines
+        if any(_CAGE.fullmatch(each) for each in words)
+        for word in words
+        if re.fullmatch(r"mlx5_\d+", word)
+    )
 
 
 # --- perftest
@@ -211,10 +235,10 @@ def _bandwidth(tool: str, subject: str, read: Bandwidth, text: str, around: _Aro
 def _judged(read: Bandwidth, device: str, around: _Around) -> Verdict:
     """The verdict of `sparkrig bandwidth` on one direction, or why there can be none."""
     said = f"{read.gbps:.2f} Gb/s"
-    if read.link_type == "IB" or (device != "the rail" and not _CAGE.fullmatch(device)):
-        where = "an InfiniBand link" if read.link_type == "IB" else device
-        why = f"{said} on {where}, which is no port of a Spark, so it cannot be judged by what a Spark reaches"
-        return Verdict("unknown", "other-hardware", why, "ibdev2netdev names a Spark's devices: rocep1s0f0, ...")
+    if other := _other_hardware(read, device, around):
+        why = f"{said} on {other}, which is no port of a Spark, so it cannot be judged by what a Spark reaches"
+        cure = "ibdev2netdev names a Spark's devices (rocep1s0f0, ...); paste its output, too"
+        return Verdict("unknown", "other-hardware", why, cure)
     figure = Figure(read.gbps, read.path_mtu, read.queue_pairs or 1, together=bool(read.bidirectional))
     verdict = bandwidth.judge(figure, Expected(path_mtu=PATH_MTU), around.suspects)
     if verdict.healthy:
@@ -223,6 +247,17 @@ def _judged(read: Bandwidth, device: str, around: _Around) -> Verdict:
         return verdict
     why = f"{said} with messages of {_bytes(read.message_size)}, and only 64 KiB and more fill a link"
     return Verdict("unknown", "small-messages", why, "ib_write_bw -s 65536 --report_gbits")
+
+
+def _other_hardware(read: Bandwidth, device: str, around: _Around) -> str:
+    """What was measured where it is no port of a Spark, else empty.
+
+    The device tells. Where it has no name the link type does, which --force-link can set to IB on any port.
+    """
+    infiniband = "an InfiniBand link" if read.link_type == "IB" else ""
+    if device == "the rail" or _CAGE.fullmatch(device) or device in around.devices:
+        return infiniband if device == "the rail" else ""
+    return infiniband or device
 
 
 def _shown(read: Bandwidth) -> str:
@@ -243,6 +278,8 @@ def _shown(read: Bandwidth) -> str:
 def _notes(tool: str, read: Bandwidth, verdict: Verdict, *, broken: bool) -> Iterable[str]:
     if broken:
         yield "the test broke off, so its figure proves nothing"
+    if read.link_type == "IB" and verdict.cause != "other-hardware":
+        yield "the link type IB is what --force-link set; the port of a Spark is Ethernet, and is judged as that"
     if read.unit != "Gb/sec":
         yield _unit_note(read)
     if read.bidirectional:
@@ -356,8 +393,29 @@ def _show_gids(piece: Piece, around: _Around) -> Explained:
         Finding(port[0], _gid(rows, around.written)) for port, rows in own.items() if port in usable or not usable
     ]
     without = sorted({port[0] for port in own if port not in usable}) if usable else []
+    shared = [Finding("the fabric", verdict) for verdict in _subnets(table, around.prefixes)]
     read = f"{len(table)} GIDs of {listed(dict.fromkeys(port[0] for port in ports))}"
-    return Explained(piece.tool, read, tuple(findings), tuple(_gid_notes(table, without)))
+    return Explained(piece.tool, read, (*findings, *shared), tuple(_gid_notes(table, without)))
+
+
+def _subnets(table: Iterable[gid.Gid], prefixes: Mapping[str, str]) -> list[Verdict]:
+    """A verdict for each two of a Spark's netdevs in one subnet, by the judgement of the deploy's settings."""
+    fabric = {
+        row.netdev or row.device: IPv4Interface(f"{row.ipv4}/{prefixes.get(str(row.ipv4)) or _usual(row.ipv4)}")
+        for row in table
+        if row.ipv4 and (_CAGE.fullmatch(row.netdev) or _CAGE.fullmatch(row.device))
+    }
+    cure = (
+        "give each twin its own subnet under fabric in the inventory, then: pyinfra INVENTORY deploys/network.py"
+    )
+    guessed = not {str(each.ip) for each in fabric.values()} <= prefixes.keys()
+    how = " (the prefix length is the usual one, for show_gids prints none)" if guessed else ""
+    return [Verdict("fault", "one-subnet", why + how, cure) for why in in_one_subnet(fabric)]
+
+
+def _usual(address: IPv4Address) -> int:
+    """The prefix length that an address of the fabric mostly has: that of RFC 3927, or of NVIDIA's playbooks."""
+    return 16 if address.is_link_local else 24
 
 
 _GID_LINE = re.compile(r"\s*(?:DEV\s+PORT\s+INDEX|[-\s]+$|n_gids_found|[\w.-]+\s+\d+\s+\d+\s+[0-9a-fA-F:]{4,})")
@@ -423,9 +481,17 @@ def _ibdev2netdev(piece: Piece, _: _Around) -> Explained:
 
 
 def _ethtool(piece: Piece, _: _Around) -> Explained:
-    links = nic.parse_ethtool(piece.text)
+    links = _named(nic.parse_ethtool(piece.text), piece.command)
     findings = [Finding(link.netdev or "the link", _link(link)) for link in links]
     return Explained(piece.tool, ", ".join(_link_shown(link) for link in links), tuple(findings))
+
+
+def _named(links: Sequence[nic.Link], command: str) -> list[nic.Link]:
+    """The links, with the netdevs of the command line where grep took ethtool's own line with the name away."""
+    cages = [word for word in re.findall(r"[\w.-]+", command) if _CAGE.fullmatch(word)]  # of a loop over $IF
+    typed = re.findall(r"\bethtool\s+['\"]?([A-Za-z][\w.-]*)", command) or cages
+    names = iter(typed if len(typed) == sum(not link.netdev for link in links) else ())
+    return [link if link.netdev else replace(link, netdev=next(names, "")) for link in links]
 
 
 def _link_shown(link: nic.Link) -> str:
@@ -435,17 +501,19 @@ def _link_shown(link: nic.Link) -> str:
 
 
 def _link(link: nic.Link) -> Verdict:
-    fabric = bool(_CAGE.fullmatch(link.netdev))
     if link.up is False or (link.speed_mbps is None and link.up is None):
         cure = "plug the cable in on both ends; without one this is as it should be"
         return Verdict("unknown", "no-carrier", "has no link", cure)
     if link.speed_mbps is None:
         return Verdict("unknown", "speed-unknown", "is up, and ethtool does not tell its speed", "ethtool as root")
     said = f"{link.speed_mbps / 1000:g} Gb/s"
-    if not fabric:
-        return Verdict("healthy", evidence=f"{said}, and no QSFP cage by its name" if link.netdev else said)
+    if link.netdev and not _CAGE.fullmatch(link.netdev):
+        return Verdict("healthy", evidence=f"{said}, and no QSFP cage by its name")
+    if link.speed_mbps < CAGE_SPEED_MBPS and not link.netdev:
+        why = f"{said} of a netdev without a name: on a QSFP cage {CAGE_GBPS:g} are expected"
+        return Verdict("unknown", "device-unnamed", why, "ethtool NETDEV, with the command line or without grep")
     if link.speed_mbps < CAGE_SPEED_MBPS:
-        why = f"{said}, {CAGE_GBPS:g} expected: the cable, or the switch behind it, is made for less"
+        why = f"{said}, {CAGE_GBPS:g} expected: the cable, its adapter or the switch behind it is made for less"
         return Verdict(
             "degraded", "speed-low", why, "try a cable for 200 Gb/s (QSFP56), without a switch in between"
         )
@@ -464,7 +532,11 @@ def _ethtool_driver(piece: Piece, _: _Around) -> Explained:
 
 def _ethtool_module(piece: Piece, _: _Around) -> Explained:
     found = nic.parse_ethtool_module(piece.text)
-    return Explained(piece.tool, f"{found.vendor or 'vendor not told'}, {found.part or 'part not told'}")
+    read = f"{found.vendor or 'vendor not told'}, {found.part or 'part not told'}"
+    note = (
+        f"it calls itself {found.kind}, as cables for {CAGE_GBPS:g} Gb/s do, too; ethtool NETDEV tells the speed"
+    )
+    return Explained(piece.tool, read, notes=(note,) if found.kind else ())
 
 
 def _lspci(piece: Piece, _: _Around) -> Explained:
@@ -656,6 +728,17 @@ def _bus(bus: Bus, log: nccl.Nccl) -> Verdict:
     return Verdict(band.level, band.cause, f"{said}: {band.meaning}", band.cure)
 
 
+# --- packages
+
+
+def _packages(piece: Piece, _: _Around) -> Explained:
+    packages = package_list.parse(piece.lines)
+    findings = tuple(package_list.judge(packages))
+    sound = all(finding.verdict.level in ("healthy", "unknown") for finding in findings)
+    noted = tuple(package_list.notes(packages, sound=sound))
+    return Explained(piece.tool, package_list.read(packages), findings, noted)
+
+
 # --- words
 
 
@@ -676,4 +759,5 @@ _READERS: dict[str, Callable[[Piece, _Around], Explained]] = {
     paste.LSPCI: _lspci,
     **dict.fromkeys((paste.SMI, paste.SMI_QUERY, paste.SMI_LIST, paste.SMI_CSV), _smi),
     paste.NCCL: _nccl,
+    paste.PACKAGES: _packages,
 }

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv4Network
+from itertools import combinations
 from typing import Any
 
 _NAME = re.compile(r"en(?:P(?P<domain>\d+))?p(?P<bus>\d+)s(?P<slot>\d+)(?:f(?P<function>\d+))?(?:np\d+)?")
@@ -53,6 +54,18 @@ class Route:
     def outward(self) -> bool:
         """Whether it is the way out of this host; those of other tables serve some packets only."""
         return self.destination is None and self.table == _MAIN
+
+
+def in_one_subnet(fabric: Mapping[str, IPv4Interface]) -> list[str]:
+    """Which netdevs of one host share a subnet, as a sentence for each two: NCCL cannot tell such twins apart.
+
+    fabric: netdev -> its address with the prefix length.
+    """
+    return [
+        f"{one} ({a}) and {two} ({b}) share a subnet; NCCL needs each twin in its own"
+        for (one, a), (two, b) in combinations(fabric.items(), 2)
+        if a.network.overlaps(b.network)
+    ]
 
 
 def parse_link(entry: Mapping[str, Any], row: list[str]) -> Link:

@@ -139,8 +139,8 @@ def _told(text: str) -> str:
 
 def _mbps(text: str) -> int | None:
     """Mb/s; -1, and the same read as an unsigned number of 16 or 32 bits, is a link that is down."""
-    found = re.match(r"-?\d+", text.strip())
-    speed = int(found.group()) if found else 0
+    found = re.match(r"(-?\d+)(?:\s*(G)b/s)?", text.strip())
+    speed = int(found[1]) * (1000 if found[2] else 1) if found else 0
     return None if speed <= 0 or speed in (0xFFFF, 0xFFFFFFFF) else speed
 
 
@@ -180,28 +180,39 @@ class Driver:
 
 @dataclass(frozen=True)
 class Module:
-    """`ethtool -m`: the module or cable in the cage; cable is a digest, see Nic."""
+    """`ethtool -m`: the module or cable in the cage; cable is a digest, see Nic.
+
+    kind: what it calls itself, such as `40G Ethernet: 40G Base-CR4`.
+    """
 
     vendor: str = ""
     part: str = ""
+    kind: str = ""
     cable: str | None = field(default=None, repr=False)
 
 
 def parse_ethtool(text: str) -> tuple[Link, ...]:
-    """`ethtool NETDEV`, once or several times. Raises ValueError where it tells of no link."""
-    links = [Link()]
+    """`ethtool NETDEV`, once or several times, also with grep. Raises ValueError where it tells of no link.
+
+    grep takes the line with the name away, so a row that is there already begins the next link.
+    """
+    found: list[dict[str, str]] = [{}]
     for line in text.splitlines():
         key, value = _pair(line)
         if key.startswith("settings for "):
-            links.append(Link(netdev=line.strip().removesuffix(":").split()[-1]))
-        elif key == "speed":
-            links[-1] = replace(links[-1], speed_mbps=_mbps(value))
-        elif key == "link detected":
-            links[-1] = replace(links[-1], up=value.casefold().startswith("yes"))
-    told = tuple(link for link in links if link.up is not None or link.speed_mbps is not None)
+            found.append({"netdev": line.strip().removesuffix(":").split()[-1]})
+        elif key in ("speed", "link detected"):
+            found += [{}] if key in found[-1] else []
+            found[-1][key] = value.casefold()
+    told = tuple(_link(rows) for rows in found if {"speed", "link detected"} & rows.keys())
     if not told:
         raise ValueError(f"ethtool tells of no link{_excuse(text)}")
     return told
+
+
+def _link(rows: Mapping[str, str]) -> Link:
+    up = rows["link detected"].startswith("yes") if "link detected" in rows else None
+    return Link(rows.get("netdev", ""), _mbps(rows.get("speed", "")), up)
 
 
 def parse_ethtool_driver(text: str) -> Driver:
@@ -220,9 +231,8 @@ def parse_ethtool_module(text: str) -> Module:
     known = {"identifier", "vendor name", "vendor pn", "vendor sn"}
     if not known & found.keys():
         raise ValueError(f"ethtool -m tells of no module{_excuse(text)}")
-    return Module(
-        _told(found.get("vendor name", "")), _told(found.get("vendor pn", "")), digest(found.get("vendor sn", ""))
-    )
+    vendor, part, kind = (_told(found.get(key, "")) for key in ("vendor name", "vendor pn", "transceiver type"))
+    return Module(vendor, part, kind, digest(found.get("vendor sn", "")))
 
 
 def digest(serial: str) -> str | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 PERFTEST, SHOW_GIDS, IBDEV2NETDEV, LSPCI, NCCL = "perftest", "show_gids", "ibdev2netdev", "lspci", "NCCL"
 ETHTOOL, ETHTOOL_DRIVER, ETHTOOL_MODULE = "ethtool", "ethtool -i", "ethtool -m"
+PACKAGES = "package list"
 SMI, SMI_QUERY, SMI_LIST, SMI_CSV = "nvidia-smi", "nvidia-smi -q", "nvidia-smi -L", "nvidia-smi --query-gpu"
 
 
@@ -73,6 +74,7 @@ _TEST = r"(?:ib_(?:write|read|send|atomic)_(?:bw|lat)|raw_ethernet_\w+)"
 _COMMANDS = tuple(
     (tool, re.compile(words))
     for tool, words in (
+        (PACKAGES, r"\bdpkg\s+(?:-l|--list)\b|\bdpkg-query\s+\S|\bapt\s+list\b"),
         (PERFTEST, rf"(?:^|[\s/;&'\"]){_TEST}(?=\s|$|;)"),
         (SHOW_GIDS, r"\bshow_gids\b"),
         (IBDEV2NETDEV, r"\bibdev2netdev\b"),
@@ -95,8 +97,9 @@ _PROMPT = re.compile(
 )
 _COMMENT = re.compile(r"^\s*#\s+(.*)$")  # root's prompt, or a comment that names the command
 _BARE = re.compile(
-    rf"^\s*(?:sudo\s+)?(?:[\w./-]*/)?(?:{_TEST}|show_gids|ibdev2netdev|ethtool|lspci|nvidia-smi|\w+_perf)"
-    r"(?:\s+-[^\n]*|\s+[\w.:-]+)?\s*(?:[|>&;].*)?$"
+    rf"^\s*(?:sudo\s+)?(?:[\w./-]*/)?"
+    rf"(?:{_TEST}|show_gids|ibdev2netdev|ethtool|lspci|nvidia-smi|\w+_perf|dpkg(?:-query)?|apt\s+list)"
+    r"(?:\s+-[^\n]*|\s+[\w.:-]+)?\s*(?:\d?[|>&;].*)?$"
 )
 
 _FIGURES = "figures"  # perftest's rows, which begin nothing where another tool is speaking
@@ -119,10 +122,20 @@ _TORCH = (
     r"\bnccl(?:System|Internal|Remote|UnhandledCuda)Error"
 )
 _AGAIN, _SAME = True, False
+_PACKAGE, _ARCHITECTURE = r"[a-z0-9][a-z0-9+.-]++(?::[a-z0-9]++)?", r"(?:arm64|amd64|armhf|i386|all)\b"
+_REVISED = rf"{_PACKAGE}(?:\t|, ?)\d[\w.+:~]*-[\w.+~]+[ \t]*$"  # a plain number behind a name is other people's
+_KERNEL_OR_DRIVER = (
+    r"(?:linux-(?:image|modules|headers)|(?:lib)?nvidia|cuda)-[a-z0-9+.-]++(?::[a-z0-9]++)?"
+    r"(?:\t|, ?| +)\d[\w:]*\.[\w.+:~-]+[ \t]*(?:[\t,][^\n]*)?$"
+)
 # Lines that only one tool prints: tool, name, whether a second one in a piece begins another run, and the words.
 _SIGNS = tuple(
     (tool, name, again, re.compile(rf"^(?:{words})", re.M))
     for tool, name, again, words in (
+        (PACKAGES, "header", _AGAIN, r"Desired=Unknown/Install/|Listing\.\.\."),
+        (PACKAGES, "row", _SAME, rf"[ \t]*[uihrp][ncHUFWti]R?[ \t]+{_PACKAGE}[ \t]+\d\S*[ \t]+{_ARCHITECTURE}"),
+        (PACKAGES, "row", _SAME, rf"[ \t]*{_PACKAGE}/[\w,.-]+ \d\S* {_ARCHITECTURE}"),
+        (PACKAGES, "row", _SAME, rf"[ \t]*(?:{_REVISED}|{_KERNEL_OR_DRIVER})"),
         (PERFTEST, "title", _AGAIN, r"[ \t]*(?:RDMA_|Send|Atomic|Raw)[\w ]*\b(?:BW|Latency)\b[\w ]*Test\b"),
         (PERFTEST, "title", _AGAIN, r"[ \t]*WARNING: BW peak won't be measured|\* Waiting for client to connect"),
         (PERFTEST, "header", _SAME, r"[^\n]*#bytes[ \t]+#(?:iterations|sl)\b"),
@@ -173,7 +186,8 @@ def pieces(text: str) -> list[Piece]:
 def _pieces(text: str) -> Iterator[Piece]:
     signs, current = _signs(text), Piece("")
     for number, line in enumerate(text.split("\n")):
-        started = _command(line)
+        listed = any(tool == PACKAGES for tool, _, _ in signs.get(number, ()))  # ethtool is a package, too
+        started = None if listed else _command(line)
         if started:
             yield current
             current = started

@@ -21,7 +21,7 @@ SKEW_WARN_S = 60
 SKEW_MAX_S = 300  # apt refuses lists that are not valid yet, TLS certificates; seen from minutes on
 SHUTDOWN_S = 1800  # the longest that a deploy is expected to take
 OLDEST_MANAGER = (1, 40)  # checkpoints as they are used here
-_UNFINISHED = ("half-installed", "unpacked", "half-configured")
+UNFINISHED = ("half-installed", "unpacked", "half-configured")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
         unfinished=tuple(
             name
             for status, flag, name in (row.split(" ", 2) for row in _all(rows, "package"))
-            if status in _UNFINISHED or flag == "reinstreq"
+            if status in UNFINISHED or flag == "reinstreq"
         ),
         journal=len(_all(rows, "journal")),
         synchronised=None if not synchronised else synchronised == "yes",

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv4Network
-from itertools import combinations
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -24,6 +23,9 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+
+from sparkrig.driver import BRANCH
+from sparkrig.links import in_one_subnet
 
 NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
 DefinitionName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$")]
@@ -94,7 +96,7 @@ class Settings(BaseModel):
         False, description="Go on although the host does not look like a DGX Spark (GB10)."
     )
     driver_branch: Literal[580] = Field(
-        580,
+        BRANCH,
         description="Driver branch that is held; later ones are pinned away. "
         "Only 580 is supported on GB10 (CUDAGraph deadlock and memory leak reported from 590 on).",
     )
@@ -270,9 +272,8 @@ class Settings(BaseModel):
                 raise ValueError(f"{address} on {netdev} is no host address of {network}")
             if address.ip.is_loopback or address.ip.is_multicast or address.ip.is_unspecified:
                 raise ValueError(f"{address} on {netdev} is not an address that a link can have")
-        for (one, a), (two, b) in combinations(fabric.items(), 2):
-            if a.network.overlaps(b.network):
-                raise ValueError(f"{one} ({a}) and {two} ({b}) share a subnet; NCCL needs each twin in its own")
+        if shared := in_one_subnet(fabric):
+            raise ValueError(shared[0])
         return fabric
 
     @field_validator("environment")

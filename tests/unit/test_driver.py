@@ -529,3 +529,78 @@ def test_a_later_module_in_memory_is_refused_until_a_reboot() -> None:
         driver.judge(loaded, 580)
     assert caught.value.cure == "sudo reboot"
     assert driver.parse(["module 580.173.02", "simulated 0"]).module == "580.173.02"
+
+
+# --- the next boot
+
+
+def carried(*names: str) -> Packages:
+    return Packages(
+        tuple(Package(name, "install", "installed", "580.173.02-0ubuntu0.24.04.1") for name in names), {}
+    )
+
+
+def test_the_highest_kernel_boots_next_and_takes_the_modules_of_its_own_release_and_branch() -> None:
+    image, open_580 = "linux-image-6.17.0-{}-nvidia", "linux-modules-nvidia-580-open-6.17.0-{}-nvidia"
+
+    def holds(names: list[str], branch: int | None, kernel: str, modules: str, torn: bool) -> None:
+        boot = driver.next_boot(carried(*names), branch)
+        assert (boot.kernel, boot.modules, boot.torn) == (kernel, modules, torn)
+
+    old, new = image.format(999), image.format(1029)
+    release, fitting = "6.17.0-1029-nvidia", open_580.format(1029)
+    unnumbered = f"linux-modules-nvidia-open-{release}"
+    each_row(
+        {
+            "numbers as numbers": ([old, new, fitting], 580, release, fitting, False),
+            "another kernel's": ([old, new, open_580.format(999)], 580, release, "", True),
+            "another branch's": ([new, fitting], 570, release, "", True),
+            "any branch": ([new, fitting], None, release, fitting, False),
+            "590 without its number": ([new, unnumbered], 590, release, unnumbered, False),
+            "no branch of 580 is without": ([new, unnumbered], 580, release, "", True),
+            "GPUDirect Storage is no driver": (
+                [new, f"linux-modules-nvidia-fs-{release}"],
+                580,
+                release,
+                "",
+                True,
+            ),
+            "the closed driver knows no GB10": (
+                [new, f"linux-modules-nvidia-580-{release}"],
+                580,
+                release,
+                "",
+                True,
+            ),
+            "64k is a kernel of its own": (
+                [new, f"{new}-64k", fitting],
+                580,
+                f"{release}-64k",
+                "",
+                True,
+            ),
+            "generic and unsigned": (
+                [new, fitting, "linux-image-unsigned-7.0.0-12-generic"],
+                580,
+                "7.0.0-12-generic",
+                "",
+                True,
+            ),
+            "meta packages and debug symbols boot nothing": (
+                ["linux-image-nvidia-hwe-24.04", "linux-image-7.0.0-12-generic-dbgsym", new, fitting],
+                580,
+                release,
+                fitting,
+                False,
+            ),
+            "no kernel": ([fitting], 580, "", "", False),
+        },
+        holds,
+    )
+    assert not driver.next_boot(carried(new, "nvidia-dkms-580-open"), 580).torn
+
+
+def test_the_branch_is_told_by_what_carries_the_driver() -> None:
+    assert driver.branch(carried("nvidia-driver-580-open")) == 580
+    assert driver.branch(carried("linux-modules-nvidia-575-open-6.17.0-1029-nvidia")) == 575
+    assert driver.branch(carried("nvidia-settings", "linux-modules-nvidia-fs-6.17.0-1029-nvidia")) is None

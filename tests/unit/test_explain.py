@@ -465,6 +465,41 @@ def test_the_poster_s_own_words_are_no_failure(prose: str) -> None:
     assert only(f"{prose}\n{HEALTHY}\n{prose}\n")[1].healthy
 
 
+def test_a_forced_link_type_is_judged_by_the_device() -> None:
+    forced = recorded("paste/ib_write_bw-force-link-ib.txt")
+    by_another_name = forced.replace("rocep1s0f1", "mlx5_1")
+
+    def holds(text: str, level: str, cause: str, noted: bool) -> None:
+        one = explain(text)[-1]
+        (finding,) = one.findings
+        assert (finding.verdict.level, finding.verdict.cause) == (level, cause)
+        assert any("--force-link" in note for note in one.notes) is noted
+
+    each_row(
+        {
+            "recorded": (forced, "degraded", "path-mtu", True),
+            "at the path MTU of a Spark": (forced.replace("1024[B]", "4096[B]"), "healthy", "", True),
+            "slow": (forced.replace("111.71", "13.35"), "fault", "slow-start", True),
+            "the other half": (forced.replace("rocep1s0f1", "roceP2p1s0f0"), "degraded", "path-mtu", True),
+            "real InfiniBand": (forced.replace("rocep1s0f1", "ibp12s0"), "unknown", "other-hardware", False),
+            "mlx5_1 of any machine": (by_another_name, "unknown", "other-hardware", False),
+            "mlx5_1 of a Spark": (
+                f"mlx5_1 port 1 ==> enp1s0f1np1 (Up)\n{by_another_name}",
+                "degraded",
+                "path-mtu",
+                True,
+            ),
+            "mlx5_1 beside a Spark's mlx5_0": (
+                f"mlx5_0 port 1 ==> enp1s0f1np1 (Up)\nmlx5_1 port 1 ==> ens5 (Up)\n{by_another_name}",
+                "unknown",
+                "other-hardware",
+                False,
+            ),
+        },
+        holds,
+    )
+
+
 def test_a_broken_run_is_not_saved_by_its_figure() -> None:
     one, verdict = only(HEALTHY + " Completion with error at client\n Failed status 5: wr_id 0 syndrom 0xf5\n")
     assert verdict.cause == "flushed" and "proves nothing" in one.notes[0]
@@ -476,6 +511,86 @@ def test_a_narrow_pcie_link_in_the_same_paste_explains_the_figure() -> None:
     assert "55.20 Gb/s" in found[1].findings[0].verdict.evidence
 
 
+RECORDED_25G = recorded("paste/ethtool-qsa28-25g.txt")
+
+
+def test_a_slow_cage_is_found_by_the_netdev_of_the_command_line() -> None:
+    def holds(text: str, subject: str, level: str, cause: str) -> None:
+        (one,) = explain(text)
+        assert (one.findings[0].subject, one.findings[0].verdict.level) == (subject, level)
+        assert one.findings[0].verdict.cause == cause
+
+    slow = "\tSpeed: 25000Mb/s\n"
+    each_row(
+        {
+            "recorded": (RECORDED_25G, "enp1s0f0np0", "degraded", "speed-low"),
+            "grep Speed": (
+                f"$ ethtool enp1s0f0np0 | grep Speed\n{slow}",
+                "enp1s0f0np0",
+                "degraded",
+                "speed-low",
+            ),
+            "a prompt, sudo, errors away": (
+                f"nvidia@spark-a:~$ sudo ethtool enP2p1s0f1np1 2>/dev/null | grep -i speed\n{slow}",
+                "enP2p1s0f1np1",
+                "degraded",
+                "speed-low",
+            ),
+            "no prompt": (
+                f"ethtool enP2p1s0f0np0 2>&1 | grep Speed\n{slow}",
+                "enP2p1s0f0np0",
+                "degraded",
+                "speed-low",
+            ),
+            "whole": (
+                f"Settings for enp1s0f1np1:\n{slow}\tLink detected: yes\n",
+                "enp1s0f1np1",
+                "degraded",
+                "speed-low",
+            ),
+            "healthy": (
+                f"$ ethtool enp1s0f0np0 | grep Speed\n{slow.replace('25', '200')}",
+                "enp1s0f0np0",
+                "healthy",
+                "",
+            ),
+            "no speed": (
+                "$ ethtool enp1s0f0np0 | grep Speed\n\tSpeed: Unknown!\n",
+                "enp1s0f0np0",
+                "unknown",
+                "no-carrier",
+            ),
+            "management": (f"$ ethtool enP7s7 | grep Speed\n{slow}", "enP7s7", "healthy", ""),
+            "no name at all": (slow, "the link", "unknown", "device-unnamed"),
+            "no name, and fast": (slow.replace("25", "200"), "the link", "healthy", ""),
+        },
+        holds,
+    )
+
+
+def test_several_speeds_below_one_command_line_are_each_judged() -> None:
+    def holds(command: str, *subjects: str) -> None:
+        (one,) = explain(f"$ {command}\n\tSpeed: 25000Mb/s\n\tSpeed: 200000Mb/s\n")
+        assert [finding.subject for finding in one.findings] == [*subjects]
+        assert [finding.verdict.healthy for finding in one.findings] == [False, True]
+
+    pair = ("enp1s0f0np0", "enP2p1s0f0np0")
+    each_row(
+        [
+            ("ethtool enp1s0f0np0 | grep Speed; ethtool enP2p1s0f0np0 | grep Speed", *pair),
+            ("for i in enp1s0f0np0 enP2p1s0f0np0; do ethtool $i | grep Speed; done", *pair),
+            ("for i in $(ls /sys/class/net); do ethtool $i | grep Speed; done", "the link", "the link"),
+        ],
+        holds,
+    )
+
+
+def test_a_cable_that_calls_itself_40g_is_no_fault() -> None:
+    (one,) = explain(recorded("paste/ethtool-m-njaakk-n911.txt"))
+    assert (one.read, one.findings, exit_code([one])) == ("Amphenol, NJAAKK-N911", (), 0)
+    assert "calls itself 40G Ethernet: 40G Base-CR4" in one.notes[0]
+
+
 def test_one_twin_down_and_one_twin_without_an_address() -> None:
     (one,) = explain(UP.replace("enP2p1s0f1np1 (Up)", "enP2p1s0f1np1 (Down)"))
     assert [finding.verdict.cause for finding in one.findings] == ["", "twin-down"]
@@ -484,8 +599,39 @@ def test_one_twin_down_and_one_twin_without_an_address() -> None:
     assert "roceP2p1s0f0 has no IPv4 address, though its twin rocep1s0f0 has one" in one.notes[0]
 
 
+def test_twins_in_one_subnet_are_a_fault() -> None:
+    shared = recorded("paste/show_gids-twins-in-one-subnet.txt")
+    link_local = shared.replace("c0a8:640a", "a9fe:0101").replace("c0a8:640e", "a9fe:fe02")
+    narrow = "inet 192.168.100.10/30 scope global enp1s0f0np0\ninet 192.168.100.14/30 scope global enP2p1s0f0np0\n"
+
+    def holds(text: str, causes: list[str], code: int) -> None:
+        found = explain(text)
+        assert [each.verdict.cause for each in found[0].findings if each.subject == "the fabric"] == causes
+        assert exit_code(found) == code
+
+    each_row(
+        {
+            "recorded": (shared, ["one-subnet"], 2),
+            "subnets of their own": (shared.replace("c0a8:640e", "c0a8:650e"), [], 0),
+            "link-local, a /16": (link_local, ["one-subnet"], 2),
+            "as /30, which the paste tells": (f"$ show_gids\n{shared}$ ip -4 addr\n{narrow}", [], 0),
+            "as /16, which the paste tells": (
+                f"{shared.replace('c0a8:640e', 'c0a8:650e')}$ ip -4 addr\n{narrow.replace('/30', '/16')}",
+                ["one-subnet"],
+                2,
+            ),
+            "another machine": (shared.replace("0f", "9f"), [], 0),
+        },
+        holds,
+    )
+    (one,) = explain(shared)
+    assert one.findings[-1].verdict.evidence.startswith(
+        "enP2p1s0f0np0 (192.168.100.14/24) and enp1s0f0np0 (192.168.100.10/24) share a subnet"
+    )
+
+
 def test_indexes_that_differ_by_device() -> None:
-    other = MOVED.replace("rocep1s0f0", "roceP2p1s0f0").replace("enp1", "enP2p1")
+    other = MOVED.replace("rocep1s0f0", "roceP2p1s0f0").replace("enp1", "enP2p1").replace("c0a8:640b", "c0a8:650b")
     (one,) = explain(GIDS + "\n".join(other.splitlines()[2:]))
     assert "NCCL_IB_ADDR_FAMILY=AF_INET" in one.notes[0] and exit_code([one]) == 0
 
@@ -570,6 +716,187 @@ def test_a_tool_without_an_answer(text: str, cause: str) -> None:
 
 def test_a_server_in_the_background_says_nothing() -> None:
     assert len(explain(f"nvidia@a:~$ ib_write_bw &\n[1] 4242\nnvidia@a:~$ ib_write_bw 10.0.0.2\n{HEALTHY}")) == 1
+
+
+# --- package lists
+
+SPARKS = {name: recorded(f"sparks/{name}-packages.csv") for name in ("sparketa", "sparkjr", "sparky")}
+NEXT = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
+
+
+def rows(text: str, form: str) -> str:
+    return "".join(form.format(*line.split(",")) for line in text.splitlines())
+
+
+# As each tool prints a row.
+DPKG = "ii  {0:<60}  {1:<40} arm64        ethtool, nvidia-smi and what else it may say\n"
+LISTS = {
+    "NAME,VERSION": "{0},{1}\n",
+    "dpkg-query -W": "{0}\t{1}\n",
+    "dpkg-query -W, tabs lost": "{0} {1}\n",
+    "dpkg -l": DPKG,
+    "dpkg -l, held": DPKG.replace("ii", "hi"),
+    "apt list": "{0}/noble-updates,noble-security,now {1} arm64 [installed,automatic]\n",
+    "apt list, behind": "{0}/noble-updates 999.9-1 arm64 [upgradable from: {1}]\n",
+    "with its state": "{0},{1},install ok installed\n",
+}
+TITLES = {
+    "dpkg -l": "Desired=Unknown/Install/Remove/Purge/Hold\n||/ Name   Version   Architecture Description\n",
+    "apt list": "Listing... Done\n",
+}
+
+
+def without(text: str, *names: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if line.split(",")[0] not in names)
+
+
+def causes(text: str) -> list[str]:
+    (one,) = explain(text)
+    return [finding.verdict.cause for finding in one.findings]
+
+
+def test_the_recorded_lists_are_healthy_in_each_form() -> None:
+    def holds(spark: str, form: str, command: str) -> None:
+        text = command + TITLES.get(form, "") + rows(SPARKS[spark], LISTS[form])
+        (one,) = explain(text)
+        assert one.tool == "package list"
+        assert [finding.verdict.evidence for finding in one.findings] == [
+            "580.173.02, of branch 580",
+            f"kernel 6.17.0-1029-nvidia with the nvidia.ko of {NEXT}",
+        ]
+        assert exit_code([one]) == 0 and any("no sign of another driver" in note for note in one.notes)
+
+    each_row(
+        [(spark, form, command) for spark in SPARKS for form in LISTS for command in ("", "$ dpkg -l\n")], holds
+    )
+
+
+def test_what_a_deploy_would_hold_is_told() -> None:
+    (one,) = explain(rows(SPARKS["sparkjr"], LISTS["dpkg -l, held"]))
+    assert one.notes[-1].startswith(
+        "a deploy would hold 16 packages, 16 of which are held now: linux-image-6.17.0-1014"
+    )
+    (one,) = explain(SPARKS["sparkjr"])
+    assert one.notes[-1].startswith("a deploy would hold 16 packages: linux-image-6.17.0-1014")
+
+
+def test_a_list_whose_next_kernel_has_no_module_is_torn() -> None:
+    sparky = SPARKS["sparky"]
+    older = "linux-modules-nvidia-580-open-6.17.0-1026-nvidia"
+    newer = "linux-image-7.0.0-12-generic,7.0.0-12.12\n"
+    other_branch = NEXT.replace("580", "570")
+
+    def holds(text: str, code: int, *expected: str) -> None:
+        found = explain(text)
+        assert (causes(text), exit_code(found)) == ([*expected], code)
+
+    each_row(
+        {
+            "no module": (without(sparky, NEXT), 2, "", "next-kernel"),
+            "no module, dpkg -l": (rows(without(sparky, NEXT), DPKG), 2, "", "next-kernel"),
+            "only removed": (
+                rows(without(sparky, NEXT), DPKG) + rows(f"{NEXT},1", DPKG.replace("ii", "rc")),
+                2,
+                "",
+                "next-kernel",
+            ),
+            "a newer kernel of another flavour": (sparky + newer, 2, "", "next-kernel"),
+            "that kernel removed": (rows(sparky, DPKG) + rows(newer, DPKG.replace("ii", "rc")), 0, "", ""),
+            "the module of another branch": (sparky.replace(NEXT, other_branch), 2, "", "next-kernel"),
+            "images and modules alone": (
+                "".join(f"{line}\n" for line in sparky.splitlines() if "-image-" in line or older in line),
+                2,
+                "",
+                "next-kernel",
+            ),
+            "built on the Spark": (
+                f"{without(sparky, NEXT)}nvidia-dkms-580-open,580.173.02-0ubuntu0.24.04.1\n",
+                3,
+                "",
+                "dkms",
+            ),
+            "cut: no kernel": (
+                "".join(f"{line}\n" for line in sparky.splitlines() if "-image-" not in line),
+                3,
+                "",
+                "not-listed",
+            ),
+            "cut: no modules": (
+                "".join(f"{line}\n" for line in sparky.splitlines() if "-modules-nvidia-5" not in line),
+                3,
+                "",
+                "not-listed",
+            ),
+            "whole, and no modules": (
+                "acl,2.3.2-1build1.1\ndpkg,1.22.6ubuntu6.5\n"
+                + "".join(f"{line}\n" for line in sparky.splitlines() if "-modules-nvidia-5" not in line),
+                2,
+                "",
+                "next-kernel",
+            ),
+            "whole, and cut before them": (
+                "acl,2.3.2-1build1.1\ndpkg,1.22.6ubuntu6.5\n"
+                + sparky[: sparky.index("linux-modules-nvidia-580-open-6.17.0-1026")],
+                3,
+                "",
+                "not-listed",
+            ),
+            "unfinished": (
+                rows(sparky, DPKG).replace("ii  nvidia-driver", "iF  nvidia-driver"),
+                2,
+                "",
+                "",
+                "dpkg-interrupted",
+            ),
+            "driver 590": (
+                sparky.replace("580.173.02", "590.48.01").replace("-580", "-590"),
+                2,
+                "driver-later",
+                "",
+            ),
+            "no driver": (
+                "adduser\t3.137-1ubuntu1\nethtool\t1:6.7-1build1\ndpkg\t1.22.6-1\n",
+                3,
+                "no-driver-listed",
+            ),
+            "tools alone": (
+                "$ dpkg -l | grep nvidia-s\nii  nvidia-settings 610.57.04-1ubuntu1 arm64 x\n",
+                3,
+                "no-driver-listed",
+            ),
+            "nothing found": (
+                "$ dpkg -l nvidia-x\ndpkg-query: no packages found matching nvidia-x\n",
+                3,
+                "no-driver-listed",
+            ),
+        },
+        holds,
+    )
+
+
+def test_the_cure_of_a_torn_list_releases_installs_and_holds_again() -> None:
+    (one,) = explain(without(SPARKS["sparky"], NEXT))
+    verdict = one.findings[1].verdict
+    assert "kernel 6.17.0-1029-nvidia has no nvidia.ko; linux-modules-nvidia-580-open-6.11" in verdict.evidence
+    words = ("apt-mark unhold $held", f"apt-get install {NEXT}", "apt-mark hold $held")
+    places = [verdict.cure.find(word) for word in words]
+    assert -1 not in places and places == sorted(places)
+    assert one.notes[-1] == "a deploy would hold nothing before that is mended"
+
+
+def test_packages_named_like_tools_stay_in_their_list() -> None:
+    whole = "".join(
+        sorted(
+            rows(SPARKS["sparkjr"] + "ethtool,1:6.7-1build1\nmdadm,4.3-1\n", LISTS["dpkg-query -W"]).splitlines(
+                keepends=True
+            )
+        )
+    )
+    assert causes(whole) == ["", ""]
+    found = explain(
+        f"$ nvidia-smi\n{SMI}$ dpkg -l | grep nvidia\n{rows(SPARKS['sparkjr'], DPKG)}$ show_gids\n{GIDS}"
+    )
+    assert [each.tool for each in found] == ["nvidia-smi", "package list", "show_gids"]
 
 
 # --- refusals, and what is never shown
