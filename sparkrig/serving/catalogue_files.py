@@ -1,4 +1,7 @@
-"""The catalogue of models as it lies in models/: one YAML file a model, and one of all sources."""
+"""The catalogue of models as it lies in models/: one YAML file a model, and one of all sources.
+
+models/sources.yaml has the sources of the whole repository, not of the catalogue alone.
+"""
 
 from __future__ import annotations
 
