@@ -235,7 +235,7 @@ class Page:
         for key in sorted(self.model.sources()):
             source = self.sources[key]
             told = filter(None, (source.title, source.dated, source.versions, source.where))
-            grid.add_row(key, Text("; ".join(told), "dim"))
+            grid.add_row(key, Text("; ".join(told), "dim", overflow="fold"))
         return grid
 
 

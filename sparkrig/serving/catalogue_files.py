@@ -48,7 +48,7 @@ def _model(file: Path, sources: set[str]) -> Model:
     if unknown := model.sources() - sources:
         raise Refusal(
             f"{file}: nothing is known of the source {listed(sorted(unknown))}",
-            f"grep -n where {file.with_name(_SOURCES)}",
+            f"grep -n '^[a-z]' {file.with_name(_SOURCES)}",
         )
     return model
 

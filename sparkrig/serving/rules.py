@@ -286,8 +286,8 @@ RULES: tuple[Rule, ...] = (
         "leave --enforce-eager away",
         holds=_0190,
         against=(
-            Claim("eager is faster for TP=4 with expert parallelism (capetron)", "capetron", _NOVEMBER),
-            Claim("capturing graphs deadlocked on two nodes, in SGLang (al-engr.com)", "al-engr", _NOVEMBER),
+            Claim("eager is faster for TP=4 with expert parallelism", "capetron", _NOVEMBER),
+            Claim("capturing graphs deadlocked on two nodes, in SGLang", "al-engr", _NOVEMBER),
         ),
     ),
     Rule(

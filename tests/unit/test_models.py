@@ -425,7 +425,7 @@ def test_a_catalogue_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_source_that_is_broken_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = copied(tmp_path, monkeypatch) / "sources.yaml"
-    file.write_text(file.read_text() + "\nlater:\n  where: here\n  day: soon\n")
+    file.write_text(file.read_text() + "\nlater:\n  title: told\n  where: here\n  day: soon\n")
     with pytest.raises(Refusal, match=r"sources\.yaml: later\.day: Input should be a valid date"):
         catalogue_files.catalogue(file.parent)
 
