@@ -1,4 +1,4 @@
-"""Make commands.md, settings.md, faults.md, schema/; tables in fabric, drift, models, lint: python -m docs.make"""
+"""Make commands, settings, faults, sources, schema/; tables in fabric, drift, models, lint: python -m docs.make"""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ FABRIC = HERE / "fabric.md"
 DRIFT = HERE / "drift.md"
 MODELS = HERE / "models.md"
 LINT = HERE / "lint.md"
+SOURCES = HERE / "sources.md"
 GROUP_DATA = HERE.parent / "inventories" / "group_data" / "all.py"
 
 _WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "True or False"}
@@ -59,6 +60,26 @@ Places 1 to 3 are checked before pyinfra connects, all four before the first cha
 table below is an error. Keys of your own start with `x_`; keys that start with `_` or `ssh_` are pyinfra's.
 
 ## What a Spark should be
+"""
+
+SOURCES_HEAD = """\
+<!-- Made by `python -m docs.make` (make docs) from models/sources.yaml. Do not edit. -->
+
+# Sources
+
+Every public source that this repository stands on, each with a key. Nothing is cited that is neither in this table
+nor in the repository itself.
+
+- **Code, tests and pages** cite a key as `[@docai-122b]`, several as `[@nccl-1333, @nccl-2157]`, on one line.
+- **The catalogue and the rules of lint** have it in a field of their own (`source:`), so `sparkrig models`,
+  `bench`, `startup` and `lint` print it without the sign.
+- Man pages, RFCs and files of a program's own source are named where they are used. "Seen on" and "measured" are
+  our own runs, with the machine or the folder of `tests/`; "our own reasoning" is just that.
+
+A title in quotation marks is the page's own; the others say what is cited of it. `read` is the day when we read a
+page that bears no date. A new source is a row in `models/sources.yaml`, a citation, and `make docs`.
+`tests/unit/test_sources.py` finds a key that is not in the table, and one that nothing cites.
+
 """
 
 SECRETS = """
@@ -148,6 +169,15 @@ def with_rules(text: str) -> str:
     return _marked(text, "rules", _table(heads, rows))
 
 
+def sources() -> str:
+    """The text of docs/sources.md."""
+    rows = [
+        (_code(key), each.title + (f" ({each.versions})" if each.versions else ""), each.where, each.dated)
+        for key, each in sorted(catalogue().sources.items())
+    ]
+    return "\n".join([SOURCES_HEAD + "\n".join(_table(("key", "title", "where", "date"), rows)), ""])
+
+
 def _sources(claims: Iterable[Claim]) -> str:
     return "; ".join(dict.fromkeys(f"{claim.source} ({claim.date})" for claim in claims))
 
@@ -218,6 +248,7 @@ if __name__ == "__main__":
     DRIFT.write_text(with_checks(DRIFT.read_text(encoding="utf-8")), encoding="utf-8")
     MODELS.write_text(with_models(MODELS.read_text(encoding="utf-8")), encoding="utf-8")
     LINT.write_text(with_rules(LINT.read_text(encoding="utf-8")), encoding="utf-8")
+    SOURCES.write_text(sources(), encoding="utf-8")
     commands.PAGE.write_text(commands.page(), encoding="utf-8")
     for file, text in schemas.texts().items():
         file.write_text(text, encoding="utf-8")

@@ -30,7 +30,7 @@ strays_of() {
 }
 """
 
-# All images, for docker 29 hides those without a tag (docker/cli pull request 6574), also one pulled by digest.
+# All images, for docker 29 hides those without a tag [@docker-cli-6574], also one pulled by digest.
 # $weights: the folder; where it is empty, only a host that serves is looked at, and its own folder
 LOOK = (
     FILES_OF

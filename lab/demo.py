@@ -92,7 +92,7 @@ def heading(title: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    # pyinfra's own spinner can deadlock (its issue 1526)
+    # pyinfra's own spinner can deadlock [@pyinfra-1526]
     return {**os.environ, "PYINFRA_PROGRESS": "off"}
 
 

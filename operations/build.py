@@ -109,7 +109,7 @@ def _carry_out(at: Host, mine: Settings) -> None:
     if look().find(name) is None:
         files = [File(f"{FOLDER}/{each}", text) for each, text in recipe().items()]
         remote.execute(at, write(*files), seconds(_LOOK_S))
-        # BuildKit takes no image by its ID (moby/buildkit issue 2204)
+        # BuildKit takes no image by its ID [@buildkit-2204]
         local = build.base_tag(there.id)
         remote.shell(at, _TAG, there.id, local, seconds=seconds(_LOOK_S))
         given = {"BASE": local, "COMMIT": commit, "SITE": mine.image_site}

@@ -1,6 +1,6 @@
 """A way into a host that pyinfra cannot log in to yet: its host key, a login by password, root by sudo's password.
 
-pyinfra would put a password into the text of each remote command (reliability-notes.md, section 3.3); here it
+pyinfra would put a password into the text of each remote command (seen with pyinfra 3.10.0); here it
 travels on standard input alone.
 """
 

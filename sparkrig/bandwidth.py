@@ -1,7 +1,7 @@
 """What is measured on a pair, and what the figures mean.
 
 Exit 0 of ib_write_bw is no evidence: a verdict needs a result row, its unit, the path MTU of the report, and
-links that held. Source of the bands: spark-domain.md section 6, whose own sources are in peers.md section 3.2.
+links that held. Each band names its sources; where none is named, its limits are our own reading of them.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Band:
 BANDS = (
     Band(
         95, float("inf"), "healthy", "", "a healthy ConnectX-7 rail", "",
-        "111.71 to 111.86 at 4 and 8 queue pairs (eugr, capetron, SudoBasher); 95 is capetron's rule",
+        "111.71 to 111.86 at 4 and 8 queue pairs [@eugr, @capetron, @sudobasher]; 95 is capetron's rule",
     ),
     Band(
         50, 95, "degraded", "reduced",
         "less than a healthy rail: PCIe width x2 (ASUS BIOS 0103 and older), a busy host, or a switch in between",
         "sudo lspci -vv -d 15b3: | grep LnkSta on both hosts, and measure again while they are idle",
-        "50 to 60 at PCIe x2 (forum 367853)",
+        "50 to 60 at PCIe x2 [@forum-367853]",
     ),
     Band(
         25, 50, "fault", "low", "far below a healthy rail, and like no fault that is known",
@@ -55,21 +55,21 @@ BANDS = (
     Band(
         8, 25, "fault", "slow-start",
         "a degraded start-up of the ConnectX-7, the same at any number of queue pairs and over TCP",
-        _REBOOT, "12.74 to 13.39 (playbooks PR 108, forum 363461, capetron): 98 to 112 after the cure",
+        _REBOOT, "12.74 to 13.39 [@playbooks-108, @forum-363461, @capetron]: 98 to 112 after the cure",
     ),
     Band(
         0, 8, "fault", "detour", "not the fast path: a detour over TCP, or through the CPU of a switch",
         "join the Sparks by a cable without a switch; check that ip route get PEER names the rail's netdev",
-        "4.5 to 4.9 through a switch's CPU (capetron)",
+        "4.5 to 4.9 through a switch's CPU [@capetron]",
     ),
 )  # fmt: skip
 
-# The healthy band starts lower where a figure is known to be: NVIDIA's guide shows 92.6 with both twins
-# busy, and 92 to 109 were published for one queue pair.
+# The healthy band starts lower where a figure is known to be: NVIDIA's guide shows 92.6 with both twins busy
+# [@nvidia-benchmarking], and 92 to 109 were published for one queue pair [@sudobasher, @capetron, @graham33].
 _LOWER_START = 90.0
-PAIR_LOW = 180.0  # both twins at once, Gb/s; 190 to 196 are usual
-MOST_GBPS = 126.0  # of PCIe Gen5 x4, which each twin has to itself: spark-domain.md section 1
-LATENCY_HIGH_US = 5.0  # 1.47 to 1.71 us are usual (eugr, epappas); the limit is ours
+PAIR_LOW = 180.0  # both twins at once, Gb/s; 190 to 196 are usual [@capetron, @sudobasher]
+MOST_GBPS = 126.0  # of PCIe Gen5 x4, which each twin has to itself [@epappas]
+LATENCY_HIGH_US = 5.0  # 1.47 to 1.71 us are usual [@eugr, @epappas]; the limit is ours
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What the cabling of a group of Sparks is, and what is to be said of it, against what is wanted.
 
-A cable joins two cages, not two netdevs: both twins of a cage share its port. Sources: spark-domain.md
-sections 1 and 6.
+A cable joins two cages, not two netdevs: both twins of a cage share its port
+[@epappas, @nvidia-two-sparks].
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparkrig.value import Value
 from sparkrig.verdict import Level, Verdict, worst
 from sparkrig.words import listed, rails
 
-CAGE_SPEED_MBPS = 200_000  # one 200 Gb/s cage for both twins: spark-domain.md section 1
+CAGE_SPEED_MBPS = 200_000  # one 200 Gb/s cage for both twins [@epappas]
 
 State = Literal["link", "no carrier", "down", "missing", "unread"]
 Evidence = Literal["heard both ways", "heard one way", "same cable serial", "carrier only", "none"]

@@ -1,7 +1,7 @@
 """Docker with the NVIDIA runtime: what is there, and what its configuration should be.
 
 DGX OS ships docker-ce and the toolkit. docker.io conflicts with docker-ce, so docker is never installed
-here; the toolkit is, from NVIDIA's repository, only where it is absent. Source: spark-domain.md section 7.
+here; the toolkit is, from NVIDIA's repository, only where it is absent [@epappas].
 """
 
 from __future__ import annotations

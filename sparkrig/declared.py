@@ -1,6 +1,6 @@
 """What the last whole deploy declared of a host, kept there: it tells who moved, the host or the declaration.
 
-Source: Puppet's corrective against intentional change (reliability-notes.md section 2.1).
+Source: Puppet's corrective against intentional change [@puppet-run-statuses].
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which packages keep a Spark on its driver branch, and the proof that they do.
 
-Sources: package lists of three Sparks in daily use (github.com/anakronox/spark-fleet-updates, 2026-09-05:
-driver 580 beside nvidia-modprobe and nvidia-settings 610); NVIDIA's driver guide (from 590 on the branch
+Sources: package lists of three Sparks in daily use [@spark-fleet-updates] (driver 580 beside nvidia-modprobe and
+nvidia-settings 610); NVIDIA's driver guide [@nvidia-driver-guide] (from 590 on the branch
 number leaves the package names, so that a hold by name alone does not keep 590 out: hold *and* pin, then
 simulate).
 """

@@ -1,4 +1,8 @@
-"""What NCCL, Gloo, UCX, vLLM and Ray are told on a host. Source: spark-domain.md section 8."""
+"""What NCCL, Gloo, UCX, vLLM and Ray are told on a host.
+
+Sources: what others set on pairs that work [@nvidia-playbook, @eugr, @sparkrun, @epappas, @capetron], and what
+NCCL makes of it [@nccl-docs].
+"""
 
 from __future__ import annotations
 

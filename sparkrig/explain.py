@@ -39,12 +39,12 @@ READABLE = (
 # The bands are of messages of 64 KiB. Half of that still fills a link; a message of a few bytes does not.
 LEAST_MESSAGE = 32768
 MOST_FOR_LATENCY = 256  # bytes; the latency of larger messages is their transfer
-# Bytes; NCCL reached 18.5 GB/s at 32 MB where it reached 23.2 at 16 GB (peers.md section 3.2).
+# Bytes; NCCL reached 18.5 GB/s at 32 MB where it reached 23.2 at 16 GB [@graham33].
 LEAST_GATHERED = 2**28
 PATH_MTU = 4096
 CAGE_GBPS = CAGE_SPEED_MBPS / 1000
 
-# The netdevs and RDMA devices of a Spark's cages (spark-domain.md section 1): the half, and the cage.
+# The netdevs and RDMA devices of a Spark's cages [@nvidia-two-sparks]: the half, and the cage.
 _CAGE = re.compile(r"(?:en|roce)(p1|P2p1)s0f([01])(?:np[01])?")
 _CONNECTX = re.compile(r"0000:01:00\.[01]|0002:01:00\.[01]")
 

@@ -3,7 +3,8 @@
 This file also runs on the hosts themselves, beside refresh_gid.py, because the index moves when a link
 comes up again: standard library only, and nothing of ours imported.
 
-Sources: spark-domain.md section 5; NCCL issues 1333, 2157, 2183.
+Sources: the kernel's sysfs files, [@capetron]; the index moves [@nccl-1333, @nccl-2157, @nccl-2183]; soft-RoCE on
+the virtual pair.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The GID table as mlnx-tools print it, and whether the index that the environment files carry still fits.
 
 gid.py reads sysfs and chooses the index; it is shipped to the hosts, so what only a person's tools need is here.
-Sources: spark-domain.md section 5; mlnx-tools' show_gids and ibdev2netdev; NCCL issues 1333, 2157, 2183.
+Sources: mlnx-tools' show_gids and ibdev2netdev; [@capetron, @nccl-1333, @nccl-2157, @nccl-2183].
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What nvidia-smi says of a GPU, in each of its forms, and what that proves about a Spark's.
 
-Sources: spark-domain.md sections 2, 3 and 9; nvml.h for the bits of the clocks event reasons; output of
-drivers 470 to 580. Serial numbers and UUIDs are never kept.
+Sources: [@epappas] for a GB10's fields, [@throttle-check] for the clamp; nvml.h for the bits of
+the clocks event reasons; output of drivers 470 to 580. Serial numbers and UUIDs are never kept.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from sparkrig.identity import GB10_NAME
 from sparkrig.value import Value
 from sparkrig.verdict import Level, Verdict
 
-# spark-domain.md section 9: a clamped GPU runs at 500-850 MHz, a healthy one at 2200 MHz and more, under load
+# a clamped GPU runs at 500-850 MHz, a healthy one at 2200 MHz and more, under load [@throttle-check]
 LOADED_PERCENT = 80
 CLAMPED_BELOW_MHZ = 1400
 HEALTHY_FROM_MHZ = 2200
-CLAMPED_UP_TO_W = 20  # section 9: what a clamped GPU draws under load
-NORMAL_UP_TO_C = 75  # section 9: 60-75 C under load
+CLAMPED_UP_TO_W = 20  # what a clamped GPU draws under load [@throttle-check]
+NORMAL_UP_TO_C = 75  # 60-75 C under load [@conselara-hardware]
 
 # What the fact asks for, in this order.
 FIELDS = (

@@ -1,6 +1,7 @@
 """What a host is like apart from NIC and GPU: kernel, memory, load, temperature, and what waits for the next boot.
 
-Sources: spark-domain.md sections 3, 7 and 9; Linux, Documentation/core-api/kho and filesystems/proc.
+Sources: [@forum-383254] for KHO, [@forum-383450] for the next kernel, [@capetron] for memory, [@sparkrun] for CDI
+and RemoveIPC; Linux, Documentation/core-api/kho and filesystems/proc.
 """
 
 from __future__ import annotations

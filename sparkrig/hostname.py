@@ -1,7 +1,7 @@
 """What a host's own name leads to on that host.
 
 Ray and PyTorch ask for it where nobody names an address: rank 0 then binds loopback, and its peer waits for ever.
-Source: spark-domain.md section 4 (DGX OS maps the name to 127.0.0.1).
+DGX OS maps the name to 127.0.0.1 [@epappas].
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 It lies in /run, so a reboot frees it. Its holder is the ssh session of whoever took it, so it is stale at once
 where that controller died; a controller that knows its own earlier process to be dead may say so itself, for a
 session can live on behind a cut link. From a live holder it is taken by `sparkrig unlock` alone.
-Source: reliability-notes.md section 4, row 39.
+The pattern is kamal's [@kamal].
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from sparkrig.settings import SettingsError
 
 STRICT = "ssh_strict_host_key_checking"
 
-# pyinfra's keys that hold a password; it prints the first with --debug (reliability-notes.md, section 3.3), and a
+# pyinfra's keys that hold a password; it prints the first with --debug (seen with pyinfra 3.10.0), and a
 # value in an inventory file lands in git
 _PASSWORDS = ("ssh_password", "ssh_key_password", "_sudo_password", "_su_password")
 _HIDDEN = ("password", "passphrase")  # the same, on the way past pyinfra to paramiko

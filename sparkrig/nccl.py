@@ -12,8 +12,9 @@ already, with templates/all_gather.py on its standard input. In order (operation
    takes minutes to notice. In any case run END with container() on both hosts at the end.
 5. Read the counters again; moved(); parse() what ended() makes of each rank; judge().
 
-Sources: spark-domain.md sections 6 to 9, peers.md section 3.2; log lines: NCCL's own source from v2.18.3 to
-v2.30.7, and tests/fixtures/nccl, recorded with NCCL 2.28.9 and PyTorch 2.11.
+Sources: [@nvidia-nccl, @playbooks-102, @epappas, @graham33] for figures, [@nccl-docs] for variables; log
+lines: NCCL's own source from v2.18.3 to v2.30.7, and tests/fixtures/nccl, recorded with NCCL 2.28.9
+and PyTorch 2.11.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from sparkrig.verdict import Level, Verdict
 from sparkrig.words import listed
 
 GIB = 2**30
-SIZES = (4 * GIB, 8 * GIB)  # spark-domain.md section 6: 16 GB can freeze a node, 4 to 8 GB cannot
-KEPT_SHARE = 0.12  # of the memory, which stays available: spark-domain.md section 9
+SIZES = (4 * GIB, 8 * GIB)  # 16 GB can freeze a node [@playbooks-102]; 4 to 8 GB are our choice
+KEPT_SHARE = 0.12  # of the memory, which stays available [@capetron]
 # What a rank takes beside its message: 1.0 GiB on the host and 1.6 GiB on the GPU were measured with
 # PyTorch 2.11 (tests/fixtures/nccl), which are one memory on a Spark.
 OVERHEAD = 4 * GIB
 LIMIT_S = 180  # of a rank, from its container's start; an all_gather of 8 GiB takes 0.2 s on a healthy pair
 FIRST_PORT, LAST_PORT = 29600, 29699
 
-PASS_GBPS = 21.875  # NVIDIA's pass line, GB/s (spark-domain.md section 6)
-WORKING = ("2.28.9", "2.30.7")  # NCCL releases, spark-domain.md section 8
-SLOW = ("2.27.7",)  # gave 1.5 to 3 GB/s, as builds from the development branch did (section 8)
+PASS_GBPS = 21.875  # NVIDIA's pass line, GB/s [@nvidia-nccl]
+WORKING = ("2.28.9", "2.30.7")  # NCCL releases [@nvidia-nccl, @sparknet]
+SLOW = ("2.27.7",)  # gave 1.5 to 3 GB/s, as builds from the development branch did [@playbooks-102]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Band:
 # Published for 16 GB; the bus bandwidth is level from far smaller messages on (18.5 GB/s at 32 MB of 23.2).
 BANDS = (
     Band(PASS_GBPS, "healthy", "", "", ""),  # expect 22 to 24
-    # MTU 1500 gave 18.94 to 20.95 (peers.md section 3.2)
+    # MTU 1500 gave 18.94 to 20.95 [@playbooks-25]
     Band(
         14.0,
         "degraded",

@@ -1,7 +1,7 @@
 """The ConnectX-7 of a host, one netdev at a time: link, PCIe, error counters, cable; and what they prove.
 
 A healthy cable behind a PCIe link of half the width looks like a slow cable; a link that flapped looks like
-a slow peer. Sources: spark-domain.md sections 1, 6 and 9; Linux, Documentation/ABI (sysfs-class-net,
+a slow peer. Sources: [@epappas, @capetron, @forum-367853]; Linux, Documentation/ABI (sysfs-class-net,
 sysfs-class-infiniband); pciutils, ls-caps.c; ethtool, netlink/settings.c and qsfp.c.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict
 
-# Each netdev of a Spark has PCIe Gen5 x4 of its own (spark-domain.md section 1: ~126 Gb/s).
+# Each netdev of a Spark has PCIe Gen5 x4 of its own (~126 Gb/s) [@epappas].
 PCIE_SPEED_GTS = 32.0
 PCIE_WIDTH = 4
 

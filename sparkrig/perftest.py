@@ -1,7 +1,7 @@
 """What perftest prints: the figures of its table and its JSON report, and why it failed.
 
 Columns are found by the table's header, because their number and unit depend on version and options. Sources:
-spark-domain.md section 6; perftest's src/perftest_parameters.{c,h}, perftest_communication.c and
+[@capetron] for a run on Sparks; perftest's src/perftest_parameters.{c,h}, perftest_communication.c and
 perftest_resources.{c,h} at v4.4-0.37, 24.01.0-0.38, 25.01.0-0.80 and of July 2026; runs of 25.01 on soft-RoCE.
 """
 

@@ -1,6 +1,6 @@
 """Whether frames cross a rail: pings of full size and of small size, from one netdev to its peer's address.
 
-Source: spark-domain.md section 4 (a ping of MTU - 28 bytes that must not be cut proves the path of large frames).
+A ping of MTU - 28 bytes that must not be cut proves the path of large frames [@eugr].
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether a host is fit to be changed at all: room, mounts, dpkg, clock, a shutdown to come, NetworkManager.
 
-Sources: reliability-notes.md, section 1.7 (step 1) and section 4 (rows 2, 7, 8, 9, 29).
+Source: our own reasoning; each obstacle is made on the virtual pair (docs/faults.md, rows 2, 7, 8, 9, 29).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A frame that one twin sends is heard by both twins at the far end of the cable, and may be heard by its own
 twin, so it is cages that are matched. A frame that came through is the best evidence; equal cable serials
-(as digests) come next, a carrier at both ends last. Sources: spark-domain.md sections 1 and 6.
+(as digests) come next, a carrier at both ends last. Sources: [@epappas]
+for the serials; the order is our own reasoning.
 """
 
 from __future__ import annotations

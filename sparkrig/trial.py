@@ -2,8 +2,8 @@
 
 The receiver runs perftest's servers as transient systemd units with a time limit, the sender its clients under
 `timeout`, so that a controller that dies leaves nothing behind for long. Nothing is written to a disk. What
-perftest itself prints is read by sparkrig.perftest. Sources: spark-domain.md section 6; reliability-notes.md
-section 0, findings 6 and 7.
+perftest itself prints is read by sparkrig.perftest. Sources: [@capetron] for detached servers; what exit 0 does
+not prove was seen on virtual machines with perftest 25.01.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sparkrig.measurement import Case, End, Measurement
 from sparkrig.verdict import Verdict
 
 FIRST_PORT, LAST_PORT = 18515, 18614
-MESSAGE_SIZE = 65536  # larger RC writes were reported to fail on GB10 (perftest issue 394)
+MESSAGE_SIZE = 65536  # larger RC writes were reported to fail on GB10 [@perftest-394]
 LATENCY_ROUNDS = 1000
 # 4.096 us x 2^18 = 1.07 s until a queue pair repeats what was not acknowledged; perftest's 14 is 67 ms. An
 # emulated processor is later than that, and soft-RoCE that repeats may end in completion status 9.
@@ -474,7 +474,7 @@ def _count(text: str) -> int | None:
 
 def _losses(before: int | None, after: int | None) -> int:
     """How often a carrier went between two looks. A ConnectX-7 that loses its cable leaves the PCI bus, and counts
-    anew when it is back (spark-domain.md section 1).
+    anew when it is back (dgx-spark-mlnx-hotplug, a package of DGX OS).
     """
     if before is None:
         return 0

@@ -1,6 +1,6 @@
 """Logging in from one half of a pair to the other: public keys, and host keys that no network was asked for.
 
-A private key is made where it is used and never leaves. Source: reliability-notes.md section 3.1; sshd(8),
+A private key is made where it is used and never leaves. Sources: [@eugr], whose nodes keep theirs, too; sshd(8),
 AUTHORIZED_KEYS FILE FORMAT; ssh_config(5).
 """
 

@@ -96,7 +96,7 @@ def _launches(words: Sequence[str]) -> list[Launch]:
 
 
 def _cure(text: str) -> str:
-    """What to try: where a script is given a recipe or a compose file (article 003), that has the launch."""
+    """What to try: where a script is given a recipe or a compose file [@forum-365083-eugr], it has the launch."""
     words = text.split() if "\n" not in text.strip() else []
     file = next((word for word in words if word.endswith((".yaml", ".yml"))), "")
     return f"Try: sparkrig lint {file}" if file else _TRY

@@ -189,7 +189,7 @@ def _apply(draft: Draft, asked: Asked) -> int:
     try:
         return subprocess.run(
             [program, *words],
-            env={**os.environ, "PYINFRA_PROGRESS": "off"},  # its spinner can deadlock (pyinfra's issue 1526)
+            env={**os.environ, "PYINFRA_PROGRESS": "off"},  # its spinner can deadlock [@pyinfra-1526]
             stdout=sys.stderr if asked.as_json else None,
             check=False,
         ).returncode

@@ -67,7 +67,7 @@ class Page:
         if report.elsewhere and any(each.figures.done for each in report.workloads):
             yield from _wrapped(Text(f"Elsewhere, tok/s of one: {_elsewhere(report.elsewhere)}", "dim"), width)
         for key, source in self._cited():
-            told = "; ".join(filter(None, (source.where, f"{source.day or ''}", source.versions)))
+            told = "; ".join(filter(None, (source.title, source.dated, source.versions, source.where)))
             yield from _wrapped(Text(f"{key}: {told}", "dim"), width, 0, 2)
         shade: Shade = "healthy" if report.exit == 0 else "unknown" if report.exit == 3 else "fault"
         verdict = Text.assemble((signs[shade], STYLES[shade]), " ", (report.verdict, "bold"))

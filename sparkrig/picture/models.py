@@ -109,8 +109,8 @@ def _use(use: Use) -> str:
 
 def _too_much(use: Use, drawn: _Drawn) -> Iterator[Text]:
     if use.utilization > MOST_UTILIZATION:
-        said = f" above {MOST_UTILIZATION:g} of utilization a Spark runs out of memory (articles 000 and 002)"
-        yield drawn.sign("fault") + Text(said)
+        said = f" above {MOST_UTILIZATION:g} of utilization a Spark runs out of memory"
+        yield drawn.sign("fault") + Text(f"{said} [@conselara-models, @conselara-hardware]")
 
 
 def _gib(size: float | None) -> str:
@@ -234,12 +234,8 @@ class Page:
         grid.add_column()
         for key in sorted(self.model.sources()):
             source = self.sources[key]
-            told = [
-                source.where,
-                *([source.day.isoformat()] if source.day else []),
-                *filter(None, [source.versions]),
-            ]
-            grid.add_row(key, Text("; ".join(told), "dim"))
+            told = filter(None, (source.title, source.dated, source.versions, source.where))
+            grid.add_row(key, Text("; ".join(told), "dim", overflow="fold"))
         return grid
 
 

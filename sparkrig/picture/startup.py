@@ -66,4 +66,4 @@ def _sources(found: Startup) -> Iterator[Text]:
     whose = {(each.reference.model, each.reference.source) for each in found.phases if each.reference}
     for model, source in whose if found.role != "worker" else ():
         total = spent(TOTALS[found.role == "head"].seconds)
-        yield Text(f"  second column: {model}, {total} in all ({source.replace('-', ' ')})", "dim")
+        yield Text(f"  second column: {model}, {total} in all ({source})", "dim")

@@ -28,20 +28,20 @@ from sparkrig.serving.model import (
 
 GIB = 2**30
 
-# What CUDA and the kernel share: MemTotal 127,535,084 kB (spark-domain.md section 2); article 004 says 121.7.
+# What CUDA and the kernel share: MemTotal 127,535,084 kB, as several owners have it; 121.7 by [@docai-122b].
 MEMORY_GIB = 121.6
-# Article 004 of 0.27 GiB, vLLM 0.19.2, --max-num-seqs 4; more graphs are a few hundred MiB more.
+# Of 0.27 GiB [@docai-122b], vLLM 0.19.2, --max-num-seqs 4; more graphs are a few hundred MiB more.
 GRAPHS_GIB = 0.27
-# Above it a Spark runs out of memory (articles 000 and 002, vLLM 0.19); 0.85 to 0.87 is what they use.
+# Above it a Spark runs out of memory [@conselara-models, @conselara-hardware]; they use 0.85 to 0.87.
 MOST_UTILIZATION = 0.90
-# What is left over in article 004: 121.7 x 0.90 - 76.02 - 30.33 - 0.27 = 2.9 GiB at 8,192 tokens a step. It grows
-# with the tokens of a step: 1.39 GiB at 2,048 and 5.30 at 8,224 (MiaAI-Lab/DeepSeek-v4-Flash-One-DGX-Spark issue
-# 4, 2026-08-21), a larger model.
+# What is left over in [@docai-122b]: 121.7 x 0.90 - 76.02 - 30.33 - 0.27 = 2.9 GiB at 8,192 tokens a step. It
+# grows with the tokens of a step: 1.39 GiB at 2,048 and 5.30 at 8,224 [@mia-deepseek-4], a larger model.
 RUNTIME_GIB = 0.9
 ACTIVATIONS_GIB_A_TOKEN = 2.0 / 8192
-# A node of a pair holds more than half: 57.64 GiB of 118 GB (articles 001 and 002), 4.9 % more.
+# A node of a pair holds more than half: 57.64 GiB of 118 GB, 4.9 % more
+# [@conselara-benchmarks, @conselara-hardware].
 SHARDING = 1.05
-# What runs beside vLLM: container, Python, scheduler ~5 GiB (article 004), and the system's own reserve.
+# What runs beside vLLM: container, Python, scheduler ~5 GiB [@docai-122b], and the system's own reserve.
 BESIDE_GIB = 5.0
 
 _BLOCK = 16  # tokens; vLLM's smallest, of which every larger one is a multiple
@@ -101,7 +101,7 @@ class Paging:
         return max(0, int(gib * GIB)) // self.block_bytes
 
     def tokens(self, gib: float) -> int:
-        """The `GPU KV cache size` that vLLM up to 0.19 logs: too few for a hybrid model (vLLM issue 40691)."""
+        """The `GPU KV cache size` that vLLM up to 0.19 logs: too few for a hybrid model [@vllm-40691]."""
         return self.blocks(gib) // self.groups * self.block_tokens
 
     def sequences(self, gib: float) -> float:
@@ -270,7 +270,7 @@ def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float 
 def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
     yield f"a Spark has {use.memory:g} GiB for CPU and GPU together"
     yield (
-        "CUDA graphs, runtime and activations take what they did in one measurement of one model (article 004); "
+        "CUDA graphs, runtime and activations take what they did in one measurement of one model [@docai-122b]; "
         "more tokens a step and wider models take more"
     )
     if shape is None:

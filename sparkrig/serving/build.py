@@ -1,4 +1,4 @@
-"""The image with injected kernels: what it is made of, and whether it came out right. Source: article 003."""
+"""The image with injected kernels: what it is made of, and whether it came out right. Source: [@forum-365083]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The catalogue of models as it lies in models/: one YAML file a model, and one of all sources."""
+"""The catalogue of models as it lies in models/: one YAML file a model, and one of all sources.
+
+models/sources.yaml has the sources of the whole repository, not of the catalogue alone.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def _model(file: Path, sources: set[str]) -> Model:
     if unknown := model.sources() - sources:
         raise Refusal(
             f"{file}: nothing is known of the source {listed(sorted(unknown))}",
-            f"grep -n where {file.with_name(_SOURCES)}",
+            f"grep -n '^[a-z]' {file.with_name(_SOURCES)}",
         )
     return model
 

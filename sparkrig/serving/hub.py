@@ -15,7 +15,7 @@ def whole(name: str) -> str:
 def folders(id: str) -> tuple[str, str]:
     """Folders that hold it, in small letters: `NAME`, and `NAME-OWNER` where several owners use the name.
 
-    Article 004 has three NVFP4 checkpoints of one name, and keeps the first in ...-NVFP4-Sehyo.
+    [@docai-122b] has three NVFP4 checkpoints of one name, and keeps the first in ...-NVFP4-Sehyo.
     """
     owner, _, name = id.lower().partition("/")
     return name, f"{name}-{owner}"

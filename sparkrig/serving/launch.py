@@ -28,7 +28,7 @@ SERVER = re.compile(r"(?:docker\.io/)?vllm/vllm-openai(?::|@|$)")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash"})
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _NAMED = re.compile(r"\$\$|\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?([-?+])([^{}]*))?\})")
-# how eugr/spark-vllm-docker is told options for docker (article 003)
+# how eugr/spark-vllm-docker is told options for docker [@forum-365083-thread]
 _MORE_OPTIONS = "VLLM_SPARK_EXTRA_DOCKER_ARGS"
 
 

@@ -19,16 +19,16 @@ from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.rules import RULES, Rule, Severity, Version, version
 from sparkrig.words import listed
 
-MEMORY_GIB = 121.7  # what vLLM sees of a Spark's 128 GB (article 004)
+MEMORY_GIB = 121.7  # what vLLM sees of a Spark's 128 GB [@docai-122b]
 HIGHEST, SAFE = 0.90, 0.80
-_BF16_GIB = 100e9 / 2**30  # article 000: BF16 fits where the weights are below about 100 GB
-_BATCH, _GRAPHS, _LONG = 8192, 2048, 100_000  # articles 004, 002, 004
-_FILES = 65536  # more than the 1024 that ranks exceed (peers.md section 5.3)
-# NGC's images by the vLLM in them: article 001; vllm-project/vllm#30163
+_BF16_GIB = 100e9 / 2**30  # BF16 fits where the weights are below about 100 GB [@conselara-models]
+_BATCH, _GRAPHS, _LONG = 8192, 2048, 100_000  # [@docai-122b, @conselara-hardware]
+_FILES = 65536  # more than the usual 1024: our own reasoning
+# NGC's images by the vLLM in them: [@conselara-benchmarks, @vllm-30163]
 _NGC = {(25, 11): (0, 11, 0), (26, 4): (0, 19, 0)}
-_NO_RAY = ((26, 5),)  # peers.md section 5.1
-_NO_FASTSAFETENSORS = ((26, 3), (26, 4))  # article 002
-_FIRST_ARM = (0, 10, 1)  # vllm-project/vllm#22206, #23210: published for arm64 after it
+_NO_RAY = ((26, 5),)  # [@nvidia-playbook]
+_NO_FASTSAFETENSORS = ((26, 3), (26, 4))  # [@conselara-hardware]
+_FIRST_ARM = (0, 10, 1)  # published for arm64 after it [@vllm-22206, @vllm-23210]
 
 # What a checkpoint's name says of its format, the more telling word first.
 _FORMATS = (
@@ -47,7 +47,7 @@ _MIXTURE = re.compile(
 )
 _PARAMETERS = re.compile(r"(?<![a-z\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z\d])")
 _SHARED = 0.8  # of experts x size: Mixtral's share their attention, 46.7 B of 8x7B and 141 B of 8x22B
-# Gated DeltaNet: Qwen3-Next, and by vLLM's log (article 004) what is built on Qwen3.5
+# Gated DeltaNet: Qwen3-Next, and by vLLM's log [@docai-122b] what is built on Qwen3.5
 _HYBRID = re.compile(r"qwen-?3\.?[56](?!\d)|qwen3-next|kimi-linear")
 # what --quantization may be called for a format
 _METHODS = {
@@ -59,7 +59,7 @@ _METHODS = {
     "int4-awq": {"awq", "awq_marlin", "moe_wna16", "compressed-tensors"},
     "gguf": {"gguf"},
 }
-_PREFERRED = ("int4-gptq", "fp8", "bf16")  # the decision tree of article 000, after gpt-oss
+_PREFERRED = ("int4-gptq", "fp8", "bf16")  # the decision tree of [@conselara-models], after gpt-oss
 
 
 class Checkpoint(Protocol):
@@ -163,7 +163,7 @@ class Case:
     def checkpoint(self) -> Checkpoint | None:
         """The one that is served, where that can be told.
 
-        Several owners use one name (article 004), so OWNER/NAME is taken as it stands. What a model is served as
+        Several owners use one name [@docai-122b], so OWNER/NAME is taken as it stands. What a model is served as
         tells no format where it is the model's own name.
         """
         if self.model is None:

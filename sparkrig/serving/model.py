@@ -39,13 +39,21 @@ class _Told(_Strict):
 class Source(_Strict):
     """Where a number or a claim comes from.
 
-    where: article, page or issue; day: of the measurement or the page, None where it does not say; versions: of
-    vLLM, image and driver that it holds for, empty where they are not told.
+    title: the page's own, or what is cited of it; where: its address, or what it is where no address is known;
+    day: of the measurement or the page, None where it does not say; read: by us, where it bears no day; versions:
+    of vLLM, image and driver that it holds for, empty where they are not told.
     """
 
+    title: Text
     where: Text
     day: date | None = None
+    read: date | None = None
     versions: str = ""
+
+    @property
+    def dated(self) -> str:
+        """Its day, or the day that we read it, in words."""
+        return f"{self.day}" if self.day else f"read {self.read}" if self.read else ""
 
 
 class Full(_Strict):

@@ -1,6 +1,6 @@
 """From a model of the catalogue and a host's settings to what serves it: container, unit, and the files of both.
 
-Sources: spark-domain.md sections 7 to 9, peers.md section 5 (mounts, limits, both forms of a pair), article 004
+Sources: [@nvidia-playbook, @eugr, @epappas, @capetron] (mounts, limits, both forms of a pair), [@docai-122b]
 (caches worth keeping, the memory that is left). Ray and vLLM's own multi-node mode are told apart by start.sh.
 """
 
@@ -28,12 +28,12 @@ Flags = Mapping[str, Scalar | dict[str, Scalar]]
 
 _MODELS = "/models"  # where a container sees the folder of weights
 _SCRIPT = "/sparkrig/start.sh"
-_CACHE = "/var/cache/sparkrig/serve"  # compiled kernels: without them a start takes 40 s more (article 004)
+_CACHE = "/var/cache/sparkrig/serve"  # compiled kernels: without them a start takes 40 s more [@docai-122b]
 _CACHES = {
     "vllm": "/root/.cache/vllm",
     "flashinfer": "/root/.cache/flashinfer",
     "triton": "/root/.triton",
-    # gpt-oss fetches its vocabulary into each container, from the internet (vllm issue 22525, harmony issue 101).
+    # gpt-oss fetches its vocabulary into each container, from the internet [@vllm-22525, @harmony-101].
     # This is where it looks; no variable says so, for that would win over an image that has it elsewhere.
     "tiktoken": "/tmp/tiktoken-rs-cache",  # noqa: S108 - of a container
 }
@@ -412,7 +412,7 @@ def _docker(asked: Wish, weights: str, secret: Sequence[str]) -> list[str]:
 
 
 def _service(asked: Wish, id: str, how: str, node: Node, mine: Settings) -> str:
-    """The unit of a node. It drops the page cache, for CUDA cannot take its memory (spark-domain.md section 9)."""
+    """The unit of a node. It drops the page cache, for CUDA cannot take its memory [@conselara-hardware]."""
     secret = [
         *([secrets.PATH] if mine.secrets else []),
         *([served.RAY_ENV] if served.makes_token(how, mine.secrets) else []),

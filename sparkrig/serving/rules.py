@@ -1,7 +1,7 @@
 """What is claimed about launching vLLM on a Spark: each rule with who says so, why, when, and of what versions.
 
 An error is a hard fact: vLLM, docker or arithmetic refuses, whoever is asked. What people disagree on is a warning
-that names both sides, for community lore goes stale (article 004). A note is advice. sparkrig.serving.lint decides
+that names both sides, for community lore goes stale [@docai-122b]. A note is advice. sparkrig.serving.lint decides
 when a rule applies; both have the same ids.
 """
 
@@ -22,7 +22,12 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Claim:
-    """What somebody says. says: a sentence without a full stop; source: where; date: ISO 8601, as far as known."""
+    """What somebody says.
+
+    says: a sentence without a full stop; source: a key of models/sources.yaml, after a comma the version or the
+    person, or else a path of this repository; date: ISO 8601, as far as known, of a page without one the day when
+    we read it.
+    """
 
     says: str
     source: str
@@ -64,16 +69,15 @@ def version(text: str) -> Version | None:
     return tuple(int(each or 0) for each in found.groups()) if found else None
 
 
-_000, _001, _002 = (f"article {number}, vLLM 0.19.0" for number in ("000", "001", "002"))
-_003, _004 = "article 003, vLLM 0.17.0rc1", "article 004, vLLM 0.19.2rc1"
-_MIA = "MiaAI-Lab/GLM-5.3-Flash-EXL3-2x-DGX-Sparks#47"
-_DUAL = "MiaAI-Lab/GLM-5.3-Flash-NVFP4-Dual-DGX-Spark#2"
-_CORTI = "corti.com, Nemotron Super on two Sparks"
-_DOMAIN = "spark-domain.md section"
-_PEERS = "peers.md section"
-_VLLM = "vLLM's source"
+_MODELS, _BENCH = "conselara-models, vLLM 0.19.0", "conselara-benchmarks, vLLM 0.19.0"
+_COMPARISON, _HARDWARE = "conselara-comparison, vLLM 0.19.0", "conselara-hardware, vLLM 0.19.0"
+_THREAD, _DOCAI = "forum-365083, vLLM 0.17.0rc1", "docai-122b, vLLM 0.19.2rc1"
+_READER = "forum-365083-thread, a reader"
+_MIA, _CORTI, _VLLM, _NVIDIA = "mia-exl3-47", "corti-nemotron", "vllm-source", "nvidia-playbook"
+_CATALOGUE = "models/"
 
 _MAY, _MARCH, _APRIL, _NOVEMBER, _READ = "2026-05-09", "2026-03", "2026-04-25", "2026-11-20", "2026-11-21"
+_MID_MAY, _JUNE, _AUGUST = "2026-05-14", "2026-06-14", "2026-08-30"
 _0190 = "vLLM 0.19.0 in NGC 26.04; not known beyond"
 
 
@@ -85,9 +89,11 @@ RULES: tuple[Rule, ...] = (
         "memory",
         "--gpu-memory-utilization is at most 0.90",
         (
-            Claim("CPU and GPU share the memory, so what vLLM takes above 0.90 ends in out-of-memory", _000, _MAY),
-            Claim("CUDA graphs allocate at run time: 0.92 buys 1 GiB of KV cache for that risk", _004, _APRIL),
-            Claim("the host hangs without ssh, and only a hard reset helps", f"{_DOMAIN} 9", _NOVEMBER),
+            Claim(
+                "CPU and GPU share the memory, so what vLLM takes above 0.90 ends in out-of-memory", _MODELS, _MAY
+            ),
+            Claim("CUDA graphs allocate at run time: 0.92 buys 1 GiB of KV cache for that risk", _DOCAI, _APRIL),
+            Claim("the host hangs without ssh, and only a hard reset helps", "capetron", _NOVEMBER),
         ),
         "--gpu-memory-utilization 0.80",
     ),
@@ -97,25 +103,23 @@ RULES: tuple[Rule, ...] = (
         "memory",
         "--gpu-memory-utilization leaves the host room",
         (
-            Claim("0.80 is what NVIDIA's playbook takes", f"{_PEERS} 5.4", _NOVEMBER),
+            Claim("0.80 is what NVIDIA's playbook takes", _NVIDIA, _NOVEMBER),
             Claim(
-                "0.85 wedged the driver (NVRM, out of memory) until both nodes were cold-booted",
-                f"{_PEERS} 5.4",
-                _NOVEMBER,
+                "at 0.80 the head of a pair was reset by a prompt of 128K tokens (NVRM, out of memory)",
+                "playbooks-97",
+                "2026-08-12",
             ),
-            Claim("0.87 did not pass vLLM's check: 102 of 121.7 GiB were free", _MIA, "2026-08-30"),
-            Claim(
-                "it is no bound while vLLM profiles: a host hung at 0.70", "vllm-project/vllm#46307", "2026-06-21"
-            ),
+            Claim("0.87 did not pass vLLM's check: 102 of 121.7 GiB were free", _MIA, _AUGUST),
+            Claim("it is no bound while vLLM profiles: a host hung at 0.70", "vllm-46307", "2026-06-21"),
         ),
         "--gpu-memory-utilization 0.80 (each 0.01 is 1.2 GiB)",
         against=(
             Claim(
                 "0.85 to 0.87 is the safe range, and less where long contexts fill a large KV cache",
-                _002,
-                "2026-05",
+                _HARDWARE,
+                _MID_MAY,
             ),
-            Claim("a 122B model at 0.90 ran for 90 minutes without a restart", _004, _APRIL),
+            Claim("a 122B model at 0.90 ran for 90 minutes without a restart", _DOCAI, _APRIL),
         ),
     ),
     Rule(
@@ -129,7 +133,7 @@ RULES: tuple[Rule, ...] = (
                 _VLLM,
                 _READ,
             ),
-            Claim("keep to 0.80 to 0.87 where CPU and GPU share the memory", f"{_DOMAIN} 9", _NOVEMBER),
+            Claim("0.85 to 0.87 is the safe range where CPU and GPU share the memory", _HARDWARE, _MID_MAY),
         ),
         "--gpu-memory-utilization 0.80",
     ),
@@ -141,11 +145,11 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "vLLM takes 121.7 GiB times the utilization, and weights, KV cache and CUDA graphs share that",
-                _004,
+                _DOCAI,
                 _APRIL,
             ),
-            Claim("Qwen3.5-122B in BF16 is 234 GB, so NVFP4 is the only way on one Spark", _001, _MAY),
-            Claim("Qwen3-235B-A22B in GPTQ-Int4 takes about 60 GB a node, and needs two", _000, _MAY),
+            Claim("Qwen3.5-122B in BF16 is 234 GB, so NVFP4 is the only way on one Spark", _COMPARISON, _MAY),
+            Claim("Qwen3-235B-A22B in GPTQ-Int4 takes about 60 GB a node, and needs two", _MODELS, _MAY),
         ),
         "a smaller format of the model, or both Sparks: sparkrig models",
     ),
@@ -154,7 +158,7 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "memory",
         "what was only run on two Sparks is run on two",
-        (Claim("eugr's recipe for Qwen3.5-122B in FP8 is for two Sparks only", _004, _APRIL),),
+        (Claim("eugr's recipe for Qwen3.5-122B in FP8 is for two Sparks only", _DOCAI, _APRIL),),
         "--tensor-parallel-size 2 on both, or a smaller format: sparkrig models",
         holds="as the catalogue says",
     ),
@@ -163,7 +167,7 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "memory",
         "BF16 weights stay below 100 GB a Spark",
-        (Claim("BF16 fits only below about 100 GB of weights", _000, _MAY),),
+        (Claim("BF16 fits only below about 100 GB of weights", _MODELS, _MAY),),
         "a quantized checkpoint: GPTQ-Int4 before FP8 (docs/lint.md)",
     ),
     Rule(
@@ -171,7 +175,10 @@ RULES: tuple[Rule, ...] = (
         "note",
         "memory",
         "a limit on the container's memory is not taken for protection",
-        (Claim("docker's --memory does not count what the GPU allocates", f"{_DOMAIN} 9", _NOVEMBER),),
+        (
+            Claim("docker's --memory does not count what the GPU allocates", "pygraphistry-1671", "2026-07-01"),
+            Claim("nor does a limit of systemd: the control group does not see it", "minefield-57", "2026-08-23"),
+        ),
         "--gpu-memory-utilization is the limit that counts",
         holds="driver 580",
     ),
@@ -184,10 +191,10 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "the loader takes gpt-oss's 3D uint8 tensors alone; BF16 ends in IndexError (fused_moe/layer.py)",
-                _000,
+                _MODELS,
                 _MAY,
             ),
-            Claim("IndexError and a shape mismatch", _002, "2026-05"),
+            Claim("IndexError and a shape mismatch", _HARDWARE, _MID_MAY),
         ),
         "no --quantization for BF16, or a checkpoint that is quantized",
         holds="vLLM 0.19.0 in NGC 26.04, and any whose loader is for gpt-oss alone",
@@ -198,8 +205,8 @@ RULES: tuple[Rule, ...] = (
         "quantization",
         "a model with --quantization mxfp4 is gpt-oss by its name",
         (
-            Claim("the loader only takes gpt-oss's own 3D uint8 tensors", _000, _MAY),
-            Claim("mxfp4 works for gpt-oss's own checkpoints only", _002, "2026-05"),
+            Claim("the loader only takes gpt-oss's own 3D uint8 tensors", _MODELS, _MAY),
+            Claim("mxfp4 works for gpt-oss's own checkpoints only", _HARDWARE, _MID_MAY),
         ),
         "leave --quantization away: vLLM reads the format from the checkpoint's config.json",
         holds=_0190,
@@ -209,7 +216,7 @@ RULES: tuple[Rule, ...] = (
         "note",
         "quantization",
         "gpt-oss is given --quantization mxfp4",
-        (Claim("first branch of the decision tree: openai/gpt-oss-* is mxfp4", _000, _MAY),),
+        (Claim("first branch of the decision tree: openai/gpt-oss-* is mxfp4", _MODELS, _MAY),),
         "--quantization mxfp4",
         against=(Claim("without the flag vLLM takes the format of the checkpoint's config.json", _VLLM, _READ),),
     ),
@@ -219,9 +226,9 @@ RULES: tuple[Rule, ...] = (
         "quantization",
         "a GPTQ-Int4 checkpoint is given --quantization gptq_marlin",
         (
-            Claim("second branch of the decision tree, and the recommended one", _000, _MAY),
-            Claim("gptq_marlin is fully supported on SM121", _002, "2026-05"),
-            Claim("Qwen3-235B ran with it on two Sparks", _001, "2026-05-03"),
+            Claim("second branch of the decision tree, and the recommended one", _MODELS, _MAY),
+            Claim("gptq_marlin is fully supported on SM121", _HARDWARE, _MID_MAY),
+            Claim("Qwen3-235B ran with it on two Sparks", _BENCH, "2026-05-03"),
         ),
         "--quantization gptq_marlin",
         against=(Claim("without the flag vLLM chooses gptq_marlin itself where it can", _VLLM, _READ),),
@@ -242,13 +249,13 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "FP8 made while loading makes no sense where the publisher has an FP8 checkpoint",
-                "article 003, a reader",
+                _READER,
                 _MARCH,
             ),
         ),
         "the model's FP8 checkpoint, without --quantization",
         against=(
-            Claim("48.6 tok/s with --quantization fp8 on the BF16 checkpoint of Qwen3.5-35B-A3B", _003, _MARCH),
+            Claim("48.6 tok/s with --quantization fp8 on the BF16 checkpoint of Qwen3.5-35B-A3B", _THREAD, _MARCH),
         ),
     ),
     Rule(
@@ -259,7 +266,7 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "the decision tree: GPTQ-Int4 runs through Marlin, FP8 needs care on SM121, BF16 needs room",
-                _000,
+                _MODELS,
                 _MAY,
             ),
         ),
@@ -273,14 +280,14 @@ RULES: tuple[Rule, ...] = (
         "kernels",
         "CUDA graphs are on",
         (
-            Claim("--enforce-eager costs about 55 % of the throughput", _000, _MAY),
-            Claim("a model that needs it is one to avoid", _000, _MAY),
+            Claim("--enforce-eager costs about 55 % of the throughput", _MODELS, _MAY),
+            Claim("a model that needs it is one to avoid", _MODELS, _MAY),
         ),
         "leave --enforce-eager away",
         holds=_0190,
         against=(
-            Claim("eager is faster for TP=4 with expert parallelism (capetron)", f"{_PEERS} 5.5", _NOVEMBER),
-            Claim("capturing graphs deadlocked on two nodes, in SGLang (al-engr.com)", f"{_PEERS} 5.5", _NOVEMBER),
+            Claim("eager is faster for TP=4 with expert parallelism", "capetron", _NOVEMBER),
+            Claim("capturing graphs deadlocked on two nodes, in SGLang", "al-engr", _NOVEMBER),
         ),
     ),
     Rule(
@@ -289,18 +296,18 @@ RULES: tuple[Rule, ...] = (
         "kernels",
         "a mixture of experts is given --moe-backend marlin",
         (
-            Claim("the default backend produces garbage on SM121, without an error", _000, _MAY),
-            Claim("marlin is required for mixtures of experts", _002, "2026-05"),
-            Claim("FlashInfer's MoE backends are absent on SM121", _002, "2026-05"),
+            Claim("the default backend produces garbage on SM121, without an error", _MODELS, _MAY),
+            Claim("marlin is required for mixtures of experts", _HARDWARE, _MID_MAY),
+            Claim("FlashInfer's MoE backends are absent on SM121", _HARDWARE, _MID_MAY),
         ),
         "--moe-backend marlin, or read some answers before you trust another one",
         holds=_0190,
         against=(
-            Claim("FLASHINFER_CUTLASS chosen by vLLM itself gives sensible answers with NVFP4", _004, _APRIL),
-            Claim("48.6 tok/s with FP8 and VLLM_FLASHINFER_MOE_BACKEND=latency", _003, _MARCH),
+            Claim("FLASHINFER_CUTLASS chosen by vLLM itself gives sensible answers with NVFP4", _DOCAI, _APRIL),
+            Claim("48.6 tok/s with FP8 and VLLM_FLASHINFER_MOE_BACKEND=latency", _THREAD, _MARCH),
             Claim(
                 "Marlin widens NVFP4 so much that a model that fits did not load",
-                "vllm-project/vllm#50925",
+                "vllm-50925",
                 "2026-08-03",
             ),
         ),
@@ -311,21 +318,21 @@ RULES: tuple[Rule, ...] = (
         "kernels",
         "FP4 does not go through CUTLASS",
         (
-            Claim("CUTLASS FP4 produces garbage on SM121, without an error: never use it", _000, _MAY),
-            Claim("NVFP4 kernels cannot be compiled for SM121 (cvt.e2m1x2 is missing)", _003, _MARCH),
+            Claim("CUTLASS FP4 produces garbage on SM121, without an error: never use it", _MODELS, _MAY),
+            Claim("NVFP4 kernels cannot be compiled for SM121 (cvt.e2m1x2 is missing)", _THREAD, _MARCH),
             Claim(
                 "illegal instruction with NVFP4 on SM12x before CUTLASS knew its tiles",
-                "vllm-project/vllm#38423",
+                "vllm-38423",
                 "2026-03-28",
             ),
         ),
         "--moe-backend marlin, or an image built for 12.1a that is newer than 2026-04, and a look at its answers",
-        holds="images without the fix of vllm-project/vllm#38423 (merged 2026-03-28)",
+        holds="images without the fix of vLLM's pull request 38423 (merged 2026-03-28)",
         against=(
-            Claim("FLASHINFER_CUTLASS compiles for SM121 and works: the lore is stale", _004, _APRIL),
+            Claim("FLASHINFER_CUTLASS compiles for SM121 and works: the lore is stale", _DOCAI, _APRIL),
             Claim(
                 "VLLM_CUTLASS, built from source, serves a model that does not fit with Marlin",
-                "vllm-project/vllm#50925",
+                "vllm-50925",
                 "2026-08-03",
             ),
         ),
@@ -337,7 +344,9 @@ RULES: tuple[Rule, ...] = (
         "VLLM_USE_FLASHINFER_MOE_FP4=0 is set only where it is needed",
         (
             Claim(
-                "FlashInfer's FP4 works on SM121 again, so the variable shuts out the better backend", _004, _APRIL
+                "FlashInfer's FP4 works on SM121 again, so the variable shuts out the better backend",
+                _DOCAI,
+                _APRIL,
             ),
         ),
         "leave VLLM_USE_FLASHINFER_MOE_FP4 away, and compare",
@@ -346,10 +355,10 @@ RULES: tuple[Rule, ...] = (
         against=(
             Claim(
                 "FlashInfer's FP4 mixture of experts fails on SM121",
-                "kanthai/openclaw-spark, in article 004",
+                "docai-122b, kanthai/openclaw-spark",
                 "2026-04",
             ),
-            Claim("set it to 0, with --moe-backend marlin", f"{_PEERS} 5.5", _NOVEMBER),
+            Claim("set it to 0, with --moe-backend marlin", "vllm-41477", _NOVEMBER),
         ),
     ),
     Rule(
@@ -358,15 +367,15 @@ RULES: tuple[Rule, ...] = (
         "kernels",
         "attention goes through TRITON_ATTN",
         (
-            Claim("FlashInfer crashes with FP8 models on SM121", _000, _MAY),
-            Claim("it has accuracy bugs with FP8 on Blackwell (vllm-project/vllm#35138)", _002, "2026-05"),
+            Claim("FlashInfer crashes with FP8 models on SM121", _MODELS, _MAY),
+            Claim("it has accuracy bugs with FP8 on Blackwell (vLLM's issue 35138)", _HARDWARE, _MID_MAY),
         ),
         "--attention-backend TRITON_ATTN",
         holds=_0190,
         against=(
             Claim(
                 "NVIDIA's recipe for Qwen3.6-35B-A3B-NVFP4 takes --attention-backend flashinfer",
-                f"{_PEERS} 5.6",
+                _NVIDIA,
                 _NOVEMBER,
             ),
         ),
@@ -377,11 +386,11 @@ RULES: tuple[Rule, ...] = (
         "kernels",
         "FP8 weights go through Marlin (VLLM_TEST_FORCE_FP8_MARLIN=1)",
         (
-            Claim("without it vLLM may take a CUTLASS path that produces NaN on SM121", _003, _MARCH),
-            Claim("FP8 checkpoints are to be tested carefully on SM121", _000, _MAY),
+            Claim("without it vLLM may take a CUTLASS path that produces NaN on SM121", _THREAD, _MARCH),
+            Claim("FP8 checkpoints are to be tested carefully on SM121", _MODELS, _MAY),
             Claim(
                 "FP8 kernels were guarded for 12.0 alone and trap on 12.1",
-                "eugr/spark-vllm-docker#143",
+                "eugr-143",
                 "2026-03-27",
             ),
         ),
@@ -391,7 +400,7 @@ RULES: tuple[Rule, ...] = (
         against=(
             Claim(
                 "Qwen3.5-35B-A3B-FP8 at 52.9 tok/s without it, in an image for 12.1a",
-                "eugr in article 003, vLLM 0.18.3",
+                "forum-365083-eugr, vLLM 0.18.3",
                 "2026-03-31",
             ),
         ),
@@ -402,15 +411,17 @@ RULES: tuple[Rule, ...] = (
         "kernels",
         "a model with GatedDeltaNet layers is not served by the stock NGC image",
         (
-            Claim("a kernel is missing: 14 to 21 tok/s where a fork of vLLM has 136 to 200", _000, _MAY),
-            Claim("vLLM names Qwen3_5MoeForConditionalGeneration a hybrid with Mamba layers", _004, _APRIL),
-            Claim("by their config.json, three layers in four of Qwen3.5 and Qwen3.6 are such", "models/", _READ),
+            Claim("a kernel is missing: 14 to 21 tok/s where a fork of vLLM has 136 to 200", _MODELS, _MAY),
+            Claim("vLLM names Qwen3_5MoeForConditionalGeneration a hybrid with Mamba layers", _DOCAI, _APRIL),
+            Claim("by their config.json, three layers in four of Qwen3.5 and Qwen3.6 are such", _CATALOGUE, _READ),
         ),
         "a community image built for 12.1a (eugr/spark-vllm-docker)",
         holds=_0190,
         against=(
             Claim(
-                "Qwen3.5-122B-A10B and Qwen3.6-35B-A3B have no such layers and run at 51 and 100 tok/s", _000, _MAY
+                "Qwen3.5-122B-A10B and Qwen3.6-35B-A3B have no such layers and run at 51 and 100 tok/s",
+                _MODELS,
+                _MAY,
             ),
         ),
     ),
@@ -422,16 +433,16 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "vllm/vllm-openai:cu130-nightly has no Blackwell cubin: 13.3 tok/s, and 48.6 with them",
-                _003,
+                _THREAD,
                 _MARCH,
             ),
-            Claim("it builds no CUTLASS NVFP4 kernel for SM121", _004, _APRIL),
+            Claim("it builds no CUTLASS NVFP4 kernel for SM121", _DOCAI, _APRIL),
         ),
         "eugr/spark-vllm-docker, or the image of deploys/image.py",
         holds="images of 2026-03-06 (0.17.0rc1) to 2026-04; check with cuobjdump -lelf _C.abi3.so",
         against=(
-            Claim("the test was of a nightly a month old", "article 003, a reader", _MARCH),
-            Claim("NVIDIA's playbook serves with vllm/vllm-openai:latest", f"{_PEERS} 5.1", _NOVEMBER),
+            Claim("the test was of a nightly a month old", _READER, _MARCH),
+            Claim("NVIDIA's playbook serves with vllm/vllm-openai:latest", _NVIDIA, _NOVEMBER),
         ),
     ),
     Rule(
@@ -439,10 +450,10 @@ RULES: tuple[Rule, ...] = (
         "note",
         "kernels",
         "CUDA graphs are captured up to 2048",
-        (Claim("--max-cudagraph-capture-size=2048 is required for full throughput", _002, "2026-05"),),
+        (Claim("--max-cudagraph-capture-size=2048 is required for full throughput", _HARDWARE, _MID_MAY),),
         "--max-cudagraph-capture-size 2048",
         holds=_0190,
-        against=(Claim("all figures of the 122B model were measured without it", _004, _APRIL),),
+        against=(Claim("all figures of the 122B model were measured without it", _DOCAI, _APRIL),),
     ),
     Rule(
         "kv-cache-fp8",
@@ -452,10 +463,10 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "--kv-cache-dtype fp8 is safe and recommended: twice the tokens in the same memory",
-                _002,
-                "2026-05",
+                _HARDWARE,
+                _MID_MAY,
             ),
-            Claim("595,584 tokens in 30.33 GiB with it", _004, _APRIL),
+            Claim("595,584 tokens in 30.33 GiB with it", _DOCAI, _APRIL),
         ),
         "--kv-cache-dtype fp8",
     ),
@@ -464,9 +475,9 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "kernels",
         "kernels that are compiled at run time are compiled for 12.1",
-        (Claim("TORCH_CUDA_ARCH_LIST=12.1a, FLASHINFER_CUDA_ARCH_LIST=12.1a", f"{_PEERS} 5.5", _NOVEMBER),),
+        (Claim("TORCH_CUDA_ARCH_LIST=12.1a, FLASHINFER_CUDA_ARCH_LIST=12.1a", "vllm-30163", _NOVEMBER),),
         "12.1a in the list",
-        against=(Claim("SM121 runs code for 12.0 as it is", _003, _MARCH),),
+        against=(Claim("SM121 runs code for 12.0 as it is", _THREAD, _MARCH),),
     ),
     # weights
     Rule(
@@ -474,7 +485,7 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "weights",
         "the checkpoint is one that is known to load",
-        (Claim("the catalogue has it as bad, with the reason", "models/", _READ),),
+        (Claim("the catalogue has it as bad, with the reason", _CATALOGUE, _READ),),
         "another checkpoint of the model: sparkrig models show NAME",
         holds="as the catalogue says",
     ),
@@ -484,8 +495,8 @@ RULES: tuple[Rule, ...] = (
         "weights",
         "the model is none that the catalogue advises against",
         (
-            Claim("the catalogue has it as one to avoid, with the reason", "models/", _READ),
-            Claim("Qwen3.5-397B is not yet recommended; Qwen3.6-27B is slow in the stock image", _000, _MAY),
+            Claim("the catalogue has it as one to avoid, with the reason", _CATALOGUE, _READ),
+            Claim("Qwen3.5-397B is not yet recommended; Qwen3.6-27B is slow in the stock image", _MODELS, _MAY),
         ),
         "another model: sparkrig models",
         holds="as the catalogue says",
@@ -498,7 +509,7 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "NVIDIA Model Optimizer left the MTP weights out; they have to be merged by hand",
-                _004,
+                _DOCAI,
                 _APRIL,
             ),
         ),
@@ -509,10 +520,10 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "weights",
         "--load-format fastsafetensors is asked of an image that has it",
-        (Claim("ImportError in NGC 26.03 and 26.04", _002, "2026-05"),),
+        (Claim("ImportError in NGC 26.03 and 26.04", _HARDWARE, _MID_MAY),),
         "leave --load-format away",
         holds="NGC 26.03 and 26.04",
-        against=(Claim("NVIDIA's recipes and eugr's take it", f"{_PEERS} 5.5", _NOVEMBER),),
+        against=(Claim("NVIDIA's recipes take it", _NVIDIA, _NOVEMBER),),
     ),
     Rule(
         "cache-snapshot",
@@ -522,7 +533,7 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "the files of a snapshot are relative links to blobs beside it, which the container then lacks",
-                f"{_DOMAIN} 7",
+                "hf-cache",
                 _NOVEMBER,
             ),
         ),
@@ -533,7 +544,7 @@ RULES: tuple[Rule, ...] = (
         "note",
         "weights",
         "what is compiled outlives the container",
-        (Claim("with ~/.cache/vllm mounted the second start compiles in 10 s instead of 43 s", _004, _APRIL),),
+        (Claim("with ~/.cache/vllm mounted the second start compiles in 10 s instead of 43 s", _DOCAI, _APRIL),),
         "-v ~/.cache/vllm:/root/.cache/vllm, and the same for ~/.cache/flashinfer and ~/.triton",
     ),
     # nodes
@@ -542,7 +553,7 @@ RULES: tuple[Rule, ...] = (
         "error",
         "nodes",
         "there are as many Sparks as the launch wants GPUs",
-        (Claim("a Spark has one GPU, and no NVLink to a second one", _002, "2026-05"),),
+        (Claim("a Spark has one GPU, and no NVLink to a second one", _HARDWARE, _MID_MAY),),
         "--tensor-parallel-size of the number of Sparks; with more of them say so: --sparks N",
     ),
     Rule(
@@ -585,7 +596,7 @@ RULES: tuple[Rule, ...] = (
         "error",
         "nodes",
         "--node-rank counts from 0 to one less than --nnodes",
-        (Claim("ranks count from 0: the head is 0, the other Spark 1", f"{_PEERS} 5.2", _NOVEMBER),),
+        (Claim("ranks count from 0: the head is 0, the other Spark 1", "eugr", _NOVEMBER),),
         "--node-rank 0 on the head, 1 on the other",
         holds="every vLLM that has --nnodes",
     ),
@@ -596,7 +607,7 @@ RULES: tuple[Rule, ...] = (
         "all nodes name the head's address on the fabric",
         (
             Claim("the default is 127.0.0.1, where the other node finds itself", _VLLM, _READ),
-            Claim("rank 0 that binds to loopback hangs", f"{_PEERS} 2.5", _NOVEMBER),
+            Claim("rank 0 that binds to loopback hangs", "epappas", _NOVEMBER),
         ),
         "--master-addr with the head's fabric address: sparkrig topology INVENTORY",
         holds="every vLLM that has --nnodes",
@@ -606,7 +617,7 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "nodes",
         "only the head serves requests",
-        (Claim("--headless on each rank but 0, and workers first", f"{_PEERS} 5.2", _NOVEMBER),),
+        (Claim("--headless on each rank but 0, and workers first", "eugr", _NOVEMBER),),
         "--headless",
         holds="every vLLM that has --nnodes",
     ),
@@ -618,10 +629,10 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "nvcr.io/nvidia/vllm:26.05-py3 ships without Ray, and the playbook installs it",
-                f"{_PEERS} 5.1",
+                _NVIDIA,
                 _NOVEMBER,
             ),
-            Claim("no ray binary in NVIDIA's newest image", _CORTI, "2026-06-14"),
+            Claim("no ray binary in NVIDIA's newest image", _CORTI, _JUNE),
         ),
         "pip install 'ray[default]>=2.9' before it, or --nnodes 2 without Ray",
         holds="NGC 26.05",
@@ -634,16 +645,16 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "since 0.19.1 vLLM does not bring Ray; `ray: not found` in images built on it",
-                "ai-dynamo/dynamo#8515",
+                "dynamo-8515",
                 "2026-04-22",
             ),
-            Claim("Ray is not in the aarch64 images (capetron)", f"{_PEERS} 5.2", _NOVEMBER),
-            Claim("no ray binary in NVIDIA's newest image", _CORTI, "2026-06-14"),
+            Claim("Ray is not in the aarch64 images", "capetron", _NOVEMBER),
+            Claim("no ray binary in NVIDIA's newest image", _CORTI, _JUNE),
         ),
         "docker run --rm --entrypoint ray IMAGE --version tells; else --nnodes 2 without Ray",
         holds="vLLM 0.19.1 and later, where the image does not add it",
         since=(0, 19, 1),
-        against=(Claim("eugr's images have it where they are built so", f"{_PEERS} 5.1", _NOVEMBER),),
+        against=(Claim("eugr's images have it where they are built so", "eugr", _NOVEMBER),),
     ),
     Rule(
         "ray-or-not",
@@ -652,17 +663,18 @@ RULES: tuple[Rule, ...] = (
         "a pair can be formed without Ray",
         (
             Claim(
-                "eugr, epappas and capetron form pairs by --nnodes, and the trend is away from Ray",
-                f"{_PEERS} 5.2",
+                "eugr forms pairs by --nnodes unless it is told otherwise",
+                "eugr",
                 _NOVEMBER,
             ),
+            Claim("so do epappas and capetron", "epappas", _NOVEMBER),
         ),
         "--nnodes 2 --node-rank RANK --master-addr ADDRESS --distributed-executor-backend mp",
         holds="vLLM 0.12 and later",
         since=(0, 12),
         against=(
-            Claim("more than one GPU needs a Ray cluster", _002, "2026-05"),
-            Claim("NVIDIA's playbook for two Sparks takes Ray", f"{_PEERS} 5.2", _NOVEMBER),
+            Claim("more than one GPU needs a Ray cluster", _HARDWARE, _MID_MAY),
+            Claim("NVIDIA's playbook for two Sparks takes Ray", _NVIDIA, _NOVEMBER),
         ),
     ),
     # container
@@ -672,8 +684,8 @@ RULES: tuple[Rule, ...] = (
         "container",
         "a container of a pair has /dev/infiniband",
         (
-            Claim("without it NCCL goes over TCP and says nothing", f"{_PEERS} 5.3", _NOVEMBER),
-            Claim("--device /dev/infiniband belongs to two-node containers", f"{_DOMAIN} 7", _NOVEMBER),
+            Claim("without it NCCL goes over TCP and says nothing", "epappas", _NOVEMBER),
+            Claim("--device /dev/infiniband belongs to two-node containers", "capetron", _NOVEMBER),
         ),
         "--device /dev/infiniband",
         composed="devices: [/dev/infiniband]",
@@ -684,8 +696,8 @@ RULES: tuple[Rule, ...] = (
         "container",
         "the image is for arm64",
         (
-            Claim("a Spark's processor is arm64, and runs no amd64 image", f"{_PEERS} 5.5", _NOVEMBER),
-            Claim("vllm/vllm-openai was amd64 alone until 0.10.1", "vllm-project/vllm#22206", "2025-08-04"),
+            Claim("a Spark's processor is arm64, and runs no amd64 image", "epappas", _NOVEMBER),
+            Claim("vllm/vllm-openai was amd64 alone until 0.10.1", "vllm-22206", "2025-08-04"),
         ),
         "an image with arm64: docker manifest inspect IMAGE",
     ),
@@ -694,16 +706,16 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "container",
         "the image is for CUDA 13",
-        (Claim("only the builds for CUDA 13 (cu130) run on GB10", f"{_PEERS} 5.5", _NOVEMBER),),
+        (Claim("only the builds for CUDA 13 (cu130) run on GB10", "epappas", _NOVEMBER),),
         "a tag with cu130",
-        against=(Claim("a CUDA 12.9 image for arm64 is published", "NVIDIA/Model-Optimizer#2042", "2026"),),
+        against=(Claim("a CUDA 12.9 image for arm64 is published", "model-optimizer-2042", "2026"),),
     ),
     Rule(
         "image-other-model",
         "warning",
         "container",
         "the image is made for more than one model",
-        (Claim("hellohal2064's is for Qwen3-Next-80B and CUDA 13.1, and crashed in a loop", _003, _MARCH),),
+        (Claim("hellohal2064's is for Qwen3-Next-80B and CUDA 13.1, and crashed in a loop", _THREAD, _MARCH),),
         "eugr/spark-vllm-docker",
     ),
     Rule(
@@ -711,7 +723,7 @@ RULES: tuple[Rule, ...] = (
         "note",
         "container",
         "both nodes run the same image, by digest",
-        (Claim("NCCL says `Message truncated` where the images of two nodes differ", f"{_DOMAIN} 9", _NOVEMBER),),
+        (Claim("NCCL says `Message truncated` where the images of two nodes differ", "eugr", _NOVEMBER),),
         "IMAGE@sha256:..., as docker image inspect shows it",
     ),
     Rule(
@@ -719,17 +731,17 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "container",
         "the container is given the GPU",
-        (Claim("--gpus all or the nvidia runtime", f"{_DOMAIN} 7", _NOVEMBER),),
+        (Claim("--gpus all or the nvidia runtime", _NVIDIA, _NOVEMBER),),
         "--gpus all",
         composed="gpus: all",
-        against=(Claim("not needed where nvidia is docker's default runtime", f"{_PEERS} 1a", _NOVEMBER),),
+        against=(Claim("not needed where nvidia is docker's default runtime", "epappas", _NOVEMBER),),
     ),
     Rule(
         "host-network",
         "warning",
         "container",
         "a container of a pair is in the host's network",
-        (Claim("--network host: fabric addresses and GIDs are the host's", f"{_DOMAIN} 7", _NOVEMBER),),
+        (Claim("--network host: fabric addresses and GIDs are the host's", "eugr", _NOVEMBER),),
         "--network host",
         composed="network_mode: host",
     ),
@@ -738,7 +750,7 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "container",
         "a container of a pair shares the host's memory segments",
-        (Claim("--ipc=host", f"{_DOMAIN} 7", _NOVEMBER),),
+        (Claim("--ipc=host", _NVIDIA, _NOVEMBER),),
         "--ipc host",
         composed="ipc: host",
     ),
@@ -748,8 +760,8 @@ RULES: tuple[Rule, ...] = (
         "container",
         "a container of a pair may lock memory",
         (
-            Claim("RDMA registers memory, which fails with ENOMEM at docker's limit", f"{_DOMAIN} 7", _NOVEMBER),
-            Claim("both nodes need --cap-add=IPC_LOCK --ulimit memlock=-1:-1", _CORTI, "2026-06-14"),
+            Claim("RDMA registers memory, which fails with ENOMEM at docker's limit", "epappas", _NOVEMBER),
+            Claim("both nodes need --cap-add=IPC_LOCK --ulimit memlock=-1:-1", _CORTI, _JUNE),
         ),
         "--ulimit memlock=-1 --cap-add IPC_LOCK",
         composed="ulimits: {memlock: -1}, and cap_add: [IPC_LOCK]",
@@ -759,7 +771,13 @@ RULES: tuple[Rule, ...] = (
         "note",
         "container",
         "a container of a pair may open many files",
-        (Claim("ranks open more than 1024", f"{_PEERS} 5.3", _NOVEMBER),),
+        (
+            Claim(
+                "a rank opens devices, sockets and files of weights, for which 1024 are few: our own reasoning",
+                "sparkrig/serving/plan.py",
+                _READ,
+            ),
+        ),
         "--ulimit nofile=1048576",
         composed="ulimits: {nofile: 1048576}",
     ),
@@ -772,17 +790,13 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "without VLLM_HOST_IP the default route is taken, and the nodes wait for each other",
-                f"{_PEERS} 4",
-                _NOVEMBER,
+                _VLLM,
+                _READ,
             ),
-            Claim("VLLM_HOST_IP per node; NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME", f"{_DOMAIN} 8", _NOVEMBER),
+            Claim("VLLM_HOST_IP per node; NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME", _NVIDIA, _NOVEMBER),
         ),
         "--env-file of the cluster deploy (deploys/cluster.py writes it)",
-        against=(
-            Claim(
-                "fabric or management netdev for the sockets: both are in use and work", f"{_DOMAIN} 8", _NOVEMBER
-            ),
-        ),
+        against=(Claim("the management netdev for the sockets works as well", "epappas", _NOVEMBER),),
     ),
     Rule(
         "ray-memory-monitor",
@@ -790,11 +804,13 @@ RULES: tuple[Rule, ...] = (
         "environment",
         "Ray's memory monitor is off",
         (
-            Claim("it takes the page cache for pressure and kills vLLM while it answers", _002, "2026-05"),
+            Claim("it takes the page cache for pressure and kills vLLM while it answers", _HARDWARE, _MID_MAY),
             Claim(
-                "it kills workers at 95 % of the memory, which loading the weights reaches", _DUAL, "2026-08-28"
+                "it kills workers at 95 % of the memory, which loading the weights reaches",
+                "mia-nvfp4-2",
+                "2026-08-28",
             ),
-            Claim("NVIDIA, eugr and sparkrun switch it off", f"{_PEERS} 2.8", _NOVEMBER),
+            Claim("NVIDIA's playbook switches it off", _NVIDIA, _NOVEMBER),
         ),
         "RAY_memory_monitor_refresh_ms=0",
     ),
@@ -804,8 +820,8 @@ RULES: tuple[Rule, ...] = (
         "environment",
         "NCCL leaves the choice of processors to the kernel",
         (
-            Claim("NCCL_IGNORE_CPU_AFFINITY=1", f"{_DOMAIN} 8", _NOVEMBER),
-            Claim("set for all measurements", _004, _APRIL),
+            Claim("NCCL_IGNORE_CPU_AFFINITY=1", "eugr", _NOVEMBER),
+            Claim("set for all measurements", _DOCAI, _APRIL),
         ),
         "NCCL_IGNORE_CPU_AFFINITY=1",
     ),
@@ -815,20 +831,25 @@ RULES: tuple[Rule, ...] = (
         "environment",
         "the GID index is looked up on each node",
         (
-            Claim(
-                "never write one down: it moves when a link comes up again (capetron)", f"{_PEERS} 2.3", _NOVEMBER
-            ),
-            Claim("on one pair it is 5", _MIA, "2026-08-30"),
+            Claim("it is stable neither over nodes nor over ports: never write one down", "capetron", _NOVEMBER),
+            Claim("it moves when a port flaps", "nccl-2183", _NOVEMBER),
+            Claim("on one pair it is 5", _MIA, _AUGUST),
         ),
         "sparkrig topology INVENTORY shows it; the cluster deploy's env file keeps it current",
-        against=(Claim("index 3 is RoCE v2 with IPv4 on both Sparks", _002, "2026-05"),),
+        against=(Claim("index 3 is RoCE v2 with IPv4 on both Sparks", _HARDWARE, _MID_MAY),),
     ),
     Rule(
         "nccl-conf",
         "note",
         "environment",
         "the container sees the host's settings of NCCL",
-        (Claim("/etc/nccl.conf is not seen in a container unless it is mounted", f"{_DOMAIN} 7", _NOVEMBER),),
+        (
+            Claim(
+                "NCCL reads the /etc/nccl.conf that it sees, which in a container is the image's",
+                "nccl-docs",
+                _NOVEMBER,
+            ),
+        ),
         "-v /etc/nccl.conf:/etc/nccl.conf:ro, or --env-file",
     ),
     # serving
@@ -837,7 +858,7 @@ RULES: tuple[Rule, ...] = (
         "note",
         "serving",
         "speculative decoding has 8192 tokens a batch",
-        (Claim("vLLM warns of its default of 4096; a single stream gains nothing, several do", _004, _APRIL),),
+        (Claim("vLLM warns of its default of 4096; a single stream gains nothing, several do", _DOCAI, _APRIL),),
         "--max-num-batched-tokens 8192",
     ),
     Rule(
@@ -845,9 +866,9 @@ RULES: tuple[Rule, ...] = (
         "note",
         "serving",
         "prefix caching of a model with Mamba layers is known to be experimental",
-        (Claim("vLLM says so in its log", _004, _APRIL),),
+        (Claim("vLLM says so in its log", _DOCAI, _APRIL),),
         "keep it, watch the answers, and keep the system prompt: one that changes with each request hits no cache",
-        against=(Claim("no worse answers seen, and the first token of 8K contexts 41 % sooner", _004, _APRIL),),
+        against=(Claim("no worse answers seen, and the first token of 8K contexts 41 % sooner", _DOCAI, _APRIL),),
     ),
     Rule(
         "prefix-cache",
@@ -855,8 +876,8 @@ RULES: tuple[Rule, ...] = (
         "serving",
         "prefixes are cached",
         (
-            Claim("the first token of 8K contexts came after 2.59 s instead of 4.41 s", _004, _APRIL),
-            Claim("97 % hits on a repeated system prompt", _001, "2026-05-03"),
+            Claim("the first token of 8K contexts came after 2.59 s instead of 4.41 s", _DOCAI, _APRIL),
+            Claim("97 % hits on a repeated system prompt", _BENCH, "2026-05-03"),
         ),
         "--enable-prefix-caching",
     ),
@@ -865,7 +886,7 @@ RULES: tuple[Rule, ...] = (
         "note",
         "serving",
         "--max-model-len is said",
-        (Claim("131072 once, for all: 128K is as fast as 32K on short requests", _004, _APRIL),),
+        (Claim("131072 once, for all: 128K is as fast as 32K on short requests", _DOCAI, _APRIL),),
         "--max-model-len 131072",
     ),
     Rule(
@@ -876,7 +897,7 @@ RULES: tuple[Rule, ...] = (
         (
             Claim(
                 "four of 108K at once decode at 6.2 tok/s each, two at 20.6; first tokens take 20 to 112 s",
-                _004,
+                _DOCAI,
                 _APRIL,
             ),
         ),
@@ -919,7 +940,7 @@ RULES: tuple[Rule, ...] = (
         "a model is named",
         (
             Claim("vLLM serves a small default model where none is named", _VLLM, _READ),
-            Claim("an image that was built anew served Qwen3-0.6B in place of the model", _003, _MARCH),
+            Claim("an image that was built anew served Qwen3-0.6B in place of the model", _THREAD, _MARCH),
         ),
         "vllm serve MODEL ...",
     ),
@@ -928,7 +949,13 @@ RULES: tuple[Rule, ...] = (
         "note",
         "input",
         "all that is set can be seen",
-        (Claim("a file of settings is not read here, so what it sets is not judged", "sparkrig lint", _READ),),
+        (
+            Claim(
+                "a file of settings is not read here, so what it sets is not judged",
+                "sparkrig/serving/lint.py",
+                _READ,
+            ),
+        ),
         "docker inspect NAME | sparkrig lint -, once it runs",
     ),
 )

@@ -1,6 +1,7 @@
 """Whether a server that came up says anything that makes sense: one question, and what becomes of its answer.
 
-Wrong kernels on SM121 give garbage without any error (articles 000 and 002), often one character over and over.
+Wrong kernels on SM121 give garbage without any error [@conselara-models, @conselara-hardware], often one
+character over and over.
 """
 
 from __future__ import annotations

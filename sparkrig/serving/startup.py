@@ -139,7 +139,7 @@ _FIGURES: dict[Name, tuple[tuple[str, str], ...]] = {
     ),
 }
 
-_PAIR, _SOLO = ("Qwen3-235B-A22B-GPTQ-Int4", "article-002"), ("Qwen3.5-122B-A10B-NVFP4", "article-004")
+_PAIR, _SOLO = ("Qwen3-235B-A22B-GPTQ-Int4", "conselara-hardware"), ("Qwen3.5-122B-A10B-NVFP4", "docai-122b")
 REFERENCES: dict[bool, dict[Name, Reference]] = {
     True: {
         "cluster": Reference(120, *_PAIR),

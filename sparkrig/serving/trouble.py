@@ -26,7 +26,7 @@ _LONG_S: dict[Name, float] = {
     "api": 30,
     "answer": 60,
 }
-"""Of a phase that nobody measured for that kind of launch; of the others, article-002's for a pair."""
+"""Of a phase that nobody measured for that kind of launch; of the others, [@conselara-hardware]'s for a pair."""
 
 _WAITS = "No available shared memory broadcast block"
 _DEPLOY = "pyinfra INVENTORY deploys/cluster.py, which writes the addresses of this node for Ray, NCCL and Gloo"
@@ -59,7 +59,7 @@ SIGNS = (
         r"Version mismatch: The cluster was started with|Mismatched NCCL version|[Mm]essage truncated",
         "the nodes run different software",
         _SAME_IMAGE,
-        "ray issue 50511, NCCL's source v2.28; spark-domain.md section 9",
+        "[@ray-50511, @nccl-1176]; NCCL's source v2.28",
     ),
     Sign(
         "memory",
@@ -74,14 +74,14 @@ SIGNS = (
         r"|KV cache is needed, which is larger than|CUDA out of memory|cudaErrorMemoryAllocation",
         "there is too little memory",
         "free it (sync; echo 3 > /proc/sys/vm/drop_caches, other containers), or lower --gpu-memory-utilization",
-        "pytorch issue 175666, home-ops pull 13221 (GB10, 2026-07-23); article-002",
+        "[@pytorch-175666, @home-ops-13221, @conselara-hardware]",
     ),
     Sign(
         "loopback",
         r"sparkrig: trouble loopback|Local node IP: 127\.|remote=\[127\.",
         "this node listens on 127.0.0.1, where its own name leads",
         _DEPLOY,
-        "tests/ray (Ray 2.60); aws-do-eks pull 69 (2026-08-15); spark-domain.md section 4",
+        "tests/ray (Ray 2.60); [@aws-do-eks-69, @epappas]",
         several=True,
     ),
     Sign(
@@ -89,7 +89,7 @@ SIGNS = (
         r"sparkrig: trouble name|Unable to resolve hostname to a \(local\) address",
         "Gloo asks for this node's name, which leads to 127.0.0.1",
         _DEPLOY,
-        "vllm issue 7074 (2024-08-02); on one node the same words are no fault (vllm issue 25771)",
+        "[@vllm-7074]; on one node the same words are no fault [@vllm-25771]",
         several=True,
         warns=True,
     ),
@@ -115,7 +115,7 @@ SIGNS = (
         r"Started a local Ray instance",
         "vLLM began a Ray cluster of its own, and waits for GPUs that it has not",
         "set RAY_ADDRESS to HEAD:6379, as start.sh does",
-        "vllm issue 13388",
+        "[@vllm-13388]",
         several=True,
     ),
     Sign(
@@ -123,7 +123,7 @@ SIGNS = (
         r"Waiting for creating a placement group of specs for (?:[3-9]\d|\d{3,}) s|Cannot provide a placement",
         "Ray has not the GPUs at the addresses that vLLM wants",
         "compare ray status with VLLM_HOST_IP on each node; each must offer a GPU (nvidia-smi -L)",
-        "aibrix issue 927, vllm issue 13909",
+        "[@aibrix-927, @vllm-13909]",
         several=True,
     ),
     Sign(
@@ -131,7 +131,7 @@ SIGNS = (
         r"sparkrig: trouble no-ray",
         "the image has no Ray",
         "take the form multinode, or an image with Ray",
-        "spark-arena: NGC 26.05 has none (peers.md section 5.5)",
+        "NGC 26.05 has none [@nvidia-playbook]",
     ),
     Sign(
         "peer",
@@ -146,7 +146,7 @@ SIGNS = (
         r"Gloo connectFullMesh failed",
         "the ranks do not reach each other over TCP",
         "compare GLOO_SOCKET_IFNAME on both, and let no firewall stand between them",
-        "gpustack issue 2125",
+        "[@gpustack-2125]",
         several=True,
     ),
     Sign(
@@ -176,7 +176,7 @@ SIGNS = (
         r"EngineCore failed|Engine core initialization failed",
         "vLLM's engine did not start",
         "journalctl -u sparkrig-serve, above this line",
-        "kvcached issue 304 (vLLM 0.19)",
+        "[@kvcached-304]",
     ),
 )
 _SOCKET_CURES = {

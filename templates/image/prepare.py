@@ -1,7 +1,7 @@
 """Make vLLM's source ready for SM121: python3 prepare.py SOURCE SITE, in the image that is to get its kernels.
 
 The source must be that of the image's own vLLM, or its libraries do not fit the Python around them. NVFP4 kernels
-are left out for SM121, for its assembler has no `cvt.e2m1x2` (article 003, vLLM 0.17.0rc1).
+are left out for SM121, for its assembler has no `cvt.e2m1x2` (vLLM 0.17.0rc1) [@forum-365083].
 """
 
 import pathlib
@@ -13,7 +13,7 @@ GUARD = re.compile(r'(cuda_archs_loose_intersection\(\s*FP4_ARCHS\s+")12\.0f(")'
 
 
 def replaceable(site: str) -> bool:
-    """Whether the kernels are where ours go; vLLM moves them elsewhere from 0.19 on (its pull request 45415)."""
+    """Whether the kernels are where ours go; vLLM moves them elsewhere from 0.19 on [@vllm-45415]."""
     libraries = pathlib.Path(site, "vllm")
     return (libraries / "_C.abi3.so").exists() and not (libraries / "_C_stable_libtorch.abi3.so").exists()
 
@@ -59,9 +59,7 @@ def main(source: str, site: str) -> None:
         file.write_text(text)
         places += count
     if not places:
-        sys.exit(
-            "no guard for FP4_ARCHS 12.0f was found: this vLLM is another than the one that article 003 is about"
-        )
+        sys.exit("no guard for FP4_ARCHS 12.0f was found: this vLLM is another than 0.17.0rc1 [@forum-365083]")
     print(f"vLLM {installed} is {commit[:12]}; {places} guards were patched")
 
 

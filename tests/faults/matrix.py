@@ -212,7 +212,7 @@ FAULTS = (
         "not injected",
         "never asked for: messages of 65,536 bytes",
         (),
-        "a fault of GB10 with ConnectX-7 (linux-rdma/perftest issue 394)",
+        "a fault of GB10 with ConnectX-7 [@perftest-394]",
     ),
     Fault(
         28,

@@ -20,7 +20,7 @@ def test_every_rail_has_a_good_measurement(host: Host, spark: Spark) -> None:
     for rail in rails:
         row = found[rail.netdev]
         assert (row["address"], row["peer"]) == (str(rail.address.ip), str(rail.peer_address.ip))
-        # spark-domain.md section 6: a healthy rail alone reaches 95 Gb/s
+        # a healthy rail alone reaches 95 Gb/s [@capetron]
         assert row["gbps"] >= (spark.settings.bandwidth_floor or 95)
         assert row["path_mtu"] >= spark.settings.bandwidth_path_mtu
 

@@ -17,7 +17,7 @@ CABLE = Expected(path_mtu=4096)
 @pytest.mark.parametrize(
     ("figure", "level", "cause"),
     [
-        # published healthy figures: peers.md section 3.2
+        # published healthy figures [@eugr, @capetron, @sudobasher, @graham33]
         (Figure(111.86), "healthy", ""),
         (Figure(111.71), "healthy", ""),
         (Figure(95.0), "healthy", ""),

@@ -206,7 +206,7 @@ def test_every_figure_of_a_workload_in_the_catalogue_is_beside_some_workload() -
 
 def test_other_rates_of_a_model_are_shown_elsewhere_and_none_twice() -> None:
     found = otherwise(model("qwen3.5-35b-a3b"))
-    assert [each.low for each in found if each.source == "article-003"] == [13.3, 48.6]
+    assert [each.low for each in found if each.source == "forum-365083"] == [13.3, 48.6]
     assert not any("qa" in each.of[0] for each in otherwise(model("qwen3.5-122b-a10b")))
 
 

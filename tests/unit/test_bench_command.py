@@ -255,7 +255,7 @@ def test_errors_of_several_kinds_each_have_their_count(tmp_path: Path) -> None:
     [("400", 2, "HTTP 400"), ("500", 2, "HTTP 500"), ("reset", 2, "closed"), ("hang", 3, "timeout")],
 )
 def test_a_run_in_which_every_request_fails_says_so(fault: str, code: int, kind: str, tmp_path: Path) -> None:
-    """Article 004's own script reported no error while vLLM refused every request."""
+    """The script of [@docai-122b] reported no error while vLLM refused every request."""
     with serving(tmp_path, *NOW, "--fail", fault) as server:
         made = document(server.url, "qa", "uniform-short", "--limit", "0.4", "--seconds", "30")
     assert made["exit"] == code
@@ -266,7 +266,7 @@ def test_a_run_in_which_every_request_fails_says_so(fault: str, code: int, kind:
 
 
 def test_prompts_that_are_a_little_too_long_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The very case of article 004: by estimate they fit, the server counts more, and refuses them all at once."""
+    """The very case of [@docai-122b]: by estimate they fit, the server counts more and refuses them all."""
     monkeypatch.setattr("secrets.token_hex", lambda _: "three")  # a text whose words are longer than its sample's
     with serving(tmp_path, *NOW, "--max-model-len", "7756") as server:
         made = document(server.url, "long-8k")
@@ -401,16 +401,16 @@ def test_the_screen_has_the_figures_the_articles_and_the_errors(tmp_path: Path) 
     line = next(each for each in lines if each.startswith("qa "))
     assert line.split()[1] == "1" and line.split()[-1] == "3/4"
     article = lines[lines.index(line) + 1]
-    assert article.split() == ["article-004", "0.27", "24.7-25.6"]
+    assert article.split() == ["docai-122b", "0.27", "24.7-25.6"]
     assert article.index("24.7-25.6") + len("24.7-25.6") == line.rindex(line.split()[4]) + len(line.split()[4])
     for said in (
         "  ✗ 1 x HTTP 500: told to fail with 500",
         "first token after",
-        "(article-004: 18.11 s)",
-        "tokens a step (article-004: 67-74 %)",
-        "article-004: article 004, docai.hu",
+        "(docai-122b: 18.11 s)",
+        "tokens a step (docai-122b: 67-74 %)",
+        'docai-122b: "A 122B model on a single DGX Spark',
         "2026-04-25",
-        "Elsewhere, tok/s of one: 51 (NVFP4; article-000, reported)",
+        "Elsewhere, tok/s of one: 51 (NVFP4; conselara-models, reported)",
     ):
         assert said in result.stdout, said
     assert lines[-1].startswith("✗ 2 of 8 requests failed: 2 x HTTP 500 (")

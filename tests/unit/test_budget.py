@@ -55,17 +55,17 @@ class Logged:
 
 
 LOGGED = {
-    "article 004, vLLM 0.19.2": Logged(
+    "[@docai-122b], vLLM 0.19.2": Logged(
         QWEN_122B, Use(context=131072, drafted=2), 30.33, tokens=595_584, sequences=12.89, within=0.05
     ),
-    "eugr pull request 200, a Spark, vLLM of 2026-04-29": Logged(
+    "[@eugr-200], a Spark, vLLM of 2026-04-29": Logged(
         QWEN_35B, Use(context=65536, drafted=2), 52.66, tokens=1_253_392
     ),
-    "club-3090 issue 612, vLLM 0.24.0": Logged(QWEN_35B, Use(context=131072), 5.98, sequences=567_978 / 131072),
+    "[@club-3090-612], vLLM 0.24.0": Logged(QWEN_35B, Use(context=131072), 5.98, sequences=567_978 / 131072),
     "adadrag's README, vLLM 0.16": Logged(
         QWEN_35B, Use(context=131072, kv="bf16", prefix_caching=False), 28.6, tokens=374_000, within=0.001
     ),
-    "eugr issue 396, a pair, vLLM 0.29.1": Logged(
+    "[@eugr-396], a pair, vLLM 0.29.1": Logged(
         MINIMAX, Use(context=196608, kv="bf16", nodes=2), 28.74, tokens=240_816, sequences=1.22, within=0.02
     ),
 }
@@ -84,7 +84,7 @@ def test_the_cache_holds_what_vllm_said() -> None:
 
 # what vLLM said: "Setting attention block size to ... tokens"
 BLOCKS = {
-    "eugr issue 237, a pair, draft of two, 2026-05-10": (QWEN_35B, Use(nodes=2, drafted=2), 2128),
+    "[@eugr-237], a pair, draft of two, 2026-05-10": (QWEN_35B, Use(nodes=2, drafted=2), 2128),
 }
 
 
@@ -95,18 +95,18 @@ def test_blocks_are_what_vllm_said(shape: Shape, use: Use, tokens: int) -> None:
 
 def test_blocks_are_as_long_as_vllm_made_them() -> None:
     paging = page(QWEN_27B, Use(context=32768, kv="bf16", prefix_caching=False))
-    assert 290_864 % paging.block_tokens == 0, "vLLM issue 40691 logged whole blocks"
+    assert 290_864 % paging.block_tokens == 0, "[@vllm-40691] logged whole blocks"
     blocks = 290_864 // paging.block_tokens * paging.groups + 3  # what vLLM rounded off
     assert blocks / paging.sequence_blocks == pytest.approx(33.04, abs=0.005)
 
 
 def test_one_sequence_takes_what_vllm_said() -> None:
-    paging = page(MINIMAX, LOGGED["eugr issue 396, a pair, vLLM 0.29.1"].use)
+    paging = page(MINIMAX, LOGGED["[@eugr-396], a pair, vLLM 0.29.1"].use)
     assert paging.sequence_blocks * paging.block_bytes / GIB == 23.25
 
 
 def test_the_article_s_budget_comes_out_of_the_catalogue() -> None:
-    """Article 004: 121.7 x 0.90 leaves 30.33 GiB beside 76.02 GiB of weights, which hold 595,584 tokens."""
+    """[@docai-122b]: 121.7 x 0.90 leaves 30.33 GiB beside 76.02 GiB of weights, which hold 595,584 tokens."""
     model = KNOWN["qwen3.5-122b-a10b"]
     made = budget(model, model.best(), Use(context=131072, sequences=4, utilization=0.90, drafted=2))
     assert model.shape is not None and model.shape.layers == QWEN_122B.layers
@@ -117,7 +117,7 @@ def test_the_article_s_budget_comes_out_of_the_catalogue() -> None:
     assert made.fit == "fits"
     parts = (made.weights or 0) + (made.kv or 0) + made.graphs + made.activations
     assert parts == pytest.approx(made.share) == pytest.approx(MEMORY_GIB * 0.90)
-    assert any("article 004" in each for each in made.assumed)
+    assert any("[@docai-122b]" in each for each in made.assumed)
 
 
 PAGES = {
@@ -266,7 +266,7 @@ def test_what_is_not_known_is_said() -> None:
 
 
 def test_a_node_of_a_pair_holds_what_the_article_measured() -> None:
-    """Articles 001 and 002: 118 GB are 57.64 GiB a node; without that line the rule comes to the same."""
+    """118 GB are 57.64 GiB a node [@conselara-benchmarks, @conselara-hardware]; the rule comes to the same."""
     model = KNOWN["qwen3-235b-a22b"]
     measured, computed = model.best(), model.best().model_copy(update={"resident_gib": {}})
     pair = Use(nodes=2)

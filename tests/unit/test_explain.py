@@ -1,7 +1,8 @@
 """What people paste: each tool, each form of it, told apart, read and judged, or refused in words.
 
-tests/fixtures holds what was recorded; the rest are the forms of spark-domain.md sections 2, 5, 6 and 9, and of
-pastes in public issues (NVIDIA/dgx-spark-playbooks 25, 103 and 108; linux-rdma/perftest 132, 342; forum 367853).
+tests/fixtures holds what was recorded; the rest are the forms of pastes in public pages
+[@capetron, @eugr, @epappas], issues [@playbooks-25, @playbooks-103, @playbooks-108, @perftest-132, @perftest-342]
+and threads [@forum-367853].
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The GID table of mlnx-tools, and every state of spark-domain.md section 5 against what the files carry."""
+"""The GID table of mlnx-tools, and every state of it that is known, against what the files carry."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_stop_together_against_fail_percent(
     file = tmp_path / "my sparks.py"  # a name with a space
     file.write_text(f"{head}sparks = {[fake('a'), gone]!r}\n")
     words = ("--json", *flags, str(file), "fact", "facts.files.Files")
-    # the spinner can deadlock (pyinfra's issue 1526)
+    # the spinner can deadlock [@pyinfra-1526]
     done = warm.run("pyinfra", *words, cwd=INVENTORIES.parent, env={"PYINFRA_PROGRESS": "off"})
     if goes_on:
         assert list(json.loads(done.stdout)["facts.files.Files"]) == ["@fake/a"]

@@ -13,7 +13,7 @@ from sparkrig.serving.container import Container, Mount
 from sparkrig.serving.launch import Launch, Unreadable
 from tests.tables import each_row
 
-# article 003, step 6, with the empty lines and the quotation marks of the page
+# [@forum-365083], step 6, with the empty lines and the quotation marks of the page
 INJECTED = """
 docker run -d --name qwen35 --gpus all --ipc host --shm-size 64gb \\
 
@@ -40,7 +40,7 @@ Qwen/Qwen3.5-35B-A3B \\
 --quantization fp8 --kv-cache-dtype fp8
 """
 
-# article 003, a reader's question
+# [@forum-365083-thread], a reader's question
 ASKED = (
     "VLLM_SPARK_EXTRA_DOCKER_ARGS=\u201c-v /data/models/Qwen3.5-35B-A3B:/model\u201d "
     "./launch-cluster.sh --solo exec \\ vllm serve \\ /model \\ "
@@ -49,7 +49,7 @@ ASKED = (
     "--reasoning-parser qwen3 \\ --load-format fastsafetensors"
 )
 
-# article 004, Anatomy of a cold start
+# [@docai-122b], Anatomy of a cold start
 LARGE = """docker run -d --name vllm-122b-nvfp4 \\
   --runtime=nvidia --gpus all --privileged --network host --ipc=host \\
   -v /opt/vllm/qwen35-122B/models/Qwen3.5-122B-A10B-NVFP4-Sehyo:/models/qwen35-122b-nvfp4:ro \\

@@ -1,6 +1,6 @@
 """Each rule on launching vLLM: a launch that breaks it, the same one mended, and who says so.
 
-The rules, the checkpoints to avoid and the launch commands of the articles 000 to 004 are walked one by one; their
+The rules, the checkpoints to avoid and the launch commands of the articles are walked one by one; their
 models and figures are the catalogue's.
 """
 
@@ -480,67 +480,67 @@ DEPLOYED: dict[str, Callable[[], object]] = {
     "two-libraries": lambda: copied() == ["_C.abi3.so", "_moe_C.abi3.so"],
 }
 
-# what each article asks of a launch: (article, its words in short, the rules); `doctor: ...` names the check of a
+# what each article asks of a launch: (its key, its words in short, the rules); `doctor: ...` names the check of a
 # host that asks for it, and a word of DEPLOYED what a deploy does
 ROWS: list[tuple[str, str, str]] = [
-    ("000", "Marlin: stable, GPTQ-Int4 and mxfp4", "moe-backend gptq-marlin gpt-oss-mxfp4"),
-    ("000", "CUTLASS FP4: garbage, never use", "cutlass-fp4"),
-    ("000", "GDN: kernel gap with stock NGC", "gdn-stock-image"),
-    ("000", "tree: gpt-oss is mxfp4", "gpt-oss-mxfp4"),
-    ("000", "tree: GPTQ-Int4 is gptq_marlin", "gptq-marlin better-format"),
-    ("000", "tree: FP8 with care", "fp8-marlin better-format"),
-    ("000", "tree: BF16 below 100 GB", "bf16-large"),
-    ("000", "no mxfp4 on BF16 of the hub", "mxfp4-on-bf16"),
-    ("000", "prefer pure mixtures of experts", "gdn-stock-image moe-backend"),
-    ("000", "never --enforce-eager", "enforce-eager"),
-    ("000", "never above 0.90", "utilization-above-0.90"),
-    ("000", "the backend must be marlin", "moe-backend"),
-    ("000", "driver 580", "doctor: driver.branch"),
-    ("000", "avoid nvidia/Qwen3-235B-A22B-NVFP4", "checkpoint-bad"),
-    ("000", "avoid BF16 with mxfp4", "mxfp4-on-bf16"),
-    ("000", "avoid FP8 with FlashInfer", "flashinfer-attention"),
-    ("000", "avoid models that need eager", "enforce-eager"),
-    ("000", "Qwen3.5-397B: not yet recommended", "model-avoided"),
-    ("000", "Qwen3.6-27B: avoid with stock NGC", "model-avoided gdn-stock-image"),
-    ("000", "Qwen3-235B: two nodes required", "weights-too-large"),
-    ("001", "122B: BF16 does not fit, NVFP4 alone does", "weights-too-large"),
-    ("002", "0.85 to 0.87 is safe", "utilization-high"),
-    ("002", "page cache dropped before the start", "page-cache-dropped"),
-    ("002", "RAY_memory_monitor_refresh_ms=0", "ray-memory-monitor"),
-    ("002", "one GPU a Spark", "gpus-beyond-sparks"),
-    ("002", "more than one needs Ray", "second-node ray-or-not"),
-    ("002", "driver 580 held", "doctor: driver.hold"),
-    ("002", "NCCL_IB_GID_INDEX=3", "gid-index"),
-    ("002", "TRITON_ATTN", "flashinfer-attention"),
-    ("002", "--moe-backend=marlin", "moe-backend"),
-    ("002", "gptq_marlin", "gptq-marlin"),
-    ("002", "mxfp4 of gpt-oss alone", "mxfp4-on-bf16 mxfp4-not-gpt-oss"),
-    ("002", "--kv-cache-dtype=fp8", "kv-cache-fp8"),
-    ("002", "--max-cudagraph-capture-size=2048", "cudagraph-size"),
-    ("002", "FlashInfer attention: accuracy", "flashinfer-attention"),
-    ("002", "FlashInfer: MoE backends absent", "moe-backend"),
-    ("002", "fastsafetensors: ImportError in NGC 26.03, 26.04", "fastsafetensors"),
-    ("003", "no Blackwell cubins in the stock image", "stock-kernels cubins-counted"),
-    ("003", "NVFP4 cannot be compiled for SM121", "cutlass-fp4"),
-    ("003", "images of the community: hellohal2064", "image-other-model"),
-    ("003", "CPATH and LIBRARY_PATH are required", "headers-of-pip"),
-    ("003", "VLLM_TEST_FORCE_FP8_MARLIN=1 is essential", "fp8-marlin"),
-    ("003", "12.1 in the arch list; cubins say sm_120", "arch-list"),
-    ("003", "why FP8 on the fly", "quantized-on-the-fly"),
-    ("003", "a nightly that is a month old", "stock-kernels"),
-    ("003", "the model of a wrong transformers is Qwen3-0.6B", "no-model two-libraries"),
-    ("004", "FLASHINFER_CUTLASS works: the lore is stale", "cutlass-fp4 moe-backend"),
-    ("004", "VLLM_USE_FLASHINFER_MOE_FP4=0 is a stale workaround", "fp4-workaround"),
-    ("004", "0.92 gains 1 GiB at the risk of OOM", "utilization-above-0.90"),
-    ("004", "caches in a mounted volume", "compile-caches"),
-    ("004", "131072 once", "context-unset"),
-    ("004", "8192 batched tokens with MTP", "mtp-batch"),
-    ("004", "prefix caching; experimental with Mamba", "prefix-cache hybrid-prefix-cache"),
-    ("004", "four of 100K at once: no", "long-contexts"),
-    ("004", "txn545 has no MTP weights", "mtp-weights"),
-    ("004", "122B in FP8 is for two Sparks", "pair-needed"),
-    ("004", "stock cu130-nightly has no NVFP4 kernels", "stock-kernels"),
-    ("004", "new container, smoke test, then traffic", "closed-until-asked smoke-test"),
+    ("conselara-models", "Marlin: stable, GPTQ-Int4 and mxfp4", "moe-backend gptq-marlin gpt-oss-mxfp4"),
+    ("conselara-models", "CUTLASS FP4: garbage, never use", "cutlass-fp4"),
+    ("conselara-models", "GDN: kernel gap with stock NGC", "gdn-stock-image"),
+    ("conselara-models", "tree: gpt-oss is mxfp4", "gpt-oss-mxfp4"),
+    ("conselara-models", "tree: GPTQ-Int4 is gptq_marlin", "gptq-marlin better-format"),
+    ("conselara-models", "tree: FP8 with care", "fp8-marlin better-format"),
+    ("conselara-models", "tree: BF16 below 100 GB", "bf16-large"),
+    ("conselara-models", "no mxfp4 on BF16 of the hub", "mxfp4-on-bf16"),
+    ("conselara-models", "prefer pure mixtures of experts", "gdn-stock-image moe-backend"),
+    ("conselara-models", "never --enforce-eager", "enforce-eager"),
+    ("conselara-models", "never above 0.90", "utilization-above-0.90"),
+    ("conselara-models", "the backend must be marlin", "moe-backend"),
+    ("conselara-models", "driver 580", "doctor: driver.branch"),
+    ("conselara-models", "avoid nvidia/Qwen3-235B-A22B-NVFP4", "checkpoint-bad"),
+    ("conselara-models", "avoid BF16 with mxfp4", "mxfp4-on-bf16"),
+    ("conselara-models", "avoid FP8 with FlashInfer", "flashinfer-attention"),
+    ("conselara-models", "avoid models that need eager", "enforce-eager"),
+    ("conselara-models", "Qwen3.5-397B: not yet recommended", "model-avoided"),
+    ("conselara-models", "Qwen3.6-27B: avoid with stock NGC", "model-avoided gdn-stock-image"),
+    ("conselara-models", "Qwen3-235B: two nodes required", "weights-too-large"),
+    ("conselara-comparison", "122B: BF16 does not fit, NVFP4 alone does", "weights-too-large"),
+    ("conselara-hardware", "0.85 to 0.87 is safe", "utilization-high"),
+    ("conselara-hardware", "page cache dropped before the start", "page-cache-dropped"),
+    ("conselara-hardware", "RAY_memory_monitor_refresh_ms=0", "ray-memory-monitor"),
+    ("conselara-hardware", "one GPU a Spark", "gpus-beyond-sparks"),
+    ("conselara-hardware", "more than one needs Ray", "second-node ray-or-not"),
+    ("conselara-hardware", "driver 580 held", "doctor: driver.hold"),
+    ("conselara-hardware", "NCCL_IB_GID_INDEX=3", "gid-index"),
+    ("conselara-hardware", "TRITON_ATTN", "flashinfer-attention"),
+    ("conselara-hardware", "--moe-backend=marlin", "moe-backend"),
+    ("conselara-hardware", "gptq_marlin", "gptq-marlin"),
+    ("conselara-hardware", "mxfp4 of gpt-oss alone", "mxfp4-on-bf16 mxfp4-not-gpt-oss"),
+    ("conselara-hardware", "--kv-cache-dtype=fp8", "kv-cache-fp8"),
+    ("conselara-hardware", "--max-cudagraph-capture-size=2048", "cudagraph-size"),
+    ("conselara-hardware", "FlashInfer attention: accuracy", "flashinfer-attention"),
+    ("conselara-hardware", "FlashInfer: MoE backends absent", "moe-backend"),
+    ("conselara-hardware", "fastsafetensors: ImportError in NGC 26.03, 26.04", "fastsafetensors"),
+    ("forum-365083", "no Blackwell cubins in the stock image", "stock-kernels cubins-counted"),
+    ("forum-365083", "NVFP4 cannot be compiled for SM121", "cutlass-fp4"),
+    ("forum-365083", "images of the community: hellohal2064", "image-other-model"),
+    ("forum-365083", "CPATH and LIBRARY_PATH are required", "headers-of-pip"),
+    ("forum-365083", "VLLM_TEST_FORCE_FP8_MARLIN=1 is essential", "fp8-marlin"),
+    ("forum-365083", "12.1 in the arch list; cubins say sm_120", "arch-list"),
+    ("forum-365083", "why FP8 on the fly", "quantized-on-the-fly"),
+    ("forum-365083", "a nightly that is a month old", "stock-kernels"),
+    ("forum-365083", "the model of a wrong transformers is Qwen3-0.6B", "no-model two-libraries"),
+    ("docai-122b", "FLASHINFER_CUTLASS works: the lore is stale", "cutlass-fp4 moe-backend"),
+    ("docai-122b", "VLLM_USE_FLASHINFER_MOE_FP4=0 is a stale workaround", "fp4-workaround"),
+    ("docai-122b", "0.92 gains 1 GiB at the risk of OOM", "utilization-above-0.90"),
+    ("docai-122b", "caches in a mounted volume", "compile-caches"),
+    ("docai-122b", "131072 once", "context-unset"),
+    ("docai-122b", "8192 batched tokens with MTP", "mtp-batch"),
+    ("docai-122b", "prefix caching; experimental with Mamba", "prefix-cache hybrid-prefix-cache"),
+    ("docai-122b", "four of 100K at once: no", "long-contexts"),
+    ("docai-122b", "txn545 has no MTP weights", "mtp-weights"),
+    ("docai-122b", "122B in FP8 is for two Sparks", "pair-needed"),
+    ("docai-122b", "stock cu130-nightly has no NVFP4 kernels", "stock-kernels"),
+    ("docai-122b", "new container, smoke test, then traffic", "closed-until-asked smoke-test"),
 ]
 
 
@@ -551,23 +551,23 @@ def test_each_row_of_the_articles_is_in_the_lint_or_elsewhere() -> None:
             return
         for word in rules.split():
             assert word in BY_ID or DEPLOYED[word]()
-            cited = word in DEPLOYED or any(f"article {article}" in each.source for each in claims(word))
-            assert cited is ((article, word) not in UNCITED), f"{word} for article {article}"
+            cited = word in DEPLOYED or any(each.source.startswith(article) for each in claims(word))
+            assert cited is ((article, word) not in UNCITED), f"{word} for {article}"
 
     each_row({f"{article} {words}": (article, rules) for article, words, rules in ROWS}, holds)
 
 
 def test_what_an_article_says_in_particular() -> None:
     def holds(article: str, rule: str, words: str) -> None:
-        assert [each for each in claims(rule) if words in each.says and f"article {article}" in each.source]
+        assert [each for each in claims(rule) if words in each.says and each.source.startswith(article)]
 
     each_row(
         [
-            ("000", "fp8-marlin", "tested carefully"),
-            ("002", "mxfp4-not-gpt-oss", "gpt-oss's own checkpoints only"),
-            ("002", "moe-backend", "FlashInfer's MoE backends are absent"),
-            ("002", "utilization-high", "less where long contexts"),
-            ("003", "moe-backend", "VLLM_FLASHINFER_MOE_BACKEND=latency"),
+            ("conselara-models", "fp8-marlin", "tested carefully"),
+            ("conselara-hardware", "mxfp4-not-gpt-oss", "gpt-oss's own checkpoints only"),
+            ("conselara-hardware", "moe-backend", "FlashInfer's MoE backends are absent"),
+            ("conselara-hardware", "utilization-high", "less where long contexts"),
+            ("forum-365083", "moe-backend", "VLLM_FLASHINFER_MOE_BACKEND=latency"),
         ],
         holds,
     )
@@ -583,12 +583,12 @@ def claims(rule: str) -> tuple[Claim, ...]:
 
 
 # the catalogue's `bad` cites the article; what the article says of Ray, vLLM's source says of all ways
-UNCITED = {("000", "checkpoint-bad"), ("002", "second-node")}
+UNCITED = {("conselara-models", "checkpoint-bad"), ("conselara-hardware", "second-node")}
 
 
 def test_the_checkpoint_to_avoid_cites_the_article_that_says_so() -> None:
     bad = {each.id: each.source for model in KNOWN.models.values() for each in model.checkpoints if each.bad}
-    assert bad == {"nvidia/Qwen3-235B-A22B-NVFP4": "article-000"}
+    assert bad == {"nvidia/Qwen3-235B-A22B-NVFP4": "conselara-models"}
 
 
 # what the rules find by the catalogue alone, in names that the articles have
@@ -636,7 +636,7 @@ LAUNCHES: dict[str, tuple[str, str]] = {
         test_launch.LARGE,
         "utilization-high moe-backend cudagraph-size hybrid-prefix-cache long-contexts",
     ),
-    "NVIDIA: two Sparks (peers.md 5.2)": (
+    "NVIDIA: two Sparks [@nvidia-playbook]": (
         "vllm serve Q/M --tensor-parallel-size 2 --gpu-memory-utilization 0.8 --distributed-executor-backend ray",
         "cudagraph-size kv-cache-fp8 ray-or-not context-unset",
     ),

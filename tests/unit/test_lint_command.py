@@ -119,8 +119,8 @@ def test_the_verdict_and_the_exit_code(text: str, code: int, last: str) -> None:
 
 def test_a_warning_names_both_sides_with_their_dates() -> None:
     shown = typed("-", text=f"{SERVE} --enforce-eager").stdout
-    assert re.search(r"because .*55 %.*\[article 000, vLLM 0\.19\.0, 2026-05-09\]", shown)
-    assert re.search(r"but .*capetron.*\[peers\.md section 5\.5, 2026-11-20\]", shown)
+    assert re.search(r"because .*55 %.*\[conselara-models, vLLM 0\.19\.0, 2026-05-09\]", shown)
+    assert re.search(r"but .*\[capetron, 2026-11-20\]", shown)
     assert re.search(r"holds +vLLM 0\.19\.0", shown)
     assert re.search(r"try +leave --enforce-eager away", shown)
 

@@ -43,17 +43,17 @@ def test_what_else_the_tables_of_articles_000_and_001_say_of_sizes() -> None:
 
 
 CHECKPOINTS = {
-    "article 000, to avoid": ("nvidia/Qwen3-235B-A22B-NVFP4", "#?22906"),
-    "article 001": ("bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4", ""),
-    "article 003": ("Qwen/Qwen3.5-35B-A3B", ""),
-    "article 003, eugr": ("Qwen/Qwen3.5-35B-A3B-FP8", ""),
-    "article 004, first": ("Sehyo/Qwen3.5-122B-A10B-NVFP4", ""),
-    "article 004, second": ("txn545/Qwen3.5-122B-A10B-NVFP4", ""),
-    "article 004, third": ("RedHatAI/Qwen3.5-122B-A10B-NVFP4", ""),
-    "article 004, eugr's recipe": ("Qwen/Qwen3.5-122B-A10B-FP8", ""),
-    "article 004, AutoRound": ("Intel/Qwen3.5-122B-A10B-int4-AutoRound", ""),
-    "article 004, in production": ("Qwen/Qwen3.6-35B-A3B-FP8", ""),
-    "peers.md section 5.6": ("nvidia/Qwen3.6-35B-A3B-NVFP4", ""),
+    "conselara-models, to avoid": ("nvidia/Qwen3-235B-A22B-NVFP4", "#?22906"),
+    "conselara-benchmarks": ("bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4", ""),
+    "forum-365083": ("Qwen/Qwen3.5-35B-A3B", ""),
+    "forum-365083, eugr": ("Qwen/Qwen3.5-35B-A3B-FP8", ""),
+    "docai-122b, first": ("Sehyo/Qwen3.5-122B-A10B-NVFP4", ""),
+    "docai-122b, second": ("txn545/Qwen3.5-122B-A10B-NVFP4", ""),
+    "docai-122b, third": ("RedHatAI/Qwen3.5-122B-A10B-NVFP4", ""),
+    "docai-122b, eugr's recipe": ("Qwen/Qwen3.5-122B-A10B-FP8", ""),
+    "docai-122b, AutoRound": ("Intel/Qwen3.5-122B-A10B-int4-AutoRound", ""),
+    "docai-122b, in production": ("Qwen/Qwen3.6-35B-A3B-FP8", ""),
+    "nvidia-playbook": ("nvidia/Qwen3.6-35B-A3B-NVFP4", ""),
 }
 
 
@@ -80,17 +80,17 @@ def test_whether_the_draft_weights_are_in_it(id: str, draft: bool) -> None:
 
 # what was typed, word by word: model, title of its launch, text
 TYPED = {
-    "article 003": (
+    "forum-365083": (
         "qwen3.5-35b-a3b",
         "one Spark, image with injected kernels, FP8 on the fly",
         test_launch.INJECTED,
     ),
-    "article 003, the thread": (
+    "forum-365083, the thread": (
         "qwen3.5-35b-a3b",
         "one Spark, eugr's image, BF16 from a local folder",
         test_launch.ASKED,
     ),
-    "article 004": ("qwen3.5-122b-a10b", "one Spark, 128K context, draft of two tokens", test_launch.LARGE),
+    "docai-122b": ("qwen3.5-122b-a10b", "one Spark, 128K context, draft of two tokens", test_launch.LARGE),
 }
 
 
@@ -117,9 +117,9 @@ def options(text: str) -> dict[str, list[str]]:
 
 # what was told of a launch: model, source, nodes, flags that must be among the launch's, variables
 LAUNCHES: dict[str, tuple[str, str, int, dict[str, Any], dict[str, str]]] = {
-    "article 001": (
+    "conselara-benchmarks": (
         "qwen3-235b-a22b",
-        "article-001",
+        "conselara-benchmarks",
         2,
         {
             "tensor-parallel-size": 2,
@@ -132,14 +132,14 @@ LAUNCHES: dict[str, tuple[str, str, int, dict[str, Any], dict[str, str]]] = {
         },
         {},
     ),
-    "article 004, eugr's recipe for a pair": (
+    "docai-122b, eugr's recipe for a pair": (
         "qwen3.5-122b-a10b",
-        "article-004",
+        "docai-122b",
         2,
         {"tensor-parallel-size": 2},
         {},
     ),
-    "peers.md section 5.6": (
+    "nvidia-playbook": (
         "qwen3.6-35b-a3b",
         "nvidia-playbook",
         1,
@@ -279,11 +279,6 @@ def test_a_file_names_its_schema() -> None:
     each_row([*KNOWN.models], holds)
 
 
-def test_no_source_is_without_use() -> None:
-    used = {key for model in KNOWN.models.values() for key in model.sources()}
-    assert set(KNOWN.sources) == used
-
-
 def test_no_checkpoint_is_of_two_models() -> None:
     ids = [each.id.lower() for model in KNOWN.models.values() for each in model.checkpoints]
     assert len(ids) == len(set(ids))
@@ -393,12 +388,12 @@ BROKEN = {
     "no fields": (None, "just words", "fields with their values expected"),
     "a checkpoint of a figure": (
         "shape:",
-        "figures: [{metric: power W, value: 1, checkpoint: a/b, source: article-000}]\nshape:",
+        "figures: [{metric: power W, value: 1, checkpoint: a/b, source: conselara-models}]\nshape:",
         "the file: a/b is none of its checkpoints",
     ),
     "a range": (
         "shape:",
-        "figures: [{metric: power W, value: 9, high: 1, source: article-000}]\nshape:",
+        "figures: [{metric: power W, value: 9, high: 1, source: conselara-models}]\nshape:",
         "figures.0: the range ends at 1, below 9",
     ),
 }
@@ -430,7 +425,7 @@ def test_a_catalogue_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_source_that_is_broken_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = copied(tmp_path, monkeypatch) / "sources.yaml"
-    file.write_text(file.read_text() + "\nlater:\n  where: here\n  day: soon\n")
+    file.write_text(file.read_text() + "\nlater:\n  title: told\n  where: here\n  day: soon\n")
     with pytest.raises(Refusal, match=r"sources\.yaml: later\.day: Input should be a valid date"):
         catalogue_files.catalogue(file.parent)
 

@@ -123,7 +123,7 @@ def test_the_verdict_on_a_recorded_run() -> None:
     )
 
 
-# --- written after NCCL's source (net_ib.cc, transport/net.cc) and spark-domain.md section 8
+# --- written after NCCL's source (net_ib.cc, transport/net.cc)
 
 
 def result(busbw: object = 23.74, size: object = 8 * GIB, **more: object) -> str:

@@ -45,7 +45,7 @@ def test_it_looks_until_the_model_answers(monkeypatch: pytest.MonkeyPatch, tmp_p
     done = typed(monkeypatch, tmp_path, looks)
     assert (done.exit_code, len(looks)) == (0, 1)
     assert "first answer" in done.stdout and "up after 14 min 50 s" in done.stdout
-    assert "article 002" in done.stdout and "spark-b: it has joined the head" in done.stdout
+    assert "conselara-hardware" in done.stdout and "spark-b: it has joined the head" in done.stdout
 
 
 def test_one_look_of_a_model_on_its_way_ends_with_3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What a server is asked: the workloads of article 004, and the batches of article 001.
+"""What a server is asked: the workloads of [@docai-122b], and the batches of
+[@conselara-benchmarks].
 
 The articles tell kind and length of their prompts, not their words. The words here are our own.
 """
