@@ -1,7 +1,8 @@
 """What nvidia-smi says of a GPU, in each of its forms, and what that proves about a Spark's.
 
-Sources: spark-domain.md sections 2, 3 and 9; nvml.h for the bits of the clocks event reasons; output of
-drivers 470 to 580. Serial numbers and UUIDs are never kept.
+Sources: spark-domain.md sections 2, 3 and 9; nvml.h for the bits of the clocks event reasons; nvidia-smi(1) for
+T.Limit, the margin to the highest operating temperature; output of drivers 470 to 580. Serial numbers and UUIDs
+are never kept.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ LOADED_PERCENT = 80
 CLAMPED_BELOW_MHZ = 1400
 HEALTHY_FROM_MHZ = 2200
 CLAMPED_UP_TO_W = 20  # section 9: what a clamped GPU draws under load
-NORMAL_UP_TO_C = 75  # section 9: 60-75 C under load
+# Where a GB10 tells neither its margin nor why its clock is low: one was slowed by heat at 91 and 92 C, and not at
+# 80 C (github.com/NVIDIA/open-gpu-kernel-modules issue 1358).
+HOT_ABOVE_C = 90
 
 # What the fact asks for, in this order.
 FIELDS = (
@@ -51,6 +54,8 @@ _REASONS = {
     0x80: "HW Power Brake Slowdown",
     0x100: "Display Clock Setting",
 }
+_THERMAL = frozenset({"SW Thermal Slowdown", "HW Thermal Slowdown"})
+_COOL = "free the air inlets, and leave room above and behind"
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ class Gpu(Value):
     """One GPU; each None where nvidia-smi does not tell (a GB10 has no memory of its own to tell of).
 
     utilization: percent; sm_mhz, sm_max_mhz: MHz; power_w: watts; temperature_c: degrees Celsius;
+    margin_c: degrees Celsius that are left up to the highest operating temperature ("GPU T.Limit Temp");
     memory_total_mib, memory_used_mib: MiB; reasons: why the clock is what it is, by NVIDIA's names;
     gsp: version of the GSP firmware. trouble: what nvidia-smi said instead of an answer.
     """
@@ -77,6 +83,12 @@ class Gpu(Value):
     compute_cap: str | None = None
     gsp: str | None = None
     trouble: str = ""
+    margin_c: float | None = None
+
+    @property
+    def slowed(self) -> tuple[str, ...]:
+        """By which active reasons heat slows it; empty where none is active, or none is told."""
+        return tuple(reason for reason in self.reasons or () if reason in _THERMAL)
 
     @property
     def foreign(self) -> bool:
@@ -160,14 +172,16 @@ def trouble(text: str) -> str:
 
 
 def parse(lines: Iterable[str]) -> Gpu:
-    """Read the gpu fact: `trouble WORDS`, or `csv ROW` lines and `gsp VERSION`; the first GPU."""
+    """Read the gpu fact: `trouble WORDS`, or `csv ROW`, `gsp VERSION` and `margin CELSIUS`; the first GPU."""
     rows = [line.partition(" ")[::2] for line in lines]
     said = [rest.strip() for word, rest in rows if word == "trouble"]
     if said:
         return Gpu(trouble=trouble("\n".join(said)) or said[0])
-    firmware = next((rest for word, rest in rows if word == "gsp"), "")
+    first = dict(reversed(rows))
     found = parse_csv("\n".join(rest for word, rest in rows if word == "csv"))[0]
-    return found if found.trouble else replace(found, gsp=_told(firmware))
+    if found.trouble:
+        return found
+    return replace(found, gsp=_told(first.get("gsp")), margin_c=_number(first.get("margin"), "T.Limit"))
 
 
 # --- --query-gpu=... --format=csv
@@ -244,6 +258,7 @@ def _from_fields(found: Mapping[str, str]) -> Gpu:
         reasons=_mask(found.get("clocks_event_reasons.active")),
         compute_cap=_told(found.get("compute_cap")),
         gsp=_told(found.get("gsp")),
+        margin_c=_number(found.get("temperature.gpu.tlimit"), "T.Limit"),
     )
 
 
@@ -263,6 +278,7 @@ _QUERY = {
     ("gpu power readings", "power draw"): "power.draw",
     ("power readings", "power draw"): "power.draw",
     ("temperature", "gpu current temp"): "temperature.gpu",
+    ("temperature", "gpu t.limit temp"): "temperature.gpu.tlimit",
     ("fb memory usage", "total"): "memory.total",
     ("fb memory usage", "used"): "memory.used",
 }
@@ -464,10 +480,40 @@ def gsp(gpu: Gpu) -> Verdict:
 
 
 def temperature(gpu: Gpu) -> Verdict:
-    """Whether the GPU is as warm as it may be under load."""
+    """Whether the GPU is too warm: by what slows it, by its own margin, or else by a bound for a GB10.
+
+    80 to 86 C under load are no fault. The evidence names what it was judged by.
+    """
+    if gpu.slowed:
+        active = f"{' and '.join(gpu.slowed)} {'is' if len(gpu.slowed) == 1 else 'are'} active"
+        return Verdict("degraded", "gpu-hot", f"{_warmth(gpu)}: {active}, so heat slows it", _COOL)
+    if gpu.margin_c is not None:
+        return _by_margin(gpu, gpu.margin_c)
     if gpu.temperature_c is None:
         return Verdict("unknown", "no-temperature", "nvidia-smi does not tell the temperature of the GPU")
-    evidence = f"the GPU has {gpu.temperature_c:g} C, up to {NORMAL_UP_TO_C} C is normal under load"
-    if gpu.temperature_c > NORMAL_UP_TO_C:
-        return Verdict("degraded", "gpu-hot", evidence, "free the air inlets, and leave room above and behind")
+    if gpu.reasons is not None:
+        return Verdict("healthy", evidence=f"{_warmth(gpu)}, and no thermal slowdown is active")
+    return _by_bound(gpu, gpu.temperature_c)
+
+
+def _warmth(gpu: Gpu) -> str:
+    return "the GPU" if gpu.temperature_c is None else f"the GPU has {gpu.temperature_c:g} C"
+
+
+def _by_margin(gpu: Gpu, margin: float) -> Verdict:
+    if margin <= 0:
+        evidence = f"{_warmth(gpu)}: it is {-margin:g} C above its highest operating temperature (T.Limit)"
+        return Verdict("degraded", "gpu-hot", evidence, _COOL)
+    return Verdict("healthy", evidence=f"{_warmth(gpu)}, {margin:g} C are left up to its limit (T.Limit)")
+
+
+def _by_bound(gpu: Gpu, celsius: float) -> Verdict:
+    if gpu.foreign:
+        return Verdict("unknown", "not-gb10", f"the temperature of a GB10 is no measure for {gpu.name}")
+    evidence = (
+        f"{_warmth(gpu)}, a GB10 was slowed by heat above {HOT_ABOVE_C} C; "
+        "neither T.Limit nor a slowdown reason is told"
+    )
+    if celsius > HOT_ABOVE_C:
+        return Verdict("degraded", "gpu-hot", evidence, _COOL)
     return Verdict("healthy", evidence=evidence)

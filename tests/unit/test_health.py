@@ -231,10 +231,11 @@ def test_thermal() -> None:
     each_row(
         [
             ((Zone("acpitz", 47.1), Zone("mt7925_phy0", 80)), ""),
-            ((Zone("acpitz", 65),), ""),
-            ((Zone("acpitz", 50), Zone("acpitz", 65.1)), "soc-hot"),
-            ((Zone("cpu-thermal", 70),), "soc-hot"),
-            ((Zone("x86_pkg_temp", 70),), "soc-hot"),
+            ((Zone("acpitz", 65.1),), ""),
+            ((Zone("acpitz", 90),), ""),
+            ((Zone("acpitz", 50), Zone("acpitz", 90.1)), "soc-hot"),
+            ((Zone("cpu-thermal", 91),), "soc-hot"),
+            ((Zone("x86_pkg_temp", 91),), "soc-hot"),
             ((Zone("iwlwifi_1", 70), Zone("acpitz", 0)), "no-temperature"),
             ((), "no-temperature"),
         ],
