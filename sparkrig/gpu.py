@@ -20,7 +20,14 @@ from sparkrig.verdict import Level, Verdict
 LOADED_PERCENT = 80
 CLAMPED_BELOW_MHZ = 1400
 HEALTHY_FROM_MHZ = 2200
+CLAMPED_UP_TO_MHZ = 850
 CLAMPED_UP_TO_W = 20  # section 9: what a clamped GPU draws under load
+# People cap the clock at round figures to keep a Spark cool: -lgc 0,2000 (github.com/MiaAI-Lab/
+# DeepSeek-v4-Flash-DSpark-2x-DGX-Spark issue 146), 0,2100 (github.com/NVIDIA/open-gpu-kernel-modules issue 1358).
+# nvidia-smi shows a locked clock nowhere, and no reason is active under one (github.com/JuliaGPU/CUDA.jl pull
+# 2194).
+CAP_STEP_MHZ = 100
+CAP_SLACK_MHZ = 15  # the clock moves in steps, and stays up to one below what was asked for
 # Where a GB10 tells neither its margin nor why its clock is low: one was slowed by heat at 91 and 92 C, and not at
 # 80 C (github.com/NVIDIA/open-gpu-kernel-modules issue 1358).
 HOT_ABOVE_C = 90
@@ -55,6 +62,12 @@ _REASONS = {
     0x100: "Display Clock Setting",
 }
 _THERMAL = frozenset({"SW Thermal Slowdown", "HW Thermal Slowdown"})
+_POWER = frozenset({"SW Power Cap", "HW Slowdown", "HW Power Brake Slowdown"})
+_UNPLUG = "unplug the power brick from the wall and from the Spark for a minute or more (a reboot does not help)"
+_ASK_REASONS = (
+    "nvidia-smi --query-gpu=name,utilization.gpu,clocks.sm,clocks_event_reasons.active --format=csv, "
+    "under the same load"
+)
 _COOL = "free the air inlets, and leave room above and behind"
 
 
@@ -415,12 +428,12 @@ def answers(gpu: Gpu) -> Verdict:
 def power_clamp(gpu: Gpu) -> Verdict:
     """Whether USB-C power delivery holds the GPU at a low clock; only a loaded GPU can tell.
 
-    An active SW Power Cap is no fault: healthy units show it too.
+    An active SW Power Cap is no fault: healthy units show it too. Nor is a cap that a person set on the clock.
     """
     if gpu.foreign:
         return Verdict("unknown", "not-gb10", f"the clocks of a GB10 are no measure for {gpu.name}")
     loaded = gpu.utilization is not None and gpu.utilization >= LOADED_PERCENT
-    if loaded and gpu.sm_mhz is None and gpu.power_w is not None and gpu.power_w <= CLAMPED_UP_TO_W:
+    if loaded and gpu.sm_mhz is None and _draws_little(gpu):
         return Verdict(
             "unknown",
             "power-low",
@@ -442,15 +455,47 @@ def power_clamp(gpu: Gpu) -> Verdict:
         evidence += f" and {gpu.power_w:g} W"
     if gpu.sm_mhz >= HEALTHY_FROM_MHZ:
         return Verdict("healthy", evidence=evidence)
+    return _capped(gpu, evidence) or _low(gpu, evidence)
+
+
+def _capped(gpu: Gpu, evidence: str) -> Verdict | None:
+    """A low clock that a person asked for; None where power or heat holds it, or may do so."""
+    if _POWER.union(_THERMAL).intersection(gpu.reasons or ()):
+        return None
+    if "Applications Clocks Setting" in (gpu.reasons or ()):
+        return Verdict("healthy", evidence=f"{evidence}: the applications clocks are set so, a cap and no fault")
+    cap = _round_cap(gpu)
+    if cap is None:
+        return None
+    evidence += f", as a cap near {cap:g} MHz gives it (nvidia-smi -lgc)"
+    if gpu.reasons is None:
+        return Verdict("unknown", "clock-cap", f"{evidence}; no reason is told", _ASK_REASONS)
+    return Verdict(
+        "healthy", evidence=f"{evidence}: no power or thermal reason is active (sudo nvidia-smi -rgc lifts a cap)"
+    )
+
+
+def _round_cap(gpu: Gpu) -> float | None:
+    """The round figure in MHz that the clock stays just below; None where it is none, or a clamp may be."""
+    if gpu.sm_mhz is None or gpu.sm_mhz <= CLAMPED_UP_TO_MHZ or _draws_little(gpu):
+        return None
+    below = -gpu.sm_mhz % CAP_STEP_MHZ
+    return gpu.sm_mhz + below if below <= CAP_SLACK_MHZ else None
+
+
+def _draws_little(gpu: Gpu) -> bool:
+    return gpu.power_w is not None and gpu.power_w <= CLAMPED_UP_TO_W
+
+
+def _low(gpu: Gpu, evidence: str) -> Verdict:
     evidence += f", {HEALTHY_FROM_MHZ} MHz and more expected"
     if gpu.reasons:
         evidence += f" (active: {', '.join(gpu.reasons)})"
-    return Verdict(
-        "fault" if gpu.sm_mhz < CLAMPED_BELOW_MHZ else "degraded",
-        "power-clamp" if gpu.sm_mhz < CLAMPED_BELOW_MHZ else "low-clock",
-        evidence,
-        "unplug the power brick from the wall and from the Spark for a minute or more (a reboot does not help)",
-    )
+    if gpu.slowed:
+        return Verdict("degraded", "low-clock", evidence, _COOL)
+    if gpu.sm_mhz is not None and gpu.sm_mhz < CLAMPED_BELOW_MHZ:
+        return Verdict("fault", "power-clamp", evidence, _UNPLUG)
+    return Verdict("degraded", "low-clock", evidence, f"sudo nvidia-smi -rgc, which lifts a cap; else {_UNPLUG}")
 
 
 def power_clamp_under_load(looks: Iterable[Gpu]) -> Verdict | None:

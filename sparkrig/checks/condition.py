@@ -11,7 +11,7 @@ from sparkrig.verdict import Verdict
 
 _WANTS = {
     "gpu.answers": "nvidia-smi tells of a GPU",
-    "gpu.clock": f"{gpu.HEALTHY_FROM_MHZ} MHz and more under load",
+    "gpu.clock": f"{gpu.HEALTHY_FROM_MHZ} MHz and more under load, or a cap that was set",
     "gpu.gsp": "GSP firmware of the driver's version",
     "gpu.temperature": "below its limit (T.Limit), and not slowed by heat",
     "health.memory": f"{health.MEMORY_FLOOR_PERCENT} % of the memory available",

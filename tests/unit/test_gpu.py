@@ -30,6 +30,7 @@ GB10_ROW = (
     "NVIDIA GB10, 0000000F:01:00.0, 580.159.03, 96 %, P0, 2405 MHz, 3003 MHz, "
     "58.31 W, 71, [N/A], [N/A], 0x0000000000000004, 12.1"
 )
+SLOWED = ("SW Thermal Slowdown",)
 GB10 = Gpu(
     name="NVIDIA GB10",
     bus_id="0000000F:01:00.0",
@@ -365,6 +366,40 @@ def test_power_clamp() -> None:
     )
 
 
+def test_a_cap_that_a_person_set_is_no_power_fault() -> None:
+    """nvidia-smi -lgc 0,2100; under a locked clock no reason is active."""
+
+    def holds(change: dict[str, object], expected: tuple[str, str], words: str) -> None:
+        found = gpu.power_clamp(replace(GB10, **{"reasons": (), "power_w": 40.0, **change}))  # type: ignore[arg-type]
+        assert (found.level, found.cause) == expected
+        assert words in f"{found.evidence}; {found.cure}"
+
+    cap, clamp, low = ("healthy", ""), ("fault", "power-clamp"), ("degraded", "low-clock")
+    each_row(
+        [
+            ({"sm_mhz": 2100.0}, cap, "a cap near 2100 MHz"),
+            ({"sm_mhz": 2093.0}, cap, "no power or thermal reason is active"),
+            ({"sm_mhz": 1200.0}, cap, "-rgc lifts a cap"),
+            (
+                {"sm_mhz": 1733.0, "reasons": ("Applications Clocks Setting",)},
+                cap,
+                "applications clocks are set so",
+            ),
+            ({"sm_mhz": 2093.0, "reasons": None}, ("unknown", "clock-cap"), "clocks_event_reasons.active"),
+            ({"sm_mhz": 2050.0}, low, "sudo nvidia-smi -rgc, which lifts a cap; else unplug"),
+            ({"sm_mhz": 2100.0, "reasons": ("SW Power Cap",)}, low, "(active: SW Power Cap)"),
+            ({"sm_mhz": 2100.0, "reasons": SLOWED}, low, "(active: SW Thermal Slowdown); free the air inlets"),
+            ({"sm_mhz": 1100.0, "reasons": ("HW Slowdown", "HW Thermal Slowdown")}, low, "free the air inlets"),
+            ({"sm_mhz": 800.0}, clamp, "unplug"),
+            ({"sm_mhz": 611.0}, clamp, "unplug"),
+            ({"sm_mhz": 850.0}, clamp, "unplug"),
+            ({"sm_mhz": 1000.0, "power_w": 18.0}, clamp, "unplug"),
+            ({"sm_mhz": 1300.0, "reasons": ("HW Power Brake Slowdown",)}, clamp, "unplug"),
+        ],
+        holds,
+    )
+
+
 def test_a_clamp_is_told_with_its_figures() -> None:
     found = gpu.power_clamp(replace(GB10, sm_mhz=611.0, power_w=12.4))
     assert found.evidence == (
@@ -401,9 +436,6 @@ def test_the_best_look_at_a_loaded_gpu_counts() -> None:
 def test_gsp(firmware: str | None, driver: str | None, expected: tuple[str, str]) -> None:
     found = gpu.gsp(Gpu(gsp=firmware, driver=driver))
     assert (found.level, found.cause) == expected
-
-
-SLOWED = ("SW Thermal Slowdown",)
 
 
 def test_temperature() -> None:
