@@ -16,7 +16,7 @@ _WANTS = {
     "gpu.temperature": "below its limit (T.Limit), and not slowed by heat",
     "health.memory": f"{health.MEMORY_FLOOR_PERCENT} % of the memory available",
     "health.temperature": f"up to {health.SOC_HOT_ABOVE_C} C",
-    "health.kho": "kho=off on a 7.0 kernel",
+    "health.kho": "no memory kept for a kexec handover (CmaFree beyond CmaTotal)",
     "health.next-kernel": "the kernel of the next boot has the nvidia.ko of this one",
     "health.cdi": "CDI files name what is there",
 }
