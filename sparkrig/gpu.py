@@ -469,7 +469,7 @@ def _capped(gpu: Gpu, evidence: str) -> Verdict | None:
         return None
     evidence += f", as a cap near {cap:g} MHz gives it (nvidia-smi -lgc)"
     if gpu.reasons is None:
-        return Verdict("unknown", "clock-cap", f"{evidence}; no reason is told", _ASK_REASONS)
+        return Verdict("unknown", "clock-cap", f"{evidence}; the active reasons are not shown", _ASK_REASONS)
     return Verdict(
         "healthy", evidence=f"{evidence}: no power or thermal reason is active (sudo nvidia-smi -rgc lifts a cap)"
     )
@@ -557,7 +557,7 @@ def _by_bound(gpu: Gpu, celsius: float) -> Verdict:
         return Verdict("unknown", "not-gb10", f"the temperature of a GB10 is no measure for {gpu.name}")
     evidence = (
         f"{_warmth(gpu)}, a GB10 was slowed by heat above {HOT_ABOVE_C} C; "
-        "neither T.Limit nor a slowdown reason is told"
+        "nvidia-smi shows neither T.Limit nor a slowdown reason"
     )
     if celsius > HOT_ABOVE_C:
         return Verdict("degraded", "gpu-hot", evidence, _COOL)
