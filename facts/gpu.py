@@ -9,7 +9,8 @@ class Gpu(Noun[gpu.Gpu]):
 
     parse = staticmethod(gpu.parse)
     # Both calls take less than a look at a host may (operations.survey), or a GPU that hangs would hide its host.
-    # Of -q only the one line is printed: the rest holds serial number and UUID.
+    # Of -q only these lines are printed: the rest holds serial number and UUID. T.Limit is read there, because a
+    # driver that does not know its field of --query-gpu answers no other field either.
     script = (
         f"fields={','.join(gpu.FIELDS)} missing='{gpu.NOT_INSTALLED}'\n"
         + r"""
@@ -20,7 +21,8 @@ else
   case $status in
     0)
       printf '%s\n' "$told" | sed 's/^/csv /'
-      timeout -k 2 20 nvidia-smi -q 2>/dev/null | sed -n 's/^ *GSP Firmware Version *: */gsp /p'
+      timeout -k 2 20 nvidia-smi -q 2>/dev/null |
+        sed -n 's/^ *GSP Firmware Version *: */gsp /p; s/^ *GPU T\.Limit Temp *: */margin /p'
       ;;
     124 | 137) printf 'trouble nvidia-smi did not answer in 20 s\n' ;;
     *) printf '%s\n' "${told:-nvidia-smi ended with exit $status}" | sed '/./!d; s/^/trouble /' ;;

@@ -13,7 +13,7 @@ class Health(Noun[health.Health]):
     script = r"""
 printf 'boot_id %s\nkernel %s\n' "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)"
 printf 'cmdline %s\n' "$(sed 's/UUID=[^ ]*/UUID=/g' /proc/cmdline)"
-grep -E '^Mem(Total|Available):' /proc/meminfo
+grep -E '^(Mem(Total|Available)|Cma(Total|Free)):' /proc/meminfo
 printf 'load %s\ncores %s\n' "$(cat /proc/loadavg)" "$(getconf _NPROCESSORS_ONLN)"
 for z in /sys/class/thermal/thermal_zone*; do
   if temp=$(cat $z/temp 2>/dev/null); then printf 'zone %s %s\n' "$temp" "$(cat $z/type)"; fi

@@ -5,7 +5,7 @@ from sparkrig import identity
 
 
 class Identity(Noun[identity.Identity]):
-    """The host's identity, without its serial number."""
+    """The host's identity, without its serial number; of its machine-id, which is a secret of it, a digest."""
 
     parse = staticmethod(identity.parse)
     # nvidia-smi takes a second; PCI alone settles it on real hardware. The shell reads what it can by itself: a
@@ -15,6 +15,9 @@ set -- $(uname -nrm)
 printf 'hostname=%s\nkernel=%s\nmachine=%s\n' "$@"
 while read -r key id _; do case $key in Uid:) printf 'uid=%s\n' "$id"; break ;; esac; done </proc/self/status
 read -r id </proc/sys/kernel/random/boot_id; printf 'boot_id=%s\n' "$id"
+id=
+if [ -r /etc/machine-id ]; then read -r id </etc/machine-id; fi
+if [ ${#id} = 32 ]; then id=$(sha256sum </etc/machine-id); printf 'machine_id=%s\n' "${id%% *}"; fi
 while read -r key size _; do case $key in MemTotal:) printf 'memory_kib=%s\n' "$size" ;; esac; done </proc/meminfo
 for f in sys_vendor product_name; do
   if [ -r /sys/class/dmi/id/$f ]; then read -r value </sys/class/dmi/id/$f; printf 'dmi.%s=%s\n' $f "$value"; fi

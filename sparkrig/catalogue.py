@@ -336,6 +336,20 @@ KINDS: tuple[Kind, ...] = (
         "docs/fabric.md#bandwidth",
     ),
     Kind(
+        "pair.machine-id",
+        "pair",
+        "the host has a machine-id that no other one has",
+        "one disk image was copied to both, by the maker or later (CVE-2026-24218)",
+        "docs/doctor.md#sparks-from-one-image",
+    ),
+    Kind(
+        "pair.host-keys",
+        "pair",
+        "the host has ssh host keys that no other one has",
+        "one disk image was copied to both, by the maker or later (CVE-2026-24218)",
+        "docs/doctor.md#sparks-from-one-image",
+    ),
+    Kind(
         "trust.key",
         "pair",
         "the host has a key of its own for its peer",

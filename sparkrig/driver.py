@@ -1,9 +1,8 @@
 """Which packages keep a Spark on its driver branch, and the proof that they do.
 
 Sources: package lists of three Sparks in daily use [@spark-fleet-updates] (driver 580 beside nvidia-modprobe and
-nvidia-settings 610); NVIDIA's driver guide [@nvidia-driver-guide] (from 590 on the branch
-number leaves the package names, so that a hold by name alone does not keep 590 out: hold *and* pin, then
-simulate).
+nvidia-settings 610); NVIDIA's driver guide [@nvidia-driver-guide] (from 590 on the branch number leaves the
+package names, so that a hold by name alone does not keep 590 out: hold *and* pin, then simulate).
 """
 
 from __future__ import annotations
@@ -348,6 +347,13 @@ def judge(packages: Packages, branch: int) -> None:
     if later := later_driver(packages):
         found = f"a driver later than {branch} is installed ({', '.join(later)})"
         raise Refusal(found, way_back(packages, branch))
+    boot = next_boot(packages, branch)
+    if versions(packages) and boot.torn:
+        has = f"; {', '.join(boot.others)} fits others" if boot.others else ""
+        raise Refusal(
+            f"kernel {boot.kernel} boots next, and no nvidia.ko of driver {branch} fits it{has}",
+            modules_cure(boot, branch),
+        )
 
 
 def judge_upgrade(packages: Packages, branch: int) -> None:

@@ -1,7 +1,8 @@
 """What nvidia-smi says of a GPU, in each of its forms, and what that proves about a Spark's.
 
-Sources: [@epappas] for a GB10's fields, [@throttle-check] for the clamp; nvml.h for the bits of
-the clocks event reasons; output of drivers 470 to 580. Serial numbers and UUIDs are never kept.
+Sources: [@epappas] for a GB10's fields, [@throttle-check] for the clamp; nvml.h for the bits of the clocks event
+reasons; nvidia-smi(1) for T.Limit, the margin to the highest operating temperature; output of drivers 470 to 580.
+Serial numbers and UUIDs are never kept.
 """
 
 from __future__ import annotations
@@ -19,8 +20,15 @@ from sparkrig.verdict import Level, Verdict
 LOADED_PERCENT = 80
 CLAMPED_BELOW_MHZ = 1400
 HEALTHY_FROM_MHZ = 2200
+CLAMPED_UP_TO_MHZ = 850
 CLAMPED_UP_TO_W = 20  # what a clamped GPU draws under load [@throttle-check]
-NORMAL_UP_TO_C = 75  # 60-75 C under load [@conselara-hardware]
+# People cap the clock at round figures to keep a Spark cool: -lgc 0,2000 [@miaai-146], 0,2100 [@open-gpu-1358].
+# nvidia-smi shows a locked clock nowhere, and no reason is active under one [@cuda-jl-2194].
+CAP_STEP_MHZ = 100
+CAP_SLACK_MHZ = 15  # the clock moves in steps, and stays up to one below what was asked for
+# Where a GB10 shows neither its margin nor why its clock is low: one was slowed by heat at 91 and 92 C, and not at
+# 80 C [@open-gpu-1358].
+HOT_ABOVE_C = 90
 
 # What the fact asks for, in this order.
 FIELDS = (
@@ -51,6 +59,14 @@ _REASONS = {
     0x80: "HW Power Brake Slowdown",
     0x100: "Display Clock Setting",
 }
+_THERMAL = frozenset({"SW Thermal Slowdown", "HW Thermal Slowdown"})
+_POWER = frozenset({"SW Power Cap", "HW Slowdown", "HW Power Brake Slowdown"})
+_UNPLUG = "unplug the power brick from the wall and from the Spark for a minute or more (a reboot does not help)"
+_ASK_REASONS = (
+    "nvidia-smi --query-gpu=name,utilization.gpu,clocks.sm,clocks_event_reasons.active --format=csv, "
+    "under the same load"
+)
+_COOL = "free the air inlets, and leave room above and behind"
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,7 @@ class Gpu(Value):
     """One GPU; each None where nvidia-smi does not tell (a GB10 has no memory of its own to tell of).
 
     utilization: percent; sm_mhz, sm_max_mhz: MHz; power_w: watts; temperature_c: degrees Celsius;
+    margin_c: degrees Celsius that are left up to the highest operating temperature ("GPU T.Limit Temp");
     memory_total_mib, memory_used_mib: MiB; reasons: why the clock is what it is, by NVIDIA's names;
     gsp: version of the GSP firmware. trouble: what nvidia-smi said instead of an answer.
     """
@@ -77,6 +94,12 @@ class Gpu(Value):
     compute_cap: str | None = None
     gsp: str | None = None
     trouble: str = ""
+    margin_c: float | None = None
+
+    @property
+    def slowed(self) -> tuple[str, ...]:
+        """By which active reasons heat slows it; empty where none is active, or none is told."""
+        return tuple(reason for reason in self.reasons or () if reason in _THERMAL)
 
     @property
     def foreign(self) -> bool:
@@ -160,14 +183,16 @@ def trouble(text: str) -> str:
 
 
 def parse(lines: Iterable[str]) -> Gpu:
-    """Read the gpu fact: `trouble WORDS`, or `csv ROW` lines and `gsp VERSION`; the first GPU."""
+    """Read the gpu fact: `trouble WORDS`, or `csv ROW`, `gsp VERSION` and `margin CELSIUS`; the first GPU."""
     rows = [line.partition(" ")[::2] for line in lines]
     said = [rest.strip() for word, rest in rows if word == "trouble"]
     if said:
         return Gpu(trouble=trouble("\n".join(said)) or said[0])
-    firmware = next((rest for word, rest in rows if word == "gsp"), "")
+    first = dict(reversed(rows))
     found = parse_csv("\n".join(rest for word, rest in rows if word == "csv"))[0]
-    return found if found.trouble else replace(found, gsp=_told(firmware))
+    if found.trouble:
+        return found
+    return replace(found, gsp=_told(first.get("gsp")), margin_c=_number(first.get("margin"), "T.Limit"))
 
 
 # --- --query-gpu=... --format=csv
@@ -244,6 +269,7 @@ def _from_fields(found: Mapping[str, str]) -> Gpu:
         reasons=_mask(found.get("clocks_event_reasons.active")),
         compute_cap=_told(found.get("compute_cap")),
         gsp=_told(found.get("gsp")),
+        margin_c=_number(found.get("temperature.gpu.tlimit"), "T.Limit"),
     )
 
 
@@ -263,6 +289,7 @@ _QUERY = {
     ("gpu power readings", "power draw"): "power.draw",
     ("power readings", "power draw"): "power.draw",
     ("temperature", "gpu current temp"): "temperature.gpu",
+    ("temperature", "gpu t.limit temp"): "temperature.gpu.tlimit",
     ("fb memory usage", "total"): "memory.total",
     ("fb memory usage", "used"): "memory.used",
 }
@@ -399,12 +426,12 @@ def answers(gpu: Gpu) -> Verdict:
 def power_clamp(gpu: Gpu) -> Verdict:
     """Whether USB-C power delivery holds the GPU at a low clock; only a loaded GPU can tell.
 
-    An active SW Power Cap is no fault: healthy units show it too.
+    An active SW Power Cap is no fault: healthy units show it too. Nor is a cap that a person set on the clock.
     """
     if gpu.foreign:
         return Verdict("unknown", "not-gb10", f"the clocks of a GB10 are no measure for {gpu.name}")
     loaded = gpu.utilization is not None and gpu.utilization >= LOADED_PERCENT
-    if loaded and gpu.sm_mhz is None and gpu.power_w is not None and gpu.power_w <= CLAMPED_UP_TO_W:
+    if loaded and gpu.sm_mhz is None and _draws_little(gpu):
         return Verdict(
             "unknown",
             "power-low",
@@ -426,15 +453,47 @@ def power_clamp(gpu: Gpu) -> Verdict:
         evidence += f" and {gpu.power_w:g} W"
     if gpu.sm_mhz >= HEALTHY_FROM_MHZ:
         return Verdict("healthy", evidence=evidence)
+    return _capped(gpu, evidence) or _low(gpu, evidence)
+
+
+def _capped(gpu: Gpu, evidence: str) -> Verdict | None:
+    """A low clock that a person asked for; None where power or heat holds it, or may do so."""
+    if _POWER.union(_THERMAL).intersection(gpu.reasons or ()):
+        return None
+    if "Applications Clocks Setting" in (gpu.reasons or ()):
+        return Verdict("healthy", evidence=f"{evidence}: the applications clocks are set so, a cap and no fault")
+    cap = _round_cap(gpu)
+    if cap is None:
+        return None
+    evidence += f", as a cap near {cap:g} MHz gives it (nvidia-smi -lgc)"
+    if gpu.reasons is None:
+        return Verdict("unknown", "clock-cap", f"{evidence}; the active reasons are not shown", _ASK_REASONS)
+    return Verdict(
+        "healthy", evidence=f"{evidence}: no power or thermal reason is active (sudo nvidia-smi -rgc lifts a cap)"
+    )
+
+
+def _round_cap(gpu: Gpu) -> float | None:
+    """The round figure in MHz that the clock stays just below; None where it is none, or a clamp may be."""
+    if gpu.sm_mhz is None or gpu.sm_mhz <= CLAMPED_UP_TO_MHZ or _draws_little(gpu):
+        return None
+    below = -gpu.sm_mhz % CAP_STEP_MHZ
+    return gpu.sm_mhz + below if below <= CAP_SLACK_MHZ else None
+
+
+def _draws_little(gpu: Gpu) -> bool:
+    return gpu.power_w is not None and gpu.power_w <= CLAMPED_UP_TO_W
+
+
+def _low(gpu: Gpu, evidence: str) -> Verdict:
     evidence += f", {HEALTHY_FROM_MHZ} MHz and more expected"
     if gpu.reasons:
         evidence += f" (active: {', '.join(gpu.reasons)})"
-    return Verdict(
-        "fault" if gpu.sm_mhz < CLAMPED_BELOW_MHZ else "degraded",
-        "power-clamp" if gpu.sm_mhz < CLAMPED_BELOW_MHZ else "low-clock",
-        evidence,
-        "unplug the power brick from the wall and from the Spark for a minute or more (a reboot does not help)",
-    )
+    if gpu.slowed:
+        return Verdict("degraded", "low-clock", evidence, _COOL)
+    if gpu.sm_mhz is not None and gpu.sm_mhz < CLAMPED_BELOW_MHZ:
+        return Verdict("fault", "power-clamp", evidence, _UNPLUG)
+    return Verdict("degraded", "low-clock", evidence, f"sudo nvidia-smi -rgc, which lifts a cap; else {_UNPLUG}")
 
 
 def power_clamp_under_load(looks: Iterable[Gpu]) -> Verdict | None:
@@ -464,10 +523,40 @@ def gsp(gpu: Gpu) -> Verdict:
 
 
 def temperature(gpu: Gpu) -> Verdict:
-    """Whether the GPU is as warm as it may be under load."""
+    """Whether the GPU is too warm: by what slows it, by its own margin, or else by a bound for a GB10.
+
+    80 to 86 C under load are no fault. The evidence names what it was judged by.
+    """
+    if gpu.slowed:
+        active = f"{' and '.join(gpu.slowed)} {'is' if len(gpu.slowed) == 1 else 'are'} active"
+        return Verdict("degraded", "gpu-hot", f"{_warmth(gpu)}: {active}, so heat slows it", _COOL)
+    if gpu.margin_c is not None:
+        return _by_margin(gpu, gpu.margin_c)
     if gpu.temperature_c is None:
         return Verdict("unknown", "no-temperature", "nvidia-smi does not tell the temperature of the GPU")
-    evidence = f"the GPU has {gpu.temperature_c:g} C, up to {NORMAL_UP_TO_C} C is normal under load"
-    if gpu.temperature_c > NORMAL_UP_TO_C:
-        return Verdict("degraded", "gpu-hot", evidence, "free the air inlets, and leave room above and behind")
+    if gpu.reasons is not None:
+        return Verdict("healthy", evidence=f"{_warmth(gpu)}, and no thermal slowdown is active")
+    return _by_bound(gpu, gpu.temperature_c)
+
+
+def _warmth(gpu: Gpu) -> str:
+    return "the GPU" if gpu.temperature_c is None else f"the GPU has {gpu.temperature_c:g} C"
+
+
+def _by_margin(gpu: Gpu, margin: float) -> Verdict:
+    if margin <= 0:
+        evidence = f"{_warmth(gpu)}: it is {-margin:g} C above its highest operating temperature (T.Limit)"
+        return Verdict("degraded", "gpu-hot", evidence, _COOL)
+    return Verdict("healthy", evidence=f"{_warmth(gpu)}, {margin:g} C are left up to its limit (T.Limit)")
+
+
+def _by_bound(gpu: Gpu, celsius: float) -> Verdict:
+    if gpu.foreign:
+        return Verdict("unknown", "not-gb10", f"the temperature of a GB10 is no measure for {gpu.name}")
+    evidence = (
+        f"{_warmth(gpu)}, a GB10 was slowed by heat above {HOT_ABOVE_C} C; "
+        "nvidia-smi shows neither T.Limit nor a slowdown reason"
+    )
+    if celsius > HOT_ABOVE_C:
+        return Verdict("degraded", "gpu-hot", evidence, _COOL)
     return Verdict("healthy", evidence=evidence)

@@ -34,7 +34,8 @@ class Identity(Value):
     """What a host says of itself.
 
     release: the keys of /etc/dgx-release without the serial number, the last of a repeated key;
-    pci: NVIDIA display devices as vendor:device; gpu: names by nvidia-smi; memory_kib: MemTotal.
+    pci: NVIDIA display devices as vendor:device; gpu: names by nvidia-smi; memory_kib: MemTotal;
+    machine_id: the SHA-256 of /etc/machine-id in hex, empty where it was not read.
     """
 
     hostname: str
@@ -47,6 +48,7 @@ class Identity(Value):
     dmi: Mapping[str, str] = field(default_factory=dict)
     pci: tuple[str, ...] = ()
     gpu: tuple[str, ...] = ()
+    machine_id: str = ""
 
     @property
     def vendor(self) -> str:
@@ -96,6 +98,7 @@ def parse(lines: Iterable[str]) -> Identity:
             dmi=dmi,
             pci=tuple(pci),
             gpu=tuple(gpu),
+            machine_id=values.get("machine_id", ""),
         )
     except KeyError as missing:
         raise ValueError(f"the identity of the host lacks {missing}") from None

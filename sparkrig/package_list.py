@@ -1,7 +1,7 @@
 """A Spark's package list as dpkg, dpkg-query and apt print it, and what it tells of driver and next boot.
 
 Sources: dpkg-query(1) for the marks of `dpkg -l`; apt's source, apt-private/private-output.cc; package lists of
-three Sparks in daily use (github.com/anakronox/spark-fleet-updates, 2026-09-05).
+three Sparks in daily use [@spark-fleet-updates].
 """
 
 from __future__ import annotations

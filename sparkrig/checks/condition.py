@@ -11,12 +11,12 @@ from sparkrig.verdict import Verdict
 
 _WANTS = {
     "gpu.answers": "nvidia-smi tells of a GPU",
-    "gpu.clock": f"{gpu.HEALTHY_FROM_MHZ} MHz and more under load",
+    "gpu.clock": f"{gpu.HEALTHY_FROM_MHZ} MHz and more under load, or a cap that was set",
     "gpu.gsp": "GSP firmware of the driver's version",
-    "gpu.temperature": f"up to {gpu.NORMAL_UP_TO_C} C",
+    "gpu.temperature": "below its limit (T.Limit), and not slowed by heat",
     "health.memory": f"{health.MEMORY_FLOOR_PERCENT} % of the memory available",
-    "health.temperature": f"up to {health.SOC_NORMAL_UP_TO_C} C",
-    "health.kho": "kho=off on a 7.0 kernel",
+    "health.temperature": f"up to {health.SOC_HOT_ABOVE_C} C",
+    "health.kho": "no memory kept for a kexec handover (CmaFree beyond CmaTotal)",
     "health.next-kernel": "the kernel of the next boot has the nvidia.ko of this one",
     "health.cdi": "CDI files name what is there",
 }

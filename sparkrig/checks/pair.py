@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from sparkrig import clones
 from sparkrig.check import Check, Subject
 from sparkrig.checks.condition import judged
 from sparkrig.checks.network import cabled
 from sparkrig.ping import NOT_INSTALLED, Ping
 from sparkrig.settings import Rail
+from sparkrig.state import State
 from sparkrig.survey import Survey
+from sparkrig.trust import plain
 from sparkrig.verdict import Verdict, worst
+from sparkrig.words import listed
 
 Pings = Mapping[str, Sequence[Ping]]
 
 _CABLING = "each cage reaches the one that is declared"
 
 
-def checks(subject: Subject, survey: Survey | None, pings: Pings | str | None) -> Iterator[Check]:
-    """Of one half. survey: None where nobody was to listen; pings: by netdev, or why not; None: not asked."""
+def checks(
+    subject: Subject,
+    survey: Survey | None,
+    pings: Pings | str | None,
+    group: Mapping[str, State] | None = None,
+) -> Iterator[Check]:
+    """Of one half. survey: None where nobody was to listen; pings: by netdev, or why not; None: not asked.
+
+    group: all hosts that were read, by name; the pair alone where it is not given.
+    """
+    yield from _of_its_own(subject, group or _pair(subject))
     if subject.peer is None:
         yield from _without_peer(subject)
         return
@@ -29,6 +42,44 @@ def checks(subject: Subject, survey: Survey | None, pings: Pings | str | None) -
         yield _mtu(subject, rail)
         if pings is not None:
             yield _ping(subject, rail, pings)
+
+
+def _pair(subject: Subject) -> dict[str, State]:
+    peer = subject.fleet.peer(subject.name)
+    there = {peer: subject.peer} if peer and subject.peer else {}
+    found = {subject.name: subject.found, **there}
+    return {name: found[name] for name in subject.fleet if name in found}
+
+
+def _of_its_own(subject: Subject, group: Mapping[str, State]) -> Iterator[Check]:
+    shared = clones.clones(subject.name, group)
+    here = subject.found
+    for id, want, own, others, cure in (
+        ("pair.machine-id", "a machine-id of its own", here.identity.machine_id, shared.machine_id, _new_id),
+        ("pair.host-keys", "ssh host keys of its own", here.trust.host_keys, shared.host_keys, _new_keys),
+    ):
+        if others:
+            found = f"shared with {listed(others)}, as on units made from one image"
+            yield Check(id, want, found, "drift", cure(_later(subject.name, others, group)), environment=True)
+        elif own and len(group) > 1:
+            yield Check(id, want, "no other host has it", environment=True)
+        else:
+            why = "no other host was read" if own else "the host shows none"
+            yield Check(id, want, why, "skipped", environment=True)
+
+
+def _later(name: str, others: Sequence[str], group: Mapping[str, State]) -> str:
+    """Which of two hosts that share a thing gets a new one: both name the same, so that one is changed."""
+    first = next(each for each in group if each in (name, *others))
+    return others[0] if first == name else name
+
+
+def _new_id(host: str) -> str:
+    return f"on {host}: {clones.NEW_MACHINE_ID}"
+
+
+def _new_keys(host: str) -> str:
+    return f"on {host}: {clones.NEW_HOST_KEYS}; then here, by its name or address: ssh-keygen -R {plain(host)}"
 
 
 def _without_peer(subject: Subject) -> Iterator[Check]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sparkrig.examination import Examination
     from sparkrig.neighbours import Neighbours
     from sparkrig.settings import Fleet
+    from sparkrig.state import State
     from sparkrig.survey import Survey
 
 
@@ -172,13 +173,13 @@ def _report(
     from sparkrig.doctor import report
     from sparkrig.roots import roots
 
-    states = {name: found.state for name, found in seen.hosts.items()}
+    states = {name: seen.hosts[name].state for name in data if name in seen.hosts}
     hosts = {name: Compared(subject(name, fleet, states, inventory), found) for name, found in seen.hosts.items()}
     surveys = _surveys(fleet, seen)
     read = {
         name: [
             *access.checks(name, data[name], each.found.state.identity),
-            *_checks(each, surveys.get(name), seen.pings.get(name)),
+            *_checks(each, surveys.get(name), seen.pings.get(name), states),
         ]
         for name, each in hosts.items()
     }
@@ -203,13 +204,15 @@ def _report(
     )
 
 
-def _checks(host: Compared, survey: Survey | None, pings: Pings | str | None) -> list[Check]:
+def _checks(
+    host: Compared, survey: Survey | None, pings: Pings | str | None, group: Mapping[str, State]
+) -> list[Check]:
     """Every check of a host that was read, but for its access."""
     from sparkrig import checks
     from sparkrig.checks import condition, live, pair
 
     return [
-        *pair.checks(host.subject, survey, pings),
+        *pair.checks(host.subject, survey, pings, group),
         *checks.of(host.subject),
         *live.checks(host.subject, host.found.hostname),
         *condition.checks(host.found.condition),

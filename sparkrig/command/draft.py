@@ -6,7 +6,7 @@ The inventory as it is and as it would be, the hosts, and what would be done to 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +91,10 @@ def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target
 
 @dataclass(frozen=True)
 class Draft:
-    """All that is known and proposed before the question. found: the Spark and the other half of its pair."""
+    """All that is known and proposed before the question.
+
+    found: the Spark and the other half of its pair; others: all Sparks of the inventory that were looked at.
+    """
 
     book: Book
     made: Proposal
@@ -99,6 +102,7 @@ class Draft:
     found: Mapping[str, Seen]
     plans: Sequence[Plan]
     here: Sequence[str]
+    others: Mapping[str, Seen] = field(default_factory=dict)
 
     @property
     def seen(self) -> Seen:
@@ -127,7 +131,7 @@ def draft(at: Target, name: str | None, book: Book, entrance: Entrance, asked: A
     after = book.with_text(made.written(book.text), **asked.overrides) if made.edits else book
     found = {made.name: seen} | ({made.peer: others[made.peer]} if made.peer else {})
     here = _here(book, made, entrance)
-    return Draft(book, made, after, found, plans(after, found, made.name, at, entrance), here)
+    return Draft(book, made, after, found, plans(after, found, made.name, at, entrance), here, others)
 
 
 def _below_home(file: Path) -> str:

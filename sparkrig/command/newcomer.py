@@ -106,6 +106,7 @@ def named(at: Target, asked: Asked) -> Target:
 def host_key(at: Target, others: Mapping[str, Target], asked: Asked) -> HostKey:
     """The host key that is known, or that is compared now, and then known. others: the rest of the inventory."""
     from operations import door
+    from sparkrig import clones
 
     known = door.known(at)
     shown = door.scan(at, [key.kind for key in known])
@@ -124,7 +125,7 @@ def host_key(at: Target, others: Mapping[str, Target], asked: Asked) -> HostKey:
             raise Refusal(
                 f"{at.entry} shows the host key of {other}, which the inventory reaches as {there.typed}",
                 f"sparkrig onboard {there.typed}; a second Spark with that key needs one of its own, and there: "
-                "sudo rm /etc/ssh/ssh_host_*; sudo ssh-keygen -A; sudo systemctl restart ssh",
+                f"{clones.NEW_HOST_KEYS}",
             )
     _compare(at, shown, asked)
     if asked.writes:

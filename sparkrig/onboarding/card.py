@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sparkrig import definitions, driver, identity, preflight, schema
+from sparkrig import clones, definitions, driver, identity, preflight, schema
 from sparkrig.onboarding.proposal import Proposal, Seen, others
 from sparkrig.settings import Settings
 from sparkrig.verdict import Level
@@ -30,10 +30,14 @@ def heading(seen: Seen) -> str:
     return f"{found.vendor} · {system} · kernel {found.kernel}"
 
 
-def rows(seen: Seen, mine: Settings, made: Proposal) -> list[Row]:
-    """What there is to know before anything is done to it. mine: its settings, as the proposal has them."""
+def rows(seen: Seen, mine: Settings, made: Proposal, group: Mapping[str, Seen] | None = None) -> list[Row]:
+    """What there is to know before anything is done to it.
+
+    mine: its settings, as the proposal has them; group: the Sparks of the inventory that were looked at, by name.
+    """
     return [
         _identity(seen, mine),
+        *_clones(seen, made.name, group or {}),
         _driver(seen, mine),
         _management(seen),
         *_cages(seen, mine, made),
@@ -47,6 +51,17 @@ def _identity(seen: Seen, mine: Settings) -> Row:
     spark, evidence = identity.is_spark(found)
     memory = f"{found.memory_kib / 2**20:.0f} GiB of memory"
     return Row("healthy" if spark else "degraded" if mine.allow_non_spark else "fault", f"{evidence}; {memory}")
+
+
+def _clones(seen: Seen, name: str, group: Mapping[str, Seen]) -> Iterator[Row]:
+    states = {other: each.state for other, each in group.items()} | {name: seen.state}
+    shared = clones.clones(name, states)
+    if shared.machine_id:
+        yield Row("degraded", f"its machine-id is also that of {listed(shared.machine_id)}", clones.NEW_MACHINE_ID)
+    if shared.host_keys:
+        yield Row(
+            "degraded", f"its ssh host keys are also those of {listed(shared.host_keys)}", clones.NEW_HOST_KEYS
+        )
 
 
 def _driver(seen: Seen, mine: Settings) -> Row:

@@ -194,6 +194,14 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
         swap("installed libnvidia-compute-580 580.159.03", "installed libnvidia-compute 590.48.01"),
         "a driver later than 580 is installed (libnvidia-compute 590.48.01",
     ),
+    "a torn upgrade": (
+        swap(
+            "linux-modules-nvidia-580-open-6.17.0-1021-nvidia 580",
+            "linux-modules-nvidia-580-open-6.17.0-1014-nvidia 580",
+        ),
+        "kernel 6.17.0-1021-nvidia boots next, and no nvidia.ko of driver 580 fits it;"
+        " linux-modules-nvidia-580-open-",
+    ),
     "NetworkManager down": (swap("nm running", "nm"), "NetworkManager does not run"),
     "unmanaged": (
         swap("device enp1s0f0np0:connecting (getting IP configuration)", "device enp1s0f0np0:unmanaged"),

@@ -52,8 +52,8 @@ def test_an_emulated_processor_is_no_busy_host() -> None:
 def test_everything_that_is_wrong_is_said() -> None:
     spark = Condition(
         {"enP2p1s0f0np0": Nic("enP2p1s0f0np0", "p0", driver="mlx5_core", pcie=Pcie("", "", 32.0, 2))},
-        Gpu(name="NVIDIA GB10", driver="1", gsp="2", utilization=99, sm_mhz=700, temperature_c=80),
-        replace(recorded("spark-a").health, kernel="7.0.0-1019-nvidia", memory_available_kb=1, load=9),
+        Gpu(name="NVIDIA GB10", driver="1", gsp="2", utilization=99, sm_mhz=700, temperature_c=91),
+        replace(recorded("spark-a").health, cma_total_kb=0, cma_free_kb=2**23, memory_available_kb=1, load=9),
     )
     said = {(found.subject, found.verdict.cause) for found in findings(spark, "a") if not found.verdict.healthy}
     assert said == {

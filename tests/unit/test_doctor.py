@@ -26,7 +26,7 @@ IDLE = Check("gpu.clock", "2200 MHz and more under load", "the GPU idles", "skip
 MTU = Check(f"net.{NETDEV}.mtu", "9000", "1500", "drift", "pyinfra pair.py deploys/cluster.py")
 PATH = Check(f"rdma.{NETDEV}.path-mtu", "messages of 4096 bytes", "1024 bytes", "drift", "pyinfra pair.py")
 TEMPERATURE = Check(
-    "gpu.temperature", "up to 75 C", "the GPU has 95 C", "drift", "free the air inlets", cause="gpu-hot"
+    "gpu.temperature", "below its limit", "the GPU has 95 C", "drift", "free the air inlets", cause="gpu-hot"
 )
 GPU = Check("gpu.answers", "nvidia-smi tells of a GPU", "what is this", "unknown", "sudo nvidia-smi")
 LOST = Check(

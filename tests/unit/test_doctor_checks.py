@@ -122,7 +122,7 @@ def test_a_half_whose_peer_was_not_read_says_so() -> None:
 FAULTS: dict[str, tuple[Change, dict[str, Any], dict[str, str]]] = {
     "memory is short": (health(memory_available_kb=60_000), {}, {"spark-b health.memory": "drift"}),
     "busy is not ill": (health(load=40.0), {}, {}),
-    "GPU too warm": (gpu(temperature_c=95.0), {}, {"spark-b gpu.temperature": "drift"}),
+    "GPU too warm": (gpu(temperature_c=95.0, margin_c=-1.0), {}, {"spark-b gpu.temperature": "drift"}),
     "GPU clamped": (gpu(utilization=99.0, sm_mhz=700.0), {}, {"spark-b gpu.clock": "drift"}),
     "driver mismatch": (
         lambda found: replace(

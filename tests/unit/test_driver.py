@@ -517,6 +517,20 @@ def test_each_that_carries_a_later_driver_is_refused_alone() -> None:
     )
 
 
+def test_a_torn_upgrade_is_refused_before_it_is_frozen() -> None:
+    """A kernel that came without its modules: the hold would keep it so, and keep its cure out."""
+    healthy = recorded("sparketa")
+    module = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
+    torn = Packages(tuple(row for row in healthy.rows if row.name != module), {})
+    with pytest.raises(Refusal, match=r"kernel 6\.17\.0-1029-nvidia boots next, and no nvidia\.ko") as no:
+        driver.judge(torn, 580)
+    assert f"apt-get install {module}" in no.value.cure and "apt-mark unhold" in no.value.cure
+    built = (Package("nvidia-dkms-580-open", "install", "installed", "580.173.02-0ubuntu0.24.04.1"),)
+    driver.judge(Packages((*torn.rows, *built), {}), 580)
+    without_driver = [row for row in torn.rows if row.name.startswith("linux-image")]
+    driver.judge(Packages(tuple(without_driver), {}), 580)
+
+
 @pytest.mark.parametrize("name", ["nvidia-firmware-590-590.48.01", "nvidia-driver-pinning-590"])
 def test_what_carries_no_driver_refuses_none(name: str) -> None:
     healthy = recorded("sparketa")

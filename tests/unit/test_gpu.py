@@ -30,6 +30,7 @@ GB10_ROW = (
     "NVIDIA GB10, 0000000F:01:00.0, 580.159.03, 96 %, P0, 2405 MHz, 3003 MHz, "
     "58.31 W, 71, [N/A], [N/A], 0x0000000000000004, 12.1"
 )
+SLOWED = ("SW Thermal Slowdown",)
 GB10 = Gpu(
     name="NVIDIA GB10",
     bus_id="0000000F:01:00.0",
@@ -103,6 +104,7 @@ def test_other_fields_in_another_order() -> None:
         name="NVIDIA GB10", temperature_c=61, power_w=12.1, reasons=("HW Slowdown", "HW Thermal Slowdown")
     )
     assert gpu.parse_csv("61, P8", ["temperature.gpu", "pstate"]) == (Gpu(temperature_c=61, pstate="P8"),)
+    assert gpu.parse_csv("44, 52", ["temperature.gpu", "temperature.gpu.tlimit"])[0].margin_c == 52
     assert gpu.parse_csv("NVIDIA GB10", ["name"]) == (Gpu(name="NVIDIA GB10"),)
 
 
@@ -147,6 +149,7 @@ def test_recorded_query() -> None:
         memory_used_mib=0,
         reasons=("Idle",),
         gsp="580.159.04",
+        margin_c=48,
     )
 
 
@@ -312,11 +315,14 @@ def test_a_module_that_drives_no_gpu_is_a_fault_with_a_place_to_look(seen: Seen)
     ids=["answers", "exit 6", "exit 0", "warning in front", "silent", "hangs"],
 )
 def test_script(tmp_path: Path, answer: str, expected: Gpu) -> None:
-    serial = "printf '    Serial Number : 1234567890\\n    GSP Firmware Version     : 580.159.03\\n'"
+    serial = (
+        "printf '    Serial Number : 1234567890\\n    GSP Firmware Version     : 580.159.03\\n"
+        "        GPU T.Limit Temp    : 24 C\\n        GPU Slowdown T.Limit Temp    : -2 C\\n'"
+    )
     tool(tmp_path / "bin", "nvidia-smi", f"case $1 in -q) {serial}; exit 0 ;; esac\n{answer}")
     done = sh(Fact.script, path=tmp_path / "bin")
     assert done.returncode == 0 and "1234567890" not in done.stdout
-    want = expected if expected.trouble else replace(expected, gsp="580.159.03")
+    want = expected if expected.trouble else replace(expected, gsp="580.159.03", margin_c=24)
     assert gpu.parse(done.stdout.splitlines()) == want
 
 
@@ -360,6 +366,40 @@ def test_power_clamp() -> None:
     )
 
 
+def test_a_cap_that_a_person_set_is_no_power_fault() -> None:
+    """nvidia-smi -lgc 0,2100; under a locked clock no reason is active."""
+
+    def holds(change: dict[str, object], expected: tuple[str, str], words: str) -> None:
+        found = gpu.power_clamp(replace(GB10, **{"reasons": (), "power_w": 40.0, **change}))  # type: ignore[arg-type]
+        assert (found.level, found.cause) == expected
+        assert words in f"{found.evidence}; {found.cure}"
+
+    cap, clamp, low = ("healthy", ""), ("fault", "power-clamp"), ("degraded", "low-clock")
+    each_row(
+        [
+            ({"sm_mhz": 2100.0}, cap, "a cap near 2100 MHz"),
+            ({"sm_mhz": 2093.0}, cap, "no power or thermal reason is active"),
+            ({"sm_mhz": 1200.0}, cap, "-rgc lifts a cap"),
+            (
+                {"sm_mhz": 1733.0, "reasons": ("Applications Clocks Setting",)},
+                cap,
+                "applications clocks are set so",
+            ),
+            ({"sm_mhz": 2093.0, "reasons": None}, ("unknown", "clock-cap"), "clocks_event_reasons.active"),
+            ({"sm_mhz": 2050.0}, low, "sudo nvidia-smi -rgc, which lifts a cap; else unplug"),
+            ({"sm_mhz": 2100.0, "reasons": ("SW Power Cap",)}, low, "(active: SW Power Cap)"),
+            ({"sm_mhz": 2100.0, "reasons": SLOWED}, low, "(active: SW Thermal Slowdown); free the air inlets"),
+            ({"sm_mhz": 1100.0, "reasons": ("HW Slowdown", "HW Thermal Slowdown")}, low, "free the air inlets"),
+            ({"sm_mhz": 800.0}, clamp, "unplug"),
+            ({"sm_mhz": 611.0}, clamp, "unplug"),
+            ({"sm_mhz": 850.0}, clamp, "unplug"),
+            ({"sm_mhz": 1000.0, "power_w": 18.0}, clamp, "unplug"),
+            ({"sm_mhz": 1300.0, "reasons": ("HW Power Brake Slowdown",)}, clamp, "unplug"),
+        ],
+        holds,
+    )
+
+
 def test_a_clamp_is_told_with_its_figures() -> None:
     found = gpu.power_clamp(replace(GB10, sm_mhz=611.0, power_w=12.4))
     assert found.evidence == (
@@ -398,15 +438,28 @@ def test_gsp(firmware: str | None, driver: str | None, expected: tuple[str, str]
     assert (found.level, found.cause) == expected
 
 
-@pytest.mark.parametrize(
-    ("celsius", "expected"),
-    [
-        (38, ("healthy", "")),
-        (75, ("healthy", "")),
-        (76, ("degraded", "gpu-hot")),
-        (None, ("unknown", "no-temperature")),
-    ],
-)
-def test_temperature(celsius: float | None, expected: tuple[str, str]) -> None:
-    found = gpu.temperature(Gpu(temperature_c=celsius))
-    assert (found.level, found.cause) == expected
+def test_temperature() -> None:
+    """Recorded of a GB10 with driver 580.126.09: 38 C, and 57 C are left."""
+
+    def holds(change: dict[str, object], level: str, words: str) -> None:
+        found = gpu.temperature(replace(Gpu(name="NVIDIA GB10"), **change))  # type: ignore[arg-type]
+        assert (found.level, found.cause) == (level, {"degraded": "gpu-hot"}.get(level, found.cause))
+        assert words in found.evidence
+
+    each_row(
+        [
+            ({"temperature_c": 38.0, "margin_c": 57.0}, "healthy", "57 C are left up to its limit (T.Limit)"),
+            ({"temperature_c": 86.0, "margin_c": 9.0, "reasons": ("SW Power Cap",)}, "healthy", "T.Limit"),
+            ({"temperature_c": 95.0, "margin_c": 0.0, "reasons": ()}, "degraded", "T.Limit"),
+            ({"temperature_c": 97.0, "margin_c": -2.0}, "degraded", "2 C above its highest operating"),
+            ({"temperature_c": 87.0, "margin_c": 8.0, "reasons": SLOWED}, "degraded", "SW Thermal Slowdown is a"),
+            ({"reasons": (*SLOWED, "HW Thermal Slowdown")}, "degraded", "and HW Thermal Slowdown are active"),
+            ({"temperature_c": 86.0, "reasons": ()}, "healthy", "no thermal slowdown is active"),
+            ({"temperature_c": 76.0}, "healthy", "above 90 C; nvidia-smi shows neither T.Limit nor a sl"),
+            ({"temperature_c": 90.0}, "healthy", "90 C"),
+            ({"temperature_c": 91.0}, "degraded", "above 90 C; nvidia-smi shows neither"),
+            ({"temperature_c": 91.0, "name": "NVIDIA H200"}, "unknown", "no measure for NVIDIA H200"),
+            ({}, "unknown", "does not tell the temperature"),
+        ],
+        holds,
+    )

@@ -127,26 +127,62 @@ def test_memory_that_is_not_told() -> None:
     assert health.memory(Health("b", "k")).cause == "memory-unknown"
 
 
-def test_kho() -> None:
-    def holds(kernel: str, cmdline: str, cause: str) -> None:
-        assert health.kho(replace(SPARK, kernel=kernel, cmdline=cmdline)).cause == cause
+GIB = 2**20
 
+
+def test_kho() -> None:
+    """By its signature: NV-Kernels pull 591 tells 0 and 9.7 GiB with it, 0 and 0 without; MiaAI 259 32 MiB."""
+
+    def holds(kernel: str, cmdline: str, cma: tuple[int | None, int | None], cause: str) -> None:
+        found = health.kho(replace(SPARK, kernel=kernel, cmdline=cmdline, cma_total_kb=cma[0], cma_free_kb=cma[1]))
+        assert found.cause == cause and found.level == {"kho": "fault", "": "healthy"}.get(cause, "unknown")
+
+    kept, none, untold = (0, 10171187), (0, 0), (None, None)
     each_row(
         [
-            ("7.0.0-1019-nvidia", "quiet", "kho"),
-            ("7.0.0-1020-nvidia", "kho=on", "kho"),
-            ("7.0.0-1020-nvidia", "kho=off kho=on", "kho"),
-            ("7.0.0-1020-nvidia", "nokho=off", "kho"),
-            ("7.0.0-1020-nvidia", "quiet kho=off", ""),
-            ("7.0.0-1020-nvidia", "kho=0", ""),
-            ("7.0", "", "kho"),
-            ("6.17.0-1021-nvidia", "", ""),
-            ("7.01.0", "", ""),
-            ("17.0.0", "", ""),
-            ("7.1.0-1001-nvidia", "", ""),
+            ("7.0.0-1019-nvidia", "quiet", kept, "kho"),
+            ("7.0.0-31-generic", "quiet", (32 * 1024, int(9.3 * GIB)), "kho"),
+            ("7.0.0-1020-nvidia", "kho=on", kept, "kho"),
+            ("7.0.0-1020-nvidia", "kho=off kho=on", kept, "kho"),
+            ("7.0.0-1020-nvidia", "nokho=off", kept, "kho"),
+            ("7.1.0-1001-nvidia", "", kept, "kho"),  # no version says it will not
+            ("6.17.0-1021-nvidia", "", (0, GIB), "kho"),
+            ("7.0.0-1019-nvidia", "quiet", none, ""),  # built with the default off
+            ("7.0.0-1020-nvidia", "quiet kho=off", untold, ""),
+            ("7.0.0-1020-nvidia", "kho=0", none, ""),
+            ("7.0.0-1019-nvidia", "quiet", untold, "kho-unknown"),
+            ("7.0", "", (0, None), "kho-unknown"),
+            ("7.0.0-1019-nvidia", "quiet", (0, GIB - 1), "kho-unknown"),  # the page cache uses the rest
+            ("7.0.0-31-generic", "quiet", (32 * 1024, 30 * 1024), "kho-unknown"),
+            ("6.17.0-1021-nvidia", "", untold, ""),
+            ("6.17.0-1021-nvidia", "", (64 * 1024, 60 * 1024), ""),
+            ("7.01.0", "", untold, ""),
+            ("17.0.0", "", untold, ""),
+            ("7.1.0-1001-nvidia", "", none, ""),
         ],
         holds,
     )
+
+
+def test_kho_in_words() -> None:
+    found = health.kho(replace(SPARK, kernel="7.0.0-1019-nvidia", cma_total_kb=0, cma_free_kb=10171187))
+    assert found.evidence == (
+        "kernel 7.0.0-1019-nvidia keeps 9.7 GiB for a kexec handover (CmaTotal 0 kB, CmaFree 10171187 kB), "
+        "and ibv_reg_mr fails"
+    )
+
+
+def test_the_script_prints_what_kho_is_judged_by(tmp_path: Path) -> None:
+    rows = (
+        "MemTotal:       127535084 kB",
+        "MemFree: 1 kB",
+        "CmaTotal:          32768 kB",
+        "CmaFree:   9751756 kB",
+    )
+    (tmp_path / "meminfo").write_text("".join(f"{row}\n" for row in rows))
+    done = sh(Fact.script.replace("/proc/meminfo", f"{tmp_path}/meminfo"))
+    found = health.parse(done.stdout.splitlines())
+    assert (found.cma_total_kb, found.cma_free_kb, found.memory_total_kb) == (32768, 9751756, 127535084)
 
 
 OLD, NOW = Kernel("6.17.0-1008-nvidia", True, "580.95.05"), Kernel("6.17.0-1021-nvidia", True, "580.159.03")
@@ -231,10 +267,11 @@ def test_thermal() -> None:
     each_row(
         [
             ((Zone("acpitz", 47.1), Zone("mt7925_phy0", 80)), ""),
-            ((Zone("acpitz", 65),), ""),
-            ((Zone("acpitz", 50), Zone("acpitz", 65.1)), "soc-hot"),
-            ((Zone("cpu-thermal", 70),), "soc-hot"),
-            ((Zone("x86_pkg_temp", 70),), "soc-hot"),
+            ((Zone("acpitz", 65.1),), ""),
+            ((Zone("acpitz", 90),), ""),
+            ((Zone("acpitz", 50), Zone("acpitz", 90.1)), "soc-hot"),
+            ((Zone("cpu-thermal", 91),), "soc-hot"),
+            ((Zone("x86_pkg_temp", 91),), "soc-hot"),
             ((Zone("iwlwifi_1", 70), Zone("acpitz", 0)), "no-temperature"),
             ((), "no-temperature"),
         ],
