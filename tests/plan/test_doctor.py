@@ -112,7 +112,7 @@ def test_a_healthy_pair(tmp_path: Path) -> None:
         "✓ access", "✓ time", "✓ packages and driver", "✓ containers", "✓ network", "✓ RDMA", "✓ pair", "✓ health",
     ]  # fmt: skip
     assert blank == "" and re.fullmatch(
-        r"✓ Your pair is ready \(124 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict
+        r"✓ Your pair is ready \(128 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict
     )
 
 
