@@ -397,7 +397,6 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
 
 
-@pytest.mark.slow  # a program of its own on a terminal
 def test_typed_by_hand(with_a: Desk) -> None:
     terminal = Terminal(with_a.words("spark-b"), with_a.environ(APPLIED=finished(with_a)))
     terminal.answer("Is it the same there? [y/N]:", "y")
@@ -429,7 +428,6 @@ def test_an_inventory_that_is_changed_meanwhile_is_left_alone(with_a: Desk) -> N
     assert with_a.sparks["spark-b"].authorized == []
 
 
-@pytest.mark.slow  # a program of its own on a terminal
 def test_whoever_says_no_finds_nothing_changed(desk: Desk) -> None:
     terminal = Terminal(desk.words("spark-a"), desk.environ())
     terminal.answer("Is it the same there? [y/N]:", "y")
