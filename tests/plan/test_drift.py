@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,66 +13,12 @@ import pytest
 import yaml
 from junitparser import JUnitXml
 
-from tests import warm
 from tests.plan.conftest import ROOT, A, B, Host, converged, pair, recorded
+from tests.plan.desk import Desk
 from tests.unit.sshd import free_ports
 
-HEAD = "from sparkrig.inventory import checked as _checked\n"
 NETDEV = "enp1s0f0np0"
 NEXT_YEAR = str(date.today() + timedelta(days=365))
-
-
-@dataclass(frozen=True)
-class Done:
-    """A command that ended."""
-
-    code: int
-    out: str
-    said: str
-
-    @property
-    def report(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.out)
-        return found
-
-    @property
-    def wrong(self) -> dict[str, set[str]]:
-        """By host, what does not hold."""
-        return {
-            host["name"]: {row["id"] for row in host["rows"] if row["status"] not in ("ok", "skipped")}
-            for host in self.report["hosts"]
-        }
-
-    def row(self, host: str, id: str) -> dict[str, Any]:
-        rows = next(each["rows"] for each in self.report["hosts"] if each["name"] == host)
-        return next(row for row in rows if row["id"] == id)
-
-
-@dataclass
-class Desk:
-    """A folder with an inventory, and what is typed in the repository."""
-
-    folder: Path
-    inventory: Path = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.inventory = self.folder / "sparks.py"
-        (self.folder / "group_data").mkdir()
-        defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
-        (self.folder / "group_data" / "all.py").write_text(defaults)
-
-    def has(self, hosts: Sequence[Host]) -> Desk:
-        self.inventory.write_text(HEAD + f"sparks = _checked({[host.entry() for host in hosts]!r}, __file__)\n")
-        return self
-
-    def typed(self, verb: str, *words: str, at: Path = ROOT) -> Done:
-        env = {"XDG_STATE_HOME": str(self.folder / "state"), "NO_COLOR": "1", "COLUMNS": "80"}
-        done = warm.run("sparkrig", verb, str(self.inventory), *words, cwd=at, env=env)
-        assert "Traceback" not in done.stderr
-        return Done(done.returncode, done.stdout, done.stderr)
-
-    def drift(self, *words: str) -> Done:
-        return self.typed("drift", "--json", *words)
 
 
 @pytest.fixture

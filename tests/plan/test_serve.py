@@ -9,8 +9,8 @@ import pytest
 
 from sparkrig.serving import served
 from tests.plan.conftest import A, B, Deploy, Host, Run
+from tests.plan.desk import Desk
 from tests.plan.serving import BOTH, GIB, IMAGE, NAME, OTHER, SOLO, Spark, answers, files, hosts, ready, serving
-from tests.plan.test_drift import Desk
 
 FILE = "deploys/serve.py"
 IMAGES, WEIGHTS, SERVER = "Serve | image", "Serve | weights", "Serve | server"

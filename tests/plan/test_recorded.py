@@ -1,0 +1,50 @@
+"""A real Spark is accepted and judged right: package lists that owners published go through the whole deploy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.plan.conftest import A, B, Deploy, pair
+from tests.plan.desk import Desk
+from tests.plan.recordings import DRIVER, UNITS, deployed, fresh, hold_set, packages
+
+HOLD = "Driver | hold the installed 580 set"
+unit = pytest.mark.parametrize("unit", UNITS)
+
+
+@unit
+def test_a_recorded_spark_is_accepted_and_held(deploy: Deploy, unit: str) -> None:
+    run = deploy(pair(fresh(unit, "a"), fresh(unit, "b")), "--json", "--dry")
+    assert run.code == 0, run.stderr[-3000:]
+    assert run.plan[HOLD] == {A, B}
+
+
+@unit
+def test_a_recorded_spark_is_in_spec_after_the_deploy(deploy: Deploy, tmp_path: Path, unit: str) -> None:
+    halves = pair(deployed(unit, "a"), deployed(unit, "b"))
+    run = deploy(halves, "-y")
+    assert (run.code, run.changes) == (0, []), run.stderr[-3000:]
+    (tmp_path / "desk").mkdir()
+    done = Desk(tmp_path / "desk").has(halves).drift()
+    assert (done.code, done.wrong) == (0, {A: set(), B: set()}), done.said
+    assert DRIVER in done.row(A, "driver.version")["found"]
+
+
+@unit
+def test_what_is_held_of_a_recorded_spark(unit: str) -> None:
+    """Driver, kernels with their modules, and the tools beside them; nothing else of NVIDIA's."""
+    held = set(hold_set(unit))
+    listed = packages(unit)
+    assert {name for name in listed if name.startswith(("linux-image-", "linux-modules-"))} <= held
+    assert {"nvidia-driver-580-open", "nvidia-kernel-common-580", "nvidia-modprobe", "nvidia-settings"} <= held
+    others = (
+        "nvidia-container",
+        "nvidia-spark",
+        "nvidia-system",
+        "nvidia-mlnx",
+        "libnvidia-egl",
+        "linux-firmware",
+    )
+    assert not {name for name in held if name.startswith(others)}
