@@ -1,4 +1,4 @@
-"""Who is using apt on a host: the holders of its locks, and how that is said."""
+"""apt on a host: who holds its locks, and how a person gets a command past the holds."""
 
 from __future__ import annotations
 
@@ -53,4 +53,16 @@ def busy(held: Sequence[Holder], seconds: float) -> Refusal:
     return Refusal(
         f"apt is still busy after {seconds:.0f} s: {listed(map(str, held))}",
         f"ps -fp {pids}, and run again once it has ended",
+    )
+
+
+def past_the_hold(command: str, new: str = "") -> str:
+    """A command line that changes held packages: they are released for it, and held again whatever comes of it.
+
+    new: a package that is held too from then on, where any were. It is for bash, and for a host without holds.
+    """
+    again = f"$held ${{held:+{new}}}" if new else "$held"
+    return (
+        'held=$(apt-mark showhold); [ -z "$held" ] || sudo apt-mark unhold $held; '
+        f'{command}; [ -z "$held" ] || sudo apt-mark hold {again}'
     )

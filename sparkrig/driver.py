@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from sparkrig.apt import past_the_hold
 from sparkrig.files import File
 from sparkrig.health import newer
 from sparkrig.refusal import Refusal
@@ -271,10 +272,7 @@ def modules_cure(boot: NextBoot, branch: int) -> str:
     The modules need other parts of the driver in their own version, so that a hold on those stands in the way.
     """
     name = modules_package(boot, branch)
-    return (
-        "held=$(apt-mark showhold); sudo apt-mark unhold $held; sudo apt-get update; "
-        f"sudo apt-get install {name}; sudo apt-mark hold $held ${{held:+{name}}}"
-    )
+    return past_the_hold(f"sudo apt-get update; sudo apt-get install {name}", name)
 
 
 def touched(packages: Packages, branch: int) -> list[str]:
@@ -339,7 +337,8 @@ def way_back(packages: Packages, branch: int) -> str:
     if not names:
         return "sudo reboot"  # the packages are of the branch; only the module in memory is not
     words = [f"{name}-" if _LATER_NAME.fullmatch(name) else f"{name}=VERSION-OF-{branch}" for name in names]
-    return f"sudo apt-get install --allow-downgrades nvidia-driver-{branch}-open {' '.join(words)}, and reboot"
+    install = f"sudo apt-get install --allow-downgrades nvidia-driver-{branch}-open {' '.join(words)}"
+    return f"{past_the_hold(install)}; and reboot"
 
 
 def judge(packages: Packages, branch: int) -> None:

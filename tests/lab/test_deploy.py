@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -95,6 +96,25 @@ def test_the_files_follow_an_index_that_moves(deployed: Pair, seen: Seen) -> Non
         assert "NCCL_IB_ADDR_RANGE=192.168.100.0/23" in text
     assert planned() == {}, "what the host's own script wrote is what the deploy wants"
     seen("no index is written any more, but NCCL_IB_ADDR_RANGE, on the host, within a minute of the move")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.promise(10)
+def test_a_torn_upgrade_is_refused_and_mended_by_the_printed_cure(deployed: Pair, seen: Seen) -> None:
+    """apt and dpkg themselves: the set is held, and the kernel that boots next has lost its modules."""
+    module = "linux-modules-nvidia-580-open-6.17.0-1021-nvidia"
+    deployed.b.output(f"sudo apt-mark unhold {module}; sudo dpkg --remove --force-depends {module}")
+    done = deploy()
+    assert done.code == 1
+    said = refusal(done)
+    assert (
+        "[spark-b] Refused: kernel 6.17.0-1021-nvidia boots next, and no nvidia.ko of driver 580 fits it" in said
+    )
+    cure = said.partition("Try: ")[2].rstrip(".").replace("apt-get install", "apt-get -y install")
+    deployed.b.output(f"bash -c {shlex.quote(cure)}")
+    assert module in deployed.b.output("apt-mark showhold").split(), "what came is held with the others"
+    assert planned() == {}
+    seen(f"refused, and mended by: {cure}")
 
 
 @pytest.mark.fault(12)
