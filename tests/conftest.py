@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 
+# thousands of tests are no garbage; a tenth of their time went into looking through them
+gc.set_threshold(50_000)
 # a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/session.py)
 os.environ.setdefault("SPARKRIG_WAIT_S", "0")
 

@@ -100,6 +100,7 @@ def load() -> None:
     connectors.get_all_connectors()
     inspect.stack()  # it looks through all modules once, and pyinfra asks for it at each operation
     gc.freeze()  # a copy that collects garbage would copy every page of this
+    gc.set_threshold(50_000)
 
 
 def serve() -> None:

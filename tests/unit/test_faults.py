@@ -45,18 +45,21 @@ def test_the_matrix_has_its_42_rows() -> None:
     assert [fault.number for fault in FAULTS] == list(range(1, 43))
 
 
+@pytest.mark.slow  # pytest collects in a process of its own
 def test_every_row_has_a_test_and_every_test_its_row(marked: list[Marked]) -> None:
     shown = {number for each in marked for number in each.faults}
     assert sorted({fault.number for fault in FAULTS} - shown) == [], "rows that no test shows"
     assert sorted(shown - {fault.number for fault in FAULTS}) == []
 
 
+@pytest.mark.slow  # pytest collects in a process of its own
 def test_every_promise_has_a_test_and_every_test_its_promise(marked: list[Marked]) -> None:
     guarded = {number for each in marked for number in each.promises}
     assert sorted(set(PROMISES) - guarded) == [], "promises that no test guards"
     assert sorted(guarded - set(PROMISES)) == []
 
 
+@pytest.mark.slow  # pytest collects in a process of its own
 def test_every_test_of_a_row_says_what_was_seen(marked: list[Marked]) -> None:
     silent = [each.test for each in marked if each.faults and not each.speaks]
     assert silent == [], "the fixture `seen` of tests/faults/record.py"
@@ -120,6 +123,7 @@ def test_unmarked():
 """
 
 
+@pytest.mark.slow  # pytest collects in a process of its own
 def test_a_run_keeps_what_its_marked_tests_saw(tmp_path: Path) -> None:
     """The recorder as pytest runs it, twice: the second run leaves what it does not run."""
     file = tmp_path / "tests" / "unit" / "test_it.py"
