@@ -66,3 +66,8 @@ def past_the_hold(command: str, new: str = "") -> str:
         'held=$(apt-mark showhold); [ -z "$held" ] || sudo apt-mark unhold $held; '
         f'{command}; [ -z "$held" ] || sudo apt-mark hold {again}'
     )
+
+
+def install_past_the_hold(package: str) -> str:
+    """The command line that installs a package which needs others past their hold, and holds it with them."""
+    return past_the_hold(f"sudo apt-get update; sudo apt-get install {package}", package)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from sparkrig.apt import past_the_hold
+from sparkrig.apt import install_past_the_hold, past_the_hold
 from sparkrig.files import File
 from sparkrig.health import newer
 from sparkrig.refusal import Refusal
@@ -25,7 +25,8 @@ BLACKLIST_PATH = "/etc/apt/apt.conf.d/52sparkrig-nvidia"
 # What has the branch in its name, and helpers that have not. A kernel that moves ahead of its prebuilt,
 # signed nvidia.ko leaves a Spark without GPU, so every installed kernel package stays too.
 _BRANCH_NAME = r"(?:lib|xserver-xorg-video-)?nvidia-(?:.+-)?{branch}(?:-.+)?|cuda-drivers-{branch}"
-_HELPER = re.compile(r"nvidia-(?:modprobe|persistenced|settings)|cuda-drivers")
+_TOOLS = r"nvidia-(?:modprobe|persistenced|settings)"  # which NVIDIA versions on their own
+_HELPER = re.compile(rf"{_TOOLS}|cuda-drivers")
 _KERNEL = re.compile(
     r"linux-(?:image|headers|modules|objects|signatures|nvidia|generic)(?:-.+)?|linux-tools-(?!common).+"
 )
@@ -60,8 +61,7 @@ _PREBUILT = re.compile(
 )
 _DKMS = re.compile(r"nvidia-dkms(?:-.+)?")
 _FIRST_UNNUMBERED = 590
-# Tools that NVIDIA versions on their own.
-_TOOL = re.compile(r"nvidia-(?:modprobe|settings|persistenced|xconfig)|libxnvctrl0")
+_TOOL = re.compile(rf"{_TOOLS}|nvidia-xconfig|libxnvctrl0")
 
 
 @dataclass(frozen=True)
@@ -271,8 +271,7 @@ def modules_cure(boot: NextBoot, branch: int) -> str:
 
     The modules need other parts of the driver in their own version, so that a hold on those stands in the way.
     """
-    name = modules_package(boot, branch)
-    return past_the_hold(f"sudo apt-get update; sudo apt-get install {name}", name)
+    return install_past_the_hold(modules_package(boot, branch))
 
 
 def touched(packages: Packages, branch: int) -> list[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkrig.apt import past_the_hold
+from sparkrig.apt import install_past_the_hold
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict
 
@@ -187,8 +187,7 @@ def next_kernel(health: Health) -> Verdict:
     now, then = health.running, health.next
     if now is None or then is None or not now.nvidia:
         return Verdict("unknown", "no-nvidia-module", f"the running kernel {health.kernel} has no nvidia.ko")
-    modules = f"linux-modules-nvidia-580-open-{then.release}"
-    cure = past_the_hold(f"sudo apt-get update; sudo apt-get install {modules}", modules)
+    cure = install_past_the_hold(f"linux-modules-nvidia-580-open-{then.release}")
     if not then.nvidia:
         evidence = f"the next boot takes kernel {then.release}, which has no nvidia.ko ({now.release} has one)"
         return Verdict("fault", "next-kernel", evidence, cure)
