@@ -3,7 +3,8 @@
 # make test-lab    the other tests that CI runs, most of them on the virtual pair
 # make test-fast   no virtual machines, under a minute
 # make faults      every fault and every promise on the virtual pair, and docs/faults.md anew (hours under emulation)
-# make mutants     30 lines of the most dangerous code broken one at a time, each found by a fast test
+# make mutants     dangerous lines broken one at a time, each found by a fast test
+# make mutate      the modules that guard a change broken everywhere, a score for each, and docs/faults.md anew (hours)
 # make coverage    which branches the fast tests take
 # make bench       sparkrig beside Ansible, stock pyinfra and the floor, and docs/performance.md anew (an hour)
 # make venv        the virtual environment alone
@@ -20,7 +21,7 @@ READY  := $(VENV)/.ready
 WORKERS = $(shell expr $$(nproc) + 1)
 OTHERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sparkrig/benchmarks
 
-.PHONY: help demo test test-lab test-fast faults mutants coverage bench lint venv docs lock packages clean
+.PHONY: help demo test test-lab test-fast faults mutants mutate coverage bench lint venv docs lock packages clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,7 +34,7 @@ test: test-fast packages
 	@$(BIN)/pytest -m main tests/lab
 
 test-lab: $(READY) packages
-	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist worksteal -m slow tests/unit tests/plan
+	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist worksteal -m "slow and not exhaustive" tests/unit tests/plan
 	@$(BIN)/pytest -m "not exhaustive and not main" tests/ray tests/lab tests/faults
 
 # what was seen is kept whether it held or not; tests/faults/seen.json is in git
@@ -55,7 +56,11 @@ test-fast: $(READY)
 	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist worksteal -m "not slow" tests/unit tests/plan
 
 mutants: $(READY)
-	@$(BIN)/python -m tests.mutations
+	@$(BIN)/python -m tests.mutations; code=$$?; $(BIN)/python -m docs.make && exit $$code
+
+# MODULES="gid trust" mutates these alone; a run that was broken off goes on where it was (build/mutate)
+mutate: $(if $(MODULES),$(READY),mutants)
+	@$(BIN)/python -m tests.mutations.mutate $(MODULES); code=$$?; $(BIN)/python -m docs.make && exit $$code
 
 # three tests fail under it: they look at what a new process has loaded
 coverage: $(READY)

@@ -5,12 +5,15 @@ To measure everything at any time: pyinfra inventories/pair.py deploys/bandwidth
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyinfra.api import deploy
 
 from deploys.spark import Spark, alone, looked_at
 from operations import bandwidth as operations
-from sparkrig import bandwidth, records
-from sparkrig.settings import Rail
+from operations.bandwidth import Due
+from sparkrig import records
+from sparkrig.records import Complaint
 
 
 @deploy("Bandwidth")
@@ -23,7 +26,7 @@ def rails_measured(spark: Spark, *, thorough: bool = False) -> None:
         return
     operations.measure(
         name="ib_write_bw on each rail",
-        due=(lambda: True) if thorough else (lambda: due(spark)),
+        due=(lambda: Due("asked for")) if thorough else (lambda: due(spark)),
         leads=spark.fleet.leads(spark.name),
         peer=spark.peer,
         fleet=spark.fleet,
@@ -31,22 +34,26 @@ def rails_measured(spark: Spark, *, thorough: bool = False) -> None:
     )
 
 
-def due(spark: Spark) -> bool:
-    """Whether a rail has no good record of what it is now, here or on the peer.
+def due(spark: Spark) -> Due | None:
+    """Why the rails are to be measured: one has no good record of what it is now, here or on the peer.
 
     All are then measured, so that what is on record was seen in one state of the pair. The peer counts once
-    it was looked at.
+    it was looked at. Where nothing but a boot lies between, the measurement is no change.
     """
     pair = [half for half in (spark, looked_at(spark.peer)) if half]
-    return not all(not half.network_moves and all(_on_record(half, rail) for rail in half.rails) for half in pair)
+    if any(half.network_moves for half in pair):
+        return Due("the network changes")
+    found = [each for half in pair for each in _complaints(half) if each.kind != "unread"]
+    reason = next((each for each in found if not each.unknown), next(iter(found), None))
+    return Due(reason.said, changes=not reason.unknown) if reason else None
 
 
-def _on_record(spark: Spark, rail: Rail) -> bool:
-    mine = spark.settings
-    file = spark.found.files.get(records.PATH)
-    record = records.load(file.content if file else None).get(rail.netdev)
-    addresses = (rail.address.ip, rail.peer_address.ip)
-    return records.complaint(record, *addresses, mine.mtu, bandwidth.expected(mine)) is None
+def _complaints(spark: Spark) -> Iterator[Complaint]:
+    known, there = records.found(spark.found.files), looked_at(spark.peer)
+    boots = records.boot(spark.name, spark.found), records.boot(spark.peer or "", there.found if there else None)
+    for rail in spark.rails:
+        if complaint := records.complaint(known.get(rail.netdev), rail, spark.settings, *boots):
+            yield complaint
 
 
 alone(__name__, rails_measured, thorough=True)

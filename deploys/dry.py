@@ -14,7 +14,9 @@ from pyinfra.api.deploy import add_deploy
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
 from deploys.cluster import cluster
-from deploys.spark import Spark, judge, looked_at, remember
+from deploys.spark import Spark, judge, remember
+from operations import plan as reports
+from sparkrig.plan import Planned, Step
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
 from sparkrig.settings import Fleet
@@ -26,41 +28,73 @@ def plan(
 ) -> dict[str, list[str] | list[Refusal]]:
     """By host: the operations that would change it, or every reason why the deploy would refuse it.
 
-    It connects to no host. data: the inventory's, of each host; found: what was seen of those that could be read.
+    As `planned` has it, with the deploy of a model where the host is as declared otherwise.
+    """
+    made = planned(data, fleet, found, model=True)
+    return {name: [*each.refusals] or [step.name for step in each.steps] for name, each in made.items()}
+
+
+def planned(
+    data: Mapping[str, Mapping[str, Any]], fleet: Fleet, found: Mapping[str, State], *, model: bool = False
+) -> dict[str, Planned]:
+    """By host: what the whole deploy would change, old to new, or every reason why it would refuse the host.
+
+    It connects to no host. data: the inventory's, of each host; found: what was seen of those that could be read;
+    model: whether the deploy of a model is asked, too, where there is one and nothing else is to be done; the
+    steps then have their names alone.
     """
     if not found:  # pyinfra takes an empty inventory for none at all
         return {}
-    run = RunState(Inventory(([(name, dict(data[name])) for name in found], {})), Config())
+    reports.forget(quiet=model)
+    run = RunState(Inventory(([(name, dict(own)) for name, own in data.items()], {})), Config())
     sparks = {name: Spark(name, fleet, state) for name, state in found.items()}
     with ctx_state.use(run), ctx_inventory.use(run.inventory):
         for spark in sparks.values():
             remember(spark)
-        return {name: _of(run, spark) for name, spark in sparks.items()}
+        return {
+            name: _or_refused(
+                run, spark, peer_is_here=spark.peer in {None, *(found if model else data)}, model=model
+            )
+            for name, spark in sparks.items()
+        }
 
 
-def _of(run: RunState, spark: Spark) -> list[str] | list[Refusal]:
-    """The whole deploy; of a host that it would not change, the model's."""
+def _or_refused(run: RunState, spark: Spark, *, peer_is_here: bool, model: bool) -> Planned:
+    """A refusal that no operation caught, also of what is asked of the peer, is a finding of this host alone."""
+    try:
+        return _of(run, spark, peer_is_here=peer_is_here, model=model)
+    except Refusal as refusal:
+        return Planned(refusals=(refusal,))
+
+
+def _of(run: RunState, spark: Spark, *, peer_is_here: bool, model: bool) -> Planned:
+    """The whole deploy; of a host that it would not change, the model's.
+
+    peer_is_here: whether its peer is asked, too; one that cannot be read is a finding of the peer's own.
+    """
     host = run.inventory.get_host(spark.name)
     with ctx_host.use(host):
-        if refusals := judge(spark, peer_is_here=spark.peer is None or looked_at(spark.peer) is not None):
-            return refusals
+        if refusals := judge(spark, peer_is_here=peer_is_here):
+            return Planned(refusals=tuple(refusals))
     add_deploy(run, cluster, spark, host=host)
-    steps = _changes(run, host)
+    steps = _steps(run, host)
+    if not model:
+        return Planned(steps, reports.refusals(spark.name))
     if steps or not (spark.settings.model or served.load(spark.found.files.get(served.RECORD))):
-        return steps
+        return Planned(steps)
     from deploys import serve  # with the catalogue and its rules, which few hosts need
 
     with ctx_host.use(host):
         if refusals := serve.refusals(spark):
-            return refusals
+            return Planned(refusals=tuple(refusals))
     add_deploy(run, serve.model_served, spark, host=host)
-    return _changes(run, host)
+    return Planned(_steps(run, host))
 
 
-def _changes(run: RunState, host: Host) -> list[str]:
+def _steps(run: RunState, host: Host) -> tuple[Step, ...]:
     with ctx_host.use(host):
-        return [
-            ", ".join(sorted(run.get_op_meta(operation).names))
+        return tuple(
+            Step(", ".join(sorted(run.get_op_meta(operation).names)), reports.changes(host.name, operation))
             for operation, data in run.ops[host].items()
             if data.operation_meta.will_change
-        ]
+        )

@@ -20,6 +20,7 @@ def files_written(spark: Spark) -> None:
         management=spark.found.network.management,
         socket_interface=mine.socket_interface,
         extra=mine.environment,
+        nccl=mine.nccl_conf,
         moving=spark.network_moves,
     )
 

@@ -18,8 +18,9 @@ from deploys.spark import Spark, look, looked_at, refuse
 from operations import image, serving, weights
 from operations.group import Group, together
 from operations.journal import close
-from sparkrig import environment, trust
+from sparkrig import environment, targets, trust
 from sparkrig.files import File, stale
+from sparkrig.images import Image, one
 from sparkrig.refusal import Refusal
 from sparkrig.serving import plan, served
 from sparkrig.serving.catalogue_files import catalogue
@@ -119,7 +120,7 @@ class Server:
         return self.idle or self.image is not None
 
     @property
-    def image(self) -> served.Image | None:
+    def image(self) -> Image | None:
         head = looked_at(self.pair[0])
         theirs = head.found.serving if head else None
         return plan.image_of(self.wish, self.spark.found.serving, self.record, theirs)
@@ -145,6 +146,13 @@ class Server:
             return False
         return self.rank > 0 or (found.port == "active" and found.health == 200)
 
+    def barred(self) -> list[Refusal]:
+        """Why a file of it cannot be put in its place. Raises Refusal where its files are not known."""
+        bars = self.spark.found.preflight.barred
+        if not bars or self.settled:
+            return []
+        return targets.refusals(bars, served.PATHS)
+
 
 def _address(spark: Spark) -> IPv4Address:
     """Where the control sockets live: the network that container.env names. Raises Refusal."""
@@ -167,7 +175,11 @@ def model_served(spark: Spark) -> None:
         return _group(halves(), wish)
 
     def one_image() -> bool:
-        return len({each.image.id for each in halves() if each.image and not each.idle}) < 2
+        return one(each.image for each in halves() if each.image and not each.idle)
+
+    def one_revision() -> bool:
+        held = [each.spark.found.serving.weights for each in halves() if not each.idle]
+        return served.one_revision(each[wish.checkpoint.id] for each in held if wish.checkpoint.id in each)
 
     def one_token() -> bool:
         how = server.record.form if server.record else ""
@@ -183,7 +195,7 @@ def model_served(spark: Spark) -> None:
     )
     step(
         name="weights",
-        due=lambda: not all(each.has_weights for each in halves()),
+        due=lambda: not (all(each.has_weights for each in halves()) and one_revision()),
         act=weights.weights,
         settled=f"{wish.checkpoint.id} is there",
     )
@@ -220,11 +232,12 @@ def _trusted(spark: Spark) -> bool:
 
 def refusals(spark: Spark) -> list[Refusal]:
     """Why this host could not serve what is asked for."""
+    server = Server(spark)
     try:
-        Server(spark).judge()
+        server.judge()
+        return server.barred()
     except Refusal as refusal:
         return [refusal]
-    return []
 
 
 # pyinfra executes this file without a name of its own; drift imports it

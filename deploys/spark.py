@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from ipaddress import IPv4Interface
@@ -19,15 +21,35 @@ from pyinfra.api.exceptions import DeployError
 from facts.rdma import Rdma
 from facts.spark import Spark as SparkFact
 from operations import remote
+from operations.again import again
 from operations.journal import close
 from operations.network import planned
 from operations.refusal import say
 from operations.secrets import gathered
-from operations.subject import subject
-from sparkrig import checks, containers, declared, driver, identity, login, network, preflight, secrets, settings
-from sparkrig.refusal import Refusal
+from operations.subject import over, subject
+from operations.waiting import Watching, watched
+from sparkrig import (
+    checks,
+    containers,
+    declared,
+    driver,
+    environment,
+    identity,
+    login,
+    network,
+    preflight,
+    records,
+    secrets,
+    settings,
+    terminal,
+    trust,
+)
+from sparkrig.files import stale
+from sparkrig.refusal import SAID, Refusal
 from sparkrig.settings import Fleet, Rail, Settings
 from sparkrig.state import State
+
+terminal.clean_pyinfra()  # here too, for an inventory of the user's own that does not check itself
 
 
 @dataclass(frozen=True)
@@ -68,7 +90,10 @@ class Spark:
     @property
     def network_moves(self) -> bool:
         """Whether this run changes the fabric, so that GIDs and bandwidth must be looked at again."""
-        return bool(self.network_plan)
+        try:
+            return bool(self.network_plan)
+        except Refusal:  # it is left as it is; the plan of its peer alone (deploys.dry) asks about it
+            return False
 
 
 # What each host of this run looked like; hosts are looked at side by side, so a peer may be missing for now.
@@ -108,7 +133,7 @@ def look(*, images: bool = False) -> Spark | None:
     if isinstance(found, Refusal):
         refuse([found], fleet)
         return None
-    spark = Spark(host.name, fleet, found)
+    spark = Spark(host.name, fleet, over(found, mine))
     for line in preflight.warnings(found.preflight):
         host.log_styled(line, fg="yellow", log_func=logger.warning)
     refusals = judge(spark, peer_is_here=_peer_is_here(spark))
@@ -116,14 +141,38 @@ def look(*, images: bool = False) -> Spark | None:
         refuse(refusals, fleet)
         return None
     remember(spark)
+    if refusals := _cabling(spark):
+        refuse(refusals, fleet)
+        return None
     return spark
+
+
+def _cabling(spark: Spark) -> list[Refusal]:
+    """Why the network of a pair cannot be changed, by who hears whom; asked once both halves were looked at.
+
+    A pair whose network stands is not asked: that costs each half one exec and two seconds.
+    """
+    there = looked_at(spark.peer)
+    if there is None or not (spark.network_moves or there.network_moves):
+        return []
+    from operations import survey  # with all that it judges, which a pair whose network stands does not need
+    from sparkrig import topology
+
+    names = [name for name in spark.fleet if name in (spark.name, there.name)]
+    patience = max(spark.fleet[name].patience for name in names)
+    heard = survey.hear({name: inventory.get_host(name) for name in names}, int(survey.LOOK_S * patience))
+    seen = {
+        each.name: topology.Seen(each.found.network, each.found.rdma, heard[each.name]) for each in (spark, there)
+    }
+    return topology.obstacles(spark.fleet, names, seen)
 
 
 def _read(weights: str) -> State | Refusal:
     """The one look, or why it could not be taken; pyinfra has then printed the host's own words."""
     login = host.data.get("ssh_user") or "the ssh user"
     try:
-        found: State | None = host.get_fact(SparkFact, weights=weights, _ignore_errors=True)
+        with watched(inventory.get_host(host.name), "Look at the host"):
+            found: State | None = host.get_fact(SparkFact, weights=weights, _ignore_errors=True)
     except EOFError:  # pyinfra asks for a sudo password, and nobody is there to type one
         return Refusal(
             f"the host cannot be read as root; sudo without a password is expected for {login}",
@@ -140,7 +189,7 @@ def declaration(spark: Spark) -> str:
 
     What the files should be is known once the GIDs are; for all else the first look is enough.
     """
-    found = replace(spark.found, rdma=host.get_fact(Rdma)) if spark.network_moves else spark.found
+    found = replace(spark.found, rdma=again(Rdma)) if spark.network_moves else spark.found
     kept = declared.of(checks.of(subject(spark.name, spark.fleet, {spark.name: found})), time.time())
     return declared.dump(kept)
 
@@ -157,6 +206,7 @@ def judge(spark: Spark, *, peer_is_here: bool) -> list[Refusal]:
         fabric=bool(mine.fabric),
         running=found.network.running,
         installs=found.containers.toolkit is None,
+        due=due(spark) if found.preflight.barred else (),
     )
     if found.preflight.read_only:
         return refusals
@@ -182,6 +232,31 @@ def judge(spark: Spark, *, peer_is_here: bool) -> list[Refusal]:
     return refusals
 
 
+def due(spark: Spark) -> set[str]:
+    """The paths of the files that a deploy would write on this host.
+
+    Where the network moves, those with GIDs are among them: what they will be is known only then.
+    """
+    mine, found = spark.settings, spark.found
+    ours = subject(spark.name, spark.fleet, {spark.name: found}).files
+    unknown = isinstance(ours, Refusal)  # there is no GID yet
+    files = [driver.pin_file(), driver.blacklist_file(), *([] if isinstance(ours, Refusal) else ours)]
+    paths = {file.path for file in stale(files, found.files)}
+    paths |= set(environment.PATHS) if unknown else set()
+    paths |= set(environment.WITH_GIDS) if spark.network_moves else set()
+    with suppress(Refusal):  # judged by itself
+        docker = containers.plan(found.containers, restart_docker=mine.restart_docker)
+        paths |= {containers.SOURCE_PATH, containers.KEYRING} if docker.add_source else set()
+        paths |= {containers.DAEMON_JSON} if docker.daemon_json else set()
+    with suppress(Refusal):
+        paths |= {secrets.PATH} if secrets.plan(found.secrets, spark.secrets) else set()
+    if mine.node_ssh:
+        paths |= {trust.KNOWN_HOSTS, trust.CLIENT} - found.files.keys()
+    if paths or spark.network_moves:
+        paths |= {records.PATH, declared.PATH} if spark.peer else {declared.PATH}
+    return paths
+
+
 class _Together(BaseStateCallback):
     """A host that fails in mid-run takes its peer along, also in a fleet where other pairs go on."""
 
@@ -204,7 +279,7 @@ def _say_if_lost(at: Host) -> None:
     answer = remote.each({at.name: at}, lambda each: remote.shell(each, ":", seconds=10))[at.name]
     if isinstance(answer, remote.Lost):
         at.log_styled(
-            f"The connection was lost in the middle of this step, so its state is unknown ({answer}). Try: "
+            f"{SAID}the connection was lost in the middle of this step, so its state is unknown ({answer}). Try: "
             f"ssh {at.name} true, and run the same again; it reads the host anew and does what is left",
             fg="red",
             log_func=logger.error,
@@ -223,7 +298,13 @@ def _fleet() -> Fleet:
         fleet = settings.parse(data)
     except settings.SettingsError as error:
         raise DeployError(f"{error}. docs/settings.md explains each setting") from None
+    if "--no-wait" in sys.argv and any(fleet.peer(name) for name in fleet):
+        raise DeployError(
+            "--no-wait lets one half of a pair run ahead of the other, and their network changes together; "
+            "nothing was changed. Try: the same without --no-wait"
+        )
     run.add_callback_handler(_Together(fleet))
+    run.add_callback_handler(Watching())
     return fleet
 
 

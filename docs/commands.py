@@ -23,8 +23,10 @@ What `sparkrig VERB --help` prints, of every verb. `sparkrig completion` makes a
   each busy host; in a pipe, and with `CI`, `NO_COLOR` or `TERM=dumb`, plain lines of what takes over two seconds.
 - **`--json`** prints a document for programs, which names its [schema](schema). Fields are only ever added to it.
 - **INVENTORY** is a file like `inventories/pair.py`; [settings.md](settings.md) says what it may set.
-- A host that may be rebooting is waited for, for 90 s or `SPARKRIG_WAIT_S` seconds; `drift` and `doctor` say
-  that it is down.
+- A host that may be rebooting is waited for, for 90 s or `SPARKRIG_WAIT_S` seconds (0 to 86400); `drift`,
+  `doctor` and `plan` say that it is down.
+- No verb begins with standard output closed (`>&-`) or from a working folder that is gone. What cannot be written
+  to standard output, because a disk is full, is an error, too: exit code 1.
 """
 
 

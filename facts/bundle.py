@@ -7,18 +7,21 @@ shell, costs as much as what it runs (docs/performance.md).
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
-from facts.noun import PREAMBLE, Noun
+from facts.noun import PREAMBLE, Noun, understood
+from sparkrig import bounds
 
 T = TypeVar("T")
 
-_END = "#sparkrig:end"
+_LOOK, _END = "#sparkrig:look", "#sparkrig:end"
+_BEGIN = re.compile(rf"{_LOOK} ([0-9a-f-]{{36}})")
 _LIMIT_S = 300  # of the whole look; a host that hangs is said to, and not waited for
 
 
@@ -29,26 +32,55 @@ class Bundle(FactBase[T]):
     whole: Callable[..., T]
 
     def command(self) -> str:
-        sections = "\n".join(
-            f"(\n{noun.script.strip()}\n)\nprintf '\\n{_END} {name} %s\\n' $?" for name, noun in self.nouns.items()
+        sections = (
+            f'(\n{noun.script.strip()}\n)\nprintf "\\n%s\\n" "{_END} {name} $? $sparkrig_look"'
+            for name, noun in self.nouns.items()
         )
-        # a look that was cut short still says what it saw
-        return f"{PREAMBLE}\ntimeout -k 5 {_LIMIT_S} sh -c {shlex.quote(sections)} 2>/dev/null </dev/null || :"
+        # Each look has a word of its own at the end of its markers, which no file or name on the host can know.
+        begin = f"read -r sparkrig_look </proc/sys/kernel/random/uuid; printf '%s\\n' \"{_LOOK} $sparkrig_look\""
+        whole = shlex.quote("\n".join([begin, *sections]))
+        # A look that was cut short still says what it saw: head ends well, and one byte more tells of too much.
+        most = bounds.LOOK_CHARS + 1
+        return f"{PREAMBLE}\ntimeout -k 5 {_LIMIT_S} sh -c {whole} 2>/dev/null </dev/null | head -c {most}"
 
     def process(self, output: list[str]) -> T:
+        sections = understood("look", lambda: self._sections(output))
+        found = {name: noun().process(sections[name]) for name, noun in self.nouns.items()}
+        return understood("look", lambda: type(self).whole(**found))
+
+    def _sections(self, output: Sequence[str]) -> dict[str, list[str]]:
+        """The rows of each noun. Raises FactProcessError where one is absent, failed, or ends twice."""
+        if sum(map(len, output)) + len(output) > bounds.LOOK_CHARS:
+            raise ValueError(f"it printed more than the {bounds.LOOK_CHARS} characters expected")
+        begin, token = _begun(output)
+        marker = re.compile(rf"{_END} ([a-z_]+) (\d{{1,3}}){token}")
         sections: dict[str, list[str]] = {}
         lines: list[str] = []
-        for line in output:
-            if not line.startswith(_END):
+        for line in output[begin:]:
+            found = marker.fullmatch(line)
+            if not found:
                 lines.append(line)
                 continue
-            _, name, status = line.split(" ")
+            name, status = found.groups()
             if status != "0":
                 raise FactProcessError(f"{name}: could not be read (exit {status})")
+            if name in sections:
+                raise FactProcessError(f"{name}: could not be read (its end was printed twice)")
             sections[name], lines = [row for row in lines if row], []
         absent = [name for name in self.nouns if name not in sections]
         if absent:
             raise FactProcessError(
                 f"{absent[0]}: could not be read (no answer within {_LIMIT_S} s, or the connection broke off)"
             )
-        return type(self).whole(**{name: noun().process(sections[name]) for name, noun in self.nouns.items()})
+        return sections
+
+
+def _begun(output: Sequence[str]) -> tuple[int, str]:
+    """Where a look begins, after what a login shell may print, and how its markers end.
+
+    The recordings of before markers had a word of their own begin with their first row.
+    """
+    for number, line in enumerate(output):
+        if found := _BEGIN.fullmatch(line):
+            return number + 1, f" {found[1]}"
+    return 0, ""

@@ -29,7 +29,11 @@ if [ -e /etc/docker/daemon.json ]; then printf 'daemon %s\n' "$(base64 -w0 /etc/
 toolkit=$(dpkg-query -W -f='${db:Status-Status} ${Version}' nvidia-container-toolkit 2>/dev/null)
 case $toolkit in 'installed '*) toolkit=${toolkit#* } ;; *) toolkit= ;; esac
 printf 'toolkit %s\n' "$toolkit"
-grep -lsE '^[^#]*(libnvidia-container|nvidia-container-toolkit)' \
-  /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources |
-  while IFS= read -r f; do grep -qi '^Enabled: *no' "$f" || printf 'source %s\n' "$f"; done
+# apt reads no file with other characters in its name (sources.list(5)); no name holds a slash
+grep -lsZE '^[^#]*(libnvidia-container|nvidia-container-toolkit)' \
+  /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources | tr '\n\0' '/\n' |
+  while IFS= read -r f; do
+    case ${f#/etc/apt/sources.list.d/} in /etc/apt/sources.list) ;; *[!A-Za-z0-9_.-]*) continue ;; esac
+    grep -qi '^Enabled: *no' "$f" || printf 'source %s\n' "$f"
+  done
 """

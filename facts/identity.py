@@ -14,7 +14,9 @@ class Identity(Noun[identity.Identity]):
 set -- $(uname -nrm)
 printf 'hostname=%s\nkernel=%s\nmachine=%s\n' "$@"
 while read -r key id _; do case $key in Uid:) printf 'uid=%s\n' "$id"; break ;; esac; done </proc/self/status
-read -r id </proc/sys/kernel/random/boot_id; printf 'boot_id=%s\n' "$id"
+id=
+if [ -r /proc/sys/kernel/random/boot_id ]; then read -r id </proc/sys/kernel/random/boot_id; fi
+printf 'boot_id=%s\n' "$id"
 id=
 if [ -r /etc/machine-id ]; then read -r id </etc/machine-id; fi
 if [ ${#id} = 32 ]; then id=$(sha256sum </etc/machine-id); printf 'machine_id=%s\n' "${id%% *}"; fi

@@ -1,6 +1,6 @@
 """Links, routes, and everything that defines a netdev."""
 
-from facts.noun import Noun
+from facts.noun import PATH_WORD, Noun
 from sparkrig import netplan, network, profiles
 
 # Begins a loop over the netdevs, which sets $n (its folder), $port (empty where it is none of the fabric), $driver
@@ -27,8 +27,11 @@ WITHOUT_SECRETS = (
 )
 # $1...: folders, the first that has a name wins
 NETPLAN = rf"""
+{PATH_WORD}
 for folder; do for f in "$folder"/*.yaml; do
-  if [ -r "$f" ]; then printf 'netplan %s %s\n' "$f" "$(sed -E '{WITHOUT_SECRETS}' "$f" | base64 -w0)"; fi
+  if [ -r "$f" ]; then
+    printf 'netplan %s %s\n' "$(path_word "$f")" "$(sed -E '{WITHOUT_SECRETS}' "$f" | base64 -w0)"
+  fi
 done; done
 """.strip("\n")
 
@@ -75,6 +78,7 @@ $devices
 EOF
   ids=
   while IFS= read -r row; do
+    case ${row%%:*} in '' | *[!0-9A-Za-z-]*) continue ;; esac # what a newline in a file's name left
     case $row in *:802-3-ethernet:*) printf 'profile %s\n' "$row"; ids="$ids ${row%%:*}" ;; esac
   done <<EOF
 $(nmcli -t -f UUID,TYPE,FILENAME connection show)

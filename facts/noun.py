@@ -8,7 +8,21 @@ from typing import TypeVar
 from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
+from sparkrig import bounds
+from sparkrig.words import plain
+
 T = TypeVar("T")
+U = TypeVar("U")
+
+_SHOWN = 300  # characters of a parser's sentence, which may have a host's text in it
+
+# path_word PATH: a path as one word of a row, read by sparkrig.rows.path. A blank or a newline in it would make
+# other words and rows of it, so such a path goes in base64; so do all bytes that are no plain letters.
+PATH_WORD = r"""
+path_word() {
+  case $1 in *[!A-Za-z0-9/._@:+~-]*) printf %s "$1" | base64 -w0 ;; *) printf %s "$1" ;; esac
+}
+""".strip("\n")
 
 # nmcli and others speak the language of the host otherwise.
 PREAMBLE = "LC_ALL=C.UTF-8; export LC_ALL"
@@ -17,22 +31,40 @@ PREAMBLE = "LC_ALL=C.UTF-8; export LC_ALL"
 class Noun(FactBase[T]):
     """A fact that is read by one shell command and understood by one pure function.
 
-    `script` is the shell text that prints everything of its kind. `parse` takes the output's lines and
-    raises ValueError, or
-    stumbles over a missing key, where they make no sense; pyinfra allows `process` no other exception than
-    FactProcessError, which fails this one host.
+    `script` is the shell text that prints everything of its kind. `parse` takes the output's lines and raises
+    ValueError where they make no sense; whatever else it stumbles over is garbage of this one host as well.
+    `limit`: the most characters that it may print.
     """
 
     script: str
     parse: Callable[[Iterable[str]], T]
+    limit = bounds.NOUN_CHARS
 
     def command(self) -> str:
         return f"{PREAMBLE}\n{self.script}"
 
     def process(self, output: list[str]) -> T:
-        try:
-            return type(self).parse(output)
-        except (ValueError, LookupError, TypeError) as error:
-            # only the parsers' own errors are sentences
-            why = str(error) if isinstance(error, ValueError) else "a row has another form than is expected"
-            raise FactProcessError(f"{type(self).__name__.lower()}: cannot be understood ({why})") from error
+        return understood(type(self).__name__.lower(), lambda: self._parsed(output))
+
+    def _parsed(self, output: list[str]) -> T:
+        bounds.judge(output, self.limit)
+        return type(self).parse(output)
+
+
+def understood(name: str, parse: Callable[[], U]) -> U:
+    """The boundary between what a host printed and this program: garbage becomes a FactProcessError.
+
+    name: of the noun that it is about. pyinfra lets a fact raise no other exception: that one fails its host, and
+    any other ends the run of every host with a traceback.
+    """
+    try:
+        return parse()
+    except (FactProcessError, *bounds.OWN_FAULTS):
+        raise
+    except Exception as error:
+        # Data of the wrong form makes a parser raise nearly anything: AttributeError where a list stands for an
+        # object, KeyError, StopIteration, OverflowError, RecursionError, MemoryError. ValueErrors are sentences.
+        sentence = isinstance(error, ValueError) and str(error)
+        why = sentence or f"a row has another form than is expected: {type(error).__name__}"
+        # pyinfra prints the cause of an exception in its place, as it is, so this one has none
+        raise FactProcessError(f"{name}: cannot be understood ({plain(why[:_SHOWN])})") from None

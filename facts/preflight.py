@@ -6,8 +6,48 @@ import time
 from collections.abc import Iterable
 
 from facts.apt import HOLDERS
+from facts.first_upgrade import LOOK
 from facts.noun import Noun
 from sparkrig import preflight
+from sparkrig.owned import WRITTEN
+
+# Prints `barred KIND WHERE PATH` for each file that cannot be put in its place (sparkrig.targets). Nothing is
+# tried out: a folder's clock would move, and who watches it would be woken. faccessat(2), which is behind -w,
+# knows of immutable files and of mounts for root, too, and nothing of append-only ones. lsattr says nothing of a
+# file system that has no such flags.
+BARRED = (
+    r"""
+barred() { printf 'barred %s %s %s\n' "$1" "$2" "$path"; }
+flagged() { case $flags in *"$line$1 $2$line"*) return 0 ;; *) return 1 ;; esac; }
+line='
+'
+points=$line
+while read -r _ _ _ _ at _; do points=$points$at$line; done </proc/self/mountinfo
+set --
+for path in """
+    + " ".join(WRITTEN)
+    + r"""; do
+  at=${path%/*}
+  until [ -e "$at" ] || [ -L "$at" ] || [ -z "$at" ]; do at=${at%/*}; done
+  set -- "$@" "$path" "${at:-/}"
+done
+flags=$line$(lsattr -d "$@" 2>/dev/null |
+  sed -n 's/^[a-zA-Z-]*i[a-zA-Z-]* /immutable /p; t; s/^[a-zA-Z-]*a[a-zA-Z-]* /append-only /p')$line
+while [ $# -gt 0 ]; do
+  path=$1 at=$2; shift 2
+  if [ ! -d "$at" ]; then barred no-folder "$at"
+  elif flagged immutable "$at"; then barred immutable "$at"
+  elif flagged append-only "$at"; then barred append-only "$at"
+  elif [ ! -w "$at" ]; then barred read-only "$at"
+  elif [ -d "$path" ]; then barred folder "$path"
+  elif flagged immutable "$path"; then barred immutable "$path"
+  elif flagged append-only "$path"; then barred append-only "$path"
+  else
+    case $points in *"$line$path$line"*) barred mount "$path" ;; esac
+  fi
+done
+""".strip("\n")
+)
 
 
 def _parse(lines: Iterable[str]) -> preflight.Preflight:
@@ -15,7 +55,8 @@ def _parse(lines: Iterable[str]) -> preflight.Preflight:
 
 
 class Preflight(Noun[preflight.Preflight]):
-    """Room, mounts, dpkg, clock, a shutdown to come, who uses apt, and NetworkManager's unit.
+    """Room, mounts, dpkg, clock, a shutdown to come, who uses apt, NVIDIA's upgrade, NetworkManager's unit, and
+    files of ours that cannot be written.
 
     Last of a look, and its clock last of all: what comes in between counts as skew. It writes nothing, for it has
     to answer on a full or read-only disk.
@@ -25,6 +66,8 @@ class Preflight(Noun[preflight.Preflight]):
     # busctl would start a NetworkManager that is stopped, and timedatectl a service that writes below /var/tmp.
     script = (
         HOLDERS
+        + "\n"
+        + LOOK
         + r"""
 set -- / /var /etc
 if mountpoint -q /boot; then set -- "$@" /boot; fi
@@ -34,7 +77,10 @@ done
 for p; do [ -w "$p" ] || printf 'read-only %s\n' "$p"; done
 dpkg-query -W -f='package ${db:Status-Status} ${db:Status-Eflag} ${binary:Package}\n' |
   grep -Ev '^package (installed|config-files|not-installed) ok ' || :
-for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || printf 'journal %s\n' "$f"; done
+"""
+        + BARRED
+        + r"""
+for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || echo journal; done
 holders
 if [ -e /run/systemd/shutdown/scheduled ]; then
   sed -n 's/^USEC=\|^MODE=/shutdown &/p' /run/systemd/shutdown/scheduled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from facts.noun import PREAMBLE, Noun
+from sparkrig.images import CONTENT_OF
 from sparkrig.serving import served
 
 # files_of FOLDER: size and path of each file of a checkpoint, as its manifest has them
@@ -35,8 +36,9 @@ strays_of() {
 LOOK = (
     FILES_OF
     + STRAYS_OF
+    + CONTENT_OF
     + f"record={served.RECORD} trial={served.TRIAL} unit={served.UNIT} port={served.PORT_UNIT} "
-    f"manifest={served.MANIFEST} token={served.RAY_ENV}\n"
+    f"manifest={served.MANIFEST} revision={served.REVISION} token={served.RAY_ENV}\n"
     + r"""
 told() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
 if [ -z "$weights" ]; then
@@ -58,6 +60,7 @@ if command -v docker >/dev/null && systemctl -q is-active docker; then
   if [ -n "$ids" ]; then
     timeout -k 2 60 docker image inspect -f \
       'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}' $ids
+    content_of $ids
   fi
 fi
 for d in "$weights"/*/*/; do
@@ -82,6 +85,9 @@ for d in "$weights"/*/*/; do
   fi
   case $name in *[!A-Za-z0-9._/-]*) continue ;; esac
   printf 'weights %s %s %s%s\n' "$name" $state "$(du -sbL "$d" | cut -f1)" "${stray:+ $stray}"
+  if [ -f "$d$revision" ]; then
+    printf 'revision %s %s\n' "$name" "$(head -c 40 "$d$revision" | tr -cd '0-9a-f')"
+  fi
 done
 p=$weights
 while [ ! -e "${p:-/}" ]; do p=${p%/*}; done

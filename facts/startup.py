@@ -1,6 +1,7 @@
 """How far a host's part of a served model is on its way up."""
 
 from facts.noun import Noun
+from sparkrig.images import CONTENT_OF
 from sparkrig.serving import served, startup
 
 _WANTED = " ".join(f"-e '{words}'" for words in startup.WANTED)
@@ -13,12 +14,17 @@ class Startup(Noun[startup.Seen]):
     # --all: journalctl shows a line with a colour in it as `[99B blob data]` otherwise
     script = (
         f"unit={startup.UNIT} container={startup.CONTAINER} guard={served.MEMORY_UNIT}\n"
+        + CONTENT_OF
         + r"""
 printf 'now %s\n' "$(date +%s)"
 show() { timeout -k 2 10 systemctl show "$unit" --timestamp=unix "$@"; }
 show -p LoadState -p ActiveState -p Result -p ExecMainStatus -p NRestarts | sed 's/^/unit /'
 sed -n 's/^\(MemTotal\|MemAvailable\): *\([0-9]*\) kB.*/\1 \2/p' /proc/meminfo
-timeout -k 2 20 docker container inspect --format 'image {{.Image}}' "$container" 2>/dev/null
+image=$(timeout -k 2 20 docker container inspect --format '{{.Image}}' "$container" 2>/dev/null)
+if [ -n "$image" ]; then
+  printf 'image %s\n' "$image"
+  content_of "$image"
+fi
 # of a progress bar, which redraws its line, the last state; it has characters that a cut would leave halves of
 plain() { LC_ALL=C tr -cd '\11\12\15\33\40-\176' | sed 's/\r*$//; s/\]: .*\r/]: /' | cut -c "1-$1"; }
 start=$(show -p ExecMainStartTimestamp --value)

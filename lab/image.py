@@ -100,12 +100,13 @@ def scratch(folder: Path) -> Path:
 
 def bootstrap(source: Source, work: Path) -> None:
     """Debian and our files, as `root.tar`; kernel and facts beside it."""
+    named = " ".join(f"{node}={name}" for node, name in nodes.FACTORY_NAMES.items())
     run(
         mmdebstrap(source, work),
         attempt="sparkrig lab up --mirror URL",
         timeout=BUILD_TIMEOUT_S,
         log=images() / "build.log",
-        env={**os.environ, "TMPDIR": str(scratch(work)), "LAB_NODES": " ".join(nodes.ALL)},
+        env={**os.environ, "TMPDIR": str(scratch(work)), "LAB_NODES": named},
     )
     out = work / "out"
     for produced in out.iterdir():

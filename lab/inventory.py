@@ -10,21 +10,24 @@ from lab import ssh_data, toolkit_repo
 from lab.errors import LabError
 
 
-def host_data(node: str) -> dict[str, Any]:
-    """The pyinfra host data of a node, to be merged into its inventory entry.
-
-    Raises pyinfra's InventoryError, which it prints as one sentence, before the first `lab up`.
-    """
-    try:
-        mirror = toolkit_repo()
-        login = ssh_data(node)
-    except LabError as error:
-        raise InventoryError(str(error)) from None
+def settings() -> dict[str, Any]:
+    """The settings that any virtual Spark needs. Raises LabError before the first `lab up`."""
+    mirror = toolkit_repo()
     return {
-        **login,
         "toolkit_url": mirror["url"],
         "toolkit_key_url": mirror["key_url"],
         "toolkit_key_fingerprint": mirror["fingerprint"],
         "bandwidth_floor": 0.01,  # soft-RoCE under emulation: the link only must carry data
         "patience": 4.0,
     }
+
+
+def host_data(node: str) -> dict[str, Any]:
+    """The pyinfra host data of a node, to be merged into its inventory entry.
+
+    Raises pyinfra's InventoryError, which it prints as one sentence, before the first `lab up`.
+    """
+    try:
+        return {**settings(), **ssh_data(node)}
+    except LabError as error:
+        raise InventoryError(str(error)) from None

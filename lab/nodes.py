@@ -10,6 +10,9 @@ from lab.errors import LabError
 PAIR = ("spark-a", "spark-b")
 SOLO = "spark-c"
 ALL = (*PAIR, SOLO)
+# What a Spark calls itself out of the box is no name of the inventory: these are recorded ones, two of NVIDIA's
+# own units [@nvidia-two-sparks] and one of ASUS [@gx10-cluster].
+FACTORY_NAMES = {"spark-a": "spark-1b3b", "spark-b": "spark-1d84", "spark-c": "gx10-9641"}
 
 MANAGEMENT = "enP7s7"
 # Behind each cage sit two netdevs, the twins.

@@ -52,7 +52,8 @@ def wait(at: Host, patience: float) -> bool:
 
 def _holders(at: Host, seconds: int) -> tuple[apt.Holder, ...]:
     try:
-        return apt.parse(remote.shell(at, WAIT, str(seconds), seconds=seconds + 60).splitlines())
+        told = remote.shell(at, WAIT, str(seconds), seconds=seconds + 60)
+        return remote.parsed("holders", lambda: apt.parse(told.splitlines()))
     except (Failed, Lost) as error:
         raise Refusal(f"who uses apt cannot be read ({error})", f"ssh {at.name} true") from None
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 
 from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
-from operations import remote
+from operations import journal, plan, remote
 from operations.files import write
 from operations.journal import recorded
-from operations.refusal import Commands, say
+from operations.refusal import Commands, refusing, say
 from operations.remote import Failed, Lost
 from sparkrig import history_file, measurement, records
+from sparkrig.change import Change
 from sparkrig.files import File
 from sparkrig.measurement import Case, Measurement
 from sparkrig.records import Record
@@ -22,10 +26,20 @@ from sparkrig.settings import Fleet
 from sparkrig.survey import Survey
 from sparkrig.verdict import Verdict
 
+_KEEP_S = 60  # to write a file; times `patience`
+
+
+@dataclass(frozen=True)
+class Due:
+    """Why rails are to be measured. changes: False where the hosts are as declared, and were only booted since."""
+
+    why: str
+    changes: bool = True
+
 
 @operation(is_idempotent=False)
-@recorded
-def measure(due: Callable[[], bool], leads: bool, peer: str, fleet: Fleet, thorough: bool) -> Commands:
+@refusing
+def measure(due: Callable[[], Due | None], leads: bool, peer: str, fleet: Fleet, thorough: bool) -> Commands:
     """Measure the rails of a pair where that is due, and keep the figures on both hosts.
 
     + due: asked when it is needed, for what a run changes decides it
@@ -34,15 +48,50 @@ def measure(due: Callable[[], bool], leads: bool, peer: str, fleet: Fleet, thoro
     + fleet: the checked settings of all hosts
     + thorough: see sparkrig.bandwidth.cases
     """
-    if not due():
+    reason = due()
+    if reason is None:
         host.noop("every rail was measured as it is now")
-    elif leads:
-        yield FunctionCommand(_measure, (inventory.get_host(peer), fleet, thorough), {})
+    elif reason.changes:
+        plan.report([Change("rails", f"to {peer}", reason.why, "measured")])
+        yield from _as_change(leads, peer, fleet, thorough)
+    elif not run.is_executing:
+        host.log(f"{reason.why}: the rails would be measured, which is no change")
+    elif not leads:
+        host.noop(f"measured by {peer}")
+    elif not _as_look(reason.why, inventory.get_host(host.name), inventory.get_host(peer), fleet, thorough):
+        yield FunctionCommand(_failed, (), {})
+
+
+@recorded
+def _as_change(leads: bool, peer: str, fleet: Fleet, thorough: bool) -> Commands:
+    if leads:
+        yield FunctionCommand(_as_command, (inventory.get_host(peer), fleet, thorough), {})
     elif not run.is_executing:
         yield f"# measured by {peer}"
 
 
-def _measure(state: State, host: Host, peer: Host, fleet: Fleet, thorough: bool) -> bool:
+def _as_command(state: State, host: Host, *how: Any) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
+    return _measure(host, *how)
+
+
+def _as_look(why: str, host: Host, peer: Host, fleet: Fleet, thorough: bool) -> bool:
+    """Measure at once, as an operation asks a fact: pyinfra counts what an operation yields as a change.
+
+    The pair is locked meanwhile, and the journal gets no run. Raises Refusal where another run holds a lock.
+    """
+    host.log(f"{why}: the rails are measured, which is no change")
+    with ExitStack() as held:
+        if not journal.begun(host):
+            pair = {each.name: each for each in (host, peer)}
+            held.enter_context(journal.locked(journal.current(), pair))
+        return _measure(host, peer, fleet, thorough)
+
+
+def _failed(state: State, host: Host) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
+    return False  # what is wrong was said
+
+
+def _measure(host: Host, peer: Host, fleet: Fleet, thorough: bool) -> bool:
     from operations.check import check  # a run that only looks need not know how to measure
 
     try:
@@ -60,7 +109,7 @@ def _measure(state: State, host: Host, peer: Host, fleet: Fleet, thorough: bool)
     except Refusal as refusal:  # the hosts are as they are, whatever this machine can write
         host.log_styled(f"{refusal.what}; try: {refusal.cure}", fg="yellow", log_func=logger.warning)
     own, mirrored = records.of(done, host.name, peer.name)
-    kept = _keep(state, host, own) and _keep(state, peer, mirrored)
+    kept = _keep(host, host, own, fleet) and _keep(host, peer, mirrored, fleet)
     return kept and done.passed
 
 
@@ -91,7 +140,11 @@ def _report(host: Host, subject: str, verdict: Verdict) -> None:
         say(host, f"{subject}: {verdict.cause}: {verdict.evidence}. Try: {verdict.cure}")
 
 
-def _keep(state: State, at: Host, kept: Mapping[str, Record]) -> bool:
-    file = File(records.PATH, records.dump(kept))
-    ok, _ = write(file).execute(state, at, remote.login(at))  # type: ignore[arg-type]
-    return bool(ok)
+def _keep(host: Host, at: Host, kept: Mapping[str, Record], fleet: Fleet) -> bool:
+    try:
+        remote.execute(at, write(File(records.PATH, records.dump(kept))), int(_KEEP_S * fleet[at.name].patience))
+    except (Failed, Lost) as error:
+        what = f"what was measured cannot be kept on {at.name}: {error}"
+        say(host, str(Refusal(what, f"ssh {at.name} df -h /var/lib")))
+        return False
+    return True

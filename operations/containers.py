@@ -7,11 +7,14 @@ from pyinfra.api import StringCommand, operation
 
 from facts.containers import Containers
 from operations import apt, unit
+from operations import plan as plans
+from operations.again import again
 from operations.files import write
 from operations.journal import recorded
 from operations.refusal import Commands, refusing
 from operations.shell import script
-from sparkrig import containers
+from sparkrig import containers, file_diff, journal
+from sparkrig.change import Change
 from sparkrig.settings import Settings
 
 
@@ -28,6 +31,7 @@ def toolkit(found: containers.Containers, settings: Settings) -> Commands:
     if not plan.install_toolkit:
         host.noop(f"{containers.TOOLKIT} {found.toolkit} is installed")
         return
+    plans.report(_installed(plan, settings))
     if state.is_executing:
         apt.wait(host, settings.patience)
     if plan.add_source:
@@ -37,23 +41,54 @@ def toolkit(found: containers.Containers, settings: Settings) -> Commands:
     yield apt.install(*containers.to_install(settings.toolkit_version))
 
 
-# $1 url, $2 fingerprint, $3 keyring; whatever else the fetched file holds is not trusted
-FETCH_KEY = r"""
+def _installed(plan: containers.Plan, settings: Settings) -> list[Change]:
+    found = []
+    if plan.add_source:
+        key = f"the key {settings.toolkit_key_fingerprint} and no other, fetched from {settings.toolkit_key_url}"
+        source = containers.source_file(settings.toolkit_url)
+        text = file_diff.diff(source.path, "", source.content)
+        found += [
+            Change("file", containers.KEYRING, None, key),
+            Change("file", source.path, None, "a new file", text),
+        ]
+    version = settings.toolkit_version or "the newest of its repository"
+    return [
+        *found,
+        *(
+            Change("package", each.partition("=")[0], None, version)
+            for each in containers.to_install(settings.toolkit_version)
+        ),
+    ]
+
+
+# $1 url, $2 fingerprint, $3 keyring; whatever else the fetched file holds is not trusted. gpg exports a key by the
+# fingerprint of a subkey, too, and any key can take another's public key as its subkey: so what would be kept has
+# to be one primary key, the pinned one.
+FETCH_KEY = (
+    journal.INTENDS
+    + r"""
 set -e
+primaries() {
+  gpg -q --batch --homedir "$new/gpg" --with-colons --show-keys "$1" 2>/dev/null |
+    sed -n '/^pub:/,/^fpr:/{/^fpr:/{s/^fpr:*//; s/:.*//; p}}'
+}
 new=$(mktemp -d); trap 'rm -rf "$new"' EXIT
 mkdir -m 755 "$new/fetched"; mkdir -m 700 "$new/gpg"
 chmod 755 "$new" # apt downloads as its own user
 /usr/lib/apt/apt-helper download-file "$1" "$new/fetched/key" >&2
 gpg -q --batch --homedir "$new/gpg" --import "$new/fetched/key"
 gpg -q --batch --homedir "$new/gpg" --export "$2" >"$new/ring"
-if [ ! -s "$new/ring" ]; then
-  found=$(gpg --batch --homedir "$new/gpg" --with-colons --list-keys | sed -n '/^fpr:/{s/^fpr:*//; s/:.*//p; q}')
-  echo "the key at $1 has fingerprint ${found:-none}, $2 was pinned; nothing was installed" >&2
+if [ "$(primaries "$new/ring")" != "$2" ]; then
+  found=$(primaries "$new/fetched/key" | head -n 3 | tr '\n' ' ')
+  echo "the key at $1 has fingerprint ${found:-none }and $2 was pinned; nothing was installed" >&2
   exit 1
 fi
-install -D -m 644 -o root -g root "$new/ring" "$3"
-sync "$3"
+install -D -m 644 -o root -g root "$new/ring" "$3.new"
+sync "$3.new"
+intends "$3" "$3.new"
+mv -fT "$3.new" "$3"; sync "${3%/*}"
 """
+)
 
 
 def _fetch_key(url: str, fingerprint: str) -> StringCommand:
@@ -71,8 +106,9 @@ def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
     + restart_docker: whether running containers may be stopped by that restart
     """
     plan = containers.plan(found, restart_docker=restart_docker)
+    plans.report(_registered(plan, found))
     if (plan.daemon_json or plan.restart) and state.is_executing:
-        plan = containers.plan(host.get_fact(Containers), restart_docker=restart_docker)
+        plan = containers.plan(again(Containers), restart_docker=restart_docker)
     if plan.daemon_json:
         yield write(plan.daemon_json, check="dockerd --validate --config-file")
     if plan.restart:
@@ -81,3 +117,18 @@ def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
         )
     if not plan.daemon_json and not plan.restart:
         host.noop("docker has the nvidia runtime")
+
+
+def _registered(plan: containers.Plan, found: containers.Containers) -> list[Change]:
+    changes = []
+    if plan.daemon_json:
+        file, old = plan.daemon_json, found.daemon_json
+        before = None if old is None else "as its owner wrote it"
+        text = file_diff.diff(file.path, old or "", file.content)
+        changes.append(Change("file", file.path, before, "with the nvidia runtime", text))
+    if plan.restart:
+        stopped = f"{found.running} running container{'' if found.running == 1 else 's'}" if found.running else ""
+        changes.append(
+            Change("service", "docker", "without the nvidia runtime", "restarted, with it", interrupts=stopped)
+        )
+    return changes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import getpass
 import shlex
 import socket
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
 from operations.remote import Failed, Lost
+from sparkrig import rows
 from sparkrig.onboarding.address import Address
 from sparkrig.onboarding.hostkey import HostKey
 from sparkrig.refusal import Refusal
@@ -192,7 +194,7 @@ class Door:
     def read(self, fact: FactBase[T], *arguments: Any, seconds: int) -> T:
         """One fact, as root. Raises Failed or Lost."""
         try:
-            return fact.process(self.root(str(fact.command(*arguments)), seconds=seconds).splitlines())
+            return fact.process(rows.of(self.root(str(fact.command(*arguments)), seconds=seconds)))
         except FactProcessError as error:
             raise Failed(str(error)) from None
 
@@ -219,13 +221,21 @@ class Door:
         with _lost(self.at):
             channel = self._client.get_transport().open_session(timeout=_CONNECT_S)  # type: ignore[union-attr]
             with channel:
-                channel.settimeout(seconds + _GRACE_S)
-                channel.exec_command(command)
-                channel.sendall(stdin.encode())
-                channel.shutdown_write()
-                output = channel.makefile("rb").read().decode("utf-8", "replace")
-                errors = channel.makefile_stderr("rb").read().decode("utf-8", "replace")
-                status = channel.recv_exit_status()
+                channel.settimeout(seconds + _GRACE_S)  # for each piece that comes, so it is no end of them all
+                alarm = threading.Timer(seconds + _GRACE_S, channel.close)
+                alarm.start()
+                try:
+                    channel.exec_command(command)
+                    channel.sendall(stdin.encode())
+                    channel.shutdown_write()
+                    output = channel.makefile("rb").read().decode("utf-8", "replace")
+                    errors = channel.makefile_stderr("rb").read().decode("utf-8", "replace")
+                    status = channel.recv_exit_status()
+                    late = alarm.finished.is_set()
+                finally:
+                    alarm.cancel()
+            if late:
+                raise TimeoutError("timed out")
         if status != 0:
             raise Failed(" ".join(errors.splitlines()[-2:]) or f"it ended without a word (exit {status})")
         return output

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from pyinfra import host, state
-from pyinfra.api import QuoteString, operation
+from pyinfra.api import operation
 
 from facts.driver import Packages
+from operations import plan
+from operations.again import again
 from operations.apt import update
 from operations.journal import recorded
 from operations.refusal import Commands, refusing
-from operations.shell import limited
-from sparkrig import driver
+from operations.shell import script
+from sparkrig import driver, journal
+from sparkrig.change import Change
+
+# $1... packages
+HOLD = (
+    journal.INTENDS_HOLDS
+    + r"""
+intends_holds held "$@" || exit 74
+exec apt-mark hold "$@"
+"""
+)
 
 
 @operation()
@@ -25,8 +37,9 @@ def hold(found: driver.Packages, branch: int) -> Commands:
     driver.judge(found, branch)
     names = driver.unheld(found, branch)
     if names:
+        plan.report(Change("hold", name, "not held", "held") for name in names)
         yield update()  # before the hold, so that a broken-off run does not prove itself by old lists
-        yield limited(60, "apt-mark", "hold", *(QuoteString(name) for name in names))
+        yield script(HOLD, *names)
     else:
         host.noop(f"{len(driver.hold_set(found, branch))} packages are held")
 
@@ -40,6 +53,6 @@ def prove(found: driver.Packages, branch: int, changed: bool) -> Commands:
     """
     if changed and not state.is_executing:
         return
-    driver.judge_upgrade(host.get_fact(Packages) if changed else found, branch)
+    driver.judge_upgrade(again(Packages) if changed else found, branch)
     host.noop("a dist-upgrade would leave driver and kernel alone")
     yield from ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Interface
 from pathlib import Path
 
@@ -12,10 +12,14 @@ from pyinfra import host, state
 from pyinfra.api import operation
 
 from facts.rdma import Rdma
+from operations import plan
+from operations.again import again
 from operations.files import place
 from operations.refusal import Commands, refusing
 from sparkrig import environment, gid, rdma
+from sparkrig.change import Change, of_files
 from sparkrig.files import File, Found
+from sparkrig.refusal import Refusal
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 # Plain text for NCCL and docker: there is no HTML to escape.
@@ -33,6 +37,7 @@ def files(
     management: tuple[str, IPv4Interface] | None,
     socket_interface: str,
     extra: Mapping[str, str],
+    nccl: Mapping[str, str],
     moving: bool,
 ) -> Commands:
     """Write the environment files with the GID that the devices have now, and the script that follows it.
@@ -42,18 +47,45 @@ def files(
     + management: netdev and address that SSH came in on
     + socket_interface: `fabric` or `management`
     + extra: more variables for containers
+    + nccl: more variables for NCCL on the host
     + moving: whether the network is about to change, so that the GID must be looked up again
     """
     if moving and not state.is_executing:
+        plan.report(_foreseen(found, seen, rails, management, socket_interface, extra, nccl))
         yield "# the GID is looked up once the network stands"
         return
-    current = host.get_fact(Rdma) if moving else seen
+    current = again(Rdma) if moving else seen
     node = environment.node(rails, current, management, socket_interface=socket_interface)
-    yield from place._inner(wanted(host.name, node, rails, extra), found)
+    yield from place._inner(wanted(host.name, node, rails, extra, nccl), found)
+
+
+def _foreseen(
+    found: Mapping[str, Found],
+    seen: rdma.Rdma,
+    rails: Mapping[str, IPv4Interface],
+    management: tuple[str, IPv4Interface] | None,
+    socket_interface: str,
+    extra: Mapping[str, str],
+    nccl: Mapping[str, str],
+) -> Iterable[Change]:
+    """What is written by the GIDs as they are now; where a rail has none yet, that it waits for one."""
+    try:
+        node = environment.node(rails, seen, management, socket_interface=socket_interface)
+    except Refusal:
+        waiting = [
+            Change("file", path, "as it is" if path in found else None, "with the GID index that is found then")
+            for path in (environment.NCCL_CONF, environment.CONTAINER_ENV)
+        ]
+        return [*of_files(_keeper(rails), found), *waiting]
+    return of_files(wanted(host.name, node, rails, extra, nccl), found)
 
 
 def wanted(
-    name: str, node: environment.Node, rails: Mapping[str, IPv4Interface], extra: Mapping[str, str]
+    name: str,
+    node: environment.Node,
+    rails: Mapping[str, IPv4Interface],
+    extra: Mapping[str, str],
+    nccl: Mapping[str, str] | None = None,
 ) -> list[File]:
     """Every file of this noun: the two environment files always, the GID's keeper where there is a rail."""
     block = gid.block(node.choice) if node.choice else ""
@@ -63,7 +95,7 @@ def wanted(
         "container_env": environment.CONTAINER_ENV,
     }
     texts = {
-        environment.NCCL_CONF: ("nccl.conf.j2", environment.nccl(node)),
+        environment.NCCL_CONF: ("nccl.conf.j2", environment.nccl(node, nccl)),
         environment.CONTAINER_ENV: ("container.env.j2", environment.container(node, extra)),
     }
     rendered = [

@@ -8,6 +8,7 @@ from facts.examination import Examination as Look
 from facts.neighbours import Neighbours as Listen
 from facts.ping import Pings
 from operations import remote
+from operations.remote import Keep
 from sparkrig.checks.network import cabled
 from sparkrig.examination import Examination
 from sparkrig.neighbours import Neighbours
@@ -23,17 +24,17 @@ def limit_s(mine: Settings) -> int:
     return int(_LOOK_S * mine.patience)
 
 
-def look(at: Host, fleet: Fleet) -> Examination:
-    """Everything that one exec tells of a host. Raises Failed or Lost, like the others."""
-    return remote.read(at, Look(), seconds=limit_s(fleet[at.name]))
+def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> Examination:
+    """Everything that one exec tells of a host. Raises Failed or Lost, like the others; keep: remote.read's."""
+    return remote.read(at, Look(), seconds=limit_s(fleet[at.name]), keep=keep)
 
 
-def listen(at: Host, fleet: Fleet) -> Neighbours:
+def listen(at: Host, fleet: Fleet, keep: Keep | None = None) -> Neighbours:
     """Whom a host hears below IP; its peer has to be asked at the same time."""
-    return remote.read(at, Listen(), _LISTEN_S, seconds=limit_s(fleet[at.name]))
+    return remote.read(at, Listen(), _LISTEN_S, seconds=limit_s(fleet[at.name]), keep=keep)
 
 
-def ping(at: Host, fleet: Fleet, found: Examination) -> dict[str, tuple[Ping, ...]]:
+def ping(at: Host, fleet: Fleet, found: Examination, keep: Keep | None = None) -> dict[str, tuple[Ping, ...]]:
     """How pings went from each cabled netdev to the one that it reaches on the peer."""
     mine = fleet[at.name]
     live = cabled(mine, found.state)
@@ -41,4 +42,4 @@ def ping(at: Host, fleet: Fleet, found: Examination) -> dict[str, tuple[Ping, ..
     if not rails:
         return {}
     asked = [each for rail in rails for each in targets(rail.netdev, rail.peer_address.ip, mine.mtu)]
-    return remote.read(at, Pings(), *asked, seconds=limit_s(fleet[at.name]))
+    return remote.read(at, Pings(), *asked, seconds=limit_s(fleet[at.name]), keep=keep)

@@ -9,9 +9,12 @@ from pathlib import PurePosixPath
 from pyinfra import host
 from pyinfra.api import StringCommand, operation
 
+from operations import plan
 from operations.journal import recorded
 from operations.refusal import Commands
 from operations.shell import script
+from sparkrig import journal
+from sparkrig.change import of_files
 from sparkrig.files import File, Found, stale
 
 
@@ -23,15 +26,19 @@ def place(wanted: Iterable[File], found: Mapping[str, Found]) -> Commands:
     + wanted: the files as they should be
     + found: the files as the facts of this run saw them
     """
+    wanted = list(wanted)
     late = stale(wanted, found)
     if late:
+        plan.report(of_files(wanted, found))
         yield write(*late)
     else:
         host.noop("files are as they should be")
 
 
 # $1 a command that checks each new file, or nothing; on stdin, a line a file: FOLDER NAME MODE|keep BASE64
-WRITE = r"""
+WRITE = (
+    journal.INTENDS
+    + r"""
 set -e
 umask 022
 new=; trap 'rm -f "$new"' EXIT
@@ -50,13 +57,16 @@ while read -r folder name mode content; do
   *sparkrig*) ;; # ours by its name
   *)
     if [ -e "$name" ] && [ ! -e "$name.before-sparkrig" ] && ! grep -qi sparkrig "$name"; then
+      intends "$folder/$name.before-sparkrig" "$name"
       cp -p "$name" "$name.before-sparkrig"
     fi
     ;;
   esac
+  intends "$folder/$name" "$new"
   mv -fT "$new" "$name"; sync .
 done
 """
+)
 
 
 def write(*files: File, check: str = "") -> StringCommand:

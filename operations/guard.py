@@ -20,21 +20,21 @@ from pyinfra.api.exceptions import PyinfraError
 
 from operations import remote
 from operations.remote import Failed, Lost
-from sparkrig import guard, lock, records
+from sparkrig import guard, lock
 from sparkrig.guard import Order, Ping, Told
+from sparkrig.words import plain
 
 _PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "guard.py"
 APART_S = 5  # between the two proofs that a new connection gets in
 PAUSE_S = 1  # between two questions to a host that does not answer
 _COUNTDOWN_S = 10  # between two lines of the countdown
-_ANSWER_S = 40  # for a host to answer one question; longer than its own lists take
+_PINGED_S = 40  # for the last ping to end
 _CONNECT_S = 15
+_WHY = 500  # characters of a reason that a host keeps
 _FAILURES = 3  # in a row mean that a host has no guard; fewer may be its connection that breaks off
 
-# $1 run, $2 the record of what was measured. What a dead controller left armed goes back now: at its deadline it
-# would take this change with it.
+# $1 run. What a dead controller left armed goes back now: at its deadline it would take this change with it.
 PREPARE = rf"""
-rm -f "$2" # what was measured on another link proves nothing about this one
 for state in {lock.RUNS}/*/guard/state; do
   case $(head -n 1 "$state" 2>/dev/null) in
   armed | applied) python3 "${{state%/state}}/guard.py" rollback "superseded by run $1" >&2 ;;
@@ -89,8 +89,8 @@ class Bench:
 
 
 def prepare(at: Host, run: str, patience: float) -> None:
-    """Make a host ready to be planned for: nothing of an earlier run is armed, no measurement is on record."""
-    remote.shell(at, PREPARE, run, records.PATH, seconds=int(60 * patience))
+    """Make a host ready to be planned for: nothing of an earlier run is armed."""
+    remote.shell(at, PREPARE, run, seconds=int((60 + guard.BACK_S) * patience))
 
 
 def carry_out(bench: Bench) -> None:
@@ -127,7 +127,7 @@ def _start(bench: Bench, at: Host) -> Told:
             START,
             bench.folder,
             bench.orders[at.name].dump(),
-            seconds=bench.window + _ANSWER_S,
+            seconds=bench.orders[at.name].limit("start"),
             stdin=_PROGRAM.read_text(encoding="utf-8"),
         )
         return guard.parse(text)
@@ -141,7 +141,7 @@ def _start(bench: Bench, at: Host) -> Told:
 def _ask(bench: Bench, at: Host, verb: str, why: str = "") -> Told:
     """One question over a new connection, for the old one may be dead and not know it."""
     with _new_connection(at):
-        text = remote.shell(at, ASK, bench.folder, verb, why, seconds=int(_ANSWER_S * bench.patience))
+        text = remote.shell(at, ASK, bench.folder, verb, why, seconds=bench.orders[at.name].limit(verb))
     try:
         return guard.parse(text)
     except ValueError as error:
@@ -188,7 +188,8 @@ def _link(bench: Bench) -> None:
 
     def ping(at: Host) -> list[str]:
         words = guard.link_words(seconds, bench.pings.get(at.name, ()))
-        return guard.silent(remote.shell(at, guard.LINK, *words, seconds=2 * seconds + _ANSWER_S))
+        told = remote.shell(at, guard.LINK, *words, seconds=2 * seconds + _PINGED_S)
+        return remote.parsed("pings", lambda: guard.silent(told))
 
     answers = remote.each(bench.hosts, ping)
     amiss = [
@@ -236,7 +237,7 @@ def _give_up(bench: Bench, why: str) -> str:
     bench.tell(f"putting the network back: {why}")
 
     def revert(at: Host) -> Told:
-        question = "revert", "the other half of the pair did not get there"
+        question = "revert", plain(why)[:_WHY]  # which status shows on every half
         try:
             return _ask(bench, at, *question)
         except (Lost, Failed):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from operations import remote
-from operations.group import LOOK_S, Group, long, look, on_all, tell, user
+from operations.group import LOOK_S, Group, hosts, long, look, tell, user
+from sparkrig.images import Image
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
 from sparkrig.trust import plain
 
 _PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`
 
-# $1 the user, $2 the peer, $3 the image's ID, $4 its tag or nothing. What comes is told by its ID afterwards. For
-# bash, since Ubuntu 24.04's sh has no pipefail: docker tag would be the one to fail, and hide what sudo said.
+# $1 the user, $2 the peer, $3 the image's ID there. What comes has an ID of its own, and is told by what it holds.
+# For bash, since Ubuntu 24.04's sh has no pipefail: docker load would be the one to fail, and hide what sudo said.
 COPY_IMAGE = r"""
 set -eo pipefail
 runuser -u "$1" -- ssh -o BatchMode=yes "$2" sudo -n docker save "$3" </dev/null | docker load
-if [ -n "$4" ]; then docker tag "$3" "$4"; fi
 """
 
 
@@ -33,16 +33,19 @@ def image(group: Group) -> None:
         raise Refusal(f"{wanted} was pulled and is not there", "docker image ls -a --digests")
     tag = "" if "@" in wanted or served.is_id(wanted) else wanted
     for name in group.names[1:]:
-        seen = found[name].find(wanted)
-        if found[name].has(there.id) and (not tag or (seen and seen.id == there.id)):
-            continue
-        tell(group, f"copy {wanted} to {name} over the fabric ...")
-        if found[name].has(there.id):  # it only has another name there
-            on_all([name], lambda at: remote.shell(at, 'docker tag "$1" "$2"', there.id, tag, seconds=LOOK_S))
-            continue
-        words = ("bash", "-c", COPY_IMAGE, "sparkrig", user(group, name), plain(group.head), there.id, tag)
-        long(group, "image", name, words, _PULL_S, f"ssh {plain(group.head)} sudo -n true, on {name}")
-        if not look(group)[name].has(there.id):
-            raise Refusal(
-                f"{name} still has no image {there.id[:19]} after it was copied", "docker image ls -a --digests"
-            )
+        copy = found[name].copy_of(there, tag) or _copied(group, name, there)
+        if tag:
+            remote.shell(hosts([name])[name], 'docker tag "$1" "$2"', copy.id, tag, seconds=LOOK_S)
+
+
+def _copied(group: Group, name: str, there: Image) -> Image:
+    """The image of the head, brought over the fabric, as the host of that name has it. Raises Refusal."""
+    tell(group, f"copy {group.wish.image} to {name} over the fabric ...")
+    words = ("bash", "-c", COPY_IMAGE, "sparkrig", user(group, name), plain(group.head), there.id)
+    long(group, "image", name, words, _PULL_S, f"ssh {plain(group.head)} sudo -n true, on {name}")
+    if copy := look(group)[name].copy_of(there):
+        return copy
+    raise Refusal(
+        f"{name} still has no image {there.id[:19]} after it was copied, by what it holds",
+        "docker image ls -a --digests",
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import getpass
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ from importlib.metadata import version
 from secrets import token_hex
 from typing import Any
 
+from gevent import spawn
 from gevent.lock import BoundedSemaphore
 from pyinfra import host, inventory, logger
 from pyinfra import state as process
@@ -35,6 +36,7 @@ from sparkrig.lock import Answer
 from sparkrig.refusal import Refusal
 
 _SECONDS = 60  # of each of the scripts here, times patience
+_LONGEST_S = 7 * 86400  # of a run; its holder ends with its connection, and in any case then
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,10 @@ class Run:
         """Where a host keeps what there is to know of it."""
         return f"{lock.RUNS}/{self.id}"
 
-    @property
-    def owner(self) -> str:
-        """Who and why, as the hosts are told."""
-        return lock.given(
-            self.id, f"{getpass.getuser()}@{socket.gethostname()}", self.why, version("sparkrig"), self.undoes
-        )
+    def owner(self, hosts: Iterable[str]) -> str:
+        """Who and why, as the hosts are told. hosts: the names of all that the run begins on."""
+        who = f"{getpass.getuser()}@{socket.gethostname()}"
+        return lock.given(self.id, who, self.why, version("sparkrig"), self.undoes, hosts)
 
 
 @cache
@@ -73,12 +73,14 @@ def current() -> Run:
 def begin(run: Run, hosts: Mapping[str, Host]) -> None:
     """Lock the hosts and keep what stands there: all of them or none. Raises Refusal.
 
-    Whoever else uses apt is waited for, before anybody could be waiting for this lock.
+    Whoever else uses apt is waited for, before anybody could be waiting for this lock; meanwhile the hosts say who
+    they are, so that their order costs no time.
     """
+    identities = spawn(_identities, hosts)
     for refusal in remote.each(hosts, _apt_is_free).values():
         if isinstance(refusal, Exception):
             raise _refused(refusal)
-    _take(run, hosts, journal.BEGIN, *journal.PATHS)
+    _take(run, _ordered(hosts, identities.get()), journal.BEGIN, *journal.PATHS)
 
 
 def end(run: Run, hosts: Mapping[str, Host]) -> None:
@@ -89,7 +91,7 @@ def end(run: Run, hosts: Mapping[str, Host]) -> None:
 @contextmanager
 def locked(run: Run, hosts: Mapping[str, Host]) -> Iterator[None]:
     """Hold the hosts' locks for something that changes nothing but must be alone. Raises Refusal."""
-    _take(run, hosts, lock.LOCK)
+    _take(run, _ordered(hosts, _identities(hosts)), lock.LOCK)
     try:
         yield
     finally:
@@ -102,28 +104,57 @@ def look(at: Host) -> Journal:
     return remote.read(at, JournalFact(), seconds=int(_SECONDS * _patience(at)))
 
 
-def unlock(hosts: Mapping[str, Host], runs: Mapping[str, str]) -> dict[str, str]:
-    """Free hosts from the runs that hold them; by host, why that could not be done, or nothing.
+def unlock(hosts: Mapping[str, Host], locks: Mapping[str, str]) -> dict[str, str]:
+    """Free hosts from their locks, whatever holds them; by host, why that could not be done, or nothing.
 
-    runs: who was seen to hold each; whoever took it since keeps it.
+    locks: the one that was seen on each (sparkrig.lock.Lock.id); one that was taken since stays.
     """
-    text = f"{lock.RELEASE}if [ -e $lock ]; then echo 'another run took it meanwhile' >&2; exit 1; fi\n"
-    answers = remote.each(hosts, lambda at: _shell(at, text, runs[at.name]))
+    answers = remote.each(hosts, lambda at: _shell(at, lock.UNLOCK, locks[at.name]))
     return {name: str(answer) if isinstance(answer, Exception) else "" for name, answer in answers.items()}
 
 
+def _identities(hosts: Mapping[str, Host]) -> dict[str, str | Failed | Lost]:
+    """What orders the hosts of a run; one host alone needs no order."""
+    if len(hosts) < 2:
+        return dict.fromkeys(hosts, "")
+    return remote.each(hosts, lambda at: _shell(at, lock.IDENTITY).strip())
+
+
+def _ordered(hosts: Mapping[str, Host], identities: Mapping[str, str | Failed | Lost]) -> dict[str, Host]:
+    """The hosts in the order in which every run takes its locks, whatever an inventory calls them.
+
+    Where two of them cannot be told apart, their names decide. Raises Refusal for one that does not say who it is.
+    """
+    for name, identity in identities.items():
+        if isinstance(identity, Exception):
+            raise Refusal(f"{name} cannot be locked: {identity}", f"ssh {name} true{_sessions(name, identity)}")
+    return {name: hosts[name] for name in sorted(hosts, key=lambda name: (identities[name], name))}
+
+
 def _take(run: Run, hosts: Mapping[str, Host], text: str, *words: str) -> None:
+    """Take the locks one after the other, in an order that is the same for every run (`_ordered`).
+
+    Two runs that begin at the same moment so meet at the first host that both want, where one of them is refused
+    before it holds anything that the other one needs. Side by side, each could take one half, and both would lose.
+    """
     _claim(run, hosts)
-    answers = remote.each(hosts, lambda at: _taken(at, run, text, *words))
-    refusals = [refusal for name, answer in answers.items() if (refusal := _why_not(name, answer))]
-    if refusals:
-        got = {name: hosts[name] for name, answer in answers.items() if not _why_not(name, answer)}
-        remote.each(got, lambda at: _shell(at, journal.ABANDON, run.id))
-        raise refusals[0]
-    for name, answer in answers.items():
+    owner = run.owner(hosts)
+    taken: dict[str, Host] = {}
+    for name, at in hosts.items():
+        answer = remote.each({name: at}, lambda at: _taken(at, run.id, owner, text, *words))[name]
+        if refusal := _why_not(name, answer):
+            held = isinstance(answer, Answer)
+            _let_go(run, taken if held else {**taken, name: at})
+            raise refusal
+        taken[name] = at
         if isinstance(answer, Answer) and answer.found == "stale":
             whose = f"{lock.sentence(answer.owner)}, whose session has ended"
-            hosts[name].log_styled(f"took over the lock of {whose}", fg="yellow", log_func=logger.warning)
+            at.log_styled(f"took over the lock of {whose}", fg="yellow", log_func=logger.warning)
+
+
+def _let_go(run: Run, hosts: Mapping[str, Host]) -> None:
+    """Give back what a run took that did not get all; a host that is gone frees its lock itself."""
+    remote.each(hosts, lambda at: _shell(at, journal.ABANDON, run.id))
 
 
 def _claim(run: Run, hosts: Mapping[str, Host]) -> None:
@@ -138,25 +169,51 @@ def _claim(run: Run, hosts: Mapping[str, Host]) -> None:
             )
 
 
-def _taken(at: Host, run: Run, text: str, *words: str) -> Answer:
+def _taken(at: Host, run: str, owner: str, text: str, *words: str) -> Answer:
     """The lock of one host; an earlier process of this machine that is known to be dead is no obstacle."""
-    answer = _asked(at, run, text, "", *words)
+    answer = _asked(at, text, run, owner, "", *words)
     if answer.found == "held" and controller.dead(answer.owner.run):
-        return _asked(at, run, text, answer.owner.run, *words)
+        return _asked(at, text, run, owner, answer.owner.run, *words)
     return answer
 
 
-def _asked(at: Host, run: Run, text: str, dead: str, *words: str) -> Answer:
+def _asked(at: Host, text: str, *words: str) -> Answer:
+    """What becomes of a lock; its holder is started at the same moment, so that it costs no round trip."""
+    spawn(_hold, at, words[0])
     try:
-        return lock.parse(_shell(at, text, run.id, run.owner, dead, *words))
+        return lock.parse(_shell(at, text, *words))
     except ValueError as error:
         raise Failed(str(error)) from None
 
 
+def _hold(at: Host, run: str) -> None:
+    """Keep the lock of a host for as long as this connection to it is there (sparkrig.lock.HOLD)."""
+    try:
+        remote.execute(at, script(lock.HOLD, run, seconds=_LONGEST_S), _LONGEST_S, quiet=True)
+    except (Failed, Lost) as error:
+        at.log_styled(
+            f"the lock of {at.name} is not kept any more, and another run may begin there: {error}",
+            fg="yellow",
+            log_func=logger.warning,
+        )
+
+
 def _why_not(name: str, answer: Answer | Failed | Lost) -> Refusal | None:
     if isinstance(answer, Answer):
-        return answer.refusal(name) if answer.found == "held" else None
-    return Refusal(f"{name} cannot be locked: {answer}", f"ssh {name} df -h /run /var/lib")
+        return answer.refusal(name) if answer.refused else None
+    return Refusal(
+        f"{name} cannot be locked: {answer}", f"ssh {name} df -h /run /var/lib{_sessions(name, answer)}"
+    )
+
+
+def _sessions(name: str, answer: Failed | Lost) -> str:
+    """What to look at besides, where sshd may allow no second session of one connection.
+
+    With MaxSessions 1 it is chance which of two execs at the same moment is refused.
+    """
+    if isinstance(answer, Lost) or "MaxSessions" in str(answer):
+        return f"; ssh {name} sudo sshd -T | grep -i maxsessions, which must be 2 or more"
+    return ""
 
 
 def _answers(hosts: Mapping[str, Host], ask: Callable[[Host], Any]) -> None:
@@ -203,9 +260,9 @@ def noted(command: StringCommand, folder: str, name: str) -> StringCommand:
     )
 
 
-def perform(run: Run, at: Host, name: str, command: StringCommand, seconds: int) -> None:
-    """A command as a step of a run, outside of an operation. Raises Failed or Lost, as remote.execute does."""
-    remote.execute(at, noted(command, run.folder, name), seconds)
+def perform(run: Run, at: Host, name: str, command: StringCommand, seconds: int) -> str:
+    """A command as a step of a run, outside of an operation; what it printed. Raises as remote.execute does."""
+    return remote.execute(at, noted(command, run.folder, name), seconds)
 
 
 def note(run: Run, hosts: Mapping[str, Host], word: str, name: str) -> None:
@@ -247,6 +304,11 @@ def beginning() -> Commands:
     """What begins the run on this host and its peer, unless that was done before."""
     if host.name not in _BEGUN:
         yield FunctionCommand(_begin, (), {})
+
+
+def begun(at: Host) -> bool:
+    """Whether this run has changed something on a host or its peer, and so holds their locks."""
+    return at.name in _BEGUN
 
 
 @operation()

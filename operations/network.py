@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pyinfra import host, inventory
+from gevent.event import AsyncResult, Event
+from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from facts.network import Network
 from operations import guard, journal, remote
+from operations import plan as plans
 from operations.guard import Bench, RolledBack
 from operations.refusal import Commands, refusing, say
 from operations.remote import Failed, Lost
 from sparkrig import network
+from sparkrig.change import Change, Kind
 from sparkrig.guard import Order, Ping, order
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings
@@ -22,7 +25,7 @@ from sparkrig.settings import Fleet, Settings
 def planned(found: network.Network, mine: Settings) -> network.Plan:
     """What the network of a host needs for its settings. Raises Refusal."""
     return network.plan(
-        found,
+        found.over(mine.management_interface),
         mine.fabric,
         mine.mtu,
         paired=mine.pair is not None,
@@ -42,16 +45,14 @@ def fabric(
 
     + plan: what this host needs, by the facts of this run; made anew before anything is changed
     + moves: whether any half needs something, asked when it is needed
-    + leader: the half whose turn changes both
+    + leader: the half whose turn changes both, where it comes in time
     + halves: names of the hosts that change together, this one among them
     + fleet: the checked settings of all hosts
     """
+    plans.report(changes(plan, fleet[host.name].rollback_seconds))
     if run.is_executing and moves():
         yield from journal.beginning()
-        if host.name == leader:
-            yield FunctionCommand(_lead, (halves, fleet, journal.step()), {})
-        else:
-            yield FunctionCommand(_follow, (leader,), {})
+        yield FunctionCommand(_together, (leader, halves, fleet, journal.step()), {})
     elif plan:
         yield "# changed under guard, together with its peer"
     else:
@@ -61,12 +62,71 @@ def fabric(
         )
 
 
-def _follow(state: State, host: Host, leader: str) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
-    host.log(f"changed together with {leader}, which leads")
-    return True
+def changes(plan: network.Plan, rollback_seconds: int) -> list[Change]:
+    """What a plan changes. rollback_seconds: after how many the host takes back what was not confirmed."""
+    found = [
+        Change(
+            *_named(change.netdev, each),
+            interrupts=f"what runs over {change.netdev}, which reverts after {rollback_seconds} s unless proven",
+        )
+        for change in plan.changes
+        for each in change.differs
+    ]
+    found += [Change("profile", name, "there", None) for _, name in plan.remove]
+    return found + [Change("netplan", path, "in use", None) for path in plan.move]
 
 
-def _lead(state: State, host: Host, halves: Sequence[str], fleet: Fleet, step: str) -> bool:  # noqa: ARG001
+def _named(netdev: str, each: network.Difference) -> tuple[Kind, str, str | None, str | None]:
+    if each.kind in ("profile", "mtu", "address"):
+        item = f"{netdev}, {each.what}" if each.what else netdev
+        return each.kind, item, each.before, each.after
+    if each.kind == "active":
+        return "link", f"{netdev}, active profile", each.before, each.after
+    return "address", f"{netdev}, IPv6", each.before, None
+
+
+# How the change of a pair ended, by the name of the half that leads, once either half has begun with it.
+_ENDED: dict[str, AsyncResult] = {}
+_BEGUN: dict[str, Event] = {}
+# in which the half that leads has come to this step, where pyinfra runs both at once; with --serial or a small
+# --parallel the other one may come first, and the one that leads not before it is through
+_TURN_S = 5.0
+
+
+def _together(state: State, host: Host, leader: str, halves: Sequence[str], fleet: Fleet, step: str) -> bool:
+    """Change both halves, or wait for the half that does: what was taken back is no success on either."""
+    begun = _BEGUN.setdefault(leader, Event())
+    if host.name != leader:
+        begun.wait(_TURN_S)
+    if begun.is_set():
+        host.log(f"changed together with {_other(host.name, halves)}, which leads")
+        done: bool = _ENDED[leader].get()
+        if not done:
+            _complain(host, f"was not changed, or was put back: {_other(host.name, halves)} leads, and says why")
+        return done
+    gone = [name for name in halves if inventory.get_host(name) not in state.active_hosts]
+    if gone:
+        _complain(host, f"was not changed: {gone[0]} failed before, and a pair is changed as a pair")
+        return False
+    ended = _ENDED[leader] = AsyncResult()
+    begun.set()
+    done = False
+    try:
+        done = _change(host, halves, fleet, step)
+    finally:
+        ended.set(done)
+    return done
+
+
+def _other(name: str, halves: Sequence[str]) -> str:
+    return next((each for each in halves if each != name), name)
+
+
+def _complain(host: Host, what: str) -> None:
+    host.log_styled(f"The network of this half {what}", fg="red", log_func=logger.error)
+
+
+def _change(host: Host, halves: Sequence[str], fleet: Fleet, step: str) -> bool:
     hosts = {name: inventory.get_host(name) for name in halves}
     mine = fleet[host.name]
     try:
@@ -90,7 +150,7 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str) -> dict[str, Ord
             plan = planned(remote.read(at, Network(), seconds=int(60 * mine.patience)), mine)
         except Refusal as refusal:
             return refusal
-        return order(plan, step, mine.rollback_seconds, int(20 * mine.patience)) if plan else None
+        return order(plan, step, mine.rollback_seconds, mine.patience) if plan else None
 
     answers = remote.each(hosts, order_of)
     for name, answer in answers.items():

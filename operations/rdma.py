@@ -9,6 +9,7 @@ from pyinfra import host, state
 from pyinfra.api import operation
 
 from facts.rdma import Rdma
+from operations.again import again
 from operations.refusal import Commands, refusing
 from sparkrig import gid, rdma
 from sparkrig.refusal import Refusal
@@ -25,7 +26,7 @@ def discover(seen: rdma.Rdma, rails: Mapping[str, IPv4Interface], moving: bool) 
     """
     if moving and not state.is_executing:
         return
-    found = host.get_fact(Rdma) if moving else seen
+    found = again(Rdma) if moving else seen
     absent = gid.missing(found.gids, rails)
     if absent:
         raise Refusal(f"no RoCE v2 GID for {', '.join(absent)}", "ip -4 addr; show_gids; rdma link")

@@ -9,7 +9,9 @@ from typing import Any
 from pyinfra import logger
 from pyinfra.api import FunctionCommand, Host, State
 
-from sparkrig.refusal import Refusal
+from operations import plan
+from sparkrig.frame import SENTENCES
+from sparkrig.refusal import SAID, Refusal
 
 Commands = Generator[Any, None, None]
 
@@ -25,6 +27,7 @@ def refusing(function: Callable[..., Commands]) -> Callable[..., Commands]:
         try:
             yield from function(*args, **kwargs)
         except Refusal as refusal:
+            plan.refused(refusal)
             yield FunctionCommand(_fail, (str(refusal),), {})
 
     return wrapped
@@ -37,4 +40,5 @@ def _fail(state: State, host: Host, sentence: str) -> bool:  # noqa: ARG001 - py
 
 def say(host: Host, sentence: str) -> None:
     """Print why a host is refused, where pyinfra prints its own errors."""
-    host.log_styled(f"Refused: {sentence}", fg="red", log_func=logger.error)
+    SENTENCES.append((host.name, sentence))
+    host.log_styled(f"{SAID}{sentence}", fg="red", log_func=logger.error)

@@ -16,20 +16,33 @@ from pyinfra.api import FactBase, Host, QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError, PyinfraError
 from pyinfra.context import ctx_state
 
+from facts.noun import understood
 from operations.shell import limited, script
+from sparkrig import rows
+from sparkrig.words import plain
 
 T = TypeVar("T")
+Keep = Callable[[str, str, str], None]
+"""Is given a host's name, the name of a fact, and what the host printed for it."""
 
 _LOGIN = ("_sudo", "_sudo_user", "_use_sudo_login", "_use_sudo_password", "_sudo_password")
 _GRACE_S = 20  # after the host's own limit, for the way there and back
+_SAID = 1000  # characters of a host's last words
 _AT_ONCE = 64  # hosts; each takes a key exchange, and some of the 1024 files that a process may have open
 
 
-class Lost(Exception):
+class _Answer(Exception):
+    """Says in one line, made plain and not without end, what may be the words of a host."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(plain(text[:_SAID]))
+
+
+class Lost(_Answer):
     """A host that cannot be reached, or did not answer in time; what it still does is unknown."""
 
 
-class Failed(Exception):
+class Failed(_Answer):
     """A command or a fact that ended without success; the message is what the host said."""
 
 
@@ -38,12 +51,13 @@ def shell(at: Host, text: str, *words: str, seconds: int, stdin: str | None = No
     return execute(at, script(text, *words, seconds=seconds, _stdin=stdin), seconds)
 
 
-def execute(at: Host, command: StringCommand, seconds: int) -> str:
+def execute(at: Host, command: StringCommand, seconds: int, *, quiet: bool = False) -> str:
     """Standard output of a command that the host ends after `seconds`. Raises as `shell` does.
 
-    What the command itself carries (its standard input) goes with it, as it would in an operation.
+    What the command itself carries (its standard input) goes with it, as it would in an operation. quiet: what it
+    prints is not shown, not even with -vvv.
     """
-    how = {**_how(at), **command.connector_arguments}
+    how = {**_how(at), **command.connector_arguments, **({"print_output": False} if quiet else {})}
     try:
         ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, **how)
     except (TimeoutError, OSError, EOFError, SSHException) as error:
@@ -56,14 +70,32 @@ def execute(at: Host, command: StringCommand, seconds: int) -> str:
     return str(output.stdout)
 
 
-def read(at: Host, fact: FactBase[T], *arguments: Any, seconds: int) -> T:
-    """One fact, without pyinfra's own report of it. Raises Failed or Lost."""
-    command = fact.command(*arguments)
-    printed = execute(at, limited(seconds, "sh", "-c", QuoteString(command)), seconds)
+def read(at: Host, fact: FactBase[T], *arguments: Any, seconds: int, keep: Keep | None = None) -> T:
+    """One fact, without pyinfra's own report of it. Raises Failed or Lost.
+
+    keep: is given what the host printed, before it is understood.
+    """
+    told = printed(at, fact, *arguments, seconds=seconds)
+    if keep:
+        keep(at.name, type(fact).__name__.lower(), told)
+    return _or_failed(lambda: fact.process(rows.of(told)))
+
+
+def parsed(name: str, parse: Callable[[], T]) -> T:
+    """What a host's answer to a script means. Raises Failed where it is garbage; name: what was asked for."""
+    return _or_failed(lambda: understood(name, parse))
+
+
+def _or_failed(parse: Callable[[], T]) -> T:
     try:
-        return fact.process(printed.splitlines())
+        return parse()
     except FactProcessError as error:
         raise Failed(str(error)) from None
+
+
+def printed(at: Host, fact: FactBase[Any], *arguments: Any, seconds: int) -> str:
+    """What a host prints for a fact, not yet understood. Raises Failed or Lost."""
+    return execute(at, limited(seconds, "sh", "-c", QuoteString(fact.command(*arguments))), seconds)
 
 
 def login(at: Host) -> dict[str, Any]:

@@ -11,10 +11,12 @@ from pydantic import SecretStr
 from pyinfra import host
 from pyinfra.api import StringCommand, operation
 
+from operations import plan as plans
 from operations.journal import recorded
 from operations.refusal import Commands, refusing
 from operations.shell import script
-from sparkrig import secrets
+from sparkrig import journal, secrets
+from sparkrig.change import Change
 from sparkrig.refusal import Refusal
 
 
@@ -51,6 +53,7 @@ def place(found: secrets.Secrets, wanted: Mapping[str, SecretStr | None]) -> Com
     + wanted: each variable; None where its source has none here, and the host's own is kept
     """
     plan = secrets.plan(found, wanted)
+    plans.report(_changes(plan, found))
     absent = [name for name, value in wanted.items() if value is None]
     if absent:
         host.log(f"Secrets kept as the host has them, for their source has none here: {', '.join(absent)}")
@@ -62,8 +65,21 @@ def place(found: secrets.Secrets, wanted: Mapping[str, SecretStr | None]) -> Com
         yield script(REMOVE, secrets.PATH)
 
 
+def _changes(plan: secrets.Plan, found: secrets.Secrets) -> list[Change]:
+    """By name alone: a value is never shown, neither the old one nor the new one."""
+    changes = [
+        Change("secret", name, "another value" if name in found.names else None, "set") for name in plan.set
+    ]
+    changes += [Change("secret", name, "set", None) for name in plan.remove]
+    if plan.rewrite:
+        changes.append(Change("file", secrets.PATH, f"{found.mode} {found.owner}", "written anew, 0600 root:root"))
+    return changes
+
+
 # $1 the file; on stdin: salt TEXT, then set NAME BASE64 or keep NAME a line, then end
-WRITE = r"""
+WRITE = (
+    journal.INTENDS
+    + r"""
 set -e
 umask 022
 folder=${1%/*}; new=; trap 'rm -f "$new"' EXIT
@@ -80,14 +96,20 @@ while read -r word name content; do
 done >"$new"
 if [ -z "$whole" ]; then echo "the connection broke off; $1 is as it was" >&2; exit 1; fi
 chmod 0600 "$new"; chown root:root "$new"; sync "$new"
+intends "$1" "$new"
 mv -fT "$new" "$1"; sync "$folder"
 """
+)
 
 # $1 the file
-REMOVE = r"""
+REMOVE = (
+    journal.INTENDS
+    + r"""
 set -e
+intends "$1"
 rm -f "$1"; sync "${1%/*}"
 """
+)
 
 
 def write(plan: secrets.Plan, wanted: Mapping[str, SecretStr | None]) -> StringCommand:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 
@@ -21,7 +21,7 @@ from operations import remote
 from operations.files import write
 from operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from operations.remote import Failed, Lost
-from sparkrig import secrets
+from sparkrig import journal, secrets
 from sparkrig.files import File, Found, stale
 from sparkrig.refusal import Refusal
 from sparkrig.serving import plan, served, smoke
@@ -75,12 +75,15 @@ fi
 """
 
 # $1... files of ours that go; the others have been written
-PLACED = rf"""
+PLACED = (
+    journal.INTENDS
+    + rf"""
 set -e
-for path; do rm -f "$path"; done
+for path; do intends "$path"; rm -f "$path"; done
 systemctl daemon-reload
 {served.LINK}
 """
+)
 
 # a file of its own that nobody else could ever read, from standard input
 NEW_TOKEN = rf"""
@@ -144,13 +147,16 @@ if [ -e {served.SOCKET} ]; then systemctl start {served.PORT_UNIT}.socket; fi
 """
 
 # $1... the files of ours: as they were before the trial
-ROLL_BACK = rf"""
+ROLL_BACK = (
+    journal.INTENDS
+    + rf"""
 set -e
 before={served.STATE}/before
 {served.STOP}
 # without the mark, nothing was kept and nothing was written
 if [ -e {served.TRIAL} ]; then
   for path; do
+    intends "$path" "$before$path"
     if [ -e "$before$path" ]; then cp -a --remove-destination "$before$path" "$path"; else rm -f "$path"; fi
   done
 fi
@@ -160,6 +166,7 @@ rm -f {served.TRIAL}
 if [ -e {served.SERVICE} ]; then {START.strip()}; fi
 rm -rf "$before"
 """
+)
 
 
 def server(group: Group) -> None:
@@ -170,7 +177,8 @@ def server(group: Group) -> None:
     found, files = look(group), _files(group)
     chosen = _chosen(group, found, files)
     group.errors(chosen)
-    wanted = {name: group.wanted(name, chosen) for name in group.all}
+    ids = _ids(group, found)
+    wanted = {name: group.wanted(name, replace(chosen, id=ids.get(name, ""))) for name in group.all}
     changed = [
         name for name in group.all if stale(wanted[name], files[name]) or plan.surplus(wanted[name], files[name])
     ]
@@ -204,15 +212,22 @@ def _files(group: Group) -> dict[str, dict[str, Found]]:
 
 
 def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapping[str, Found]]) -> Chosen:
-    """The image by its ID, the same on all; looked into, where that was never done. Raises Refusal."""
-    there = found[group.head].find(group.wish.image)
-    lacking = [name for name in group.names if there is None or not found[name].has(there.id)]
-    if there is None or lacking:
+    """The image as the head has it, looked into if it never was. Raises Refusal where a host lacks it."""
+    ids = _ids(group, found)
+    lacking = [name for name in group.names if name not in ids]
+    if lacking:
         raise Refusal(
             f"{', '.join(lacking)} has no image {group.wish.image}, or another one", "docker image ls -a"
         )
     known = plan.chosen(group.wish, found[group.head], served.load(files[group.head].get(served.RECORD)))
-    return known or _probe(group, there.id)
+    return known or _probe(group, ids[group.head])
+
+
+def _ids(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:
+    """The image by the ID that each host has for it; without those that have none."""
+    there = found[group.head].find(group.wish.image)
+    copies = {name: found[name].copy_of(there, group.wish.image) for name in group.names} if there else {}
+    return {name: copy.id for name, copy in copies.items() if copy}
 
 
 def _probe(group: Group, id: str) -> Chosen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pydantic import SecretStr
 
@@ -20,8 +21,14 @@ from sparkrig.state import State
 def subject(name: str, fleet: Fleet, found: Mapping[str, State], inventory: str = "INVENTORY") -> Subject:
     """A host of `found`, which has what was seen of each that could be read. inventory: the file, as typed."""
     mine, peer = fleet[name], fleet.peer(name)
-    files = _files(name, mine, found[name])
-    return Subject(name, fleet, found[name], found.get(peer or ""), files, _secrets(mine), inventory)
+    seen = over(found[name], mine)
+    files = _files(name, mine, seen)
+    return Subject(name, fleet, seen, found.get(peer or ""), files, _secrets(mine), inventory)
+
+
+def over(found: State, mine: Settings) -> State:
+    """What was seen of a host, with the management netdev that its settings name."""
+    return replace(found, network=found.network.over(mine.management_interface))
 
 
 def _files(name: str, mine: Settings, found: State) -> list[File] | Refusal:
@@ -34,7 +41,7 @@ def _files(name: str, mine: Settings, found: State) -> list[File] | Refusal:
         )
     except Refusal as refusal:
         return refusal
-    return wanted(name, node, rails, mine.environment)
+    return wanted(name, node, rails, mine.environment, mine.nccl_conf)
 
 
 def _secrets(mine: Settings) -> dict[str, SecretStr | None] | Refusal:

@@ -14,7 +14,7 @@ from sparkrig import neighbours
 from sparkrig.settings import Fleet
 from sparkrig.survey import Survey
 
-_LOOK_S = 60  # times `patience`; a healthy host answers within two
+LOOK_S = 60  # times `patience`; a healthy host answers within two
 _PROBE_S = 2.0  # hosts start within a second of one another
 
 
@@ -26,18 +26,27 @@ def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable
     names = [name for name in fleet if name in hosts]
     step("look at both hosts" if len(names) > 1 else "look at the host")
     patience = max(fleet[name].patience for name in names)
-    seconds = int(_LOOK_S * patience)
+    seconds = int(LOOK_S * patience)
     found = remote.each(hosts, lambda at: remote.read(at, Fabric(), seconds=seconds))
     step("see which cage reaches which")
     read = {name: at for name, at in hosts.items() if not isinstance(found[name], Exception)}
-    heard = remote.each(read, lambda at: remote.read(at, Neighbours(), _PROBE_S, seconds=seconds))
+    heard = hear(read, seconds)
     return Survey(
         fleet,
         tuple(names),
         found={name: result for name, result in found.items() if not isinstance(result, Exception)},
-        heard={
-            name: neighbours.Neighbours(trouble=str(result)) if isinstance(result, Exception) else result
-            for name, result in heard.items()
-        },
+        heard=heard,
         unread={name: str(why) for name, why in found.items() if isinstance(why, Exception)},
     )
+
+
+def hear(hosts: Mapping[str, Host | Failed | Lost], seconds: int) -> dict[str, neighbours.Neighbours]:
+    """Who hears whom below IP, of hosts that are asked at once; why not, of those that do not answer.
+
+    seconds: that a host is given to answer.
+    """
+    heard = remote.each(hosts, lambda at: remote.read(at, Neighbours(), _PROBE_S, seconds=seconds))
+    return {
+        name: neighbours.Neighbours(trouble=str(result)) if isinstance(result, Exception) else result
+        for name, result in heard.items()
+    }

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from pyinfra import host, inventory, state
 from pyinfra.api import Host, StringCommand, operation
 
 from facts.trust import Trust as TrustFact
-from operations import remote
+from operations import plan, remote
 from operations.files import write
 from operations.journal import recorded
 from operations.refusal import Commands, refusing
 from operations.remote import Failed, Lost
 from operations.shell import script
-from sparkrig import trust
+from sparkrig import journal, trust
+from sparkrig.change import Change, of_files
 from sparkrig.files import Found, stale
 from sparkrig.refusal import Refusal
 
@@ -80,10 +81,13 @@ fi
 """
 
 # the paths
-REMOVE = r"""
+REMOVE = (
+    journal.INTENDS
+    + r"""
 set -e
-for f; do rm -f "$f"; sync "${f%/*}"; done
+for f; do intends "$f"; rm -f "$f"; sync "${f%/*}"; done
 """
+)
 
 Ask = Callable[[], trust.Peer | None]
 
@@ -104,6 +108,7 @@ def key(found: trust.Trust) -> Commands:
     if found.key:
         host.noop("this host has a key of its own")
     else:
+        plan.report([Change("login", f"~{found.user}/{trust.KEY}", None, "a key pair, made on this host")])
         yield as_user(found.user, MAKE, trust.KEY, trust.MARK)
 
 
@@ -120,6 +125,7 @@ def peer(found: trust.Trust, files: Mapping[str, Found], ask: Ask) -> Commands:
     if trust.settled(found, files, other):
         host.noop("this host and its peer know each other")
         return
+    plan.report(_acquainted(found, files, other))
     if other is None or (other.found.key is None and not state.is_executing):
         yield "# the keys of both hosts are exchanged once they are made"
         return
@@ -131,6 +137,17 @@ def peer(found: trust.Trust, files: Mapping[str, Found], ask: Ask) -> Commands:
     late = stale(trust.files(found.user, other), files)
     if late:
         yield write(*late)
+
+
+def _acquainted(found: trust.Trust, files: Mapping[str, Found], other: trust.Peer | None) -> Iterable[Change]:
+    """What lets the peer in, as far as its keys are known by now."""
+    before = f"{len(found.authorized)} of ours" if found.authorized else None
+    authorized = Change("login", f"~{found.user}/.ssh/authorized_keys", before, "one line for the peer's key")
+    if other is None or other.found.key is None:
+        paths = (trust.KNOWN_HOSTS, trust.CLIENT)
+        return [authorized, *(Change("file", path, None, "for the peer") for path in paths if path not in files)]
+    late = of_files(trust.files(found.user, other), files)
+    return [authorized, *late] if found.authorized != (trust.line(other),) else late
 
 
 def _look(at: Host) -> trust.Trust:
@@ -163,5 +180,8 @@ def forget(found: trust.Trust) -> Commands:
 
     + found: what the facts of this run saw
     """
+    lines = Change("login", f"~{found.user}/.ssh/authorized_keys", "a line for the peer's key", None)
+    paths = (f"~{found.user}/{trust.KEY}", trust.CLIENT, trust.KNOWN_HOSTS)
+    plan.report([lines, *(Change("file", path, "there", None) for path in paths)])
     yield as_user(found.user, FORGET, trust.KEY, trust.MARK)
     yield script(REMOVE, trust.CLIENT, trust.KNOWN_HOSTS)

@@ -15,7 +15,7 @@ from operations.remote import Failed, Lost
 from operations.shell import script
 from operations.trust import AS_USER, FORGET
 from sparkrig import environment, lock, trust, undo
-from sparkrig.guard import Order
+from sparkrig.guard import LIVE_S, Order
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings
 from sparkrig.undo import Plan
@@ -39,8 +39,10 @@ def carry_out(
     told: Told,
     *,
     restart_docker: bool,
-) -> None:
+) -> dict[str, Plan]:
     """Do what the plans say, the network first, for it alone can fail and be back where it was.
+
+    Returns the plans as they were carried out: a file that docker did not start with was left alone.
 
     run: the undo itself; hosts: both halves of a pair; mine: the settings of one of them, for its deadlines.
     Raises Refusal where nothing was done, RolledBack where the network is as it was and nothing else was done,
@@ -58,14 +60,30 @@ def carry_out(
         journal.end(run, hosts)
     except Refusal as refusal:
         raise Failed(refusal.what) from None
+    return {name: answer for name, answer in answers.items() if isinstance(answer, Plan)}
+
+
+def fit(at: Host, plan: Plan, patience: float) -> Plan:
+    """The plan, once docker was asked whether it starts with what goes back. Raises Failed or Lost."""
+    merged = plan.merged_docker
+    kept = "" if merged else plan.kept_docker
+    return undo.left(plan, remote.shell(at, undo.FIT, kept, seconds=int(60 * patience), stdin=merged or None))
+
+
+def read(at: Host, plan: Plan, patience: float) -> Plan:
+    """The plan, once the files that another one changed were read. Raises Failed or Lost."""
+    said = remote.shell(at, undo.TEXTS, *undo.texts_of(plan), seconds=int(60 * patience))
+    texts = remote.parsed("files", lambda: undo.parse_texts(said.splitlines()))
+    return undo.merged(plan, texts)
 
 
 def _network(run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], mine: Settings, told: Told) -> None:
     orders = {
         name: Order(
-            step="Undo | network",
+            step=undo.step("network"),
             window=mine.rollback_seconds,
-            seconds=int(20 * mine.patience),
+            seconds=int(LIVE_S * mine.patience),
+            patience=mine.patience,
             restore=f"{lock.RUNS}/{plans[name].run}/guard/before",
         )
         for name in hosts
@@ -78,13 +96,13 @@ def _network(run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], min
         guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, told.say))
 
 
-def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_docker: bool) -> None:
-    """Everything but the network, on one host."""
+def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_docker: bool) -> Plan:
+    """Everything but the network, on one host; the plan as it was carried out."""
 
-    def step(name: str, text: str, *words: str, seconds: int, stdin: str | None = None) -> None:
+    def step(name: str, text: str, *words: str, seconds: int, stdin: str | None = None) -> str:
         limit = int(seconds * patience)
         told(at.name, name)
-        journal.perform(run, at, f"Undo | {name}", script(text, *words, seconds=limit, _stdin=stdin), limit)
+        return journal.perform(run, at, undo.step(name), script(text, *words, seconds=limit, _stdin=stdin), limit)
 
     before = f"{lock.RUNS}/{plan.run}/before/files"
     rows = plan.files(docker=False)
@@ -94,10 +112,14 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
     if rows:
         step("files", undo.RESTORE, before, seconds=60, stdin=rows)
     if docker := plan.files(docker=True):
-        step("docker", undo.DOCKER, "yes" if restart_docker else "no", before, seconds=180, stdin=docker)
+        said = step(
+            undo.DOCKER_PART, undo.DOCKER, "yes" if restart_docker else "no", before, seconds=360, stdin=docker
+        )
+        plan = undo.left(plan, said)
     if plan.serving:
         step("server", undo.SERVE, seconds=180)
     if words := plan.holds():
         step("holds", undo.HOLDS, *words, seconds=120)
     if rows:
         step("GID index", undo.GIDS, environment.RAILS, environment.REFRESH, seconds=60)
+    return plan

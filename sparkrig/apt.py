@@ -59,15 +59,34 @@ def busy(held: Sequence[Holder], seconds: float) -> Refusal:
 def past_the_hold(command: str, new: str = "") -> str:
     """A command line that changes held packages: they are released for it, and held again whatever comes of it.
 
-    new: a package that is held too from then on, where any were. It is for bash, and for a host without holds.
+    new: packages that are held too from then on, where any were. It ends as `command` did, and is for bash, on a
+    host without holds, too.
     """
     again = f"$held ${{held:+{new}}}" if new else "$held"
     return (
         'held=$(apt-mark showhold); [ -z "$held" ] || sudo apt-mark unhold $held; '
-        f'{command}; [ -z "$held" ] || sudo apt-mark hold {again}'
+        f'{command}; rc=$?; [ -z "$held" ] || sudo apt-mark hold {again}; (exit $rc)'
     )
 
 
-def install_past_the_hold(package: str) -> str:
-    """The command line that installs a package which needs others past their hold, and holds it with them."""
-    return past_the_hold(f"sudo apt-get update; sudo apt-get install {package}", package)
+def install_past_the_hold(*packages: str, options: str = "") -> str:
+    """The command line that installs packages which need others past their hold, and holds them with those.
+
+    packages: names, each with `=VERSION` or without; options: of apt-get install.
+    """
+    names = " ".join(package.partition("=")[0] for package in packages)
+    words = " ".join([*options.split(), *packages])
+    return past_the_hold(f"sudo apt-get update; sudo apt-get install {words}", names)
+
+
+def reinstall_past_the_hold(package: str) -> str:
+    """The command line that brings the files of an installed package back, in its version."""
+    return install_past_the_hold(as_installed(package), options="--reinstall")
+
+
+def as_installed(package: str, like: str = "") -> str:
+    """A package in the version in which it, or another one, is installed; by its name alone apt takes the newest.
+
+    The parts of a driver ask for one another in one version, so that a newer one alone cannot be installed.
+    """
+    return f"{package}=$(dpkg-query -Wf '${{Version}}' {like or package})"

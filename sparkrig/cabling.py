@@ -272,6 +272,7 @@ def _cable(shown: Topology, cable: Cable) -> Iterator[Finding]:
     verdict = _doubtful(shown, cable)
     if verdict is None:
         yield from _silent_rails(shown, cable)
+        yield from _swapped_netdevs(shown, cable)
         verdict = _slow(shown, cable)
     if verdict is not None:
         yield _on_rails(cable.rails, verdict)
@@ -485,6 +486,42 @@ def _silent_rails(shown: Topology, cable: Cable) -> Iterator[Finding]:
                 f"reboot {listed(end.host for end in cable.ends)} with the cable attached",
             )
             yield _on_rails((rail,), verdict)
+
+
+def _swapped_netdevs(shown: Topology, cable: Cable) -> Iterator[Finding]:
+    """Rails whose two netdevs reach another rail's netdevs at the far end, and never each other.
+
+    The twins of a cage hear both twins at the far end where they share a port, and all is well; links that are
+    apart do not.
+    """
+    reached = {
+        frozenset({(each.sender.host, each.sender_netdev), (each.listener.host, each.listener_netdev)})
+        for each in cable.heard
+    }
+    loud = {netdev for pair in reached for netdev in pair}
+    apart = {}
+    for rail in cable.rails:
+        ends = frozenset(
+            (end.host, twin.netdev) for end in cable.ends for twin in shown.at(end).twins if twin.rail == rail
+        )
+        if ends not in reached and ends <= loud:
+            apart[rail] = ends
+    if not apart:
+        return
+    met = sorted(sorted(pair) for pair in reached if any(pair & ends for ends in apart.values()))
+    said = listed(f"{netdev} of {host} reaches {other} of {there}" for (host, netdev), (there, other) in met)
+    mine = [
+        listed(netdev for ends in apart.values() for host, netdev in ends if host == end.host)
+        for end in cable.ends
+    ]
+    verdict = Verdict(
+        "fault",
+        "netdevs-swapped",
+        f"{said}: the names or the addresses of the netdevs have changed places on one of the two Sparks",
+        f"reboot the Spark whose netdevs were renamed (ls -l /sys/class/net), or swap the addresses of {mine[1]} "
+        f"in the fabric setting of {cable.other.host}",
+    )
+    yield _on_rails(sorted(apart), verdict)
 
 
 def _slow(shown: Topology, cable: Cable) -> Verdict | None:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
+from sparkrig import nic
+
 Category = Literal["access", "time", "packages and driver", "containers", "network", "RDMA", "pair", "health"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
-_STANDS_FOR = {"NETDEV": r"[A-Za-z0-9_.-]{1,15}", "FILE": r"[A-Za-z0-9_.-]+"}
+_STANDS_FOR = {"NETDEV": nic.NAME, "FILE": r"[A-Za-z0-9_.-]+"}
 _CAUSES = "docs/fabric.md#the-hosts"
 _PREFLIGHT = "docs/safety.md#waiting-and-preflight"
 _DIFFER = "docs/doctor.md#hosts-that-differ"
@@ -138,6 +140,13 @@ KINDS: tuple[Kind, ...] = (
         "dpkg has finished what it began",
         "an installation was killed, or the power went in the middle of it",
         _PREFLIGHT,
+    ),
+    Kind(
+        "host.first-upgrade",
+        "packages and driver",
+        "NVIDIA's own upgrade at the first start is done, or there is none",
+        "the Spark was just unpacked, or the update that brought the unit came after its last start",
+        "docs/onboarding.md#nvidias-first-boot-upgrade",
     ),
     Kind(
         "containers.toolkit",
@@ -308,6 +317,13 @@ KINDS: tuple[Kind, ...] = (
         "docs/fabric.md#cabling",
     ),
     Kind(
+        "pair.halves",
+        "pair",
+        "what a run did stands on both halves, or on none",
+        "a controller died between the commits of the two halves, or one half alone was undone",
+        "docs/safety.md#one-half-alone",
+    ),
+    Kind(
         "pair.NETDEV.mtu",
         "pair",
         "both ends of the rail have one MTU",
@@ -413,6 +429,13 @@ KINDS: tuple[Kind, ...] = (
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
+        "serve.revision",
+        "containers",
+        "the weights are of the commit that is declared, else of its peer's",
+        "one half was downloaded anew by hand, after its publisher had changed it",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
         "serve.answer",
         "containers",
         "the server answers, and its port leads to it",
@@ -429,9 +452,9 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "bandwidth.NETDEV",
         "pair",
-        "the rail was measured as it is now, and was good",
-        "it was never measured, or was changed or slow when it was",
-        "docs/fabric.md#the-bands",
+        "the rail was measured in this boot of both hosts, and was good",
+        "it was never measured, or was changed or slow when it was, or a host was booted since",
+        "docs/fabric.md#after-a-reboot",
     ),
     Kind(
         "host.mounts",

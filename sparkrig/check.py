@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
+from sparkrig.apt import install_past_the_hold
 from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings
@@ -92,14 +93,23 @@ class Subject:
         """The command that makes them serve what is declared, or what they served last."""
         return deploy(self.inventory, "serve")
 
+    @property
+    def probe(self) -> str:
+        """The command that measures the rails which were not measured as they are now, and does nothing else."""
+        return deploy(self.inventory, "probe")
+
     def run(self, command: str) -> str:
         """The command that runs another one on this host, as root, the way a deploy logs in."""
         where = f"{shlex.quote(self.inventory)} --limit {shlex.quote(self.name)}"
         return f"pyinfra {where} -y exec -- {command}"
 
+    def install(self, *packages: str) -> str:
+        """The command that installs parts of driver or kernel on this host, past what a deploy holds there."""
+        return self.run(shlex.quote(install_past_the_hold(*packages, options="-y")))
 
-def deploy(inventory: str, what: Literal["cluster", "serve"] = "cluster") -> str:
-    """The command that makes the hosts of an inventory what is declared."""
+
+def deploy(inventory: str, what: Literal["cluster", "serve", "probe"] = "cluster") -> str:
+    """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement."""
     return f"pyinfra {shlex.quote(inventory)} deploys/{what}.py"
 
 

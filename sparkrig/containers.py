@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from sparkrig import bounds
 from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
@@ -54,7 +55,7 @@ def parse(lines: Iterable[str]) -> Containers:
     """Read the containers fact. Raises ValueError where a row makes no sense."""
     rows = [line.partition(" ")[::2] for line in lines]
     first = dict(rows)
-    info = json.loads(first["info"]) if first.get("info") else None
+    info = bounds.loads(first["info"]) if first.get("info") else None
     if info and info["runtimes"] is None:  # docker up to 28.0 answers for an engine that is not there
         info = None
     encoded = first.get("daemon")
@@ -127,7 +128,7 @@ def merge(text: str | None) -> str:
     no JSON object, for then nobody knows what it should be.
     """
     try:
-        document: Any = json.loads(text) if text and text.strip() else {}
+        document: Any = bounds.loads(text) if text and text.strip() else {}
     except ValueError as error:
         raise Refusal(
             f"{DAEMON_JSON} is not valid JSON ({error})", f"sudo python3 -m json.tool {DAEMON_JSON}"

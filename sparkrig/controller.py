@@ -10,6 +10,7 @@ import atexit
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 _KEPT_S = 30 * 86400  # as long as a host could remember a run whose controller never came back
@@ -26,14 +27,23 @@ def claim(run: str) -> None:
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     _HELD[file] = handle
-    atexit.register(file.unlink, missing_ok=True)
+    atexit.register(_forget, file)
 
 
 def dead(run: str) -> bool:
-    """Whether that run was one of this machine's, and its process has ended without giving it up."""
+    """Whether that run was one of this machine's, and its process has ended without giving it up.
+
+    It is not known to be dead where the state folder cannot be read.
+    """
     file = _folder() / Path(run).name  # a host's word for it, which must lead nowhere else
-    if not run or file in _HELD or not file.is_file():
+    try:
+        return bool(run) and file not in _HELD and file.is_file() and _free(file)
+    except OSError:
         return False
+
+
+def _free(file: Path) -> bool:
+    """Whether no process holds it. Raises OSError where it cannot be opened."""
     handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -42,6 +52,11 @@ def dead(run: str) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+def _forget(file: Path) -> None:
+    with suppress(OSError):  # one that stays is free, and goes with the old ones
+        file.unlink()
 
 
 def _folder() -> Path:
@@ -53,4 +68,4 @@ def _folder() -> Path:
 def _forget_old() -> None:
     for file in _folder().iterdir():
         if time.time() - file.stat().st_mtime > _KEPT_S and dead(file.name):
-            file.unlink(missing_ok=True)
+            _forget(file)

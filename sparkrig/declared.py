@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sparkrig import bounds
 from sparkrig.check import Check
 from sparkrig.files import Found
 
@@ -36,7 +37,9 @@ def dump(declared: Declared) -> str:
 def load(file: Found | None) -> Declared | None:
     """What was kept; None where nothing was, or where it is not ours to understand."""
     try:
-        document = json.loads(file.content) if file else {}
-        return Declared(float(document["at"]), {str(id): str(want) for id, want in document["wants"].items()})
+        document = bounds.loads(file.content) if file else {}
+        return Declared(
+            bounds.finite(str(document["at"])), {str(id): str(want) for id, want in document["wants"].items()}
+        )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -9,6 +9,7 @@ whole or not at all. Seen on a virtual machine with NetworkManager 1.46 and netp
 from __future__ import annotations
 
 import fnmatch
+import glob
 import json
 import re
 from collections import Counter
@@ -22,6 +23,7 @@ from sparkrig.links import Link
 from sparkrig.netplan import MOVABLE, File, Netdef, default_renderer
 from sparkrig.profiles import Profile, uuid
 from sparkrig.refusal import Refusal
+from sparkrig.words import plain
 
 ADOPT, SET_ASIDE, LEAVE = "adopt", "set-aside", "leave"
 _FABRIC_NAME = re.compile(r"en.*f\d+np\d+")  # a ConnectX-7 port that is off the PCI bus is known by its name only
@@ -115,6 +117,13 @@ def _label(profile: Profile) -> str | None:
     return unquote(path.name.removeprefix("netplan-").removesuffix(".nmconnection"))
 
 
+def _word(name: str) -> str:
+    """What the setting `adopt` calls a file: its name, or a pattern with `?` for what cannot be shown or typed."""
+    if name.isprintable():
+        return name
+    return "".join(each if each.isprintable() else "?" for each in glob.escape(name))
+
+
 def _in_use(link: Link, carries_ssh: Callable[[str], bool]) -> bool:
     """Whether somebody may miss the definition of a netdev that the inventory does not declare."""
     addressed = any(not address.ip.is_link_local for address in link.addresses)
@@ -129,6 +138,8 @@ def _of_file(
     busy: Iterable[Link],
 ) -> Definition:
     same = [netdef for other in files if not other.shadowed for netdef in other.netdefs]
+    # what only gives a netdev to NetworkManager competes with none: its profile has neither address nor priority
+    defining = [netdef for netdef in file.netdefs if not netdef.handover]
     given = {
         netdev: Given(
             tuple(address for netdef in mine for address in netdef.addresses),
@@ -137,7 +148,7 @@ def _of_file(
             file.readable,
         )
         for netdev in declared
-        if netdev in links and (mine := [each for each in file.netdefs if _bound(each, same, links[netdev])])
+        if netdev in links and (mine := [each for each in defining if _bound(each, same, links[netdev])])
     }
     beside = [
         *file.others,
@@ -149,8 +160,8 @@ def _of_file(
         ),
     ]
     return Definition(
-        title=f"netplan file {file.path}",
-        key=file.name,
+        title=f"netplan file {file.shown}",
+        key=_word(file.name),
         names=(file.path, file.name),
         given=given,
         path=file.path,
@@ -173,10 +184,10 @@ def _file_stays(file: File, files: Sequence[File], beside: Sequence[str]) -> str
     if PurePosixPath(file.path).parent != PurePosixPath(MOVABLE):
         return f"only files in {MOVABLE} are moved"
     if beside:
-        return f"it also defines {', '.join(beside)}"
+        return f"it also defines {plain(', '.join(beside))}"
     hidden = next((other.path for other in files if other.shadowed and other.name == file.name), None)
     if hidden:
-        return f"{hidden} would take its place"
+        return f"{plain(hidden)} would take its place"
     return ""
 
 
@@ -191,7 +202,7 @@ def _of_profile(
     beside = [link.name for link in busy if profile.binds(link)]
     bound = [netdev for netdev in declared if netdev in links and profile.binds(links[netdev])]
     return Definition(
-        title=f"NetworkManager profile {profile.name!r} ({profile.filename})",
+        title=f"NetworkManager profile {profile.name!r} ({plain(profile.filename)})",
         key=profile.uuid if namesakes > 1 else profile.name,
         names=(profile.uuid, profile.name),
         given=dict.fromkeys(bound, Given(profile.addresses, profile.mtu, profile.dhcp)) if bound else {},
@@ -265,7 +276,7 @@ def _suggestion(definition: Definition, fabric: Mapping[str, IPv4Interface]) -> 
 def _edit(definition: Definition) -> str:
     netdevs = ", ".join(definition.given)
     if definition.path:
-        return f"take {netdevs} out of {definition.path} by hand, then: {_RELOAD}"
+        return f"take {netdevs} out of {plain(definition.path)} by hand, then: {_RELOAD}"
     return f"let it bind no {netdevs}: sudo nmcli connection edit {definition.uuid}"
 
 
@@ -319,11 +330,11 @@ def _renderer_lost(going: Iterable[Definition], files: Sequence[File]) -> Refusa
     paths = {definition.path for definition in going}
     rest = [file for file in files if file.path not in paths and not file.shadowed]
     before, after = default_renderer(files), default_renderer(rest)
-    heirs = [file.path for file in rest if file.borrows]
+    heirs = [file.shown for file in rest if file.borrows]
     if before == after or not heirs:
         return None
+    gone = ", ".join(sorted(plain(path) for path in paths if path))
     return Refusal(
-        f"without {', '.join(sorted(path for path in paths if path))} netplan would hand {', '.join(heirs)} "
-        f"from {before} to {after}",
+        f"without {gone} netplan would hand {', '.join(heirs)} from {before} to {after}",
         f"write renderer: {before} into {heirs[0]}",
     )

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from sparkrig import containers
 from sparkrig.check import Check, Subject
-from sparkrig.driver import Package
+from sparkrig.driver import newer
 from sparkrig.examination import Examination
-from sparkrig.health import newer
 
 PAGE = "docs/doctor.md#hosts-that-differ"
 
@@ -36,7 +35,7 @@ def notes(id: str, found: Examination) -> tuple[str, ...]:
 
 
 def _installed(found: Examination, *beginnings: str) -> list[str]:
-    rows = [row for row in found.state.packages.rows if row.installed and row.name.startswith(beginnings)]
+    rows = [row for row in found.state.packages.installed if row.name.startswith(beginnings)]
     return [f"installed: {row.name} {row.version}{', held' if row.held else ''}" for row in rows]
 
 
@@ -62,9 +61,7 @@ def _way(id: str, target: str, behind: Compared, example: Compared) -> str:
     if id == "identity.kernel":
         return _to_kernel(target, behind, example)
     if id == "driver.version":
-        package = next(row.name for row in _rows(example) if row.name.startswith("nvidia-driver-"))
-        install = f"apt-get install -y --allow-change-held-packages {package}={target}"
-        return f"{behind.subject.run(install)}, reboot {name}, and run the deploy again"
+        return f"{behind.subject.install(*_driver(example, target))}, reboot {name}, and run the deploy again"
     if id == "containers.toolkit":
         return behind.subject.run(f"apt-get install -y {' '.join(containers.to_install(target))}")
     return f"update {name} to {target} ({PAGE})"
@@ -77,10 +74,10 @@ def _to_kernel(target: str, behind: Compared, example: Compared) -> str:
         return f"reboot {name}; it boots {target} then"
     if any(kernel.release == target for kernel in health.kernels):
         return f"choose {target} in the boot menu of {name}, or update the others ({PAGE})"
-    packages = [row.name for row in _rows(example) if row.installed and row.name.endswith(target)]
-    install = behind.subject.run(f"apt-get install -y {' '.join(packages) or f'linux-image-{target}'}")
-    return f"{install}, and reboot {name}"
+    packages = [row.name for row in example.found.state.packages.installed if row.name.endswith(target)]
+    return f"{behind.subject.install(*packages or [f'linux-image-{target}'])}, and reboot {name}"
 
 
-def _rows(host: Compared) -> tuple[Package, ...]:
-    return tuple(host.found.state.packages.rows)
+def _driver(example: Compared, version: str) -> list[str]:
+    """The driver of a host, part by part: apt takes no other version of a part than the newest by itself."""
+    return [f"{row.name}={version}" for row in example.found.state.packages.installed if row.version == version]

@@ -5,6 +5,7 @@ The models are the JSON that `sparkrig doctor --json` prints (docs/schema/doctor
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sparkrig import cure
 from sparkrig.catalogue import CATEGORIES, Category, kind, means
 from sparkrig.check import Check, Judged, Status
 from sparkrig.settings import Fleet
@@ -65,7 +67,8 @@ class Report(_Model):
     """All hosts at one time.
 
     exit: of the most severe host; asked: the checks that were asked for by name, none for all of them; verdict:
-    one sentence without a full stop; next: the one command to type now, and where.
+    one sentence without a full stop; next: the one command to type now, and where;
+    where words alone help, the first step, or the command that shows whether they did.
     """
 
     schema_: Literal["sparkrig.doctor/1"] = Field(SCHEMA, alias="schema", serialization_alias="schema")
@@ -111,6 +114,7 @@ def report(
             _row(check, roots.get((name, check.id)), notes.get((name, check.id), ()), typed) for check in shown
         ]
         hosts.append(Host(name=name, exit=_exit(rows, read=name in read), read=name in read, rows=rows))
+    names = [host.name for host in hosts]
     told = sorted(_told(hosts), key=lambda each: (each[1].category != "access", not each[1].wrong))
     return Report(
         version=version,
@@ -120,7 +124,7 @@ def report(
         exit=max((host.exit for host in hosts), default=1),
         asked=list(asked),
         verdict=_verdict(hosts, told, fleet, asked),
-        next=_cure(*told[0]) if told else _onward(hosts, fleet, typed, asked),
+        next=_next(*told[0], names, typed) if told else _onward(hosts, fleet, typed, asked),
         hosts=hosts,
     )
 
@@ -165,10 +169,21 @@ def _told(hosts: Sequence[Host]) -> Iterator[tuple[str, Row]]:
                     yield host.name, row
 
 
-def _cure(name: str, row: Row) -> str:
-    """What to do first; a command that is not this machine's says where."""
-    here = row.category == "access" or row.cure.startswith(("pyinfra ", "sparkrig ")) or name in row.cure
-    return f"Next: {row.cure}" if here else f"Next, on {name}: {row.cure}"
+def _next(name: str, row: Row, hosts: Sequence[str], inventory: str) -> str:
+    """The one thing to do first, and where; for what takes more words, how to see that it was done."""
+    where, text = cure.place(row.cure)
+    if typed := cure.command(text):
+        here = cure.typed_here(typed) or row.category == "access"
+        return f"Next: {typed}" if here and not where else f"Next, on {where or name}: {typed}"
+    if brief := cure.step(row.cure):
+        named = row.category == "access" or any(_names(host, brief) for host in hosts)
+        return f"Next: {brief}" if named else f"Next, on {name}: {brief}"
+    return f"Next, when {row.id} of {name} is mended: sparkrig doctor {inventory} {row.id}"
+
+
+def _names(host: str, text: str) -> bool:
+    """Whether a text names a host, which `spark-a` does not in `spark-a2`."""
+    return re.search(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", text) is not None
 
 
 def _verdict(hosts: Sequence[Host], told: Sequence[tuple[str, Row]], fleet: Fleet, asked: Sequence[str]) -> str:
@@ -182,8 +197,15 @@ def _verdict(hosts: Sequence[Host], told: Sequence[tuple[str, Row]], fleet: Flee
         return ", and ".join(parts)
     if not asked:
         return f"{_who(fleet, len(hosts))} ready"
-    skipped = all(row.status == "skipped" for host in hosts for row in host.rows)
-    return f"{listed(asked)}: {'skipped' if skipped else 'as it should be'}"
+    judged = [name for name in asked if any(means(name, id) for id in _judged(hosts))]
+    skipped = [name for name in asked if name not in judged]
+    said = {"as it should be": judged, "skipped": skipped}
+    return "; ".join(f"{listed(names)}: {what}" for what, names in said.items() if names)
+
+
+def _judged(hosts: Sequence[Host]) -> set[str]:
+    """The checks that were not skipped on every host."""
+    return {row.id for host in hosts for row in host.rows if row.status != "skipped"}
 
 
 def _things(count: int) -> str:

@@ -70,7 +70,8 @@ class Row(Judged, _Model):
 class Host(_Model):
     """One host.
 
-    unread: why it could not be read, and cure: what to try then; before: what was wrong when it last could be.
+    unread: why it could not be read, and cure: what to try then; before: what was wrong when it last could be;
+    deployed: whether a whole deploy ever left its record there.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Host(_Model):
     cure: str = ""
     rows: list[Row] = []
     before: list[Row] = []
+    deployed: bool = True
 
     @property
     def known(self) -> list[Row]:
@@ -151,7 +153,8 @@ def report(
 ) -> Report:
     """What the checks of all hosts come to.
 
-    found: by host its checks, or why it could not be read; declared: what its last deploy kept there.
+    found: by host its checks, or why it could not be read; declared: what its last deploy kept there, None where
+    that cannot be understood, and no entry where it kept nothing.
     """
     today = started.astimezone().date()  # a day in the calendar of whoever accepted
     read = {name: checks for name, checks in found.items() if not isinstance(checks, Refusal)}
@@ -172,7 +175,7 @@ def report(
             for check in alike[name]
         ]
         rows = [_accepted(row, name, accepted, today) for row in rows]
-        hosts.append(Host(name=name, exit=_exit(rows), rows=rows))
+        hosts.append(Host(name=name, exit=_exit(rows), rows=rows, deployed=name in declared))
     fixed = [each for host in hosts for each in _fixed(host, earlier)]
     return Report(
         version=version,

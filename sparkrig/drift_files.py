@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from pathlib import Path
 
 import yaml
 from pydantic import ConfigDict, ValidationError
 
-from sparkrig import whole_file
+from sparkrig import safe_yaml, whole_file
 from sparkrig.drift import Acceptance, Report
 from sparkrig.refusal import Refusal
 from sparkrig.words import reason
@@ -44,14 +43,17 @@ def read(file: Path, cure: str = "") -> Report:
 def kept(inventory: Path) -> Report | None:
     """The last report of an inventory; None where there was none yet. Raises Refusal."""
     file = last(inventory)
-    return read(file, f"rm {file}, which starts anew") if file.exists() else None
+    try:
+        there = file.exists()
+    except OSError as error:  # a folder that is another user's
+        raise Refusal(f"the report {file} cannot be read: {reason(error)}", f"ls -ld {file.parent}") from None
+    return read(file, f"rm {file}, which starts anew") if there else None
 
 
 def keep(inventory: Path, report: Report) -> None:
     """Make a report the last one of an inventory. Raises Refusal."""
     file = last(inventory)
-    with contextlib.suppress(OSError):  # what is wrong with the folder is said of the file
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    whole_file.folder(file)
     whole_file.write(file, report.dumps(), 0o600)
 
 
@@ -81,7 +83,7 @@ def accepted(inventory: Path) -> list[Acceptance]:
 
 def _entries(file: Path, text: str) -> list[Acceptance]:
     try:
-        rows = yaml.safe_load(text) or []
+        rows = safe_yaml.load(text) or []
     except yaml.YAMLError as error:
         raise Refusal(f"{file} is no YAML: {' '.join(str(error).split())}", f"git diff {file}") from None
     if not isinstance(rows, list):

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sparkrig.check import deploy
+from sparkrig.cure import typed_here
 from sparkrig.drift import Report, Row
 
 _HOSTS = "--limit HOSTS"
+_MANY = 12  # checks that fail; a host from the box fails some 30
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,49 @@ class Mend:
     @property
     def typed(self) -> bool:
         """Whether the cure is a command for this machine, and not words, or something for the host."""
-        return self.cure.split(" ")[0] in ("pyinfra", "sparkrig")
+        return typed_here(self.cure)
 
     @property
     def hosts(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(host for finding in self.findings for host in finding.hosts))
 
 
-def mends(report: Report) -> list[Mend]:
-    """What somebody has to do, in an order in which it can be done: the deploys come last."""
-    found = _grouped(report, lambda row: row.counts, lambda host, row: _for_any(row.cure, host))
+@dataclass(frozen=True)
+class Fresh:
+    """Hosts that were never deployed. checks: how many of their rows the first deploy mends, by that one cure."""
+
+    hosts: tuple[str, ...]
+    checks: int
+    cure: str
+
+
+def fresh(report: Report) -> Fresh | None:
+    """What is said at once; None where there is no such host.
+
+    Where few checks fail the record of a deploy was lost rather than never made, and each of them is worth a line.
+    """
+    apply = deploy(report.inventory)
+    rows = {
+        host.name: [row for row in host.rows if row.counts and row.cure.startswith(apply)]
+        for host in report.hosts
+        if not host.deployed and not host.unread
+    }
+    rows = {name: found for name, found in rows.items() if len(found) >= _MANY}
+    cures = [row.cure for found in rows.values() for row in found]
+    return Fresh(tuple(rows), len(cures), cures[0]) if cures else None
+
+
+def mends(report: Report, without: Fresh | None = None) -> list[Mend]:
+    """What somebody has to do, in an order in which it can be done: the deploys come last.
+
+    without: what was said at once.
+    """
+    known, apply = without.hosts if without else (), deploy(report.inventory)
+    found = _grouped(
+        report,
+        lambda host, row: row.counts and not (host in known and row.cure.startswith(apply)),
+        lambda host, row: _for_any(row.cure, host),
+    )
     last = (deploy(report.inventory), deploy(report.inventory, "serve"))
     made = [Mend(_for_these(cure, rows), _findings(rows)) for cure, rows in found.items()]
     return sorted(made, key=lambda mend: [mend.cure.startswith(run) for run in reversed(last)])
@@ -71,14 +106,16 @@ _Rows = list[tuple[str, Row]]
 
 
 def _all(report: Report, wanted: Callable[[Row], bool]) -> tuple[Finding, ...]:
-    return _findings(_grouped(report, wanted, lambda _host, _row: "").get("", []))
+    return _findings(_grouped(report, lambda _, row: wanted(row), lambda _host, _row: "").get("", []))
 
 
-def _grouped(report: Report, wanted: Callable[[Row], bool], by: Callable[[str, Row], str]) -> dict[str, _Rows]:
+def _grouped(
+    report: Report, wanted: Callable[[str, Row], bool], by: Callable[[str, Row], str]
+) -> dict[str, _Rows]:
     """Rows with the host of each, by what `by` says of them."""
     groups: dict[str, _Rows] = {}
     for host in report.hosts:
-        for row in filter(wanted, host.rows):
+        for row in (row for row in host.rows if wanted(host.name, row)):
             groups.setdefault(by(host.name, row), []).append((host.name, row))
     return groups
 

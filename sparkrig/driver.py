@@ -14,7 +14,6 @@ from typing import Final
 
 from sparkrig.apt import install_past_the_hold, past_the_hold
 from sparkrig.files import File
-from sparkrig.health import newer
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
@@ -95,8 +94,12 @@ class Packages(Value):
     trouble: str = ""
     module: str = ""
 
+    @property
+    def installed(self) -> list[Package]:
+        return [row for row in self.rows if row.installed]
+
     def version(self, name: str) -> str | None:
-        return next((row.version for row in self.rows if row.name == name and row.installed), None)
+        return next((row.version for row in self.installed if row.name == name), None)
 
 
 def parse(lines: Iterable[str]) -> Packages:
@@ -150,7 +153,7 @@ def belongs(package: Package, branch: int) -> bool:
 
 def hold_set(packages: Packages, branch: int) -> list[str]:
     """The installed part of the branch's set, sorted; apt does not know the rest, and must not be asked."""
-    return sorted({row.name for row in packages.rows if row.installed and belongs(row, branch)})
+    return sorted({row.name for row in packages.installed if belongs(row, branch)})
 
 
 def unheld(packages: Packages, branch: int) -> list[str]:
@@ -176,7 +179,7 @@ def later_installed(packages: Packages) -> list[str]:
 
     Tools, firmware and libraries alone are no driver: they stay behind when one goes, and come ahead of the next.
     """
-    later = [row for row in packages.rows if row.installed and is_later(row.name, row.version)]
+    later = [row for row in packages.installed if is_later(row.name, row.version)]
     if not any(carries(row.name) for row in later):
         return []
     return sorted(f"{row.name} {row.version}" for row in later)
@@ -186,9 +189,14 @@ def tools_ahead(packages: Packages) -> list[str]:
     """The tools of 590 or later, as `name version`: usual beside driver 580, and no sign of another driver."""
     return sorted(
         f"{row.name} {row.version}"
-        for row in packages.rows
-        if row.installed and _TOOL.fullmatch(row.name) and _LATER_VERSION.match(row.version)
+        for row in packages.installed
+        if _TOOL.fullmatch(row.name) and _LATER_VERSION.match(row.version)
     )
+
+
+def branch_version(packages: Packages, branch: int) -> str | None:
+    """The version of the package that a branch's driver is installed by, as dpkg has it; None where it is not."""
+    return packages.version(f"nvidia-driver-{branch}-open") or packages.version(f"nvidia-driver-{branch}")
 
 
 def versions(packages: Packages) -> list[str]:
@@ -196,7 +204,7 @@ def versions(packages: Packages) -> list[str]:
 
     The modules have their kernel's version, so a list of modules alone has none.
     """
-    rows = [row for row in packages.rows if row.installed and _CARRIER.fullmatch(row.name)]
+    rows = [row for row in packages.installed if _CARRIER.fullmatch(row.name)]
     found = {told[1] for row in rows if (told := re.match(r"(?:[0-9]+:)?([0-9]{3}[.][0-9.]*[0-9])", row.version))}
     return sorted(found, key=newer)
 
@@ -205,13 +213,25 @@ def branch(packages: Packages) -> int | None:
     """The branch of the installed driver by what carries it: its version, else the names of its modules."""
     if found := versions(packages):
         return int(found[-1].split(".")[0])
-    named = [_PREBUILT.fullmatch(row.name) for row in packages.rows if row.installed]
-    return max((int(each["branch"]) for each in named if each and each["branch"]), default=None)
+    return max((int(each["branch"]) for each in _prebuilt(packages) if each["branch"]), default=None)
+
+
+def _prebuilt(packages: Packages) -> list[re.Match[str]]:
+    """The installed packages of prebuilt modules, sorted by name: of which kernel, and of which branch."""
+    found = map(_PREBUILT.fullmatch, sorted(row.name for row in packages.installed))
+    return [each for each in found if each]
+
+
+def newer(release: str) -> list[tuple[int, int, str]]:
+    """The key that sorts releases and versions as `sort -V` does: numbers as numbers, the newest last."""
+    return [
+        (1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", release, re.I)
+    ]
 
 
 def kernels(packages: Packages) -> list[str]:
     """The releases of the installed kernels, as `uname -r` prints them, in GRUB's order: the last boots next."""
-    found = [_IMAGE.fullmatch(row.name) for row in packages.rows if row.installed]
+    found = [_IMAGE.fullmatch(row.name) for row in packages.installed]
     return sorted({each["kernel"] for each in found if each}, key=newer)
 
 
@@ -240,38 +260,35 @@ def next_boot(packages: Packages, branch: int | None = None) -> NextBoot:
 
     branch: that of the driver; None takes modules of any. What is built by DKMS may have failed to build.
     """
-    installed = sorted(row.name for row in packages.rows if row.installed)
     kernel = next(reversed(kernels(packages)), "")
-    prebuilt = [name for name in installed if _PREBUILT.fullmatch(name)]
-    fitting = [name for name in prebuilt if _fits(name, kernel, branch)]
+    prebuilt = [(each[0], _fits(each, kernel, branch)) for each in _prebuilt(packages)]
     return NextBoot(
         kernel,
-        next(iter(fitting), ""),
-        next((name for name in installed if _DKMS.fullmatch(name)), ""),
-        tuple(name for name in prebuilt if name not in fitting),
+        next((name for name, fits in prebuilt if fits), ""),
+        min((row.name for row in packages.installed if _DKMS.fullmatch(row.name)), default=""),
+        tuple(name for name, fits in prebuilt if not fits),
     )
 
 
-def _fits(name: str, kernel: str, branch: int | None) -> bool:
-    found = _PREBUILT.fullmatch(name)
-    if not found or found["kernel"] != kernel:
+def _fits(modules: re.Match[str], kernel: str, branch: int | None) -> bool:
+    if modules["kernel"] != kernel:
         return False
     if branch is None:
         return True
-    return int(found["branch"]) == branch if found["branch"] else branch >= _FIRST_UNNUMBERED
+    return int(modules["branch"]) == branch if modules["branch"] else branch >= _FIRST_UNNUMBERED
 
 
-def modules_package(boot: NextBoot, branch: int) -> str:
-    """The name of the package with the nvidia.ko of that branch for the kernel of the next boot."""
-    return f"linux-modules-nvidia-{f'{branch}-' if branch < _FIRST_UNNUMBERED else ''}open-{boot.kernel}"
+def modules_package(kernel: str, branch: int) -> str:
+    """The name of the package with the nvidia.ko of that branch for a release of the kernel."""
+    return f"linux-modules-nvidia-{f'{branch}-' if branch < _FIRST_UNNUMBERED else ''}open-{kernel}"
 
 
-def modules_cure(boot: NextBoot, branch: int) -> str:
-    """The commands that give the next boot its nvidia.ko: what is held is released, and held again afterwards.
+def modules_cure(kernel: str, branch: int) -> str:
+    """The commands that give a kernel its nvidia.ko: what is held is released, and held again afterwards.
 
     The modules need other parts of the driver in their own version, so that a hold on those stands in the way.
     """
-    return install_past_the_hold(modules_package(boot, branch))
+    return install_past_the_hold(modules_package(kernel, branch))
 
 
 def touched(packages: Packages, branch: int) -> list[str]:
@@ -350,7 +367,7 @@ def judge(packages: Packages, branch: int) -> None:
         has = f"; {', '.join(boot.others)} fits others" if boot.others else ""
         raise Refusal(
             f"kernel {boot.kernel} boots next, and no nvidia.ko of driver {branch} fits it{has}",
-            modules_cure(boot, branch),
+            modules_cure(boot.kernel, branch),
         )
 
 

@@ -19,6 +19,8 @@ RAILS = "/etc/sparkrig/rails.json"
 GID_MODULE = "/usr/local/lib/sparkrig/gid.py"
 REFRESH = "/usr/local/lib/sparkrig/refresh_gid.py"
 DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-sparkrig-gid"
+WITH_GIDS = (NCCL_CONF, CONTAINER_ENV)
+PATHS = (*WITH_GIDS, RAILS, GID_MODULE, REFRESH, DISPATCHER)
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,14 @@ class Node:
     choice: gid.Choice | None
 
 
-def nccl(node: Node) -> dict[str, str]:
-    """The variables of /etc/nccl.conf, less the GID block."""
+def nccl(node: Node, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of /etc/nccl.conf, less the GID block; `extra` wins."""
     found: dict[str, str] = {}
     if node.devices:
         found["NCCL_IB_HCA"] = ",".join(node.devices)
     found["NCCL_SOCKET_IFNAME"] = node.socket_netdev
     found["NCCL_IGNORE_CPU_AFFINITY"] = "1"
-    return found
+    return found | dict(extra or {})
 
 
 def container(node: Node, extra: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sparkrig.apt import as_installed, install_past_the_hold, reinstall_past_the_hold
+from sparkrig.driver import BRANCH
 from sparkrig.identity import GB10_NAME
 from sparkrig.value import Value
 from sparkrig.verdict import Level, Verdict
@@ -108,10 +110,16 @@ class Gpu(Value):
 
 
 NOT_INSTALLED = "nvidia-smi is not installed"
+_LIBRARY = f"libnvidia-compute-{BRANCH}"  # which has libnvidia-ml
 
 # What nvidia-smi says instead of an answer -> level, cause, cure; the first that fits, the last fits all.
 _TROUBLES: tuple[tuple[str, Level, str, str], ...] = (
-    (NOT_INSTALLED, "unknown", "no-nvidia-smi", "sudo apt-get install nvidia-driver-580-open"),
+    (
+        NOT_INSTALLED,
+        "unknown",
+        "no-nvidia-smi",
+        install_past_the_hold(as_installed(f"nvidia-utils-{BRANCH}", like=_LIBRARY)),
+    ),
     (
         r"driver/library version mismatch",
         "fault",
@@ -130,7 +138,7 @@ _TROUBLES: tuple[tuple[str, Level, str, str], ...] = (
         r"couldn'?t find libnvidia-ml|nvml shared library not found",
         "fault",
         "driver-incomplete",
-        "sudo apt-get install --reinstall nvidia-driver-580-open",
+        reinstall_past_the_hold(_LIBRARY),
     ),
     (r"did not answer", "fault", "gpu-hung", "sudo dmesg | grep -i nvrm"),
     (r"", "unknown", "gpu-unreadable", "sudo nvidia-smi"),
@@ -517,7 +525,7 @@ def gsp(gpu: Gpu) -> Verdict:
             "degraded",
             "gsp-mismatch",
             f"the GSP firmware is {gpu.gsp}, the driver {gpu.driver}",
-            f"sudo apt-get install --reinstall {package}, and reboot",
+            f"{reinstall_past_the_hold(package)}; and reboot",
         )
     return Verdict("healthy", evidence=f"GSP firmware and driver are both {gpu.driver}")
 

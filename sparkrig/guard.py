@@ -11,9 +11,15 @@ from dataclasses import asdict, dataclass
 from ipaddress import IPv4Interface, IPv6Address
 from typing import Any
 
-from sparkrig import network
+from sparkrig import bounds, network, records
 
 GRACE_S = 5  # between NetworkManager's deadline and the dead-man's, as in templates/guard.py
+ASK_S = 10  # one question to a tool of the host, as in templates/guard.py
+RELOAD_S = 40  # having files read again, as in templates/guard.py
+BACK_S = 755  # all of a way back, each step at its slowest: the sum in templates/guard.py
+LIVE_S = 20  # one activation, and the links' coming up
+ARM_S = 120  # the snapshot and the ways back: ten questions, and the files
+SAVE_S = 100  # of a commit, but for its profiles: checkpoint, a look or two at the links, and the files
 RETURN_S = 60  # that a host is given, after its dead-man woke up, to be reachable again
 NOT_RESTORED = "not as before: "  # and what, in the detail of a rollback; as in templates/guard.py
 MARGIN_S = 10  # that must be left of the window for a commit to begin
@@ -24,30 +30,49 @@ class Order:
     """What one host is to do within its window.
 
     step: what it is called in the journal; window: seconds until NetworkManager rolls back; seconds: of one
-    activation and of waiting for the links; profiles: to add, modify or activate, in memory first; remove: UUIDs,
-    and move: netplan files, that go at the commit; links: what must be live at the end; restore: a snapshot to be
-    put back instead, as a path on the host.
+    activation and of waiting for the links; patience: factor on every other limit of the host; profiles: to add,
+    modify or activate, in memory first; remove: UUIDs, and move: netplan files, that go at the commit; links: what
+    must be live at the end; restore: a snapshot to be put back instead, as a path on the host; discard: files that
+    the commit takes away, for what was measured on another link proves nothing about this one.
     """
 
     step: str
     window: int
     seconds: int
+    patience: float = 1.0
     profiles: Sequence[Mapping[str, Any]] = ()
     remove: Sequence[str] = ()
     move: Sequence[str] = ()
     links: Sequence[Mapping[str, Any]] = ()
     restore: str | None = None
+    discard: Sequence[str] = (records.PATH,)
 
     def dump(self) -> str:
         return json.dumps(asdict(self))
 
+    def limit(self, verb: str) -> int:
+        """Seconds for a host to answer `verb`, with the way back that it may end in.
 
-def order(plan: network.Plan, step: str, window: int, seconds: int) -> Order:
+        Each verb may also have to wait for another that goes back already; then it has nothing more to do itself.
+        """
+        saving = SAVE_S + RELOAD_S + ASK_S * (2 * len(self.profiles) + len(self.remove)) + self.seconds
+        back = 2 * ASK_S + BACK_S  # what still applies is ended first, and the answer is printed
+        seconds = {
+            "start": ARM_S + self.window + GRACE_S + back,
+            "wait": self.window + GRACE_S + back,
+            "commit": saving + back,
+            "revert": saving + back,
+        }
+        return int(seconds[verb] * self.patience)
+
+
+def order(plan: network.Plan, step: str, window: int, patience: float) -> Order:
     """The order that carries out a plan."""
     return Order(
         step=step,
         window=window,
-        seconds=seconds,
+        seconds=int(LIVE_S * patience),
+        patience=patience,
         profiles=tuple(
             {"uuid": network.uuid(each.netdev), "verb": each.verb, "properties": dict(each.properties)}
             for each in plan.changes
@@ -84,8 +109,8 @@ def parse(text: str) -> Told:
     """Read an answer of templates/guard.py, a JSON object on its last line. Raises ValueError for what is none."""
     lines = text.strip().splitlines()
     try:
-        found = json.loads(lines[-1] if lines else "")
-        return Told(str(found["state"]), str(found["detail"]), float(found["left"]))
+        found = bounds.loads(lines[-1] if lines else "")
+        return Told(str(found["state"]), str(found["detail"]), bounds.finite(str(found["left"])))
     except (ValueError, LookupError, TypeError):
         raise ValueError(f"the guard's answer cannot be understood: {text.strip()[-200:]!r}") from None
 

@@ -7,12 +7,16 @@ and RemoveIPC; Linux, Documentation/core-api/kho and filesystems/proc.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkrig.apt import install_past_the_hold
+from sparkrig import bounds
+from sparkrig.driver import BRANCH, modules_cure, newer
+from sparkrig.rows import path
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict
+from sparkrig.words import plain
 
 MEMORY_FLOOR_PERCENT = 12  # of MemAvailable; below it [@capetron], ssh dies and only a hard reset helps
 # The SoC has no limit that it shows. Its GPU, on the same chip, was slowed by heat at 91 C [@open-gpu-1358].
@@ -80,13 +84,6 @@ class Health(Value):
         return max(self.kernels, key=lambda kernel: newer(kernel.release), default=None)
 
 
-def newer(release: str) -> list[tuple[int, int, str]]:
-    """The key that sorts releases and versions as `sort -V` does: numbers as numbers, the newest last."""
-    return [
-        (1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", release, re.I)
-    ]
-
-
 def parse(lines: Iterable[str]) -> Health:
     """Read the `KEY VALUE` rows of the health fact. Raises ValueError where one makes no sense or is missing."""
     rows = [(word, rest.strip()) for word, _, rest in (line.strip().partition(" ") for line in lines)]
@@ -100,12 +97,12 @@ def parse(lines: Iterable[str]) -> Health:
         cmdline=first.get("cmdline", ""),
         memory_total_kb=_count(first.get("MemTotal:")),
         memory_available_kb=_count(first.get("MemAvailable:")),
-        load=float(first["load"].split()[0]) if first.get("load") else None,
+        load=bounds.finite(first["load"].split()[0]) if first.get("load") else None,
         cores=_count(first.get("cores")),
         zones=tuple(_zone(rest) for word, rest in rows if word == "zone"),
         kernels=tuple(_kernel(rest) for word, rest in rows if word == "modules"),
         driver=first.get("driver", ""),
-        cdi=tuple(rest for word, rest in rows if word == "cdi"),
+        cdi=tuple(path(rest) for word, rest in rows if word == "cdi"),
         cdi_missing=tuple(rest for word, rest in rows if word == "missing"),
         perftest=first.get("perftest", ""),
         cma_total_kb=_count(first.get("CmaTotal:")),
@@ -187,7 +184,7 @@ def next_kernel(health: Health) -> Verdict:
     now, then = health.running, health.next
     if now is None or then is None or not now.nvidia:
         return Verdict("unknown", "no-nvidia-module", f"the running kernel {health.kernel} has no nvidia.ko")
-    cure = install_past_the_hold(f"linux-modules-nvidia-580-open-{then.release}")
+    cure = modules_cure(then.release, BRANCH)
     if not then.nvidia:
         evidence = f"the next boot takes kernel {then.release}, which has no nvidia.ko ({now.release} has one)"
         return Verdict("fault", "next-kernel", evidence, cure)
@@ -204,7 +201,7 @@ def cdi(health: Health) -> Verdict:
     """Whether the CDI files still name what is there; after a change of driver they do not."""
     if not health.cdi:
         return Verdict("healthy")
-    files = ", ".join(health.cdi)
+    files = plain(", ".join(health.cdi))
     if not health.cdi_missing:
         return Verdict("healthy", evidence=f"every host path of {files} exists")
     count = len(health.cdi_missing)
@@ -212,8 +209,8 @@ def cdi(health: Health) -> Verdict:
     return Verdict(
         "fault",
         "cdi-stale",
-        f"{files} names {paths} ({health.cdi_missing[0]}{', ...' if count > 1 else ''})",
-        f"sudo nvidia-ctk cdi generate --output={health.cdi[0]}",
+        f"{files} names {paths} ({plain(health.cdi_missing[0])}{', ...' if count > 1 else ''})",
+        f"sudo nvidia-ctk cdi generate --output={shlex.quote(plain(health.cdi[0]))}",
     )
 
 

@@ -190,7 +190,7 @@ class Trend:
         """How the figure compares with the earlier ones; without a full stop."""
         if not self.earlier:
             return "the first of its kind"
-        digits = [number(each, self.entry.test) for each in self.healthy]
+        digits = [number(each) for each in self.healthy]
         if not digits:
             count = len(self.earlier)
             return (
@@ -317,16 +317,17 @@ def marks(rows: Iterable[Entry]) -> list[Mark]:
 
 
 def amount(entry: Entry) -> str:
-    """The figure with its unit, in as many digits as it deserves."""
-    unit = "us" if entry.test == "ib_write_lat" else "Gb/s"
-    return "not measured" if entry.figure is None else f"{number(entry.figure, entry.test)} {unit}"
+    """The figure with its unit."""
+    return "not measured" if entry.figure is None else f"{number(entry.figure)} {unit(entry)}"
 
 
-def number(figure: float, test: Test) -> str:
-    """The digits alone: tenths of Gb/s, hundredths of microseconds, three digits of what is below one."""
-    if figure < 1:
-        return f"{figure:.3g}"
-    return f"{figure:.{1 if test == 'ib_write_bw' and figure >= 10 else 2}f}"
+def unit(entry: Entry) -> str:
+    return "us" if entry.test == "ib_write_lat" else "Gb/s"
+
+
+def number(figure: float) -> str:
+    """The digits alone: hundredths, as ib_write_lat prints them, so that figures can be compared by eye."""
+    return f"{figure:.2f}"
 
 
 def moment(time: str) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from sparkrig.value import Value
 GB10_PCI = "10de:2e12"
 N1X_PCI = frozenset({"10de:2e03", "10de:2e06"})  # RTX Spark N1X: shares the family name, not the machine
 GB10_NAME = "NVIDIA GB10"
+BOOT_ID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # random(4), /proc/sys/kernel/random/boot_id
 
 # DGX_PLATFORM or DMI text -> who built it. DMI strings come with stray spaces ("Dell  Inc.").
 _VENDORS = (
@@ -34,6 +36,7 @@ class Identity(Value):
     """What a host says of itself.
 
     release: the keys of /etc/dgx-release without the serial number, the last of a repeated key;
+    boot_id: the kernel's id of this boot, empty where it was not read;
     pci: NVIDIA display devices as vendor:device; gpu: names by nvidia-smi; memory_kib: MemTotal;
     machine_id: the SHA-256 of /etc/machine-id in hex, empty where it was not read.
     """
@@ -92,7 +95,7 @@ def parse(lines: Iterable[str]) -> Identity:
             uid=int(values["uid"]),
             machine=values["machine"],
             kernel=values["kernel"],
-            boot_id=values["boot_id"],
+            boot_id=values["boot_id"] if re.fullmatch(BOOT_ID, values["boot_id"]) else "",
             memory_kib=int(values["memory_kib"]),
             release=release,
             dmi=dmi,

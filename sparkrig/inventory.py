@@ -9,11 +9,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
-from sparkrig import login, settings
+from sparkrig import frame, login, settings, terminal
 
 Host = str | tuple[str, Mapping[str, Any]]
 
@@ -27,6 +26,7 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
     """
     from pyinfra.api.exceptions import InventoryError
 
+    frame.install()
     members = list(hosts)
     try:
         data = merged({group: members}, Path(inventory))
@@ -34,6 +34,7 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
         login.judge(data)
     except settings.SettingsError as error:
         raise InventoryError(_to_edit(error, inventory)) from None
+    terminal.clean_pyinfra()
     _explain_host_keys(data)
     return members
 
@@ -106,11 +107,7 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
     except InventoryError as error:
         raise settings.SettingsError(str(error)) from None
     except (Exception, SystemExit) as error:  # whatever a file of Python can raise
-        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(inventory)]
-        where = f"{inventory}, line {lines[-1]}," if lines else f"{inventory} or its group_data"
-        raise settings.SettingsError(
-            f"{where} cannot be read ({type(error).__name__}: {error}); try: python {inventory}"
-        ) from None
+        raise settings.SettingsError(frame.unreadable(error, str(inventory))) from None
 
 
 def fleet(inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, dict[str, Any]]]:

@@ -1,44 +1,98 @@
 """The journal of a host: what each run changed there, what stood there before, and how the run ended.
 
-/var/lib/sparkrig/runs/RUN/ holds `run.json` (who, why), `before/state` and `before/files` (what stood there),
-`steps` (begun and ended, a line each), and `after` (what stood there at the end; a run without it did not get
-there). The guarded change of the network keeps its own things in `guard/` (sparkrig.guard).
+/var/lib/sparkrig/runs/RUN/ holds `run.json` (who, why, where), `before/state`, `before/files` (what stood there),
+`steps` (begun and ended, a line each), `wrote/state` and `wrote/files` (what the run itself wrote), and `after`
+(what stood there at the end; a run without it did not get there). `number` counts the runs of a host: it is their
+order, since a clock may be wrong. The guarded change of the network keeps its own things in `guard/`
+(sparkrig.guard).
 """
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sparkrig import containers, declared, gid, lock
+from sparkrig import bounds, containers, declared, gid, lock, secrets, words
 from sparkrig.lock import RUNS, Lock, Owner
-from sparkrig.owned import OWNED, PRIVATE
+from sparkrig.owned import WRITTEN
 from sparkrig.value import Value
 
 ROOT = RUNS.rpartition("/")[0]
 _KEPT = 20  # runs
 ABSENT = "absent"
 HELD = "held"
+_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
 
-_WRITTEN = (*OWNED, *PRIVATE, containers.DAEMON_JSON, containers.KEYRING)
 # Every path that a run may leave changed; operations.files keeps what was not ours beside it.
-PATHS = (*_WRITTEN, *(f"{path}.before-sparkrig" for path in _WRITTEN if "sparkrig" not in path))
+PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig" not in path))
 
 # stands PATH...: what stands there, a row each, holds and the toolkit's packages too. The GID block of a file
-# follows the devices by itself (templates/refresh_gid.py), so it is no change.
-STANDS = rf"""
+# follows the devices by itself (templates/refresh_gid.py), so it is no change. row PATH FILE: PATH, were FILE
+# there
+_ROW = rf"""
+row() {{
+  if [ -f "$2" ]; then
+    sum=$(LC_ALL=C sed '/^{gid.BLOCK_BEGIN.partition(" (")[0]}/,/^{gid.BLOCK_END}/d' "$2" | sha256sum)
+    printf 'file %s %s %s\n' "$1" "$(stat -c '%a %U:%G' "$2")" "${{sum%% *}}"
+  elif [ -e "$2" ] || [ -L "$2" ]; then printf 'file %s %s\n' "$1" "$(stat -c '%F' "$2")"
+  else return 1
+  fi
+}}
+"""
+STANDS = (
+    _ROW
+    + rf"""
 stands() {{
-  for path in "$@"; do
-    if [ -f "$path" ]; then
-      sum=$(LC_ALL=C sed '/^{gid.BLOCK_BEGIN.partition(" (")[0]}/,/^{gid.BLOCK_END}/d' "$path" | sha256sum)
-      printf 'file %s %s %s\n' "$path" "$(stat -c '%a %U:%G' "$path")" "${{sum%% *}}"
-    elif [ -e "$path" ] || [ -L "$path" ]; then printf 'file %s %s\n' "$path" "$(stat -c '%F' "$path")"
-    fi
-  done
+  for path in "$@"; do row "$path" "$path" || :; done
   apt-mark showhold | sed 's/^/hold /; s/$/ {HELD}/'
   dpkg-query -W -f '${{db:Status-Status}} ${{Package}} ${{Version}}\n' \
     {" ".join(containers.TOOLKIT_PARTS)} 2>/dev/null | sed -n 's/^installed /package /p'
+}}
+"""
+)
+
+# keeps RUN PATH FILE: in that run's folder, that the run writes FILE to PATH, or removes PATH without one. The
+# content is for a merge, which secrets never take part in.
+# intends PATH FILE: the same for the run whose step is under way, before the file takes its place, so that after a
+# power cut it is known whose it is; nothing outside of a step, or for a path that is not ours to put back.
+_KEEPS = rf"""
+keeps() {{
+  mkdir -p "$1/wrote/files${{2%/*}}"
+  case $2 in
+  {secrets.PATH}) ;;
+  *)
+    rm -rf "$1/wrote/files$2"
+    if [ -f "${{3:-}}" ]; then cp -p "$3" "$1/wrote/files$2" && sync "$1/wrote/files$2"; fi
+    ;;
+  esac
+  row "$2" "${{3:-}}" >>"$1/wrote/state" || printf 'file %s {ABSENT}\n' "$2" >>"$1/wrote/state"
+  sync "$1/wrote/state"
+}}
+"""
+INTENDS = (
+    _ROW
+    + _KEEPS
+    + rf"""
+intends() {{
+  for at in {RUNS}/*/seen; do
+    if grep -qxF "$1" "${{at%/seen}}/paths" 2>/dev/null; then keeps "${{at%/seen}}" "$@"; fi
+  done
+}}
+"""
+)
+
+# $1 held or absent, $2... packages: the same for holds
+INTENDS_HOLDS = rf"""
+intends_holds() {{
+  word=$1; shift
+  for at in {RUNS}/*/seen; do
+    [ -e "$at" ] || continue
+    for name; do printf 'hold %s %s\n' "$name" "$word"; done >>"${{at%/seen}}/wrote/state"
+    sync "${{at%/seen}}/wrote/state"
+  done
 }}
 """
 
@@ -64,6 +118,12 @@ if [ ! -e {RUNS}/$run ]; then
   stands "$@" >"$new/before/state"
   printf '%s\n' "$owner" >"$new/run.json"
   : >"$new/steps"
+  mkdir "$new/wrote"
+  : >"$new/wrote/state"
+  printf '%s\n' "$@" >"$new/paths"
+  last=$(sed -s -n '/^[1-9][0-9]\{{0,8\}}$/p' {RUNS}/*/number 2>/dev/null | sort -n | tail -n 1)
+  printf '%s\n' "$((${{last:-0}} + 1))" >"$new/number"
+  rm -f {RUNS}/*/seen # of steps that broke off
   find "$new" ! -type l -exec sync {{}} +
   mv -T "$new" "{RUNS}/$run"
   sync {RUNS}
@@ -75,12 +135,13 @@ fi
 ABANDON = lock.RELEASE + f'if [ ! -s "{RUNS}/$1/steps" ]; then rm -rf "{RUNS}/$1"; fi\n'
 
 # $1 run, $2 `declares` where standard input has what was declared of this host, $3... paths. Old runs go now: at
-# its begin, one that takes back the oldest would lose what it puts back; and never this one, which is the oldest
-# by name where the controller's clock is wrong.
+# its begin, one that takes back the oldest would lose what it puts back. Oldest are those of a version that
+# numbered none, by their names.
 END = (
     "set -e\n"
     + lock.FUNCTIONS
     + STANDS
+    + _KEEPS
     + rf"""
 umask 077
 run=$1 declares=$2; shift 2
@@ -88,6 +149,7 @@ cd {RUNS}/"$run"
 if [ "$declares" = declares ]; then
   cat >declared.new
   sync declared.new
+  keeps . {declared.PATH} declared.new
   mv declared.new {declared.PATH}
 fi
 {{ printf 'end %s\n' "$(date +%s)"; stands "$@"; }} >after.new
@@ -95,16 +157,57 @@ sync after.new
 mv after.new after
 sync .
 cd /
-find {RUNS} -mindepth 1 -maxdepth 1 -name '[0-9]*' ! -name "$run" | sort -r | tail -n +{_KEPT} |
-  while read -r old; do rm -rf "$old"; done
+find {RUNS} -mindepth 1 -maxdepth 1 -name '[0-9]*' ! -name "$run" | while read -r each; do
+  number=$(sed -n '/^[1-9][0-9]\{{0,8\}}$/p' "$each/number" 2>/dev/null)
+  printf '%09d %s\n' "${{number:-0}}" "$each"
+done | sort -r | tail -n +{_KEPT} | while read -r _ old; do rm -rf "$old"; done
 release "$run"
 """
 )
 
-# What is noted in the file $steps before and after each command that changes something.
-NOTE = r"""
-note() { printf '%s %s %s\n' "$(date +%s)" "$1" "$2" >>"$steps" && sync "$steps"; }
+# What is noted in the file $steps before and after each command that changes something: that it begins, how it
+# ended, and which files and holds are other ones since. A file is looked at by its place and time alone, a hundred
+# times as fast as by its content; dpkg keeps holds in its status.
+NOTE = (
+    _ROW
+    + _KEEPS
+    + rf"""
+seen() {{
+  xargs -d '\n' stat -c '%n %d:%i %s %z' <"$run/paths" 2>/dev/null
+  stat -c '%n %d:%i %s %z' {_STATUS} 2>/dev/null
+}}
+held() {{ apt-mark showhold | LC_ALL=C sort; }}
+begins() {{
+  seen >"$run/seen.new"
+  if ! [ -e "$run/held" ] || [ "$(tail -n 1 "$run/seen.new")" != "$(cat "$run/status" 2>/dev/null)" ]; then
+    held >"$run/held"
+  fi
+  mv "$run/seen.new" "$run/seen"
+}}
+wrote() {{
+  [ -e "$run/seen" ] || return 0
+  seen >"$run/seen.new"
+  LC_ALL=C sort "$run/seen" "$run/seen.new" | uniq -u | cut -d ' ' -f 1 | uniq | while read -r path; do
+    if [ "$path" != {_STATUS} ]; then keeps "$run" "$path" "$path"; continue; fi
+    held >"$run/held.new"
+    {{
+      LC_ALL=C comm -23 "$run/held" "$run/held.new" | sed 's/^/hold /; s/$/ {ABSENT}/'
+      LC_ALL=C comm -13 "$run/held" "$run/held.new" | sed 's/^/hold /; s/$/ {HELD}/'
+    }} >>"$run/wrote/state"
+    sync "$run/wrote/state"
+    mv "$run/held.new" "$run/held"
+  done
+  tail -n 1 "$run/seen.new" >"$run/status"
+  rm -f "$run/seen" "$run/seen.new"
+}}
+note() {{
+  run=${{steps%/*}}
+  case $1 in ended*) wrote ;; esac
+  printf '%s %s %s\n' "$(date +%s)" "$1" "$2" >>"$steps" && sync "$steps" || return
+  case $1 in begun) begins ;; esac
+}}
 """
+)
 
 # paths as words; everything there is to know
 LOOK = (
@@ -112,24 +215,37 @@ LOOK = (
     + STANDS
     + rf"""
 printf 'now %s\n' "$(date +%s)"
-if [ -e $lock ]; then
-  alive=dead; if holder; then alive=alive; fi
-  printf 'lock %s %s\n' $alive "$(cat $lock/owner.json)"
-fi
+{lock.SEEN}
 for run in {RUNS}/*; do
-  [ -e "$run/run.json" ] || continue
-  printf 'run %s %s\n' "${{run##*/}}" "$(cat "$run/run.json")"
+  [ -d "$run" ] || continue
+  case ${{run##*/}} in *[!A-Za-z0-9.-]*) continue ;; esac # no name of ours
+  printf 'run %s %s\n' "${{run##*/}}" "$(text "$run/run.json")"
   {{ cat "$run/steps"; echo; }} | sed 's/^/step /' # a torn row has no end, and would take the next with it
-  sed 's/^/before /' "$run/before/state"
+  if [ -f "$run/before/state" ]; then sed 's/^/before /' "$run/before/state"; else echo 'lacks before/state'; fi
+  sed -n 's/^file \([^ ]*\) .*/\1/p' "$run/before/state" 2>/dev/null | while read -r path; do
+    [ -e "$run/before/files$path" ] || [ -L "$run/before/files$path" ] || echo "lacks before/files$path"
+  done
   if [ -e "$run/after" ]; then sed 's/^/after /' "$run/after"; fi
-  if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(tr '\n' ' ' <"$run/guard/state")"; fi
-  if [ -e "$run/guard/deadline" ]; then printf 'deadline %s\n' "$(cat "$run/guard/deadline")"; fi
+  number=$(sed -n '/^[1-9][0-9]\{{0,8\}}$/p' "$run/number" 2>/dev/null)
+  if [ -n "$number" ]; then echo "number $number"; elif [ -e "$run/wrote" ]; then echo 'lacks number'; fi
+  if [ -f "$run/wrote/state" ]; then {{ cat "$run/wrote/state"; echo; }} | sed -n 's/^./wrote &/p'
+  elif [ -n "$number" ]; then echo 'lacks wrote/state'; fi
+  if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(text "$run/guard/state")"; fi
+  case $(cat "$run/guard/state" 2>/dev/null) in
+  committed*) [ -f "$run/guard/before/links.json" ] || echo 'lacks guard/before/links.json' ;;
+  esac
+  if [ -e "$run/guard/deadline" ]; then printf 'deadline %s\n' "$(text "$run/guard/deadline")"; fi
 done
 stands {" ".join(PATHS)} | sed 's/^/current /'
 """
 )
 
+_UNREACHED = "no answer on rail"  # as sparkrig.guard says that a half does not reach the other
+
 Snapshot = Mapping[str, str]
+_WHOLE = re.compile(
+    rf"{ABSENT}|{HELD}|[0-7]{{1,4}} \S+:\S+ [0-9a-f]{{64}}"
+)  # a value that keeps() wrote to its end
 Outcome = Literal["running", "done", "failed", "interrupted", "rolled back", "undone"]
 
 
@@ -149,7 +265,10 @@ class Run:
 
     before, after: what stood there, by item (`file /etc/nccl.conf`, `hold NAME`, `package NAME`), where an item
     that was not there has no entry; after is None where the run did not get to its end. guard: the state of its
-    guarded network change, and the reason of a rollback; deadline: when that rolls back unless it is confirmed.
+    guarded network change, and the reason of a rollback; deadline: when that rolls back unless it is confirmed;
+    lacks: what of its folder is not there any more, so that what stood there before is not known; number: its
+    place among the runs of the host, None of a version that numbered none; wrote: what it itself put to each
+    item, one after the other, the last being what it left; None where that version kept none of it.
     """
 
     id: str
@@ -160,6 +279,24 @@ class Run:
     ended: int | None = None
     guard: str = ""
     deadline: float | None = None
+    lacks: tuple[str, ...] = ()
+    number: int | None = None
+    wrote: Mapping[str, tuple[str, ...]] | None = None
+
+    @property
+    def torn(self) -> bool:
+        """Whether it broke off within a step, which may have written what nothing is noted of."""
+        return self.after is None and bool(self.steps) and self.steps[-1].ended is None
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Its place among the runs of its host. Without a number: before all that have one, by clock and name."""
+        return (self.number or 0, 0 if self.number else self.owner.since, self.id)
+
+    @property
+    def garbled(self) -> bool:
+        """Whether its run.json cannot be understood, which has its hosts and its place among the runs."""
+        return not self.owner.run
 
     @property
     def armed(self) -> bool:
@@ -180,12 +317,25 @@ class Journal(Value):
     runs: tuple[Run, ...] = ()
     current: Snapshot = field(default_factory=dict)
 
+    @property
+    def readable(self) -> tuple[Run, ...]:
+        """The runs whose run.json can be understood."""
+        return tuple(run for run in self.runs if not run.garbled)
+
+    def left_out(self) -> list[str]:
+        """What is to be said of the others."""
+        return [
+            f"run {run.id} is left out: {RUNS}/{run.id}/run.json is gone or cannot be understood"
+            for run in self.runs
+            if run.garbled
+        ]
+
     def find(self, run: str) -> Run | None:
         return next((each for each in self.runs if each.id == run), None)
 
 
 def parse(lines: Iterable[str]) -> Journal:
-    """Read what LOOK prints. Raises ValueError where a row makes no sense."""
+    """Read what LOOK prints. Raises ValueError where a row belongs to no run; one of a run spoils that run."""
     runs: list[Run] = []
     found: dict[str, dict[str, str]] = {}
     now, taken = 0, None
@@ -195,16 +345,23 @@ def parse(lines: Iterable[str]) -> Journal:
             now = int(rest)
         elif word == "lock":
             alive, _, whose = rest.partition(" ")
-            taken = Lock(lock.owner(whose), alive == "alive")
+            taken = Lock(lock.owner(whose), {"alive": True, "dead": False}.get(alive))
+        elif word == "held" and taken:
+            seen, _, holder = rest.partition(" ")
+            taken = replace(taken, id=seen, run=words.plain(holder))
         elif word == "run":
             name, _, whose = rest.partition(" ")
             runs.append(Run(name, lock.owner(whose)))
             found = {}
         elif word == "current":
             _item(found.setdefault("now", {}), rest)
-        else:
+        elif runs:
             runs[-1] = _told(runs[-1], found, word, rest)
-    ordered = sorted(runs, key=lambda each: (each.owner.since, each.id), reverse=True)
+        else:
+            raise ValueError(f"cannot read the row {word!r} of the journal")
+    if not now:  # the first row of any answer, an empty journal's too: without it nothing was read
+        raise ValueError("the host does not say what time it is there")
+    ordered = sorted(runs, key=lambda each: each.order, reverse=True)
     return Journal(now, taken, tuple(ordered), found.get("now", {}))
 
 
@@ -216,12 +373,24 @@ def _told(run: Run, found: dict[str, dict[str, str]], word: str, rest: str) -> R
         return replace(run, before=_item(found.setdefault(word, {}), rest))
     if word == "after":
         if rest.startswith("end "):
-            return replace(run, after=found.setdefault(word, {}), ended=int(rest.removeprefix("end ")))
+            ended = rest.removeprefix("end ").strip()
+            if not ended.isdecimal():
+                return replace(run, lacks=(*run.lacks, word))
+            return replace(run, after=found.setdefault(word, {}), ended=int(ended))
         return replace(run, after=_item(found.setdefault(word, {}), rest))
     if word == "guard":
         return replace(run, guard=rest.strip())
     if word == "deadline":
-        return replace(run, deadline=float(rest))
+        try:
+            return replace(run, deadline=bounds.finite(rest))
+        except ValueError:
+            return replace(run, lacks=(*run.lacks, "guard/deadline"))
+    if word == "number":
+        return replace(run, number=int(rest), wrote=run.wrote or {})
+    if word == "wrote":
+        return replace(run, wrote=_written(run.wrote or {}, rest))
+    if word == "lacks":
+        return replace(run, lacks=(*run.lacks, words.plain(rest)))
     raise ValueError(f"cannot read the row {word!r} of the journal")
 
 
@@ -232,23 +401,45 @@ def _item(into: dict[str, str], row: str) -> dict[str, str]:
     return into
 
 
+def _written(wrote: Mapping[str, tuple[str, ...]], row: str) -> Mapping[str, tuple[str, ...]]:
+    """What a run wrote, with one more row; of one that a power cut tore nothing had been put there yet."""
+    kind, _, rest = row.partition(" ")
+    name, _, value = rest.partition(" ")
+    item = f"{kind} {name}"
+    if not _WHOLE.fullmatch(value) or wrote.get(item, ("",))[-1] == value:
+        return wrote
+    return {**wrote, item: (*wrote.get(item, ()), value)}
+
+
 def _stepped(steps: tuple[Step, ...], row: str) -> tuple[Step, ...]:
     """The steps with one more row; commands of one operation are one step, and a torn row (power cut) is none."""
     clock, _, rest = row.partition(" ")
     word, _, rest = rest.partition(" ")
     last = steps[-1] if steps else None
-    if word == "begun" and clock.isdigit():
+    if word == "begun" and clock.isdecimal():
         if last and last.name == rest:
             return (*steps[:-1], replace(last, ended=None, rc=None))
         return (*steps, Step(rest, int(clock)))
     rc, _, name = rest.partition(" ")
-    if word == "ended" and clock.isdigit() and rc.isdigit() and last and last.name == name:
+    if word == "ended" and clock.isdecimal() and rc.isdecimal() and last and last.name == name:
         return (*steps[:-1], replace(last, ended=int(clock), rc=int(rc)))
     return steps
 
 
 def changed(run: Run, journal: Journal) -> dict[str, tuple[str, str]]:
-    """What a run changed: item -> what stood there before and after, `absent` included."""
+    """What a run changed: item -> what stood there before and after, `absent` included.
+
+    That is what the run itself wrote; of a version that did not keep that, whatever is another one at its end.
+    """
+    pairs = differing(run, journal)
+    if run.wrote is not None:
+        pairs = {item: pair for item, pair in pairs.items() if item.startswith("package ")}
+        pairs |= {item: (run.before.get(item, ABSENT), values[-1]) for item, values in run.wrote.items()}
+    return {item: pairs[item] for item in sorted(pairs) if pairs[item][0] != pairs[item][1]}
+
+
+def differing(run: Run, journal: Journal) -> dict[str, tuple[str, str]]:
+    """What was another one at the end of a run than before it, whatever made it so."""
     after = _left(run, journal)
     items = sorted({*run.before, *after})
     pairs = {item: (run.before.get(item, ABSENT), after.get(item, ABSENT)) for item in items}
@@ -269,7 +460,7 @@ def outcome(run: Run, journal: Journal) -> Outcome:
         return "undone"
     if run.ended is not None:
         return "done"
-    if journal.lock and journal.lock.alive and journal.lock.owner.run == run.id:
+    if journal.lock and journal.lock.alive and run.id in (journal.lock.owner.run, journal.lock.run):
         return "running"
     if run.guard.startswith("rolled-back"):
         return "rolled back"
@@ -295,9 +486,46 @@ def where(run: Run) -> str:
     return f"{within} step {len(run.steps)} ({last.name})"
 
 
+def advice(run: Run, journal: Journal, inventory: str) -> str:
+    """What mends a run that failed or broke off. inventory: the file, as it is typed.
+
+    The same again does what is missing, but for a change that was rolled back: it fails for the same reason.
+    """
+    if outcome(run, journal) != "rolled back":
+        return f"what is missing is done by the same again: {run.owner.why}"
+    verb = "topology" if _UNREACHED in run.guard else "doctor"
+    look = shlex.join(["sparkrig", verb, inventory])
+    return f"the network is as it was before; mend first what this shows: {look}; and then: {run.owner.why}"
+
+
+def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:
+    """The journals of several hosts, where a run that one of them rolled back is rolled back on all of its hosts.
+
+    A half that had nothing of its own to change has no guard, and its run looks as if it had broken off.
+    """
+    whys = {
+        (run.id, host): (name, run.guard.partition(" ")[2])
+        for name, journal in found.items()
+        for run in journal.runs
+        if outcome(run, journal) == "rolled back"
+        for host in run.owner.hosts  # a pair's; other pairs of an inventory have a run of the same id
+    }
+
+    def told(name: str, run: Run, journal: Journal) -> Run:
+        known = whys.get((run.id, name))
+        if run.guard or known is None or outcome(run, journal) not in ("failed", "interrupted"):
+            return run
+        return replace(run, guard=f"rolled-back with {known[0]}: {known[1]}")
+
+    return {
+        name: replace(journal, runs=tuple(told(name, run, journal) for run in journal.runs))
+        for name, journal in found.items()
+    }
+
+
 def unsettled(journal: Journal) -> Run | None:
     """The last run that counts, where it failed or broke off, and no later one was done."""
-    for run in journal.runs:
+    for run in journal.readable:
         told = outcome(run, journal)
         if told in ("done", "undone"):
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -16,6 +17,7 @@ STRICT = "ssh_strict_host_key_checking"
 # value in an inventory file lands in git
 _PASSWORDS = ("ssh_password", "ssh_key_password", "_sudo_password", "_su_password")
 _HIDDEN = ("password", "passphrase")  # the same, on the way past pyinfra to paramiko
+_UNREAD = re.compile(r"[a-z_]+: (?:could not be read|cannot be understood) \(")  # of facts.noun and facts.bundle
 _CONSOLE = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
 
 
@@ -145,6 +147,8 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
         if why == about_its_key:
             what, _, cure = why.partition(". Try: " if ". Try: " in why else ". After a re-install: ")
             return "ssh", Refusal(what, cure)
+    if _UNREAD.match(why):  # it may have a host's text in it, whatever words that has
+        return "look", _look_again(name, why)
     if "sudo" in why:
         return "sudo", Refusal(why, _without("_sudo_password", name, data).partition(": ")[2])
     told = next((cure for words, cure in _HINDRANCES.items() if words in why), None)
@@ -153,7 +157,11 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
         return "ssh", Refusal(why, told.format(**place))
     if "Could not connect" in why or "ssh" in why.lower():
         return "ssh", Refusal(why, f"ssh {typed(name, data)} true")
-    return "look", Refusal(why, f"pyinfra INVENTORY --limit {name} -vv fact facts.spark.Spark")
+    return "look", _look_again(name, why)
+
+
+def _look_again(name: str, why: str) -> Refusal:
+    return Refusal(why, f"pyinfra INVENTORY --limit {name} -vv fact facts.spark.Spark")
 
 
 def typed(name: str, data: Mapping[str, Any]) -> str:

@@ -19,13 +19,14 @@ and PyTorch 2.11.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from textwrap import shorten
 
+from sparkrig import bounds
 from sparkrig.environment import CONTAINER_ENV
+from sparkrig.images import CONTENT_OF, Image, known, one
 from sparkrig.nic import Nic
 from sparkrig.verdict import Level, Verdict
 from sparkrig.words import listed
@@ -85,13 +86,13 @@ BANDS = (
 class Preflight:
     """What the check needs of a host.
 
-    docker: the engine's version, empty where none answers; image: ID of the wanted image, None where it is
+    docker: the engine's version, empty where none answers; image: the wanted one, None where it is
     absent; gpus: how many nvidia-smi lists; rdma: an RDMA device is there; environment: our environment file
     is there; total, available: memory in bytes; port: a free TCP port, None where all of ours are taken.
     """
 
     docker: str
-    image: str | None
+    image: Image | None
     gpus: int
     rdma: bool
     environment: bool
@@ -147,13 +148,13 @@ ERRORS = (
         "nccl-version",
         r"Mismatched NCCL version",
         "the ranks run different NCCL releases",
-        "put one image on both hosts, by docker image inspect's ID",
+        "put one image on both hosts: docker save on one, docker load on the other",
     ),
     Error(
         "image-drift",
         r"[Mm]essage truncated",
         "the ranks do not agree about their messages",
-        "put one image on both hosts, by docker image inspect's ID",
+        "put one image on both hosts: docker save on one, docker load on the other",
     ),  # section 9
     Error(
         "memory-registration",
@@ -267,12 +268,15 @@ _SOCKET_REASONS = {
 }
 
 # $1 image, $2 first port, $3 last port, $4 environment file
-PREFLIGHT = r"""
+PREFLIGHT = (
+    CONTENT_OF
+    + r"""
 image=$1 port=$2 last=$3 environment=$4
 version=$(timeout -k 2 20 docker version --format '{{.Server.Version}}' 2>/dev/null) || version=
 if [ -n "$version" ]; then
   printf 'docker %s\n' "$version"
   id=$(timeout -k 2 20 docker image inspect --format '{{.Id}}' "$image" 2>/dev/null) && printf 'image %s\n' "$id"
+  content_of "$image"
 fi
 printf 'gpus %s\n' "$(timeout -k 2 30 nvidia-smi -L 2>/dev/null | grep -c '^GPU ')"
 for device in /dev/infiniband/uverbs*; do [ -e "$device" ] && { echo rdma; break; }; done
@@ -282,6 +286,7 @@ while [ "$port" -le "$last" ] && ss -Hltn "sport = :$port" | grep -q .; do port=
 [ "$port" -le "$last" ] && printf 'port %s\n' "$port"
 :
 """
+)
 
 # $@ rank_words(). NCCL and PyTorch write to both outputs; the exit status is evidence of its own.
 RANK = r"""
@@ -321,7 +326,7 @@ def parse_preflight(lines: Iterable[str]) -> Preflight:
         raise ValueError("the host did not say how much memory it has")
     return Preflight(
         docker=rows.get("docker", ""),
-        image=rows.get("image"),
+        image=known(rows.get("image", ""), [rows.get("content", "")]),
         gpus=int(rows.get("gpus", 0)),
         rdma="rdma" in rows,
         environment="environment" in rows,
@@ -355,17 +360,12 @@ def obstacle(found: Mapping[str, Preflight], image: str) -> Verdict | None:
         ):
             if not good:
                 return Verdict("unknown", cause, f"{name}: {evidence}", cure)
-    images = {name: host.image or "" for name, host in found.items()}
-    if len(set(images.values())) > 1:
-        held = ", ".join(f"{name} {short(each)}" for name, each in images.items())
+    images = {name: host.image for name, host in found.items() if host.image}
+    if not one(images.values()):
+        held = ", ".join(f"{name} {each.short}" for name, each in images.items())
         cure = f"docker save {image} on one host, docker load on the other"
         return Verdict("unknown", "image-differs", f"{image} is not one image: {held}", cure)
     return None
-
-
-def short(image: str) -> str:
-    """An image ID as docker lists it."""
-    return image.removeprefix("sha256:")[:12]
 
 
 def _memory(host: Preflight) -> str:
@@ -452,7 +452,7 @@ def _result(log: str) -> Nccl | None:
     if not printed:
         return None
     try:
-        figures = json.loads(printed)
+        figures = bounds.loads(printed)
         busbw, size = float(figures["busbw"]), int(figures["bytes"])
         if not 0 < busbw < float("inf"):
             raise ValueError(f"a bus bandwidth of {busbw}")

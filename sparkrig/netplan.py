@@ -1,4 +1,4 @@
-"""Netplan's YAML files: which netdevs each one defines, and what it gives them.
+"""Netplan's YAML files: which netdevs each one defines, what it gives them, and what renders them.
 
 Sources: netplan(5); netplan-generate(8) for which file counts: one in /run/netplan replaces the one of the
 same name in /etc/netplan, and that one the one in /lib/netplan.
@@ -17,19 +17,47 @@ from typing import Any
 
 import yaml
 
+from sparkrig import rows
 from sparkrig.links import Link
+from sparkrig.words import plain
 
 FOLDERS = ("/run/netplan", "/etc/netplan", "/lib/netplan")  # the first one that has a name wins
 MOVABLE = "/etc/netplan"
+NETWORK_MANAGER, NETWORKD = "NetworkManager", "networkd"
 _NETWORKMANAGERS = "90-NM-"  # the file that Ubuntu's NetworkManager keeps a profile in
 _NO_DEFINITIONS = frozenset({"version", "renderer", "ethernets", "openvswitch"})
+
+
+_LONGEST = 65_536  # characters of a file that is read as YAML; NVIDIA's have a few hundred
+_DEEPEST = 32  # netplan(5) nests eight levels
+
+
+class _Loader(yaml.BaseLoader):
+    """Netplan takes every scalar as text; typed, an unquoted MAC address of digits is a number to base 60.
+
+    An alias is not followed, for few of them stand for more than there is memory; such a file is not understood.
+    """
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent) or self._depth >= _DEEPEST:
+            raise yaml.YAMLError("an alias, or too deep")
+        self._depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
 
 
 @dataclass(frozen=True)
 class Netdef:
     """One ethernet of a file; netplan merges those of one label over all files.
 
-    renderer: its own, empty where it takes the default; dhcp: IPv4's.
+    renderer: its own, empty where it takes the default; dhcp: IPv4's; handover: whether it says nothing but that
+    NetworkManager renders the netdev.
     """
 
     label: str
@@ -40,6 +68,7 @@ class Netdef:
     mtu: int | None = None
     dhcp: bool = False
     renderer: str = ""
+    handover: bool = False
 
     def binds(self, link: Link) -> bool:
         """Whether it defines that netdev, by name, MAC address or driver."""
@@ -68,14 +97,19 @@ class File:
         return PurePosixPath(self.path).name
 
     @property
+    def shown(self) -> str:
+        """Its path as a person is shown it; a name may hold control characters."""
+        return plain(self.path)
+
+    @property
     def borrows(self) -> bool:
         """Whether something in it is rendered by whatever the default is."""
         return bool(self.others) or any(not netdef.renderer for netdef in self.netdefs)
 
 
-def parse(rows: Iterable[str]) -> tuple[File, ...]:
+def parse(lines: Iterable[str]) -> tuple[File, ...]:
     """Every file, in netplan's own order, from rows of path and base64 text. Raises ValueError."""
-    files = sorted((_parse(row) for row in rows), key=_precedence)
+    files = sorted((_parse(line) for line in lines), key=_precedence)
     seen: set[str] = set()
     marked = []
     for file in files:
@@ -87,7 +121,19 @@ def parse(rows: Iterable[str]) -> tuple[File, ...]:
 def default_renderer(files: Iterable[File]) -> str:
     """What renders a definition that names no renderer: the last file that says so, or else networkd."""
     said = [file.renderer for file in files if file.renderer and not file.shadowed]
-    return said[-1] if said else "networkd"
+    return said[-1] if said else NETWORKD
+
+
+def renderer(files: Iterable[File], link: Link) -> str | None:
+    """What renders a netdev; None where no file defines it. A later file overrides an earlier one."""
+    files = tuple(files)
+    own = [netdef.renderer for _, netdef in defining(files, link)]
+    return next(filter(None, reversed(own)), default_renderer(files)) if own else None
+
+
+def defining(files: Iterable[File], link: Link) -> list[tuple[File, Netdef]]:
+    """What netplan says of a netdev, in its own order."""
+    return [(file, netdef) for file in files if not file.shadowed for netdef in file.netdefs if netdef.binds(link)]
 
 
 def _precedence(file: File) -> int:
@@ -96,12 +142,14 @@ def _precedence(file: File) -> int:
 
 
 def _parse(row: str) -> File:
-    path, _, encoded = row.partition(" ")
+    word, _, encoded = row.partition(" ")
+    path = rows.path(word)
     text = base64.b64decode(encoded).decode("utf-8", "replace")
     try:
-        # Netplan takes every scalar as text; typed, an unquoted MAC address of digits is a number to base 60.
-        return _read(path, yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506 - it makes nothing but text
-    except (yaml.YAMLError, AttributeError, TypeError):
+        if len(text) > _LONGEST:
+            raise ValueError(f"{len(text)} characters are too many for a netplan file")
+        return _read(path, yaml.load(text, Loader=_Loader))  # noqa: S506 - it makes nothing but text
+    except (yaml.YAMLError, ValueError, AttributeError, TypeError):
         # Unreadable for us may still be a definition: every word of it counts as a name and as a MAC.
         words = {word.strip(":") for word in re.findall(r"[\w.:*?-]+", text)}
         lowered = tuple(sorted(word.lower() for word in words))
@@ -138,9 +186,10 @@ def _netdef(label: str, body: Mapping[str, Any]) -> Netdef:
         macs=tuple(mac.lower() for mac in _words(match.get("macaddress", []))),
         drivers=tuple(_words(match.get("driver", []))) if by_driver else (),
         addresses=tuple(_addresses(body.get("addresses") or [])),
-        mtu=int(mtu) if mtu.isdigit() else None,
+        mtu=int(mtu) if mtu.isdecimal() and len(mtu) < 10 else None,
         dhcp=str(body.get("dhcp4", "")).lower() in ("true", "yes", "on", "y"),
         renderer=str(body.get("renderer") or ""),
+        handover=dict(body) == {"renderer": NETWORK_MANAGER},
     )
 
 

@@ -7,24 +7,28 @@ apart. Sources: [@epappas, @netplan-source], and runs on virtual machines with N
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
-from typing import Any
+from typing import Any, Literal
 
-from sparkrig import definitions, links, netplan, profiles
+from sparkrig import bounds, definitions, handover, links, netplan, profiles
 from sparkrig.links import Link, Route
 from sparkrig.profiles import Profile, profile, uuid
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
+from sparkrig.words import plain
 
 __all__ = ["Change", "Link", "Network", "Plan", "Profile", "Route", "parse", "plan", "profile", "uuid"]
 
 
 @dataclass(frozen=True)
 class Network(Value):
-    """Links, routes and definitions of a host; `ssh` is the netdev that the SSH session came in on."""
+    """Links, routes and definitions of a host.
+
+    ssh: the netdev that the SSH session came in on, None without a session and where it is hidden; reached: the
+    host's own address in that session, empty without one; told: the netdev of the setting management_interface.
+    """
 
     running: bool
     ssh: str | None
@@ -34,12 +38,23 @@ class Network(Value):
     active: Mapping[str, str]
     profiles: Mapping[str, Profile]
     netplan: tuple[netplan.File, ...] = ()
+    reached: str = ""
+    told: str | None = None
+
+    def over(self, netdev: str | None) -> Network:
+        """The same host with the netdev that the setting management_interface names."""
+        return replace(self, told=netdev)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether an SSH session is there, and no netdev of this host can be named that carries it."""
+        return bool(self.reached) and not self.ssh and not self.told
 
     @property
     def management(self) -> tuple[str, IPv4Interface] | None:
-        """The netdev and address that SSH came in on, or else those of the default route."""
+        """The netdev of the setting and its address, or else of the one that SSH or the default route is on."""
         outward = [route.netdev for route in self.routes if route.outward]
-        for name in (self.ssh, *outward):
+        for name in (self.told, self.ssh, *outward):
             link = self.links.get(name or "")
             usable = [address for address in link.addresses if not address.ip.is_link_local] if link else []
             if link and usable:
@@ -49,7 +64,7 @@ class Network(Value):
     def carries_ssh(self, netdev: str) -> bool:
         """Whether SSH or the default route is on that netdev, or over it (bond, bridge, VLAN)."""
         outward = [route.netdev for route in self.routes if route.outward]
-        pending = [name for name in (self.ssh, *outward) if name]
+        pending = [name for name in (self.told, self.ssh, *outward) if name]
         seen: set[str] = set()
         while pending:
             name = pending.pop()
@@ -66,29 +81,36 @@ def parse(lines: Iterable[str]) -> Network:
     rows = [line.partition(" ")[::2] for line in lines]
     first = dict(rows)
     # ip -j prints an empty object for a netdev that it filters out
-    addresses = [entry for entry in json.loads(first.get("addr") or "[]") if "ifname" in entry]
+    entries = bounds.loads(first.get("addr") or "[]")
+    addresses = {str(entry["ifname"]): entry for entry in entries if "ifname" in entry}
+    reached = first.get("ssh", "").strip()
     ports = {fields[0]: fields[1:] for word, rest in rows if word == "port" and (fields := rest.split(" "))}
     states, active = _parse_devices(rest for word, rest in rows if word == "device")
     return Network(
         running=first.get("nm", "").strip() == "running",
-        ssh=_netdev_of(first.get("ssh", "").strip(), addresses),
-        links={entry["ifname"]: links.parse_link(entry, ports.get(entry["ifname"], [])) for entry in addresses},
-        routes=links.parse_routes(json.loads(first.get("route") or "[]")),
+        ssh=_netdev_of(reached, addresses),
+        links={name: links.parse_link(entry, ports.get(name, [])) for name, entry in addresses.items()},
+        routes=links.parse_routes(bounds.loads(first.get("route") or "[]")),
         states=states,
         active=active,
         profiles=profiles.parse(rows),
         netplan=netplan.parse(rest for word, rest in rows if word == "netplan"),
+        reached=reached,
     )
 
 
-def _netdev_of(address: str, entries: Iterable[Mapping[str, Any]]) -> str | None:
-    """The netdev that has this address, IPv4 or IPv6; a link-local one says so itself (fe80::1%enP7s7)."""
-    bare, _, scope = address.partition("%")
+def _netdev_of(address: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The netdev that has this address, IPv4 or IPv6; a link-local one says so itself (fe80::1%enP7s7).
+
+    None where no netdev has it, and for `lo`: what ends there is a tunnel, or a jump on the host itself, and came
+    in on a netdev that the host cannot name. sshd calls an IPv4 address ::ffff:192.0.2.1 where it listens on IPv6.
+    """
+    bare, _, scope = address.removeprefix("::ffff:").partition("%")
     if scope:
-        return scope
-    for entry in entries:
-        if bare and bare in {info.get("local") for info in entry.get("addr_info", [])}:
-            return str(entry["ifname"])
+        return scope if scope in entries else None
+    for name, entry in entries.items():
+        if bare and name != "lo" and bare in {info.get("local") for info in entry.get("addr_info", [])}:
+            return name
     return None
 
 
@@ -105,8 +127,25 @@ def _parse_devices(rows: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]
 
 
 @dataclass(frozen=True)
+class Difference:
+    """What of a netdev is not as declared.
+
+    kind: `profile` for our profile and its properties, `active` for which profile is active, else what of the live
+    link; what: the property, or empty; before, after: in words, before is None where there is nothing.
+    """
+
+    kind: Literal["profile", "active", "mtu", "address", "ipv6"]
+    what: str
+    before: str | None
+    after: str
+
+
+@dataclass(frozen=True)
 class Change:
-    """What one netdev needs: `add`, `modify` or `activate` our profile, with its nmcli properties."""
+    """What one netdev needs: `add`, `modify` or `activate` our profile, with its nmcli properties.
+
+    differs: all that is not as declared, which the change mends.
+    """
 
     netdev: str
     verb: str
@@ -114,6 +153,7 @@ class Change:
     address: IPv4Interface
     mtu: int
     why: str
+    differs: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,22 +192,35 @@ def plan(
 
     Raises Refusal, before anything is done, for whatever makes a change unsafe or pointless.
     """
-    words = adopt or {}
+    made = _plan(found, fabric, mtu, paired=paired, adopt=adopt or {}, allow_management=allow_management)
+    if made and not allow_management:
+        _refuse_hidden(found)
+    return made
+
+
+def _plan(
+    found: Network,
+    fabric: Mapping[str, IPv4Interface],
+    mtu: int,
+    *,
+    paired: bool,
+    adopt: Mapping[str, str],
+    allow_management: bool,
+) -> Plan:
     others = definitions.find(found.links, fabric, found.profiles, found.netplan, found.carries_ssh)
-    left = definitions.left_alone(others, words)
+    left = definitions.left_alone(others, adopt)
     if not found.running and not left.issuperset(fabric):
         raise Refusal(
             "NetworkManager does not run, and the fabric needs it", "sudo systemctl start NetworkManager"
         )
     for netdev in fabric:
         _refuse_management(found, netdev, allowed=allow_management)
+    ours = [netdev for netdev in fabric if netdev not in left]
     cabled = {
-        netdev: address
-        for netdev, address in fabric.items()
-        if _usable(found, netdev, paired=paired, managed=netdev not in left)
+        netdev: address for netdev, address in fabric.items() if _usable(found, netdev, paired=paired, ours=ours)
     }
     concerned = [each for each in others if not cabled.keys().isdisjoint(each.given)]
-    settled = definitions.settle(concerned, words, fabric, found.profiles, found.netplan)
+    settled = definitions.settle(concerned, adopt, fabric, found.profiles, found.netplan)
     for netdev, address in cabled.items():
         _refuse_collision(found, netdev, address, fabric)
     for netdev in left.intersection(cabled):
@@ -196,10 +249,10 @@ def _stale(found: Network, fabric: Collection[str], *, allowed: bool) -> list[tu
     return [(identifier, name) for identifier, name, _ in stale]
 
 
-def _usable(found: Network, netdev: str, *, paired: bool, managed: bool) -> bool:
+def _usable(found: Network, netdev: str, *, paired: bool, ours: Collection[str]) -> bool:
     """Whether a declared netdev can be used now; False is an uncabled Spark on its own.
 
-    managed: whether NetworkManager has to manage it.
+    ours: the declared netdevs that NetworkManager has to manage.
     """
     link = found.links.get(netdev)
     if link is None:
@@ -214,11 +267,9 @@ def _usable(found: Network, netdev: str, *, paired: bool, managed: bool) -> bool
             f"there is no netdev {netdev} (found {there}); an uncabled ConnectX-7 leaves the PCI bus",
             "seat the QSFP cable on both Sparks, then: ip link",
         )
-    if managed and found.states.get(netdev) in (None, "unmanaged"):
-        raise Refusal(
-            f"NetworkManager does not manage {netdev}",
-            f"sudo nmcli device set {netdev} managed yes, then look for it in /etc/netplan",
-        )
+    if netdev in ours and _unmanaged(found, netdev):
+        ports = [found.links[name] for name in ours if name in found.links and _unmanaged(found, name)]
+        raise handover.refusal(ports, ours, found.links, found.netplan, _beside(found, ours))
     if not link.carrier:
         if not paired:
             return False
@@ -226,6 +277,16 @@ def _usable(found: Network, netdev: str, *, paired: bool, managed: bool) -> bool
             f"{netdev} has no carrier", "seat the QSFP cable on both Sparks, and check that the peer is on"
         )
     return True
+
+
+def _unmanaged(found: Network, netdev: str) -> bool:
+    return found.states.get(netdev) in (None, "unmanaged")
+
+
+def _beside(found: Network, ours: Collection[str]) -> list[Link]:
+    """The other netdevs that NetworkManager does not manage, and that carry SSH or the default route."""
+    theirs = [link for name, link in found.links.items() if name not in ours and _unmanaged(found, name)]
+    return [link for link in theirs if found.carries_ssh(link.name)]
 
 
 def _refuse_renamed(found: Network, netdev: str) -> None:
@@ -245,6 +306,21 @@ def _refuse_management(found: Network, netdev: str, *, allowed: bool) -> None:
         raise Refusal(
             f"{netdev} carries this SSH connection or the default route, and that network is never touched",
             "log in over the management network, and name only QSFP netdevs in the fabric (enp1s0f0np0, ...)",
+        )
+
+
+def _refuse_hidden(found: Network) -> None:
+    """No network is changed under an SSH connection that may come in on it; a settled host has nothing to lose."""
+    cure = "set management_interface in the inventory to the netdev that SSH packets come in on (ip -br addr)"
+    if found.told and found.told not in found.links:
+        there = ", ".join(sorted(name for name in found.links if name != "lo")) or "none"
+        raise Refusal(f"there is no netdev {found.told}, which management_interface names (found {there})", cure)
+    if found.hidden:
+        raise Refusal(
+            "the netdev that this SSH connection comes in on is not known: it ends at "
+            f"{plain(found.reached)[:60]}, on lo or on no netdev of this host, as through a tunnel or a jump, and "
+            "may ride on the fabric",
+            cure,
         )
 
 
@@ -274,24 +350,55 @@ def _refuse_another_link(link: Link, address: IPv4Interface, mtu: int) -> None:
 
 
 def _change(found: Network, netdev: str, address: IPv4Interface, mtu: int) -> Change | None:
-    """The live link is judged by itself: nothing says whether a modified profile was ever activated."""
     wanted = profile(netdev, address, mtu)
-    known = found.profiles.get(uuid(netdev))
+    differs = differences(found, netdev, address, mtu)
+    if not differs:
+        return None
+    first = differs[0]
+    verb = "activate" if first.kind != "profile" else "modify" if uuid(netdev) in found.profiles else "add"
+    return Change(netdev, verb, wanted, address, mtu, _why(differs), differs)
+
+
+def _why(differs: tuple[Difference, ...]) -> str:
+    first = differs[0]
+    if first.kind == "profile":
+        if first.before is None and not first.what:
+            return "no profile yet"
+        properties = [each.what for each in differs if each.kind == "profile" and each.what]
+        return f"profile differs in {', '.join(properties)}" if properties else "profile is only in memory"
+    return {
+        "active": "profile is not active",
+        "mtu": f"link MTU is {first.before}",
+        "address": f"link address is {first.before or 'none'}",
+        "ipv6": "link has an IPv6 address",
+    }[first.kind]
+
+
+def differences(found: Network, netdev: str, address: IPv4Interface, mtu: int) -> tuple[Difference, ...]:
+    """What of a cabled netdev is not as declared, our profile first.
+
+    The live link is judged by itself: nothing says whether a modified profile was ever activated.
+    """
+    wanted, link = profile(netdev, address, mtu), found.links[netdev]
+    known, on = found.profiles.get(uuid(netdev)), found.active.get(netdev, "")
+    differs: list[Difference] = []
     if known is None:
-        return Change(netdev, "add", wanted, address, mtu, "no profile yet")
-    differs = [key for key, value in wanted.items() if known.properties.get(key) != value]
-    if differs:
-        return Change(netdev, "modify", wanted, address, mtu, f"profile differs in {', '.join(differs)}")
-    if not known.saved:  # by a run that broke off, and about to be rolled back
-        return Change(netdev, "modify", wanted, address, mtu, "profile is only in memory")
-    link = found.links[netdev]
-    if found.active.get(netdev) != known.uuid:
-        return Change(netdev, "activate", wanted, address, mtu, "profile is not active")
+        differs.append(Difference("profile", "", None, f"{wanted['connection.id']}: {address}, MTU {mtu}"))
+    else:
+        differs += [
+            Difference("profile", key, known.properties.get(key) or None, value)
+            for key, value in wanted.items()
+            if known.properties.get(key) != value
+        ]
+        if not differs and not known.saved:  # by a run that broke off, and about to be rolled back
+            differs.append(Difference("profile", "", "only in memory", "saved"))
+    if on != uuid(netdev):
+        named = found.profiles[on].name if on in found.profiles else on
+        differs.append(Difference("active", "", named or None, wanted["connection.id"]))
     if link.mtu != mtu:
-        return Change(netdev, "activate", wanted, address, mtu, f"link MTU is {link.mtu}")
+        differs.append(Difference("mtu", "", str(link.mtu), str(mtu)))
     if link.addresses != (address,):
-        there = ", ".join(map(str, link.addresses)) or "none"
-        return Change(netdev, "activate", wanted, address, mtu, f"link address is {there}")
+        differs.append(Difference("address", "", ", ".join(map(str, link.addresses)) or None, str(address)))
     if link.ipv6:
-        return Change(netdev, "activate", wanted, address, mtu, "link has an IPv6 address")
-    return None
+        differs.append(Difference("ipv6", "", "an IPv6 address", "none"))
+    return tuple(differs)

@@ -18,6 +18,7 @@ from sparkrig.value import Value
 from sparkrig.verdict import Verdict
 
 # Each netdev of a Spark has PCIe Gen5 x4 of its own (~126 Gb/s) [@epappas].
+NAME = r"[^\s/:]{1,15}"  # what Linux lets a netdev be called (dev_valid_name in net/core/dev.c)
 PCIE_SPEED_GTS = 32.0
 PCIE_WIDTH = 4
 
@@ -98,8 +99,8 @@ def parse(lines: Iterable[str]) -> dict[str, Nic]:
     for line in lines:
         netdev, _, rest = line.strip().partition(" ")
         key, _, value = rest.partition(" ")
-        if not key:
-            raise ValueError(f"cannot read the row {line!r}")
+        if not key or not re.fullmatch(NAME, netdev) or not netdev.isprintable():
+            raise ValueError(f"cannot read the row {line[:60]!r}")
         rows.setdefault(netdev, {})[key] = value.strip()
     return {netdev: _nic(netdev, found) for netdev, found in sorted(rows.items())}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from paramiko import Agent, PasswordRequiredException, PKey, SSHException
 
+from sparkrig import whole_file
 from sparkrig.onboarding.operator import PublicKey, public
 from sparkrig.refusal import Refusal
 from sparkrig.words import reason
@@ -46,7 +47,7 @@ def find(asked: str | None, configured: tuple[str, ...]) -> OwnKey:
 
 def make(key: OwnKey) -> PublicKey:
     """Make the pair, without a passphrase. Raises Refusal."""
-    key.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    whole_file.folder(key.file)
     whose = f"{getpass.getuser()}@{socket.gethostname()}"
     words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", whose, "-f", str(key.file)]
     done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=60)

@@ -22,3 +22,6 @@ OWNED = (
 
 # Ours too, but for root alone: a look reads no content of it.
 PRIVATE = (secrets.PATH,)
+
+# Every file that a run may write; others' files among them are merged into.
+WRITTEN = (*OWNED, *PRIVATE, containers.DAEMON_JSON, containers.KEYRING)

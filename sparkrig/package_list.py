@@ -104,20 +104,20 @@ def _next_boot(packages: Packages) -> Verdict:
         return Verdict("unknown", "not-listed", why, WHOLE)
     others = f"; {listed(boot.others)} {'fits' if len(boot.others) == 1 else 'fit'} others" if boot.others else ""
     why = f"kernel {boot.kernel} has no nvidia.ko{others}: the Spark would come up without its GPU"
-    return Verdict("fault", "next-kernel", why, driver.modules_cure(boot, branch or driver.BRANCH))
+    return Verdict("fault", "next-kernel", why, driver.modules_cure(boot.kernel, branch or driver.BRANCH))
 
 
 def _complete(packages: Packages, boot: NextBoot, branch: int) -> bool:
     """Whether the list would show the missing modules: it has others, or is whole and goes on behind them."""
     names = [row.name for row in packages.rows]
     if "dpkg" in names:
-        return max(names) > driver.modules_package(boot, branch)
+        return max(names) > driver.modules_package(boot.kernel, branch)
     return bool(boot.others)
 
 
 def read(packages: Packages) -> str:
     """What the list holds, in one line."""
-    count = sum(row.installed for row in packages.rows)
+    count = len(packages.installed)
     kernels = driver.kernels(packages)
     shown = f", kernel{'' if len(kernels) == 1 else 's'} {listed(kernels)}" if kernels else ""
     return f"{count} installed package{'' if count == 1 else 's'}{shown}"
@@ -125,7 +125,7 @@ def read(packages: Packages) -> str:
 
 def notes(packages: Packages, *, sound: bool) -> Iterable[str]:
     """What is worth knowing beside the verdicts. sound: none of them is degraded or a fault, so a deploy holds."""
-    installed = [row for row in packages.rows if row.installed]
+    installed = packages.installed
     if tools := driver.tools_ahead(packages):
         yield f"{listed(tools)} have versions of their own, and are no sign of another driver"
     if installed and all("nvidia" in row.name for row in installed):

@@ -60,10 +60,14 @@ _LABELLED = re.compile(
 )
 
 
+def without_control(text: str) -> str:
+    """The text with lines that end in LF, and without what steers a terminal or cannot be seen."""
+    return _TERMINAL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
 def plain(text: str) -> str:
     """The text with lines that end in LF, and without colours, quote marks, serial numbers and UUIDs."""
-    bare = _TERMINAL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    bare = html.unescape(bare).translate(_MARKS)
+    bare = html.unescape(without_control(text)).translate(_MARKS)
     bare = _IN_BETWEEN.sub("", _IN_FRONT.sub("", bare))
     return _LABELLED.sub(r"\1(not shown)", _UUID.sub("(not shown)", bare))
 

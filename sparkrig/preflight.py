@@ -1,4 +1,4 @@
-"""Whether a host is fit to be changed at all: room, mounts, dpkg, clock, a shutdown to come, NetworkManager.
+"""Whether a host is fit to be changed at all: room, mounts, dpkg, clock, reboots to come, NetworkManager.
 
 Source: our own reasoning; each obstacle is made on the virtual pair (docs/faults.md, rows 2, 7, 8, 9, 29).
 """
@@ -6,11 +6,13 @@ Source: our own reasoning; each obstacle is made on the virtual pair (docs/fault
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from sparkrig import bounds, first_upgrade, targets
 from sparkrig.apt import Holder
 from sparkrig.apt import parse as parse_holders
+from sparkrig.first_upgrade import FirstUpgrade
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 from sparkrig.words import listed
@@ -49,7 +51,8 @@ class Preflight(Value):
     room_mb: free space by path (/, /var, /etc; /boot where it is a mount of its own); read_only: those of them
     that cannot be written; unfinished: packages that dpkg left in the middle, in dpkg's order; journal: files of a
     dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; synchronised: whether
-    the host says that its clock is kept, None where it says nothing; apt: who holds a lock of apt's.
+    the host says that its clock is kept, None where it says nothing; apt: who holds a lock of apt's; upgrade:
+    NVIDIA's own at the first start; barred: files of ours that cannot be put in their places.
     """
 
     room_mb: dict[str, int]
@@ -61,6 +64,8 @@ class Preflight(Value):
     shutdown: Shutdown | None = None
     apt: tuple[Holder, ...] = ()
     manager: Manager = field(default_factory=Manager)
+    upgrade: FirstUpgrade = field(default_factory=FirstUpgrade)
+    barred: tuple[targets.Barred, ...] = ()
 
 
 def parse(lines: Iterable[str], now: float) -> Preflight:
@@ -71,7 +76,7 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
     rows = [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines)]
     first = dict(reversed(rows))
     unit = dict(rest.split("=", 1) for word, rest in rows if word in ("unit", "shutdown"))
-    clock = float(first["clock"])
+    clock = bounds.finite(first["clock"])
     synchronised = first.get("synchronised")
     return Preflight(
         room_mb={path: int(free) for word, rest in rows if word == "room" for free, path in [rest.split()]},
@@ -92,6 +97,8 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
             next((row[1:-1] for row in _quoted(rows, "s ")), ""),
             tuple(path for row in _quoted(rows, "ao ") for path in re.findall(r'"([^"]*)"', row)),
         ),
+        upgrade=first_upgrade.parse(f"{word} {rest}" for word, rest in rows),
+        barred=targets.parse(_all(rows, "barred")),
     )
 
 
@@ -104,17 +111,20 @@ def _quoted(rows: Iterable[tuple[str, str]], kind: str) -> list[str]:
     return [rest.removeprefix(kind) for rest in _all(rows, "nm") if rest.startswith(kind)]
 
 
-def judge(found: Preflight, *, fabric: bool, running: bool, installs: bool) -> list[Refusal]:
+def judge(
+    found: Preflight, *, fabric: bool, running: bool, installs: bool, due: Collection[str] = ()
+) -> list[Refusal]:
     """Every reason not to begin; the read-only mount alone where there is one, for it explains the rest.
 
     fabric: whether a fabric is declared; running: whether NetworkManager answers; installs: whether packages are
-    to be installed.
+    to be installed; due: the files that are to be written.
     """
     if found.read_only:
         return mounts(found)
-    return [*room(found, installs=installs), *dpkg(found), *clock(found), *shutdown(found)] + (
-        _manager(found.manager, running=running) if fabric else []
-    )
+    upgrades = first_upgrade.refusals(found.upgrade)
+    fit = [*room(found, installs=installs), *dpkg(found), *clock(found), *shutdown(found)]
+    manager = _manager(found.manager, running=running) if fabric else []
+    return [*upgrades, *fit, *manager, *targets.refusals(found.barred, due)]
 
 
 def mounts(found: Preflight) -> list[Refusal]:
@@ -149,7 +159,8 @@ def room(found: Preflight, *, installs: bool) -> list[Refusal]:
 
 def dpkg(found: Preflight) -> list[Refusal]:
     """Why dpkg has to be finished first."""
-    if found.apt or not (found.unfinished or found.journal):  # with somebody at work it is no wreck
+    at_work = found.apt or found.upgrade.under_way  # then it is no wreck
+    if at_work or not (found.unfinished or found.journal):
         return []
     names = f" ({listed(found.unfinished)} unfinished)" if found.unfinished else ""
     return [Refusal(f"dpkg was interrupted{names}", "sudo dpkg --configure -a")]
@@ -215,7 +226,7 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
 
 def warnings(found: Preflight) -> list[str]:
     """What is worth a line, and keeps nothing from being done."""
-    said = []
+    said = first_upgrade.warnings(found.upgrade)
     if SKEW_WARN_S < abs(found.skew_s) <= SKEW_MAX_S:
         said.append(f"{_skew(found)}; try: timedatectl")
     if found.shutdown and found.shutdown.in_s > SHUTDOWN_S:

@@ -26,6 +26,10 @@ class Profile:
     filename: str
     properties: Mapping[str, str]
 
+    def __post_init__(self) -> None:
+        """Raises ValueError where its properties are none of NetworkManager's: here, not where they are used."""
+        _ = self.addresses, self.mtu
+
     @property
     def name(self) -> str:
         return self.properties.get("connection.id", self.uuid)
@@ -58,7 +62,7 @@ class Profile:
     def mtu(self) -> int | None:
         """The MTU that it sets, in bytes; None where it leaves that to the driver."""
         said = self.properties.get("802-3-ethernet.mtu", "")
-        return int(said) if said.isdigit() and int(said) else None
+        return int(said) if said.isdecimal() and int(said) else None
 
     @property
     def dhcp(self) -> bool:
@@ -127,13 +131,13 @@ def parse(rows: Iterable[tuple[str, str]]) -> dict[str, Profile]:
 
 def terse(row: str, count: int) -> list[str]:
     """Split a terse nmcli row at its unescaped colons; the last field may hold more of them."""
-    fields = [""]
+    fields: list[list[str]] = [[]]
     characters = iter(row)
     for character in characters:
         if character == "\\":
-            fields[-1] += next(characters, "")
+            fields[-1].append(next(characters, ""))
         elif character == ":" and len(fields) < count:
-            fields.append("")
+            fields.append([])
         else:
-            fields[-1] += character
-    return [*fields, *[""] * (count - len(fields))]
+            fields[-1].append(character)
+    return [*map("".join, fields), *[""] * (count - len(fields))]

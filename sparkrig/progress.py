@@ -26,9 +26,10 @@ from rich.text import Text
 
 from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES
 from sparkrig.picture.progress import Busy, Hosts, Lines, spent, spinner
+from sparkrig.screen import Screen
 from sparkrig.verdict import Level
 
-_WORTH_S = 2.0  # what is over sooner needs no line in a log
+WORTH_S = 2.0  # what is over sooner needs no line in a log
 _TICK_S = 0.25
 
 
@@ -99,7 +100,7 @@ class Told:
         """Say of each host what it is at for two seconds by now; for plain lines."""
         now = monotonic()
         for each in [each for each in self._hosts.busy.values() if not each.said]:
-            if now - each.since >= _WORTH_S:
+            if now - each.since >= WORTH_S:
                 each.said = True
                 command = f": {each.command}" if each.command else ""
                 self._print(Text(f"{each.name}: {each.words(now)}{command}{'' if each.until else ' ...'}"))
@@ -111,7 +112,7 @@ class Told:
             sign = (ASCII_SIGNS if self._console.options.ascii_only else SIGNS)[level]
             told = (sign, STYLES[level]), " ", (name, "bold"), f" {text} ", (f"({spent(took)})", "dim")
             self._print(Text.assemble(*told))
-        elif not self._live and (took >= _WORTH_S or (text and level == "fault")):
+        elif not self._live and (took >= WORTH_S or (text and level == "fault")):
             self._print(Text(f"{name}: {how} {spent(took)}{f': {text}' if text else ''}"))
 
     def _print(self, line: Text) -> None:
@@ -121,7 +122,7 @@ class Told:
 @contextmanager
 def hosts(names: Collection[str], title: str, console: Console | None = None) -> Iterator[Told]:
     """Show what hosts are at until the block ends. title: what is done to them, such as `Looking`."""
-    console = console or Console(stderr=True, highlight=False)
+    console = console or Screen(stderr=True)
     state = Hosts(title, len(names), monotonic())
     live = lively(console)
     told = Told(state, console, live=live)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkrig import gid
+from sparkrig import bounds, gid
 from sparkrig.value import Value
 
 
@@ -40,7 +39,7 @@ def parse(lines: Iterable[str]) -> Rdma:
     for row in rows:
         word, _, rest = row.partition(" ")
         if word == "links" and rest.strip():
-            links = json.loads(rest)
+            links = bounds.loads(rest)
         elif word == "mtu":
             device, _, size = rest.partition(" ")
             mtus[device] = int(size)

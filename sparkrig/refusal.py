@@ -1,17 +1,28 @@
 """The one way in which this toolkit says no."""
 
+from __future__ import annotations
+
+from sparkrig.words import lines, plain
+
+SAID = "Refused: "
+"""What a host's line in a run of pyinfra begins with, where nothing more is done there."""
+
+
+BUSY = "goes on"
+"""What a host's line in a run of pyinfra ends with, before the seconds, where a step takes a while."""
+
 
 class Refusal(Exception):
     """A host or a setting that must not be acted upon.
 
     what: one sentence, without the host's name: what was found, and what was expected.
     cure: one command or edit to try.
+    Both may have words of a host in them, and are made plain.
     """
 
     def __init__(self, what: str, cure: str) -> None:
-        super().__init__(what, cure)
-        self.what = what
-        self.cure = cure
+        self.what, self.cure = plain(what), lines(cure)
+        super().__init__(self.what, self.cure)
 
     def __str__(self) -> str:
         return f"{self.what}. Nothing was changed by this step. Try: {self.cure}"

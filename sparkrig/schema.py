@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from sparkrig import cabling, doctor, drift, explain, journal, measurement, rdma, undo, verdict
+from sparkrig import cabling, change, doctor, drift, explain, journal, measurement, rdma, undo, verdict
 from sparkrig.serving import budget, rules, startup
 from sparkrig.serving.bench import report as bench
 from sparkrig.serving.model import Model, Nodes, Source
@@ -53,7 +53,8 @@ class Rail(TypedDict):
     """One declared fabric netdev; each field None where it is not there or not known.
 
     address: as declared; mtu, path_mtu: bytes; gbps: Gb/s of the last measurement on record, at measured_path_mtu,
-    measured_at (ISO 8601); complaints: what is not as declared, by the field that it is about.
+    measured_at (ISO 8601); complaints: what is not as declared, by the field that it is about;
+    unknown: the fields of which that cannot be told, such as a figure from before a reboot.
     """
 
     netdev: str
@@ -67,6 +68,7 @@ class Rail(TypedDict):
     measured_path_mtu: int | None
     measured_at: str | None
     complaints: dict[str, str]
+    unknown: list[str]
 
 
 class Containers(TypedDict):
@@ -107,12 +109,13 @@ class Owner(TypedDict):
     origin: str
     since: int
     boot: str
+    hosts: list[str]
 
 
 class Lock(Owner):
-    """Who holds a host. alive: whether its session still is."""
+    """Who holds a host. alive: whether its session still is, null where that cannot be told."""
 
-    alive: bool
+    alive: bool | None
 
 
 class Armed(TypedDict):
@@ -151,13 +154,29 @@ class Journal(TypedDict):
     lock: Lock | None
     armed: list[Armed]
     runs: list[Run]
+    left_out: list[str]
+
+
+class Halved(TypedDict):
+    """A run that one half of a pair alone committed, or that was taken back on one alone.
+
+    on: those halves; others: the other ones; said: in words; cure: the one command that mends it.
+    """
+
+    run: str
+    kind: Literal["committed", "undone"]
+    on: list[str]
+    others: list[str]
+    said: str
+    cure: str
 
 
 class Status(TypedDict):
-    """What was done to each host of an inventory, by its name."""
+    """What was done to each host of an inventory, by its name. halves: what was done to one half alone."""
 
     schema: Literal["sparkrig.status/1"]
     hosts: dict[str, Journal | Unread]
+    halves: list[Halved]
 
 
 # topology
@@ -319,11 +338,18 @@ class Models(TypedDict):
 
 
 class Change(TypedDict):
-    """What becomes of one item; later: the later runs whose change of it goes with it."""
+    """What becomes of one item.
+
+    later: the later runs whose change of it goes with it; why: what docker says of a
+    file that it does not start with, or why what another one changed cannot be merged; diff: of a file that
+    another one changed, from what is there to what would be.
+    """
 
     item: str
     act: undo.Act
     later: list[str]
+    why: str
+    diff: list[str]
 
 
 class Plan(TypedDict):
@@ -437,7 +463,106 @@ class Onboard(TypedDict):
     exit_code: int
 
 
+# plan and apply
+
+
+class PlannedChange(TypedDict):
+    """One thing that changes, as sparkrig.change.Change.
+
+    before, after: in words; None where it is absent, or goes; diff: the lines of a file's unified diff; keeps:
+    what keeps a user's lines that go with a file, or empty.
+    """
+
+    kind: change.Kind
+    item: str
+    before: str | None
+    after: str | None
+    diff: list[str]
+    keeps: str
+
+
+class PlannedStep(TypedDict):
+    """An operation of the deploy that would change a host; changes: empty where it does not report them."""
+
+    name: str
+    changes: list[PlannedChange]
+
+
+class PlannedHost(TypedDict):
+    """One host.
+
+    refusals: why the deploy would do nothing to it; unread: why it could not be read; held_up_by: the other half
+    of its pair, for whose sake nothing is done here either; interrupts: what breaks off meanwhile; seconds:
+    roughly how long it takes; exit_code: of this host alone.
+    """
+
+    name: str
+    steps: list[PlannedStep]
+    refusals: list[Refusal]
+    unread: str | None
+    held_up_by: str | None
+    interrupts: list[str]
+    seconds: int
+    exit_code: int
+
+
+class Planning(TypedDict):
+    """What the deploy would change on each host of an inventory."""
+
+    schema: Literal["sparkrig.plan/1"]
+    inventory: str
+    deploy: str
+    hosts: list[PlannedHost]
+    exit_code: int
+
+
+class Applying(TypedDict):
+    """What was planned, and what came of it. outcome: in words; plan: as `sparkrig plan --json` prints it."""
+
+    schema: Literal["sparkrig.apply/1"]
+    plan: Planning
+    outcome: str
+    exit_code: int
+
+
+# support
+
+
+class SupportFile(TypedDict):
+    """One file of an archive. bytes: its size; cut: whether there was more."""
+
+    name: str
+    bytes: int
+    cut: bool
+
+
+class Replaced(TypedDict):
+    """How often values of a kind were replaced, and how many different ones."""
+
+    times: int
+    different: int
+
+
+class Support(TypedDict):
+    """An archive for support.
+
+    archive: where it lies; created: UTC, ISO 8601; hosts: their pseudonyms; replaced: by kind; missing, notes:
+    sentences.
+    """
+
+    schema: Literal["sparkrig.support/1"]
+    archive: str
+    version: str
+    created: str
+    hosts: list[str]
+    files: list[SupportFile]
+    replaced: dict[str, Replaced]
+    missing: list[str]
+    notes: list[str]
+
+
 DOCUMENTS: Mapping[str, Any] = {
+    "apply": Applying,
     "bandwidth": Bandwidth,
     "bench": bench.Report,
     "doctor": doctor.Report,
@@ -446,9 +571,11 @@ DOCUMENTS: Mapping[str, Any] = {
     "lint": Lint,
     "models": Models,
     "onboard": Onboard,
+    "plan": Planning,
     "startup": Startup,
     "status": Status,
     "summary": Summary,
+    "support": Support,
     "topology": Topology,
     "undo": Undo,
     "unlock": Unlock,

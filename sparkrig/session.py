@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from functools import partial  # noqa: E402
 from importlib import import_module  # noqa: E402
+from math import nan  # noqa: E402
 from socket import gaierror  # noqa: E402
 from time import monotonic, sleep  # noqa: E402
 from typing import Any, NoReturn, TypeVar  # noqa: E402
@@ -48,6 +49,7 @@ for _library in ("pyinfra", "paramiko"):
     logging.getLogger(_library).addHandler(logging.NullHandler())
 
 
+_LONGEST_WAIT_S = 86400
 _WAIT_S = 90  # a Spark reboots within a minute or two; the silent part of it costs a try of ten seconds each
 _PAUSE_S = 3
 
@@ -79,9 +81,10 @@ def connected(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host 
 
     data: each host's merged inventory data (sparkrig.inventory.load); exit code 1 where pyinfra refuses it.
     """
+    wait_s = _wait_s()
     with _hosts(data) as hosts:
         with progress.hosts(hosts, "Connecting") as told:
-            found = each(hosts, told.during("connecting", partial(_connect, told=told)))
+            found = each(hosts, told.during("connecting", partial(_connect, told=told, wait_s=wait_s)))
         yield found
 
 
@@ -100,13 +103,14 @@ def asked(
     a host may be rebooting; limits_s: by host, when it is given up, counted from its first packet; meanwhile:
     modules that are needed afterwards, loaded while every host is waited for.
     """
+    for_s = _wait_s() if wait_s is None else wait_s
     with _hosts(data) as hosts, progress.hosts(hosts, title) as told, _loading(meanwhile):
 
         def answer(host: Host) -> T:
             limit = limits_s[host.name] if limits_s else None
             with Timeout(limit, False):
                 try:
-                    _connect(host, told, wait_s)
+                    _connect(host, told, for_s)
                     told(host.name, "reading")
                     return ask(host)
                 finally:
@@ -161,9 +165,24 @@ def _disconnect(host: Host) -> None:
         host.disconnect()
 
 
-def _connect(host: Host, told: Told, wait_s: float | None = None) -> Host:
+def _wait_s() -> float:
+    """For how many seconds a host may be rebooting; exit code 1 where SPARKRIG_WAIT_S is not such a number."""
+    asked = os.environ.get("SPARKRIG_WAIT_S") or str(_WAIT_S)
+    try:
+        seconds = float(asked)
+    except ValueError:
+        seconds = nan
+    if not 0 <= seconds <= _LONGEST_WAIT_S:  # nan is in no range
+        raise click.ClickException(
+            f"SPARKRIG_WAIT_S is {asked!r}, and seconds from 0 to {_LONGEST_WAIT_S} are expected. "
+            "Try: unset SPARKRIG_WAIT_S"
+        )
+    return seconds
+
+
+def _connect(host: Host, told: Told, wait_s: float) -> Host:
     """The host, once it lets us in. Raises Lost where waiting cannot help, or was in vain."""
-    end = monotonic() + (float(os.environ.get("SPARKRIG_WAIT_S") or _WAIT_S) if wait_s is None else wait_s)
+    end = monotonic() + wait_s
     while True:
         try:
             host.connect(show_errors=False, raise_exceptions=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from ipaddress import IPv4Interface, IPv4Network
 from typing import Annotated, Any, Literal
 
@@ -24,8 +25,10 @@ from pydantic import (
     model_validator,
 )
 
+from sparkrig import expected
 from sparkrig.driver import BRANCH
 from sparkrig.links import in_one_subnet
+from sparkrig.serving import hub
 
 NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
 DefinitionName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$")]
@@ -36,8 +39,30 @@ ImageName = Annotated[str, StringConstraints(pattern=r"^[^\s-][^\s]*$")]
 Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$")]
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
 
+ToolkitVersion = Annotated[str, StringConstraints(pattern=r"^[0-9][^\s]*$")]
+ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w./-]*$")]
+CommitName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*$")]
+Revision = Annotated[str, StringConstraints(pattern=rf"^{hub.REVISION.pattern}$")]
+
 # Where a secret comes from on the machine that runs pyinfra: never the secret itself.
 Source = Annotated[str, StringConstraints(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:(/|~/)[^\x00\r\n]+)$")]
+
+# What is to be said of a text that does not fit.
+_SHAPES: dict[Any, str] = {
+    NetdevName: "the name of a netdev (up to 15 letters, digits and . _ -)",
+    DefinitionName: "the name of a definition, on one line",
+    VariableName: "the name of a variable (letters, digits and _, no digit first)",
+    OneLine: "a text on one line",
+    FlagName: "the name of a flag (small letters, digits and -, no dash in front)",
+    ImageName: "the name of an image, without blanks",
+    Folder: "a folder (/ and letters, digits and . _ -, no slash at its end)",
+    Fingerprint: "a fingerprint of 40 hex digits in capitals",
+    ToolkitVersion: "a version that begins with a digit, without blanks",
+    ModelName: "the name of a model or checkpoint (letters, digits and . _ / -)",
+    CommitName: "a commit or tag (letters, digits and . _ -)",
+    Revision: "a commit of 40 hex digits in small letters",
+    Source: "a source (env:NAME, or file:/path)",
+}
 
 # Keys that belong to pyinfra (its connectors and its global arguments) or to the user's own deploys.
 _FOREIGN_PREFIXES = ("_", "ssh_", "fake_", "x_")
@@ -51,6 +76,7 @@ _SHARED = (
     "node_ssh",
     "model",
     "serve_image",
+    "serve_revision",
     "serve_nodes",
     "serve_form",
     "serve_flags",
@@ -70,6 +96,11 @@ _DISCOVERED = frozenset(
 _SECRET_WORDS = frozenset(
     {"TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
 )
+
+
+# what vLLM reads in place of such a flag (vllm/envs.py; huggingface_hub's constants.py)
+_VARIABLES = {"api-key": "VLLM_API_KEY", "hf-token": "HF_TOKEN"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class SettingsError(ValueError):
@@ -121,7 +152,7 @@ class Settings(BaseModel):
         "C95B321B61E88C1809C4F759DDCAE044F796ECB0",
         description="Full fingerprint that the fetched key must have, 40 hex digits in capitals.",
     )
-    toolkit_version: Annotated[str, StringConstraints(pattern=r"^[0-9][^\s]*$")] | None = Field(
+    toolkit_version: ToolkitVersion | None = Field(
         None,
         description="Version of nvidia-container-toolkit to install; None for the newest in the repository.",
     )
@@ -139,6 +170,12 @@ class Settings(BaseModel):
         description="More variables for the container environment file; one named here replaces ours. "
         "No secrets: the file is for everyone to read.",
     )
+    nccl_conf: dict[VariableName, OneLine] = Field(
+        {},
+        description="More variables for /etc/nccl.conf, which NCCL reads on the host itself; one named here "
+        "replaces ours. Whatever else is added to that file by hand is overwritten. No secrets: the file is for "
+        "everyone to read.",
+    )
     secrets: dict[VariableName, Source] = Field(
         {},
         description="Variables whose values nobody else may read, as `NAME: source`; a source is `env:NAME` or "
@@ -153,6 +190,7 @@ class Settings(BaseModel):
     bandwidth_floor: float | None = Field(
         None,
         gt=0,
+        allow_inf_nan=False,
         description="Least healthy RDMA write bandwidth of one rail alone, in Gb/s. None for the bands of a "
         "ConnectX-7 cable (docs/fabric.md); set it for any other link, such as a virtual one.",
     )
@@ -167,7 +205,7 @@ class Settings(BaseModel):
         description="Container image with PyTorch that the bandwidth check runs NCCL's all_gather in. It must be "
         "on both hosts already, and the same; None for no NCCL check.",
     )
-    model: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w./-]*$")] | None = Field(
+    model: ModelName | None = Field(
         None,
         description="Model that deploys/serve.py serves: a name or a checkpoint of the catalogue (sparkrig "
         "models). None for what the host serves already, which stays as it is (docs/serving.md).",
@@ -177,6 +215,11 @@ class Settings(BaseModel):
         description="Container image to serve it with: name and tag, name and digest, or an image's own "
         "sha256:ID. None for the one that the catalogue has with the model. It runs by its ID, the same on both "
         "hosts.",
+    )
+    serve_revision: Revision | None = Field(
+        None,
+        description="Commit of the checkpoint on the hub, 40 hexadecimal digits; weights of another one are "
+        "refused. None for those that are there, and for a download the newest, which is recorded beside them.",
     )
     serve_nodes: Literal[1, 2] | None = Field(
         None, description="Sparks that share the model; None for as many as the catalogue says that it needs."
@@ -212,7 +255,7 @@ class Settings(BaseModel):
         "vllm/vllm-openai:v0.17.0-cu130",
         description="Image of vLLM 0.17 or 0.18 that deploys/image.py gives kernels for SM121 (docs/serving.md).",
     )
-    image_commit: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*$")] | None = Field(
+    image_commit: CommitName | None = Field(
         None,
         description="Commit or tag of vLLM's source that the base was made of; None for the one that its version "
         "names.",
@@ -227,7 +270,10 @@ class Settings(BaseModel):
         "/srv/models", description="Folder of the weights on each host; a checkpoint lies in OWNER/NAME below it."
     )
     memory_gib: float | None = Field(
-        None, gt=0, description="GiB of memory that the budget of a model counts with; None for what the host has."
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="GiB of memory that the budget of a model counts with; None for what the host has.",
     )
     memory_guard: float = Field(
         2.0,
@@ -248,6 +294,12 @@ class Settings(BaseModel):
         description="Let the fabric name a netdev that SSH or the default route is on, or rides on (bond, bridge, "
         "VLAN). For a Spark that you only reach over its QSFP cable; the rollback is armed as for any other.",
     )
+    management_interface: NetdevName | None = Field(
+        None,
+        description="Netdev of the management network, which is never touched. None for the one that SSH came in "
+        "on; needed where a host cannot tell, as SSH ends on `lo` or on no netdev of it (a tunnel, a jump on the "
+        "host itself).",
+    )
     rollback_seconds: int = Field(
         90,
         ge=30,
@@ -258,6 +310,30 @@ class Settings(BaseModel):
     patience: float = Field(
         1.0, ge=1, le=20, description="Factor on every deadline, for hosts that are slow (emulated ones)."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_text(cls, values: Any) -> Any:
+        """A line break would add a line of its own to a unit or a file, and an escape would move the terminal."""
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            if any(_CONTROL.search(text) for text in _texts(value)):
+                raise ValueError(
+                    f"setting {name}: text without control characters is expected (line breaks, tabs, escapes)"
+                )
+        return values
+
+    @field_validator("serve_flags")
+    @classmethod
+    def _no_secret_flag(cls, flags: dict[str, Any]) -> dict[str, Any]:
+        """A flag stands in the unit, in docker's words and in every list of processes."""
+        for name in flags:
+            if names_a_secret(name.replace("-", "_")):
+                variable = _VARIABLES.get(name, name.replace("-", "_").upper())
+                raise ValueError(
+                    f"--{name} would show a secret in the list of processes; name its source under secrets, as "
+                    f"{variable}, instead"
+                )
+        return flags
 
     @field_validator("fabric")
     @classmethod
@@ -276,12 +352,12 @@ class Settings(BaseModel):
             raise ValueError(shared[0])
         return fabric
 
-    @field_validator("environment")
+    @field_validator("environment", "nccl_conf")
     @classmethod
     def _no_fixed_gid(cls, environment: dict[str, str]) -> dict[str, str]:
         for name in _DISCOVERED.intersection(environment):
             raise ValueError(f"{name} is looked up on the host, because it moves; leave it out")
-        for name in filter(_names_a_secret, environment):
+        for name in filter(names_a_secret, environment):
             raise ValueError(
                 f"{name} looks like a secret, and this file is for everyone to read; "
                 "name its source under secrets instead"
@@ -314,6 +390,15 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _management_apart(self) -> Settings:
+        if self.management_interface in self.fabric and not self.allow_management_interface:
+            raise ValueError(
+                f"management_interface {self.management_interface} is a netdev of the fabric; another one is "
+                "expected, or allow_management_interface too"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _told_once(self) -> Settings:
         for name in self.secrets.keys() & self.environment.keys():
             raise ValueError(f"{name} stands under environment and under secrets; one of them is expected")
@@ -330,13 +415,24 @@ class Settings(BaseModel):
         return self
 
 
+def _texts(value: Any) -> Iterator[str]:
+    """Each text in a setting: names and values of a mapping, members of a list."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for pair in value.items() for part in pair for text in _texts(part))
+    elif isinstance(value, list | tuple | set):
+        yield from (text for part in value for text in _texts(part))
+
+
 def _fits(kind: Any, value: Any) -> bool:
     """Whether a value is a text of that kind; pydantic's own error would print it."""
     pattern = kind.__metadata__[0].pattern
     return isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
-def _names_a_secret(name: str) -> bool:
+def names_a_secret(name: str) -> bool:
+    """Whether the name of a variable says that its value is a secret."""
     words = name.upper().split("_")
     if words[-1] in ("FILE", "PATH", "DIR"):
         return False  # where a secret lies is none
@@ -419,7 +515,11 @@ def _parse_host(name: str, values: Mapping[str, Any]) -> Settings:
 
 def _sentence(name: str, error: ValidationError) -> str:
     first, *others = error.errors(include_url=False)
-    field = ".".join(str(part) for part in first["loc"] if part != "[key]")
+    setting, *inside = map(str, first["loc"] or [""])
+    field = ".".join(
+        [setting, *map(expected.short, inside[:1])]
+    )  # what follows are pydantic's names for what it tried
+    text = f"setting {field}: " if field else ""
     if first["type"] == "extra_forbidden":
         near = difflib.get_close_matches(field, list(Settings.model_fields), n=1)
         hint = (
@@ -427,13 +527,30 @@ def _sentence(name: str, error: ValidationError) -> str:
             if near
             else "; docs/settings.md lists them all (your own keys start with x_)"
         )
-        text = f"{name}: there is no setting {field}{hint}"
+        text = f"there is no setting {field}{hint}"
+    elif first["type"] == "value_error":
+        text += first["msg"].removeprefix("Value error, ")
     else:
-        found = "" if first["type"] == "value_error" else f" (found {first['input']!r})"
-        subject = f"setting {field}: " if field else ""
-        text = f"{name}: {subject}{first['msg'].removeprefix('Value error, ')}{found}"
-    more = f" (and {len(others)} more)" if others else ""
-    return text + more
+        text += f"{_expected(setting, inside)} is expected (found {expected.shown(first['input'])})"
+    more = f" (and {_mistakes(error) - 1} more)" if others and _mistakes(error) > 1 else ""
+    return f"{name}: {text}{more}"
+
+
+def _expected(setting: str, inside: Sequence[str]) -> str:
+    """What a setting takes, or where something inside of it is wrong, what that is to be."""
+    schema = _schema()[setting]
+    words = expected.name if "[key]" in inside else expected.member if inside else expected.value
+    return words(schema, {kind.__metadata__[0].pattern: said for kind, said in _SHAPES.items()})
+
+
+@cache
+def _schema() -> dict[str, expected.Schema]:
+    return dict(Settings.model_json_schema()["properties"])
+
+
+def _mistakes(error: ValidationError) -> int:
+    """How many values are wrong: one that fits none of several types is one."""
+    return len({tuple(each["loc"][:2]) for each in error.errors(include_url=False)})
 
 
 def _check_addresses(hosts: Mapping[str, Settings]) -> None:

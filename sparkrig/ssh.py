@@ -11,19 +11,20 @@ if TYPE_CHECKING:
 
 
 def transport(sock: Any, **kwargs: Any) -> Transport:
-    """A paramiko `transport_factory`: Nagle's algorithm off, and a lost link is noticed.
+    """A paramiko `transport_factory`: Nagle's algorithm off, a lost link noticed, and an end of what is printed.
 
     paramiko leaves it on, and every command after the first then waits some 40 ms for a delayed
     ACK. A connection through a ProxyJump rides on a channel, which has no such options.
     """
-    from sparkrig.heartbeat import DEAD_S, WatchedTransport
+    from sparkrig.heartbeat import DEAD_S
+    from sparkrig.stream import TextTransport
 
     if isinstance(sock, socket.socket):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: what was sent and is not acknowledged ends it, too
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_S * 1000)
-    return WatchedTransport(sock, **kwargs)
+    return TextTransport(sock, **kwargs)
 
 
 # pyinfra's host data -> OpenSSH's own words for it

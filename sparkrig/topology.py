@@ -19,6 +19,7 @@ from sparkrig.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Top
 from sparkrig.neighbours import Neighbours
 from sparkrig.network import Network
 from sparkrig.rdma import Rdma
+from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
 
 # Drawn even where a Spark shows none of them, because an uncabled ConnectX-7 is not there: section 1.
@@ -60,6 +61,15 @@ def build(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -
     known = replace(found, cables=(*found.cables, *_not_found(found, wanted)))
     known = replace(known, cables=tuple(_noted(known, cable, _serials(hosts, seen)) for cable in known.cables))
     return replace(known, findings=findings(known))
+
+
+def obstacles(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> list[Refusal]:
+    """Why no change of the network can bring the halves of a pair together: every fault of their cabling.
+
+    What is not known is no reason: a change that does not join the halves is taken back.
+    """
+    verdicts = [finding.verdict for finding in build(fleet, hosts, seen).findings]
+    return [Refusal(each.evidence, each.cure) for each in verdicts if each.level == "fault"]
 
 
 def cage_of(netdev: str, network: Network | None) -> str:
@@ -129,9 +139,17 @@ def _state(netdev: str, seen: Seen | None) -> State:
 
 
 def _silence(seen: Seen | None) -> str:
+    """Why a host's silence says nothing of its cables: its probe did not run, or left out a lit netdev."""
     if seen is None:
         return ""
-    return seen.neighbours.trouble if seen.neighbours else "it was not started"
+    if seen.neighbours is None:
+        return "it was not started"
+    if seen.neighbours.trouble:
+        return seen.neighbours.trouble
+    told = {*seen.neighbours.sent, *seen.neighbours.down}
+    lit = {link.name for link in seen.network.links.values() if link.carrier and re.fullmatch(r"p\d", link.port)}
+    missing = sorted(lit - told, key=_by_domain)
+    return f"it says nothing of {missing[0]}" if missing else ""
 
 
 def _heard(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[set[Heard], dict[End, str]]:

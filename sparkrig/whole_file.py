@@ -5,10 +5,31 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sparkrig.refusal import Refusal
 from sparkrig.words import reason
+
+
+def create(file: Path, content: bytes, mode: int = 0o600) -> None:
+    """Put content into a new file; whoever looks sees all of it or no file. Raises Refusal where one is there."""
+    try:
+        with _beside(file, content, mode) as new:
+            os.link(new, file)  # unlike a rename, it fails where there is a file
+    except FileExistsError:
+        raise Refusal(f"{file} is there already, and is not overwritten", f"ls -l {file}") from None
+    except OSError as error:
+        raise _refusal(file, error) from None
+
+
+def folder(file: Path) -> None:
+    """Make the folder of a file, for its owner alone, where it is not there. Raises Refusal."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _refusal(file, error) from None
 
 
 def write(file: Path, text: str, mode: int = 0o644) -> None:
@@ -22,16 +43,27 @@ def write(file: Path, text: str, mode: int = 0o644) -> None:
             return
         real = file.resolve()
         kept = stat.S_IMODE(real.stat().st_mode) if real.exists() else mode
-        handle, new = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fchmod(stream.fileno(), kept)
-                os.fsync(stream.fileno())
-            Path(new).replace(real)
-        except BaseException:
-            Path(new).unlink(missing_ok=True)
-            raise
+        with _beside(real, text.encode(), kept) as new:
+            new.replace(real)
     except OSError as error:
-        raise Refusal(f"{file} cannot be written: {reason(error)}", f"ls -ld {file.parent}") from None
+        raise _refusal(file, error) from None
+
+
+@contextmanager
+def _beside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
+    """A file with that content in the same folder, all of it on the disk; gone afterwards under that name."""
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    new = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        yield new
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _refusal(file: Path, error: OSError) -> Refusal:
+    return Refusal(f"{file} cannot be written: {reason(error)}", f"ls -ld {file.parent}")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+# what Unicode calls default ignorable: it takes no room on a screen, and str.isprintable lets it pass
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -23,5 +27,16 @@ def reason(error: OSError) -> str:
 
 
 def plain(text: str) -> str:
-    """One line without control characters, for a text that a host printed."""
-    return "".join(character if character.isprintable() else " " for character in text)
+    """One line of what can be seen, for a text from outside: each other character becomes a blank.
+
+    Those are control characters (C0, DEL, C1), line and paragraph separators, marks that change the direction or
+    take no room, halves of surrogate pairs, and what Unicode gives no meaning.
+    """
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    return _UNSEEN.sub(" ", text)
+
+
+def lines(text: str) -> str:
+    """The same for a text of several lines, which end in LF; tabs become blanks up to the next column."""
+    return "\n".join(plain(line) for line in text.expandtabs().split("\n"))

@@ -27,6 +27,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,7 +45,33 @@ CHECKPOINT_FLAGS = 0x06
 GRACE_S = 5  # between NetworkManager's deadline and the dead-man's
 SETTLE_S = 5  # for NetworkManager to finish a rollback of its own
 RETURN_S = 20  # for files and links to be as before, once told to
+
+# The longest that each step may take; each is multiplied by the order's patience.
+ASK_S = 10  # one question to, or command of, ip, nmcli, busctl or systemctl
+LOOK_S = 2 * ASK_S  # links()
+ANSWERS_S = ASK_S + LOOK_S  # nm_answers()
+ROLLBACK_S = 30  # NetworkManager's own
+RESTART_S = 100  # systemd kills a NetworkManager that does not stop after 90 s, its default
+AWAKE_S = 30  # for NetworkManager to answer after that
+NETPLAN_S = 30
+UP_S = 30  # one activation
+FILES_S = 10  # reading and writing files, and the pauses between looks
+RELOAD_S = NETPLAN_S + ASK_S
+LINKS_S = LOOK_S + UP_S + 2 * ASK_S  # all links at once: each is activated and gets its MTU
+ROUND_S = RESTART_S + AWAKE_S + ANSWERS_S + RELOAD_S + LINKS_S + RETURN_S + LOOK_S  # of put_back()
+# all of back(), each step at its slowest; sparkrig/guard.py has the sum
+BACK_S = ROLLBACK_S + SETTLE_S + LOOK_S + ANSWERS_S + 2 * ROUND_S + LOOK_S + 2 * ASK_S + FILES_S
+
 LIVE = ("armed", "applied")  # states in which a way back is still needed
+NOT_RESTORED = "not as before: "
+ROOM_B = 16384  # for a state with its detail
+CAUSE_MAX = 1000  # characters of why it went back: what is not as before comes after it
+# The states to come, each with the detail that counts where there is not even the room to write another one
+RESERVED = {
+    "applied": "",
+    "committed": "",
+    "rolled-back": f"the reason could not be written down; {NOT_RESTORED}unknown, as the disk was full",
+}
 
 
 class Trouble(Exception):
@@ -67,9 +94,16 @@ def main(arguments: list[str]) -> int:
         "recover": recover,
     }
     guard = Guard(Path(__file__).resolve().parent)
+    try_to(guard.heed_patience)
     verbs[verb](guard, *rest)
-    print(json.dumps(guard.told()))
+    print(json.dumps(guard.unsaid or guard.told()))
     return 0
+
+
+class Limits:
+    """How slow this host may be: the factor on every limit, which the order has."""
+
+    patience: float = 1
 
 
 class Guard:
@@ -81,6 +115,9 @@ class Guard:
         self.run = folder.parent.name
         self.deadman = f"sparkrig-deadman-{self.run}"
         self.applying = f"sparkrig-apply-{self.run}"
+        self.lock = folder / "lock"
+        self.room = folder / "room"
+        self.unsaid: dict = {}  # what the disk had no room for
 
     @property
     def order(self) -> dict:
@@ -98,9 +135,42 @@ class Guard:
         left = float(deadline.read_text()) - time.time() if deadline.is_file() and word in LIVE else 0
         return {"state": word, "detail": detail.strip(), "left": max(0, round(left, 1))}
 
+    def reserve(self) -> None:
+        """Take the room that a way back needs before there is anything to take back: the disk may be full then.
+
+        A state is written to a file of its own, which is renamed when it is reached: that needs no room. A lock
+        that exists needs none either. What `room` takes is given back for the files that are put back; it serves
+        them where /etc and /var are one file system.
+        """
+        for state, detail in RESERVED.items():
+            write(self.reserved(state), f"{state}\n{detail}\n".ljust(ROOM_B))
+        self.lock.touch()
+        kept = [file.stat().st_size for file in self.before.rglob("*") if file.is_file()]
+        blocks = 4096 * 2 * (len(kept) + 1)  # the last of each file is not full, and a folder may need one more
+        with self.room.open("wb") as room:
+            os.posix_fallocate(room.fileno(), 0, sum(kept) + blocks)
+
+    def heed_patience(self) -> None:
+        Limits.patience = float(self.order.get("patience", 1))
+
+    def release(self) -> None:
+        """Give back the room that was taken; a file system may keep it until the folder is synced."""
+        if self.room.exists():
+            self.room.unlink()
+            fsync(self.folder)
+
+    def reserved(self, state: str) -> Path:
+        return self.folder / f".state.{state}"
+
     def say(self, state: str, detail: str = "") -> None:
-        """Note the state, so that a power cut leaves the old or the new one."""
-        write(self.folder / "state", f"{state}\n{detail}\n")
+        """Note the state, so that a power cut leaves the old or the new one, and a full disk the new one."""
+        text, file = f"{state}\n{detail}\n", self.folder / "state"
+        if self.reserved(state).is_file():
+            try_to(overwrite, self.reserved(state), text)
+            self.reserved(state).replace(file)
+            try_to(fsync, self.folder)
+        else:
+            write(file, text)
 
     def journal(self, what: str) -> None:
         """A line for the run's steps: the host keeps them itself, for it may go on without a controller."""
@@ -112,7 +182,7 @@ class Guard:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """One at a time: the dead-man may wake up while the controller commits or rolls back."""
-        with (self.folder / "lock").open("w") as lock:
+        with self.lock.open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -122,15 +192,17 @@ class Guard:
 
 def start(guard: Guard) -> None:
     order = guard.order
-    guard.journal("begun")
     try:
+        guard.journal("begun")
+        require_no_other_guard(guard)
         require_free_checkpoint()
-        snapshot(guard.before, {link["netdev"] for link in order["links"]})
+        snapshot(guard, {link["netdev"] for link in order["links"]})
         arm(guard, order["window"])
     except FAULTS as trouble:
         disarm(guard)
-        guard.say("rolled-back", f"{trouble}; nothing was changed")
-        guard.journal("ended 1")
+        guard.unsaid = {"state": "rolled-back", "detail": f"{trouble}; nothing was changed", "left": 0}
+        try_to(guard.say, "rolled-back", guard.unsaid["detail"])
+        try_to(guard.journal, "ended 1")
         return
     limit = f"--property=RuntimeMaxSec={order['window']}"
     try:
@@ -141,7 +213,8 @@ def start(guard: Guard) -> None:
 
 
 def wait(guard: Guard) -> None:
-    until(lambda: guard.state != "armed", guard.order["window"] + GRACE_S + 10)
+    """Also for a way back that the dead-man took: one that was not confirmed is not left before it ended."""
+    until(lambda: guard.state != "armed", guard.order["window"] + GRACE_S + slow(ASK_S + BACK_S))
 
 
 def apply(guard: Guard) -> None:
@@ -155,12 +228,11 @@ def apply(guard: Guard) -> None:
         for uuid in order["remove"]:
             deactivate(uuid)
         verify(guard, order)
+        with guard.alone():
+            if guard.state == "armed":
+                guard.say("applied", "; ".join(left))
     except FAULTS as trouble:
         give_up(guard, str(trouble))
-        return
-    with guard.alone():
-        if guard.state == "armed":
-            guard.say("applied", "; ".join(left))
 
 
 def commit(guard: Guard) -> None:
@@ -173,12 +245,15 @@ def commit(guard: Guard) -> None:
             make_permanent(order)
             verify(guard, order)
             sync(*PERSISTENT)
+            guard.say("committed", guard.told()["detail"])  # from here on a power cut keeps the change
         except FAULTS as trouble:
             back(guard, str(trouble))
             return
-        guard.say("committed", guard.told()["detail"])  # from here on a power cut keeps the change
+        for kept, here in discarded(guard):
+            if here.is_file():
+                try_to(here.replace, kept)
         disarm(guard)
-        guard.journal("ended 0")
+        try_to(guard.journal, "ended 0")
 
 
 def rollback(guard: Guard, why: str) -> None:
@@ -196,11 +271,14 @@ def revert(guard: Guard, why: str) -> None:
 def recover(guard: Guard) -> None:
     """NetworkManager does not run yet, and what was in memory is gone: only the files are left to put back."""
     if guard.state in LIVE:
+        try_to(guard.release)
         if restore_files(guard.before):
             try_to(generate)  # systemd had netplan render the files as they were before this
-        sync(*PERSISTENT)
-        guard.say("rolled-back", "the host was rebooted before the change was confirmed")
-        guard.journal("ended 1")
+        try_to(sync, *PERSISTENT)
+        why = "the host was rebooted before the change was confirmed"
+        left = [f"{file} differs" for file in stale_files(guard.before)]
+        try_to(guard.say, "rolled-back", ended(why, left))
+        try_to(guard.journal, "ended 1")
     disarm(guard)
 
 
@@ -216,11 +294,28 @@ def require_free_checkpoint() -> None:
         )
 
 
-def snapshot(into: Path, ordered: set[str]) -> None:
+def at_boot() -> Path | None:
+    """The folder of the guard that the next boot calls."""
+    for line in content(BOOT_UNIT).splitlines():
+        key, _, folder = line.partition("=")
+        if key == "RequiresMountsFor":
+            return Path(folder)
+    return None
+
+
+def require_no_other_guard(guard: Guard) -> None:
+    """There is one unit at boot, and it belongs to the change that is not confirmed yet."""
+    other = at_boot()
+    if other and other != guard.folder and Guard(other).state in LIVE:
+        raise Trouble(f"run {Guard(other).run} has a network change here that is neither confirmed nor taken back")
+
+
+def snapshot(guard: Guard, ordered: set[str]) -> None:
     """Keep the files that define connections, and what the links are now.
 
     One that is not ordered and just comes up or goes down is left to itself: a way back would cut it off.
     """
+    into = guard.before
     into.mkdir(mode=0o700)
     for place in (*PERSISTENT, VOLATILE):
         if (ROOT / place).is_dir():
@@ -231,7 +326,8 @@ def snapshot(into: Path, ordered: set[str]) -> None:
         if not link["external"] and (name in ordered or not link["passing"])
     }
     write(into / "links.json", json.dumps({"links": ours, "default": default_routes()}))
-    os.sync()
+    guard.reserve()
+    sync_all(guard.folder)
 
 
 def arm(guard: Guard, window: int) -> None:
@@ -240,7 +336,8 @@ def arm(guard: Guard, window: int) -> None:
     BOOT_LINK.parent.mkdir(exist_ok=True)
     BOOT_LINK.unlink(missing_ok=True)
     BOOT_LINK.symlink_to(f"../{BOOT_UNIT.name}")
-    sync("etc/systemd/system")
+    fsync(BOOT_LINK.parent)
+    fsync(BOOT_UNIT.parent)  # the folder of links may be new
     wait_s = window + GRACE_S
     timer = [f"--unit={guard.deadman}", f"--on-active={wait_s}", "--timer-property=AccuracySec=1s"]
     deadman = ["systemd-run", "--quiet", "--collect", *timer]
@@ -275,9 +372,12 @@ WantedBy=multi-user.target
 
 def disarm(guard: Guard) -> None:
     attempt(["systemctl", "stop", f"{guard.deadman}.timer"])
-    BOOT_LINK.unlink(missing_ok=True)
-    BOOT_UNIT.unlink(missing_ok=True)
-    sync("etc/systemd/system")
+    if at_boot() == guard.folder:  # another guard's is its only way back from a power cut
+        try_to(BOOT_LINK.unlink, True)
+        try_to(BOOT_UNIT.unlink, True)
+        try_to(fsync, BOOT_LINK.parent)
+        try_to(fsync, BOOT_UNIT.parent)
+    try_to(guard.release)
     # systemd may have read it meanwhile: at boot, or because somebody reloaded it, as `netplan generate` does
     attempt(["systemctl", "--no-block", "daemon-reload"])
 
@@ -293,7 +393,7 @@ def activate(profile: dict, seconds: int) -> None:
         run(["nmcli", "connection", "add", "save", "no", "type", "ethernet", "connection.uuid", uuid, *properties])
     elif profile["verb"] == "modify":
         run(["nmcli", "connection", "modify", "--temporary", uuid, *properties])
-    run(["nmcli", "--wait", str(seconds), "connection", "up", uuid], seconds + 10)
+    run(["nmcli", "--wait", str(seconds), "connection", "up", uuid], seconds + slow(ASK_S))
 
 
 def deactivate(uuid: str) -> None:
@@ -332,7 +432,7 @@ def reload_definitions() -> None:
 
 def generate() -> None:
     if (ROOT / "etc/netplan").is_dir() and shutil.which("netplan"):
-        run(["netplan", "generate"], 60)
+        run(["netplan", "generate"], slow(NETPLAN_S))
 
 
 # verifying
@@ -453,14 +553,31 @@ def give_up(guard: Guard, why: str) -> None:
 
 def back(guard: Guard, why: str) -> None:
     """Roll back by the checkpoint where there is one, then see what is left to do by hand."""
+    try_to(guard.release)
     checkpoint = guard.folder / "checkpoint"
     if checkpoint.is_file():
-        attempt(["busctl", "call", *MANAGER, "CheckpointRollback", "o", checkpoint.read_text()], 60)
+        words = ["busctl", "call", *MANAGER, "CheckpointRollback", "o", checkpoint.read_text()]
+        attempt(words, slow(ROLLBACK_S))
     left = put_back(guard.before)
+    for kept, here in discarded(guard):
+        if kept.is_file():
+            try_to(kept.replace, here)
     try_to(sync, *PERSISTENT)
-    guard.say("rolled-back", f"{why}; not as before: {'; '.join(left)}" if left else why)
-    guard.journal("ended 1")
+    # each by itself: what the disk refuses holds up none of the others
+    try_to(guard.say, "rolled-back", ended(why, left))
+    try_to(guard.journal, "ended 1")
     disarm(guard)
+
+
+def ended(why: str, left: list[str]) -> str:
+    """The detail of a rollback. left: what is not as before, in words."""
+    return f"{why[:CAUSE_MAX]}; {NOT_RESTORED}{'; '.join(left)}" if left else why[:CAUSE_MAX]
+
+
+def discarded(guard: Guard) -> list[tuple[Path, Path]]:
+    """Where a commit keeps what it takes away, and where that stood: only what stays changed may discard it."""
+    places = [ROOT / path.lstrip("/") for path in guard.order["discard"]]
+    return [(guard.folder / f"discarded-{place.name}", place) for place in places]
 
 
 def without(guard: Guard, earlier: Path) -> Path:
@@ -497,16 +614,16 @@ def without(guard: Guard, earlier: Path) -> Path:
 def put_back(before: Path) -> list[str]:
     """Make files and links what a snapshot says; what could not be, in words."""
     was = json.loads((before / "links.json").read_text())["links"]
-    if until(lambda: not differences(before, was), SETTLE_S):
+    if until(lambda: not differences(before, was), slow(SETTLE_S)):
         return []
     for restart in (False, True):
         if restart or not nm_answers():
-            attempt(["systemctl", "restart", "NetworkManager"], 60)
-            until(nm_answers, 60)
+            attempt(["systemctl", "restart", "NetworkManager"], slow(RESTART_S))
+            until(nm_answers, slow(AWAKE_S))
         if restore_files(before):
             try_to(reload_definitions)
         restore_links(was)
-        if until(lambda: not differences(before, was), RETURN_S):
+        if until(lambda: not differences(before, was), slow(RETURN_S)):
             return []
     return differences(before, was)
 
@@ -562,16 +679,22 @@ def restore_links(was: dict[str, dict]) -> None:
         now = links()
     except FAULTS:
         return  # what is still amiss afterwards is said
-    for name, link in was.items():
-        here = now.get(name)
-        if here is None:
-            continue
-        if link["connected"] and (here["profile"], here["addresses"]) != (link["profile"], link["addresses"]):
-            attempt(["nmcli", "--wait", "30", "connection", "up", link["profile"]], 40)
-        elif not link["connected"] and (here["connected"] or here["external"]):
-            attempt(["nmcli", "device", "disconnect", name])
-        if here["mtu"] != link["mtu"]:
-            attempt(["ip", "link", "set", name, "mtu", str(link["mtu"])])
+    there = [(name, link, now[name]) for name, link in was.items() if name in now]
+    with ThreadPoolExecutor(
+        max_workers=len(there) or 1
+    ) as pool:  # at once: a slow one takes no time from the others
+        list(pool.map(lambda row: restore_link(*row), there))
+
+
+def restore_link(name: str, link: dict, here: dict) -> None:
+    """Have NetworkManager connect or disconnect one link as it was, and give it its MTU. here: what it is now."""
+    if link["connected"] and (here["profile"], here["addresses"]) != (link["profile"], link["addresses"]):
+        up = ["nmcli", "--wait", str(round(slow(UP_S))), "connection", "up", link["profile"]]
+        attempt(up, slow(UP_S + ASK_S))
+    elif not link["connected"] and (here["connected"] or here["external"]):
+        attempt(["nmcli", "device", "disconnect", name])
+    if here["mtu"] != link["mtu"]:
+        attempt(["ip", "link", "set", name, "mtu", str(link["mtu"])])
 
 
 # small things
@@ -582,8 +705,14 @@ def python(verb: str, guard: Guard, head: list[str], *words: str) -> None:
     run([*head, sys.executable, str(guard.folder / "guard.py"), verb, *words])
 
 
-def run(command: list[str], seconds: float = 30) -> str:
-    """Standard output; Trouble with what the command said."""
+def slow(seconds: float) -> float:
+    """A limit, as this host needs it."""
+    return seconds * Limits.patience
+
+
+def run(command: list[str], seconds: float = 0) -> str:
+    """Standard output; Trouble with what the command said. seconds: its limit, else that of one question."""
+    seconds = seconds or slow(ASK_S)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=ENGLISH, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -596,7 +725,7 @@ def run(command: list[str], seconds: float = 30) -> str:
 ENGLISH = {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
-def attempt(command: list[str], seconds: float = 30) -> None:
+def attempt(command: list[str], seconds: float = 0) -> None:
     """Where failing is no reason to stop: what is amiss afterwards is looked at and said."""
     try_to(run, command, seconds)
 
@@ -633,11 +762,19 @@ def no_files(folder: str, names: list[str]) -> list[str]:
 
 
 def copy_owned(source: str | Path, target: str | Path) -> str:
-    """A file with its mode, times and owner."""
-    shutil.copy2(source, target)
-    kept = Path(source).stat()
-    os.chown(target, kept.st_uid, kept.st_gid)
+    """A file with its mode, times and owner, on the disk; until it has them only root may read it."""
+    Path(target).unlink(missing_ok=True)  # what a power cut left of an earlier one
+    with Path(source).open("rb") as old, os.fdopen(os.open(target, NEW_FILE, 0o600), "wb") as new:
+        shutil.copyfileobj(old, new)
+        new.flush()
+        kept = os.fstat(old.fileno())
+        os.fchown(new.fileno(), kept.st_uid, kept.st_gid)
+        shutil.copystat(source, target)
+        os.fsync(new.fileno())
     return str(target)
+
+
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 def write(path: Path, text: str) -> None:
@@ -648,7 +785,16 @@ def write(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    fsync_folder(path.parent)
+    fsync(path.parent)
+
+
+def overwrite(path: Path, text: str) -> None:
+    """New content for a file that nothing reads yet, in the room that it has."""
+    with path.open("r+b") as file:
+        file.write(text.encode(errors="backslashreplace")[:ROOM_B].decode(errors="ignore").encode())
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync(*places: str) -> None:
@@ -657,14 +803,30 @@ def sync(*places: str) -> None:
         folder = ROOT / place
         for entry in folder.glob("*"):
             if entry.is_file() and not entry.is_symlink():
-                with entry.open("rb") as file:
-                    os.fsync(file.fileno())
+                fsync(entry)
         if folder.is_dir():
-            fsync_folder(folder)
+            fsync(folder)
 
 
-def fsync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def sync_all(folder: Path) -> None:
+    """A folder, all that is in it, and its name in each folder above.
+
+    Nothing else: os.sync() waits for whatever any program wrote on any disk, and with the weights of a model that
+    are just being fetched this takes minutes.
+    """
+    for place, _, names in os.walk(folder):
+        for name in names:
+            fsync(Path(place, name))
+        fsync(Path(place))
+    for above in folder.parents:
+        fsync(above)
+        if above == ROOT:
+            break
+
+
+def fsync(path: Path) -> None:
+    """A file or a folder."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -75,6 +75,7 @@ def refresh(path: Path, block: str) -> int:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "w") as file:
         file.write(new)
+        file.flush()
         os.fchmod(descriptor, path.stat().st_mode & 0o7777)
         os.fsync(descriptor)
     Path(name).replace(path)

@@ -10,8 +10,10 @@ from typing import Any
 from facts.apt import Holders
 from facts.containers import Containers
 from facts.driver import Packages
+from facts.evidence import IDENTIFIERS, JOURNALS, RUN, TOOLS, Evidence, Identifiers
 from facts.fabric import Fabric
 from facts.files import Files
+from facts.first_upgrade import FirstUpgrade
 from facts.gpu import Gpu
 from facts.health import Health
 from facts.hostname import Hostname
@@ -34,17 +36,21 @@ from operations import guard as guards
 from operations import secrets as secret_file
 from operations import trust as node_trust
 from operations.containers import FETCH_KEY
+from operations.driver import HOLD
 from operations.files import WRITE
 from sparkrig import gid, guard, journal, lock, nccl, trial, undo
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 NOUNS: list[type[Noun[Any]]] = [
     Containers,
+    Evidence,
     Files,
+    FirstUpgrade,
     Gpu,
     Health,
     Holders,
     Hostname,
+    Identifiers,
     Identity,
     Journal,
     Network,
@@ -63,8 +69,12 @@ TEXTS = {
     "fact Neighbours": Neighbours().command(),
     "fact Preflight": Preflight().command(),
     "fact Spark": Spark().command(),
+    **{f"evidence {name}": RUN + text for name, text in {**TOOLS, **JOURNALS}.items()},
+    "evidence IDENTIFIERS": IDENTIFIERS,
     "gid.COMMAND": gid.COMMAND,
     "WRITE": WRITE,
+    "HOLD": HOLD,
+    "journal.NOTE": f'steps=$1\n{journal.NOTE}note "$2" "$3"\n',
     "secrets.WRITE": secret_file.WRITE,
     "secrets.REMOVE": secret_file.REMOVE,
     "trust.AS_USER": node_trust.AS_USER,
@@ -85,13 +95,18 @@ TEXTS = {
     "nccl.PREFLIGHT": nccl.PREFLIGHT,
     "nccl.RANK": nccl.RANK,
     "nccl.END": nccl.END,
+    "lock.HOLD": lock.HOLD,
+    "lock.IDENTITY": lock.IDENTITY,
     "lock.LOCK": lock.LOCK,
     "lock.RELEASE": lock.RELEASE,
+    "lock.UNLOCK": lock.UNLOCK,
     "journal.BEGIN": journal.BEGIN,
     "journal.ABANDON": journal.ABANDON,
     "journal.END": journal.END,
     "journal.LOOK": journal.LOOK,
     "undo.RESTORE": undo.RESTORE,
+    "undo.FIT": undo.FIT,
+    "undo.TEXTS": undo.TEXTS,
     "undo.DOCKER": undo.DOCKER,
     "undo.HOLDS": undo.HOLDS,
     "undo.GIDS": undo.GIDS,

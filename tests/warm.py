@@ -38,25 +38,40 @@ def run(
     program: str,
     *words: str,
     cwd: Path = ROOT,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
     stdin: str = "",
+    streams: Mapping[int, str | None] | None = None,
+    gone: bool = False,
     timeout: float = TIMEOUT_S,
     server: Server | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `pyinfra` or `sparkrig` with these words, as `subprocess.run` would, with its output captured.
 
-    env: added to this process's own; server: another one than the usual. Raises TimeoutExpired, after the command
-    was killed.
+    env: added to this process's own, or taken out of it where it is None; streams: by number, a file in place of a
+    standard stream, or None for one that is closed; gone: the working folder is removed under the command; server:
+    another one than the usual. Raises TimeoutExpired, after the command was killed.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "0").write_text(stdin)
-        order = {"argv": [program, *words], "cwd": str(cwd), "env": {**os.environ, **(env or {})}, "folder": name}
+        files = {**{fd: str(folder / str(fd)) for fd in range(3)}, **(streams or {})}
+        whole = {key: value for key, value in {**os.environ, **(env or {})}.items() if value is not None}
+        order = {
+            "argv": [program, *words],
+            "cwd": str(cwd),
+            "env": whole,
+            "streams": [files[fd] for fd in range(3)],
+            "gone": gone,
+        }
         code = (server or _server()).ask(order, timeout)
-        out, err = ((folder / stream).read_text(errors="replace") for stream in "12")
+        out, err = (_text(folder / stream) for stream in "12")
     if code is None:
         raise subprocess.TimeoutExpired([program, *words], timeout, out, err)
     return subprocess.CompletedProcess([program, *words], code, out, err)
+
+
+def _text(file: Path) -> str:
+    return file.read_text(errors="replace") if file.exists() else ""
 
 
 class Server:
@@ -136,14 +151,9 @@ def _become(order: Mapping[str, Any]) -> NoReturn:
     os.environ.clear()
     os.environ.update(order["env"])
     os.chdir(order["cwd"])
-    folder = Path(order["folder"])
-    flags = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
-    for stream, flag in enumerate(flags):
-        fd = os.open(folder / str(stream), flag, 0o600)
-        os.dup2(fd, stream)
-        os.close(fd)
-    encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
-    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(fd, "rww"[fd], -1, encoding) for fd in range(3))
+    if order["gone"]:
+        Path(order["cwd"]).rmdir()
+    sys.stdin, sys.stdout, sys.stderr = (_stream(fd, file) for fd, file in enumerate(order["streams"]))
     code = 1
     try:
         if program == "pyinfra":
@@ -159,6 +169,26 @@ def _become(order: Mapping[str, Any]) -> NoReturn:
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        os._exit(_flushed(code))
+
+
+def _stream(fd: int, file: str | None) -> Any:
+    """A standard stream, as Python makes it of a file, or of one that is closed."""
+    if file is None:
+        os.close(fd)
+        return None
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT if fd else os.O_RDONLY, 0o600)
+    os.dup2(handle, fd)
+    os.close(handle)
+    return os.fdopen(fd, "rww"[fd], -1, os.environ.get("PYTHONIOENCODING", "utf-8"))
+
+
+def _flushed(code: int) -> int:
+    """The exit code of a process whose last words may go nowhere: Python's own is 120 then."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream:
+                stream.flush()
+    except OSError:
+        return 120
+    return code

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from sparkrig import bandwidth, records
-from sparkrig.check import Check, Subject
+from sparkrig import records
+from sparkrig.check import Check, Status, Subject
+from sparkrig.records import Complaint, Kind
+
+_STATUS: Mapping[Kind, Status] = {
+    "absent": "missing",
+    "other": "drift",
+    "boot": "unknown",
+    "unread": "unknown",
+    "poor": "drift",
+}
 
 
 def checks(subject: Subject) -> Iterator[Check]:
-    mine = subject.settings
-    file = subject.found.files.get(records.PATH)
-    known = records.load(file.content if file else None)
+    known = records.found(subject.found.files)
+    here = records.boot(subject.name, subject.found)
+    there = records.boot(subject.fleet.peer(subject.name) or "", subject.peer)
     for rail in subject.fleet.rails(subject.name):
         id, want = f"bandwidth.{rail.netdev}", "a good measurement of the rail as it is"
         record = known.get(rail.netdev)
-        addresses = (rail.address.ip, rail.peer_address.ip)
-        poor = records.complaint(record, *addresses, mine.mtu, bandwidth.expected(mine))
+        poor = records.complaint(record, rail, subject.settings, here, there)
         if poor:
-            yield Check(id, want, poor, "missing" if record is None else "drift", subject.apply, environment=True)
+            yield Check(id, want, poor.said, _STATUS[poor.kind], _cure(poor, subject), environment=True)
         elif record:
             yield Check(id, want, f"{record.gbps:g} Gb/s, {record.measured_at}", environment=True)
+
+
+def _cure(poor: Complaint, subject: Subject) -> str:
+    if poor.kind == "unread":
+        return f"ssh {poor.hosts[0]} cat /proc/sys/kernel/random/boot_id"
+    return subject.probe if poor.kind == "boot" else subject.apply

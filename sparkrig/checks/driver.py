@@ -12,9 +12,8 @@ from sparkrig.words import listed
 
 def checks(subject: Subject) -> Iterator[Check]:
     packages, branch = subject.found.packages, subject.settings.driver_branch
-    name = f"nvidia-driver-{branch}-open"
-    version = packages.version(name) or packages.version(f"nvidia-driver-{branch}")
-    yield there("driver.version", f"driver {branch}", version, subject.run(f"apt-get install {name}"), alike=True)
+    version, cure = driver.branch_version(packages, branch), subject.install(f"nvidia-driver-{branch}-open")
+    yield there("driver.version", f"driver {branch}", version, cure, alike=True)
     later = driver.later_driver(packages)
     yield Check(
         "driver.branch",

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from sparkrig import environment, gid
+from sparkrig import file_diff, gid, targets
 from sparkrig.check import Check, Subject, check, refused, there
+from sparkrig.file_diff import without_gids
 from sparkrig.files import File, Found
 
-WITH_GIDS = (environment.NCCL_CONF, environment.CONTAINER_ENV)
+_NAMED = 3  # as many lines are shown; more are counted
 
 
 def checks(subject: Subject) -> Iterator[Check]:
@@ -32,38 +33,46 @@ def _without_a_rail(subject: Subject) -> bool:
 def file(id: str, wanted: File, subject: Subject) -> Check:
     """A file of ours; its GID block is another check's (rdma.gid-index)."""
     found = subject.found.files.get(wanted.path)
-    digest = hashlib.sha256(_without_gids(wanted).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(without_gids(wanted).encode()).hexdigest()[:8]
     want = f"{wanted.path} as declared ({digest})"  # so that another declaration is another want
     if found is None:
-        return there(id, want, None, subject.apply)
+        return _barred(there(id, want, None, subject.apply), wanted, subject)
     differs = _differs(wanted, found)
-    return check(id, not differs, want, differs or want, subject.apply)
+    return _barred(check(id, not differs, want, differs or want, subject.apply), wanted, subject)
+
+
+def _barred(found: Check, wanted: File, subject: Subject) -> Check:
+    """The check with what keeps the deploy from writing the file, which has to be mended first."""
+    bars = targets.refusals(subject.found.preflight.barred, {wanted.path}) if found.wrong else []
+    if not bars:
+        return found
+    return replace(
+        found, found=f"{found.found}; {bars[0].what}", cure=subject.run(bars[0].cure.removeprefix("sudo "))
+    )
 
 
 def _differs(wanted: File, found: Found) -> str:
     """In what way, in words; empty where it does not."""
     odd = [] if (found.mode, found.owner) == (wanted.mode, "root:root") else [f"{found.mode} {found.owner}"]
-    here, declared = _without_gids(replace(wanted, content=found.content)), _without_gids(wanted)
+    here, declared = without_gids(replace(wanted, content=found.content)), without_gids(wanted)
     if here != declared:
-        odd.append(_lines(declared, here))
+        odd.append(_lines(wanted, found, declared.splitlines(), here.splitlines()))
     return ", ".join(odd)
 
 
-def _lines(wanted: str, found: str) -> str:
-    here, there = found.splitlines(), wanted.splitlines()
+def _lines(wanted: File, found: Found, there: list[str], here: list[str]) -> str:
     more, less = [line for line in here if line not in there], [line for line in there if line not in here]
     if not more and not less:
         return "its lines stand in another order"
-    return ", ".join(filter(None, (_count(more, "more"), _count(less, "less"))))
+    counts = ", ".join(filter(None, (_count(more, "more"), _count(less, "less"))))
+    keeps = file_diff.keeping(wanted.path, file_diff.lost(wanted, found))
+    return "; ".join(filter(None, (counts, keeps)))
 
 
 def _count(lines: list[str], word: str) -> str:
-    return f"{len(lines)} line{'s' if len(lines) > 1 else ''} {word}" if lines else ""
-
-
-def _without_gids(file: File) -> str:
-    """The text without what follows the devices by itself."""
-    try:
-        return gid.replace_block(file.content, "") if file.path in WITH_GIDS else file.content
-    except ValueError:
-        return file.content
+    """How many, and the first few."""
+    if not lines:
+        return ""
+    first = "; ".join(map(file_diff.shown, lines[:_NAMED]))
+    more = f"; and {len(lines) - _NAMED} lines" if len(lines) > _NAMED else ""
+    return f"{len(lines)} line{'s' if len(lines) > 1 else ''} {word} ({first}{more})"

@@ -1,4 +1,4 @@
-"""Whether the host is fit to be changed: room, mounts, dpkg, clock, a shutdown to come."""
+"""Whether the host is fit to be changed: room, mounts, dpkg, NVIDIA's upgrade, clock, a shutdown to come."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sparkrig import preflight
 from sparkrig.check import Check, Subject, refused
+from sparkrig.first_upgrade import FirstUpgrade
 from sparkrig.refusal import Refusal
 from sparkrig.words import listed
 
@@ -17,10 +18,19 @@ def checks(subject: Subject) -> Iterator[Check]:
     room = ", ".join(f"{path} {free} MB" for path, free in found.room_mb.items())
     yield _one("host.room", "room for a run", room, preflight.room(found, installs=installs))
     yield _one("host.dpkg", "nothing unfinished", "nothing unfinished", preflight.dpkg(found))
+    yield _first_upgrade(found.upgrade)
     skew = f"{abs(found.skew_s):.0f} s {'ahead' if found.skew_s > 0 else 'behind'}"
     yield _one("host.clock", "this machine's time", skew, preflight.clock(found))
     to_come = preflight.to_come(found.shutdown) if found.shutdown else "no shutdown to come"
     yield _one("host.shutdown", "no shutdown to come", to_come, preflight.shutdown(found))
+
+
+def _first_upgrade(found: FirstUpgrade) -> Check:
+    """One that has yet to run is worth knowing, too: a next boot ends in another one."""
+    id, want = "host.first-upgrade", "done, or none"
+    if said := found.doing or found.later:
+        return refused(id, want, Refusal(said, found.cure), environment=True)
+    return Check(id, want, {"off": "disabled"}.get(found.stage, found.stage), environment=True)
 
 
 def _one(id: str, want: str, found: str, refusals: Sequence[Refusal]) -> Check:

@@ -8,6 +8,8 @@ from sparkrig import clones
 from sparkrig.check import Check, Subject
 from sparkrig.checks.condition import judged
 from sparkrig.checks.network import cabled
+from sparkrig.halves import halved
+from sparkrig.journal import Journal
 from sparkrig.ping import NOT_INSTALLED, Ping
 from sparkrig.settings import Rail
 from sparkrig.state import State
@@ -42,6 +44,26 @@ def checks(
         yield _mtu(subject, rail)
         if pings is not None:
             yield _ping(subject, rail, pings)
+
+
+def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[Check]:
+    """Whether a run was committed, or taken back, on one half alone. journals: by name, or why one was not read.
+
+    Each half says the same, since both take part in the cure; nothing where nobody was asked.
+    """
+    names = [name for name in subject.fleet if name in (subject.name, subject.fleet.peer(subject.name))]
+    if len(names) < 2 or not all(name in journals for name in names):
+        return
+    id, want = "pair.halves", "what a run did stands on both halves, or on none"
+    found = {name: journals[name] for name in names}
+    read = {name: each for name, each in found.items() if isinstance(each, Journal)}
+    unread = [f"the journal of {name} was not read: {why}" for name, why in found.items() if name not in read]
+    if unread:
+        yield Check(id, want, "; ".join(unread), "unknown", "sparkrig status INVENTORY", environment=True)
+    elif alone := halved(read, subject.inventory):
+        yield Check(id, want, "; ".join(each.said for each in alone), "drift", alone[0].cure, environment=True)
+    else:
+        yield Check(id, want, "no run was committed or undone on one half alone", environment=True)
 
 
 def _pair(subject: Subject) -> dict[str, State]:
@@ -85,7 +107,11 @@ def _new_keys(host: str) -> str:
 def _without_peer(subject: Subject) -> Iterator[Check]:
     peer = subject.fleet.peer(subject.name)
     why = f"{peer} was not read" if peer else "a Spark on its own has no peer"
-    for id in ("pair.cabling", *(f"pair.{rail.netdev}.ping" for rail in subject.fleet.rails(subject.name))):
+    for id in (
+        "pair.cabling",
+        "pair.halves",
+        *(f"pair.{rail.netdev}.ping" for rail in subject.fleet.rails(subject.name)),
+    ):
         yield Check(id, "both halves, to be asked together", why, "skipped", environment=True)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from sparkrig import gid
 from sparkrig.check import Check, Subject, check, there
-from sparkrig.checks.environment import WITH_GIDS
 from sparkrig.checks.network import cabled, declared
+from sparkrig.environment import WITH_GIDS
 from sparkrig.files import File
 
 

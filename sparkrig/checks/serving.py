@@ -30,6 +30,7 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield from _alike(subject, record)
     standing = found.weights[record.checkpoint].standing if record.checkpoint in found.weights else "absent"
     yield check("serve.weights", standing == "whole", f"{record.checkpoint} is whole", standing, cure)
+    yield from _revision(subject, record)
     if record.rank == 0 and state == "active":
         open_ = found.port == "active"
         health = "answers" if found.health == 200 else f"/health gives {found.health or 'nothing yet'}"
@@ -78,18 +79,34 @@ def _alike(subject: Subject, record: Record) -> Iterator[Check]:
     """Two nodes of one server need the same image, and with Ray the same token."""
     if record.nodes < 2 or subject.peer is None:
         return
-    other = served.load(subject.peer.files.get(served.RECORD))
-    theirs = subject.peer.serving.image or (other.image if other else "")
-    mine = subject.found.serving.image or record.image
-    want = f"the image of its peer ({_short(theirs) or 'none'})"
-    yield check("serve.alike", mine == theirs, want, _short(mine), subject.serve)
+    theirs = served.running(subject.peer.serving, served.load(subject.peer.files.get(served.RECORD)))
+    mine = served.running(subject.found.serving, record)
+    want = f"the image of its peer ({_short(theirs.id) or 'none'})"
+    yield check("serve.alike", mine.same(theirs), want, _short(mine.id), subject.serve)
     if served.makes_token(record.form, subject.settings.secrets):
-        mine, theirs = subject.found.serving.token, subject.peer.serving.token
-        said = "another" if mine and theirs else "none" if theirs or not mine else "its peer has none"
-        same = mine == theirs != ""
+        token, other = subject.found.serving.token, subject.peer.serving.token
+        said = "another" if token and other else "none" if other or not token else "its peer has none"
+        same = token == other != ""
         yield check(
             "serve.token", same, "the token of Ray that its peer has", "it has" if same else said, subject.serve
         )
+
+
+def _revision(subject: Subject, record: Record) -> Iterator[Check]:
+    """The commit of the weights: the one that is declared, else that of the other node, where both are known."""
+    mine = subject.found.serving.weights.get(record.checkpoint)
+    if mine is None or not mine.there:
+        return
+    want, theirs = subject.settings.serve_revision, None
+    if record.nodes == 2 and subject.peer:
+        theirs = subject.peer.serving.weights.get(record.checkpoint)
+    if want:
+        seen = mine.revision[:12] or "not known"
+        yield check("serve.revision", mine.revision == want, want[:12], seen, subject.serve)
+    elif theirs and theirs.revision and mine.revision:
+        same = served.one_revision((mine, theirs))
+        want = f"the commit of its peer ({theirs.revision[:12]})"
+        yield check("serve.revision", same, want, mine.revision[:12], subject.serve)
 
 
 def _short(id: str) -> str:

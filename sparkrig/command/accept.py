@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sparkrig import drift_files
+from sparkrig import drift_files, terminal
 from sparkrig.command import files
 from sparkrig.drift import Acceptance
 from sparkrig.refusal import Refusal
@@ -49,7 +49,7 @@ def accept(inventory_file: Path, id: str, host: str | None, until: datetime, why
         _must_be_known(inventory_file, id, host)
         entry = Acceptance(id=id, until=until.date(), why=why.strip(), host=host, by=getpass.getuser())
         file = drift_files.accept(inventory_file, entry)
-    click.echo(f"accepted until {until.date()}: {id} on {host or 'every host'}. Now: git add {file}")
+    terminal.echo(f"accepted until {until.date()}: {id} on {host or 'every host'}. Now: git add {file}")
 
 
 def _must_be_known(inventory: Path, id: str, host: str | None) -> None:

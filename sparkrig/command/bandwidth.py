@@ -39,9 +39,9 @@ def bandwidth(
 
     It changes nothing on the hosts. Exit code 2: something is degraded or at fault; 3: it could not be told.
     """
-    from rich.console import Console
-    from rich.markup import escape
+    from rich.text import Text
 
+    from sparkrig.screen import Screen
     from sparkrig.topology import groups
     from sparkrig.verdict import exit_code
 
@@ -52,7 +52,7 @@ def bandwidth(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
             f"Try: sparkrig topology {inventory_file}"
         )
-    console = Console(stderr=as_json, highlight=False)
+    console = Screen(stderr=as_json)
     documents, codes = [], []
     for pair in pairs:
         try:
@@ -60,7 +60,8 @@ def bandwidth(
             why = f"sparkrig bandwidth {inventory_file}"
             run, drawn = _measure(console, hosts, fleet, why, thorough=not quick)
         except Refusal as refusal:
-            console.print(f"[red]{escape(refusal.what)}.[/] Try: {escape(refusal.cure)}", soft_wrap=True)
+            said = Text.assemble((f"{refusal.what}.", "red"), f" Try: {refusal.cure}")
+            console.print(said, soft_wrap=True)
             documents.append({"hosts": list(pair), "refused": refusal.what, "try": refusal.cure})
             codes.append(3)
             continue
@@ -73,7 +74,7 @@ def bandwidth(
             try:
                 _report(files.one_of(html, run.pair, len(pairs)), run, earlier, drawn, fleet[pair[0]])
             except click.ClickException as error:  # what was measured is kept, and the next pair still comes
-                console.print(f"[yellow]{escape(error.format_message())}[/]", soft_wrap=True)
+                console.print(Text(error.format_message(), "yellow"), soft_wrap=True)
                 codes.append(1)
     if as_json:
         files.document("bandwidth", pairs=documents)
@@ -105,7 +106,7 @@ def _measure(
 
 def _show(console: Console, run: Run, file: Path | None) -> History | None:
     """The verdicts, and the run beside the earlier ones, which it joins; those, or None if they cannot be read."""
-    from rich.markup import escape
+    from rich.text import Text
 
     from sparkrig import history, history_file
     from sparkrig.picture.bandwidth import verdicts
@@ -119,7 +120,7 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
         before = history_file.read(run.pair, file)
         place = history_file.append(run, file)
     except Refusal as refusal:
-        console.print(f"[yellow]{escape(refusal.what)}[/]; try: {escape(refusal.cure)}")
+        console.print(Text.assemble((refusal.what, "yellow"), f"; try: {refusal.cure}"))
         return before
     console.print(trend(history.trends(before.entries, run), ascii_only=not console.encoding.startswith("utf")))
     if before.remark:
@@ -134,4 +135,4 @@ def _report(file: Path, run: Run, earlier: History, drawn: Topology, settings: S
     from sparkrig.picture.topology_svg import svg
 
     bands = judgement.bands(judgement.expected(settings))
-    files.write(file, html(run, earlier, svg(drawn), bands=bands))
+    files.write(file, html(run, earlier, (svg(drawn), svg(drawn, narrow=True)), bands=bands))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparkrig import terminal
 from sparkrig.command import files
 from sparkrig.words import listed, reason
 
@@ -84,7 +85,7 @@ def bench(url: str | None, names: tuple[str, ...], listing: bool, as_json: bool,
     key, model = _key(asked["key_file"]), _known(asked["known_as"])
     report = _measure(place, key, workloads, model, asked, named=bool(names) and _EVERY not in names)
     if as_json:
-        click.echo(report.dumps())
+        terminal.echo(report.dumps())
     else:
         _show(report)
     sys.exit(report.exit)
@@ -234,15 +235,14 @@ def _check_length(workloads: Sequence[Workload], served: Served) -> None:
 
 
 def _show(report: Report) -> None:
-    from rich.console import Console
-
     from sparkrig.picture.bench import Page
+    from sparkrig.screen import Screen
 
-    Console(highlight=False).print(Page(report), soft_wrap=True)
+    Screen().print(Page(report), soft_wrap=True)
     if not report.model:
-        click.echo(f"Try: curl -i {report.url}/v1/models", err=True)
+        terminal.echo(f"Try: curl -i {report.url}/v1/models", err=True)
 
 
 def _list(workloads: Sequence[Workload]) -> None:
     for each in workloads:
-        click.echo(f"{each.name:16} {each.meaning}")
+        terminal.echo(f"{each.name:16} {each.meaning}")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import importlib
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from sparkrig import terminal
+from sparkrig.command import surroundings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -27,6 +30,11 @@ _VERBS = {
         "sparkrig.command.accept",
         "Live with a drift until a day, with a reason, in a file that goes into git.",
         "sparkrig accept inventories/pair.py identity.kernel --until 2027-01-31 --why 'update planned'",
+    ),
+    "apply": _Verb(
+        "sparkrig.command.apply",
+        "Make hosts what is declared of them: the plan, one question, then pyinfra's own run.",
+        "sparkrig apply inventories/pair.py",
     ),
     "bandwidth": _Verb(
         "sparkrig.command.bandwidth",
@@ -74,6 +82,11 @@ _VERBS = {
         "Take a new Spark from out of the box into an inventory, and make it what is declared.",
         "sparkrig onboard nvidia@spark-a.local",
     ),
+    "plan": _Verb(
+        "sparkrig.command.plan",
+        "Show what the deploy would change on each host, old to new, and how long it takes.",
+        "sparkrig plan inventories/pair.py",
+    ),
     "startup": _Verb(
         "sparkrig.command.startup",
         "Follow a served model on its way up, and say why one does not come up.",
@@ -88,6 +101,11 @@ _VERBS = {
         "sparkrig.command.summary",
         "Show what an inventory's Sparks are set to, and the bandwidth of each rail.",
         "sparkrig summary inventories/pair.py",
+    ),
+    "support": _Verb(
+        "sparkrig.command.support",
+        "Write one archive that says how hosts are, without what identifies their owner.",
+        "sparkrig support inventories/pair.py",
     ),
     "topology": _Verb(
         "sparkrig.command.topology",
@@ -143,6 +161,8 @@ def sparkrig(**_: Any) -> None:
     Exit codes: 0 in spec; 1 error of the tool or its input; 2 drift or a failed check; 3 a host unreachable or a
     state unknown; 4 a change was made and rolled back.
     """
+    surroundings.folder()
+    surroundings.home()
 
 
 def main() -> None:
@@ -151,14 +171,10 @@ def main() -> None:
     # process gives back all of it anyway: each a tenth of a short command's time (2026-11-22)
     gc.set_threshold(50_000)
     click.UsageError.exit_code = 1  # click's own 2 means drift here, for ever
-    click.UsageError.show = _show  # type: ignore[assignment,method-assign]
+    terminal.errors()
     try:
-        sparkrig(prog_name="sparkrig")
+        with surroundings.streams():
+            surroundings.completion()
+            sparkrig(prog_name="sparkrig")
     finally:
         gc.freeze()
-
-
-def _show(error: click.UsageError, file: IO[Any] | None = None) -> None:
-    """One line, where click prints the usage as well."""
-    path = error.ctx.command_path if error.ctx else "sparkrig"
-    click.echo(f"Error: {error.format_message()} Try: {path} --help", file=file, err=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
+from sparkrig import terminal
+
 _SHELLS: dict[str, type[ShellComplete]] = {each.name: each for each in (BashComplete, FishComplete, ZshComplete)}
 
 
@@ -22,4 +24,4 @@ def completion(shell: str) -> None:
     It is sparkrig itself that answers, so it has to be on the PATH; the script stays good when a new verb comes.
     """
     name = "sparkrig"
-    click.echo(_SHELLS[shell](click.Command(name), {}, name, "_SPARKRIG_COMPLETE").source())
+    terminal.echo(_SHELLS[shell](click.Command(name), {}, name, "_SPARKRIG_COMPLETE").source())

@@ -6,44 +6,52 @@ import difflib
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparkrig import terminal
 from sparkrig.command import files
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from operations.remote import Keep
     from sparkrig.check import Check
     from sparkrig.checks.pair import Pings
     from sparkrig.differs import Compared
     from sparkrig.doctor import Report
     from sparkrig.examination import Examination
+    from sparkrig.journal import Journal
     from sparkrig.neighbours import Neighbours
     from sparkrig.settings import Fleet
     from sparkrig.state import State
     from sparkrig.survey import Survey
 
 
-_TOGETHER = {"pair.cabling", "pair.NETDEV.ping"}  # what takes both halves of a pair at the same time
+_TOGETHER = {
+    "pair.cabling",
+    "pair.halves",
+    "pair.NETDEV.ping",
+}  # what takes both halves of a pair at the same time
 
 
 @dataclass(frozen=True)
-class _Seen:
+class Seen:
     """What was seen, by host.
 
-    unread: why nothing was; heard: of the halves that listened; pings: of those that pinged, by netdev or why not.
+    unread: why nothing was; heard: of the halves that listened; pings: of those that pinged, by netdev or why not;
+    journals: of the halves whose journal was asked for, or why it was not read.
     """
 
     hosts: Mapping[str, Examination]
     unread: Mapping[str, str]
     heard: Mapping[str, Neighbours]
     pings: Mapping[str, Pings | str]
+    journals: Mapping[str, Journal | str] = field(default_factory=dict)
 
 
 def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -52,10 +60,10 @@ def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 
         width = max(len(kind.name) for kind in KINDS)
         for category in CATEGORIES:
-            click.echo(category)
+            terminal.echo(category)
             for kind in KINDS:
                 if kind.category == category:
-                    click.echo(f"  {kind.name:{width}}  {kind.meaning}")
+                    terminal.echo(f"  {kind.name:{width}}  {kind.meaning}")
         ctx.exit()
 
 
@@ -91,11 +99,11 @@ def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json:
     _refuse_unknown(names)
     fleet, data = files.inventory(inventory_file)
     started, clock = datetime.now(UTC), time.monotonic()
-    seen = _look(inventory_file.name, fleet, data, names)
-    made = _report(files.typed(inventory_file), fleet, data, seen, names, started, clock)
+    seen = look(inventory_file.name, fleet, data, names)
+    made = judged(files.typed(inventory_file), fleet, data, seen, names, started, clock)
     _refuse_absent(made)
     if as_json:
-        click.echo(made.dumps())
+        terminal.echo(made.dumps())
     else:
         _show(made, everything=verbose or bool(names))
     raise SystemExit(made.exit)
@@ -126,49 +134,65 @@ def _refuse_absent(made: Report) -> None:
             )
 
 
-def _look(title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> _Seen:
+def look(
+    title: str,
+    fleet: Fleet,
+    data: Mapping[str, Mapping[str, Any]],
+    names: Sequence[str],
+    keep: Keep | None = None,
+) -> Seen:
+    """Look at the hosts, and let the halves of a pair listen and ping.
+
+    names: checks that were asked for, all where there are none; keep: is given what each host printed.
+    """
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations import examine
+    from operations import examine, journal
     from sparkrig.catalogue import kinds
     from sparkrig.examination import Examination
     from sparkrig.neighbours import Neighbours
 
     limits = {name: examine.limit_s(fleet[name]) for name in data}
     looked = session.asked(
-        data, f"Looking at {title}", lambda at: examine.look(at, fleet), wait_s=0, limits_s=limits
+        data, f"Looking at {title}", lambda at: examine.look(at, fleet, keep), wait_s=0, limits_s=limits
     )
     seen = {name: found for name, found in looked.items() if isinstance(found, Examination)}
     halves = {name: data[name] for name in seen if fleet.peer(name) in seen}
     wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER
-    heard, pinged = {}, {}
+    heard, pinged, kept = {}, {}, {}
     if halves and wanted & _TOGETHER:
         with session.connected(halves) as hosts:  # both, so that they listen at the same time
             if "pair.cabling" in wanted:
-                heard = session.ask(hosts, "Listening at the cages", lambda at: examine.listen(at, fleet))
+                heard = session.ask(hosts, "Listening at the cages", lambda at: examine.listen(at, fleet, keep))
+            if "pair.halves" in wanted:
+                kept = session.ask(hosts, "Reading the journals", journal.look)
             if "pair.NETDEV.ping" in wanted:
                 pinged = session.ask(
-                    hosts, "Pinging over each rail", lambda at: examine.ping(at, fleet, seen[at.name])
+                    hosts, "Pinging over each rail", lambda at: examine.ping(at, fleet, seen[at.name], keep)
                 )
-    return _Seen(
+    return Seen(
         seen,
         {name: str(why) for name, why in looked.items() if isinstance(why, Exception)},
         {name: Neighbours(trouble=str(it)) if isinstance(it, Exception) else it for name, it in heard.items()},
         {name: str(it) if isinstance(it, Exception) else it for name, it in pinged.items()},
+        {name: str(it) if isinstance(it, Exception) else it for name, it in kept.items()},
     )
 
 
-def _report(
+def judged(
     inventory: str,
     fleet: Fleet,
     data: Mapping[str, Mapping[str, Any]],
-    seen: _Seen,
+    seen: Seen,
     names: Sequence[str],
     started: datetime,
     clock: float,
 ) -> Report:
+    """The report on what was seen. started, clock: now and time.monotonic() as the look began."""
+    from importlib.metadata import version
+
     from operations.subject import subject
     from sparkrig import differs
-    from sparkrig.checks import access
+    from sparkrig.checks import access, pair
     from sparkrig.differs import Compared
     from sparkrig.doctor import report
     from sparkrig.roots import roots
@@ -180,6 +204,7 @@ def _report(
         name: [
             *access.checks(name, data[name], each.found.state.identity),
             *_checks(each, surveys.get(name), seen.pings.get(name), states),
+            *pair.halves(each.subject, seen.journals),
         ]
         for name, each in hosts.items()
     }
@@ -221,15 +246,17 @@ def _checks(
 
 def _age(id: str, host: Compared, now: datetime) -> tuple[str, ...]:
     """How old the measurement of a rail is."""
+    noun, _, netdev = id.partition(".")
+    if noun != "bandwidth":
+        return ()
     from sparkrig import records
 
-    file = host.found.state.files.get(records.PATH)
-    record = records.load(file.content if file else None).get(id.removeprefix("bandwidth."))
-    said = records.age(record, now) if record and id.startswith("bandwidth.") else ""
+    record = records.found(host.found.state.files).get(netdev)
+    said = records.age(record, now) if record else ""
     return (said,) if said else ()
 
 
-def _surveys(fleet: Fleet, seen: _Seen) -> dict[str, Survey]:
+def _surveys(fleet: Fleet, seen: Seen) -> dict[str, Survey]:
     """What a pair's hosts show together, by host; of those that listened."""
     from sparkrig.survey import Survey
     from sparkrig.topology import groups
@@ -264,11 +291,10 @@ def _compared(read: Mapping[str, Sequence[Check]], hosts: Mapping[str, Compared]
 
 
 def _show(made: Report, *, everything: bool) -> None:
-    from rich.console import Console
-
     from sparkrig.picture.doctor import lines
+    from sparkrig.screen import Screen
 
-    console = Console(highlight=False)
+    console = Screen()
     width = min(console.width, 100) if console.is_terminal else None
     for line in lines(made, everything=everything, ascii_only=console.options.ascii_only, width=width):
         console.print(line, soft_wrap=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from sparkrig import terminal
 from sparkrig.command.files import document
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
     given = ""
     for file in files or (sys.stdin.buffer,):
         if file.isatty():
-            click.echo("Paste what a tool printed, then press Ctrl-D on a line of its own.", err=True)
+            terminal.echo("Paste what a tool printed, then press Ctrl-D on a line of its own.", err=True)
         given += (text := _decoded(file.read()))
         found += judgement.explain(text)
     if not given.strip():
@@ -54,11 +55,10 @@ def _decoded(content: bytes) -> str:
 
 
 def _show(found: list[Explained]) -> None:
-    from rich.console import Console
-
     from sparkrig.picture.explained import explained
+    from sparkrig.screen import Screen
 
-    console = Console(highlight=False)
+    console = Screen()
     for number, each in enumerate(found):
         if number:
             console.print()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from sparkrig import terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -64,7 +66,7 @@ def catalogue() -> Catalogue:
 
 def try_doctor(file: Path) -> None:
     """Say who knows why a host could not be read."""
-    click.echo(f"Try: {shlex.join(['sparkrig', 'doctor', typed(file), 'access'])}", err=True)
+    terminal.echo(f"Try: {shlex.join(['sparkrig', 'doctor', typed(file), 'access'])}", err=True)
 
 
 def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
@@ -77,9 +79,31 @@ def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, 
         raise click.ClickException(str(error)) from None
 
 
+def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict[str, Any]:
+    """The data of the hosts that --limit names, and of their peers; all where it names none.
+
+    Raises Refusal for a host that is not in the inventory, which is an error and no empty fleet.
+    """
+    import difflib
+
+    from sparkrig.refusal import Refusal
+
+    for name in limit:
+        if name not in data:
+            [close] = difflib.get_close_matches(name, data, 1, 0)
+            raise Refusal(f"there is no host {name} in the inventory", f"--limit {close}")
+    wanted = {*limit, *(fleet.peer(name) for name in limit)} if limit else set(data)
+    return {name: values for name, values in data.items() if name in wanted}
+
+
 def document(verb: str, **fields: Any) -> None:
     """Print what a verb has for programs; sparkrig.schema says what that is."""
-    click.echo(json.dumps({"schema": f"sparkrig.{verb}/1", **fields}, indent=2))
+    print_json({"schema": f"sparkrig.{verb}/1", **fields})
+
+
+def print_json(made: Mapping[str, Any]) -> None:
+    """Print a document that is whole."""
+    terminal.echo(json.dumps(made, indent=2))
 
 
 def write(file: Path, text: str) -> None:
@@ -103,4 +127,4 @@ def must_answer(yes: bool, instead: str = "the same with --yes") -> None:
 
 def agreed(question: str) -> bool:
     """Whether whoever sits at the terminal says yes; anything else is no."""
-    return bool(click.confirm(question, default=False, err=True))
+    return terminal.confirm(question)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparkrig import terminal
 from sparkrig.command import files
 from sparkrig.words import reason
 
@@ -106,7 +107,7 @@ def _text(word: str) -> str:
     """What stands in a file, comes from standard input, or was typed as one word."""
     if word == "-":
         if sys.stdin.isatty():
-            click.echo("Paste how vLLM is launched, then press Ctrl-D on a line of its own.", err=True)
+            terminal.echo("Paste how vLLM is launched, then press Ctrl-D on a line of its own.", err=True)
         return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
     if " " in word and not Path(word).exists():
         return word
@@ -159,10 +160,9 @@ def _list() -> None:
 
 
 def _screen(*, verbose: bool) -> tuple[Any, Any]:
-    from rich.console import Console
-
     from sparkrig.picture.lint import Drawing
+    from sparkrig.screen import Screen
 
-    console = Console(highlight=False)
+    console = Screen()
     width = console.width if console.is_terminal else None
     return console, Drawing(width, ascii_only=console.options.ascii_only, everything=verbose)

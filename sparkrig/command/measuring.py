@@ -16,6 +16,7 @@ from sparkrig.measurement import Case, Measurement, sentence, title
 from sparkrig.picture import bandwidth
 from sparkrig.picture.progress import row, spinner
 from sparkrig.picture.topology import Drawing
+from sparkrig.screen import Screen
 from sparkrig.survey import Survey
 
 
@@ -41,7 +42,7 @@ class Measuring:
         if self._live:
             self._open.enter_context(Live(get_renderable=self._drawn, console=self._console, refresh_per_second=8))
         else:
-            plain = Console(stderr=True, highlight=False, force_interactive=False)
+            plain = Screen(stderr=True, force_interactive=False)
             self._told = self._open.enter_context(progress.hosts([self._pair], "Measuring", plain))
         return self
 

@@ -177,16 +177,14 @@ def _room(model: Model, number: int, nodes: Any, use: Use) -> dict[str, Any]:
 
 
 def _list(use: Use, known: Catalogue) -> None:
-    from rich.console import Console
-
     from sparkrig.picture.models import Listing
+    from sparkrig.screen import Screen
 
-    Console(highlight=False).print(Listing(list(known.models.values()), use))
+    Screen().print(Listing(list(known.models.values()), use))
 
 
 def _show(use: Use, known: Catalogue, model: Model, checkpoint: Checkpoint) -> None:
-    from rich.console import Console
-
     from sparkrig.picture.models import Page
+    from sparkrig.screen import Screen
 
-    Console(highlight=False).print(Page(model, checkpoint, known.sources, use))
+    Screen().print(Page(model, checkpoint, known.sources, use))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparkrig import terminal
 from sparkrig.command import files
 from sparkrig.refusal import Refusal
 from sparkrig.words import reason
@@ -71,7 +72,7 @@ def found(asked: Asked) -> str:
     from sparkrig import discovery
     from sparkrig.onboarding import candidates
 
-    click.echo("Asking the network who offers ssh (mDNS, 4 s) ...", err=True)
+    terminal.echo("Asking the network who offers ssh (mDNS, 4 s) ...", err=True)
     try:
         found = candidates.ordered(discovery.look())
     except OSError as error:
@@ -80,8 +81,8 @@ def found(asked: Asked) -> str:
         return _address(candidates.only(found))
     for number, each in enumerate(found, 1):
         mark = "" if each.likely else "  (its name is none that Sparks come with)"
-        click.echo(f"{number:3}  {each.name}  {', '.join(each.addresses)}{mark}", err=True)
-    chosen = click.prompt(f"Which one, 1 to {len(found)}", type=click.IntRange(1, len(found)), err=True)
+        terminal.echo(f"{number:3}  {each.name}  {', '.join(each.addresses)}{mark}", err=True)
+    chosen = terminal.prompt(f"Which one, 1 to {len(found)}", type=click.IntRange(1, len(found)))
     return _address(found[chosen - 1])
 
 
@@ -96,7 +97,7 @@ def named(at: Target, asked: Asked) -> Target:
     """The same with the user that somebody says; where nobody is there, it stays this machine's own."""
     if not at.guessed or asked.yes or asked.as_json:
         return at
-    user = click.prompt(f"Your user on {at.typed}, made at its first start", default=at.user, err=True)
+    user = terminal.prompt(f"Your user on {at.typed}, made at its first start", default=at.user)
     return replace(at, user=user, guessed=False)
 
 
@@ -154,10 +155,10 @@ def _compare(at: Target, shown: HostKey, asked: Asked) -> None:
             f"the host key of {at.entry} is not known here, and is not taken unseen",
             f"--fingerprint with what the Spark's own screen prints: {shown.console}",
         )
-    click.echo(f"{at.entry} is not known here yet. It shows this {shown.short} host key:\n", err=True)
-    click.echo(f"    {shown.fingerprint}\n", err=True)
-    click.echo("On the Spark's own screen, or over a way in that you trust already, type:\n", err=True)
-    click.echo(f"    {shown.console}\n", err=True)
+    terminal.echo(f"{at.entry} is not known here yet. It shows this {shown.short} host key:\n", err=True)
+    terminal.echo(f"    {shown.fingerprint}\n", err=True)
+    terminal.echo("On the Spark's own screen, or over a way in that you trust already, type:\n", err=True)
+    terminal.echo(f"    {shown.console}\n", err=True)
     if not files.agreed("Is it the same there?"):
         raise Refusal("the host key was not confirmed, and nothing was written", "look at the Spark's screen")
 
@@ -166,10 +167,10 @@ def _know(at: Target, key: HostKey) -> None:
     from sparkrig import whole_file
     from sparkrig.onboarding import hostkey
 
-    at.known_hosts.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    whole_file.folder(at.known_hosts)
     before = at.known_hosts.read_text(encoding="utf-8") if at.known_hosts.exists() else ""
     whole_file.write(at.known_hosts, hostkey.added(before, key.line(at.entry)), 0o600)
-    click.echo(f"{at.entry} is known from now on: {at.known_hosts}", err=True)
+    terminal.echo(f"{at.entry} is known from now on: {at.known_hosts}", err=True)
 
 
 # --- logging in
@@ -199,9 +200,9 @@ class Password:
             raise Refusal(f"{why}, and nobody can be asked without a terminal", "--password-file FILE")
         else:
             if self.said != why:
-                click.echo(f"\n{why}. It is used now, and kept nowhere.", err=True)
+                terminal.echo(f"\n{why}. It is used now, and kept nowhere.", err=True)
             self.said = why
-            self.kept = SecretStr(click.prompt(f"Password of {whom}", hide_input=True, err=True))
+            self.kept = SecretStr(terminal.prompt(f"Password of {whom}", hide_input=True))
         return self.kept
 
     def drop(self) -> None:
@@ -259,7 +260,7 @@ def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Pa
                     f"{at.typed} does not let {at.user} in with that password",
                     f"sparkrig onboard USER@{at.typed}, with the user that was made at its first start",
                 )
-            click.echo("It was not accepted.", err=True)
+            terminal.echo("It was not accepted.", err=True)
     assert entered
     asks = not entered.is_root()
     if asks:
@@ -293,4 +294,4 @@ def _become_root(entered: Door, password: Password) -> None:
                     f"{whom} cannot become root on {entered.at.typed}: {error}",
                     f"on the Spark, as an administrator: sudo usermod -aG sudo {whom}",
                 ) from None
-            click.echo("It was not accepted.", err=True)
+            terminal.echo("It was not accepted.", err=True)

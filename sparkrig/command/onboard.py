@@ -7,22 +7,20 @@ off is finished by the same command, which reads from the host, the inventory an
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparkrig import terminal
+from sparkrig.command import applying, files, newcomer, waiting
 from sparkrig.command import draft as drafts
-from sparkrig.command import files, newcomer
 from sparkrig.command.draft import Book, Draft
 from sparkrig.command.newcomer import Asked, Entrance, Password
 from sparkrig.refusal import Refusal
@@ -91,9 +89,9 @@ def onboard(
     command goes on. Exit code 1: refused or declined; 2: something is left to do; 3: a host could not be reached;
     4: the network was rolled back.
     """
-    from rich.console import Console
+    from sparkrig.screen import Screen
 
-    console = Console(stderr=as_json, highlight=False)
+    console = Screen(stderr=as_json)
     with files.refusals():
         asked = Asked(
             inventory_file, fingerprint, key, password_file, restart_docker, yes, as_json, _wishes(**wishes)
@@ -182,19 +180,14 @@ def _apply(draft: Draft, asked: Asked) -> int:
         words += [word for host in draft.found for word in ("--limit", host)]
     words += [word for key, value in asked.overrides.items() for word in ("--data", f"{key}={value}")]
     words += [str(draft.after.file), _as_typed(_ROOT / "deploys" / "cluster.py")]
-    click.echo(f"\n$ pyinfra {shlex.join(words)}", err=asked.as_json)
-    program = str(Path(sys.executable).with_name("pyinfra"))
-    # Ctrl-C reaches pyinfra too, which ends its step; a signal that is caught here is not ignored there
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
+    terminal.echo(f"\n$ pyinfra {shlex.join(words)}", err=asked.as_json)
+    with applying.interruptible():
         return subprocess.run(
-            [program, *words],
-            env={**os.environ, "PYINFRA_PROGRESS": "off"},  # its spinner can deadlock [@pyinfra-1526]
+            [applying.program(), *words],
+            env=applying.environment(),
             stdout=sys.stderr if asked.as_json else None,
             check=False,
         ).returncode
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _as_typed(path: Path) -> str:
@@ -205,23 +198,6 @@ def _verified(draft: Draft, at: Target) -> list[Plan]:
     """What would still be done, by a second look. Raises Lost where a host cannot be read."""
     found = drafts.looked_at([*draft.found], draft.after, "Looking again")
     return drafts.plans(draft.after, found, draft.made.name, at)
-
-
-def _rolled_back(draft: Draft, began: str) -> bool:
-    """Whether the run that began then took its own network change back."""
-    from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations import journal
-    from sparkrig.journal import outcome
-
-    data = {host: draft.after.data[host] for host in draft.found}
-    answers = session.asked(data, "Reading the journals", journal.look)
-    return any(
-        outcome(run, told) == "rolled back"
-        for told in answers.values()
-        if not isinstance(told, Exception)
-        for run in told.runs
-        if run.id >= began  # the id begins with this machine's time
-    )
 
 
 # --- all of it
@@ -238,7 +214,7 @@ def _onboard(typed: str, asked: Asked, console: Console) -> int:
         at = newcomer.named(at, asked)
         return _through(name, at, key, book, asked, console)
     except (Failed, Lost) as error:
-        click.echo(f"Error: {error}. Try: {at.ssh}, and then the same again, which goes on", err=True)
+        terminal.echo(f"Error: {error}. Try: {at.ssh}, and then the same again, which goes on", err=True)
         return 3
 
 
@@ -246,6 +222,8 @@ def _through(name: str | None, at: Target, key: HostKey, book: Book, asked: Aske
     password = Password(at, asked)
     with ExitStack() as stack:
         entrance = newcomer.enter(stack, at, key, asked, password)
+        patience = float(book.defaults.get("patience", 1))
+        entrance = waiting.past_first_upgrade(stack, at, key, entrance, password, patience)
         draft = drafts.draft(at, name, book, entrance, asked)
         _show(console, at, draft)
         code, outcome = _judged(draft, asked)
@@ -259,7 +237,7 @@ def _through(name: str | None, at: Target, key: HostKey, book: Book, asked: Aske
     if code in (1, 2, 4) and draft.due:
         console.print(f"The same again goes on from there: {_again()}", soft_wrap=True)
     if asked.as_json:
-        click.echo(json.dumps(_document(at, key, draft, outcome, code), indent=2))
+        terminal.echo(json.dumps(_document(at, key, draft, outcome, code), indent=2))
     return code
 
 
@@ -288,9 +266,9 @@ def _carried_out(draft: Draft, at: Target, asked: Asked, console: Console) -> tu
     if draft.made.edits:
         _write(draft)
         console.print(f"\n{draft.after.file} is written.", soft_wrap=True)
-    began = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    began = applying.now()
     if failed := _apply(draft, asked):
-        if _rolled_back(draft, began):
+        if applying.rolled_back({host: draft.after.data[host] for host in draft.found}, began):
             return 4, "The network was put back to what it was; the lines above say why."
         return 1, f"The deploy did not get to its end: pyinfra ended with {failed}."
     left = _verified(draft, at)

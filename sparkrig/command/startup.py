@@ -118,21 +118,20 @@ def _plain(
     told: dict[str, Any] = to_jsonable_python(read[name])
     return {
         **told,
-        "image": state.image,
+        "image": state.image.id if state.image else "",
         "restarts": state.restarts,
         "verdict": to_jsonable_python(verdicts[name]),
     }
 
 
 def _show(read: Mapping[str, Startup], verdicts: Mapping[str, Verdict], unread: Mapping[str, str]) -> None:
-    from rich.console import Console
-
     from sparkrig.measurement import Finding
     from sparkrig.picture.findings import Findings
     from sparkrig.picture.startup import Node
+    from sparkrig.screen import Screen
     from sparkrig.verdict import Verdict
 
-    console = Console(highlight=False)
+    console = Screen()
     for name, node in read.items():
         console.print(Node(name, node))
         console.print()

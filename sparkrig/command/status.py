@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparkrig import terminal
 from sparkrig.command import files
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from operations.remote import Failed, Lost
+    from sparkrig.halves import Halved
     from sparkrig.journal import Journal
+    from sparkrig.settings import Fleet
 
 
 @click.command()
@@ -24,28 +25,37 @@ if TYPE_CHECKING:
 def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """Show who is at a host, a rollback that is armed, and its last runs: what they changed and how they ended.
 
-    It looks and changes nothing. Exit code 2: a run broke off or failed, and no later one was done; 3: a host
-    could not be read.
+    It looks and changes nothing. Exit code 2: a run broke off or failed, and no later one was done, or one was
+    committed or undone on one half of a pair alone; 3: a host could not be read; 4: the last run's network change
+    was rolled back.
     """
     from sparkrig import journal
     from sparkrig.picture import journal as picture
 
-    _, data = files.inventory(inventory_file)
+    fleet, data = files.inventory(inventory_file)
     found = _look(data, inventory_file.name)
-    read = {name: each for name, each in found.items() if not isinstance(each, Exception)}
+    told = {name: each for name, each in found.items() if not isinstance(each, Exception)}
+    halved = _halved(fleet, told, files.typed(inventory_file))
+    read = journal.shared(told)
+    found = {**found, **read}
     if as_json:
         hosts = {
             name: {"unread": str(each)} if isinstance(each, Exception) else picture.document(each, runs)
             for name, each in found.items()
         }
-        files.document("status", hosts=hosts)
+        files.document("status", hosts=hosts, halves=[_half(each) for each in halved])
     else:
-        _show(found, runs)
+        _show(found, runs, files.typed(inventory_file), halved)
     if len(read) < len(found):
         files.try_doctor(inventory_file)
         raise SystemExit(3)
-    if any(journal.unsettled(each) for each in read.values()):
-        raise SystemExit(2)
+    alone = {each.run for each in halved}  # of such a run one half stands
+    left = {
+        journal.outcome(run, each)
+        for each in read.values()
+        if (run := journal.unsettled(each)) and run.id not in alone
+    }
+    raise SystemExit(4 if "rolled back" in left else 2 if left or halved else 0)
 
 
 def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:
@@ -55,14 +65,29 @@ def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal
     return session.asked(data, f"Reading the journals of {what}", journal.look)
 
 
-def _show(found: Mapping[str, Journal | Failed | Lost], runs: int) -> None:
-    from rich.console import Console
+def _halved(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> list[Halved]:
+    """What was done to one half of a pair alone."""
+    from sparkrig.halves import halved
+    from sparkrig.topology import groups
+
+    pairs = [{name: read[name] for name in names if name in read} for names in groups(fleet)]
+    return [each for pair in pairs for each in halved(pair, inventory)]
+
+
+def _half(each: Halved) -> dict[str, Any]:
+    return {**vars(each), "on": list(each.on), "others": list(each.others)}
+
+
+def _show(
+    found: Mapping[str, Journal | Failed | Lost], runs: int, inventory: str, halved: Sequence[Halved]
+) -> None:
     from rich.text import Text
 
     from sparkrig import journal
     from sparkrig.picture import journal as picture
+    from sparkrig.screen import Screen
 
-    console = Console(highlight=False)
+    console = Screen()
     for number, (name, each) in enumerate(found.items()):
         if isinstance(each, Exception):
             console.print(Text.assemble((name, "bold"), (f": not read: {each}", "red")), soft_wrap=True)
@@ -73,12 +98,9 @@ def _show(found: Mapping[str, Journal | Failed | Lost], runs: int) -> None:
             console.print(picture.status(name, each, runs, ascii_only=not console.encoding.startswith("utf")))
         else:
             for line in picture.lines(name, each, runs):
-                click.echo(line)
-        if broken := journal.unsettled(each):
-            _advise(console, name, broken.owner.why)
-
-
-def _advise(console: Console, name: str, why: str) -> None:
-    from rich.text import Text
-
-    console.print(Text(f"{name}: what is missing is done by the same again: {why}"), soft_wrap=True)
+                terminal.echo(line)
+        broken = journal.unsettled(each)
+        if broken and broken.id not in {half.run for half in halved}:
+            console.print(Text(f"{name}: {journal.advice(broken, each, inventory)}"), soft_wrap=True)
+    for half in halved:
+        console.print(Text(half.sentence), soft_wrap=True)

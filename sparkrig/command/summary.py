@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig import bandwidth, driver, environment, gid, records
+from sparkrig import driver, environment, gid, records
+from sparkrig.check import deploy
 from sparkrig.command import files
-from sparkrig.records import Record
 from sparkrig.settings import Fleet
 from sparkrig.state import State
 
 if TYPE_CHECKING:
     from pyinfra.api import Host
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.table import Table
+    from rich.text import Text
 
     from operations.remote import Failed, Lost
 
 _ROOT = Path(__file__).resolve().parents[2]  # where pyinfra and pytest are typed
+_WIDE = 1000  # columns, more than any table has
 _LOOK_S = 120  # times `patience`; a healthy host answers within a few
 # each of these fields of a rail is a column of the screen, and what a complaint is filed under
 _COLUMNS = {"address": "address", "mtu": "MTU", "device": "device", "gid_index": "GID", "gbps": "Gb/s"}
@@ -38,9 +41,10 @@ def summary(inventory_file: Path, as_json: bool) -> None:
     """
     fleet, data = files.inventory(inventory_file)
     found = _look(fleet, data, inventory_file.name)
+    states = {name: state for name, state in found.items() if not isinstance(state, Exception)}
     rows = {
-        name: {"unread": str(state)} if isinstance(state, Exception) else describe(fleet, name, state)
-        for name, state in found.items()
+        name: describe(fleet, name, states) if name in states else {"unread": str(why)}
+        for name, why in found.items()
     }
     if as_json:
         files.document("summary", hosts=rows)
@@ -61,8 +65,9 @@ def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str) -> dic
     return session.asked(data, f"Looking at the Sparks of {what}", read)
 
 
-def describe(fleet: Fleet, name: str, state: State) -> dict[str, Any]:
-    """One host's figures, as plain data."""
+def describe(fleet: Fleet, name: str, states: Mapping[str, State]) -> dict[str, Any]:
+    """One host's figures, as plain data. states: what was seen of each host that could be read, by name."""
+    state = states[name]
     branch, packages = fleet[name].driver_branch, state.packages
     hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
     return {
@@ -72,15 +77,14 @@ def describe(fleet: Fleet, name: str, state: State) -> dict[str, Any]:
             "kernel": state.identity.kernel,
         },
         "driver": {
-            "version": packages.version(f"nvidia-driver-{branch}-open")
-            or packages.version(f"nvidia-driver-{branch}"),
+            "version": driver.branch_version(packages, branch),
             "held": len(hold) - len(unheld),
             "unheld": unheld,
             "later": driver.later_driver(packages),
             "would_move": None if packages.upgrade is None else driver.touched(packages, branch),
             "trouble": packages.trouble,
         },
-        "rails": [_rail(fleet, name, state, netdev) for netdev in fleet[name].fabric],
+        "rails": [_rail(fleet, name, states, netdev) for netdev in fleet[name].fabric],
         "containers": {
             "toolkit": state.containers.toolkit,
             "nvidia_runtime": state.containers.registered,
@@ -89,15 +93,21 @@ def describe(fleet: Fleet, name: str, state: State) -> dict[str, Any]:
     }
 
 
-def _rail(fleet: Fleet, name: str, state: State, netdev: str) -> dict[str, Any]:
-    """One declared fabric netdev; `complaints` says what is not as declared, by the field it is about."""
-    mine = fleet[name]
+def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> dict[str, Any]:
+    """One declared fabric netdev; `complaints` says what is not as declared, by the field it is about.
+
+    `unknown` names the fields of which that cannot be told.
+    """
+    mine, state = fleet[name], states[name]
     address = mine.fabric[netdev]
     link, device = state.network.links.get(netdev), state.rdma.on(netdev)
     slot = gid.find(state.rdma.gids, netdev, address.ip)
-    record = _records(state).get(netdev)
-    peer = next((rail.peer_address for rail in fleet.rails(name) if rail.netdev == netdev), None)
+    record = records.found(state.files).get(netdev)
+    rail = next((rail for rail in fleet.rails(name) if rail.netdev == netdev), None)
+    peer = fleet.peer(name) or ""
+    boots = records.boot(name, state), records.boot(peer, states.get(peer))
     complaints: dict[str, str] = {}
+    unknown: list[str] = []
     if link and link.carrier:
         if address not in link.addresses:
             complaints["address"] = f"{address} is not on the link"
@@ -107,9 +117,10 @@ def _rail(fleet: Fleet, name: str, state: State, netdev: str) -> dict[str, Any]:
             complaints["device"] = "no RDMA device sits on it"
         if slot is None:
             complaints["gid_index"] = f"no RoCE v2 GID for {address.ip}"
-        if peer and (poor := records.complaint(record, address.ip, peer.ip, mine.mtu, bandwidth.expected(mine))):
-            complaints["gbps"] = poor
-    elif peer:
+        if rail and (poor := records.complaint(record, rail, mine, *boots)):
+            complaints["gbps"] = poor.said
+            unknown += ["gbps"] if poor.unknown else []
+    elif rail:
         complaints["cabled"] = "the link has no carrier" if link else "there is no such netdev"
     return {
         "netdev": netdev,
@@ -123,6 +134,7 @@ def _rail(fleet: Fleet, name: str, state: State, netdev: str) -> dict[str, Any]:
         "measured_path_mtu": record.path_mtu if record else None,
         "measured_at": record.measured_at if record else None,
         "complaints": complaints,
+        "unknown": unknown,
     }
 
 
@@ -135,16 +147,12 @@ def _gid_lines(state: State) -> list[str] | None:
     return [line for line in file.content.splitlines() if line.startswith(names)]
 
 
-def _records(state: State) -> Mapping[str, Record]:
-    file = state.files.get(records.PATH)
-    return records.load(file.content if file else None)
-
-
 def _print(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from sparkrig.screen import Screen
+
+    console = Screen()
     for name, row in rows.items():
         console.print(_panel(name, row))
     # never wrapped, so that it can be copied from a narrow terminal
@@ -153,14 +161,13 @@ def _print(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> None:
 
 def _panel(name: str, row: Mapping[str, Any]) -> RenderableType:
     from rich.console import Group
-    from rich.markup import escape
     from rich.panel import Panel
     from rich.table import Table
+    from rich.text import Text
 
-    title = f"[bold]{escape(name)}[/]"
+    title = Text(name, "bold")  # a string would be read as markup here, whatever the console says
     if "unread" in row:
-        text = escape(f"not read: {row['unread']}")
-        return Panel(text, title=title, title_align="left", border_style="red")
+        return Panel(f"not read: {row['unread']}", title=title, title_align="left", border_style="red")
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column()
@@ -168,71 +175,119 @@ def _panel(name: str, row: Mapping[str, Any]) -> RenderableType:
         grid.add_row(label, text)
     complaints = Table.grid(padding=(0, 1))
     for rail in row["rails"]:
-        if rail["complaints"]:
-            complaints.add_row("[red]✗[/]", escape(f"{rail['netdev']}: {'; '.join(rail['complaints'].values())}"))
-    parts: list[RenderableType] = [grid, "", _rails(row)] if row["rails"] else [grid]
+        for mark, told in ((Text("✗", "red"), _wrong(rail)), (Text("?", "yellow"), _unknown(rail))):
+            if told:
+                complaints.add_row(mark, f"{rail['netdev']}: {'; '.join(told)}")
+    parts: list[RenderableType] = [grid, "", _Rails(row["rails"])] if row["rails"] else [grid]
     if complaints.row_count:
         parts.append(complaints)
     return Panel(Group(*parts), title=title, title_align="left", border_style="cyan")
 
 
-def _lines(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    from rich.markup import escape
+def _lines(row: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
+    from rich.text import Text
 
     spark, box, variables = row["spark"], row["containers"], row["environment"]
-    toolkit = f"toolkit {escape(box['toolkit'])}" if box["toolkit"] else "[red]✗ no toolkit[/]"
-    runtime = "nvidia runtime in docker" if box["nvidia_runtime"] else "[red]✗ no nvidia runtime in docker[/]"
-    written = "[red]✗ not written[/]" if variables is None else " ".join(variables) or "no RDMA on this Spark"
+    toolkit = f"toolkit {box['toolkit']}" if box["toolkit"] else ("✗ no toolkit", "red")
+    runtime = "nvidia runtime in docker"
+    lines: str | tuple[str, str] = ("✗ not written", "red")
+    if variables is not None:
+        lines = " ".join(variables) or "no RDMA on this Spark"
     return [
-        ("spark", escape(spark["vendor"])),
-        ("system", escape(f"DGX OS {spark['dgx_os'] or '?'} · kernel {spark['kernel']}")),
+        ("spark", spark["vendor"]),
+        ("system", f"DGX OS {spark['dgx_os'] or '?'} · kernel {spark['kernel']}"),
         ("driver", _driver(row["driver"])),
-        ("containers", f"{toolkit} · {runtime}"),
-        ("environment", written),
+        (
+            "containers",
+            Text.assemble(toolkit, " · ", runtime if box["nvidia_runtime"] else (f"✗ no {runtime}", "red")),
+        ),
+        ("environment", Text.assemble(lines)),
     ]
 
 
-def _driver(row: Mapping[str, Any]) -> str:
-    from rich.markup import escape
+def _driver(row: Mapping[str, Any]) -> Text:
+    from rich.text import Text
 
-    parts = [(row["version"] or "none").split("-")[0]]
+    parts: list[str | tuple[str, str]] = [(row["version"] or "none").split("-")[0]]
     if row["unheld"]:
-        parts.append(f"[red]✗ {row['held']} of {row['held'] + len(row['unheld'])} packages held[/]")
+        parts.append((f"✗ {row['held']} of {row['held'] + len(row['unheld'])} packages held", "red"))
     else:
         parts.append(f"{row['held']} packages held")
     if row["later"]:
-        parts.append(f"[red]✗ later than the branch: {escape(', '.join(row['later']))}[/]")
+        parts.append((f"✗ later than the branch: {', '.join(row['later'])}", "red"))
     if row["would_move"] is None:
-        parts.append(f"[yellow]? apt could not simulate an upgrade ({escape(row['trouble'])})[/]")
+        parts.append((f"? apt could not simulate an upgrade ({row['trouble']})", "yellow"))
     elif row["would_move"]:
-        parts.append(f"[red]✗ an upgrade moves {len(row['would_move'])}[/]")
+        parts.append((f"✗ an upgrade moves {len(row['would_move'])}", "red"))
     else:
         parts.append("an upgrade moves none")
-    return " · ".join(parts)
+    return Text(" · ").join(Text.assemble(part) for part in parts)
 
 
-def _rails(row: Mapping[str, Any]) -> RenderableType:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+class _Rails:
+    """The rails of a host as a table, and where that does not fit, one below the other, a figure a line."""
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("rail", no_wrap=True)
-    for field, heading in _COLUMNS.items():
-        table.add_column(heading, justify="right" if field in _NUMBERS else "left", no_wrap=True)
-    for rail in row["rails"]:
+    def __init__(self, rails: Sequence[Mapping[str, Any]]) -> None:
+        self.rails = rails
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.measure import Measurement
+
+        table = self.table()
+        wanted = Measurement.get(console, options.update(width=_WIDE), table).maximum  # else cut to what there is
+        yield table if wanted <= options.max_width else self.below()
+
+    def table(self) -> Table:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+        table.add_column("rail", no_wrap=True)
+        for field, heading in _COLUMNS.items():
+            table.add_column(heading, justify="right" if field in _NUMBERS else "left", no_wrap=True)
+        for rail in self.rails:
+            table.add_row(rail["netdev"], *self.cells(rail))
+        return table
+
+    def below(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table.grid(padding=(0, 2))
+        for rail in self.rails:
+            headings = _COLUMNS.values() if rail["cabled"] else ("",)
+            grid.add_row(Text("rail", "bold"), Text(rail["netdev"], "bold"))
+            for heading, cell in zip(headings, self.cells(rail), strict=True):
+                grid.add_row(heading, cell)
+        return grid
+
+    @staticmethod
+    def cells(rail: Mapping[str, Any]) -> list[Text]:
+        from rich.text import Text
+
         if rail["cabled"]:
-            table.add_row(rail["netdev"], *(_cell(rail, field) for field in _COLUMNS))
-        else:
-            table.add_row(rail["netdev"], "[red]uncabled ✗[/]" if rail["complaints"] else "[dim]uncabled[/]")
-    return table
+            return [_cell(rail, field) for field in _COLUMNS]
+        return [Text("uncabled ✗", "red") if rail["complaints"] else Text("uncabled", "dim")]
 
 
-def _cell(rail: Mapping[str, Any], field: str) -> str:
+def _wrong(rail: Mapping[str, Any]) -> list[str]:
+    return [said for field, said in rail["complaints"].items() if field not in rail["unknown"]]
+
+
+def _unknown(rail: Mapping[str, Any]) -> list[str]:
+    return [rail["complaints"][field] for field in rail["unknown"]]
+
+
+def _cell(rail: Mapping[str, Any], field: str) -> Text:
+    from rich.text import Text
+
     value = rail[field]
     text = "none" if value is None else f"{value:.2f}" if field == "gbps" else str(value)
+    if field in rail["unknown"]:
+        return Text(f"{text} ?", "yellow")
     if field in rail["complaints"]:
-        return f"[red]{text} ✗[/]"
-    return f"{text} [green]✓[/]" if field == "gbps" and value is not None else text
+        return Text(f"{text} ✗", "red")
+    return Text.assemble(f"{text} ", ("✓", "green")) if field == "gbps" and value is not None else Text(text)
 
 
 def _next(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
@@ -242,7 +297,9 @@ def _next(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
     if any("unread" in row for row in rows.values()):
         words = ["sparkrig", "doctor", file, "access"]
     elif not all(map(_in_spec, rows.values())):
-        words = ["pyinfra", file, "deploys/cluster.py"]
+        words = shlex.split(deploy(file))
+    elif any(rail["unknown"] for row in rows.values() for rail in row["rails"]):
+        words = shlex.split(deploy(file, "probe"))
     else:
         words = ["pytest", "tests/state", "--inventory", file]
     return ("" if at_root else f"cd {shlex.quote(str(_ROOT))} && ") + shlex.join(words)
@@ -257,4 +314,4 @@ def _in_spec(row: Mapping[str, Any]) -> bool:
         and packages["would_move"] == []
         and row["environment"] is not None
     )
-    return settled and box["toolkit"] and box["nvidia_runtime"] and not any(r["complaints"] for r in row["rails"])
+    return settled and box["toolkit"] and box["nvidia_runtime"] and not any(map(_wrong, row["rails"]))

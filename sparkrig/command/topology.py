@@ -28,14 +28,13 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     It changes nothing; each host sends a few frames over each fabric port for two seconds. Exit code 2: the
     cabling or a GID is not as declared; 3: something could not be told.
     """
-    from rich.console import Console
-
     from sparkrig import verdict
     from sparkrig.picture.topology_svg import svg as drawn
+    from sparkrig.screen import Screen
     from sparkrig.topology import groups
 
     fleet, data = files.inventory(inventory_file)
-    console = Console(stderr=as_json, highlight=False)
+    console = Screen(stderr=as_json)
     surveys = [_survey({name: data[name] for name in group}, fleet) for group in groups(fleet)]
     for found in surveys:
         _show(console, found)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Group:
-    """A pair, or a Spark on its own, which goes back together. outcome: what came of it, with its exit code."""
+    """A pair, or a Spark on its own, which goes back together.
+
+    names: those that go back; others: the half that --limit leaves as it is; outcome: what came of it, with its
+    exit code.
+    """
 
     names: tuple[str, ...]
+    others: tuple[str, ...] = ()
     journals: dict[str, Journal] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     outcome: str = "nothing to undo"
@@ -36,14 +42,53 @@ class _Group:
     def due(self) -> bool:
         return self.code == 0 and any(self.plans.values())
 
+    @property
+    def target(self) -> str:
+        """The run that goes back."""
+        return next(iter(self.plans.values())).run
+
+    @property
+    def left(self) -> list[str]:
+        """The files that are left alone as docker does not start with them."""
+        from sparkrig import undo as judgement
+
+        return [said for name, plan in self.plans.items() for said in judgement.left_alone(name, plan)]
+
     def ends(self, outcome: str, code: int) -> None:
         self.outcome, self.code = outcome, code
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Which run is to be taken back, where, and how much of it."""
+
+    inventory: Path
+    run: str | None
+    limit: tuple[str, ...]
+    one_half: bool
+    everything: bool
+    restart_docker: bool
+
+    def group(self, names: tuple[str, ...]) -> _Group | None:
+        """What of a group goes back; None where --limit names none of it."""
+        mine = tuple(name for name in names if not self.limit or name in self.limit)
+        return _Group(mine, tuple(name for name in names if name not in mine)) if mine else None
+
+    def command(self, target: str, limit: Iterable[str], *, one_half: bool) -> str:
+        """What is typed to take back that run, on these hosts alone where they are named."""
+        words = ["sparkrig", "undo", str(self.inventory), target]
+        words += [word for name in limit for word in ("--limit", name)]
+        return shlex.join([*words, *(["--one-half"] if one_half else [])])
 
 
 @click.command()
 @files.INVENTORY
 @click.argument("run", required=False)
 @click.option("--all", "everything", is_flag=True, help="Also what somebody else changed since.")
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host (and its peer is read too).")
+@click.option(
+    "--one-half", is_flag=True, help="With --limit: this half of a pair alone, although the run was made on both."
+)
 @click.option("--restart-docker", is_flag=True, help="Although containers run, where its daemon.json goes back.")
 @click.option("--dry", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -52,6 +97,8 @@ def undo(
     inventory_file: Path,
     run: str | None,
     everything: bool,
+    limit: tuple[str, ...],
+    one_half: bool,
     restart_docker: bool,
     dry: bool,
     yes: bool,
@@ -60,88 +107,136 @@ def undo(
     """Put files, holds, pins and network profiles back to what stood there before RUN.
 
     RUN is one that `sparkrig status` shows; by default the newest that changed something. The plan comes first,
-    and a question. A pair goes back as a pair, or not at all. Packages that were installed stay. An undo is a run
-    too, and can be undone. Exit code 3: a host could not be read, or it broke off and the same again goes on; 4:
-    the network could not be put back, and nothing was changed.
+    and a question. A pair goes back as a pair, or not at all: where one half keeps nothing of a run that was made
+    on both, nothing is undone but with --limit and --one-half. Packages that were installed stay. An undo is a run
+    too, and can be undone. Exit code 2: all is undone but a file that docker does not start with; 3: a host could
+    not be read, or does not keep what stood there, or it broke off and the same again goes on; 4: the network
+    could not be put back, and nothing was changed.
     """
-    fleet, data = files.inventory(inventory_file)
+    if one_half and not limit:
+        raise click.UsageError("--one-half expects --limit HOST, which names the half that goes back")
+    fleet, every = files.inventory(inventory_file)
+    with files.refusals():
+        data = files.limited(every, limit, fleet)
+    asked = _Asked(inventory_file, run, limit, one_half, everything, restart_docker)
+    if one_half:
+        data = {name: data[name] for name in limit}
     if not dry:
         files.must_answer(yes, "the same with --dry, which shows the plan; then with --yes")
-    from rich.console import Console
+    from sparkrig.screen import Screen
 
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from operations import journal
     from sparkrig.topology import groups
 
-    console = Console(stderr=as_json, highlight=False)
+    console = Screen(stderr=as_json)
     with session.connected(data) as hosts:
         found = session.ask(hosts, "Reading the journals", journal.look)
-        made = [_planned(names, found, run, everything) for names in groups(fleet)]
+        for name, each in found.items():
+            for line in [] if isinstance(each, Exception) else each.left_out():
+                console.print(f"{name}: {line}", markup=False, soft_wrap=True)
+        made = [_planned(group, found, asked) for names in groups(fleet) if (group := asked.group(names))]
         for group in made:
-            _leave(group, hosts, fleet, restart_docker=restart_docker)
+            _leave(group, hosts, fleet, asked)
             _show(console, group)
         due = [group for group in made if group.due]
         if due and not dry:
             if yes or files.agreed("Do this?"):
                 for group in due:
-                    _carry_out(console, group, hosts, fleet, inventory_file, restart_docker=restart_docker)
+                    _carry_out(console, group, hosts, fleet, asked)
             else:
                 for group in due:
                     group.ends("declined", 1)
-    if any(isinstance(each, Exception) for each in found.values()):
+    if any(isinstance(found[name], Exception) for group in made for name in group.names):
         files.try_doctor(inventory_file)
     if as_json:
         files.document("undo", groups=[_document(group) for group in made])
     raise SystemExit(max(group.code for group in made))
 
 
-def _planned(
-    names: tuple[str, ...], found: Mapping[str, Journal | Failed | Lost], run: str | None, everything: bool
-) -> _Group:
-    """What is to be done to one group; nothing where one half cannot be read."""
+def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked: _Asked) -> _Group:
+    """What is to be done to one group; nothing where one half cannot be read, or lost what it kept."""
     from sparkrig import undo as judgement
 
-    group = _Group(names)
-    unread = [f"{name} cannot be read: {found[name]}" for name in names if isinstance(found[name], Exception)]
+    unread = [
+        f"{name} cannot be read: {found[name]}" for name in group.names if isinstance(found[name], Exception)
+    ]
     if unread:
         group.ends("; ".join([*unread, "nothing is undone"]), 3)
         return group
-    group.journals = {name: each for name in names if not isinstance(each := found[name], Exception)}
+    group.journals = {name: each for name in group.names if not isinstance(each := found[name], Exception)}
+    others = {name: None if isinstance(there := found.get(name), Exception) else there for name in group.others}
+    code = 1
     try:
-        target = judgement.target(group.journals, run)
+        target = judgement.target(group.journals, asked.run)
+        if not target:
+            return group
+        keep = [name for name, each in group.journals.items() if each.find(target)]
+        command = f"{asked.command(target, keep, one_half=True)} --dry"
+        code = 3
+        judgement.readable(target, group.journals)
+        if not asked.one_half:
+            code = 1
+            judgement.spared(target, group.journals, others, command)
+            code = 3
+            judgement.whole(target, group.journals, others, command)
     except Refusal as refusal:
-        group.ends(f"{refusal.what}. Try: {refusal.cure}", 1)
+        group.ends(f"{refusal.what}; nothing is undone. Try: {refusal.cure}", code)
         return group
-    if target:
-        group.plans = {
-            name: judgement.plan(each, target, everything=everything) for name, each in group.journals.items()
-        }
-        group.outcome = "planned" if group.due else f"nothing is left to undo of {target}"
+    group.plans = {
+        name: judgement.plan(each, target, everything=asked.everything) for name, each in group.journals.items()
+    }
     return group
 
 
-def _leave(
-    group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, *, restart_docker: bool
-) -> None:
-    """Ask docker, where it would have to restart, what that would stop."""
+def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, asked: _Asked) -> None:
+    """Merge what others changed, ask docker whether it starts with a daemon.json that goes back, and what its
+    restart would stop.
+    """
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from facts.containers import Containers
     from operations import remote
+    from operations import undo as operations
     from sparkrig import undo as judgement
 
-    asked = {name: hosts[name] for name, plan in group.plans.items() if plan.docker}
+    def lose(answers: Mapping[str, Any]) -> bool:
+        lost = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, Exception)]
+        if lost:
+            group.ends("; ".join(lost), 3)
+        return bool(lost)
+
+    if not group.plans:
+        return
+    read = session.ask(
+        {name: hosts[name] for name, plan in group.plans.items() if judgement.texts_of(plan)},
+        "Reading what was changed since",
+        lambda at: operations.read(at, group.plans[at.name], fleet[at.name].patience),
+    )
+    if lose(read):
+        return
+    group.plans |= {name: plan for name, plan in read.items() if not isinstance(plan, Exception)}
+    group.outcome = "planned" if group.due else f"nothing is left to undo of {group.target}"
+    fit = session.ask(
+        {name: hosts[name] for name, plan in group.plans.items() if plan.checked},
+        "Asking docker whether it starts with what stood there",
+        lambda at: operations.fit(at, group.plans[at.name], fleet[at.name].patience),
+    )
+    if lose(fit):
+        return
+    group.plans |= {name: plan for name, plan in fit.items() if not isinstance(plan, Exception)}
+    if group.left and not group.due:
+        group.ends(f"nothing else is undone: {'; '.join(group.left)}", 2)
+        return
     answers = session.ask(
-        asked,
+        {name: hosts[name] for name, plan in group.plans.items() if plan.docker},
         "Asking docker what runs",
         lambda at: remote.read(at, Containers(), seconds=int(60 * fleet[at.name].patience)),
     )
-    lost = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, Exception)]
-    if lost:
-        group.ends("; ".join(lost), 3)
+    if lose(answers):
         return
     running = {name: each.running for name, each in answers.items() if not isinstance(each, Exception)}
     try:
-        judgement.judge(group.plans, running, restart_docker=restart_docker)
+        judgement.judge(group.plans, running, restart_docker=asked.restart_docker)
     except Refusal as refusal:
         group.ends(f"{refusal.what}. Nothing is undone. Try: {refusal.cure}", 1)
 
@@ -151,46 +246,40 @@ def _carry_out(
     group: _Group,
     hosts: Mapping[str, Host | Failed | Lost],
     fleet: Fleet,
-    inventory_file: Path,
-    *,
-    restart_docker: bool,
+    asked: _Asked,
 ) -> None:
-    from rich.markup import escape
-
     from operations import undo as operations
     from operations.guard import RolledBack
     from operations.journal import Run
     from operations.remote import Failed, Lost
     from sparkrig import progress
 
-    target = next(iter(group.plans.values())).run
+    target = group.target
     able = {name: host for name in group.names if not isinstance(host := hosts[name], Exception)}
-    run = Run(f"sparkrig undo {inventory_file} {target}", undoes=target)
+    run = Run(asked.command(target, asked.limit, one_half=asked.one_half), undoes=target)
     again = f"the same again goes on: {run.why}"
     try:
         with progress.hosts(able, f"Undoing {target}") as told:
-            operations.carry_out(
-                run, able, group.plans, fleet[group.names[0]], told, restart_docker=restart_docker
+            group.plans |= operations.carry_out(
+                run, able, group.plans, fleet[group.names[0]], told, restart_docker=asked.restart_docker
             )
-        group.ends(f"undone, as run {run.id}", 0)
+        group.ends("; ".join([f"undone, as run {run.id}", *group.left]), 2 if group.left else 0)
     except Refusal as refusal:
         group.ends(str(refusal), 1)
     except RolledBack as why:
         group.ends(f"rolled back: {why}; nothing else was changed", 4)
     except (Failed, Lost) as error:
         group.ends(f"broke off: {error}; {again}", 3)
-    console.print(f"{', '.join(group.names)}: {escape(group.outcome)}", soft_wrap=True)
+    console.print(f"{', '.join(group.names)}: {group.outcome}", soft_wrap=True)
 
 
 def _show(console: Console, group: _Group) -> None:
-    from rich.markup import escape
-
     from sparkrig.picture.journal import undoing
 
-    for name, plan in group.plans.items():
-        console.print(undoing(name, plan, group.journals[name]))
+    if group.plans:
+        console.print(undoing(group.plans, group.journals))
     if not group.due:
-        console.print(f"{', '.join(group.names)}: {escape(group.outcome)}", soft_wrap=True)
+        console.print(f"{', '.join(group.names)}: {group.outcome}", soft_wrap=True)
 
 
 def _document(group: _Group) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparkrig import terminal
 from sparkrig.command import files
 
 if TYPE_CHECKING:
@@ -33,15 +34,15 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
         found = session.ask(hosts, "Reading the journals", journal.look)
         said = {name: _said(each) for name, each in found.items()}
         for name, line in said.items():
-            click.echo(f"{name}: {line}", err=as_json)
-        runs = {name: run for name, each in found.items() if (run := _holder(each)) is not None}
+            terminal.echo(f"{name}: {line}", err=as_json)
+        locks = {name: lock for name, each in found.items() if (lock := _lock(each)) is not None}
         code = 3 if any(isinstance(each, Exception) for each in found.values()) else 0
-        if runs and not (yes or files.agreed("Take these locks away?")):
+        if locks and not (yes or files.agreed("Take these locks away?")):
             raise SystemExit(1)
-        able = {name: host for name in runs if not isinstance(host := hosts[name], Exception)}
-        for name, why in journal.unlock(able, runs).items():
+        able = {name: host for name in locks if not isinstance(host := hosts[name], Exception)}
+        for name, why in journal.unlock(able, locks).items():
             said[name], code = why or "unlocked", 3 if why else code
-            click.echo(f"{name}: {said[name]}", err=as_json)
+            terminal.echo(f"{name}: {said[name]}", err=as_json)
     if any(isinstance(each, Exception) for each in found.values()):
         files.try_doctor(inventory_file)
     if as_json:
@@ -50,16 +51,12 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
 
 
 def _said(found: Journal | Failed | Lost) -> str:
-    from sparkrig import lock
-
     if isinstance(found, Exception):
         return f"not read: {found}"
-    if found.lock is None:
-        return "not locked"
-    state = "still there" if found.lock.alive else "ended"
-    return f"locked by {lock.sentence(found.lock.owner)}; its session is {state}"
+    locked = f"locked by {found.lock.sentence}" if found.lock else "not locked"
+    return "; ".join([locked, *found.left_out()])
 
 
-def _holder(found: Journal | Failed | Lost) -> str | None:
-    """The run that holds a host."""
-    return found.lock.owner.run if not isinstance(found, Exception) and found.lock else None
+def _lock(found: Journal | Failed | Lost) -> str | None:
+    """The lock of a host as it was shown."""
+    return found.lock.id if not isinstance(found, Exception) and found.lock else None

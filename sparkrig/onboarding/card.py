@@ -66,7 +66,7 @@ def _clones(seen: Seen, name: str, group: Mapping[str, Seen]) -> Iterator[Row]:
 
 def _driver(seen: Seen, mine: Settings) -> Row:
     packages, branch = seen.state.packages, mine.driver_branch
-    version = packages.version(f"nvidia-driver-{branch}-open") or packages.version(f"nvidia-driver-{branch}")
+    version = driver.branch_version(packages, branch)
     if version is None:
         later = driver.later_driver(packages)
         return Row("degraded", f"no driver of branch {branch}{f', but {listed(later)}' if later else ''}")
@@ -139,5 +139,5 @@ def document(seen: Seen) -> schema.Newcomer:
         "spark": identity.is_spark(found)[0],
         "management": {"netdev": way[0], "address": str(way[1])} if way else None,
         "cages": {cage: list(netdevs) for cage, netdevs in seen.cages().items()},
-        "driver": packages.version("nvidia-driver-580-open"),
+        "driver": driver.branch_version(packages, driver.BRANCH),
     }

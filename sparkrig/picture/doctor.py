@@ -13,6 +13,7 @@ from rich.text import Text
 
 from sparkrig.catalogue import CATEGORIES, Category
 from sparkrig.check import Status
+from sparkrig.cure import command
 from sparkrig.doctor import Report, Row
 from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.words import listed
@@ -20,7 +21,6 @@ from sparkrig.words import listed
 _WIDE = max(map(len, CATEGORIES))
 _LABEL = 10
 _NAMED = 4  # hosts, and what was read of them; of more the rest are counted
-_COMMANDS = ("pyinfra ", "sparkrig ", "ssh", "sudo ")
 _CLEAR = 12  # characters; what is shorter (`it does`) says little by itself
 
 Told = tuple[str, Row]
@@ -59,6 +59,8 @@ class _Drawn:
         worst: Status = "drift" if wrong else "unknown" if unknown else "ok" if "ok" in statuses else "skipped"
         judged = sum(row.status != "skipped" for _, row in rows)
         said = [f"{judged} check{'s' if judged != 1 else ''}"] if judged else []
+        if judged < len(rows) and judged:  # `16 checks, 16 skipped` reads as if none of the 16 had been made
+            said = [f"{judged} ok"]
         if wrong or unknown:
             said = [f"{len(wrong)} of {judged} wrong"] if wrong else []
             said += [f"{len(unknown)} of {judged} not known"] if unknown else []
@@ -131,7 +133,7 @@ class _Drawn:
 
     def labelled(self, label: str, text: str, *, style: str = "") -> Iterator[Text]:
         indent = 4 + _LABEL
-        room = self.width - indent if self.width and not text.startswith(_COMMANDS) else None
+        room = self.width - indent if self.width and not command(text) else None
         for number, row in enumerate(_wrap(text, room)):
             yield Text.assemble((f"    {'' if number else label:{_LABEL}}", "dim"), (row, style))
 

@@ -66,7 +66,8 @@ class _Drawn:
     def __init__(self, screen: Screen, glyphs: _Glyphs, width: int) -> None:
         self.report, self.everything, self.folder = screen.report, screen.everything, screen.folder
         self.glyphs, self.width = glyphs, width
-        self.mends = drift_findings.mends(self.report)
+        self.fresh = None if screen.everything else drift_findings.fresh(self.report)
+        self.mends = drift_findings.mends(self.report, self.fresh)
         self.accepted = drift_findings.accepted(self.report)
         self.holding = drift_findings.holding(self.report) if screen.everything else ()
         self.rows = {host.name: {row.id: row for row in host.rows} for host in self.report.hosts}
@@ -78,6 +79,7 @@ class _Drawn:
     def lines(self) -> Iterator[Text]:
         if self.matrix and self.id_width:
             yield Text("".join([" " * self.id_width, *(f"  {name}" for name in self.rows)]), "bold", no_wrap=True)
+        yield from self._fresh()
         left = len([each for mend in self.mends for each in mend.findings]) if self.everything else _FINDINGS
         for mend in self.mends:
             if left > 0:
@@ -91,11 +93,22 @@ class _Drawn:
             yield from lines
             if lines:
                 yield Text()
-        if self.folder and self.mends:
+        if self.folder and (self.mends or self.fresh):
             yield _command(("commands are for ", "dim"), self.folder)
         yield from self._footer()
 
     # findings
+
+    def _fresh(self) -> Iterator[Text]:
+        """All that the first deploy mends, at once: sixty lines would say no more."""
+        if self.fresh:
+            hosts, checks = self.fresh.hosts, self.fresh.checks
+            were = f"{'was' if len(hosts) == 1 else 'were'} never deployed"
+            sign = (self.glyphs.signs["fault"], STYLES["fault"])
+            said = f" {were}: {checks} checks do not hold (--all)"
+            yield Text.assemble(sign, " ", (listed(_few(hosts)), "bold"), said)
+            yield _command(("deploys it: " if len(hosts) == 1 else "deploys them: ", "dim"), self.fresh.cure)
+            yield Text()
 
     def _mend(self, mend: Mend, room: int) -> Iterator[Text]:
         for finding in mend.findings[:room]:

@@ -6,6 +6,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import FinalResult
 
 from sparkrig.drift import Host, Report, Row
+from sparkrig.words import lines
 
 
 def xml(report: Report) -> str:
@@ -18,6 +19,9 @@ def xml(report: Report) -> str:
         suite.add_testcases(_cases(host))
         whole.add_testsuite(suite)
     whole.update_statistics()  # type: ignore[no-untyped-call]
+    for element in whole._elem.iter():  # XML has no place for control characters, and no way to write them
+        element.text = lines(element.text) if element.text else None
+        element.attrib.update({name: lines(value) for name, value in element.attrib.items()})
     return str(whole.tostring().decode())  # type: ignore[no-untyped-call]
 
 

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from sparkrig.check import Status
 from sparkrig.drift import Host, Mover, Report
+from sparkrig.words import plain
 
 _VALUES: dict[Status, int] = {"ok": 0, "drift": 1, "missing": 1, "extra": 1, "unknown": 2}
 
@@ -36,7 +37,7 @@ def metrics(report: Report) -> str:
             items.labels(host.name, mover).set(_moved(host, mover))
         for row in host.rows:
             if row.status in _VALUES:
-                status.labels(host.name, row.id).set(_VALUES[row.status])
+                status.labels(host.name, plain(row.id)).set(_VALUES[row.status])
     gauge("report_timestamp_seconds", "When the report began.").set(report.started.timestamp())
     gauge("report_duration_seconds", "How long all hosts took.").set(report.seconds)
     return generate_latest(registry).decode()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sparkrig import journal, lock
+from sparkrig import journal
 from sparkrig.journal import Journal, Outcome, Run
 from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.undo import Change, Plan
@@ -22,6 +23,7 @@ _SHADES: Mapping[Outcome, Shade] = {
     "failed": "fault",
     "interrupted": "fault",
 }
+_DECADE = 10 * 365 * 86400  # s; sparkrig and the Spark are younger
 _NAMED = 2  # as many files are named; more are counted
 
 
@@ -32,7 +34,7 @@ def status(name: str, found: Journal, runs: int, *, ascii_only: bool = False) ->
     grid.add_column(overflow="fold")
     for line in standing(found):
         grid.add_row(Text("!", "yellow"), Text(line, "yellow"))
-    for run in found.runs[:runs]:
+    for run in found.readable[:runs]:
         shade = _SHADES[journal.outcome(run, found)]
         mark = (ASCII_SIGNS if ascii_only else SIGNS)[shade]
         grid.add_row(Text(mark, STYLES[shade]), _block(run, found, STYLES[shade]))
@@ -56,7 +58,7 @@ def lines(name: str, found: Journal, runs: int) -> list[str]:
     rows = standing(found) or ([] if found.runs else ["no run is kept"])
     rows += [
         f"{run.id} by {run.owner.who} for: {run.owner.why}: {told(run, found)}; changed: {changed(run, found)}"
-        for run in found.runs[:runs]
+        for run in found.readable[:runs]
     ]
     return [f"{name}: {row}" for row in rows]
 
@@ -65,14 +67,12 @@ def standing(found: Journal) -> list[str]:
     """What holds or awaits the host right now."""
     said = []
     if found.lock:
-        whose = lock.sentence(found.lock.owner)
-        stale = "" if found.lock.alive else "; its session has ended, so the next run takes it over"
-        said.append(f"locked by {whose}{stale}")
+        said.append(f"locked by {found.lock.sentence}")
     for run in found.runs:
         if run.armed and run.deadline is not None:
             left = max(0, int(run.deadline - found.now))
             said.append(f"the network reverts in {left} s unless {run.id} confirms it")
-    return said
+    return [*said, *found.left_out()]
 
 
 def told(run: Run, found: Journal) -> str:
@@ -101,7 +101,9 @@ def changed(run: Run, found: Journal) -> str:
 
 
 def ago(seconds: int) -> str:
-    """`12 s ago`, `4 min ago`, `3 h ago`, `5 days ago`."""
+    """`12 s ago`, `4 min ago`, `5 days ago`; where it is decades, one of the two clocks was not set."""
+    if seconds >= _DECADE:
+        return "at an unknown time"
     for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds // size} {unit} ago"
@@ -109,25 +111,64 @@ def ago(seconds: int) -> str:
 
 
 _SAID = {"already": "as before", "foreign": "left alone", "stays": "stays"}
+_SAID |= {"unfit": "left alone", "failed": "left alone", "restart": "as before"}
 
 
-def undoing(name: str, plan: Plan, found: Journal) -> RenderableType:
-    """What becomes of each item of a host, so that somebody can decide whether it should."""
+_Row = tuple[str, str]
+
+
+def undoing(plans: Mapping[str, Plan], journals: Mapping[str, Journal]) -> RenderableType:
+    """What becomes of each item of hosts that go back together, so that a person can decide whether it should.
+
+    What is the same on all of them stands once.
+    """
+    heads = {name: _headline(plan, journals[name]) for name, plan in plans.items()}
+    items = {name: _items(plan) for name, plan in plans.items()}
+    if len(plans) < 2 or len({_without_age(head) for head in heads.values()}) > 1:
+        return Group(*(_told(f"{name}", f": {heads[name]}", items[name]) for name in plans))
+    first, *others = items.values()
+    same = [item for item in first if all(item in other for other in others)]
+    own = {name: [item for item in found if item not in same] for name, found in items.items()}
+    names = listed(plans)
+    return Group(
+        _told(names, f": {next(iter(heads.values()))}", same),
+        *(_told(name, " alone:", found) for name, found in own.items() if found),
+    )
+
+
+def _told(names: str, head: str, items: Sequence[Sequence[_Row]]) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for act, said in rows(plan):
+    for act, said in (row for item in items for row in item):
         grid.add_row(Text(f"  {act}", "dim" if act in _SAID.values() else "bold"), said)
-    return Group(Text.assemble((name, "bold"), f": {_headline(plan, found)}"), grid)
+    return Group(Text.assemble((names, "bold"), head), grid)
 
 
-def rows(plan: Plan) -> list[tuple[str, str]]:
+def _items(plan: Plan) -> list[tuple[_Row, ...]]:
+    """The rows, those of one item together: its diff follows it."""
+    found: list[tuple[_Row, ...]] = []
+    for row in rows(plan):
+        if found and not row[0]:
+            found[-1] += (row,)
+        else:
+            found.append((row,))
+    return found
+
+
+def _without_age(headline: str) -> str:
+    """The halves of a pair do not begin a run in the same second."""
+    return re.sub(r", (?:\d+ \w+ ago|at an unknown time), for: ", ", for: ", headline, count=1)
+
+
+def rows(plan: Plan) -> list[_Row]:
     """What is done, and to what."""
     told = [("network", "as it was before that run, under guard: it reverts by itself unless confirmed")]
     told = told if plan.network else []
     for each in plan.changes:
         if each.kind == "file":
             told.append((_SAID.get(each.act, each.act), each.name + _why(each)))
+            told += [("", row) for row in each.diff]
     for act in ("release", "hold", "already", "foreign"):
         names = [each for each in plan.changes if each.kind == "hold" and each.act == act]
         if names:
@@ -144,8 +185,13 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _why(change: Change) -> str:
+    if change.act in ("unfit", "failed"):
+        return f" (docker does not start with what stood there: {change.why})"
     if change.act == "foreign":
-        return " (changed since by somebody else; --all takes it back too)"
+        why = f", and cannot be merged: {change.why}" if change.why else ""
+        return f" (changed since by another one{why}; --all takes it back too)"
+    if change.diff:
+        return " (changed since by another one, whose change stays)"
     return f" (changed by {listed(change.later)} too, which goes with it)" if change.later else ""
 
 
@@ -160,13 +206,15 @@ def _headline(plan: Plan, found: Journal) -> str:
 def document(found: Journal, runs: int) -> dict[str, object]:
     """A host for programs."""
     return {
-        "lock": found.lock and {"alive": found.lock.alive, **vars(found.lock.owner)},
+        "lock": found.lock
+        and {**vars(found.lock.owner), "run": found.lock.run or found.lock.owner.run, "alive": found.lock.alive},
         "armed": [
             {"run": run.id, "reverts_in_s": max(0, int(run.deadline - found.now))}
             for run in found.runs
             if run.armed and run.deadline is not None
         ],
-        "runs": [_run(run, found) for run in found.runs[:runs]],
+        "runs": [_run(run, found) for run in found.readable[:runs]],
+        "left_out": [run.id for run in found.runs if run.garbled],
     }
 
 
@@ -189,6 +237,7 @@ def _run(run: Run, found: Journal) -> dict[str, object]:
 def planned(plan: Plan) -> dict[str, object]:
     """A plan for programs."""
     changes: Sequence[dict[str, object]] = [
-        {"item": each.item, "act": each.act, "later": list(each.later)} for each in plan.changes
+        {"item": each.item, "act": each.act, "later": list(each.later), "why": each.why, "diff": list(each.diff)}
+        for each in plan.changes
     ]
     return {"run": plan.run, "changes": changes, "network": plan.network, "restart_docker": plan.docker}

@@ -194,7 +194,7 @@ def _row(axes: Axes, trend: Trend, place: float, end: float) -> None:
     # past the bar where that lies in the way
     beside = [at, *(each for each in usual if abs(each - at) < end * 0.1)]
     axes.annotate(
-        history.number(entry.figure, entry.test) if entry.figure is not None else "not measured",
+        history.number(entry.figure) if entry.figure is not None else "not measured",
         (max(beside) if right else min(beside), place),
         xytext=(9 if right else -9, 0),
         textcoords="offset points",

@@ -53,11 +53,14 @@ class Past:
     hidden: int
 
 
-def html(run: Run, history: History, topology_svg: str | None = None, *, bands: Sequence[Band] = ()) -> str:
+def html(
+    run: Run, history: History, drawings: tuple[str, str] | None = None, *, bands: Sequence[Band] = ()
+) -> str:
     """The page.
 
-    history: what was measured before; this run may be in it already; topology_svg: the drawing of the fabric,
-    made by ourselves; bands: what bandwidths mean, empty where they do not apply (soft-RoCE).
+    history: what was measured before; this run may be in it already; drawings: of the fabric, made by
+    ourselves, for a wide page and for a narrow one; bands: what bandwidths mean, empty where they do not apply
+    (soft-RoCE).
     """
     earlier = [entry for entry in history.entries if entry.pair == run.pair and entry.run != run.id]
     now = past.entries(run)
@@ -72,7 +75,7 @@ def html(run: Run, history: History, topology_svg: str | None = None, *, bands: 
         also=concerns(run)[1:],
         cards=[Card(rail, _standing(trends, rail, kinds)) for rail in run.rails],
         trends=trends,
-        topology=_drawn(plot.inline(topology_svg, "topology")) if topology_svg else None,
+        topology=_fabric(*drawings) if drawings else None,
         cases=_cases(trends, bands),
         over_time=_over_time(both, kinds, marks, bands),
         latency=_latency(both),
@@ -84,6 +87,7 @@ def html(run: Run, history: History, topology_svg: str | None = None, *, bands: 
         remark=history.remark,
         amount=past.amount,
         number=past.number,
+        unit=lambda entry: past.unit(entry).replace("us", "µs"),
     )
 
 
@@ -98,7 +102,7 @@ def headline(run: Run, leading: Sequence[Entry]) -> Finding:
     figures = sorted(entry.gbps for entry in leading if entry.gbps is not None)
     if not figures:
         return Finding("pair", worst([]))
-    low, high = (past.number(each, "ib_write_bw") for each in (figures[0], figures[-1]))
+    low, high = (past.number(each) for each in (figures[0], figures[-1]))
     rails = f"{len(run.rails)} rails carry" if len(run.rails) > 1 else f"Rail {run.rails[0].number} carries"
     each = " each" if len(figures) > 1 else ""
     said = f"{low} Gb/s{each}" if low == high else f"{low} to {high} Gb/s{each}"
@@ -190,6 +194,10 @@ def _recent(rows: Sequence[Entry], count: int) -> list[Entry]:
 
 def _way(kind: Kind) -> tuple[int, str, str]:
     return kind.rail, kind.sender, kind.receiver
+
+
+def _fabric(wide: str, narrow: str) -> Plot:
+    return Plot(_drawn(plot.inline(wide, "topology")), _drawn(plot.inline(narrow, "topology1")))
 
 
 def _drawn(svg: str) -> Markup:

@@ -1,6 +1,7 @@
 """The cabling drawn in a terminal: what is there, drawn solid; what is wanted and is not, dashed.
 
-It takes the richest form that the width allows. Every colour has a sign beside it.
+It takes the richest form that the width allows, and what that has no room for stands below. Every colour has a
+sign beside it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
 from rich.text import Text
 
 from sparkrig.cabling import Cable, Cage, End, Host, Topology, Twin, judge
@@ -73,6 +75,9 @@ _FORMS = (
 )
 
 
+_NOTHING = _Form(rail=False, address=False, channel=0)
+
+
 class Drawing:
     """A topology for rich's console, with its findings under it unless they are said elsewhere."""
 
@@ -86,6 +91,7 @@ class Drawing:
         plans = (_Plan(self.shown, glyphs, form, width) for form in _FORMS)
         plan = next((plan for plan in plans if plan.fits), None)
         yield from plan.draw() if plan else _named(self.shown, glyphs)
+        yield from _below(self.shown, plan.form if plan else _NOTHING)
         yield Text()
         if self.findings:
             yield Findings(self.shown.findings)
@@ -294,6 +300,22 @@ def _named(shown: Topology, glyphs: _Glyphs) -> Iterator[Text]:
         sign = glyphs.signs[judged.level]
         line = (glyphs.line if cable.real else glyphs.dash) * 2
         yield Text(f" {sign} {cable.one} {line} {cable.other}", style=STYLES[judged.level])
-    for host in shown.hosts if not shown.cables else ():
-        for cage in host.cages:
+    joined = {end for cable in shown.cables for end in cable.ends}
+    for host in shown.hosts:
+        for cage in (cage for cage in host.cages if End(host.name, cage.name) not in joined):
             yield Text(f" {glyphs.signs['quiet']} {cage.name} of {host.name}: {cages.state(host, cage)}")
+
+
+def _below(shown: Topology, form: _Form) -> Iterator[RenderableType]:
+    """What the form leaves out of each twin that is in use: its rail, its address."""
+    if form.rail and form.address:
+        return
+    grid = Table.grid(padding=(0, 1))
+    for host in shown.hosts:
+        for cage in host.cages:
+            for twin in cage.twins:
+                rail = f"rail {twin.rail}" if twin.rail is not None and not form.rail else ""
+                if left := " ".join(said for said in (rail, twin.address) if said):
+                    grid.add_row("", f"{host.name} {twin.netdev}", left, style="dim")
+    if grid.row_count:
+        yield grid

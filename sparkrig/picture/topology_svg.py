@@ -14,11 +14,16 @@ from sparkrig.picture.templates import template
 _BOX, _CHANNEL, _EDGE, _TOP = 316, 280, 24, 24  # pixels
 _NAME, _HEAD, _TWIN, _GAP, _LINE = 40, 28, 24, 18, 19
 _LETTER = 7.0  # of 13 px text, about
+_NARROW_EDGE, _NARROW_CHANNEL = 3, 52  # with the box 374 pixels, what a page of 420 leaves between its edges
 
 
-def svg(shown: Topology) -> str:
-    """The same as a drawing of its own: one SVG document, without scripts or references, light and dark."""
-    scene = _Scene(shown)
+def svg(shown: Topology, *, narrow: bool = False) -> str:
+    """The same as a drawing of its own: one SVG document, without scripts or references, light and dark.
+
+    narrow: for a page of some 400 pixels: one host below the other, the cables beside them, and on a cable its
+    sign alone, which the findings explain.
+    """
+    scene = _Narrow(shown) if narrow else _Scene(shown)
     return template("topology.svg.j2").render(
         names=" and ".join(host.name for host in shown.hosts),
         said=". ".join(f"{each.subject}: {each.verdict.evidence}" for each in shown.findings),
@@ -33,28 +38,40 @@ class _Scene:
 
     def __init__(self, shown: Topology) -> None:
         self.shown = shown
-        self.plug: dict[str, int] = {}
+        self.row: dict[str, int] = {}
         at = _TOP + _NAME
         for name in sorted({cage.name for host in shown.hosts for cage in host.cages}):
-            self.plug[name] = at + _HEAD // 2
+            self.row[name] = at + _HEAD // 2
             at += _HEAD + _TWIN * max(len(host.cage(name).twins) for host in shown.hosts) + _GAP
-        self.bottom = at - _GAP + 8
+        self.height = at - _GAP + 8 - _TOP
+        self.bottom = _TOP + self.height
         self.width = 2 * (_EDGE + _BOX) + _CHANNEL if len(shown.hosts) > 1 else _EDGE + _BOX + _CHANNEL
         self.single = cages.single(shown)
 
+    def corner(self, host: str) -> tuple[int, int]:
+        """Where its box begins: from the left, from the top."""
+        return _EDGE + self._index(host) * (_BOX + _CHANNEL), _TOP
+
+    def side(self, host: str) -> int:
+        """In which direction the channel lies."""
+        return 1 if self._index(host) == 0 else -1
+
+    def _index(self, host: str) -> int:
+        return next(n for n, each in enumerate(self.shown.hosts) if each.name == host)
+
     def host(self, host: Host) -> dict[str, Any]:
-        left = self._left(host.name)
+        left, top = self.corner(host.name)
         return {
             "name": host.name,
             "x": left,
-            "y": _TOP,
+            "y": top,
             "width": _BOX,
-            "height": self.bottom - _TOP,
+            "height": self.height,
             "cages": [self._cage(host, cage, left) for cage in host.cages],
         }
 
     def _cage(self, host: Host, cage: Cage, left: int) -> dict[str, Any]:
-        plug = self.plug[cage.name]
+        x, plug, _ = self._at(End(host.name, cage.name))
         wanted = bool(cage.rails)
         return {
             "name": cage.name,
@@ -62,7 +79,7 @@ class _Scene:
             "quiet": not wanted,
             "x": left,
             "y": plug,
-            "plug": left + _BOX if left == _EDGE else left,
+            "plug": x,
             "twins": [self._twin(twin, plug + _HEAD + _TWIN * n) for n, twin in enumerate(cage.twins)],
         }
 
@@ -77,14 +94,10 @@ class _Scene:
             "sign": SIGNS[shade],
         }
 
-    def _left(self, host: str) -> int:
-        index = next(n for n, each in enumerate(self.shown.hosts) if each.name == host)
-        return _EDGE + index * (_BOX + _CHANNEL)
-
     def _at(self, end: End) -> tuple[int, int, int]:
         """Where a plug is, and in which direction the channel lies."""
-        left = self._left(end.host)
-        return (left + _BOX, self.plug[end.cage], 1) if left == _EDGE else (left, self.plug[end.cage], -1)
+        (left, top), side = self.corner(end.host), self.side(end.host)
+        return left + (_BOX if side > 0 else 0), self.row[end.cage] + top - _TOP, side
 
     def cable(self, cable: Cable) -> dict[str, Any]:
         (x1, y1, out1), (x2, y2, out2) = map(self._at, cable.ends)
@@ -97,31 +110,36 @@ class _Scene:
 
     def switched(self) -> Iterator[dict[str, Any]]:
         """All that reach one another, joined in the middle."""
-        ends = sorted({end for cable in self.shown.cables if self.shown.switched(cable) for end in cable.ends})
-        x, y = _EDGE + _BOX + _CHANNEL // 2, sum(self.plug[end.cage] for end in ends) // max(1, len(ends))
+        ends = self.joined()
+        x, y = _EDGE + _BOX + _CHANNEL // 2, sum(self._at(end)[1] for end in ends) // max(1, len(ends))
         for end in ends:
             x1, y1, out = self._at(end)
             path = f"M{x1} {y1} C{x1 + out * 80} {y1} {x - out * 60} {y} {x} {y}"
             yield _drawn(path, "degraded", "switch" if end == ends[-1] else "", (x, y), real=True)
 
-    def stubs(self) -> Iterator[dict[str, Any]]:
-        """Lit ends that lead to nobody of the drawing."""
+    def joined(self) -> list[End]:
+        return sorted({end for cable in self.shown.cables if self.shown.switched(cable) for end in cable.ends})
+
+    def loose(self) -> Iterator[tuple[End, Shade, str]]:
+        """Lit ends that lead to nobody of the drawing, and who is heard there."""
         for host in self.shown.hosts:
             for cage in host.cages:
                 end = End(host.name, cage.name)
-                loose = cages.loose_end(self.shown, end)
-                if loose is None:
-                    continue
-                x, y, out = self._at(end)
-                shade, word = loose
-                path = f"M{x} {y} C{x + out * 30} {y} {x + out * 50} {y + 26} {x + out * 80} {y + 26}"
-                if not word:
-                    path = f"M{x} {y} h{out * 60}"
-                yield _drawn(path, shade, word, (x + out * 90, y + 26), real=True)
+                if found := cages.loose_end(self.shown, end):
+                    yield end, *found
+
+    def stubs(self) -> Iterator[dict[str, Any]]:
+        for end, shade, word in self.loose():
+            x, y, out = self._at(end)
+            path = f"M{x} {y} C{x + out * 30} {y} {x + out * 50} {y + 26} {x + out * 80} {y + 26}"
+            if not word:
+                path = f"M{x} {y} h{out * 60}"
+            yield _drawn(path, shade, word, (x + out * 90, y + 26), real=True)
 
     def under(self) -> dict[str, Any]:
         """The findings, in lines, and how large it all is."""
-        y, found = self.bottom + (64 if self.shown.cables else 36), []
+        second = self.legend()
+        y, found = self.bottom + (64 + second[1] if self.shown.cables else 36), []
         letters = int((self.width - 3 * _EDGE) / _LETTER)
         for finding in self.shown.findings:
             verdict = finding.verdict
@@ -144,12 +162,58 @@ class _Scene:
             "width": self.width,
             "height": y + 4,
             "legend": self.bottom + 26 if self.shown.cables else 0,
+            "second": second,
         }
 
+    def legend(self) -> tuple[int, int]:
+        """Where its second half stands: from the left, and below the first."""
+        return 220, 0
 
-def _drawn(path: str, shade: Shade, word: str, spot: tuple[float, float], *, real: bool) -> dict[str, Any]:
-    """A line, and a word on it."""
-    text = f"{SIGNS[shade]} {word}" if word else ""
+
+class _Narrow(_Scene):
+    """One host below the other, the channel to the right of both."""
+
+    def __init__(self, shown: Topology) -> None:
+        super().__init__(shown)
+        self.bottom = self.corner(shown.hosts[-1].name)[1] + self.height
+        self.width = 2 * _NARROW_EDGE + _BOX + _NARROW_CHANNEL
+
+    def corner(self, host: str) -> tuple[int, int]:
+        return _NARROW_EDGE, _TOP + self._index(host) * (self.height + _GAP)
+
+    def side(self, host: str) -> int:  # noqa: ARG002 - of either host
+        return 1
+
+    def cable(self, cable: Cable) -> dict[str, Any]:
+        (x, y1, _), (_, y2, _) = map(self._at, cable.ends)
+        reach = 40 + 16 * (self.single.index(cable) % 2)  # a curve comes three quarters as far as its reach
+        path = f"M{x} {y1} C{x + reach} {y1} {x + reach} {y2} {x} {y2}"
+        shade, word = cages.label(self.shown, cable)
+        spot = _curve(0.5 if cable.real else 0.75, (x, x + reach, x + reach, x), (y1, y1, y2, y2))
+        return _drawn(path, shade, word, spot, real=cable.real, brief=True)
+
+    def switched(self) -> Iterator[dict[str, Any]]:
+        ends = self.joined()
+        x, y = _NARROW_EDGE + _BOX + 36, sum(self._at(end)[1] for end in ends) // max(1, len(ends))
+        for end in ends:
+            plug, row, _ = self._at(end)
+            path = f"M{plug} {row} C{x} {row} {x} {row} {x} {y}"
+            yield _drawn(path, "degraded", "switch" if end == ends[-1] else "", (x, y), real=True, brief=True)
+
+    def stubs(self) -> Iterator[dict[str, Any]]:
+        for end, shade, word in self.loose():
+            x, y, _ = self._at(end)
+            yield _drawn(f"M{x} {y} h24", shade, word, (x + 36, y), real=True, brief=True)
+
+    def legend(self) -> tuple[int, int]:
+        return 24, _LINE
+
+
+def _drawn(
+    path: str, shade: Shade, word: str, spot: tuple[float, float], *, real: bool, brief: bool = False
+) -> dict[str, Any]:
+    """A line, and a word on it. brief: its sign alone."""
+    text = (SIGNS[shade] if brief else f"{SIGNS[shade]} {word}") if word else ""
     return {
         "path": path,
         "level": shade,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import httpx2
 
+from sparkrig import bounds
 from sparkrig.serving.bench import counters
 from sparkrig.serving.bench.answer import Answer
 from sparkrig.words import plain, reason
@@ -73,7 +73,7 @@ class Server:
                 raise Unusable(
                     f"HTTP {response.status_code} {_words(response.text)}".rstrip(), response.status_code
                 )
-            return [_served(each) for each in response.json()["data"]]
+            return [_served(each) for each in bounds.loads(response.text)["data"]]
         except httpx2.TransportError as error:
             raise Unreachable(_reason(error)) from None
         except (KeyError, TypeError, ValueError):
@@ -148,7 +148,7 @@ class _Stream:
         if data == "[DONE]":
             self._ended = True
             return
-        said = json.loads(data)
+        said = bounds.loads(data)
         if said.get("error"):
             self.failed("error in the stream", _words(data))
         if usage := said.get("usage"):
@@ -196,7 +196,7 @@ def _words(text: str) -> str:
 def _message(text: str) -> str:
     """Of its JSON, where it is some."""
     try:
-        said = json.loads(text)
+        said = bounds.loads(text)
     except ValueError:
         return text
     said = said.get("error", said) if isinstance(said, dict) else said

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
+from sparkrig import safe_yaml
 from sparkrig.refusal import Refusal
 from sparkrig.serving.model import Catalogue, Model, Source
 from sparkrig.words import listed, reason
@@ -18,8 +19,20 @@ from sparkrig.words import listed, reason
 FOLDER = Path(__file__).resolve().parents[2] / "models"
 _SOURCES = "sources.yaml"
 # libyaml's, where PyYAML was built with it, reads the same ten times faster
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Part = TypeVar("_Part", Model, Source)
+
+
+class _Loader(_SAFE):  # type: ignore[misc]
+    """Refuses a key that comes twice, of which YAML would take the last without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys: set[str] = set()
+        for key, _ in node.value:
+            if key.value in keys:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} comes twice", problem_mark=key.start_mark)
+            keys.add(key.value)
+        return super().construct_mapping(node, deep=deep)  # type: ignore[no-any-return]
 
 
 def names(folder: Path = FOLDER) -> list[str]:
@@ -55,7 +68,7 @@ def _model(file: Path, sources: set[str]) -> Model:
 
 def _read(file: Path) -> dict[Any, Any]:
     try:
-        found = yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe one
+        found = safe_yaml.load(file.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file.parent}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 ID = re.compile(r"[\w.-]+/[\w.-]+")
+REVISION = re.compile(r"[0-9a-f]{40}")  # a commit; branches and tags move
 
 
 def whole(name: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from sparkrig import safe_yaml
 from sparkrig.serving import arguments, container
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.container import Container, Described, Mount
@@ -343,7 +344,7 @@ def _hub(name: str) -> str:
 def _yaml(text: str) -> list[Launch]:
     """A compose file, a recipe of eugr/spark-vllm-docker or sparkrun, or what `vllm serve --config` takes."""
     try:
-        document = yaml.safe_load(text)
+        document = safe_yaml.load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" near line {mark.line + 1}" if mark else ""

@@ -13,6 +13,7 @@ from ipaddress import IPv4Address
 
 from sparkrig import environment, secrets
 from sparkrig.files import File, Found
+from sparkrig.images import Image
 from sparkrig.refusal import Refusal
 from sparkrig.serving import hub, launch, lint, served
 from sparkrig.serving.arguments import read, whole_number
@@ -192,14 +193,16 @@ def judge(asked: Wish, found: Serving, machine: str, memory_gib: float, mine: Se
             f"there is no image {asked.image[:19]}, and no registry can be asked for an ID", "docker image ls -a"
         )
     have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
-    _reachable(have, f"{mine.weights}/{asked.checkpoint.id}")
+    folder = f"{mine.weights}/{asked.checkpoint.id}"
+    _reachable(have, folder)
+    _revision(have, folder, mine.serve_revision)
     if not have.there:
         _room(asked, have, found.room, mine)
     if leads:
         _ports(found, mine)
 
 
-def _runs_here(name: str, image: served.Image | None, machine: str) -> None:
+def _runs_here(name: str, image: Image | None, machine: str) -> None:
     wanted = _MACHINES.get(machine)
     if image and wanted and image.architecture != wanted:
         raise Refusal(
@@ -244,6 +247,14 @@ def _reachable(have: served.Weights, folder: str) -> None:
         raise Refusal(
             f"{folder}/{have.stray} is a link that leads out of its folder, and a container would not find it",
             f"sudo mv {folder} {folder}.linked; sudo cp -rL {folder}.linked {folder}",
+        )
+
+
+def _revision(have: served.Weights, folder: str, wanted: str | None) -> None:
+    if wanted and have.there and have.revision != wanted:
+        raise Refusal(
+            f"{folder} is of commit {have.revision or 'unknown'} of the hub, and serve_revision is {wanted}",
+            f"sudo mv {folder} {folder}.other, then the same again downloads it",
         )
 
 
@@ -339,20 +350,18 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
     ).file()
 
 
-def image_of(
-    asked: Wish, found: Serving, record: Record | None, head: Serving | None = None
-) -> served.Image | None:
+def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving | None = None) -> Image | None:
     """The image that a host has for it. head: of the host that leads, where it was looked at.
 
-    A digest is of a repository, and `docker save` keeps none: a copy is known by the ID that the digest has on the
-    head, or had at the last deploy, for a digest never moves.
+    A digest is of a repository, and `docker save` keeps none; an ID is of the head's own store. Such a copy is
+    known by what the head's image holds, or as the image of the last deploy, for neither name ever moves.
     """
     there = found.find(asked.image)
-    if there or "@" not in asked.image:
+    if there or not ("@" in asked.image or served.is_id(asked.image)):
         return there
-    theirs = head.find(asked.image) if head else None
-    kept = record.image if record and record.name == asked.image else ""
-    return found.find(theirs.id if theirs else kept)
+    if head and (theirs := head.find(asked.image)):
+        return found.copy_of(theirs)
+    return found.find(record.image) if record and record.name == asked.image else None
 
 
 def chosen(asked: Wish, found: Serving, record: Record | None) -> Chosen | None:

@@ -6,10 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from sparkrig import bounds
 from sparkrig.files import File, Found
+from sparkrig.images import Image, contents
+from sparkrig.serving import hub
 from sparkrig.value import Value
 
 UNIT = "sparkrig-serve"  # and the name of its container
@@ -32,6 +35,7 @@ KEPT = (*PATHS, RAY_ENV)  # on the host alone, until a trial is over
 STATE = "/var/lib/sparkrig/serve"
 TRIAL = f"{STATE}/trial"  # while it is there, the port stays closed
 MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path of each of its files
+REVISION = ".sparkrig-revision"  # beside a checkpoint: the commit of the hub that it is of; one of its files
 
 ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
 # starts with the host where it has a file; by hand, for `systemctl disable` finds nothing once the file is gone
@@ -63,21 +67,17 @@ _STANDINGS: tuple[Standing, ...] = get_args(Standing)
 
 
 @dataclass(frozen=True)
-class Image:
-    """An image of docker's. id: `sha256:...`, of its content; names: its tags and digests."""
-
-    id: str
-    architecture: str
-    names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Weights:
-    """A checkpoint on a disk. size: of all its files, in bytes; stray: the first link that leads out of it."""
+    """A checkpoint on a disk.
+
+    size: of all its files, in bytes; stray: the first link that leads out of it; revision: its commit on the hub,
+    empty where that is not known.
+    """
 
     standing: Standing
     size: int
     stray: str = ""
+    revision: str = ""
 
     @property
     def there(self) -> bool:
@@ -128,11 +128,17 @@ class Serving(Value):
     def has(self, id: str) -> bool:
         return any(each.id == id for each in self.images)
 
+    def copy_of(self, image: Image, name: str = "") -> Image | None:
+        """What this host has of an image of another one; of several, the one that it calls by that name."""
+        named = [each] if name and (each := self.find(name)) else []
+        return next((each for each in (*named, *self.images) if each.same(image)), None)
+
 
 def parse(lines: Iterable[str]) -> Serving:
     """Read the serving fact. Raises ValueError where a row makes no sense."""
     rows = [line.partition(" ")[::2] for line in lines]
     first = dict(reversed(rows))
+    known = contents(rest for word, rest in rows if word == "content")
     image, _, since = first.get("container", "").partition(" ")
     health, room = first.get("health"), first.get("room", "").strip()
     return Serving(
@@ -141,8 +147,8 @@ def parse(lines: Iterable[str]) -> Serving:
         port=first.get("port", ""),
         image=image,
         since=since,
-        images=tuple(_image(rest) for word, rest in rows if word == "image"),
-        weights=dict(_weights(rest) for word, rest in rows if word == "weights"),
+        images=tuple(_image(rest, known) for word, rest in rows if word == "image"),
+        weights=_weights(rows),
         room=int(room) if room else None,
         listening=tuple(sorted({int(rest) for word, rest in rows if word == "listen"})),
         health=None if health is None else int(health),
@@ -164,18 +170,31 @@ def token(hexadecimal: str) -> str:
     return f"{_VARIABLE}={hexadecimal}\n"
 
 
+def one_revision(copies: Iterable[Weights]) -> bool:
+    """Whether no two of them are known to be of different commits."""
+    return len({each.revision for each in copies} - {""}) < 2
+
+
 def one_token(halves: Iterable[Serving]) -> bool:
     """Whether all of them have one, and the same."""
     tokens = {each.token for each in halves}
     return len(tokens) == 1 and "" not in tokens
 
 
-def _image(row: str) -> Image:
+def _image(row: str, known: Mapping[str, str]) -> Image:
     id, architecture, *names = row.split()
-    return Image(id, architecture, tuple(names))
+    return Image(id, architecture, tuple(names), known.get(id, ""))
 
 
-def _weights(row: str) -> tuple[str, Weights]:
+def _weights(rows: Iterable[tuple[str, str]]) -> dict[str, Weights]:
+    rows = list(rows)
+    revisions = dict(rest.partition(" ")[::2] for word, rest in rows if word == "revision")
+    found = dict(_copy(rest) for word, rest in rows if word == "weights")
+    known = {name: at for name, at in revisions.items() if hub.REVISION.fullmatch(at)}
+    return {name: replace(each, revision=known.get(name, "")) for name, each in found.items()}
+
+
+def _copy(row: str) -> tuple[str, Weights]:
     name, said, size, *stray = row.split(" ", 3)
     standing = next((each for each in _STANDINGS if each == said), None)
     if standing is None:
@@ -204,9 +223,9 @@ def is_id(name: str) -> bool:
 class Record:
     """What was deployed last on a host, as it is kept there.
 
-    model: its name in the catalogue; checkpoint: OWNER/NAME; image: by its ID; name: what it was asked for by;
-    form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the image, empty where
-    it does not tell; files: SHA-256 of each file of ours by its path.
+    model: its name in the catalogue; checkpoint: OWNER/NAME; image: by its ID on this host; name: what it was
+    asked for by; form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the
+    image, empty where it does not tell; files: SHA-256 of each file of ours by its path.
     """
 
     model: str
@@ -232,10 +251,16 @@ def load(file: Found | None) -> Record | None:
     if file is None:
         return None
     try:
-        found: Any = json.loads(file.content)
+        found: Any = bounds.loads(file.content)
         return Record(**{**found, "files": {str(path): str(sum) for path, sum in found["files"].items()}})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def running(found: Serving, record: Record | None) -> Image:
+    """The image of the container on a host, or of what was deployed there last."""
+    id = found.image or (record.image if record else "")
+    return found.find(id) or Image(id)
 
 
 def digest(text: str) -> str:

@@ -10,6 +10,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from sparkrig import bounds
+
 QUESTION = "What is the capital of France? Answer in one short sentence."
 CHAT, PLAIN = "/v1/chat/completions", "/v1/completions"
 _TOKENS = 24
@@ -40,7 +42,7 @@ def amiss(printed: str, models: Sequence[str]) -> str | None:
     if code != "200":
         return f"it answered a question with HTTP status {code or '000'} ({_plain(body)})"
     try:
-        found = json.loads(body)
+        found = bounds.loads(body)
         text = _text(found["choices"][0])
     except (ValueError, LookupError, TypeError, AttributeError):
         return f"its answer has another form than vLLM's ({_plain(body)})"

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkrig import bounds
+from sparkrig.images import Image, known
 from sparkrig.value import Value
 
 UNIT = "sparkrig-serve.service"
@@ -35,7 +37,7 @@ class Seen(Value):
     """What a host says of its unit.
 
     load, active, result: as systemctl show has them; status: exit status of the last end; restarts: how often
-    systemd did; now: seconds since 1970; image: ID of the container's, empty where there is none; total,
+    systemd did; now: seconds since 1970; image: the container's, None where there is none; total,
     available: memory in bytes; lines: of the log, those that tell; last: the newest line of all, whatever it says.
     """
 
@@ -45,7 +47,7 @@ class Seen(Value):
     status: int
     restarts: int
     now: float
-    image: str
+    image: Image | None
     total: int
     available: int
     lines: tuple[Line, ...] = ()
@@ -202,8 +204,8 @@ def parse(lines: Iterable[str]) -> Seen:
         result=unit.get("Result", ""),
         status=int(unit.get("ExecMainStatus") or 0),
         restarts=int(unit.get("NRestarts") or 0),
-        now=float(rows["now"][0]),
-        image=rows.get("image", [""])[0].strip(),
+        now=bounds.finite(rows["now"][0]),
+        image=known(rows.get("image", [""])[0].strip(), rows.get("content", ())),
         total=int(rows["MemTotal"][0]) * 1024,
         available=int(rows["MemAvailable"][0]) * 1024,
         lines=tuple(logged),
@@ -214,7 +216,7 @@ def parse(lines: Iterable[str]) -> Seen:
 def _line(row: str) -> Line | None:
     """A row of `journalctl --output short-unix`."""
     found = _STAMPED.fullmatch(row)
-    return Line(float(found[1]), _COLOUR.sub("", found[2]).rstrip()) if found else None
+    return Line(bounds.finite(found[1]), _COLOUR.sub("", found[2]).rstrip()) if found else None
 
 
 def attempts(lines: Sequence[Line]) -> list[list[Line]]:

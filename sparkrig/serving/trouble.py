@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from sparkrig import nccl
+from sparkrig.images import one
 from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
 from sparkrig.verdict import Level, Verdict
 
@@ -32,7 +33,7 @@ _WAITS = "No available shared memory broadcast block"
 _DEPLOY = "pyinfra INVENTORY deploys/cluster.py, which writes the addresses of this node for Ray, NCCL and Gloo"
 _SERVE = "pyinfra INVENTORY deploys/serve.py --data model=NAME (names: sparkrig models)"
 _FOLLOW = "sparkrig startup INVENTORY"
-_SAME_IMAGE = "put one image on both, by the ID that docker image inspect shows"
+_SAME_IMAGE = "put one image on both: docker save on one, docker load on the other"
 
 
 @dataclass(frozen=True)
@@ -210,10 +211,10 @@ def _alone(startup: Startup) -> bool:
 
 
 def _drift(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
-    images = {name: nccl.short(seen.image) for name, (seen, _) in hosts.items() if seen.image}
-    if len(set(images.values())) < 2:
+    images = {name: seen.image for name, (seen, _) in hosts.items() if seen.image}
+    if one(images.values()):
         return None
-    said = ", ".join(f"{name} runs {image}" for name, image in images.items())
+    said = ", ".join(f"{name} runs {image.short}" for name, image in images.items())
     served = any(startup.state == "serving" and startup.role == "head" for _, startup in hosts.values())
     level: Level = "degraded" if served else "fault"
     return Verdict(level, "image-drift", f"the nodes run different images: {said}", _SAME_IMAGE)

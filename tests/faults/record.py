@@ -131,7 +131,7 @@ def _row(item: pytest.Item, report: pytest.TestReport) -> Row:
         seen="; ".join(words) or item.name.partition("[")[0].removeprefix("test_").replace("_", " "),
         tier="T2" if "solo" in getattr(item, "fixturenames", ()) else TIERS[item.nodeid.split("/")[1]],
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        commit=_commit(),
+        commit=commit(),
         seconds=round(time.time() - report.start),
     )
 
@@ -147,12 +147,13 @@ def _why(report: pytest.TestReport) -> str:
 
 
 @cache
-def _commit() -> str:
+def commit() -> str:
+    """The commit of the working tree, with a plus where the product has changes."""
+
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
-    changed = git(
-        "status", "--porcelain", "--untracked-files=no", "--", *("sparkrig", "facts", "operations", "deploys")
-    )
+    product = ("sparkrig", "facts", "operations", "deploys", "templates")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", *product)
     return (git("rev-parse", "--short=7", "HEAD") or "unknown") + ("+" if changed else "")

@@ -1,4 +1,4 @@
-"""docs/faults.md, made of the matrix and of what its tests saw last: python -m docs.make"""
+"""docs/faults.md, made of the matrix, what its tests saw last, and the mutations: python -m docs.make"""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tests.faults.matrix import FAULTS, PROMISES, Fault
 from tests.faults.record import ROOT, Row, load
+from tests.mutations import score
+from tests.mutations.score import MODULES, NAMED, Score
 from tests.plan.steps import STEPS
 
 PAGE = ROOT / "docs" / "faults.md"
@@ -31,6 +33,16 @@ on a real Spark.
 
 """
 
+MUTATIONS = """
+## The mutations
+
+What guards a change is broken in one place at a time, and its fast tests must see it (T0, T1). `make mutate`
+breaks every condition, comparison, number, loop, call, return and handler of the modules below, with
+[cosmic-ray](https://cosmic-ray.readthedocs.io); `tests/mutations/mutations.yaml` names what it cannot reach,
+such as shell and whole steps. Explained: no test can find it, and `tests/mutations/survivors.yaml` says why.
+Open: a test is missing.
+"""
+
 LOOP = """
 ## The property loop
 
@@ -42,9 +54,10 @@ from step to step.
 """
 
 
-def page(rows: Sequence[Row] | None = None) -> str:
+def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = None) -> str:
     """The text of docs/faults.md."""
     rows = load() if rows is None else rows
+    scores = score.load() if scores is None else scores
     return "".join(
         [
             HEAD,
@@ -60,6 +73,12 @@ def page(rows: Sequence[Row] | None = None) -> str:
             "\n## The promises\n\n",
             *_table(
                 ("", "promise", "held", "tests that guard it"), (_promise(number, rows) for number in PROMISES)
+            ),
+            MUTATIONS,
+            "\n",
+            *_table(
+                ("broken", "mutants", "killed", "explained", "open", "score", "last run", "commit"),
+                (_mutated(module, scores) for module in (*MODULES, NAMED)),
             ),
             "\n## The tests\n\n",
             *_table(
@@ -138,6 +157,16 @@ def _promise(number: int, rows: Sequence[Row]) -> tuple[str, ...]:
         names.append(f"{len(loop)} cells of the property loop")
     tests = ", ".join(dict.fromkeys(names))
     return f"P{number}", PROMISES[number], held(found) if found else NOT_YET, tests
+
+
+def _mutated(module: str, scores: Sequence[Score]) -> tuple[str, ...]:
+    name = module if module == NAMED else f"`{module}`"
+    for each in scores:
+        if each.module == module:
+            share = f"{100 * each.killed // each.mutants} %"
+            counts = (each.mutants, each.killed, each.explained, each.open)
+            return name, *map(str, counts), share, each.date, each.commit
+    return name, "", "", "", "", "", NOT_YET, ""
 
 
 def _functions(rows: Iterable[Row]) -> Iterable[Row]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sparkrig.command import cli
@@ -11,13 +13,14 @@ from tests.lab.commands import CLUSTER, LAB, run
 from tests.lab.guests import Pair
 
 # what services of a guest write by themselves
-OTHERS = ("/var/log", "/var/lib/NetworkManager", "/var/lib/systemd", "/var/cache", "/run")
+OTHERS = ("/var/log", "/var/lib/NetworkManager", "/var/lib/systemd", "/var/cache", "/var/backups", "/run")
 YOUNGER = "sudo find /etc /var /usr /root /home /boot /srv -xdev -newer /run/mark" + "".join(
     f" -not -path '{place}*'" for place in OTHERS
 )
 LOOKS = {
     "deploy --dry": ("pyinfra", "--dry", LAB, CLUSTER),
     "deploy --dry --diff": ("pyinfra", "--dry", "--diff", LAB, CLUSTER),
+    "plan": ("sparkrig", "plan", LAB),
     "summary": ("sparkrig", "summary", LAB),
     "topology": ("sparkrig", "topology", LAB),
     "status": ("sparkrig", "status", LAB),
@@ -25,10 +28,13 @@ LOOKS = {
     "drift": ("sparkrig", "drift", LAB),
     "doctor": ("sparkrig", "doctor", LAB),
     "startup": ("sparkrig", "startup", LAB, "--once"),
+    "support": ("sparkrig", "support", LAB, "--yes", "--output", "FOLDER/sent.tar.gz"),
 }
-# the other verbs: one loads the link and says so, one frees a lock, one sets a host up, one loads what is served;
-# the rest ask no host
-NOT_LOOKS = {"bandwidth", "bench", "unlock", "onboard", "accept", "completion", "explain", "lab", "models", "lint"}
+# the other verbs: one changes what plan shows, one loads the link and says so, one frees a lock, one sets a host
+# up, one loads what is served; the rest ask no host
+NOT_LOOKS = {"apply", "bandwidth", "unlock", "onboard", "bench"} | {
+    *("accept", "completion", "explain", "lab", "models", "lint")
+}
 
 
 @pytest.mark.representative
@@ -39,13 +45,16 @@ def test_every_verb_is_either_tried_here_or_none_that_looks() -> None:
 
 @pytest.mark.promise(5)
 @pytest.mark.parametrize("state", ["pristine", "deployed"])
-def test_what_only_looks_writes_nothing(state: str, request: pytest.FixtureRequest, seen: Seen) -> None:
+def test_what_only_looks_writes_nothing(
+    state: str, request: pytest.FixtureRequest, seen: Seen, tmp_path: Path
+) -> None:
     pair: Pair = request.getfixturevalue(state)
     before = endstate.of(pair)
     for guest in pair:
         guest.output("sudo touch /run/mark && sleep 1")
     for what, words in LOOKS.items():
-        done = run(*words)  # a pristine pair has nothing to undo (exit code 1), and serves nothing (3)
+        done = run(*(word.replace("FOLDER", str(tmp_path)) for word in words))
+        # a pristine pair has nothing to undo (exit code 1), and serves nothing (3)
         assert done.code in (0, 1, 2, 3) and "Traceback" not in done.stderr, f"{what}: {done.stderr[-2000:]}"
         for guest in pair:
             assert guest.output(YOUNGER) == "", f"{what} wrote on {guest.node}"

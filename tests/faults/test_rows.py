@@ -12,6 +12,7 @@ import pytest
 
 from lab.machine import Machine
 from lab.waiting import wait_until
+from sparkrig.containers import KEYRING
 from tests.faults import endstate
 from tests.faults.deploying import deploying
 from tests.faults.endstate import State
@@ -166,9 +167,7 @@ def signed_anew(guests: Pair, *, publish: bool, expired: bool = False) -> str:
         f"{GPG} --clearsign --output {REPOSITORY}/InRelease {REPOSITORY}/Release",
     ]
     guests.a.output(" && ".join(steps))
-    for name in (f"{REPOSITORY}/InRelease", f"{SITE}/gpgkey"):
-        text = guests.a.output(f"sudo base64 -w0 {name}")
-        guests.b.output(f"echo {text} | base64 -d | sudo tee {name} >/dev/null")
+    on_the_other(guests)
     return fingerprint
 
 
@@ -190,6 +189,57 @@ def test_a_repository_key_that_is_not_the_pinned_one_is_refused(pristine: Pair, 
     assert new in said and "nothing was installed" in said
     assert_nothing_installed(pristine)
     seen(said)
+
+
+def signed_by_one_that_adopted(guests: Pair) -> tuple[str, str]:
+    """A key that took another one as its subkey is published and signs the repository: both fingerprints.
+
+    A key that becomes a subkey keeps its fingerprint only with the time of its making.
+    """
+    on_day = "--faked-system-time '20260101T000000!'"
+    guests.a.output("sudo mkdir -pm 700 /root/keys")
+    for name in ("good", "evil"):
+        guests.a.output(f"{GPG} {on_day} --quick-gen-key {name} ed25519 sign never")
+    rows = {
+        name: guests.a.output(f"{GPG} --with-colons --with-keygrip --list-keys {name}").splitlines()
+        for name in ("good", "evil")
+    }
+    good, evil = (next(row.split(":")[9] for row in rows[name] if row.startswith("fpr:")) for name in rows)
+    keygrip = next(row.split(":")[9] for row in rows["good"] if row.startswith("grp:"))
+    edit = f"--expert --pinentry-mode loopback {on_day} --command-fd 0 --no-tty --edit-key {evil}"
+    guests.a.output(f"printf 'addkey\\n13\\n{keygrip}\\nE\\nQ\\n0\\nsave\\n' | {GPG} {edit}")
+    guests.a.output(f"{GPG} --armor --output {SITE}/gpgkey --export evil")
+    guests.a.output(f"{GPG} -u {evil} --clearsign --output {REPOSITORY}/InRelease {REPOSITORY}/Release")
+    on_the_other(guests)
+    return good, evil
+
+
+def on_the_other(guests: Pair) -> None:
+    """What is published on spark-a, on spark-b, too."""
+    for name in (f"{REPOSITORY}/InRelease", f"{SITE}/gpgkey"):
+        text = guests.a.output(f"sudo base64 -w0 {name}")
+        guests.b.output(f"echo {text} | base64 -d | sudo tee {name} >/dev/null")
+
+
+@pytest.mark.fault(30)
+def test_a_repository_key_that_adopted_the_pinned_one_is_refused(pristine: Pair, seen: Seen) -> None:
+    """gpg gives out the hostile primary key for the pinned fingerprint, and apt takes what that one signs."""
+    good, evil = signed_by_one_that_adopted(pristine)
+    done = containers("--data", f"toolkit_key_fingerprint={good}")
+    assert done.code == 1
+    said = line(done, "was pinned")
+    assert evil in said and "nothing was installed" in said
+    assert_nothing_installed(pristine)
+    for guest in pristine:
+        guest.output(f"test ! -e {KEYRING}")
+    ring = "/etc/apt/keyrings/other.gpg"
+    pristine.a.output(f"sudo mkdir -p /etc/apt/keyrings && {GPG} --output {ring} --export {good}")
+    source = f"deb [signed-by={ring}] file:{REPOSITORY} /"
+    pristine.a.output(f"sudo chmod 644 {ring} && echo '{source}' >/tmp/other.list")
+    only = "-o Dir::Etc::sourcelist=/tmp/other.list -o Dir::Etc::sourceparts=- -o APT::Get::List-Cleanup=0"
+    taken = pristine.a.run(f"sudo apt-get {only} update")
+    assert taken.rc == 0 and "not signed" not in taken.stdout + taken.stderr, "then it is no attack"
+    seen(f"{said}; by itself apt takes that key for the pinned one")
 
 
 @pytest.mark.fault(30)

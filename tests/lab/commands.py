@@ -53,8 +53,8 @@ def run(program: str, *words: str, timeout: float = 600, env: Mapping[str, str] 
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def deploy(*flags: str, inventory: str = LAB) -> Done:
-    return run("pyinfra", "-y", *flags, inventory, CLUSTER)
+def deploy(*flags: str, inventory: str = LAB, file: str = CLUSTER) -> Done:
+    return run("pyinfra", "-y", *flags, inventory, file)
 
 
 def planned(inventory: str = LAB) -> dict[str, set[str]]:

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab import pair
+from lab import NODES, pair
+from lab.nodes import ssh_port
 from tests.faults.record import Seen
-from tests.lab.commands import LAB, Done, run
-from tests.lab.guests import Pair
+from tests.lab.commands import LAB, ROOT, Done, run
+from tests.lab.guests import Guest, Pair
 
 pytestmark = pytest.mark.exhaustive  # make faults runs them
 
@@ -24,15 +27,15 @@ NETDEV, TWIN = "enp1s0f0np0", "enP2p1s0f0np0"
 APPLY = f"pyinfra {LAB} deploys/cluster.py"
 
 
-def doctor(*words: str) -> Done:
-    done = run("sparkrig", "doctor", LAB, *words, timeout=LIMIT_S)
+def doctor(*words: str, inventory: str = LAB) -> Done:
+    done = run("sparkrig", "doctor", inventory, *words, timeout=LIMIT_S)
     assert "Traceback" not in done.stderr, done.stderr[-3000:]
     return done
 
 
-def examined(*words: str) -> tuple[int, dict[str, Any]]:
+def examined(*words: str, inventory: str = LAB) -> tuple[int, dict[str, Any]]:
     """Exit code and report."""
-    done = doctor("--json", *words)
+    done = doctor("--json", *words, inventory=inventory)
     return done.code, json.loads(done.stdout)
 
 
@@ -64,6 +67,49 @@ def test_one_that_was_never_deployed_wants_everything(pristine: Pair) -> None:
         roots(report)
     )
     assert report["next"] == f"Next: {APPLY}"
+
+
+def typed_at(guest: Guest, cure: str) -> None:
+    """A cure as a person types it on the host that it names."""
+    where, _, command = cure.partition(": ")
+    assert where == f"on {guest.node}"
+    guest.output(command.partition("; then here")[0].removesuffix(", and reboot"))
+
+
+def test_two_sparks_with_one_machine_id(deployed: Pair, seen: Seen) -> None:
+    its = deployed.a.output("cat /etc/machine-id")
+    deployed.b.output(f"echo {its.strip()} | sudo tee /etc/machine-id")
+    code, report = examined()
+    assert (code, set(roots(report))) == (2, {"spark-a pair.machine-id", "spark-b pair.machine-id"})
+    root = roots(report)["spark-b pair.machine-id"]
+    assert root["found"] == "shared with spark-a, as on units made from one image"
+    typed_at(deployed.b, root["cure"])
+    assert examined()[0] == 0
+    seen(root["cure"])
+
+
+def test_two_sparks_with_one_set_of_host_keys(deployed: Pair, tmp_path: Path, seen: Seen) -> None:
+    """As out of one image: this machine knows them by one key, and both of them show it."""
+    known = tmp_path / "known_hosts"
+    ports = {node: f"[127.0.0.1]:{ssh_port(node)}" for node in NODES}
+    key = deployed.a.output("cat /etc/ssh/ssh_host_ed25519_key.pub")
+    known.write_text("".join(f"{port} {key}\n" for port in ports.values()))
+    shutil.copytree(ROOT / "inventories", tmp_path / "inventories")
+    file = tmp_path / "inventories" / "lab.py"
+    login = "**_host_data(name)}"
+    assert login in file.read_text()
+    file.write_text(file.read_text().replace(login, f'{login[:-1]}, "ssh_known_hosts_file": {str(known)!r}}}'))
+    keys = deployed.a.output("sudo tar -C /etc/ssh -cz ssh_host_ed25519_key ssh_host_ed25519_key.pub | base64 -w0")
+    deployed.b.output(f"echo {keys} | base64 -d | sudo tar -C /etc/ssh -xz && sudo systemctl restart ssh")
+    code, report = examined(inventory=str(file))
+    assert (code, set(roots(report))) == (2, {"spark-a pair.host-keys", "spark-b pair.host-keys"})
+    root = roots(report)["spark-b pair.host-keys"]
+    typed_at(deployed.b, root["cure"])
+    assert examined(inventory=str(file))[0] == 3, "another key is no Spark that is known"
+    own = deployed.b.output("cat /etc/ssh/ssh_host_ed25519_key.pub")
+    known.write_text(f"{ports['spark-a']} {key}\n{ports['spark-b']} {own}\n")
+    assert examined(inventory=str(file))[0] == 0
+    seen(root["cure"])
 
 
 @pytest.mark.fault(19)

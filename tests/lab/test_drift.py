@@ -95,3 +95,41 @@ def test_what_is_changed_by_hand_is_found_and_mended(
     after = drift()
     assert after.code == 0, (wrong(after), after.stderr)
     seen(f"{', '.join(change.id for change in changes)}: found, and mended by: {'; '.join(commands)}")
+
+
+# what the deploy refuses one half for, what takes it back, and the checks that say so
+REFUSED: Mapping[str, tuple[str, str, set[str]]] = {
+    "a second profile": (ADD_PROFILE, "sudo nmcli connection delete cx7", {f"net.{NETDEV}.others"}),
+    "NetworkManager is stopped": (
+        "sudo systemctl stop NetworkManager",
+        "sudo systemctl start NetworkManager && nm-online -s -q -t 60",
+        {"net.manager"},
+    ),
+    "unmanaged": (
+        f"sudo nmcli device set {NETDEV} managed no",
+        f"sudo nmcli device set {NETDEV} managed yes && sudo nmcli connection up sparkrig-{NETDEV}",
+        {f"net.{NETDEV}.active"},
+    ),
+    "a route collides": (
+        "sudo sh -c 'ip link add odd0 type dummy; ip link set odd0 up; ip route add 192.168.100.0/22 dev odd0'",
+        "sudo ip link del odd0",
+        {"net.plan"},
+    ),
+}
+
+
+@pytest.mark.parametrize("half", [0, 1], ids=["spark-a", "spark-b"])
+@pytest.mark.parametrize(("line", "back", "ids"), REFUSED.values(), ids=REFUSED)
+def test_one_half_that_is_refused_alone_is_a_report_of_both(
+    deployed: Pair, half: int, line: str, back: str, ids: set[str], seen: Seen
+) -> None:
+    """That the real tools print what tests/plan/test_one_half_refused.py feeds in."""
+    guest, other = (*deployed,)[half], (*deployed,)[1 - half]
+    guest.output(line)
+    found = drift()
+    guest.output(back)
+    assert found.code in (2, 3), found.stderr
+    moved = wrong(found)
+    assert ids <= {id for host, id in moved if host == guest.node}, moved
+    assert not [id for host, id in moved if host == other.node], moved
+    seen(f"{guest.node}: {', '.join(sorted(ids))}; exit code {found.code}")

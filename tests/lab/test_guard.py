@@ -7,6 +7,8 @@ fabric's links.
 from __future__ import annotations
 
 import shutil
+import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import pair
+from lab import pair, ssh
+from lab.nodes import ssh_port
 from lab.waiting import wait_until
 from tests.faults import endstate
 from tests.faults.deploying import deploying
@@ -92,6 +95,43 @@ def guard_of(guest: Guest) -> str:
     return guest.output("sudo sh -c 'cat /var/lib/sparkrig/runs/*/guard/state'")
 
 
+def alone(folder: Path, **data: object) -> Path:
+    """An inventory of spark-a without its peer. data: of the host, over the lab's own."""
+    shutil.copytree(ROOT / "inventories", folder / "inventories")
+    text = (ROOT / LAB).read_text()
+    for old, new in (
+        ('"pair": "lab", ', ""),
+        (", _spark(_NODES[1], 12)", ""),
+        ("**_host_data(name)", f"**_host_data(name), **{data!r}"),
+    ):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    inventory = folder / "inventories" / "alone.py"
+    inventory.write_text(text)
+    return inventory
+
+
+@contextmanager
+def tunnelled(folder: Path) -> Iterator[dict[str, object]]:
+    """Another way in to spark-a, which ends on its own lo; what an inventory says of it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    keys = folder / "known_hosts"
+    keys.write_text(ssh.known_hosts().read_text().replace(f"]:{ssh_port('spark-a')} ", f"]:{port} "))
+    words = ssh.command("spark-a", "echo there; exec sleep infinity")
+    forward = ["-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes", "-L", f"127.0.0.1:{port}:127.0.0.1:22"]
+    tunnel = subprocess.Popen(
+        [words[0], *forward, *words[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert tunnel.stdout and tunnel.stdout.readline() == "there\n"
+        yield {"ssh_port": port, "ssh_known_hosts_file": str(keys)}
+    finally:
+        tunnel.terminate()
+        tunnel.wait(30)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.promise(2)
 def test_the_change_goes_back_by_itself_once_its_controller_is_dead(before: Before, seen: Seen) -> None:
@@ -106,10 +146,11 @@ def test_the_change_goes_back_by_itself_once_its_controller_is_dead(before: Befo
 def test_a_broken_management_link_comes_back_without_a_controller(before: Before, seen: Seen) -> None:
     with abandoned():
         broken = (
-            "nmcli connection modify --temporary management ipv4.addresses 10.99.0.5/24;"
-            " nmcli connection up management; ip -4 -br addr show dev enP7s7 >/run/broken"
+            "used=$(nmcli -g GENERAL.CON-UUID device show enP7s7);"
+            " nmcli connection modify --temporary $used ipv4.addresses 10.99.0.5/24;"
+            " nmcli connection up $used; ip -4 -br addr show dev enP7s7 >/run/broken"
         )
-        before.pair.a.output(f"sudo systemd-run --quiet --collect sh -c {broken!r}")
+        before.pair.a.output(f"sudo systemd-run --quiet --collect --expand-environment=no sh -c {broken!r}")
         took = before.returns(WINDOW_S + DEADMAN_S + SLOW_S)
     assert "10.99.0.5/24" in before.pair.a.output("cat /run/broken"), "it was never broken"
     seen(f"ssh back and both hosts as before {took:.0f} s after it was lost, window {WINDOW_S} s")
@@ -213,13 +254,76 @@ def test_the_next_run_takes_over_what_a_dead_controller_left_armed(before: Befor
 def test_an_address_that_somebody_has_is_no_success(before: Before, tmp_path: Path, seen: Seen) -> None:
     their = "sudo nmcli device set enp1s0f0np0 managed {}; sudo ip addr {} 192.168.100.11/24 dev enp1s0f0np0"
     before.pair.b.output(their.format("no", "add"))
-    shutil.copytree(ROOT / "inventories", tmp_path / "inventories")
-    alone = tmp_path / "inventories" / "alone.py"
-    text = (ROOT / LAB).read_text().replace('"pair": "lab", ', "")
-    alone.write_text(text.replace(", _spark(_NODES[1], 12)", ""))
-    done = deploy(inventory=alone)
+    done = deploy(inventory=alone(tmp_path))
     before.pair.b.output(their.format("yes", "del"))
     assert done.code == 1
     assert "the network of spark-a is as it was before" in done.stderr
     assert [line for line in before.differs() if "spark-b" not in line] == []
     seen("activation fails for want of its address, and the host is put back at once")
+
+
+# root's own reserve of the file system is filled, too; what is left over is less than a block
+FILL = """
+for part in 1 2 3 4 5 6; do
+  sudo fallocate -l $(($(stat -f -c '%f * %S' /) * 9 / 10)) /fill.$part 2>/dev/null || break
+done
+sudo sh -c 'cat /dev/zero >/fill' 2>/dev/null
+if sudo sh -c 'printf x >/var/lib/sparkrig/another' 2>/dev/null; then echo there is room left; exit 1; fi
+"""
+SINCE = "nmcli -g connection.id connection show since"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.fault(7)
+@pytest.mark.promise(2, 6)
+def test_a_disk_that_is_full_at_the_rollback_disarms_all_the_same(before: Before, seen: Seen) -> None:
+    """The next boot and the next deploy leave alone what came since."""
+    guest = before.pair.a
+    with abandoned():
+        guest.output(FILL)
+        assert guard_of(guest).startswith("applied"), "it was filled too late"
+        wait_until(
+            lambda: guard_of(guest).startswith("rolled-back"),
+            WINDOW_S + DEADMAN_S + SLOW_S,
+            happened="the rollback was not noted",
+            attempt="sparkrig lab ssh spark-a",
+        )
+    assert "not confirmed" in guard_of(guest) and "not as before" not in guard_of(guest)
+    assert guest.run("test -e /etc/systemd/system/sparkrig-guard.service").rc == 1
+    guest.output("sudo rm -f /fill /fill.? /var/lib/sparkrig/another")
+    before.returns(SLOW_S)
+    guest.output(
+        "sudo nmcli connection add type dummy ifname since0 con-name since autoconnect no ipv4.method disabled"
+    )
+    pair.cut_power("spark-a")
+    assert guest.output(SINCE) == "since"
+    done = deploy()
+    assert done.code == 0, done.stderr[-3000:]
+    assert guest.output(SINCE) == "since"
+    guest.output("sudo nmcli connection delete since")
+    seen(
+        "rolled back and noted with no block free; a profile made since outlives the next boot and the next deploy"
+    )
+
+
+@pytest.mark.exhaustive
+@pytest.mark.fault(4)
+@pytest.mark.promise(1, 10)
+def test_a_tunnel_that_ends_on_lo_changes_no_network_unless_the_netdev_is_named(
+    before: Before, tmp_path: Path, seen: Seen
+) -> None:
+    with tunnelled(tmp_path) as login:
+        inventory = alone(tmp_path, **login)
+        done = deploy(inventory=inventory)
+        assert done.code == 1
+        (line,) = [line for line in done.stderr.splitlines() if "Refused: " in line]
+        assert (
+            "it ends at 127.0.0.1, on lo or on no netdev of this host" in line and "management_interface" in line
+        )
+        assert before.differs() == []
+        done = deploy("--data", "management_interface=enP7s7", inventory=inventory)
+        assert done.code == 0, done.stderr[-3000:]
+        assert "confirmed on spark-a" in done.stderr
+        again = run("pyinfra", "--json", "--dry", str(inventory), FILE)
+        assert '"hosts_with_change": []' in again.stdout, "a settled host needs no setting"
+    seen("refused with the setting's name, and changed under guard once that names the netdev")

@@ -16,6 +16,7 @@ import pytest
 
 from lab import USER, toolkit_repo
 from sparkrig import inventory
+from sparkrig.first_upgrade import MARK, UNIT
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, ROOT, Done, run
 from tests.lab.factory import PASSWORD, Fresh, unpack
@@ -48,7 +49,7 @@ class Desk:
 
     def words(self, name: str) -> list[str]:
         where = f"{USER}@127.0.0.1:{self.sparks[name].target.port}"
-        return [str(BIN / "sparkrig"), "onboard", where, "--inventory", str(self.file)]
+        return [str(BIN / "sparkrig"), "onboard", where, "--name", name, "--inventory", str(self.file)]
 
     def scripted(self, name: str) -> list[str]:
         given = ["--fingerprint", self.sparks[name].fingerprint, "--password-file", str(self.folder / "password")]
@@ -159,6 +160,73 @@ def test_killed_in_the_middle_of_the_deploy_the_same_again_goes_on(desk: Desk, s
     assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert desk.planned() == {}
     seen("onboard, the same again without fingerprint and password, did the rest")
+
+
+# A stand-in for NVIDIA's unit and script, as they were recorded [@spark-fleet-updates]: the same condition, the
+# same mark before the reboot. In place of apt it holds dpkg's lock until /run/enough is there, for the lab's own
+# mirror would bring driver 590.
+_UPGRADE = rf"""
+set -e
+cat >/etc/systemd/system/{UNIT} <<'END'
+[Unit]
+DefaultDependencies=no
+After=network-online.target NetworkManager.service
+Wants=network-online.target
+Before=multi-user.target
+ConditionPathExists=!{MARK}
+[Service]
+Type=oneshot
+ExecStart=/usr/sbin/{UNIT.removesuffix(".service")}.sh
+[Install]
+WantedBy=multi-user.target
+END
+cat >/usr/sbin/{UNIT.removesuffix(".service")}.sh <<'END'
+#!/bin/sh -e
+python3 - <<'PYTHON'
+import fcntl, os, time
+lock = open("/var/lib/dpkg/lock-frontend", "w")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+while not os.path.exists("/run/enough"):
+    time.sleep(0.1)
+PYTHON
+install -d -m 0700 {MARK.rpartition("/")[0]}
+echo done >{MARK}
+reboot
+END
+chmod 755 /usr/sbin/{UNIT.removesuffix(".service")}.sh
+systemctl daemon-reload
+systemctl enable -q {UNIT}
+systemctl start --no-block {UNIT}
+"""
+_BOOT = "cat /proc/sys/kernel/random/boot_id"
+
+
+@pytest.mark.promise(4, 6)
+def test_nvidias_first_boot_upgrade_is_waited_for_and_its_reboot_survived(desk: Desk, seen: Seen) -> None:
+    fresh = desk.sparks["spark-a"]
+    with fresh.login() as entered:
+        entered.root(_UPGRADE)
+        until(lambda: entered.root(f"systemctl is-active {UNIT} || :").strip() == "activating", 60, "it never ran")
+        boot = entered.shell(_BOOT)
+    log = desk.folder / "waiting.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            desk.scripted("spark-a"), cwd=ROOT, env=desk.env, stdout=output, stderr=output, start_new_session=True
+        )
+        until(lambda: "is running; it upgrades every package" in log.read_text(), 300, "it is not waited for")
+        with fresh.login() as entered:
+            entered.root("touch /run/enough")
+        code = process.wait(1800)
+    told = log.read_text()
+    assert code == 0, told[-4000:]
+    assert "was rebooted" in told and "NVIDIA's first-boot upgrade is over (done)" in told
+    assert told.index("is over (done)") < told.index("Starting operation"), "nothing was begun before"
+    with fresh.login() as entered:
+        assert entered.shell(_BOOT) != boot
+        assert entered.root(f"systemctl is-enabled {UNIT}").strip() == "enabled", "as NVIDIA's own stays"
+    assert desk.planned() == {}
+    assert PASSWORD not in told
+    seen("onboard named NVIDIA's unit, waited for its mark and its reboot, and went on without a question")
 
 
 class Tmux:

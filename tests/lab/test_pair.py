@@ -13,7 +13,7 @@ import pytest
 
 from lab import NODES, pair, ssh_data
 from lab.machine import Machine, State
-from lab.nodes import CAGES, FABRIC, ssh_port
+from lab.nodes import CAGES, FABRIC, FACTORY_NAMES, ssh_port
 from lab.waiting import wait_until
 from tests.lab.guests import Guest, Pair
 
@@ -75,7 +75,7 @@ def test_a_second_up_changes_nothing(lab_pair: Pair) -> None:
 def test_guests_have_their_own_identities(lab_pair: Pair) -> None:
     for path in ("/etc/machine-id", "/etc/ssh/ssh_host_ed25519_key.pub", "/etc/hostname"):
         assert lab_pair.a.output(f"cat {path}") != lab_pair.b.output(f"cat {path}")
-    assert [guest.output("hostname") for guest in lab_pair] == list(NODES)
+    assert [guest.output("hostname") for guest in lab_pair] == [FACTORY_NAMES[node] for node in NODES]
 
 
 def test_reset_brings_back_a_changed_file_and_sets_the_clock(lab_pair: Pair) -> None:
@@ -113,7 +113,7 @@ def test_a_stale_pid_file_is_named_and_overcome(lab_pair: Pair) -> None:
     again = lab("up")
     assert again.returncode == 0
     assert f"process {pid}" in again.stderr
-    assert lab_pair.b.output("hostname") == "spark-b"
+    assert lab_pair.b.output("hostname") == FACTORY_NAMES["spark-b"]
 
 
 def test_host_keys_are_strict(lab_pair: Pair) -> None:
@@ -171,8 +171,8 @@ def test_a_pristine_guest_is_a_factory_spark(pristine: Pair) -> None:
 def test_a_plain_upgrade_of_a_pristine_guest_takes_590_and_kernel_7(pristine: Pair) -> None:
     plan = pristine.a.output("sudo apt-get update --quiet && apt-get --simulate dist-upgrade")
     assert "Inst nvidia-driver-open (590.48.01" in plan
-    assert "Inst nvidia-modprobe [580.159.03] (610.57.04" in plan
-    assert "Inst linux-image-nvidia-hwe-24.04 [6.17.0-1021.21] (7.0.0-1019" in plan
+    assert "Inst nvidia-modprobe [610.43.02-1ubuntu1] (610.57.04" in plan
+    assert "Inst linux-image-nvidia-hwe-24.04 [6.17.0-1029.29] (7.0.0-1019" in plan
     by_name = pristine.a.output("apt-get --simulate install nvidia-driver-590-open")
     assert "Inst nvidia-driver-590-open (590.48.01" in by_name
 

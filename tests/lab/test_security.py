@@ -16,9 +16,11 @@ from secrets import token_hex
 import pytest
 
 from lab import NODES, pair
+from lab.nodes import FACTORY_NAMES
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, CLUSTER, ROOT, STATE, Done, deploy, planned, run
 from tests.lab.guests import Guest, Pair
+from tests.lab.states import DEPLOYED
 
 SECURED = "secured"
 FILE = "/etc/sparkrig/secrets.env"
@@ -98,7 +100,7 @@ def inventory(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def secured_once(deployed_once: Pair, canary: str, inventory: str) -> Pair:
-    pair.reset(NODES, "deployed")
+    pair.reset(NODES, DEPLOYED)
     for guest in deployed_once:
         guest.output("printf '# mine\\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA me' >>.ssh/authorized_keys")
     done = deploy(inventory=inventory)
@@ -123,9 +125,9 @@ def test_a_second_run_has_nothing_to_do(secured: Pair, inventory: str) -> None:
 def test_each_half_logs_in_to_the_other_over_the_fabric_by_its_name(secured: Pair) -> None:
     for guest, peer, last in ((secured.a, "spark-b", 11), (secured.b, "spark-a", 12)):
         came = guest.output(f"ssh -o BatchMode=yes {peer} 'hostname; id -un; echo $SSH_CONNECTION'").splitlines()
-        assert came[:2] == [peer, "nvidia"]
+        assert came[:2] == [FACTORY_NAMES[peer], "nvidia"]
         assert came[2].split()[0] == f"192.168.100.{last}"
-        assert guest.output(f"ssh -o BatchMode=yes 192.168.101.{23 - last} hostname") == peer
+        assert guest.output(f"ssh -o BatchMode=yes 192.168.101.{23 - last} hostname") == FACTORY_NAMES[peer]
 
 
 @pytest.mark.exhaustive

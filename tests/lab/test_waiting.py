@@ -15,6 +15,7 @@ import pytest
 from lab.machine import Machine
 from lab.nodes import MANAGEMENT
 from lab.waiting import wait_until
+from sparkrig.first_upgrade import UNIT
 from tests.faults.deploying import deploying
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, LAB, ROOT, deploy, planned, run
@@ -122,6 +123,13 @@ UNFIT = {
         "sudo systemctl stop NetworkManager",
         "NetworkManager does not run (inactive), and the fabric needs it",
         "sudo systemctl start NetworkManager",
+    ),
+    "NVIDIA's first-boot upgrade": (
+        6,
+        f'sudo sh -c \'printf "[Service]\\nType=oneshot\\nExecStart=/bin/sleep infinity\\n" '
+        f">/etc/systemd/system/{UNIT}; systemctl daemon-reload; systemctl start --no-block {UNIT}'",
+        f"NVIDIA's first-boot upgrade ({UNIT}) is running; it upgrades every package, and ends with a reboot",
+        f"sudo journalctl -fu {UNIT}",
     ),
     "a reboot to come": (6, "sudo shutdown -r +10", "a reboot is scheduled in", "sudo shutdown -c"),
 }

@@ -18,17 +18,18 @@ import pytest
 from facts.noun import PREAMBLE
 from facts.spark import NOUNS
 from operations.environment import wanted as environment_files
-from sparkrig import driver, environment, network, rdma, records
+from sparkrig import driver, environment, lock, network, rdma, records
 from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 # pieces of what the journal sends: a run's begin and end, a step's begin and end, and who uses apt
 BEGIN, END, NOTE, APT = "take() {", "after.new", 'note "$2" "$3"', "while held=$(holders)"
-STEP = re.compile(
-    r"steps=\S+\nnote\(\) \{.*\}\nnote begun '(.+?)' \|\| exit 74\n\(\n(.*)\n\)\nrc=\$\?;.*", re.DOTALL
-)
+JOURNAL = f"for run in {lock.RUNS}/*; do"  # in the look at it, and in no other script
+HOLD, WHO = 'exec 8>"$mine"', lock.IDENTITY  # what keeps a lock, and what orders the locks of a pair
+STEP = re.compile(r"steps=\S+\n.*?\nnote begun '(.+?)' \|\| exit 74\n\(\n(.*)\n\)\nrc=\$\?;.*", re.DOTALL)
 RECORDED = ROOT / "tests" / "fixtures" / "spark"
 A, B = "@fake/spark-a", "@fake/spark-b"
+REBOOTED = "11111111-2222-4333-8444-555555555555"
 FABRIC = {
     A: {"enp1s0f0np0": "192.168.100.11/24", "enP2p1s0f0np0": "192.168.101.11/24"},
     B: {"enp1s0f0np0": "192.168.100.12/24", "enP2p1s0f0np0": "192.168.101.12/24"},
@@ -39,6 +40,11 @@ def recorded(name: str) -> str:
     """What `python -m tests.record` wrote down of a host of the virtual pair, as if it had been now."""
     text = (RECORDED / f"{name}.txt").read_text()
     return re.sub(r"^clock .*$", f"clock {time.time()}", text, flags=re.MULTILINE)
+
+
+def rebooted(text: str) -> str:
+    """What a host prints after another boot."""
+    return re.sub(r"^(boot_id[= ]).*$", r"\g<1>" + REBOOTED, text, flags=re.MULTILINE)
 
 
 def converged(letter: str, name: str = "", number: int | None = None) -> str:
@@ -89,6 +95,11 @@ def sections(text: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[0::2], strict=False))
 
 
+def joined(parts: Mapping[str, str]) -> str:
+    """One look again, of the output of each noun."""
+    return "".join(f"{text.strip()}\n\n#sparkrig:end {noun} 0\n" for noun, text in parts.items())
+
+
 @dataclass
 class Host:
     """One fake host: what its one look prints, and what is printed when one noun is looked at again."""
@@ -112,15 +123,26 @@ class Host:
             for line in (f"sent {netdev} 40", f"heard {netdev} 52:54:00:1b:{far}:{last} 38")
         ]
         return {
-            "#sparkrig:end nics": recorded(f"fabric-{letter}").splitlines(),
+            "#sparkrig:end nics": self._surveyed(letter).splitlines(),
             "SPARKRIG_PROBE": [*heard, "end"],
             "patience=$1 first=$2": [],
         }
 
+    def _surveyed(self, letter: str) -> str:
+        """The look of the fabric, in the boot that the one look is of; the recorded one is masked."""
+        boot = re.search(r"^boot_id=(.*)$", self.seen, re.MULTILINE)
+        return re.sub(
+            r"^boot_id .*$", f"boot_id {boot[1] if boot else ''}", recorded(f"fabric-{letter}"), flags=re.M
+        )
+
     def entry(self) -> tuple[str, dict[str, Any]]:
         again = {**sections(self.seen), **self.later}
         # the first match wins: the one look holds every noun's script, so it is asked for first
-        answers: dict[str, Any] = {"#sparkrig:end identity": self.seen.splitlines(), BEGIN: ["lock free"]}
+        answers: dict[str, Any] = {
+            "#sparkrig:end identity": self.seen.splitlines(),
+            BEGIN: ["lock free"],
+            JOURNAL: ["now 1795230000"],
+        }
         answers |= self.first
         answers |= self.fabric()
         answers |= {_marker(noun): text.splitlines() for noun, text in again.items()}
@@ -176,9 +198,16 @@ class Run:
         return [
             row
             for row in self.commands
-            if not any(mark in row[1] for mark in ("#sparkrig:end", BEGIN, END, NOTE, APT))
+            if not any(
+                mark in row[1] for mark in ("#sparkrig:end", "SPARKRIG_PROBE", BEGIN, END, NOTE, APT, HOLD, WHO)
+            )
             and not row[1].removeprefix(PREAMBLE).lstrip().startswith(scripts)
         ]
+
+
+def barred(text: str, row: str) -> str:
+    """A look at a host that also found a file which cannot be written. row: as facts/preflight.py prints it."""
+    return re.sub(r"^clock ", f"{row}\nclock ", text, flags=re.MULTILINE)
 
 
 Deploy = Callable[..., Run]
@@ -191,9 +220,17 @@ def deploy(tmp_path: Path) -> Deploy:
 
 
 def run_deploy(
-    folder: Path, hosts: list[Host], *flags: str, file: str = "deploys/cluster.py", together: bool = True
+    folder: Path,
+    hosts: list[Host],
+    *flags: str,
+    file: str = "deploys/cluster.py",
+    together: bool = True,
+    state: str = "",
 ) -> Run:
-    """One run of the real pyinfra command; `together`: whether a failed host stops all of them."""
+    """One run of the real pyinfra command.
+
+    together: whether a failed host stops all of them; state: another state folder of this machine.
+    """
     inventory = folder / "sparks.py"
     (folder / "group_data").mkdir(exist_ok=True)
     defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
@@ -205,7 +242,7 @@ def run_deploy(
         + "import operations.guard as _guard\n_guard.APART_S = _guard.PAUSE_S = 0\n"
         + f"sparks = _checked({[host.entry() for host in hosts]!r}, __file__)\n"
     )
-    env = {"PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": str(folder / "state")}
+    env = {"PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": state or str(folder / "state")}
     done = warm.run("pyinfra", "-vv", *flags, str(inventory), file, env=env, timeout=60)
     return Run(done.returncode, done.stdout, done.stderr)
 

@@ -60,7 +60,7 @@ class Desk:
     def typed(self, verb: str, *words: str, at: Path = ROOT) -> Done:
         env = {"XDG_STATE_HOME": str(self.folder / "state"), "NO_COLOR": "1", "COLUMNS": "80"}
         done = warm.run("sparkrig", verb, str(self.inventory), *words, cwd=at, env=env)
-        assert "Traceback" not in done.stderr
+        assert "Traceback" not in done.stderr, done.stderr[-2500:]
         return Done(done.returncode, done.stdout, done.stderr)
 
     def drift(self, *words: str) -> Done:

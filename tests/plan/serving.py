@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from tests.plan.conftest import FABRIC, A, B, Host, pair
 from tests.plan.test_security import trusting
 
 IMAGE, OTHER = f"sha256:{'a1' * 32}", f"sha256:{'b2' * 32}"
+HELD = "c3" * 32
 NAME = "vllm-standin:1"
 SOLO, BOTH = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 DATA: dict[str, Any] = {"serve_image": NAME, "memory_gib": 121.7}
@@ -34,7 +35,9 @@ class Spark:
     port: str = "inactive"
     image: str = ""
     images: dict[str, str] = field(default_factory=dict)  # name -> ID
+    contents: dict[str, str] = field(default_factory=dict)  # ID -> what it holds
     weights: dict[str, tuple[str, int]] = field(default_factory=dict)
+    commit: str = ""  # of all of them
     room: int = 900 * GIB
     listening: tuple[int, ...] = (22,)
     health: int | None = None
@@ -51,7 +54,9 @@ class Spark:
         lines += [f"port {self.port}"]
         lines += [f"container {self.image} 2026-11-21T14:00:00Z"] if self.image else []
         lines += [f"image {id} amd64 {name}" for name, id in self.images.items()]
+        lines += [f"content {id} {held}" for id, held in self.contents.items()]
         lines += [f"weights {name} {state} {size}" for name, (state, size) in self.weights.items()]
+        lines += [f"revision {name} {self.commit}" for name in self.weights if self.commit]
         lines += [f"room {self.room}", *(f"listen {port}" for port in self.listening)]
         lines += [] if self.health is None else [f"health {self.health}"]
         return "\n".join(lines) + "\n"
@@ -89,12 +94,20 @@ def serving(model: str, letter: str = "a", nodes: int = 1, ray: bool = False, **
     return ready(model, **{**up, **changes})
 
 
-def files(model: str, rank: int, nodes: int, ray: bool = False, **changes: Any) -> list[File]:
+def in_another_store(spark: Spark, model: str, rank: int, nodes: int) -> Spark:
+    """A host whose docker calls the same image by another ID."""
+    swapped: dict[str, Any] = {"images": dict.fromkeys(spark.images, OTHER), "contents": {OTHER: HELD}}
+    if spark.image:
+        swapped |= {"image": OTHER, "files": files(model, rank, nodes, image=OTHER)}
+    return replace(spark, **swapped)
+
+
+def files(model: str, rank: int, nodes: int, ray: bool = False, image: str = IMAGE, **changes: Any) -> list[File]:
     mine = settings.parse({"x": {"model": model, **DATA, **changes}})["x"]
     asked = plan.wish(_catalogue().find, mine, 2 if nodes == 2 else 1)
     addresses = [settings.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
-    return plan.files(asked, Chosen(IMAGE, ray, "0.19.0"), node, mine, texts())
+    return plan.files(asked, Chosen(image, ray, "0.19.0"), node, mine, texts())
 
 
 def hosts(a: Spark, b: Spark, **changes: Any) -> list[Host]:

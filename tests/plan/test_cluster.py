@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
+from sparkrig import first_upgrade
+from sparkrig.settings import Settings
 from tests.plan.conftest import (
     FABRIC,
     A,
@@ -99,6 +101,7 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
         next(at for at, command in enumerate(mine) if text in command)
         for text in (
             "while read -r folder name mode content",
+            "apt-get -q -o DPkg::Lock::Timeout=300 update",
             "apt-mark hold",
             'guard/guard.py" start',
             "/usr/lib/apt/apt-helper download-file",
@@ -109,6 +112,8 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
         )
     ]
     assert order == sorted(order)
+    key = next(command for command in mine if "/usr/lib/apt/apt-helper download-file" in command)
+    assert Settings.model_fields["toolkit_key_fingerprint"].default in key
 
 
 def test_every_change_has_an_end_on_the_host_itself(deploy: Deploy) -> None:
@@ -183,6 +188,13 @@ def running_containers(count: int) -> Edit:
     return swap('"running":0', f'"running":{count}')
 
 
+def upgrade_once(active: str) -> Edit:
+    """NVIDIA's own upgrade of the first start, without its mark."""
+    unit = f"Id={first_upgrade.UNIT}", "LoadState=loaded", "UnitFileState=enabled", f"ActiveState={active}"
+    rows = "".join(f"{first_upgrade.WORD} {row}\n" for row in ("boot=one", "", *unit, ""))
+    return swap("unit Load", f"{rows}unit Load")
+
+
 REFUSALS: dict[str, tuple[Edit, str]] = {
     "N1X": (swap("gpu=NVIDIA GB10", "pci=10de:0x2e03"), "this host is no DGX Spark: its GPU is an N1X"),
     "another GPU": (
@@ -191,15 +203,15 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
     ),
     "not root": (swap("uid=0\n", "uid=1000\n"), "commands run as uid 1000, root is expected"),
     "590 already there": (
-        swap("installed libnvidia-compute-580 580.159.03", "installed libnvidia-compute 590.48.01"),
+        swap("installed libnvidia-compute-580 580.173.02", "installed libnvidia-compute 590.48.01"),
         "a driver later than 580 is installed (libnvidia-compute 590.48.01",
     ),
     "a torn upgrade": (
         swap(
-            "linux-modules-nvidia-580-open-6.17.0-1021-nvidia 580",
-            "linux-modules-nvidia-580-open-6.17.0-1014-nvidia 580",
+            "linux-modules-nvidia-580-open-6.17.0-1029-nvidia 6.17",
+            "linux-modules-nvidia-580-open-6.17.0-1014-nvidia 6.17",
         ),
-        "kernel 6.17.0-1021-nvidia boots next, and no nvidia.ko of driver 580 fits it;"
+        "kernel 6.17.0-1029-nvidia boots next, and no nvidia.ko of driver 580 fits it;"
         " linux-modules-nvidia-580-open-",
     ),
     "NetworkManager down": (swap("nm running", "nm"), "NetworkManager does not run"),
@@ -225,13 +237,20 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
     "docker down": (swap("info {", "trouble {"), "docker does not answer"),
     "daemon.json broken": (daemon("{nope"), "/etc/docker/daemon.json is not valid JSON"),
     "containers run": (running_containers(2), "2 container(s) are running"),
-    "no room": (swap("room  5009 /var", "room 499 /var"), "/var has 499 MB of room, and 500 MB are expected"),
-    "read-only": (swap("room  5009 /\n", "read-only /\nroom 0 /var\n"), "/ is mounted read-only"),
+    "no room": (swap("room 5000 /var", "room 499 /var"), "/var has 499 MB of room, and 500 MB are expected"),
+    "read-only": (swap("room 5000 /\n", "read-only /\nroom 0 /var\n"), "/ is mounted read-only"),
     "dpkg": (
         swap("unit Load", "package unpacked ok libfoo\nunit Load"),
         "dpkg was interrupted (libfoo unfinished)",
     ),
-    "clock": (swap("\nclock ", "\nclock 9"), "s ahead of this machine's (and is not synchronised)"),
+    "clock": (
+        swap("\nclock ", "\nsynchronised no\nclock 9"),
+        "s ahead of this machine's (and is not synchronised)",
+    ),
+    "NVIDIA's upgrade runs": (
+        upgrade_once("activating"),
+        "NVIDIA's first-boot upgrade (nvidia-spark-run-apt-upgrade-once.service) is running; it upgrades every",
+    ),
     "masked": (
         lambda text: swap("nm running", "nm")(swap("LoadState=loaded", "LoadState=masked")(text)),
         "NetworkManager is masked, and the fabric needs it",
@@ -285,9 +304,10 @@ def test_a_refusal_changes_nothing_on_either_half_of_its_pair(refused: Run) -> N
 
 def test_a_host_in_spec_with_a_warning_is_left_as_it_is(deploy: Deploy) -> None:
     slow = [re.sub(r"^clock .*$", f"clock {time.time() - 200}", text, flags=re.M) for text in map(converged, "ab")]
-    run = deploy(pair(*slow), "-y")
+    run = deploy(pair(*map(upgrade_once("inactive"), slow)), "-y")
     assert run.code == 0, run.stderr
     assert len(re.findall(r"the clock is 2[0-5]\d s behind this machine's", run.stderr)) == 2
+    assert run.stderr.count(f"({first_upgrade.UNIT}) has not run yet: it starts with the next boot") == 2
     assert run.changes == []
 
 
@@ -335,7 +355,7 @@ def test_an_upgrade_that_would_still_move_the_driver_fails_the_proof(deploy: Dep
     [
         ("mtuu=9000", "there is no setting mtuu; did you mean mtu?"),
         ("mtu=many", "setting mtu: "),
-        ("mtu=100", "setting mtu: Input should be greater than or equal to 1280"),
+        ("mtu=100", "setting mtu: a whole number from 1280 to 9216 is expected (found 100)"),
     ],
 )
 def test_a_bad_setting_on_the_command_line_changes_nothing(deploy: Deploy, flag: str, sentence: str) -> None:
@@ -344,6 +364,17 @@ def test_a_bad_setting_on_the_command_line_changes_nothing(deploy: Deploy, flag:
     assert sentence in run.stderr
     assert "Traceback" not in run.stderr
     assert run.commands == []
+
+
+def test_no_half_runs_ahead_of_the_other(deploy: Deploy) -> None:
+    """The one that led the network's change gave its lock back while the other half still worked on both."""
+    run = deploy(fresh(), "-y", "--no-wait")
+    assert run.code == 1
+    assert "--no-wait lets one half of a pair run ahead of the other" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert run.commands == []
+    alone = deploy([Host("@fake/spark-c", recorded("fresh-a"), HELD)], "-y", "--no-wait")
+    assert alone.code == 0, alone.stderr
 
 
 def test_a_bad_inventory_stops_before_the_first_connection(deploy: Deploy) -> None:

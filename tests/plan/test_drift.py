@@ -60,6 +60,7 @@ def test_a_pair_from_the_box_wants_everything(desk: Desk) -> None:
     assert done.code == 2
     assert {"driver.hold", f"net.{NETDEV}.profile", "containers.toolkit"} <= done.wrong[A]
     assert "deploy.plan" not in done.wrong[A]
+    assert not any(host["deployed"] for host in done.report["hosts"])
 
 
 def test_a_declaration_that_moved_is_no_fault_of_the_host(desk: Desk) -> None:
@@ -260,6 +261,7 @@ def test_what_stands_in_the_file_stays_as_it_is(desk: Desk) -> None:
     assert (rows[1]["why"], rows[1]["host"], str(rows[1]["until"])) == ("ünsafe: yes", B, NEXT_YEAR)
 
 
+@pytest.mark.slow  # a run for each row
 @pytest.mark.parametrize(
     ("words", "said"),
     [

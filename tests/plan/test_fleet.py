@@ -71,6 +71,7 @@ def test_a_fleet_of_64_is_one_report_and_takes_little_memory(tmp_path: Path) -> 
     assert (large.peak_kib - small.peak_kib) / (SIZE - 4) < MEMORY_KIB
 
 
+@pytest.mark.slow  # 16 real logins, and two that hang, 5 s
 def test_five_that_are_down_and_two_that_hang_lose_no_other_host(tmp_path: Path) -> None:
     """Nine on the @fake connector; five real addresses where nothing listens, one that accepts and is silent, and
     one @fake host that stops answering in the middle of its look.

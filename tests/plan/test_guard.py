@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.plan.conftest import Deploy, Host, Run, pair, recorded
-from tests.plan.guarded import COMMIT, GUARDED, LINK, REVERT, START, WAIT, told
+from tests.plan.conftest import Deploy, Host, Run, pair, recorded, sections
+from tests.plan.guarded import COMMIT, GUARDED, LINK, PREPARE, REVERT, START, WAIT, told
 
 FILE = "deploys/network.py"
 
@@ -37,6 +37,9 @@ def test_both_are_proven_twice_from_outside_and_over_the_link_before_any_commit(
     assert run.code == 0, run.stderr
     for name in ("spark-a", "spark-b"):
         assert asked(run, name) == ["start", "wait", "link", "wait", "commit"]
+        mine = [command for at, command in run.changes if at == name]
+        prepared = next(number for number, command in enumerate(mine) if PREPARE in command)
+        assert prepared < next(number for number, command in enumerate(mine) if START in command)
     assert "rollback armed on @fake/spark-a and @fake/spark-b: reverts in 90 s unless confirmed" in run.stderr
 
 
@@ -86,6 +89,19 @@ def test_what_one_half_cannot_do_is_taken_back_on_both(
     assert "confirmed on" not in run.stderr
 
 
+def test_a_half_that_cannot_be_read_or_is_refused_at_the_last_look_stops_both(deploy: Deploy) -> None:
+    """Between the first look and the order somebody may have switched it off, or pulled a cable."""
+    away, unplugged = hosts(b={PREPARE: {"stderr": ["switched off"], "success": False}}), hosts()
+    text, plugged = sections(recorded("fresh-b"))["network"], "port enp1s0f0np0 p0 1 "
+    assert text.count(plugged) == 1
+    unplugged[1].later = {"network": text.replace(plugged, "port enp1s0f0np0 p0 0 ")}
+    for case, why in ((away, "@fake/spark-b: switched off; no network was"), (unplugged, "has no carrier")):
+        run = deploy(case, "-y", file=FILE)
+        assert run.code == 1
+        assert [line for line in run.stderr.splitlines() if "Refused: " in line and why in line]
+        assert asked(run, "spark-a") == asked(run, "spark-b") == []
+
+
 def test_a_host_that_does_not_know_its_guard_is_never_called_put_back(deploy: Deploy) -> None:
     lost = {text: {"stderr": ["no such file"], "success": False} for text in (START, WAIT, REVERT)}
     run = deploy(hosts(b=lost), "-y", file=FILE)
@@ -126,6 +142,22 @@ def test_a_lone_spark_is_guarded_too(deploy: Deploy) -> None:
     )
     assert run.code == 0, run.stderr
     assert asked(run, "spark-a")[-1] == "commit"
+
+
+def test_a_way_in_that_cannot_be_named_changes_the_network_of_no_half(deploy: Deploy) -> None:
+    """Through a tunnel ssh ends on lo, and it may ride on the very rail that is to be changed."""
+    came_in, hidden = "ssh 10.0.2.12\n", "ssh 127.0.0.1\n"
+    found = hosts()
+    assert found[1].seen.count(came_in) == 1
+    found[1].seen = found[1].seen.replace(came_in, hidden)
+    run = deploy(found, "-y", file=FILE)
+    assert run.code == 1 and asked(run, "spark-a") == asked(run, "spark-b") == []
+    (line,) = [line for line in run.stderr.splitlines() if "Refused: " in line and "spark-b" in line]
+    assert "it ends at 127.0.0.1, on lo or on no netdev of this host" in line and "management_interface" in line
+    found[1].data = {**found[1].data, "management_interface": "enP7s7"}
+    run = deploy(found, "-y", file=FILE)
+    assert run.code == 0, run.stderr
+    assert asked(run, "spark-b")[-1] == "commit"
 
 
 def test_the_window_is_a_setting(deploy: Deploy) -> None:

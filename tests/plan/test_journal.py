@@ -7,7 +7,22 @@ import json
 import pytest
 
 from sparkrig import lock
-from tests.plan.conftest import APT, BEGIN, END, NOTE, A, Deploy, Host, Run, converged, pair, recorded, run_deploy
+from tests.plan.conftest import (
+    APT,
+    BEGIN,
+    END,
+    HOLD,
+    NOTE,
+    WHO,
+    A,
+    Deploy,
+    Host,
+    Run,
+    converged,
+    pair,
+    recorded,
+    run_deploy,
+)
 from tests.plan.test_cluster import applied, fresh, settled
 
 SPARKS = ["spark-a", "spark-b"]
@@ -29,12 +44,13 @@ def hosts_of(run: Run, mark: str) -> list[str]:
 def test_where_nothing_changes_nothing_is_locked_or_written(deploy: Deploy, flags: tuple[str, ...]) -> None:
     run = deploy(settled(), *flags)
     assert run.code == 0, run.stderr
-    assert not [mark for mark in (APT, BEGIN, END, NOTE) if hosts_of(run, mark)]
+    assert not [mark for mark in (APT, BEGIN, END, NOTE, HOLD, WHO) if hosts_of(run, mark)]
 
 
 def test_a_dry_run_writes_nothing(deploy: Deploy) -> None:
     run = deploy(fresh(), "--json", "--dry")
-    assert [host for host, _ in sorted(run.sent)] == SPARKS
+    looks = [host for host, command in sorted(run.sent) if "SPARKRIG_PROBE" not in command]
+    assert looks == SPARKS and len(run.sent) == 4, "one look each, and one probe of who hears whom"
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +71,12 @@ def test_a_run_begins_before_its_first_change_and_ends_after_its_last(first: Run
 def test_one_run_has_one_name_on_both_hosts(first: Run) -> None:
     ids = {word for _, text in first.sent if BEGIN in text for word in text.split() if lock_like(word)}
     assert len(ids) == 1
+
+
+def test_a_run_notes_all_of_its_hosts_on_each(first: Run) -> None:
+    begun = [text for _, text in first.sent if BEGIN in text]
+    assert len(begun) == 2
+    assert all('"hosts": ["@fake/spark-a", "@fake/spark-b"]' in text for text in begun)
 
 
 def lock_like(word: str) -> bool:
@@ -117,6 +139,65 @@ def test_a_locked_half_stops_both_before_anything_is_changed(deploy: Deploy) -> 
         assert "now at Network | links" in line and "sparkrig unlock" in line
     assert run.steps == []
     assert hosts_of(run, 'release "$1"') == ["spark-a"], "the half that was free is given back"
+    assert hosts_of(run, BEGIN) == ["spark-a", "spark-b"], "asked once: nothing here says that its run is dead"
+
+
+def test_a_lock_is_taken_with_a_process_that_keeps_it(first: Run) -> None:
+    """One on each host, started beside the exec that takes the lock, and so at no cost of time."""
+    assert hosts_of(first, HOLD) == hosts_of(first, WHO) == SPARKS
+    (id,) = {word for _, text in first.sent if HOLD in text for word in text.split() if lock_like(word)}
+    assert all(id in text for _, text in first.sent if BEGIN in text)
+
+
+def identified(a: str, b: str) -> list[Host]:
+    """A pair that was never deployed; who its halves say that they are."""
+    hosts = applied()
+    for host, identity in zip(hosts, (a, b), strict=True):
+        host.first = {WHO: [identity]}
+    return hosts
+
+
+def test_a_pair_is_locked_in_the_order_of_its_hardware(deploy: Deploy) -> None:
+    """Whatever the inventory begins with: else of two deploys at the same moment each could take one half."""
+    for identities, order in {("f0", "0f"): SPARKS[::-1], ("0f", "f0"): SPARKS, ("f0", "f0"): SPARKS}.items():
+        run = deploy(identified(*identities), "-y", file="deploys/driver.py")
+        assert run.code == 0, run.stderr
+        assert [host for host, text in run.sent if BEGIN in text] == order
+
+
+def test_whoever_loses_the_first_half_asks_nothing_of_the_second(deploy: Deploy) -> None:
+    hosts = identified("f0", "0f")
+    hosts[1].first = {**hosts[1].first, BEGIN: [f"lock held {HELD}"]}
+    run = deploy(hosts, "-y")
+    assert run.code == 1
+    assert hosts_of(run, BEGIN) == hosts_of(run, HOLD) == ["spark-b"]
+    assert hosts_of(run, 'release "$1"') == [] and run.steps == []
+    assert "@fake/spark-b is locked by ann@laptop (from 10.0.2.2) since 2026-11-21" in run.stderr
+
+
+def test_a_lock_whose_holder_cannot_be_told_is_refused_with_what_frees_it(deploy: Deploy) -> None:
+    hosts = applied()
+    hosts[0].first = {BEGIN: ["step ", "lock unknown "]}
+    run = deploy(hosts, "-y")
+    assert run.code == 1 and run.steps == []
+    assert "@fake/spark-a is locked by an unknown holder (the owner.json in /run/sparkrig/lock" in run.stderr
+    assert "cannot be told" in run.stderr and "sparkrig unlock" in run.stderr
+
+
+def test_a_host_that_does_not_say_who_it_is_is_left_alone_with_its_peer(deploy: Deploy) -> None:
+    hosts = applied()
+    hosts[0].first = {WHO: {"success": False, "stderr": "sha256sum: not found"}}
+    run = deploy(hosts, "-y")
+    assert run.code == 1 and "spark-a cannot be locked: sha256sum: not found" in run.stderr
+    assert hosts_of(run, BEGIN) == [] and run.steps == []
+
+
+def test_a_lock_is_held_where_this_machine_cannot_tell_whether_its_run_is_dead(deploy: Deploy) -> None:
+    hosts = applied()
+    hosts[1].first = {BEGIN: [f"lock held {HELD}"]}
+    run = deploy(hosts, "-y", state="/" + 300 * "x")
+    assert run.code == 1 and "Traceback" not in run.stderr
+    assert "@fake/spark-b is locked by ann@laptop" in run.stderr and run.steps == []
 
 
 def test_another_pair_goes_on_where_one_is_locked(deploy: Deploy) -> None:

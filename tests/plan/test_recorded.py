@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.plan.conftest import A, B, Deploy, pair
+from tests.plan.conftest import A, B, Deploy, pair, sections
 from tests.plan.desk import Desk
-from tests.plan.recordings import DRIVER, UNITS, deployed, fresh, hold_set, packages
+from tests.plan.recordings import DRIVER, UNITS, acer, condition, deployed, fresh, hold_set, packages
+from tests.plan.test_doctor import doctor, entries, examined, hosts
 
 HOLD = "Driver | hold the installed 580 set"
 unit = pytest.mark.parametrize("unit", UNITS)
@@ -33,6 +34,16 @@ def test_a_recorded_spark_is_in_spec_after_the_deploy(deploy: Deploy, tmp_path: 
 
 
 @unit
+def test_doctor_finds_a_recorded_spark_healthy(tmp_path: Path, unit: str) -> None:
+    seen = {
+        letter: examined(letter, **sections(deployed(unit, letter)), **condition(unit, letter)) for letter in "ab"
+    }
+    done = doctor(tmp_path, entries(hosts(seen["a"], seen["b"])), "--json")
+    assert (done.code, done.told) == (0, {"spark-a": set(), "spark-b": set()}), done.stderr
+    assert DRIVER in done.row(A, "driver.version")["found"]
+
+
+@unit
 def test_what_is_held_of_a_recorded_spark(unit: str) -> None:
     """Driver, kernels with their modules, and the tools beside them; nothing else of NVIDIA's."""
     held = set(hold_set(unit))
@@ -48,3 +59,12 @@ def test_what_is_held_of_a_recorded_spark(unit: str) -> None:
         "linux-firmware",
     )
     assert not {name for name in held if name.startswith(others)}
+
+
+def test_a_recorded_spark_that_was_set_up_by_hand_is_refused_by_the_name_of_its_profile(deploy: Deploy) -> None:
+    """An Acer GN100: one twin is on a profile of its owner's, the other on none."""
+    run = deploy(pair(acer(fresh("sparky", "a")), fresh("sparky", "b")), "--dry")
+    assert run.code == 1
+    said = " ".join(run.stderr.split())
+    assert "Refused: fabric netdevs have a second definition: NetworkManager profile 'compute-fabric'" in said
+    assert "adopt" in said

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sparkrig.serving import served
-from tests.plan.conftest import A, B, Deploy, Host, Run
+from tests.plan.conftest import A, B, Deploy, Host, Run, barred
 from tests.plan.desk import Desk
-from tests.plan.serving import BOTH, GIB, IMAGE, NAME, OTHER, SOLO, Spark, answers, files, hosts, ready, serving
+from tests.plan.serving import (
+    BOTH,
+    GIB,
+    HELD,
+    IMAGE,
+    NAME,
+    OTHER,
+    SOLO,
+    Spark,
+    answers,
+    files,
+    hosts,
+    in_another_store,
+    ready,
+    serving,
+)
 
 FILE = "deploys/serve.py"
 IMAGES, WEIGHTS, SERVER = "Serve | image", "Serve | weights", "Serve | server"
+WRITE = "while read -r folder name mode content"
 MODEL, PAIR = ("--data", "model=gpt-oss-120b"), ("--data", "model=qwen3-235b-a22b")
 
 
@@ -160,6 +177,20 @@ def test_what_cannot_be_served_is_refused_before_any_change(
     assert run.changes == [] and "Traceback" not in run.stderr
 
 
+def test_a_file_of_the_server_that_cannot_be_written_is_refused_before_any_change(deploy: Deploy) -> None:
+    """An immutable unit was found out when the old server had stopped."""
+    row = f"barred immutable {served.SERVICE} {served.SERVICE}"
+    (a, b) = hosts(ready(), Spark())
+    run = deploy([replace(a, seen=barred(a.seen, row)), b], "-y", *MODEL, file=FILE)
+    assert run.code == 1
+    assert f"Refused: {served.SERVICE} is immutable (chattr +i). " in run.stderr, tail(run)
+    assert f"Try: sudo chattr -i {served.SERVICE}" in run.stderr
+    assert run.changes == [] and "Traceback" not in run.stderr
+    (a, b) = hosts(serving(SOLO, "a", 1, False), serving(SOLO, "b", 1, False))
+    settled = deploy([replace(a, seen=barred(a.seen, row)), b], "-y", *MODEL, file=FILE)
+    assert settled.code == 0 and settled.changes == [], tail(settled)
+
+
 def test_a_lone_spark_is_told_that_a_model_is_for_two(deploy: Deploy) -> None:
     (host, _) = hosts(ready(BOTH), Spark())
     alone = Host(A, host.seen, data={"serve_image": NAME, "memory_gib": 121.7})
@@ -206,9 +237,57 @@ def test_an_image_that_did_not_arrive_is_said(deploy: Deploy) -> None:
     run = deploy(started(ready(BOTH), ready(BOTH, images={}), "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
     assert run.code == 1
     (copy,) = [command for host, command in run.commands if host == "spark-b" and "docker save" in command]
-    assert f"sparkrig nvidia spark-a {IMAGE} {NAME}" in copy and "bash -c" in copy
+    assert copy.endswith(f"sparkrig nvidia spark-a {IMAGE}") and "bash -c" in copy
     assert f"still has no image {IMAGE[:19]} after it was copied" in run.stderr
     assert not [command for _, command in run.commands if "start sparkrig-serve.service" in command]
+
+
+def test_one_image_in_two_stores_is_settled(deploy: Deploy) -> None:
+    """Its ID is a store's own (sparkrig/images.py)."""
+    a = serving(BOTH, "a", 2, contents={IMAGE: HELD})
+    b = in_another_store(serving(BOTH, "b", 2), BOTH, 1, 2)
+    run = served_by(deploy, a, b, "-y", *PAIR)
+    assert run.code == 0, tail(run)
+    assert (len(run.commands), run.changes) == (2, [])
+
+
+def test_a_stopped_half_is_started_with_the_image_by_the_id_of_its_own_store(deploy: Deploy) -> None:
+    """Files that named it by the ID of the other half's store would be written anew."""
+    a = serving(BOTH, "a", 2, contents={IMAGE: HELD})
+    b = in_another_store(serving(BOTH, "b", 2, unit=STOPPED.unit), BOTH, 1, 2)
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    starts, writes = (
+        [host for host, command in run.commands if piece in command]
+        for piece in ("start sparkrig-serve.service", WRITE)
+    )
+    assert starts == ["spark-b"] and writes == [], tail(run)
+
+
+def test_an_image_in_another_store_is_not_copied_again(deploy: Deploy) -> None:
+    a, b = ready(BOTH, contents={IMAGE: HELD}), in_another_store(ready(BOTH), BOTH, 1, 2)
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", "-v", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    assert not [command for _, command in run.commands if "docker save" in command or "docker tag" in command]
+
+
+@pytest.mark.parametrize("held", [{OTHER: "d4" * 32}, {}], ids=["another", "not known"])
+def test_an_image_that_holds_something_else_is_copied(deploy: Deploy, held: dict[str, str]) -> None:
+    a = ready(BOTH, contents={IMAGE: HELD})
+    b = replace(in_another_store(ready(BOTH), BOTH, 1, 2), contents=held)
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 1
+    assert [host for host, command in run.commands if "docker save" in command] == ["spark-b"]
+    assert f"still has no image {IMAGE[:19]} after it was copied" in run.stderr
+
+
+def test_a_copy_under_another_name_gets_the_one_that_is_asked_for(deploy: Deploy) -> None:
+    a = ready(BOTH, contents={IMAGE: HELD})
+    b = replace(in_another_store(ready(BOTH), BOTH, 1, 2), images={"other:1": OTHER})
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    tags = [(host, command) for host, command in run.commands if 'docker tag "$1" "$2"' in command]
+    assert [host for host, _ in tags] == ["spark-b"] and tags[0][1].endswith(f"{OTHER} {NAME}")
+    assert not [command for _, command in run.commands if "docker save" in command]
 
 
 def test_a_peer_that_may_not_log_in_gets_no_weights(deploy: Deploy) -> None:
@@ -216,6 +295,30 @@ def test_a_peer_that_may_not_log_in_gets_no_weights(deploy: Deploy) -> None:
     assert run.code == 1
     assert "would get it from @fake/spark-a over the fabric, and cannot log in there" in run.stderr
     assert "node_ssh" in run.stderr and "Traceback" not in run.stderr
+
+
+COMMIT, LATER = "b5c939de8f75" + 28 * "4", "dc61ed29c478" + 28 * "4"
+
+
+def test_weights_of_two_commits_start_no_server(deploy: Deploy) -> None:
+    halves = ready(BOTH, commit=COMMIT), ready(BOTH, commit=LATER)
+    run = deploy(started(*halves, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 1
+    assert f"{BOTH} is of different commits of the hub: {COMMIT[:12]} on @fake/spark-a and" in run.stderr
+    assert not [command for _, command in run.commands if "start sparkrig-serve.service" in command]
+
+
+def test_weights_of_one_commit_are_settled(deploy: Deploy) -> None:
+    a, b = (serving(BOTH, each, 2, commit=COMMIT) for each in "ab")
+    run = served_by(deploy, a, b, "-y", *PAIR)
+    assert (run.code, len(run.commands), run.changes) == (0, 2, []), tail(run)
+
+
+def test_weights_of_another_commit_than_the_declared_one_change_nothing(deploy: Deploy) -> None:
+    a, b = (serving(BOTH, each, 2, commit=COMMIT) for each in "ab")
+    run = served_by(deploy, a, b, "-y", *PAIR, serve_revision=LATER)
+    assert run.code == 1 and run.changes == []
+    assert f"is of commit {COMMIT} of the hub, and serve_revision is {LATER}" in run.stderr
 
 
 STOPPED = serving(BOTH, "a", 2, unit={"ActiveState": "failed"}, port="inactive", listening=(22,), health=None)

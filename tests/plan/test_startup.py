@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,9 @@ def text(name: str, now: float = 1000) -> str:
     return "\n".join(rows(recorded(name), now=now)) + "\n"
 
 
+LOADING = "spark-00a: loading weights (7 min 0 s elsewhere) ..."
+
+
 @pytest.mark.slow  # it waits until progress is shown, in a program of its own
 def test_a_pair_is_followed_until_it_answers(tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
@@ -41,15 +43,18 @@ def test_a_pair_is_followed_until_it_answers(tmp_path: Path) -> None:
             "1",
         ]
         running = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        asked = head.with_suffix(".asked")
-        while not asked.exists() and running.poll() is None:
-            time.sleep(0.1)
+        assert running.stderr is not None
+        shown = []
+        for line in running.stderr:  # until its first look is told; it ends with the program
+            shown.append(line)
+            if LOADING in line:
+                break
         after = head.with_suffix(".new")
         after.write_text(text("pair-head"))
         after.rename(head)
-        told, progress = running.communicate(timeout=90)
-    assert running.returncode == 0, told + progress
+        told, rest = running.communicate(timeout=90)
+    assert running.returncode == 0, told + "".join(shown) + rest
     assert "up after 14 min 50 s" in told and "it has joined the head" in told
-    assert "spark-00a: loading weights (7 min 0 s elsewhere) ..." in progress
-    looks = len(asked.read_text())
+    assert LOADING in shown[-1]
+    looks = len(head.with_suffix(".asked").read_text())
     assert looks >= 2 and len(worker.with_suffix(".asked").read_text()) == looks

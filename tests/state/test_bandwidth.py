@@ -17,9 +17,11 @@ def test_every_rail_has_a_good_measurement(host: Host, spark: Spark) -> None:
         return
     rows = json.loads(said.stdout)["rails"]
     found = {row["netdev"]: row for row in rows}
+    boot = host.check_output("cat /proc/sys/kernel/random/boot_id")
     for rail in rails:
         row = found[rail.netdev]
         assert (row["address"], row["peer"]) == (str(rail.address.ip), str(rail.peer_address.ip))
+        assert row["boot_id"] == boot, "measured since the last boot"
         # a healthy rail alone reaches 95 Gb/s [@capetron]
         assert row["gbps"] >= (spark.settings.bandwidth_floor or 95)
         assert row["path_mtu"] >= spark.settings.bandwidth_path_mtu

@@ -3,12 +3,14 @@
 The server is paramiko's, for OpenSSH's takes no password but that of a real account. It knows a password, reads
 authorized_keys from a home folder of its own, and runs what it is told as the user of the tests. There is a sudo
 on its path that asks for the password until its sudoers file says otherwise. As root nothing is run: a look prints
-what was recorded on the virtual pair, and the one script that writes that file is given another path.
+what was recorded on the virtual pair, the one script that writes that file is given another path, and a question
+about NVIDIA's first upgrade is answered by one file of a folder after the other; CUT is a connection that is lost.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -25,6 +27,7 @@ from tests.unit.sshd import keygen
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "fixtures" / "spark"
 PASSWORD = "correct horse"
+CUT = "the connection is lost here\n"
 
 _SUDO = r"""#!/bin/sh
 state=%(state)s
@@ -43,6 +46,10 @@ fi
 case "$*" in
   'sh -c : sparkrig') ;;
   *'#sparkrig:end identity'*) sed "s/^clock .*/clock $(date +%%s)/" $state/look ;;
+  *'first-upgrade boot'*)
+    for each in $state/upgrade/*; do
+      if [ -e "$each" ]; then cat "$each"; rm "$each"; exit; fi
+    done ;;
   *visudo*) exec sh -c "$3" sparkrig "$state/sudoers.d/sparkrig" "$6" ;;
   *) echo "a stand-in runs nothing else as root" >&2; exit 97 ;;
 esac
@@ -50,8 +57,11 @@ esac
 
 
 def look(name: str, cables: str = "") -> str:
-    """What a look at a new Spark prints: a recorded one (fresh-a), and its NICs. cables: rows of those."""
-    text = (RECORDED / f"{name}.txt").read_text()
+    """What a look at a new Spark prints: a recorded one (fresh-a), and its NICs. cables: rows of those.
+
+    It has the name of the inventory (spark-a) by itself, as where its owner chose it at the first boot.
+    """
+    text = re.sub("(?m)^hostname=.*$", f"hostname=spark-{name[-1]}", (RECORDED / f"{name}.txt").read_text())
     return f"{text.rstrip()}\n{cables}\n#sparkrig:end nics 0\n"
 
 
@@ -83,6 +93,13 @@ class Spark:
     def becomes(self, recorded: str) -> None:
         """From now on a look prints something else."""
         (self.state / "look").write_text(recorded)
+
+    def upgrades(self, *answers: str) -> None:
+        """From now on NVIDIA's first upgrade is at these, one for each time that it is asked about."""
+        folder = self.state / "upgrade"
+        folder.mkdir()
+        for number, each in enumerate(answers):
+            (folder / f"{number:02}").write_text(each)
 
     @property
     def authorized(self) -> list[str]:
@@ -125,6 +142,9 @@ class _Session(paramiko.ServerInterface):
             check=False,
             timeout=60,
         )
+        if done.stdout == CUT.encode():
+            channel.get_transport().close()
+            return
         channel.sendall(done.stdout)
         channel.sendall_stderr(done.stderr)
         channel.send_exit_status(done.returncode)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from ipaddress import IPv4Interface
 from typing import Any
 
@@ -87,7 +88,8 @@ class Host:
             rows.append(f"property connection.uuid:{identifier}")
             rows += [f"property {key}:" + value.replace(":", "\\:") for key, value in values.items()]
         rows += [
-            f"netplan {path} {base64.b64encode(text.encode()).decode()}" for path, text in self.netplan.items()
+            f"netplan {_path_word(path)} {base64.b64encode(text.encode()).decode()}"
+            for path, text in self.netplan.items()
         ]
         return rows
 
@@ -101,8 +103,19 @@ class Host:
         paired: bool = True,
         mtu: int = 9000,
         adopt: dict[str, str] | None = None,
+        told: str | None = None,
+        allowed: bool = False,
     ) -> Plan:
-        return plan(self.found(), FABRIC if fabric is None else fabric, mtu, paired=paired, adopt=adopt)
+        declared = FABRIC if fabric is None else fabric
+        found = self.found().over(told)
+        return plan(found, declared, mtu, paired=paired, adopt=adopt, allow_management=allowed)
+
+
+def _path_word(path: str) -> str:
+    """As the script prints it (facts.noun)."""
+    if re.fullmatch(r"[A-Za-z0-9/._@:+~-]*", path):
+        return path
+    return base64.b64encode(path.encode(errors="surrogateescape")).decode()
 
 
 def v4(*addresses: str) -> dict[str, Any]:

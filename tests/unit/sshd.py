@@ -53,8 +53,14 @@ def free_port() -> int:
 
 
 @contextmanager
-def sshd(folder: Path, bin: Path | None = None, kinds: tuple[str, ...] = ("ed25519", "ecdsa")) -> Iterator[Server]:
-    """OpenSSH's own, which takes keys alone. bin: a folder that goes before all others on PATH."""
+def sshd(
+    folder: Path,
+    bin: Path | None = None,
+    kinds: tuple[str, ...] = ("ed25519", "ecdsa"),
+    *,
+    lines: Iterable[str] = (),
+) -> Iterator[Server]:
+    """OpenSSH's own, which takes keys alone. bin: a folder that is first on PATH; lines: more of its settings."""
     server = Server(free_port(), folder / "home", folder / "etc")
     server.home.mkdir(parents=True, exist_ok=True)
     for kind in kinds:
@@ -72,6 +78,7 @@ def sshd(folder: Path, bin: Path | None = None, kinds: tuple[str, ...] = ("ed255
         "PermitRootLogin yes",
         "UsePAM no",
         f"SetEnv HOME={server.home} PATH={path}",
+        *lines,
     ]
     config = folder / "sshd_config"
     config.write_text("\n".join(lines) + "\n")

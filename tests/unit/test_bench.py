@@ -239,6 +239,7 @@ def test_what_was_left_out_is_said() -> None:
     )
 
 
+@pytest.mark.slow  # waits for a late machine
 def test_a_machine_that_is_late_itself_is_found_out() -> None:
     async def busy(seconds: float) -> float:
         async with Lateness() as late:

@@ -11,11 +11,12 @@ from facts.spark import Spark
 from operations.subject import subject
 from sparkrig import checks, driver, environment, gid, network, records, secrets, settings
 from sparkrig.check import Check, wrong
+from sparkrig.first_upgrade import FirstUpgrade
 from sparkrig.links import Route
 from sparkrig.preflight import Shutdown
 from sparkrig.profiles import Profile
 from sparkrig.state import State
-from tests.plan.conftest import FABRIC, converged
+from tests.plan.conftest import FABRIC, REBOOTED, converged
 from tests.tables import each_row
 
 A, B = "spark-a", "spark-b"
@@ -28,10 +29,14 @@ SEEN = {name: Spark().process(converged(name[-1]).splitlines()) for name in (A, 
 Change = Callable[[State], State]
 
 
-def found(change: Change = lambda state: state, **data: Any) -> list[Check]:
-    """The checks of spark-a, as its look found it after a change."""
+def same(state: State) -> State:
+    return state
+
+
+def found(change: Change = same, peer: Change = same, **data: Any) -> list[Check]:
+    """The checks of spark-a, as its look found it after a change, and one of its peer."""
     fleet = settings.parse({name: {**values, **data} for name, values in PAIR.items()})
-    return checks.of(subject(A, fleet, {**SEEN, A: change(SEEN[A])}, "pair.py"))
+    return checks.of(subject(A, fleet, {A: change(SEEN[A]), B: peer(SEEN[B])}, "pair.py"))
 
 
 def ids(change: Change, **data: Any) -> set[str]:
@@ -39,6 +44,10 @@ def ids(change: Change, **data: Any) -> set[str]:
 
 
 # --- moving one thing
+
+
+def booted(id: str) -> Change:
+    return lambda state: replace(state, identity=replace(state.identity, boot_id=id))
 
 
 def packages(*, version: str = "", **fields: Any) -> Change:
@@ -178,6 +187,11 @@ def host(**fields: Any) -> Change:
     return lambda state: replace(state, preflight=replace(state.preflight, **fields))
 
 
+def upgrade_once(**fields: Any) -> Change:
+    """NVIDIA's own upgrade of the first start; idle, without its mark, where nothing else is said."""
+    return host(upgrade=replace(FirstUpgrade("one", "loaded", "enabled", "inactive"), **fields))
+
+
 def identity(**fields: Any) -> Change:
     return lambda state: replace(state, identity=replace(state.identity, **fields))
 
@@ -189,6 +203,11 @@ MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "dpkg broke off": (host(unfinished=("docker-ce",)), {"host.dpkg"}),
     "clock": (host(skew_s=4000.0), {"host.clock"}),
     "shutdown to come": (host(shutdown=Shutdown("reboot", 60)), {"host.shutdown"}),
+    "NVIDIA's upgrade runs": (upgrade_once(active="activating"), {"host.first-upgrade"}),
+    "NVIDIA's upgrade is to come": (upgrade_once(), {"host.first-upgrade"}),
+    "NVIDIA's upgrade failed": (upgrade_once(active="failed"), {"host.first-upgrade"}),
+    "NVIDIA's upgrade is done": (upgrade_once(done=True), set()),
+    "NVIDIA's upgrade is off": (upgrade_once(enabled="disabled"), set()),
     "unhold": (packages(want="install"), {"driver.hold"}),
     "driver purged": (packages(status="not-installed", want="purge"), {"driver.version"}),
     "590 installed": (extra_package("nvidia-driver-590-open", "590.48.01-1"), {"driver.branch"}),
@@ -261,6 +280,36 @@ def test_what_does_not_hold_says_what_to_do() -> None:
             assert check.want and check.found and not check.found.endswith("."), check
 
     each_row({name: change for name, (change, _) in MOVED.items()}, holds)
+
+
+def test_a_rail_that_was_not_measured_since_a_boot_is_unknown() -> None:
+    """Not drift: nothing says that it is another one; and the measurement of before says nothing of now."""
+    since, hidden = "not measured since the boot of", "cannot be told, and it may be a later one"
+    probe, cat = "pyinfra pair.py deploys/probe.py", "cat /proc/sys/kernel/random/boot_id"
+
+    def holds(own: Change, peer: Change, said: str, cure: str) -> None:
+        seen = [each for each in found(own, peer) if each.wrong or each.status == "unknown"]
+        assert [each.id for each in seen] == [f"bandwidth.{NETDEV}", f"bandwidth.{TWIN}"]
+        assert {(each.status, each.found, each.cure, each.environment) for each in seen} == {
+            ("unknown", said, cure, True)
+        }
+
+    each_row(
+        {
+            "own": (booted(REBOOTED), same, f"{since} spark-a", probe),
+            "the peer's": (same, booted(REBOOTED), f"{since} spark-b", probe),
+            "both": (booted(REBOOTED), booted(REBOOTED), f"{since} spark-a and spark-b", probe),
+            "own not read": (booted(""), same, f"the boot of spark-a {hidden}", f"ssh spark-a {cat}"),
+            "the peer's not read": (same, booted(""), f"the boot of spark-b {hidden}", f"ssh spark-b {cat}"),
+        },
+        holds,
+    )
+
+
+def test_a_peer_that_was_not_read_leaves_the_measurement_as_it_is() -> None:
+    fleet = settings.parse(PAIR)
+    (first, *_) = (each for each in checks.of(subject(A, fleet, {A: SEEN[A]})) if each.noun == "bandwidth")
+    assert (first.status, first.found) == ("ok", "0.44 Gb/s, 2026-11-22T19:51:37+00:00")
 
 
 def test_every_id_stands_once_and_begins_with_its_noun() -> None:

@@ -59,6 +59,7 @@ def test_the_end_looks_for_no_garbage() -> None:
     assert frozen > 10_000 > left
 
 
+@pytest.mark.slow  # starts processes
 def test_drift_loads_what_judges_while_it_waits() -> None:
     code = """if True:
         import json, sys

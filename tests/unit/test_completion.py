@@ -21,7 +21,7 @@ INVENTORIES = ["inventories/fleet.py", "inventories/pair.py"]
 
 CASES: dict[str, tuple[str, list[str]]] = {
     "verbs": ("sparkrig ", sorted(_VERBS)),
-    "verbs by their beginning": ("sparkrig su", ["summary"]),
+    "verbs by their beginning": ("sparkrig su", ["summary", "support"]),
     "options of the command": ("sparkrig --v", ["--version"]),
     "options of a verb": ("sparkrig status --", ["--runs", "--json", "--help"]),
     "what a verb takes": ("sparkrig completion ", ["bash", "fish", "zsh"]),
@@ -67,6 +67,7 @@ def in_bash(folder: Path, typed: str) -> list[str]:
     return run(folder, "bash", "--norc", "-c", script, "bash", typed).splitlines()
 
 
+@pytest.mark.slow  # starts a shell
 @pytest.mark.parametrize(("typed", "offered"), CASES.values(), ids=CASES)
 def test_what_bash_offers(folder: Path, typed: str, offered: list[str]) -> None:
     assert in_bash(folder, typed) == offered

@@ -31,9 +31,9 @@ def test_a_virtual_spark(name: str) -> None:
     rail = found.nics["enp1s0f0np0"]
     assert (rail.port, rail.device, rail.virtual, rail.pcie.width) == ("p0", "rocep1s0f0", True, None)
     assert set(rail.errors) >= {"duplicate_request"} and rail.sent_bytes is None and rail.sent_packets
-    assert (found.gpu.name, found.gpu.gsp, found.gpu.memory_total_mib) == ("NVIDIA GB10", "580.159.03", None)
+    assert (found.gpu.name, found.gpu.gsp, found.gpu.memory_total_mib) == ("NVIDIA GB10", "580.173.02", None)
     assert found.health.kernel == "6.12.107+deb13-amd64" and found.health.next
-    assert found.health.next.release == "6.17.0-1021-nvidia" and found.health.perftest == "6.24"
+    assert found.health.next.release == "6.17.0-1029-nvidia" and found.health.perftest == "6.24"
 
 
 def test_nothing_is_wrong_with_a_virtual_spark() -> None:

@@ -269,3 +269,16 @@ def test_a_stopped_engine_is_not_started_by_a_look(tmp_path: Path, states: str, 
     found = parse(done.stdout.splitlines())
     assert found.installed and not found.docker
     assert asked or found.trouble == f"docker.service is {states.replace(chr(10), ' ')}"
+
+
+def test_only_what_apt_reads_is_a_source(tmp_path: Path) -> None:
+    """sources.list(5): a file with other characters in its name is ignored, so it brings no toolkit."""
+    folder = tmp_path / "sources.list.d"
+    folder.mkdir()
+    line = "deb https://nvidia.github.io/libnvidia-container/stable/deb /\n"
+    for name in ("nvidia.list", "a (copy).list", "x.list\nsource \n.list", "nvidia.list\nnvidia.list"):
+        (folder / name).write_text(line)
+    (folder / "off.sources").write_text("Enabled: no\nURIs: https://nvidia.github.io/libnvidia-container\n")
+    script = Fact.script.replace("/etc/apt", str(tmp_path))
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    assert parse(done.stdout.splitlines()).sources == (f"{folder}/nvidia.list",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from ipaddress import IPv4Interface
 from typing import Any
 
@@ -602,3 +603,84 @@ def test_a_netdev_that_is_left_and_uncabled_waits(kept: Host) -> None:
     kept.ports[A] = "p0 0"
     made = kept.plan(paired=False, adopt=LEAVE)
     assert made.left == (B,) and made.uncabled == (A,)
+
+
+# --- what only gives a netdev to NetworkManager
+
+HANDOVER = "/etc/netplan/90-sparkrig-fabric.yaml"
+
+
+def given(host: Host, more: str = "") -> None:
+    """The file that the refusal of an unmanaged port prints, and what netplan renders from it."""
+    host.netplan[HANDOVER] = f"network: {{ethernets: {{{A}: {{renderer: NetworkManager{more}}}}}}}"
+    rendered(host, f"{WIRED[:-1]}7", A)
+
+
+def test_a_file_that_only_gives_a_port_to_networkmanager_is_no_second_definition(ready: Host) -> None:
+    given(ready)
+    assert not ready.plan()
+
+
+def test_anything_more_in_it_is_one(ready: Host) -> None:
+    def holds(more: str, said: str) -> None:
+        given(ready, f", {more}")
+        no = refusal(ready)
+        assert f"second definition: netplan file {HANDOVER} defines {A} ({said})" in no.what
+        assert "profile" not in no.what, "what netplan renders from it goes with it"
+
+    each_row(
+        [
+            ("addresses: [10.0.0.7/24]", "10.0.0.7/24"),
+            ("dhcp4: true", "DHCP"),
+            ("mtu: 9000", "no fixed address, MTU 9000"),
+            ("optional: true", "no fixed address"),
+            (f"match: {{name: {A}}}", "no fixed address"),
+        ],
+        holds,
+    )
+
+
+def test_another_renderer_or_none_is_one(ready: Host) -> None:
+    def holds(body: str) -> None:
+        ready.netplan[HANDOVER] = f"network: {{renderer: NetworkManager, ethernets: {{{A}: {body}}}}}"
+        assert f"netplan file {HANDOVER} defines {A}" in refusal(ready).what
+
+    each_row(["{}", "{renderer: networkd}"], holds)
+
+
+def test_what_another_file_says_of_a_port_that_was_given_is_one(ready: Host) -> None:
+    given(ready)
+    ready.netplan[CX7] = CABLED
+    no = refusal(ready)
+    assert f"netplan file {CX7} defines {A}" in no.what and HANDOVER not in no.what
+    assert ready.plan(adopt={"40-cx7.yaml": "set-aside"}).move == (CX7,)
+
+
+def test_a_profile_beside_the_rendered_one_is_one(ready: Host) -> None:
+    given(ready)
+    ready.foreign(OLD_UUID, OLD_FILE, f"netplan-{A}", **{"connection.interface-name": A})
+    assert f"NetworkManager profile 'netplan-{A}' ({OLD_FILE}) defines {A}" in refusal(ready).what
+
+
+def test_a_file_with_any_name_is_seen_shown_in_one_line_and_moved(ready: Host) -> None:
+    """A blank, a newline, a code for the terminal, and a byte that is no UTF-8."""
+
+    def holds(name: str, key: str) -> None:
+        made = Host()
+        made.ours(A)
+        made.ours(B)
+        path = f"/etc/netplan/{name}"
+        made.netplan[path] = CABLED
+        no = refusal(made)
+        assert json.dumps({key: "set-aside"}) in no.cure and no.what.isprintable() and no.cure.isprintable()
+        assert made.plan(adopt={key: "set-aside"}).move == (path,)
+
+    each_row(
+        {
+            "a copy": ("40-cx7 (copy).yaml", "40-cx7 (copy).yaml"),
+            "a newline": ("40\nnm stopped\n[x].yaml", "40?nm stopped?[[]x].yaml"),
+            "a code": ("40-\x1b[31m.yaml", "40-?[[]31m.yaml"),
+            "Latin-1": ("40-\udce9.yaml", "40-?.yaml"),
+        },
+        holds,
+    )

@@ -213,6 +213,7 @@ def strings(source: str) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.slow  # reads every page and command
 def test_what_the_readme_says_is_never_done_stands_in_no_command() -> None:
     never = ("netplan apply", "docker.io", "systemctl reboot", "shutdown -r", "shutdown -h", "shutdown now")
     files = [file for room in ROOMS for file in (ROOT / room).rglob("*") if file.is_file()]

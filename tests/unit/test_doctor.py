@@ -32,6 +32,9 @@ GPU = Check("gpu.answers", "nvidia-smi tells of a GPU", "what is this", "unknown
 LOST = Check(
     "access.ssh", "a login with a known host key", "Connection refused", "drift", "on the console of spark-b: x"
 )
+DOWN = Check(
+    "pair.cabling", "a cable", "down", "drift", "on spark-b: sudo ip link set enp1 up && sudo ip link set enP2 up"
+)
 KERNEL = Check("identity.kernel", "the same on all hosts", "6.17.0-1014", "drift", "reboot spark-a", alike=True)
 LATER = Check("identity.kernel", "the same on all hosts", "6.17.0-1021", "drift", "reboot spark-a", alike=True)
 
@@ -110,6 +113,60 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         "1 thing is wrong",
         "Next, on spark-b: free the air inlets",
     ),
+    "a cure that is for the other half": (
+        made({A: [DOWN], B: [DOWN]}),
+        2,
+        "1 thing is wrong",
+        "Next, on spark-b: sudo ip link set enp1 up && sudo ip link set enP2 up",
+    ),
+    "a command that names its own host is not one for here": (
+        made({A: [replace(MTU, cure="sudo hostnamectl set-hostname spark-a")]}),
+        2,
+        "1 thing is wrong",
+        "Next, on spark-a: sudo hostnamectl set-hostname spark-a",
+    ),
+    "a host whose name begins like the other's": (
+        made({"spark": [OK], A: [replace(MTU, cure="seat the plug on spark-a")]}),
+        2,
+        "1 thing is wrong",
+        "Next: seat the plug on spark-a",
+    ),
+    "and the other way round": (
+        made({"spark": [replace(MTU, cure="seat the plug on spark-a2")], A: [OK]}),
+        2,
+        "1 thing is wrong",
+        "Next, on spark: seat the plug on spark-a2",
+    ),
+    "a command with words behind it": (
+        made({A: [replace(MTU, cure="sudo lspci -vv -d 15b3: | grep LnkSta on both hosts, and measure again")]}),
+        2,
+        "1 thing is wrong",
+        "Next, on spark-a: sudo lspci -vv -d 15b3: | grep LnkSta",
+    ),
+    "commands that belong together": (
+        made({A: [replace(MTU, cure="sudo rm /etc/x; sudo systemd-machine-id-setup, and reboot")]}),
+        2,
+        "1 thing is wrong",
+        "Next, on spark-a: sudo rm /etc/x; sudo systemd-machine-id-setup",
+    ),
+    "a command that holds what looks like words": (
+        made({A: [replace(MTU, cure="pyinfra pair.py -y exec -- sh -c 'a; b, and c'; then: reboot")]}),
+        2,
+        "1 thing is wrong",
+        "Next: pyinfra pair.py -y exec -- sh -c 'a; b, and c'",
+    ),
+    "several ways, of which one is named": (
+        made({A: [replace(MTU, cure="move the plug on spark-a from p1 to p0, or name other netdevs")]}),
+        2,
+        "1 thing is wrong",
+        "Next: move the plug on spark-a from p1 to p0",
+    ),
+    "300 characters of prose": (
+        made({A: [OK], B: [replace(MTU, cure="let the subnets of both twins " * 10)]}),
+        2,
+        "1 thing is wrong",
+        f"Next, when {MTU.id} of spark-b is mended: sparkrig doctor pair.py {MTU.id}",
+    ),
     "a cure that names its host": (made({A: [KERNEL], B: [LATER]}), 2, "1 thing is wrong", "Next: reboot spark-a"),
     "not known": (made({A: [OK], B: [GPU]}), 3, "1 thing is not known", "Next, on spark-b: sudo nvidia-smi"),
     "wrong goes before not known": (
@@ -134,6 +191,12 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         made({A: [OK, IDLE], B: [IDLE]}, asked=["gpu.clock"]),
         0,
         "gpu.clock: skipped",
+        "Next: sparkrig doctor pair.py",
+    ),
+    "two checks, one of them skipped": (
+        made({A: [OK, IDLE], B: [OK, IDLE]}, asked=["gpu.clock", "net.manager"]),
+        0,
+        "net.manager: as it should be; gpu.clock: skipped",
         "Next: sparkrig doctor pair.py",
     ),
     "one check, well, and a host that was not read": (
@@ -220,6 +283,17 @@ def test_good_news_is_short() -> None:
         "\n"
         "✓ Your pair is ready (4 checks, 9 s). Next: sparkrig bandwidth pair.py"
     )
+
+
+def test_what_was_skipped_has_no_tick_and_is_no_check_that_passed() -> None:
+    """Half of the lab's health is skipped, and `16 checks, 16 skipped` counted it twice to a reader."""
+    well = Check("gpu.answers", "nvidia-smi tells of a GPU", "NVIDIA GB10")
+    mixed, none = made({A: [well, IDLE], B: [well, IDLE]}), made({A: [OK, IDLE], B: [OK, IDLE]})
+    assert "✓ health               2 ok, 2 skipped\n" in drawn(mixed)
+    assert "✓ health               2 ok, 2 skipped\n" in drawn(mixed, everything=True)
+    assert "· health               skipped: the GPU idles\n" in drawn(none)
+    assert "· health               2 skipped\n" in drawn(none, everything=True)
+    assert drawn(mixed).splitlines()[-1].startswith("✓ Your pair is ready (2 checks, ")
 
 
 def test_what_is_wrong_is_told_whole_and_what_follows_is_counted() -> None:

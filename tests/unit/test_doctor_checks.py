@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address
@@ -15,6 +16,7 @@ from facts.spark import Spark
 from operations.subject import subject
 from sparkrig import differs, login
 from sparkrig.alike import judged
+from sparkrig.apt import install_past_the_hold
 from sparkrig.check import Check, Status
 from sparkrig.checks import access
 from sparkrig.checks.condition import judged as of_verdict
@@ -116,7 +118,7 @@ def test_a_half_whose_peer_was_not_read_says_so() -> None:
     found = checks_of(hosts=(B,))
     assert told(found) == {}
     skipped = {check.id for check in found[B] if check.found == "spark-a was not read"}
-    assert skipped == {"pair.cabling", f"pair.{NETDEV}.ping", f"pair.{TWIN}.ping"}
+    assert skipped == {"pair.cabling", "pair.halves", f"pair.{NETDEV}.ping", f"pair.{TWIN}.ping"}
 
 
 FAULTS: dict[str, tuple[Change, dict[str, Any], dict[str, str]]] = {
@@ -392,7 +394,16 @@ def older(name: str, version: str) -> Change:
     return change
 
 
-RUNS, NEXT = SEEN[A].identity.kernel, "6.17.0-1021-nvidia"
+RUNS, NEXT = SEEN[A].identity.kernel, "6.17.0-1029-nvidia"
+VERSION = "580.173.02-0ubuntu0.24.04.1"
+
+
+def there(*packages: str) -> str:
+    """The command that installs these on spark-b."""
+    words = shlex.quote(install_past_the_hold(*packages, options="-y"))
+    return f"pyinfra pair.py --limit spark-b -y exec -- {words}"
+
+
 DIFFERENCES = {
     "newer, and the other has it installed": (
         kernel(NEXT, RUNS, NEXT),
@@ -412,14 +423,14 @@ DIFFERENCES = {
     "older, and the newer one is not there": (
         kernel("6.1.0-1", "6.1.0-1"),
         "identity.kernel",
-        "pyinfra pair.py --limit spark-b -y exec -- apt-get install -y linux-image-6.12.107+deb13-amd64 "
-        "linux-modules-nvidia-580-open-6.12.107+deb13-amd64, and reboot spark-b",
+        there("linux-image-6.12.107+deb13-amd64", "linux-modules-nvidia-580-open-6.12.107+deb13-amd64")
+        + ", and reboot spark-b",
     ),
     "an older driver": (
         older("nvidia-driver-580-open", "580.95.05-0ubuntu1"),
         "driver.version",
-        "pyinfra pair.py --limit spark-b -y exec -- apt-get install -y --allow-change-held-packages "
-        "nvidia-driver-580-open=580.159.03-0ubuntu0.24.04.1, reboot spark-b, and run the deploy again",
+        there(*(f"{row.name}={VERSION}" for row in EXAMINED[A].state.packages.rows if row.version == VERSION))
+        + ", reboot spark-b, and run the deploy again",
     ),
     "an older toolkit": (
         drift(declared.box(toolkit="1.17.0-1")),
@@ -444,7 +455,7 @@ def test_what_is_installed_is_told_beside_what_runs() -> None:
         f"the next boot takes {NEXT}",
         f"installed: linux-image-{RUNS} 6.12.107-1, held",
     )
-    assert "installed: nvidia-driver-580-open 580.159.03-0ubuntu0.24.04.1, held" in differs.notes(
+    assert "installed: nvidia-driver-580-open 580.173.02-0ubuntu0.24.04.1, held" in differs.notes(
         "driver.version", EXAMINED[A]
     )
     assert differs.notes("net.manager", EXAMINED[A]) == ()

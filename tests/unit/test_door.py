@@ -127,6 +127,7 @@ def test_who_does_not_answer_is_lost(host: str, words: str) -> None:
 # --- logging in
 
 
+@pytest.mark.slow  # a real login
 def test_a_key_opens_the_door_and_words_stay_words(home: Path, server: Server) -> None:
     own = keygen(home / ".ssh" / "id_ed25519")
     key = door.scan(at(server.port))

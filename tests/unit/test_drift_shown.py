@@ -83,6 +83,44 @@ def test_a_pair_is_a_matrix_with_the_command_under_what_it_mends() -> None:
     ]
 
 
+def _from_the_box(count: int = 30) -> list[Check]:
+    return [Check(f"net.rail{i}.address", "10.0.0.1", "none", "missing", DEPLOY) for i in range(count)]
+
+
+def test_a_host_that_was_never_deployed_is_one_line_and_what_to_type() -> None:
+    both = made({A: _from_the_box(), B: _from_the_box()}, deployed=False)
+    assert screen(both)[:2] == [
+        "✗ spark-a and spark-b were never deployed: 60 checks do not hold (--all)",
+        f"deploys them: {DEPLOY}",
+    ]
+    assert len(screen(both)) <= 6 and "60 drift" in screen(both)[-1]
+    assert len(screen(both, everything=True)) > 60
+    assert all(
+        len(host.rows) == 30 and not host.deployed for host in Report.model_validate_json(both.dumps()).hosts
+    )
+
+
+def test_what_the_first_deploy_does_not_mend_is_said_all_the_same() -> None:
+    foreign = Check("identity.spark", "a DGX Spark", "a laptop", "drift", "look at the address")
+    lines = screen(made({A: [*_from_the_box(), foreign]}, deployed=False))
+    assert lines[0] == "✗ spark-a was never deployed: 30 checks do not hold (--all)"
+    assert "✗ identity.spark" in lines and not [line for line in lines if "net.rail" in line]
+
+
+def test_beside_a_host_that_was_never_deployed_the_other_one_is_told_whole() -> None:
+    kept = made({A: [mtu(1500)]}).host(A)
+    new = made({A: [mtu(1500)], B: _from_the_box()}, deployed=False)
+    lines = screen(new.model_copy(update={"hosts": [kept, *new.hosts[1:]]}))
+    assert any(line.startswith("net.mtu ") for line in lines)
+    assert "✗ spark-b was never deployed: 30 checks do not hold (--all)" in lines
+
+
+def test_where_a_record_was_lost_each_of_few_findings_is_shown() -> None:
+    lines = screen(made({A: _from_the_box(3)}, deployed=False))
+    assert not [line for line in lines if "never deployed" in line]
+    assert len([line for line in lines if "net.rail" in line]) == 3
+
+
 def test_a_host_that_cannot_be_read_is_said_with_what_was_known_of_it() -> None:
     lines = screen(HALF)
     assert lines[0] == "                spark-a  spark-b"
@@ -115,6 +153,7 @@ def test_a_command_stands_on_one_line_however_long() -> None:
     assert f"mends it: pyinfra pair.py {limits} -y exec -- systemctl start docker" in screen(fleet(), width=40)
 
 
+@pytest.mark.slow  # hundreds of hosts
 def test_a_report_of_hundreds_of_hosts_fits_a_few_screens() -> None:
     """Each has another address, nobody answers on a third of them, and all that can differ does."""
     found = {

@@ -156,6 +156,11 @@ def test_unheld_looks_at_what_dpkg_wants() -> None:
     assert driver.unheld(found, 580) == ["nvidia-modprobe"]
 
 
+def test_nothing_but_a_hold_is_one() -> None:
+    for want in ("deinstall", "install", "purge", "unknown"):
+        assert driver.unheld(driver.parse([f"dpkg {want} installed nvidia-modprobe 580.1-1", "simulated 0"]), 580)
+
+
 def test_version_is_that_of_an_installed_package_only() -> None:
     found = driver.parse(DGX_OS)
     assert found.version("nvidia-driver-580-open") == "580.159.03-0ubuntu0.24.04.1"
@@ -255,6 +260,15 @@ def test_what_apt_cannot_simulate_is_not_proven(rows: list[str], trouble: str) -
     assert found.upgrade is None
     with pytest.raises(Refusal, match=f"cannot simulate .*{trouble}.* not proven"):
         driver.judge_upgrade(found, 580)
+
+
+def test_other_rows_of_a_simulation_say_nothing() -> None:
+    found = driver.parse(["Conf curl (8.5)", "E: broken", "W: old lists", "simulated 100", "zz 0"])
+    assert (found.upgrade, found.trouble) == (None, "broken")
+
+
+def test_a_simulation_without_its_exit_code_is_not_proven() -> None:
+    assert driver.parse(["simulated"]).upgrade is None
 
 
 def test_a_fact_that_broke_off_is_an_error() -> None:
@@ -568,7 +582,8 @@ def test_the_highest_kernel_boots_next_and_takes_the_modules_of_its_own_release_
         {
             "numbers as numbers": ([old, new, fitting], 580, release, fitting, False),
             "another kernel's": ([old, new, open_580.format(999)], 580, release, "", True),
-            "another branch's": ([new, fitting], 570, release, "", True),
+            "a later branch's": ([new, fitting], 570, release, "", True),
+            "an earlier branch's": ([new, fitting], 590, release, "", True),
             "any branch": ([new, fitting], None, release, fitting, False),
             "590 without its number": ([new, unnumbered], 590, release, unnumbered, False),
             "no branch of 580 is without": ([new, unnumbered], 580, release, "", True),
@@ -618,3 +633,60 @@ def test_the_branch_is_told_by_what_carries_the_driver() -> None:
     assert driver.branch(carried("nvidia-driver-580-open")) == 580
     assert driver.branch(carried("linux-modules-nvidia-575-open-6.17.0-1029-nvidia")) == 575
     assert driver.branch(carried("nvidia-settings", "linux-modules-nvidia-fs-6.17.0-1029-nvidia")) is None
+
+
+def test_the_recorded_spark_has_the_branch_that_a_deploy_keeps() -> None:
+    assert driver.branch(driver.parse(DGX_OS)) == driver.BRANCH
+
+
+def test_a_branch_is_the_latest_of_several_and_none_where_no_name_tells_it() -> None:
+    both = packages([("libnvidia-compute", "1:590.48.01-1"), ("nvidia-driver-580-open", "580.173.02-0ubuntu1")])
+    assert driver.versions(both) == ["580.173.02", "590.48.01"]
+    assert driver.branch(both) == 590
+    assert driver.branch(carried("linux-modules-nvidia-open-7.0.0-1019-nvidia")) is None
+
+
+def test_the_modules_of_a_branch_have_its_number_up_to_589() -> None:
+    assert driver.modules_package("7.0", 589) == "linux-modules-nvidia-589-open-7.0"
+    assert driver.modules_package("7.0", 590) == "linux-modules-nvidia-open-7.0"
+    assert driver.next_boot(carried("linux-image-7.0", "linux-modules-nvidia-open-7.0"), 589).modules == ""
+
+
+def test_the_modules_that_do_not_fit_are_named() -> None:
+    image, others = "linux-image-7.0", ("linux-modules-nvidia-570-open-7.0", "linux-modules-nvidia-580-open-6.9")
+    assert driver.next_boot(carried(image, *others), 580).others == others
+    assert driver.next_boot(carried(image, "linux-modules-nvidia-580-open-7.0"), 580).others == ()
+    torn = packages([(name, "580.1-1") for name in (image, "nvidia-driver-580-open", *others)])
+    with pytest.raises(Refusal, match=f"of driver 580 fits it; {', '.join(others)} fits others"):
+        driver.judge(torn, 580)
+    with pytest.raises(Refusal, match=r"of driver 580 fits it\. Nothing"):
+        driver.judge(Packages(torn.rows[:2], {}), 580)
+
+
+def test_tools_ahead_of_the_driver_are_named_and_nothing_else() -> None:
+    found = packages(
+        [
+            ("nvidia-settings", "610.57-1"),
+            ("nvidia-modprobe", "610.57-1"),
+            ("nvidia-persistenced", "580.1-1"),
+            ("nvidia-driver-open", "610.57-1"),
+            ("curl", "8.5-1"),
+        ]
+    )
+    assert driver.tools_ahead(found) == ["nvidia-modprobe 610.57-1", "nvidia-settings 610.57-1"]
+
+
+def test_the_package_that_a_branch_is_installed_by() -> None:
+    def holds(names: str, version: str | None) -> None:
+        assert driver.branch_version(packages([(name, f"{name}'s") for name in names.split()]), 580) == version
+
+    open_, closed = "nvidia-driver-580-open", "nvidia-driver-580"
+    each_row(
+        [
+            (open_, f"{open_}'s"),
+            (closed, f"{closed}'s"),
+            (f"{closed} {open_}", f"{open_}'s"),
+            ("nvidia-driver-590-open nvidia-driver-580-server", None),
+        ],
+        holds,
+    )

@@ -72,6 +72,7 @@ ABSENT = {
     "no IPv4 yet": [row for device in OURS for row in pairs(device, LL)],
     "down or uncabled": [],
     "only v1": [row for row in both(pairs, LL) if V2 not in row],
+    "a version that is not known": [row.replace(V2, "RoCE v3") for row in both(v2_only, LL)],
     "another subnet's address": [row for device in OURS for row in pairs(device, LL, mapped("10.1.2.3"))],
     "the addresses crossed": [
         *pairs("rocep1s0f0", LL, mapped("192.168.101.11")),
@@ -106,9 +107,20 @@ def test_an_address_that_stands_twice_counts_at_its_lowest_index() -> None:
 
 def test_parse_ignores_what_is_no_row_and_refuses_what_is_broken() -> None:
     assert gid.parse(["links []", "", "mtu rocep1s0f0 4096"]) == []
-    for broken in ("gid|rocep1s0f0|1|0", "gid|rocep1s0f0|1|x|::|RoCE v2|e", "gid|d|1|0|nonsense|RoCE v2|e"):
-        with pytest.raises(ValueError, match=r".+"):
+    assert [row.index for row in gid.parse(["links []", *rows("rocep1s0f0", (3, LL, V2))])] == [3]
+    whole = "gid|rocep1s0f0|1|0|::|RoCE v2|e"
+    for broken, said in {
+        whole.removesuffix("|e"): "cannot read the GID row",
+        f"{whole}|f": "cannot read the GID row",
+        whole.replace("|0|", "|x|"): "invalid literal",
+        whole.replace("::", "nonsense"): "nonsense",
+    }.items():
+        with pytest.raises(ValueError, match=said):
             gid.parse([broken])
+
+
+def test_without_a_rail_there_is_no_index() -> None:
+    assert gid.choose([], {}) == gid.Choice(None, "", ())
 
 
 DIFFERING = [
@@ -154,6 +166,7 @@ def test_replace_block_leaves_the_rest_and_is_idempotent() -> None:
     once = gid.replace_block(FILE.format(old), new)
     assert once == FILE.format(new)
     assert gid.replace_block(once, new) == once
+    assert gid.replace_block(f"{old}\nRAY=0\n", new) == f"{new}\nRAY=0\n"
     longer = gid.block(gid.choose(gid.parse(DIFFERING), RAILS))
     assert gid.replace_block(gid.replace_block(once, longer), new) == once
 

@@ -328,7 +328,7 @@ def test_script(tmp_path: Path, answer: str, expected: Gpu) -> None:
 
 def test_a_gpu_that_hangs_leaves_time_to_read_the_rest_of_its_host() -> None:
     limits = [int(seconds) for seconds in re.findall(r"timeout -k 2 (\d+)", Fact.script)]
-    assert len(limits) == 2 and sum(limits) < survey._LOOK_S
+    assert len(limits) == 2 and sum(limits) < survey.LOOK_S
 
 
 def test_script_without_nvidia_smi(tmp_path: Path) -> None:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Interface
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sparkrig import guard, network
 from sparkrig.guard import Ping, Told
+from tests.unit.shells import tool
 
 PROGRAM = Path(__file__).resolve().parents[2] / "templates" / "guard.py"
 # what never comes true here need not be waited for
@@ -51,9 +57,20 @@ esac
 """
 
 # A process that has loaded what the program imports, and runs each call of it in a copy of itself: the
-# environment, the streams and the exit code are the call's own.
+# environment, the streams and the exit code are the call's own. What it syncs stands among the calls of its tools.
 CALLS = """
-import fcntl, json, os, pathlib, runpy, shutil, signal, subprocess, sys
+import concurrent.futures.thread, errno, fcntl, json, os, pathlib, runpy, shutil, signal, subprocess, sys
+def noted(act, name):
+    def call(*handles):
+        global full
+        with open(f"{root}/calls", "a") as calls:
+            print(name, *(os.readlink(f"/proc/self/fd/{handle}") for handle in handles), file=calls)
+        full -= 1
+        if full == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return act(*handles)
+    return call
+os.fsync, os.sync = noted(os.fsync, "fsync"), noted(os.sync, "sync")
 for line in sys.stdin:
     root, environ, sys.argv = json.loads(line)
     pid = os.fork()
@@ -62,6 +79,7 @@ for line in sys.stdin:
         try:
             signal.alarm(60)
             os.environ.update(environ)
+            full = int(environ["FULL"])
             for stream, name in (1, "said"), (2, "trouble"):
                 os.dup2(os.open(f"{root}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
             runpy.run_path(sys.argv[0], run_name="__main__")
@@ -84,10 +102,18 @@ ORDER: dict[str, Any] = {
     "move": [],
     "links": [{"netdev": "cx", "mtu": 9000, "address": "10.0.0.1/24", "gid": "gid"}],
     "restore": None,
+    "discard": ["/var/lib/sparkrig/bandwidth.json"],
 }
 FACTS = {"mtu", "routes", "state"}  # that an answer may change
 UP = {"connection up": {"mtu": 9000}}  # what activating our profile does to the link
 BACK = {"CheckpointRollback": {"mtu": 1500}}
+
+
+# The program once more, by a tool of the one that runs: this goes on once it has ended, or waits for the lock.
+MEANWHILE = """
+SPARKRIG_ROOT=$here {python} {program} {words} >"$here/second" 2>&1 </dev/null & second=$!
+until ! kill -0 $second || grep -q -e "-> FLOCK .* $second " /proc/locks; do sleep 0.02; done 2>/dev/null
+"""
 
 
 def shell(answers: Mapping[str, Any]) -> str:
@@ -95,6 +121,7 @@ def shell(answers: Mapping[str, Any]) -> str:
     lines = []
     for text, answer in answers.items():
         lines += [f"*{shlex.quote(text)}*)"]
+        lines += [answer.get("meanwhile", "")]
         for path, content in answer.get("writes", {}).items():
             lines += [f'  printf %s {shlex.quote(content)} >"$here/{path}"']
         for fact in FACTS & answer.keys():
@@ -119,10 +146,11 @@ class World:
     """A host in a folder."""
 
     root: Path
+    run: str = RUN
 
     @property
     def folder(self) -> Path:
-        return self.root / "var/lib/sparkrig/runs" / RUN / "guard"
+        return self.root / "var/lib/sparkrig/runs" / self.run / "guard"
 
     @property
     def calls(self) -> list[str]:
@@ -134,14 +162,35 @@ class World:
         for fact, value in facts.items():
             (self.root / "facts" / fact).write_text(f"{fact_line(value)}\n")
 
-    def call(self, *words: str) -> Told:
-        env = {"SPARKRIG_ROOT": str(self.root), "PATH": f"{self.root}/bin:{os.environ['PATH']}"}
+    def call(self, *words: str, full: int = 0) -> Told:
+        """What the guard answers. full: the sync that finds no room on the disk, counted from 1."""
+        env = {"FULL": str(full), "SPARKRIG_ROOT": str(self.root), "PATH": f"{self.root}/bin:{os.environ['PATH']}"}
         process = calls()
         assert process.stdin and process.stdout
         order = (str(self.root), env, [str(self.folder / "guard.py"), *words])
         print(json.dumps(order), file=process.stdin, flush=True)
         assert process.stdout.readline() == "0\n", (self.root / "trouble").read_text()
         return guard.parse((self.root / "said").read_text())
+
+    def second(self, *words: str) -> str:
+        """What a tool does that calls the program, too, while it is called itself."""
+        program = shlex.quote(str(self.folder / "guard.py"))
+        return MEANWHILE.format(python=shlex.quote(sys.executable), program=program, words=shlex.join(words))
+
+    @property
+    def second_told(self) -> Told:
+        """What that call answered, once it has ended."""
+        file, end = self.root / "second", time.monotonic() + 20
+        while not file.read_text().endswith("}\n"):
+            assert time.monotonic() < end, file.read_text()
+            time.sleep(0.01)
+        return guard.parse(file.read_text())
+
+    def again(self) -> None:
+        """Forget the guarded change, as another run does with a folder of its own."""
+        for each in ("state", "checkpoint", "deadline"):
+            (self.folder / each).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "before")
 
     def applied(self) -> None:
         """Arm and apply, as systemd would run it."""
@@ -160,9 +209,9 @@ def world(tmp_path: Path) -> World:
         "facts",
     ):
         (tmp_path / place).mkdir(parents=True)
-    for tool in ("nmcli", "busctl", "ip", "systemctl", "systemd-run", "netplan"):
-        (tmp_path / "bin" / tool).write_text(TOOL)
-        (tmp_path / "bin" / tool).chmod(0o755)
+    for name in ("nmcli", "busctl", "ip", "systemctl", "systemd-run", "netplan"):
+        (tmp_path / "bin" / name).write_text(TOOL)
+        (tmp_path / "bin" / name).chmod(0o755)
     (tmp_path / PROFILES / "old.nmconnection").write_text("before")
     found.set(UP, state="connected", mtu=1500, address="10.0.0.1", profile="ours", routes=[])
     found.folder.mkdir(parents=True)
@@ -175,12 +224,25 @@ def order(world: World, **changes: Any) -> None:
     (world.folder / "order.json").write_text(json.dumps({**ORDER, **changes}))
 
 
+def wants(world: World) -> Path:
+    """The folder of what systemd starts at boot."""
+    return world.root / "etc/systemd/system/multi-user.target.wants"
+
+
 def test_every_way_back_stands_before_the_first_change(world: World) -> None:
     world.applied()
     at = {
         text: next(n for n, call in enumerate(world.calls) if text in call)
         for text in ("--on-active=10", "Create")
     }
+    kept = world.folder / "before"
+    for path in (kept / PROFILES / "old.nmconnection", kept / PROFILES, kept, *kept.parents):
+        at[str(path)] = world.calls.index(f"fsync {path}")
+        if path == world.root:
+            break
+    for path in (world.folder / "guard.py", world.folder / "order.json", wants(world), wants(world).parent):
+        at[str(path)] = world.calls.index(f"fsync {path}")
+    assert "sync" not in world.calls, "it waits for what others write"
     change = next(n for n, call in enumerate(world.calls) if "connection modify" in call)
     assert max(at.values()) < change
     unit = (world.root / "etc/systemd/system/sparkrig-guard.service").read_text()
@@ -320,11 +382,72 @@ def test_a_late_dead_man_leaves_a_commit_alone_and_only_revert_takes_it_back(wor
     assert world.call("revert", "the other half") == Told("rolled-back", "the other half")
 
 
-def test_a_second_commit_and_a_commit_after_a_rollback_do_nothing(world: World) -> None:
+def test_a_dead_man_that_wakes_up_during_a_commit_waits_and_leaves_it_alone(world: World) -> None:
+    world.applied()
+    world.set({"Connection Save": {"meanwhile": world.second("rollback", "late")}, **BACK})
+    assert world.call("commit") == Told("committed")
+    assert world.second_told == Told("committed")
+    assert not any("CheckpointRollback" in call for call in world.calls)
+
+
+def test_a_commit_during_a_rollback_waits_and_changes_nothing(world: World) -> None:
+    world.applied()
+    world.set({"CheckpointRollback": {"meanwhile": world.second("commit"), "mtu": 1500}})
+    assert world.call("rollback", "late") == Told("rolled-back", "late")
+    assert world.second_told == Told("rolled-back", "late")
+    assert not any("Save" in call or "CheckpointDestroy" in call for call in world.calls)
+
+
+def test_what_a_commit_saved_is_looked_at_again(world: World) -> None:
+    """NetworkManager may apply a profile anew as it saves it, and netplan renders what it makes of it."""
+    world.applied()
+    world.set({"Connection Save": {"mtu": 1400}, **BACK})
+    told = world.call("commit")
+    assert told.state == "rolled-back" and "cx has MTU 1400" in told.detail
+
+
+def test_what_was_saved_is_on_the_disk_before_it_counts_as_committed(world: World) -> None:
+    """After a power cut the host has what its state says: the change with its files, or neither."""
+    world.applied()
+    written = [f"{PROFILES}/new.nmconnection", "etc/netplan/90-NM-new.yaml"]
+    world.set({"Connection Save": {"writes": dict.fromkeys(written, "saved")}})
+    before = len(world.calls)
+    assert world.call("commit") == Told("committed")
+    calls = world.calls[before:]
+    saved = next(n for n, call in enumerate(calls) if "Connection Save" in call)
+    committed = calls.index(f"fsync {world.folder}/.state.committed")
+    for place in (*written, PROFILES, "etc/netplan"):
+        assert saved < calls.index(f"fsync {world.root}/{place}") < committed, place
+
+
+def test_a_second_commit_does_nothing(world: World) -> None:
+    """A controller asks again where an answer was lost; that the checkpoint is gone is no reason to go back."""
+    world.applied()
+    world.call("commit")
+    calls = len(world.calls)
+    world.set({"CheckpointDestroy": {"rc": 1, "says": "does not exist"}, **BACK})
+    assert world.call("commit") == Told("committed")
+    assert len(world.calls) == calls
+
+
+def test_a_commit_after_a_rollback_does_nothing(world: World) -> None:
     world.applied()
     world.set(BACK)
     world.call("rollback", "why")
     assert world.call("commit").state == "rolled-back"
+
+
+def test_a_rail_is_as_ordered_only_with_its_roce_gid(world: World) -> None:
+    port = world.root / "sys/class/infiniband/rocep1s0f0/ports/1"
+    for file, text in {"gid_attrs/ndevs/0": "cx", "gids/0": "fe80", "gids/3": "another"}.items():
+        (port / file).parent.mkdir(parents=True, exist_ok=True)
+        (port / file).write_text(f"{text}\n")
+    world.set({**UP, **BACK})
+    told = world.call("start")
+    assert told.state == "rolled-back" and "cx has no RoCE GID for 10.0.0.1/24" in told.detail
+    (port / "gids/3").write_text("gid\n")
+    world.again()
+    world.applied()
 
 
 def test_what_an_earlier_run_changed_is_put_back_and_nothing_else(world: World) -> None:
@@ -354,7 +477,9 @@ def test_what_an_earlier_run_changed_is_put_back_and_nothing_else(world: World) 
         "theirs.nmconnection": "uuid=uuid-theirs",
     }
     assert (world.root / "etc/netplan/40-cx7.yaml").exists()
-    assert not any("wifi" in call for call in world.calls), "no link that somebody else set up is touched"
+    assert not any("wifi" in call for call in world.calls if "fsync" not in call), (
+        "no link that somebody else set up is touched"
+    )
     assert "systemctl restart NetworkManager" not in world.calls
     world.call("rollback", "why")
     assert {file.name: file.read_text() for file in (world.root / PROFILES).glob("*")} == now
@@ -439,13 +564,335 @@ def test_netplan_renders_again_what_a_reboot_put_back(world: World) -> None:
     assert "netplan generate" in world.calls
 
 
+# --- a full disk
+
+# /etc and /var of the world $1 on one real file system of 1 MB; $2 python, $3 the guard, $4 how it is filled
+FULL = r"""
+set -e
+root=$1 python=$2 guard=$3 filled=$4 # the tools have their facts elsewhere
+mkdir "$root/disk"
+mount -t tmpfs -o size=1m,nr_inodes=200 tmpfs "$root/disk"
+for place in etc var; do
+  cp -a "$root/$place" "$root/disk/$place"
+  mount --bind "$root/disk/$place" "$root/$place"
+done
+full() {
+  case $filled in
+  room) head -c 4m /dev/zero >"$root/disk/fill" || : ;;
+  names) n=0; while printf "" >"$root/disk/fill.$n"; do n=$((n + 1)); done ;;
+  esac 2>/dev/null
+  if printf x 2>/dev/null >"$root/var/another"; then rm "$root/var/another"; echo "there is room left"; exit 1; fi
+}
+call() { "$python" -I -S "$guard" "$@"; }
+"""
+FILLED = ("room", "names")
+
+
+def on_a_full_disk(world: World, filled: str, script: str) -> list[str]:
+    """What a script prints that runs with the world on a small disk of its own."""
+    words = [str(world.root), sys.executable, str(world.folder / "guard.py"), filled]
+    env = {"SPARKRIG_ROOT": str(world.root), "PATH": f"{world.root}/bin:{os.environ['PATH']}"}
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", FULL + script, "sh", *words]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+# what was put back once is not put back again: a profile that came since stays, at the next boot and deploy
+SINCE = rf"""
+rm -f "$root"/disk/fill*
+echo since >"$root/{PROFILES}/since.nmconnection"
+call recover
+call rollback "superseded by another run"
+ls "$root/{PROFILES}" "$root/etc/systemd/system"
+"""
+
+
+@pytest.mark.parametrize("filled", FILLED)
+def test_a_rollback_on_a_full_disk_is_noted_and_never_done_again(world: World, filled: str) -> None:
+    """What the change took away comes back, too: there is room that was kept for it."""
+    world.set({**UP, **BACK})
+    spoil = f'call start; rm "$root/{PROFILES}/old.nmconnection"; full; call rollback why'
+    applied, back, recovered, again, *left = on_a_full_disk(world, filled, f"{spoil}\n{SINCE}")
+    assert guard.parse(applied).state == "applied"
+    assert [guard.parse(each) for each in (back, recovered, again)] == [Told("rolled-back", "why")] * 3
+    assert {"old.nmconnection", "since.nmconnection"} < set(left) and "sparkrig-guard.service" not in left
+
+
+@pytest.mark.parametrize("filled", FILLED)
+def test_a_disk_that_fills_up_while_the_change_is_applied_stops_no_way_back(world: World, filled: str) -> None:
+    world.set({"connection up": {"mtu": 9000, "meanwhile": '. "$here/full"'}, **BACK})
+    save = "{ echo filled=$filled root=$here; sed -n '/^full()/,/^}/p' \"$root/full.sh\"; echo full; }"
+    (world.root / "full.sh").write_text(FULL)
+    script = f'here=$root; {save} >"$root/full"; call start; call rollback why\n{SINCE}'
+    applied, back, recovered, again, *left = on_a_full_disk(world, filled, script)
+    assert guard.parse(applied).state == "applied"
+    assert [guard.parse(each) for each in (back, recovered, again)] == [Told("rolled-back", "why")] * 3
+    assert "since.nmconnection" in left and "sparkrig-guard.service" not in left
+
+
+@pytest.mark.slow  # a process for each row
+@pytest.mark.parametrize("filled", FILLED)
+def test_a_commit_on_a_full_disk_is_noted(world: World, filled: str) -> None:
+    """Where NetworkManager had nothing to write any more; else its own error takes the change back."""
+    lines = on_a_full_disk(world, filled, f"call start; full; call commit\n{SINCE}")
+    assert [guard.parse(each).state for each in lines[1:4]] == ["committed"] * 3
+    assert "since.nmconnection" in lines[4:] and "sparkrig-guard.service" not in lines[4:]
+
+
+def test_a_disk_without_room_for_the_way_back_is_refused_before_anything_is_changed(world: World) -> None:
+    (line,) = on_a_full_disk(world, "room", "full; call start")
+    told = guard.parse(line)
+    assert told.state == "rolled-back" and told.detail.endswith("No space left on device; nothing was changed")
+    assert not any("connection modify" in call or "CheckpointCreate" in call for call in world.calls)
+
+
+@pytest.mark.slow  # seconds of real waiting or of many processes
+def test_each_write_of_a_rollback_may_fail_alone(world: World) -> None:
+    """A file system that finds out at the sync that it has no room: one sync after the other."""
+    count = 0
+    while True:
+        count += 1
+        world.set({**UP, **BACK}, mtu=1500)
+        world.applied()
+        (world.root / PROFILES / "new.nmconnection").write_text("saved")
+        before = len(world.calls)
+        told = world.call("rollback", "why", full=count)
+        syncs = [call for call in world.calls[before:] if call.startswith("fsync")]
+        assert told.state == "rolled-back", syncs
+        assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists(), syncs
+        (world.root / PROFILES / "since.nmconnection").write_text("since")
+        assert world.call("recover") == world.call("rollback", "superseded") == told
+        assert (world.root / PROFILES / "since.nmconnection").exists()
+        (world.root / PROFILES / "since.nmconnection").unlink()
+        world.again()
+        if len(syncs) < count:
+            break
+    assert count > 8
+
+
+def test_a_long_reason_does_not_hide_what_is_not_as_before(world: World) -> None:
+    world.applied()
+    world.set({})
+    told = world.call("rollback", "why " * 9000)
+    assert not told.restored and "not as before: cx was connected by ours, MTU 1500" in told.detail
+
+
+# --- one guard at a time, and files that only root reads
+
+
+def test_a_refused_second_guard_leaves_the_first_its_way_back(world: World) -> None:
+    world.applied()
+    unit = world.root / "etc/systemd/system/sparkrig-guard.service"
+    was = unit.read_text()
+    second = World(world.root, "20261121T031600Z-cd34")
+    second.folder.mkdir(parents=True)
+    shutil.copy(world.folder / "guard.py", second.folder)
+    order(second)
+    told = second.call("start")
+    assert told == Told(
+        "rolled-back",
+        f"run {RUN} has a network change here that is neither confirmed nor taken back; nothing was changed",
+    )
+    assert unit.read_text() == was and (wants(world) / unit.name).is_symlink()
+    assert second.call("recover").state == "rolled-back"
+    assert unit.read_text() == was
+    world.set(BACK)
+    assert world.call("rollback", "why") == Told("rolled-back", "why")
+    assert not unit.exists() and not (wants(world) / unit.name).is_symlink()
+
+
+def test_a_unit_that_a_removed_run_left_behind_stops_no_other(world: World) -> None:
+    world.applied()
+    shutil.rmtree(world.folder / "before")
+    second = World(world.root, "20261121T031600Z-cd34")
+    world.folder.rename(world.folder.parent / "gone")
+    second.folder.mkdir(parents=True)
+    (second.folder / "guard.py").write_text(HASTY)
+    order(second)
+    second.applied()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_a_restored_file_is_for_root_alone_until_it_has_its_mode(program: Any, tmp_path: Path, mode: int) -> None:
+    """It may hold the secret of a Wi-Fi network."""
+    kept, here, seen = tmp_path / "kept", tmp_path / "here", []
+    kept.write_text("secret")
+    kept.chmod(mode)
+
+    def copy(old: Any, new: Any) -> None:
+        seen.append(Path(f"{tmp_path}/.here.sparkrig").stat().st_mode & 0o777)
+        new.write(old.read())
+
+    program.shutil = SimpleNamespace(**{**vars(shutil), "copyfileobj": copy})
+    before = os.umask(0)
+    try:
+        program.restore_file(kept, here)
+    finally:
+        os.umask(before)
+    assert seen == [0o600] and here.stat().st_mode & 0o777 == mode and here.read_text() == "secret"
+    kept.write_text("another")
+    (tmp_path / ".here.sparkrig").write_text("half of it, as a power cut left it")
+    program.restore_file(kept, here)
+    assert here.read_text() == "another" and here.stat().st_mtime_ns == kept.stat().st_mtime_ns
+
+
+# --- the time that a way back takes
+
+NAMES = [f"cx{number}" for number in range(8)]
+
+
+class Slowest:
+    """Time, and tools that take all of theirs: `hangs` until NetworkManager was restarted so many times."""
+
+    def __init__(self, program: Any, hangs: int) -> None:
+        self.program, self.hangs, self.now, self.calls = program, hangs, 0.0, list[str]()
+        program.run, program.ThreadPoolExecutor = self.run, lambda **_: self
+        program.time = SimpleNamespace(time=self.clock, monotonic=self.clock, sleep=self.sleep)
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def run(self, command: list[str], seconds: float = 0) -> str:
+        line = " ".join(command)
+        self.calls.append(line)
+        self.now += seconds or self.program.slow(self.program.ASK_S)
+        if self.restarts() < self.hangs:
+            raise self.program.Trouble(f"{line}: timed out")
+        entry = {"mtu": 1500, "flags": ["LOWER_UP"], "addr_info": []}
+        return {
+            "ip -j": json.dumps([{**entry, "ifname": name} for name in NAMES]),
+            "ip -4": "[]",
+            "nmcli -t": "\n".join(f"{name}:disconnected:" for name in NAMES),
+            "busctl --json=short": '{"data": []}',
+            "busctl call": 'o "/a/path"',
+        }.get(" ".join(command[:2]), "")
+
+    def restarts(self) -> int:
+        return sum("restart NetworkManager" in call for call in self.calls)
+
+    def __enter__(self) -> Slowest:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """As the pool that this stands in for."""
+
+    def map(self, act: Callable[[Any], None], rows: list[Any]) -> list[None]:
+        """Side by side: the slowest row counts."""
+        began, ends = self.now, []
+        for row in rows:
+            self.now = began
+            act(row)
+            ends.append(self.now)
+        self.now = max(ends, default=began)
+        return []
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The guard as a module, for a host in a folder."""
+    monkeypatch.setenv("SPARKRIG_ROOT", str(tmp_path))
+    spec = importlib.util.spec_from_file_location("guard_program", PROGRAM)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def slowest(program: Any, root: Path, state: str, hangs: int, patience: float) -> tuple[Slowest, guard.Order]:
+    """A guard in that state whose links were up, and now are down; one file cannot be put back."""
+    profiles = [{"uuid": name, "verb": "add", "properties": {}} for name in NAMES]
+    links = [{"netdev": name, "mtu": 9000, "address": "10.0.0.1/24", "gid": "gid"} for name in NAMES]
+    seconds = int(guard.LIVE_S * patience)
+    made = guard.Order("links", 90, seconds, patience, profiles, ["theirs"], ["/etc/netplan/a.yaml"], links)
+    folder = root / RUN / "guard"
+    was = {"connected": True, "external": False, "profile": "p", "mtu": 9000, "carrier": True, "addresses": ["a"]}
+    if state != "none":
+        (folder / "before" / PROFILES).mkdir(parents=True)
+        (folder / "before" / PROFILES / "old").write_text("before")
+        (folder / "before/links.json").write_text(json.dumps({"links": dict.fromkeys(NAMES, was), "default": []}))
+        (folder / "state").write_text(f"{state}\n")
+        (folder / "checkpoint").write_text("/checkpoint/1")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "order.json").write_text(made.dump())
+    for place in (f"{PROFILES}/.old.sparkrig", "etc/netplan", "etc/systemd/system"):
+        (root / place).mkdir(parents=True, exist_ok=True)
+    program.shutil = SimpleNamespace(**{**vars(shutil), "which": str})
+    program.Limits.patience = patience
+    return Slowest(program, hangs), made
+
+
+@pytest.mark.parametrize("patience", [1.0, 4.0])
+@pytest.mark.parametrize(("hangs", "restarts"), [(0, 1), (1, 2), (9, 2)])
+def test_each_step_may_take_its_time_and_the_last_means_is_reached(
+    program: Any, tmp_path: Path, patience: float, hangs: int, restarts: int
+) -> None:
+    """Eight links that do not come up, and tools that hang for ever, until NetworkManager restarts, or never."""
+    made, order = slowest(program, tmp_path, "applied", hangs, patience)
+    program.back(program.Guard(tmp_path / RUN / "guard"), "why")
+    assert made.restarts() == restarts
+    assert made.now <= guard.BACK_S * patience
+    if hangs == 1:
+        assert made.now > 0.8 * guard.BACK_S * patience, "no more than that is needed"
+    if hangs < 2:
+        assert sum("connection up p" in call for call in made.calls) >= len(NAMES)
+    assert order.patience == patience
+
+
+@pytest.mark.parametrize("patience", [1.0, 4.0])
+@pytest.mark.parametrize(
+    ("verb", "state", "words"),
+    [
+        ("start", "none", ()),
+        ("wait", "armed", ()),
+        ("commit", "applied", ()),
+        ("revert", "armed", ("why",)),
+        ("revert", "committed", ("why",)),
+    ],
+)
+def test_a_host_is_given_the_time_for_each_answer(
+    program: Any, tmp_path: Path, patience: float, verb: str, state: str, words: tuple[str, ...]
+) -> None:
+    made, order = slowest(program, tmp_path, state, 0, patience)
+    getattr(program, verb)(program.Guard(tmp_path / RUN / "guard"), *words)
+    assert 0.4 * order.limit(verb) < made.now <= order.limit(verb)
+
+
+def test_the_host_takes_its_patience_from_the_order(world: World) -> None:
+    order(world, patience=2.5)
+    world.applied()
+    world.set({"CheckpointRollback": {"rc": 1}}, state="disconnected")
+    world.call("rollback", "why")
+    assert "nmcli --wait 75 connection up ours" in world.calls
+
+
+def test_links_go_back_side_by_side(program: Any) -> None:
+    """One that is slow, or never comes up, takes no time from the one that ssh comes in on."""
+    here = {"connected": False, "external": False, "profile": "", "mtu": 9000, "addresses": []}
+    was = {**here, "connected": True, "profile": "p"}
+    together = threading.Barrier(len(NAMES), timeout=10)
+    program.links = lambda: dict.fromkeys(NAMES, here)
+    program.run = lambda *_: together.wait() and ""
+    program.restore_links(dict.fromkeys(NAMES, was))
+    assert not together.broken
+
+
+def test_both_sides_of_the_guard_count_with_the_same_numbers(program: Any) -> None:
+    for name in ("GRACE_S", "ASK_S", "RELOAD_S", "BACK_S", "NOT_RESTORED"):
+        assert getattr(program, name) == getattr(guard, name), name
+    assert f" {guard.BACK_S} s,\ntimes `patience`" in (PROGRAM.parents[1] / "docs/safety.md").read_text()
+
+
 # --- the pure part
 
 
 def test_an_order_names_what_goes_and_what_must_be_live() -> None:
     change = network.Change("cx", "add", {"a": "b"}, IPv4Interface("192.168.100.11/24"), 9000, "no profile yet")
     plan = network.Plan((change,), (("uuid", "name"),), (), move=("/etc/netplan/40-cx7.yaml",))
-    made = json.loads(guard.order(plan, "links", 90, 20).dump())
+    made = json.loads(guard.order(plan, "links", 90, 1.0).dump())
     assert made["remove"] == ["uuid"] and made["move"] == ["/etc/netplan/40-cx7.yaml"] and made["restore"] is None
     assert made["profiles"] == [{"uuid": network.uuid("cx"), "verb": "add", "properties": {"a": "b"}}]
     assert made["links"][0]["gid"] == "0000:0000:0000:0000:0000:ffff:c0a8:640b"
@@ -474,6 +921,22 @@ def test_a_ping_leaves_room_for_its_headers() -> None:
     assert guard.link_words(5, [Ping(0, "cx", "10.0.0.2", 9000)]) == ["5", "0", "cx", "10.0.0.2", "8972"]
 
 
+def test_the_rails_are_asked_with_packets_that_may_not_be_split(tmp_path: Path) -> None:
+    """A smaller MTU on the way then answers with an error, where a packet in pieces would get through."""
+    split = 'case "$*" in *10.0.1.2) echo "ping: Message too long, mtu=1500"; exit 1; esac'
+    tool(tmp_path, "ping", f'echo "$*" >>"${{0%/*}}/asked"; {split}')
+    words = guard.link_words(0, [Ping(0, "cx", "10.0.0.2", 9000), Ping(1, "cy", "10.0.1.2", 9000)])
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", "-c", guard.LINK, "link", *words], env=env, capture_output=True, text=True, check=True
+    )
+    assert guard.silent(done.stdout) == [
+        "no answer on rail 1 from 10.0.1.2 over cy to 9000 bytes (Message too long, mtu=1500)"
+    ]
+    for line, netdev in zip((tmp_path / "asked").read_text().splitlines(), ("cx", "cy"), strict=True):
+        assert "-M do" in line and "-s 8972" in line and f"-I {netdev}" in line
+
+
 def test_a_link_that_was_just_coming_up_is_not_cut_off_by_the_way_back(world: World) -> None:
     """Whoever plugged it in while the change was on its way keeps it."""
     order(world, links=[{**ORDER["links"][0], "netdev": "gone"}])
@@ -488,3 +951,15 @@ def test_a_checkpoint_that_cannot_be_noted_is_given_up(world: World) -> None:
     told = world.call("start")
     assert told.state == "rolled-back" and told.detail.endswith("nothing was changed")
     assert any("CheckpointDestroy o /checkpoint/1" in call for call in world.calls)
+
+
+def test_a_record_goes_with_a_commit_and_survives_what_is_taken_back(world: World) -> None:
+    record = world.root / "var/lib/sparkrig/bandwidth.json"
+    record.write_text("good")
+    world.applied()
+    assert record.read_text() == "good", "what is not confirmed discards nothing"
+    assert world.call("commit") == Told("committed")
+    assert not record.exists()
+    world.set(BACK)
+    assert world.call("revert", "the other half").state == "rolled-back"
+    assert record.read_text() == "good"

@@ -97,10 +97,14 @@ def test_script_reads_kernels_zones_and_cdi_files(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "ib_write_bw", "echo 'Version: 6.18'")
     text = Fact.script.replace("/lib/modules", f"{tmp_path}/modules").replace("/etc/cdi", f"{tmp_path}/cdi")
     text = text.replace("/sys/class/thermal", f"{tmp_path}/thermal").replace("/var/run/cdi", "/nonexistent")
+    (tmp_path / "cdi/two\nlines (copy).yaml").write_text("")
+    (tmp_path / "modules/6.99 yes 1").mkdir()
+    (tmp_path / "modules/6.99 yes 1/modules.order").touch()
     found = health.parse(sh(text, path=tmp_path / "bin").stdout.splitlines())
     assert found.kernels == (Kernel("6.17.0-1008-nvidia", True, "580.95.05"), Kernel("6.17.0-1021-nvidia", False))
     assert found.zones == (Zone("acpitz", 47.1),)
-    assert found.cdi == (f"{tmp_path}/cdi/nvidia.yaml", f"{tmp_path}/cdi/other.json")
+    names = ("nvidia.yaml", "two\nlines (copy).yaml", "other.json")
+    assert found.cdi == tuple(f"{tmp_path}/cdi/{name}" for name in names)
     assert found.cdi_missing == ("/gone/b", "/gone/libcuda.so.1", "/gone/c")
     assert found.perftest == "6.18"
 

@@ -12,7 +12,7 @@ import paramiko
 import pytest
 from paramiko import common
 
-from sparkrig import heartbeat, ssh
+from sparkrig import heartbeat, ssh, stream
 
 KEY = paramiko.ECDSAKey.generate()
 
@@ -104,6 +104,7 @@ def test_a_command_on_a_lost_link_ends_without_a_status(link: Link) -> None:
         link.client.open_session()
 
 
+@pytest.mark.slow  # waits for silence
 def test_a_quiet_command_on_a_good_link_is_left_alone(link: Link) -> None:
     channel = link.client.open_session()
     channel.exec_command("sleep 1000")
@@ -146,5 +147,6 @@ def test_nobody_is_asked_before_the_login(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_every_inventory_gets_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as sock:
-        assert isinstance(ssh.transport(sock), heartbeat.WatchedTransport)
+        made = ssh.transport(sock)
+        assert isinstance(made, heartbeat.WatchedTransport) and isinstance(made, stream.TextTransport)
     assert heartbeat.EVERY_S + heartbeat.DEAD_S <= 45

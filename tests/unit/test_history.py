@@ -122,48 +122,48 @@ def test_a_figure_beside_the_earlier_ones() -> None:
 
     each_row(
         [
-            ([], FIRST, "111.9 Gb/s, the first of its kind"),
-            (SIX, FIRST, "111.9 Gb/s, 0.1 % above the median of 6 healthy runs (111.2 to 112.1)"),
+            ([], FIRST, "111.86 Gb/s, the first of its kind"),
+            (SIX, FIRST, "111.86 Gb/s, 0.1 % above the median of 6 healthy runs (111.20 to 112.10)"),
             (
                 SIX,
                 replace(FIRST, gbps=111.7),
-                "111.7 Gb/s, level with the median of 6 healthy runs (111.2 to 112.1)",
+                "111.70 Gb/s, level with the median of 6 healthy runs (111.20 to 112.10)",
             ),
-            (SIX[:2], FIRST, "111.9 Gb/s, too few healthy runs to compare with (111.2 and 111.5)"),
-            ([row(1, 13.3, "fault")], FIRST, "111.9 Gb/s, the only earlier run was not healthy"),
+            (SIX[:2], FIRST, "111.86 Gb/s, too few healthy runs to compare with (111.20 and 111.50)"),
+            ([row(1, 13.3, "fault")], FIRST, "111.86 Gb/s, the only earlier run was not healthy"),
             (
                 [row(1, None, "unknown"), row(2, 9, "fault")],
                 FIRST,
-                "111.9 Gb/s, none of 2 earlier runs was healthy",
+                "111.86 Gb/s, none of 2 earlier runs was healthy",
             ),
             (
                 [*SIX, row(7, 13.3, "fault")],
                 FIRST,
-                "111.9 Gb/s, 0.1 % above the median of 6 healthy runs (111.2 to 112.1)",
+                "111.86 Gb/s, 0.1 % above the median of 6 healthy runs (111.20 to 112.10)",
             ),
             (
                 SIX,
                 replace(FIRST, gbps=13.3, level="fault"),
-                "13.3 Gb/s, 88 % below the median of 6 healthy runs (111.2 to 112.1); "
+                "13.30 Gb/s, 88 % below the median of 6 healthy runs (111.20 to 112.10); "
                 "since the last healthy run (2026-10-06): nothing that is recorded has changed",
             ),
             (
                 [row(1), row(2), row(3), row(4, 13.2, "fault", sender_boot_id="boot-8")],
                 replace(FIRST, gbps=13.3, level="fault", sender_boot_id="boot-8", receiver_firmware="28.47.1026"),
-                "13.3 Gb/s, 88 % below the median of 3 healthy runs (111.8 to 111.8); since the last healthy run "
-                "(2026-10-03): spark-a rebooted, firmware 28.45.4028 -> 28.47.1026 on spark-b",
+                "13.30 Gb/s, 88 % below the median of 3 healthy runs (111.80 to 111.80); since the last healthy "
+                "run (2026-10-03): spark-a rebooted, firmware 28.45.4028 -> 28.47.1026 on spark-b",
             ),
             (
                 SIX,
                 replace(FIRST, gbps=None, level="unknown", mtu=1500),
-                "not measured, against the median of 6 healthy runs (111.2 to 112.1); "
+                "not measured, against the median of 6 healthy runs (111.20 to 112.10); "
                 "since the last healthy run (2026-10-06): MTU 9000 -> 1500",
             ),
             ([replace(LAT, run="run-0")], LAT, "1.58 us, too few healthy runs to compare with (1.58)"),
             (
                 [row(day, 0.0) for day in (1, 2, 3)],
                 replace(FIRST, gbps=0.5),
-                "0.5 Gb/s, against the median of 3 healthy runs (0 to 0)",
+                "0.50 Gb/s, against the median of 3 healthy runs (0.00 to 0.00)",
             ),
         ],
         holds,

@@ -61,6 +61,15 @@ def test_the_plain_values() -> None:
     assert (found.release, found.dmi, found.pci, found.gpu) == ({}, {}, (), ())
 
 
+def test_a_boot_that_is_none_is_not_known() -> None:
+    def holds(text: str, expected: str) -> None:
+        line = "boot_id=5d3c4a1e-7f3f-4c02-9a80-2f2b1f6ff001"
+        assert parse(BASE.replace(line, f"boot_id={text}").splitlines()).boot_id == expected
+
+    known = "0d3c4a1e-7f3f-4c02-9a80-2f2b1f6ff001"
+    each_row([(known, known), ("", ""), ("0", ""), (f"{known}; reboot", ""), (known.upper(), "")], holds)
+
+
 def test_a_lacking_value_is_named() -> None:
     def holds(key: str) -> None:
         rest = [line for line in BASE.splitlines() if not line.startswith(f"{key}=")]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +16,8 @@ from facts.journal import Journal as JournalFact
 from operations.journal import noted, recorded
 from operations.refusal import Commands
 from sparkrig import journal, lock
+from tests.tables import each_row
+from tests.unit.holders import Holders
 from tests.unit.shells import sh, tool
 
 RUN, LATER = "20261121T031500Z-ab12", "20261121T041500Z-cd34"
@@ -34,13 +35,32 @@ class Spark:
         self.holds = root / "holds"
         self.file.parent.mkdir(parents=True)
         (root / "var").mkdir()
+        (root / "dpkg").mkdir()
         self.file.write_text("theirs\n")
-        self.holds.write_text(HOLDS)
+        self.holding(HOLDS)
         tool(root / "bin", "apt-mark", f"cat {self.holds}")
+        self.synced = root / "synced"
+        tool(root / "bin", "sync", f'printf "%s\\n" "$@" >>{self.synced}')
         tool(root / "bin", "dpkg-query", "echo installed nvidia-container-toolkit 1.17.8-1")
+        self.holders = Holders(self.text)
+
+    def holding(self, names: str) -> None:
+        """What apt-mark shows from now on, as dpkg keeps it."""
+        self.holds.write_text(names)
+        (self.root / "dpkg/status").write_text(names)
 
     def text(self, script: str) -> str:
-        return script.replace("/run/sparkrig", f"{self.root}/run").replace("/var/lib/sparkrig", f"{self.root}/var")
+        for path, here in (("/run/sparkrig", "run"), ("/var/lib/sparkrig", "var"), ("/var/lib/dpkg", "dpkg")):
+            script = script.replace(path, f"{self.root}/{here}")
+        return script
+
+    def hold(self, run: str) -> subprocess.Popen[str]:
+        """The process that keeps a run's lock, as its connection starts it."""
+        return self.holders.start(run)
+
+    def cut(self) -> None:
+        """The end of all connections."""
+        self.holders.cut()
 
     def sh(self, script: str, *words: str) -> subprocess.CompletedProcess[str]:
         return sh(
@@ -49,6 +69,7 @@ class Spark:
 
     def begin(self, run: str = RUN, dead: str = "") -> lock.Answer:
         given = lock.given(run, "ann@laptop", "pyinfra deploys/cluster.py", "0.1.0")
+        self.hold(run)
         done = self.sh(journal.BEGIN, run, given, dead, str(self.file), str(self.other))
         assert done.returncode == 0, done.stderr
         return lock.parse(done.stdout)
@@ -66,26 +87,12 @@ class Spark:
         assert done.returncode == 0, done.stderr
         return journal.parse(done.stdout.splitlines())
 
-    def held_by(self, pid: int, started: str) -> None:
-        """Let another run hold the lock."""
-        (self.lock / "holder").write_text(f"{LATER} {pid} {started}\n")
-
 
 @pytest.fixture
-def spark(tmp_path: Path) -> Spark:
-    return Spark(tmp_path)
-
-
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    """Somebody else's session: a process that lives."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        yield process
-        process.kill()
-
-
-def started(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[19]
+def spark(tmp_path: Path) -> Iterator[Spark]:
+    spark = Spark(tmp_path)
+    yield spark
+    spark.cut()
 
 
 def test_a_free_lock_is_taken_with_all_there_is_to_say(spark: Spark) -> None:
@@ -93,81 +100,177 @@ def test_a_free_lock_is_taken_with_all_there_is_to_say(spark: Spark) -> None:
     owner = lock.owner((spark.lock / "owner.json").read_text())
     assert (owner.who, owner.run, owner.origin) == ("ann@laptop", RUN, "10.0.2.2")
     assert owner.since > 1_700_000_000
-    run, pid, start = (spark.lock / "holder").read_text().split()
-    assert (run, int(pid), start) == (RUN, os.getpid(), started(os.getpid())), "the session is this very test"
-    assert (spark.root / "run/lock").stat().st_mode & 0o777 == 0o700
+    assert (spark.lock / "run").read_text() == f"{RUN}\n"
+    assert spark.lock.stat().st_mode & 0o777 == 0o700
+    assert [each.name for each in spark.lock.parent.iterdir()] == ["lock"], "nothing else is left there"
 
 
-def test_a_held_lock_is_refused_with_its_holder_and_step(spark: Spark, sleeper: subprocess.Popen[bytes]) -> None:
+def test_a_held_lock_is_refused_with_its_holder_and_step(spark: Spark) -> None:
     spark.begin()
     spark.step("true", "Network | profiles")
-    (spark.lock / "holder").write_text(f"{RUN} {sleeper.pid} {started(sleeper.pid)}\n")
     answer = spark.begin(LATER)
     assert (answer.found, answer.step) == ("held", "Network | profiles")
     assert not (spark.runs / LATER).exists(), "nothing is noted of a run that was refused"
     said = str(answer.refusal("spark-a"))
     assert said.startswith("spark-a is locked by ann@laptop (from 10.0.2.2) since 20")
     assert "for: pyinfra deploys/cluster.py, now at Network | profiles" in said
+    assert spark.holders.connections[1].wait(timeout=20) == 0, "the loser's holder ends"
+    assert spark.holders.connections[0].poll() is None
+    assert [each.name for each in spark.lock.parent.iterdir()] == ["lock"]
 
 
-def test_a_lock_whose_session_ended_is_taken_over(spark: Spark, sleeper: subprocess.Popen[bytes]) -> None:
-    spark.begin()
-    spark.held_by(sleeper.pid, started(sleeper.pid))
-    sleeper.kill()
-    sleeper.wait()
+def test_a_lock_whose_connection_ended_is_taken_over(spark: Spark) -> None:
+    """No process gets a signal: the other end of the holder's output is gone, which is all that a kernel tells."""
+    spark.begin(LATER)
+    spark.cut()
+    seen = spark.look().lock
+    assert seen and seen.alive is False and seen.run == LATER
     answer = spark.begin()
     assert (answer.found, answer.owner.who) == ("stale", "ann@laptop")
-    assert spark.look().lock == lock.Lock(lock.owner((spark.lock / "owner.json").read_text()), alive=True)
+    seen = spark.look().lock
+    assert seen and seen.owner == lock.owner((spark.lock / "owner.json").read_text()) and seen.alive
 
 
-def test_a_process_with_the_number_of_an_earlier_one_holds_nothing(
-    spark: Spark, sleeper: subprocess.Popen[bytes]
-) -> None:
+def test_a_silent_connection_keeps_its_lock(spark: Spark) -> None:
+    """Many ticks of the holder, of which nobody reads a row; and its shell, name and parent count for nothing."""
+    spark.begin(LATER)
+    time.sleep(0.5)
+    assert spark.holders.connections[0].poll() is None
+    assert spark.begin().found == "held"
+
+
+@pytest.mark.slow  # seconds of real waiting or of many processes
+def test_a_lock_is_held_whatever_stands_in_it_and_stale_as_its_process_is_gone(spark: Spark) -> None:
+    """Of each piece of a lock that can be emptied or garbled, alone."""
+    for name in ("run", "owner.json"):
+        for text in ("", "\0x\nlock dead\nrun R {}\n"):
+            spark.begin(LATER)
+            (spark.lock / name).write_text(text)
+            assert spark.begin().found == "held", (name, text)
+            seen = spark.look()
+            assert seen.lock and seen.lock.alive, (name, text)
+            spark.cut()
+            assert spark.begin().found == "stale", (name, text)
+            spark.cut()
+
+
+def test_a_lock_without_a_holder_is_refused_and_said(spark: Spark) -> None:
+    """As an earlier version left it, or after a folder was emptied: nothing tells whether its run is there."""
+    for name in ("holder", "owner.json", "run"):
+        spark.begin(LATER)
+        spark.cut()
+        for gone in {"holder", name}:
+            (spark.lock / gone).unlink()
+        answer = spark.begin()
+        said = str(answer.refusal("spark-a"))
+        assert answer.found == "unknown" and "whether its session is still there cannot be told" in said
+        assert ("is locked by an unknown holder" in said) is (name == "owner.json")
+        seen = spark.look().lock
+        assert seen and seen.alive is None
+        assert spark.sh(lock.UNLOCK, seen.id).returncode == 0 and not spark.lock.exists(), name
+    spark.lock.write_text("no folder")
+    assert spark.begin().found == "unknown"
+    seen = spark.look().lock
+    assert seen and spark.sh(lock.UNLOCK, seen.id).returncode == 0 and not spark.lock.exists()
+
+
+def test_a_lock_of_a_version_that_kept_no_file_locked_is_not_taken_over(spark: Spark) -> None:
+    """Its holder was a row of text, and its run may be at work."""
+    spark.lock.mkdir(parents=True)
+    (spark.lock / "owner.json").write_text("{}")
+    (spark.lock / "holder").write_text("1234 5678\n")
+    assert spark.begin().found == "unknown"
+
+
+def test_a_lock_that_is_taken_keeps_nobody_from_the_next_question(spark: Spark) -> None:
+    """To keep what stands on a host may take long, and who comes meanwhile is to read whose the lock is."""
+    free = f"flock -n {spark.root}/run true && echo free >>{spark.root}/asked"
+    tool(spark.root / "bin", "apt-mark", f"{free}; cat {spark.holds}")
     spark.begin()
-    spark.held_by(sleeper.pid, "1")
-    assert spark.begin().found == "stale"
+    assert (spark.root / "asked").read_text() == "free\n"
 
 
-def test_the_same_run_may_come_back_over_another_session(spark: Spark, sleeper: subprocess.Popen[bytes]) -> None:
+def test_any_lock_is_taken_away_but_the_one_that_came_later(spark: Spark) -> None:
+    spark.begin(LATER)
+    (spark.lock / "owner.json").write_text("garbled")
+    (spark.lock / "run").write_text("")
+    seen = spark.look().lock
+    assert seen and "an unknown holder (the owner.json in" in seen.sentence
+    spark.cut()
+    spark.begin()
+    refused = spark.sh(lock.UNLOCK, seen.id)
+    assert (refused.returncode, "another run took it meanwhile" in refused.stderr) == (1, True)
+    assert spark.lock.exists()
+    seen = spark.look().lock
+    assert seen and spark.sh(lock.UNLOCK, seen.id).returncode == 0
+    assert not spark.lock.exists()
+    assert spark.holders.connections[0].wait(timeout=20) == 0, "its holder ends too"
+    assert spark.sh(lock.UNLOCK, seen.id).returncode == 0, "nothing is there to be taken away"
+
+
+def test_a_garbled_owner_is_called_by_its_run(spark: Spark) -> None:
+    spark.begin()
+    (spark.lock / "owner.json").write_text('{"since')
+    found = spark.look()
+    assert found.lock and f"an unknown holder (the owner.json of run {RUN} in" in found.lock.sentence
+    assert journal.outcome(found.runs[0], found) == "running"
+
+
+def test_the_same_run_may_come_back_over_another_connection(spark: Spark) -> None:
     spark.begin()
     before = spark.lock / "owner.json"
-    (spark.lock / "holder").write_text(f"{RUN} {sleeper.pid} {started(sleeper.pid)}\n")
-    kept = before.read_text()
+    kept, first = before.read_text(), spark.holders.connections[0]
     assert spark.begin().found == "ours"
-    assert before.read_text() == kept and f" {os.getpid()} " in (spark.lock / "holder").read_text()
+    assert before.read_text() == kept and first.wait(timeout=20) == 0
+    seen = spark.look().lock
+    assert seen and seen.alive and spark.holders.connections[1].poll() is None
 
 
-def test_a_controller_may_say_that_its_earlier_run_is_dead(spark: Spark, sleeper: subprocess.Popen[bytes]) -> None:
-    spark.begin()
-    spark.held_by(sleeper.pid, started(sleeper.pid))
+def test_a_controller_may_say_that_its_earlier_run_is_dead(spark: Spark) -> None:
+    spark.begin(LATER)
     assert spark.begin(dead="20260101T000000Z-0000").found == "held"
     assert spark.begin(dead=LATER).found == "stale"
+    assert spark.holders.connections[0].wait(timeout=20) == 0, "what a cut link left there ends"
 
 
 def test_only_its_own_run_gives_a_lock_back(spark: Spark) -> None:
     spark.begin()
-    assert spark.sh(lock.RELEASE, LATER).returncode == 0
-    assert spark.lock.exists()
+    for other in (LATER, ""):
+        assert spark.sh(lock.RELEASE, other).returncode == 0
+        assert spark.lock.exists()
     assert spark.sh(lock.RELEASE, RUN).returncode == 0
     assert not spark.lock.exists()
+    assert spark.holders.connections[0].wait(timeout=20) == 0
+
+
+def test_no_lock_is_taken_without_a_process_that_keeps_it(spark: Spark) -> None:
+    text = spark.text(lock.LOCK).replace("-gt 200", "-gt 1")
+    done = spark.sh(text, RUN, lock.given(RUN, "a@b", "x", "0"), "")
+    assert (done.returncode, spark.lock.exists()) == (75, False)
+    assert "no process of this run keeps its lock" in done.stderr
+
+
+def test_what_dead_holders_left_goes_with_the_next_run(spark: Spark) -> None:
+    spark.hold(LATER)
+    left = spark.root / "run" / f"holder.{LATER}"
+    while not left.exists():
+        time.sleep(0.01)
+    spark.cut()
+    assert left.exists()
+    spark.begin()
+    assert not left.exists()
 
 
 def test_two_who_come_at_once_do_not_both_get_it(spark: Spark) -> None:
-    """Each from a session of its own, which lives until both have asked."""
-    code = """if True:
-        import subprocess, sys
-        said = subprocess.run(["sh", "-c", sys.argv[1], "sparkrig", *sys.argv[2:]], capture_output=True, text=True)
-        print(said.stdout.splitlines()[-1].split()[1], flush=True)
-        input()"""
-    text = spark.text(lock.LOCK)
+    """Each over a connection of its own, which lives until both have asked."""
     runs = [f"20261121T03150{at}Z-ab12" for at in range(6)]
-    words = [[sys.executable, "-IS", "-c", code, text, run, lock.given(run, "a@b", "x", "0"), ""] for run in runs]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    sessions = [subprocess.Popen(each, text=True, **pipes) for each in words]  # type: ignore[call-overload]
-    found = [each.stdout.readline().strip() for each in sessions]
-    for each in sessions:
-        each.communicate("\n")
-    assert found.count("free") == 1, found
+    text, pipes = spark.text(lock.LOCK), {"stdout": subprocess.PIPE, "text": True}
+    for run in runs:
+        spark.hold(run)
+    words = [["sh", "-c", text, "sparkrig", run, lock.given(run, "a@b", "x", "0"), ""] for run in runs]
+    asked = [subprocess.Popen(each, **pipes) for each in words]  # type: ignore[call-overload]
+    found = [each.communicate()[0].splitlines()[-1].split()[1] for each in asked]
+    assert sorted(found) == ["free", *["held"] * 5], found
 
 
 def test_what_stood_there_is_kept_with_its_mode(spark: Spark) -> None:
@@ -183,10 +286,8 @@ def test_what_stood_there_is_kept_with_its_mode(spark: Spark) -> None:
 
 def test_what_a_run_changed_is_known_at_its_end(spark: Spark) -> None:
     spark.begin()
-    spark.file.write_text("ours\n")
-    spark.other.parent.mkdir()
-    spark.other.write_text("{}\n")
-    spark.holds.write_text(HOLDS + "linux-image-x\n")
+    spark.step(f"echo ours >{spark.file}; mkdir {spark.other.parent}; echo '{{}}' >{spark.other}")
+    spark.step(f"echo linux-image-x >>{spark.holds}; cp {spark.holds} {spark.root}/dpkg/status")
     spark.end()
     found = spark.look()
     (run,) = found.runs
@@ -245,6 +346,7 @@ def had(spark: Spark, runs: list[str]) -> None:
         shutil.copytree(spark.runs / first, spark.runs / run, symlinks=True)
 
 
+@pytest.mark.slow  # runs the scripts many times
 def test_the_newest_runs_are_kept(spark: Spark) -> None:
     runs = [f"20261121T0315{at:02}Z-ab12" for at in range(22)]
     had(spark, runs[:19])
@@ -277,6 +379,31 @@ def test_a_run_that_was_given_up_leaves_nothing(spark: Spark) -> None:
     assert [*spark.runs.iterdir()] == [] and not spark.lock.exists()
 
 
+def test_a_run_that_did_something_is_remembered_when_its_lock_is_given_up(spark: Spark) -> None:
+    spark.begin()
+    spark.step("true")
+    assert spark.sh(journal.ABANDON, RUN).returncode == 0
+    assert [run.id for run in spark.look().runs] == [RUN] and not spark.lock.exists()
+
+
+def test_what_stood_there_is_on_the_disk_before_the_first_change(spark: Spark) -> None:
+    """After a power cut in the middle of a run there is something whole to put back."""
+    spark.begin()
+    synced = spark.synced.read_text()
+    kept = [file for file in (spark.runs / RUN).rglob("*") if file.is_file()]
+    assert {"nccl.conf", "state", "run.json", "steps"} <= {file.name for file in kept}
+    for file in kept:
+        assert f"/{file.relative_to(spark.runs / RUN)}\n" in synced, file
+    assert synced.splitlines()[-1] == str(spark.runs), "its name, too, and last"
+
+
+def test_a_step_is_on_the_disk_before_it_runs(spark: Spark) -> None:
+    spark.begin()
+    spark.synced.unlink()
+    assert spark.step(f"cp {spark.synced} {spark.root}/before").returncode == 0
+    assert (spark.root / "before").read_text().splitlines() == [f"{spark.runs}/{RUN}/steps"]
+
+
 def test_a_look_writes_nothing(spark: Spark) -> None:
     def everything() -> list[tuple[str, float]]:
         return sorted((str(each), each.stat().st_mtime) for each in spark.root.rglob("*"))
@@ -304,6 +431,87 @@ def test_what_a_power_cut_tore_is_read_as_far_as_it_goes(spark: Spark, harm: Cal
     spark.sh(lock.RELEASE, RUN)
     found = spark.look()
     assert journal.outcome(found.runs[0], found) == "interrupted"
+
+
+FORGED = "x\nstep 1 begun x\ncurrent file /etc/x 0\nrun R {}\nnonsense\n"
+SPOILT: dict[str, Callable[[Path], object]] = {
+    "no run.json": lambda run: (run / "run.json").unlink(),
+    "an empty run.json": lambda run: (run / "run.json").write_text(""),
+    "rows in run.json": lambda run: (run / "run.json").write_text(FORGED),
+    "zeroes in run.json": lambda run: (run / "run.json").write_bytes(b"\0" * 90),
+    "a huge run.json": lambda run: (run / "run.json").write_text("[" * 9_000_000),
+    "rows in its deadline": lambda run: (run / "guard/deadline").write_text(FORGED),
+    "an end that is no time": lambda run: (run / "after").write_text("end soon\n"),
+    "rows in the guard's state": lambda run: (run / "guard/state").write_text(FORGED),
+}
+
+
+def test_what_is_bad_of_one_run_hides_nothing_of_another(spark: Spark) -> None:
+    """Else status, undo and unlock could show none of a host, for one file of one run."""
+    had(spark, [RUN, LATER])
+    bad = spark.runs / RUN
+    (bad / "guard").mkdir()
+    shutil.copytree(bad, spark.root / "kept")
+
+    def holds(name: str, harm: Callable[[Path], object]) -> None:
+        harm(bad)
+        try:
+            found = spark.look()
+            assert len(found.runs) == 2 and not [item for item in found.current if "/etc/x" in item]
+            other = found.find(LATER)
+            assert other and other.owner.who == "ann@laptop" and journal.outcome(other, found) == "done"
+            told = found.find(RUN)
+            assert told
+            if "run.json" in name:
+                assert told.garbled and f"run {RUN} is left out" in found.left_out()[0]
+            else:
+                assert not found.left_out() and (told.lacks or told.guard)
+        finally:
+            shutil.rmtree(bad)
+            shutil.copytree(spark.root / "kept", bad)
+
+    each_row({name: (name, harm) for name, harm in SPOILT.items()}, holds)
+
+
+def gone(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def test_what_a_run_kept_and_lost_is_noticed(spark: Spark) -> None:
+    """Else what stood there before counts as absent, and an undo removes it."""
+    spark.begin()
+    kept, guard = spark.runs / RUN / "before", spark.runs / RUN / "guard"
+    (guard / "before").mkdir(parents=True)
+    (guard / "state").write_text("committed\n\n")
+    (guard / "before/links.json").write_text("{}")
+    assert spark.look().runs[0].lacks == ()
+    lost = {
+        guard / "before/links.json": "guard/before/links.json",
+        kept / "files": f"before/files{spark.file}",
+        kept / "state": "before/state",
+    }
+    for path, name in lost.items():
+        gone(path)
+        assert name in spark.look().runs[0].lacks, name
+
+
+def test_a_run_keeps_the_names_of_its_hosts(spark: Spark) -> None:
+    given = lock.given(RUN, "ann@laptop", "x", "0", hosts=["spark-a", "spark-b"])
+    spark.hold(RUN)
+    assert spark.sh(journal.BEGIN, RUN, given, "", str(spark.file)).returncode == 0
+    assert spark.look().runs[0].owner.hosts == ("spark-a", "spark-b")
+
+
+@pytest.mark.slow  # seconds of real waiting or of many processes
+def test_what_a_host_keeps_of_hosts_is_bounded_and_cleaned() -> None:
+    def owner(hosts: object) -> lock.Owner:
+        by = {**json.loads(lock.given("R", "a@b", "x", "0")), "hosts": hosts}
+        return lock.owner(json.dumps({"by": by, "from": "", "since": 1, "boot": ""}))
+
+    assert owner(["a\x1b[31mb"]).hosts == ("a [31mb",)
+    assert len(owner(["x" * 9000] * 9000).hosts) == 64 and len(owner(["x" * 9000]).hosts[0]) == 253
+    for nonsense in (None, {"a": 1}, "ab", [1, 2], 7):
+        assert (owner(nonsense).hosts, owner(nonsense).run) == ((), "R"), nonsense
 
 
 def test_what_was_declared_is_kept_with_the_end_of_a_run(spark: Spark) -> None:

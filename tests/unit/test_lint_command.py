@@ -237,6 +237,7 @@ def on_a_terminal(*words: str, columns: int = 80, **more: str) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.slow  # each file at each width
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
     shown = on_a_terminal("lint", "-v", BAD, columns=columns, NO_COLOR="1")

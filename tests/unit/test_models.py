@@ -430,6 +430,15 @@ def test_a_source_that_is_broken_is_refused(tmp_path: Path, monkeypatch: pytest.
         catalogue_files.catalogue(file.parent)
 
 
+def test_a_source_that_comes_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """YAML takes the last of them; so a merge once left most sources there six times, and every test was green."""
+    file = copied(tmp_path, monkeypatch) / "sources.yaml"
+    text = file.read_text()
+    file.write_text(text + text[text.index("\nkamal:") :])
+    with pytest.raises(Refusal, match=r"sources\.yaml is no YAML: kamal comes twice in .*, line \d+"):
+        catalogue_files.catalogue(file.parent)
+
+
 def copied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A catalogue of one model, which is all that the verb sees."""
     made = folder / "models"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig import nccl
+from sparkrig.images import Image
 from sparkrig.nccl import GIB, Nccl, Preflight, judge, message_size, obstacle, parse, parse_preflight
 from sparkrig.nic import Nic
 from sparkrig.verdict import Verdict
@@ -439,7 +440,7 @@ def test_wrong_values_are_a_fault_at_any_speed() -> None:
 
 # --- what is asked of a host before
 
-SPARK = Preflight("29.2.1", "sha256:" + "a" * 64, 1, True, True, 127_535_084 * 1024, 110 * GIB, 29600)
+SPARK = Preflight("29.2.1", Image("sha256:" + "a" * 64), 1, True, True, 127_535_084 * 1024, 110 * GIB, 29600)
 
 
 def test_message_size_leaves_memory_free() -> None:
@@ -477,10 +478,20 @@ def test_a_check_that_cannot_be_run_is_not_passed() -> None:
 
 def test_one_image_on_both() -> None:
     assert obstacle({"spark-a": SPARK, "spark-b": SPARK}, "nccl:1") is None
-    other = replace(SPARK, image="sha256:" + "b" * 64)
+    other = replace(SPARK, image=Image("sha256:" + "b" * 64))
     verdict = obstacle({"spark-a": SPARK, "spark-b": other}, "nccl:1")
     assert verdict and (verdict.level, verdict.cause) == ("unknown", "image-differs")
     assert verdict.evidence == "nccl:1 is not one image: spark-a aaaaaaaaaaaa, spark-b bbbbbbbbbbbb"
+
+
+def test_one_image_in_two_stores_is_one() -> None:
+    rows = ["docker 29.2.1", "image sha256:1", f"content sha256:1 {'c' * 64}", *MEMORY]
+    first, second = (parse_preflight([row.replace("sha256:1", f"sha256:{id}") for row in rows]) for id in "12")
+    assert second.image and second.image.id == "sha256:2"
+    held = {"spark-a": replace(SPARK, image=first.image), "spark-b": replace(SPARK, image=second.image)}
+    assert obstacle(held, "nccl:1") is None
+    other = replace(SPARK, image=Image("sha256:2", content="d" * 64))
+    assert obstacle({**held, "spark-b": other}, "nccl:1") is not None
 
 
 MEMORY = ["MemTotal 127535084", "MemAvailable 115343360"]
@@ -489,7 +500,10 @@ MEMORY = ["MemTotal 127535084", "MemAvailable 115343360"]
 @pytest.mark.parametrize(
     ("lines", "found"),
     [
-        (["docker 29.2.1", f"image {SPARK.image}", "gpus 1", "rdma", "environment", *MEMORY, "port 29600"], SPARK),
+        (
+            ["docker 29.2.1", "image sha256:" + "a" * 64, "gpus 1", "rdma", "environment", *MEMORY, "port 29600"],
+            SPARK,
+        ),
         (["gpus 0", *MEMORY], Preflight("", None, 0, False, False, SPARK.total, SPARK.available, None)),
         (["gpus 0\r", *(f"{row}\r" for row in MEMORY)], parse_preflight(["gpus 0", *MEMORY])),
     ],
@@ -516,7 +530,12 @@ def test_preflight_runs(tmp_path: Path) -> None:
     (tmp_path / "env").touch()
     words = ["nccl:1", "29600", "29699", str(tmp_path / "env")]
     found = _preflight(words, f"{tmp_path}:{os.environ['PATH']}")
-    assert (found.docker, found.image, found.gpus, found.environment) == ("29.2.1", "sha256:nccl:1", 1, True)
+    assert (found.docker, found.image, found.gpus, found.environment) == (
+        "29.2.1",
+        Image("sha256:nccl:1"),
+        1,
+        True,
+    )
     assert found.port is not None and 29600 <= found.port <= 29699 and found.total > found.available > 0
 
 

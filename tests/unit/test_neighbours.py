@@ -95,6 +95,7 @@ def program(tmp_path: Path) -> str:
     return str(file)
 
 
+@pytest.mark.slow  # a second of listening
 def test_two_hosts_hear_each_other_over_their_fabric_and_nothing_else(program: str) -> None:
     shown = unshared(JOINED, program)
     macs = {ns: mac for word, ns, mac in (row.split() for row in shown if row.startswith("mac"))}

@@ -146,8 +146,8 @@ def test_a_profile_that_differs_is_modified() -> None:
         assert changes(host.plan()) == [(A, "modify", f"profile differs in {key}")]
 
     each_row(
-        [(key, "odd") for key in profile(A, FABRIC[A], 9000)]
-        + [("802-3-ethernet.mtu", "1500"), ("ipv6.method", "auto")],
+        [(key, "odd") for key in profile(A, FABRIC[A], 9000) if key != "ipv4.addresses"]
+        + [("ipv4.addresses", "192.0.2.9/24"), ("802-3-ethernet.mtu", "1500"), ("ipv6.method", "auto")],
         holds,
     )
 
@@ -309,7 +309,8 @@ def test_an_interface_that_networkmanager_does_not_manage(host: Host, state: str
     else:
         host.devices.pop(B)
     no = refusal(host)
-    assert f"does not manage {B}" in no.what and f"nmcli device set {B} managed yes" in no.cure
+    assert no.what.startswith(f"NetworkManager does not manage {B}, and no netplan file gives it to it;")
+    assert f"{B}: {{renderer: NetworkManager}}" in no.cure
 
 
 def test_management_is_where_ssh_came_in(host: Host) -> None:
@@ -322,6 +323,58 @@ def test_management_is_where_ssh_came_in(host: Host) -> None:
 def test_management_is_else_the_default_route(host: Host, ssh: str) -> None:
     host.ssh = ssh
     assert host.found().management == (MANAGEMENT, IPv4Interface("192.168.1.20/24"))
+
+
+HIDDEN = ("127.0.0.1", "::1", "203.0.113.9", "fe80::dead", "fe80::1%gone", "::ffff:127.0.0.1")
+
+
+def test_a_way_in_that_cannot_be_named_changes_no_network() -> None:
+    """A tunnel or a jump on the host itself may ride on the fabric; a settled host is left as it is."""
+
+    def refused(address: str) -> None:
+        host = Host()
+        host.ssh = address
+        no = refusal(host)
+        assert (
+            no.what.startswith("the netdev that this SSH connection comes in on is not known")
+            and address in no.what
+        )
+        assert "management_interface" in no.cure
+        assert host.found().management == (MANAGEMENT, IPv4Interface("192.168.1.20/24")), "never lo"
+        assert host.plan(allowed=True) and host.plan(told=MANAGEMENT)
+        for name in (A, B):
+            host.ours(name)
+        assert not host.plan()
+
+    each_row({address: (address,) for address in HIDDEN}, refused)
+
+
+def test_a_way_in_that_is_known_needs_no_setting() -> None:
+    def plans(address: str) -> None:
+        host = Host()
+        host.ssh = address
+        assert host.plan() and not host.found().hidden
+
+    known = ("", "192.168.1.20", "::ffff:192.168.1.20", f"fe80::1%{MANAGEMENT}")
+    each_row({address or "no ssh": (address,) for address in known}, plans)
+
+
+def test_the_netdev_of_the_setting_is_management(host: Host) -> None:
+    """Under ssh's own, too, which may come in on another one just now; and what lies under it."""
+    host.addr.append(link("bond0", "02:00:00:00:00:01", 1500, "192.168.9.9/24"))
+    host.entry(A).update(master="bond0")
+    for address in ("127.0.0.1", "192.168.1.20"):
+        host.ssh = address
+        found = host.found().over("bond0")
+        assert found.management == ("bond0", IPv4Interface("192.168.9.9/24"))
+        assert found.carries_ssh(A) and f"{A} carries this SSH connection" in refusal(host, told="bond0").what
+    assert host.found().carries_ssh(MANAGEMENT)
+
+
+def test_a_setting_that_names_no_netdev_of_the_host_is_refused(host: Host, ready: Host) -> None:
+    no = refusal(host, told="enP7s8")
+    assert f"no netdev enP7s8, which management_interface names (found {B}, " in no.what
+    assert not ready.plan(told="enP7s8")
 
 
 def test_the_netdev_that_ssh_came_in_on_is_refused(ready: Host) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from pathlib import Path
 
 import pytest
 import yaml
 
 from facts.network import NETPLAN, Network
-from sparkrig import netplan
+from sparkrig import netplan, rows
+from tests.tables import each_row
 from tests.unit.shells import sh
 
 CANARY = "c4n4ry"
@@ -60,3 +62,40 @@ def test_folders_that_are_not_there_are_no_error(tmp_path: Path) -> None:
 
 def test_the_script_asks_all_three_folders() -> None:
     assert f"set -- {' '.join(netplan.FOLDERS)}\n{NETPLAN}" in Network.script
+
+
+def test_any_name_of_a_file_is_seen(tmp_path: Path) -> None:
+    """A copy that a file manager made is read by netplan like every other."""
+    text = "network: {ethernets: {enp1s0f0np0: {mtu: 9000}}}\n"
+    names = [
+        "40-cx7 (copy).yaml",
+        " blank.yaml",
+        "two\nlines.yaml",
+        "x.yaml\nnetplan forged.yaml e30=\n.yaml",
+        "t\tab.yaml",
+        "quo'te\".yaml",
+        "L2V0Yy9h.yaml",
+        "-n.yaml",
+        "%s\\n.yaml",
+        "$(id).yaml",
+        "smörgås.yaml",
+        os.fsdecode(b"latin-1 \xe9.yaml"),
+    ]
+    (tmp_path / "no such folder").mkdir()  # the folder's own name, too
+    for folder in (tmp_path, tmp_path / "no such folder"):
+        for name in names:
+            (folder / name).write_text(text)
+    done = sh(NETPLAN, str(tmp_path), str(tmp_path / "no such folder")).stdout.splitlines()
+    files = netplan.parse(line.removeprefix("netplan ") for line in done)
+    assert sorted(file.path for file in files) == sorted(
+        str(folder / name) for folder in (tmp_path, tmp_path / "no such folder") for name in names
+    )
+    assert all(file.readable and file.netdefs[0].mtu == 9000 and file.shown.isprintable() for file in files)
+
+
+def test_a_path_that_is_none_is_refused() -> None:
+    def refused(word: str) -> None:
+        with pytest.raises(ValueError, match="no absolute path"):
+            rows.path(word)
+
+    each_row({word: (word,) for word in ("", "etc/netplan", "@@@", "ZXRjL2E=", "é")}, refused)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from facts.nic import Nics
-from sparkrig import nic
+from sparkrig import catalogue, nic
 from sparkrig.nic import Link, Module, Nic, Pcie
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
@@ -142,6 +142,17 @@ def test_script_reads_only_the_fabric(tree: Path) -> None:
     assert guest.pcie == Pcie("0000:00:06.0")
     assert spark.cable == nic.digest(SERIAL) and re.fullmatch("[0-9a-f]{4}", spark.cable or "")
     assert SERIAL not in shown
+
+
+def test_a_netdev_with_what_printf_and_sed_understand_in_its_name(tree: Path) -> None:
+    """The kernel allows it: all but a slash, a colon and blanks."""
+    name = "%s&|x"
+    (tree / "net/enp1s0f0np0").rename(tree / "net/link")
+    real = (tree / "net/link").resolve()
+    (tree / "net/link").unlink()
+    (tree / "net" / name).symlink_to(real.rename(real.with_name(name)))
+    found, _ = look(tree, "echo 'firmware-version: 28.45 (X)'")
+    assert (found[name].port, found[name].firmware) == ("p0", "28.45 (X)")
 
 
 def test_script_without_module_and_without_answers(tree: Path) -> None:
@@ -397,3 +408,18 @@ def test_errors_grew() -> None:
         },
         holds,
     )
+
+
+def test_a_netdev_s_name_is_what_linux_allows() -> None:
+    """Every check of such a netdev has its kind in the catalogue; other names are no rows of a NIC."""
+
+    def holds(name: str, allowed: bool) -> None:
+        rows = [f"{name} port p0"]
+        if allowed:
+            assert [catalogue.kind(f"nic.{netdev}.pcie").name for netdev in nic.parse(rows)] == ["nic.NETDEV.pcie"]
+        else:
+            with pytest.raises(ValueError, match="cannot read the row"):
+                nic.parse(rows)
+
+    names = {"enp1s0f0np0": True, "%s&|x": True, "a}[b]": True, "x" * 15: True}
+    each_row([*{**names, "x" * 16: False, "a\x1b[31m": False, "a/b": False, "a:b": False}.items()], holds)

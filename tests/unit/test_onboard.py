@@ -23,20 +23,24 @@ import pytest
 import sparkrig as package
 from operations.remote import Lost
 from sparkrig import inventory, inventory_file
-from sparkrig.command import onboard
+from sparkrig.command import applying
 from sparkrig.journal import Journal, Run
 from tests import warm
 from tests.plan.conftest import converged
+from tests.plan.recordings import UNITS, fresh
 from tests.schemas import complaints
+from tests.tables import each_row
 from tests.unit import test_status
-from tests.unit.factory import PASSWORD, ROOT, Spark, look, out_of_the_box
+from tests.unit.factory import CUT, PASSWORD, ROOT, Spark, look, out_of_the_box
 from tests.unit.shells import tool
 from tests.unit.sshd import fingerprint, free_port, keygen
 
 # The command as it is, but for pyinfra: APPLIED is what its run leaves of each Spark, DIES where it is killed.
 PLAYED = """
 import os, shutil, signal, sys
-from sparkrig.command import onboard
+from sparkrig.command import onboard, waiting
+
+waiting.POLL_S = 0.01
 
 def applied(draft, asked):
     for pair in filter(None, os.environ.get("APPLIED", "").split(",")):
@@ -105,12 +109,17 @@ class Desk:
 
     def scripted(self, name: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         """With nobody there: everything is given."""
+        return self.run(name, "--yes", *self.trusted(name), *words, **env)
+
+    def planned(self, name: str) -> subprocess.CompletedProcess[str]:
+        """The plan alone, for a program."""
+        return self.run(name, "--json", *self.trusted(name))
+
+    def trusted(self, name: str) -> tuple[str, ...]:
         password = self.folder / "password"
         password.write_text(f"{PASSWORD}\n")
         password.chmod(0o600)
-        print_of = fingerprint(self.sparks[name].public)
-        given = ("--yes", "--fingerprint", print_of, "--password-file", str(password))
-        return self.run(name, *given, *words, **env)
+        return ("--fingerprint", fingerprint(self.sparks[name].public), "--password-file", str(password))
 
 
 @pytest.fixture
@@ -183,6 +192,7 @@ def assert_no_password(desk: Desk, *printed: str) -> None:
 # --- from a script
 
 
+@pytest.mark.slow  # a whole onboarding each time
 def test_the_second_spark_makes_a_pair_and_all_of_it_again_changes_nothing(with_a: Desk) -> None:
     done = with_a.scripted("spark-b", APPLIED=finished(with_a))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -197,6 +207,7 @@ def test_the_second_spark_makes_a_pair_and_all_of_it_again_changes_nothing(with_
     assert_a_pair(with_a)
 
 
+@pytest.mark.slow  # a whole onboarding each time
 @pytest.mark.parametrize("step", ["_let_in", "_write", "_apply"])
 def test_killed_anywhere_the_same_again_goes_on(with_a: Desk, step: str) -> None:
     applied = finished(with_a)
@@ -208,17 +219,7 @@ def test_killed_anywhere_the_same_again_goes_on(with_a: Desk, step: str) -> None
 
 
 def test_json_without_yes_is_a_plan_and_writes_nothing_at_all(desk: Desk) -> None:
-    password = desk.folder / "password"
-    password.write_text(PASSWORD)
-    password.chmod(0o600)
-    words = (
-        "--json",
-        "--fingerprint",
-        fingerprint(desk.sparks["spark-a"].public),
-        "--password-file",
-        str(password),
-    )
-    done = desk.run("spark-a", *words)
+    done = desk.planned("spark-a")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["name"], told["peer"]) == ("spark-a", None)
@@ -231,6 +232,21 @@ def test_json_without_yes_is_a_plan_and_writes_nothing_at_all(desk: Desk) -> Non
     assert desk.known == []
     assert not desk.file.exists()
     assert_no_password(desk, done.stdout, done.stderr)
+
+
+@pytest.mark.slow  # a whole onboarding each time
+def test_a_recorded_spark_is_accepted_and_planned(desk: Desk) -> None:
+    """Each unit whose package list is public, out of the box: nothing of it is in the way of a deploy."""
+
+    def holds(unit: str) -> None:
+        desk.sparks["spark-a"].becomes(f"{fresh(unit, 'a').rstrip()}\n\n#sparkrig:end nics 0\n")
+        done = desk.planned("spark-a")
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert told["name"] == unit
+        assert "Driver: hold the installed 580 set" in told["hosts"][unit]["steps"]
+
+    each_row([(unit,) for unit in UNITS], holds)
 
 
 def test_a_key_is_made_where_there_is_none(desk: Desk) -> None:
@@ -255,6 +271,38 @@ def test_the_users_formatting_stays(with_a: Desk) -> None:
     after = with_a.file.read_text().splitlines()
     assert [line for line in before if line not in after] == [], done.stderr
     assert list(inventory.load(with_a.file)) == ["spark-a", "right"]
+
+
+# --- NVIDIA's own upgrade, which reboots
+
+
+def upgrade(*unit: str, boot: str, done: bool = False) -> str:
+    """What is printed of the unit."""
+    own = [f"boot={boot}", *(["done=yes"] if done else []), ""]
+    known = ["Id=nvidia-spark-run-apt-upgrade-once.service", "LoadState=loaded", "UnitFileState=enabled"]
+    return "".join(f"first-upgrade {row}\n" for row in (*own, *known, *unit, "", "Id=reboot.target"))
+
+
+@pytest.mark.slow  # a whole onboarding each time
+def test_the_first_upgrade_is_waited_for_and_onboarding_goes_on_after_its_reboot(desk: Desk) -> None:
+    """The password is read once; the second login uses it again."""
+    spark = desk.sparks["spark-a"]
+    spark.upgrades(
+        upgrade("Job=7", "ActiveState=inactive", boot="one"),
+        upgrade("ActiveState=activating", boot="one"),
+        CUT,
+        upgrade("ActiveState=inactive", boot="two", done=True),
+    )
+    done = desk.scripted("spark-a")
+    name = "NVIDIA's first-boot upgrade"
+    said = (
+        f"127.0.0.1: {name} (nvidia-spark-run-apt-upgrade-once.service) is about to start; it upgrades every pack"
+    )
+    assert said in done.stderr, done.stderr
+    assert f"127.0.0.1: was rebooted\n127.0.0.1: {name} is over (done)\n" in done.stderr
+    assert "spark-a is added" in done.stdout and list((spark.state / "upgrade").iterdir()) == []
+    assert "nvidia ALL=(ALL:ALL) NOPASSWD: ALL" in spark.sudoers
+    assert_no_password(desk, done.stdout, done.stderr)
 
 
 # --- what is refused, in a sentence, with nothing changed
@@ -321,8 +369,8 @@ def test_a_network_that_this_run_put_back_is_told_apart(
 ) -> None:
     found = {"spark-a": Lost("away"), "spark-b": Journal(test_status.NOW, None, (run, test_status.DONE))}
     monkeypatch.setattr(package, "session", SimpleNamespace(asked=lambda *_: found), raising=False)
-    draft: Any = SimpleNamespace(after=SimpleNamespace(data=found), found=found)
-    assert onboard._rolled_back(draft, began) == back
+    data: dict[str, Any] = {name: {} for name in found}
+    assert applying.rolled_back(data, began) == back
 
 
 # pyinfra's part, as far as Ctrl-C goes: it ends its step, and says so by its exit code
@@ -397,6 +445,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
 
 
+@pytest.mark.slow  # a whole onboarding each time
 def test_typed_by_hand(with_a: Desk) -> None:
     terminal = Terminal(with_a.words("spark-b"), with_a.environ(APPLIED=finished(with_a)))
     terminal.answer("Is it the same there? [y/N]:", "y")
@@ -428,6 +477,7 @@ def test_an_inventory_that_is_changed_meanwhile_is_left_alone(with_a: Desk) -> N
     assert with_a.sparks["spark-b"].authorized == []
 
 
+@pytest.mark.slow  # a whole onboarding each time
 def test_whoever_says_no_finds_nothing_changed(desk: Desk) -> None:
     terminal = Terminal(desk.words("spark-a"), desk.environ())
     terminal.answer("Is it the same there? [y/N]:", "y")

@@ -28,17 +28,16 @@ from sparkrig.onboarding.proposal import Proposal, Seen, Wishes, propose
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
 from tests.tables import each_row
+from tests.unit.factory import look
 from tests.unit.sshd import fingerprint, keygen
 
-RECORDED = Path(__file__).resolve().parents[1] / "fixtures" / "spark"
 LOGIN = {"ssh_hostname": "spark-b.local", "ssh_user": "nvidia"}
 P0, P1 = ("enp1s0f0np0", "enP2p1s0f0np0"), ("enp1s0f1np1", "enP2p1s0f1np1")
-NONE = Fleet({})
 
 
 def seen(name: str, lit: tuple[str, ...] = ("p0",), cable: Mapping[str, str] | None = None) -> Seen:
     """A new Spark as it was recorded; lit: its cages with a carrier; cable: serial numbers' digests by cage."""
-    text = re.sub(r"^clock .*$", f"clock {time.time()}", (RECORDED / f"fresh-{name}.txt").read_text(), flags=re.M)
+    text = re.sub(r"^clock .*$", f"clock {time.time()}", look(f"fresh-{name}"), flags=re.M)
     found: Any = Spark().process(text.splitlines())
     links = {
         key: replace(link, carrier=not link.port or link.port in lit) for key, link in found.network.links.items()
@@ -409,7 +408,7 @@ def test_the_card_of_a_second_spark() -> None:
     assert card.heading(seen("b")).startswith("NVIDIA DGX Spark Founders Edition · DGX OS 7.5.0 · kernel 6.12")
     assert rows(seen("b"), pair()) == [
         "healthy nvidia-smi names NVIDIA GB10; 1 GiB of memory",
-        "degraded driver 580.159.03-0ubuntu0.24.04.1, 16 of 16 packages not held -> held by apply",
+        "degraded driver 580.173.02-0ubuntu0.24.04.1, 43 of 43 packages not held -> held by apply",
         "healthy reached over enP7s7 (10.0.2.12/24) -> never touched",
         "degraded cage p0 (next to the RJ45): enp1s0f0np0 + enP2p1s0f0np0, p0 of spark-a at the other end, as far "
         "as one can tell; MTU 1500 -> MTU 9000 by apply",
@@ -470,3 +469,14 @@ def test_a_refusal_names_the_option_that_cures_it(refusal: Refusal | None, optio
         refusal = caught.value
     (told,) = plan.of("spark-b", busy, known, [refusal]).refusals
     assert (told.what, option in told.cure) == (refusal.what, True)
+
+
+def test_the_card_and_its_document_name_one_driver() -> None:
+    new = seen("b")
+    rows = tuple(
+        replace(row, name="nvidia-driver-580") if row.name == "nvidia-driver-580-open" else row
+        for row in new.state.packages.rows
+    )
+    closed = replace(new, state=replace(new.state, packages=replace(new.state.packages, rows=rows)))
+    for each in (new, closed):
+        assert card.document(each)["driver"] == "580.173.02-0ubuntu0.24.04.1"

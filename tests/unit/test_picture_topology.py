@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from itertools import cycle
 from xml.etree import ElementTree
 
+import pytest
 from rich.console import Console
 
 from sparkrig.cabling import Cage, End, Host, Topology, Twin
@@ -36,6 +38,7 @@ FITS += [(name, 50, "ascii") for name in STATES]
 FITS += [(name, width, "ascii") for name, width in zip(STATES, cycle((200, 160, 100, 80, 36)), strict=False)]
 
 
+@pytest.mark.slow  # each state at each width
 def test_fits() -> None:
     def holds(name: str, width: int, encoding: str) -> None:
         lines = drawn(STATES[name], width, encoding)
@@ -44,6 +47,10 @@ def test_fits() -> None:
         for finding in STATES[name].findings:
             assert finding.verdict.evidence in words
             assert finding.verdict.cure in words
+        for host in STATES[name].hosts:
+            for twin in (twin for cage in host.cages for twin in cage.twins):
+                assert twin.address in words and (twin.rail is None or f"rail {twin.rail}" in words), twin
+                assert twin.rail is None or twin.netdev in words
 
     each_row(FITS, holds)
 
@@ -101,9 +108,21 @@ def test_where_there_is_no_room_the_cables_are_listed() -> None:
     assert drawn(STATES["solo, cabled"], 12)[0].rstrip() == " · p0 of"
 
 
-def test_wide_names_the_addresses() -> None:
-    assert any("192.168.101.12" in line for line in drawn(STATES["straight"], 100))
-    assert not any("192.168.101.12" in line for line in drawn(STATES["straight"], 80))
+def test_wide_names_the_addresses_and_narrow_names_them_below() -> None:
+    (wide,) = [line for line in drawn(STATES["straight"], 100) if "192.168.101.12" in line]
+    assert "rail 1" in wide
+    for width, said in (
+        (80, [" spark-b enP2p1s0f0np0 192.168.101.12"]),
+        (50, [" spark-b enP2p1s0f0np0 rail 1 192.168.101.12"]),
+        (40, [" spark-b            rail 1", " enP2p1s0f0np0      192.168.101.12"]),
+    ):
+        lines = [line.rstrip() for line in drawn(STATES["straight"], width)]
+        at = lines.index(said[-1])
+        assert lines[at + 1 - len(said) : at + 1] == said
+
+
+def test_where_the_cables_are_listed_a_cage_without_one_is_too() -> None:
+    assert " · p1 of spark-b: no carrier" in drawn(STATES["straight"], 40)
 
 
 def test_svg_stands_alone() -> None:
@@ -121,6 +140,51 @@ def test_svg_stands_alone() -> None:
             assert 0 <= float(element.get("y", "-1")) <= height
 
     each_row([*STATES], holds)
+
+
+def test_svg_for_a_telephone() -> None:
+    """On 420 px, of which a page's edges take 46, letters are as large as they were meant, and none is cut off."""
+    sizes = {"netdev": 7.25, "name": 9.0}  # px a letter; 7 for the others
+
+    def holds(name: str) -> None:
+        text = svg(STATES[name], narrow=True)
+        root = ElementTree.fromstring(text)
+        width, height = float(root.get("width", "0")), float(root.get("height", "0"))
+        assert root.get("viewBox") == f"0 0 {width:g} {height:g}"
+        assert 12 * min(1, (420 - 46) / width) >= 11.5, "the smallest letters have 12 px"
+        for element in root.iter(f"{SVG}text"):
+            x, y = float(element.get("x", "-1")), float(element.get("y", "-1"))
+            said, kind = "".join(element.itertext()), (element.get("class") or "").split(" ")[0]
+            long = len(said) * sizes.get(kind, 7.0)
+            begin = x - {"end": long, "middle": long / 2}.get(element.get("text-anchor", ""), 0.0)
+            assert begin >= 0 and begin + long <= width + 1 and 0 <= y <= height, said
+        for path in root.iter(f"{SVG}path"):
+            xs, ys = _points(path.get("d", ""))
+            assert min(xs) >= 0 and max(xs) <= width - 3 and min(ys) >= 0 and max(ys) <= height, path.get("d")
+        words = [part for element in root.iter(f"{SVG}text") for part in element.itertext()]
+        for host in STATES[name].hosts:
+            assert host.name in words
+            for twin in (twin for cage in host.cages for twin in cage.twins):
+                assert twin.netdev in words and (twin.rail is None or twin.address in words)
+
+    each_row([*STATES], holds)
+
+
+def _points(path: str) -> tuple[list[float], list[float]]:
+    """What a path of ours goes through: a line, or a curve in twenty points."""
+    found = [float(number) for number in re.findall(r"-?\d+", path)]
+    if " h" in path:
+        return [found[0], found[0] + found[2]], [found[1]]
+    parts = [number / 20 for number in range(21)]
+    weights: list[tuple[float, ...]] = [
+        ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3) for t in parts
+    ]
+    xs, ys = found[::2], found[1::2]
+    return _through(weights, xs), _through(weights, ys)
+
+
+def _through(weights: list[tuple[float, ...]], at: list[float]) -> list[float]:
+    return [sum(w * each for w, each in zip(row, at, strict=True)) for row in weights]
 
 
 def test_svg_draws_what_is_there_and_what_is_wanted() -> None:

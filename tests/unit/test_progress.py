@@ -180,7 +180,7 @@ PROGRAM = """if True:
     from threading import Event
     from time import monotonic
     from sparkrig import progress
-    progress._WORTH_S, progress._TICK_S = 0.2, 0.05
+    progress.WORTH_S, progress._TICK_S = 0.2, 0.05
     with progress.hosts(["spark-a", "spark-b"], "Looking") as told:
         told("spark-a", "reading"), told("spark-b", "waiting", until=monotonic() + 99)
         Event().wait(0.7)
@@ -242,6 +242,7 @@ def test_a_terminal_is_drawn_on_and_results_go_to_standard_output() -> None:
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l"), "the cursor is shown again"
 
 
+@pytest.mark.slow  # a process for each row
 @pytest.mark.parametrize("environment", [{"CI": "1"}, {"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 def test_whoever_asks_for_plain_lines_gets_them_on_a_terminal_too(environment: dict[str, str]) -> None:
     out, shown = on_terminal(**environment)

@@ -2,47 +2,106 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from ipaddress import IPv4Address
+import json
+from dataclasses import asdict, replace
 from typing import Any
 
-import pytest
-
-from sparkrig import records
-from sparkrig.bandwidth import Expected
-from sparkrig.measurement import End, Measurement, Rail, Run
-from sparkrig.records import Record
+from sparkrig import records, settings
+from sparkrig.measurement import End, Host, Measurement, Rail, Run
+from sparkrig.records import Boot, Complaint, Record
 from sparkrig.verdict import Verdict
+from tests.tables import each_row
 
-CABLE = Expected(path_mtu=4096)
-RECORD = Record("enp1s0f0np0", "192.168.100.11", "192.168.100.12", 9000, 111.86, 4096, "2026-11-20T10:00:00+00:00")
+A, B = "spark-a", "spark-b"
+NETDEV = "enp1s0f0np0"
+FLEET = settings.parse(
+    {
+        A: {"pair": "p", "fabric": {NETDEV: "192.168.100.11/24"}},
+        B: {"pair": "p", "fabric": {NETDEV: "192.168.100.12/24"}},
+    }
+)
+ONE, TWO, THREE = (f"{digit * 8}-2222-4333-8444-555555555555" for digit in "123")
+RECORD = Record(
+    NETDEV, "192.168.100.11", "192.168.100.12", 9000, 111.86, 4096, "2026-11-20T10:00:00+00:00", ONE, TWO
+)
+OLD = replace(RECORD, boot_id="", peer_boot_id="")
 
 
-def complaint(record: Record | None) -> str | None:
-    return records.complaint(record, IPv4Address("192.168.100.11"), IPv4Address("192.168.100.12"), 9000, CABLE)
+def complaint(record: Record | None, here: str | None = ONE, there: str | None = TWO) -> Complaint | None:
+    (rail,) = FLEET.rails(A)
+    return records.complaint(record, rail, FLEET[A], Boot(A, here), Boot(B, there))
 
 
 def test_a_record_of_this_rail_stands() -> None:
     assert complaint(RECORD) is None
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"address": "192.168.100.21"}, "not as declared"),
-        ({"peer": "192.168.100.22"}, "not as declared"),
-        ({"mtu": 1500}, "at MTU 1500, not as declared"),
-        ({"gbps": 13.35}, "13.35 Gb/s"),
-        ({"path_mtu": 1024}, "path MTU 1024"),
-        ({"path_mtu": 0}, "path MTU 0"),
-    ],
-)
-def test_a_record_of_another_rail_or_a_bad_one_does_not(change: dict[str, Any], words: str) -> None:
-    assert words in (complaint(replace(RECORD, **change)) or "")
+def test_a_record_of_another_rail_or_a_bad_one_does_not() -> None:
+    def holds(change: dict[str, Any], kind: str, words: str) -> None:
+        said = complaint(replace(RECORD, **change))
+        assert said and (said.kind, said.unknown) == (kind, False)
+        assert words in said.said
+
+    each_row(
+        [
+            ({"address": "192.168.100.21"}, "other", "not as declared"),
+            ({"peer": "192.168.100.22"}, "other", "not as declared"),
+            ({"mtu": 1500}, "other", "at MTU 1500, not as declared"),
+            ({"gbps": 13.35}, "poor", "13.35 Gb/s"),
+            ({"path_mtu": 1024}, "poor", "path MTU 1024"),
+            ({"path_mtu": 0}, "poor", "path MTU 0"),
+        ],
+        holds,
+    )
 
 
 def test_no_record_is_no_proof() -> None:
-    assert complaint(None) == "not measured"
+    assert complaint(None) == Complaint("absent", "not measured")
+    assert complaint(None, there=THREE) == Complaint("absent", "not measured"), "there is nothing to compare"
+
+
+def test_a_record_of_an_earlier_boot_is_of_a_link_that_may_be_another() -> None:
+    def holds(record: Record, here: str | None, there: str | None, hosts: tuple[str, ...]) -> None:
+        said = f"not measured since the boot of {' and '.join(hosts)}"
+        assert complaint(record, here, there) == Complaint("boot", said, hosts)
+
+    each_row(
+        {
+            "own": (RECORD, THREE, TWO, (A,)),
+            "the peer's": (RECORD, ONE, THREE, (B,)),
+            "both": (RECORD, THREE, THREE, (A, B)),
+            "own, and the peer was not looked at": (RECORD, THREE, None, (A,)),
+            "a file of before boots were kept": (OLD, ONE, TWO, (A, B)),
+            "such a file, and the peer was not looked at": (OLD, ONE, None, (A,)),
+            "the boots of the two exchanged": (RECORD, TWO, ONE, (A, B)),
+            "a bad figure, which a reboot may have cured": (replace(RECORD, gbps=13.35), ONE, THREE, (B,)),
+        },
+        holds,
+    )
+    assert Complaint("boot", "").unknown
+
+
+def test_a_peer_that_was_not_looked_at_is_not_compared() -> None:
+    assert complaint(RECORD, there=None) is None
+
+
+def test_a_boot_that_cannot_be_told_is_said() -> None:
+    def holds(record: Record, here: str, there: str, hosts: tuple[str, ...]) -> None:
+        said = complaint(record, here, there)
+        assert said and (said.kind, said.hosts, said.unknown) == ("unread", hosts, True)
+        assert said.said == f"the boot of {' and '.join(hosts)} cannot be told, and it may be a later one"
+
+    each_row(
+        [(RECORD, "", TWO, (A,)), (RECORD, ONE, "", (B,)), (RECORD, "", "", (A, B)), (OLD, "", "", (A, B))], holds
+    )
+
+
+def test_another_address_weighs_more_than_another_boot() -> None:
+    def holds(change: dict[str, Any]) -> None:
+        said = complaint(replace(RECORD, **change), THREE, "")
+        assert said and said.kind == "other"
+
+    each_row([({"address": "192.168.100.21"},), ({"peer": "192.168.100.22"},), ({"mtu": 1500},)], holds)
 
 
 def test_what_is_kept_of_a_run_is_the_least_that_each_rail_reached_alone() -> None:
@@ -53,10 +112,11 @@ def test_what_is_kept_of_a_run_is_the_least_that_each_rail_reached_alone() -> No
     ends = {"a": End("dev0", 3, "neta", "192.0.2.1"), "b": End("dev1", 3, "netb", "192.0.2.2")}
     rails = tuple(Rail(number, ends if number == 0 else {}, Verdict("healthy")) for number in (0, 1))
     figures = (measured(0, 111.864), measured(0, 111.7), measured(0, 98.0, 1), measured(0, 92.0, together=True))
-    run = Run("r1", "2026-11-20T10:00:00+00:00", "p", 9000, {}, rails, figures, ())
+    hosts = {"b": Host(boot_id=TWO), "a": Host(boot_id=ONE)}
+    run = Run("r1", "2026-11-20T10:00:00+00:00", "p", 9000, hosts, rails, figures, ())
     assert records.of(run, "a", "b") == (
-        {"neta": Record("neta", "192.0.2.1", "192.0.2.2", 9000, 111.7, 4096, run.started_at)},
-        {"netb": Record("netb", "192.0.2.2", "192.0.2.1", 9000, 111.7, 4096, run.started_at)},
+        {"neta": Record("neta", "192.0.2.1", "192.0.2.2", 9000, 111.7, 4096, run.started_at, ONE, TWO)},
+        {"netb": Record("netb", "192.0.2.2", "192.0.2.1", 9000, 111.7, 4096, run.started_at, TWO, ONE)},
     )
 
 
@@ -65,21 +125,44 @@ def test_records_survive_the_file() -> None:
     assert records.load(text) == {RECORD.netdev: RECORD} and text.endswith("\n")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        "",
-        "{",
-        "[]",
-        "null",
-        "{}",
-        '{"rails": null}',
-        '{"rails": {"a": 1}}',
-        '{"rails": [{"netdev": "a"}]}',
-        '{"rails": [{"address": "a"}]}',
-        '{"rails": [1]}',
-    ],
-)
-def test_a_file_that_is_not_ours_holds_no_record(text: str | None) -> None:
-    assert records.load(text) == {}
+def test_a_file_of_an_earlier_or_a_later_sparkrig_is_understood() -> None:
+    row = {name: value for name, value in asdict(RECORD).items() if "boot_id" not in name}
+    assert records.load(json.dumps({"rails": [row]})) == {NETDEV: OLD}
+    assert records.load(json.dumps({"rails": [{**asdict(RECORD), "firmware": "28"}], "more": 1})) == {
+        NETDEV: RECORD
+    }
+
+
+def test_a_file_that_is_not_ours_holds_no_record() -> None:
+    def holds(text: str | None) -> None:
+        assert records.load(text) == {}
+
+    def changed(**fields: Any) -> str:
+        return json.dumps({"rails": [{**asdict(RECORD), **fields}]})
+
+    each_row(
+        [
+            None,
+            "",
+            "{",
+            "[]",
+            "null",
+            "{}",
+            '{"rails": null}',
+            '{"rails": {"a": 1}}',
+            '{"rails": [{"netdev": "a"}]}',
+            '{"rails": [{"address": "a"}]}',
+            '{"rails": [1]}',
+            changed(gbps="111.86"),
+            changed(gbps=float("nan")),
+            changed(gbps=-1),
+            changed(mtu=None),
+            changed(netdev=["a"]),
+            changed(measured_at="x" * 65),
+            changed(boot_id="$(reboot)"),
+            changed(peer_boot_id=f"{TWO}\n"),
+            json.dumps({"rails": [asdict(RECORD)] * 65}),
+            records.dump({NETDEV: RECORD}) + " " * 65536,
+        ],
+        holds,
+    )

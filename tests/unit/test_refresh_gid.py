@@ -69,6 +69,19 @@ def test_an_index_that_moved_is_put_into_both_files(host: Host, netdev: str) -> 
     assert host.contents() == {expected(1)}
 
 
+def test_a_file_is_on_the_disk_before_it_takes_the_place(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[bool, bool]] = []
+
+    def fsync(handle: int) -> None:
+        new = Path(f"/proc/self/fd/{handle}").read_text()
+        synced.append((new == expected(1), expected(1) in host.contents()))
+
+    host.gids(1, 1)
+    monkeypatch.setattr(host.program.os, "fsync", fsync)
+    assert host.program.main("enp1s0f0np0") == 0
+    assert synced[0] == (True, False) and len(synced) == len(host.files)
+
+
 def test_nothing_is_written_where_nothing_moved(host: Host) -> None:
     before = [file.stat().st_ino for file in host.files]
     assert host.program.main("enp1s0f0np0") == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -62,7 +63,7 @@ DRAWING = '<?xml version="1.0"?><svg id="fabric"><use href="#fabric"/><text>cage
 
 
 def page(found: Run = NEW, before: History = OLD, drawing: str | None = DRAWING) -> str:
-    return report.html(found, before, drawing, bands=BANDS)
+    return report.html(found, before, (drawing, drawing) if drawing else None, bands=BANDS)
 
 
 FAILED = replace(run(20, rail=DEAD), measurements=(), findings=())
@@ -82,6 +83,7 @@ def drawn(name: str) -> str:
     return PAGES[name]()
 
 
+@pytest.mark.slow  # a page in each form
 @pytest.mark.parametrize("name", PAGES)
 def test_each_page_is_whole_and_loads_nothing(name: str) -> None:
     text = drawn(name)
@@ -94,22 +96,47 @@ def test_each_page_is_whole_and_loads_nothing(name: str) -> None:
     [
         ("slow, with a history", "Rail 0: 13.34 Gb/s at 4 queue pairs"),
         ("slow, with a history", '<p class="cure wrap">reboot both Sparks</p>'),
-        ("slow, with a history", "88 % below the median of 7 healthy runs (111.1 to 111.7)"),
+        ("slow, with a history", "88 % below the median of 7 healthy runs (111.10 to 111.70)"),
         ("slow, with a history", "firmware 28.45.4028 → 28.47.1026 on both"),
         ("slow, with a history", "<li>2026-10-20: firmware 28.45.4028 → 28.47.1026 on both</li>"),
         ("slow, with a history", "slow-start 8 to 25"),
         ("slow, with a history", "1.60 µs"),
         ("slow, with a history", "<text>cage 0</text>"),
-        ("first run", "Rail 0 carries 111.7 to 111.9 Gb/s each"),
+        ("first run", "Rail 0 carries 111.70 to 111.86 Gb/s each"),
         ("first run", "This is the first run"),
         ("everything failed", "Rail 0: spark-b does not answer"),
         ("everything failed", "not measured"),
         ("nothing to measure", "Nothing was measured"),
-        ("no bands", "0.4 Gb/s"),
+        ("no bands", '0.40 <span class="unit">Gb/s</span>'),
     ],
 )
 def test_a_page_says(name: str, words: str) -> None:
     assert words in drawn(name)
+
+
+def test_the_fabric_is_drawn_for_a_telephone_too() -> None:
+    """A drawing of 960 px on a page of 420 had letters of five pixels."""
+    page = report.html(NEW, OLD, ("<svg><text>side by side</text></svg>", "<svg><text>below</text></svg>"))
+    assert '<div class="drawn wide"><svg><text>side by side' in page
+    assert '<div class="drawn narrow"><svg><text>below' in page
+    (rule,) = re.findall(r"@media \(max-width: (\d+)px\) \{[^}]*\.drawn\.wide \{ display: none; \}", page)
+    edges = 2 * (20 + 14 + 1)  # of main and figure, in px
+    assert 13 * (int(rule) + 1 - edges) / 960 >= 10.5, "just above it the wide one is shrunk to no less"
+
+
+def test_figures_of_a_column_have_one_precision_and_stand_under_one_another() -> None:
+    """`111.9`, `13.3`, `7.53` and `0.4` under one another were of four sizes at a glance."""
+    figures = (111.86, 100.0, 13.34, 7.5, 0.41, 0.0)
+    before = past(*(run(day, measured(gbps=each)) for day, each in enumerate(figures[1:], 1)))
+    page = report.html(run(20, measured(gbps=figures[0]), LATENCY), before, bands=BANDS)
+    tables = page.partition("<h2>All measurements</h2>")[2]
+    cells = re.findall(r"<td class=\"n(?: [^\"]*)?\"[^>]*>([\d.]+)(?: <|<)", tables)
+    shown = [cell for cell in cells if "." in cell]
+    assert {f"{each:.2f}" for each in figures} <= set(shown)
+    assert all(re.fullmatch(r"\d+\.\d\d", cell) for cell in shown)
+    assert '<span class="unit">Gb/s</span>' in tables and '<span class="unit">µs</span>' in tables
+    (rule,) = re.findall(r"^\.n \{(.*)\}$", page, re.M)
+    assert "text-align: right" in rule and "tabular-nums" in rule
 
 
 def test_a_page_is_the_same_each_time() -> None:
@@ -171,9 +198,9 @@ def printed(ascii_only: bool, width: int) -> str:
 
 
 def test_the_trend_of_a_terminal() -> None:
-    assert "rail 0 spark-a → spark-b  ███████▂  13.3 Gb/s, 88 % below" in printed(False, 160)
-    assert "rail 0 spark-a -> spark-b  #######_  13.3" not in printed(True, 160)
-    assert "rail 0 spark-a -> spark-b  #######.  13.3" in printed(True, 160)
+    assert "rail 0 spark-a → spark-b  ███████▂  13.34 Gb/s, 88 % below" in printed(False, 160)
+    assert "rail 0 spark-a -> spark-b  #######_  13.34" not in printed(True, 160)
+    assert "rail 0 spark-a -> spark-b  #######.  13.34" in printed(True, 160)
     assert printed(True, 80).isascii()
 
 

@@ -21,8 +21,13 @@ import sparkrig as package
 from docs.schemas import FOLDER, texts
 from operations.door import Target
 from operations.remote import Lost
-from sparkrig import drift, settings
-from sparkrig.command import models, onboard, summary, topology
+from sparkrig import drift, settings, support
+from sparkrig.applied import Applied
+from sparkrig.change import Change
+from sparkrig.command import apply as applied
+from sparkrig.command import applying, models, onboard, summary, topology
+from sparkrig.command import plan as planning
+from sparkrig.command import support as support_command
 from sparkrig.command.bench import bench
 from sparkrig.command.cli import _VERBS, sparkrig
 from sparkrig.command.draft import Book, Draft
@@ -30,6 +35,7 @@ from sparkrig.journal import Journal
 from sparkrig.lock import Lock
 from sparkrig.onboarding import plan
 from sparkrig.onboarding.hostkey import HostKey
+from sparkrig.plan import Planned, Step
 from sparkrig.refusal import Refusal
 from sparkrig.schema import DOCUMENTS
 from sparkrig.serving import catalogue_files
@@ -173,7 +179,37 @@ def examined(folder: Path, patch: Patch) -> str:
     return test_doctor.made({"spark-a": rows, "spark-b": [test_doctor.LOST]}, roots=test_doctor.ROOT).dumps()
 
 
+def supported(folder: Path, patch: Patch) -> str:
+    file = folder / "sent.tar.gz"
+    given = (support.File("drift.json", "{}\n"), support.File("machine-1/tools/ip.txt", "$ ip\n", cut=True))
+    made = support.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), given, {"mac": (3, 2)}, ("x",), ("y",))
+    file.write_bytes(support.pack(made))
+    return CliRunner().invoke(support_command.support, ["--open", "--json", str(file)]).stdout
+
+
+def foreseen() -> planning.Plan:
+    """A host that changes, one that is refused, one that is held up by it, and one that cannot be read."""
+    names = ("spark-a", "spark-b", "spark-c", "spark-d")
+    fleet = settings.parse({name: {} for name in names})
+    steps = (Step("Driver | pins", (Change("file", "/etc/x", "1 line", "2 lines", ("-a", "+b"), "links"),)),)
+    made = [Planned(steps), Planned(refusals=(Refusal("no room", "df -h"),)), Planned(steps, held_up="spark-b")]
+    hosts = dict(zip(names, [*made, Planned(unread=Refusal("away", "ping"))], strict=True))
+    return planning.Plan(Path("pair.py"), fleet, {}, hosts)
+
+
+def foretold(folder: Path, patch: Patch) -> str:
+    patch.setattr(planning, "of", lambda *_, **__: foreseen())
+    return CliRunner().invoke(planning.plan, ["pair.py", "--json"]).stdout
+
+
+def carried_out(folder: Path, patch: Patch) -> str:
+    patch.setattr(planning, "of", lambda *_, **__: foreseen())
+    patch.setattr(applying, "run", lambda *_: (0, Applied()))
+    return CliRunner().invoke(applied.apply, ["pair.py", "--json", "--yes"]).stdout
+
+
 PRINTED: dict[str, Callable[[Path, Patch], str]] = {
+    "apply": carried_out,
     "bandwidth": measured,
     "bench": benched,
     "doctor": examined,
@@ -182,9 +218,11 @@ PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "lint": linted,
     "models": catalogued,
     "onboard": onboarded,
+    "plan": foretold,
     "startup": started,
     "status": told,
     "summary": summarised,
+    "support": supported,
     "topology": cabled,
     "undo": undone,
     "unlock": unlocked,

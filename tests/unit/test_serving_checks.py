@@ -15,7 +15,8 @@ from sparkrig.checks import serving as checks
 from sparkrig.serving import served
 from sparkrig.state import State
 from tests.plan.conftest import FABRIC
-from tests.plan.serving import BOTH, OTHER, SOLO, Spark, serving
+from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, in_another_store, serving
+from tests.tables import each_row
 
 A, B = "spark-a", "spark-b"
 PAIR = {name: {"pair": "sparks", "fabric": FABRIC[f"@fake/{name}"]} for name in (A, B)}
@@ -59,6 +60,13 @@ def test_a_pair_that_serves_holds_in_everything() -> None:
     secrets = {"RAY_AUTH_TOKEN": "env:RAY_AUTH_TOKEN"}
     assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 7, "one of their own"
     assert wrong(serving(SOLO, "a"), serving(SOLO, "b")) == {} == wrong(serving(SOLO), serving(SOLO, "b"), B)
+
+
+def test_a_pair_with_one_image_in_two_stores_holds_in_everything() -> None:
+    a, b = both("a", contents={IMAGE: HELD}), in_another_store(both("b"), BOTH, 1, 2)
+    assert wrong(a, b) == {} == wrong(a, b, B)
+    assert wrong(replace(a, contents={IMAGE: "d4" * 32}), b) == {"serve.alike": "sha256:a1a1a1a1a1a1"}
+    assert wrong(replace(a, contents={}), b) == {"serve.alike": "sha256:a1a1a1a1a1a1"}, "it may be another"
 
 
 def edited(spark: Spark) -> Spark:
@@ -105,6 +113,30 @@ NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
 )
 def test_what_moved_is_found_by_its_own_name(a: Spark, b: Spark, expected: dict[str, str]) -> None:
     assert wrong(a, b) == expected
+
+
+COMMIT, LATER = "b5c939de8f75" + 28 * "4", "dc61ed29c478" + 28 * "4"
+
+
+def test_the_commit_of_the_weights_is_the_declared_one_else_that_of_the_peer() -> None:
+    """A copy of before commits were noted is of none that is known, which is nothing against it."""
+
+    def holds(mine: str, theirs: str, declared: str | None, expected: dict[str, str]) -> None:
+        a, b = both("a", commit=mine), both("b", commit=theirs)
+        assert wrong(a, b, serve_revision=declared) == expected
+
+    each_row(
+        [
+            (COMMIT, COMMIT, None, {}),
+            (COMMIT, "", None, {}),
+            ("", COMMIT, None, {}),
+            (COMMIT, LATER, None, {"serve.revision": "b5c939de8f75"}),
+            (COMMIT, LATER, COMMIT, {}),
+            (COMMIT, COMMIT, LATER, {"serve.revision": "b5c939de8f75"}),
+            ("", "", LATER, {"serve.revision": "not known"}),
+        ],
+        holds,
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,14 @@ import pytest
 
 from sparkrig import settings
 from sparkrig.files import File, Found
+from sparkrig.images import Image
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, plan, served, smoke
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.catalogue_files import catalogue
 from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.plan import Chosen, Node, Wish
-from sparkrig.serving.served import Image, Record, Serving, Weights
+from sparkrig.serving.served import Record, Serving, Weights
 from sparkrig.settings import Settings
 from tests.tables import each_row
 
@@ -330,6 +331,28 @@ def test_a_copy_is_known_by_what_its_digest_means() -> None:
             "as on the head": (PINNED, None, (PINNED,), True),
             "not on the head": (PINNED, None, ("vllm:1",), False),
             "a tag may move": ("vllm:1", "vllm:1", ("vllm:1",), False),
+        },
+        holds,
+    )
+
+
+def test_a_copy_in_another_store_is_known_by_what_it_holds() -> None:
+    heads = f"sha256:{'e5' * 32}"
+
+    def holds(name: str, held: str, found: bool) -> None:
+        wish = asked("qwen3-235b-a22b", serve_image=name)
+        copy = Serving(images=(Image(ID, "arm64", (), "c3" * 32),))
+        head = Serving(images=(Image(heads, "arm64", (PINNED,), held),))
+        there = plan.image_of(wish, copy, None, head)
+        assert (there and there.id) == (ID if found else None)
+
+    each_row(
+        {
+            "by its digest": (PINNED, "c3" * 32, True),
+            "by the ID of the head's store": (heads, "c3" * 32, True),
+            "it holds something else": (PINNED, "d4" * 32, False),
+            "it is not known what it holds": (heads, "", False),
+            "a tag is each host's own": ("vllm:1", "c3" * 32, False),
         },
         holds,
     )

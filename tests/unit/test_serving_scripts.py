@@ -7,16 +7,18 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from facts.serving import Serving as ServingFact
 from operations import build, image, serving, unit, weights
+from sparkrig.images import Image
 from sparkrig.serving import served, smoke
 from tests.unit.shells import sh, tool
 from tests.unit.sshd import free_ports
@@ -136,7 +138,7 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     }
     assert found.weights["b/whole"].size > 400
     assert found.room and found.listening == (22, 8000)
-    assert (found.image, found.images) == (ID, (served.Image(ID, "arm64", ("vllm:1", "vllm@sha256:77")),))
+    assert (found.image, found.images) == (ID, (Image(ID, "arm64", ("vllm:1", "vllm@sha256:77")),))
     assert (found.active, found.health, found.trial, found.token) == (False, None, False, "")
 
 
@@ -199,12 +201,13 @@ def peer(spark: Spark, tmp_path: Path) -> Spark:
     """Another host, to which the first one is the peer; both have the same disk, so the paths differ."""
     other = Spark(tmp_path / "peer")
     tool(other.root / "bin", "runuser", 'shift 3; exec "$@"')
-    # what ssh is given is one line for the shell there
+    # what ssh is given is one line for the shell there, and data
+    there, given = f'sed "s|{other.root}|{spark.root}|g"', other.root / "given"
     tool(
         other.root / "bin",
         "ssh",
-        f'shift 3; echo ssh "$*" >>{other.log}; '
-        f'exec sh -c "$(printf %s "$*" | sed "s|{other.root}|{spark.root}|g")"',
+        f'shift 3; {there} >{given}; echo ssh "$*" "$(tr -d \'\\0\' <{given})" >>{other.log}; '
+        f'exec sh -c "$(printf %s "$*" | {there})" <{given}',
     )
     tool(other.root / "bin", "sudo", 'shift; exec "$@"')
     return other
@@ -229,6 +232,41 @@ def test_weights_cross_whole_and_go_on_where_they_broke_off(spark: Spark, peer: 
     assert any("read me.txt" in line for line in copied)
 
 
+ODD = ("x';touch PWNED;'y.bin", "it's.json", " leading.json", "-n", "$(touch PWNED)", "a\\tb", "*")
+
+
+def test_names_of_files_cross_as_data(spark: Spark, peer: Spark) -> None:
+    """They are their publisher's, and a shell on the peer would run them with sudo."""
+    here, there = peer.at(FOLDER), checkpoint(spark.at(FOLDER))
+    for name in ODD:
+        (there / name).write_text(name * 3)
+    spark.sh(weights.SEAL, FOLDER)
+    peer.sh(weights.COPY_WEIGHTS, "nvidia", "spark-a", FOLDER)
+    assert {each.name for each in here.iterdir()} >= {*ODD} and not any(Path.cwd().glob("PWNED"))
+    assert all((here / name).read_text() == name * 3 for name in ODD)
+    assert not [*spark.root.rglob("PWNED"), *peer.root.rglob("PWNED")]
+    asked = {line.partition(" sudo")[2].partition(" /")[0] for line in peer.calls if line.startswith("ssh")}
+    assert asked == {" -n xargs -0 cat --"}, "a command has no name in it"
+
+
+@pytest.mark.parametrize("path", ["../../../etc/cron.d/x", "/etc/cron.d/x", "more/../../x", ".."])
+def test_a_manifest_that_leads_out_of_the_folder_copies_nothing(spark: Spark, peer: Spark, path: str) -> None:
+    there = checkpoint(spark.at(FOLDER))
+    spark.sh(weights.SEAL, FOLDER)
+    manifest = there / served.MANIFEST
+    manifest.write_text(f"{manifest.read_text()}3 {path}\n")
+    done = sh(peer.text(weights.COPY_WEIGHTS), "nvidia", "spark-a", str(peer.at(FOLDER)), path=peer.root / "bin")
+    assert done.returncode == 1 and "lists a file outside of" in done.stderr
+    assert [each.name for each in peer.at(FOLDER).rglob("*")] == [f"{served.MANIFEST}.new"]
+
+
+def test_a_name_with_a_line_break_is_no_checkpoint(spark: Spark) -> None:
+    (checkpoint(spark.at(FOLDER)) / "a\n3 ..").write_text("x")
+    done = sh(spark.text(weights.SEAL), str(spark.at(FOLDER)), path=spark.root / "bin")
+    assert done.returncode == 1 and "a file with a line break in its name" in done.stderr
+    assert not (spark.at(FOLDER) / served.MANIFEST).exists()
+
+
 def test_weights_that_change_under_the_copy_are_no_whole_ones(spark: Spark, peer: Spark) -> None:
     there = checkpoint(spark.at(FOLDER))
     spark.sh(weights.SEAL, FOLDER)
@@ -244,8 +282,11 @@ def test_an_empty_folder_is_no_checkpoint(spark: Spark) -> None:
     assert done.returncode == 1 and "is empty" in done.stderr
 
 
+COMMIT, LATER = "b5c939de8f754692c1647ca79fbf85e8c1e70f8a", "dc61ed29c478a29c51039f82fa4dcdf4f85e3ad2"
+
+
 def test_a_download_is_given_the_file_of_secrets_and_no_secret(spark: Spark) -> None:
-    words = (ID, "/var/lib/sparkrig/models", "a/b", "/etc/sparkrig/secrets.env")
+    words = (ID, "/var/lib/sparkrig/models", "a/b", "/etc/sparkrig/secrets.env", COMMIT)
     spark.sh(weights.DOWNLOAD, *words)
     assert not any("--env-file" in line for line in spark.calls)
     spark.has("/etc/sparkrig/secrets.env", "HF_TOKEN=hf_canary\n")
@@ -254,37 +295,97 @@ def test_a_download_is_given_the_file_of_secrets_and_no_secret(spark: Spark) -> 
     call = "\n".join(lines)
     assert removed == "docker rm -f sparkrig-hf"
     assert f"--env-file {spark.at('/etc/sparkrig/secrets.env')}" in call and "hf_canary" not in call
-    assert f"--entrypoint python3 {ID} -c import sys" in call and call.endswith(" a/b /weights/a/b")
+    assert f"--entrypoint python3 {ID} -c import sys" in call and call.endswith(f" a/b /weights/a/b {COMMIT}")
 
 
-def test_a_download_leaves_out_what_vllm_does_not_read(spark: Spark, tmp_path: Path) -> None:
-    (tmp_path / "huggingface_hub.py").write_text(
-        "import json\ndef snapshot_download(*words, **more): print(json.dumps([words, more]))\n"
+HUB = f"""import json
+def snapshot_download(*words, **more): print(json.dumps([words, more]))
+class HfApi:
+    def model_info(self, name): return type("Info", (), {{"sha": {LATER!r}}})
+"""
+
+
+@pytest.fixture
+def hub(spark: Spark, tmp_path: Path) -> Callable[[str], tuple[list[str], dict[str, Any]]]:
+    """A download of a commit, or of none, by the library's names: what it was asked for."""
+    (tmp_path / "huggingface_hub.py").write_text(HUB)
+    folder = spark.at("/var/lib/sparkrig/models")
+    run = (
+        'while [ "$1" != -c ]; do shift || exit 0; done\n'
+        f'name=$3 at={folder}${{4#/weights}} commit=$5; set -- -c "$2" "$name" "$at" "$commit"\n'
+        f'PYTHONPATH={tmp_path} exec {sys.executable} "$@"'
     )
-    run = f'while [ "$1" != -c ]; do shift || exit 0; done; PYTHONPATH={tmp_path} exec {sys.executable} "$@"'
     tool(spark.root / "bin", "docker", run)
-    words, more = json.loads(spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none"))
-    assert words == ["a/b"] and more["local_dir"] == "/weights/a/b"
+
+    def download(commit: str) -> tuple[list[str], dict[str, Any]]:
+        words, more = json.loads(
+            spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", commit)
+        )
+        return words, more
+
+    return download
+
+
+def test_a_download_leaves_out_what_vllm_does_not_read(spark: Spark, hub: Callable[[str], Any]) -> None:
+    words, more = hub("")
+    assert words == ["a/b"] and more["local_dir"] == str(spark.at(FOLDER))
     names = ("original/model.safetensors", "metal/model.bin", "consolidated.00.pt", "model.safetensors", "a.json")
     left = [name for name in names if not any(map(partial(fnmatch, name), more["ignore_patterns"]))]
     assert left == ["model.safetensors", "a.json"]
+
+
+def test_a_download_names_a_commit_and_stays_with_it(spark: Spark, hub: Callable[[str], Any]) -> None:
+    """Of a branch that moved on its way, some files would be old and some new."""
+    beside = spark.at(FOLDER) / served.REVISION
+    assert hub("")[1]["revision"] == LATER and beside.read_text() == f"{LATER}\n", "the newest, and it is noted"
+    beside.write_text(f"{COMMIT}\n")
+    assert hub("")[1]["revision"] == COMMIT, "the one that it was begun with"
+    assert hub(LATER)[1]["revision"] == LATER and beside.read_text() == f"{LATER}\n", "the one that is declared"
+
+
+def test_the_commit_crosses_with_the_weights_and_is_seen(spark: Spark, peer: Spark) -> None:
+    (checkpoint(spark.at(FOLDER)) / served.REVISION).write_text(f"{COMMIT}\n")
+    spark.sh(weights.SEAL, FOLDER)
+    peer.sh(weights.COPY_WEIGHTS, "nvidia", "spark-a", FOLDER)
+    for each in (spark, peer):
+        assert each.look("/var/lib/sparkrig/models").weights["a/b"].revision == COMMIT
+
+
+@pytest.mark.parametrize("text", ["", "main\n", "\x1b[2J", "b5c939de\n", "0" * 4096])
+def test_what_is_no_commit_is_none(spark: Spark, text: str) -> None:
+    (checkpoint(spark.at(FOLDER)) / served.REVISION).write_text(text)
+    found = spark.look("/var/lib/sparkrig/models").weights["a/b"]
+    assert found.revision == ("0" * 40 if text.startswith("00") else "")
+
+
+def test_what_hf_downloaded_tells_its_commit_by_the_notes_of_its_library(spark: Spark) -> None:
+    """Their form: [@hf-local-folder]; the second line is a digest of the file, the third a time."""
+    beside, notes = spark.at(FOLDER) / served.REVISION, ".cache/huggingface/download"
+    checkpoint(spark.at(FOLDER))
+    for number, name in enumerate(("config.json", "more/read me.txt")):
+        spark.has(f"{FOLDER}/{notes}/{name}.metadata", f"{COMMIT}\n{number:040}\n1712656091.123\n")
+    spark.sh(weights.SEAL, FOLDER)
+    assert beside.read_text() == f"{COMMIT}\n"
+    beside.unlink()
+    spark.has(f"{FOLDER}/{notes}/{SHARDS[0]}.metadata", f"{LATER}\n{0:040}\n1712656091.123\n")
+    spark.sh(weights.SEAL, FOLDER)
+    assert not beside.exists(), "these are of two"
 
 
 def test_a_download_takes_the_proxies_that_are_set(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in unit.PROXIES.split():
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
-    spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none")
+    spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", "")
     call = "\n".join(spark.calls)
     assert "--env HTTPS_PROXY --entrypoint" in call and "http_proxy" not in call
 
 
 def test_an_image_that_does_not_come_is_said_by_what_broke(peer: Spark) -> None:
     tool(peer.root / "bin", "sudo", 'echo "sudo: a password is required" >&2; exit 1')
-    words = (image.COPY_IMAGE, "sparkrig", "nvidia", "spark-a", ID, "vllm:1")
+    words = (image.COPY_IMAGE, "sparkrig", "nvidia", "spark-a", ID)
     done = sh('exec bash -c "$@"', *words, path=peer.root / "bin")
     assert done.returncode == 1 and done.stderr == "sudo: a password is required\n"
-    assert not any("tag" in line for line in peer.calls)
 
 
 @pytest.mark.parametrize("text", [weights.COPY_WEIGHTS, image.COPY_IMAGE, weights.DOWNLOAD, build.BUILD])
@@ -440,6 +541,7 @@ def ask(spark: Spark, port: int, path: str = smoke.CHAT) -> str:
     return spark.sh(serving.ASK, str(port), path, smoke.request("gpt", path), "10")
 
 
+@pytest.mark.slow  # waits for a server
 def test_a_server_is_waited_for_asked_and_understood(spark: Spark) -> None:
     spark.unit.write_text("InvocationID=77\nNRestarts=0\nActiveState=active\n")  # in an order of systemd's own
     tool(spark.root / "bin", "sleep", "PATH=${PATH#*:}; exec sleep 0.1")  # instead of a second between two looks

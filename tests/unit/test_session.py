@@ -171,12 +171,13 @@ import sys
 from sparkrig import session  # first, since it patches what all others import
 from sparkrig import progress
 from sparkrig.command.cli import main
-session._PAUSE_S, progress._WORTH_S, progress._TICK_S = 0.2, 0.3, 0.05
+session._PAUSE_S, progress.WORTH_S, progress._TICK_S = 0.2, 0.3, 0.05
 sys.argv[0] = "sparkrig"
 main()
 """
 
 
+@pytest.mark.slow  # waits for a host
 @pytest.mark.parametrize("why", ["connection refused", "it takes no logins"])
 def test_a_host_that_comes_back_is_waited_for(tmp_path: Path, why: str) -> None:
     key, known, file = (tmp_path / name for name in ("key", "known", "sparks.py"))
@@ -214,6 +215,7 @@ def test_a_host_that_comes_back_is_waited_for(tmp_path: Path, why: str) -> None:
     assert json.loads(out)["hosts"]["spark-a"]["spark"]["dgx_os"] == "7.5.0"
 
 
+@pytest.mark.slow  # waits for a host
 def test_ctrl_c_ends_the_waiting_with_one_word(tmp_path: Path) -> None:
     file = tmp_path / "sparks.py"
     file.write_text("sparks = [('spark-a', {'ssh_hostname': '127.0.0.1', 'ssh_port': 9, 'ssh_user': 'nobody'})]\n")
@@ -236,6 +238,7 @@ def test_the_others_are_shown_whole(shown: dict[str, Any]) -> None:
     assert shown["well"]["spark"]["dgx_os"] == "7.5.0"
 
 
+@pytest.mark.slow  # waits for a host
 @pytest.mark.parametrize(
     ("shows", "words"),
     [

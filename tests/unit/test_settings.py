@@ -38,6 +38,8 @@ def changed(change: Callable[[Data], Any]) -> Data:
     return data
 
 
+MTU = "setting mtu: a whole number from 1280 to 9216 is expected"
+
 BAD: dict[str, tuple[Data, list[str]]] = {
     "no host": ({}, ["inventory names no host", "at least one is expected"]),
     "misspelt": ({"spark-a": {"fabrik": {}}}, ["spark-a", "no setting fabrik", "did you mean fabric?"]),
@@ -46,20 +48,58 @@ BAD: dict[str, tuple[Data, list[str]]] = {
         {"spark-a": {"colour": "green"}},
         ["spark-a", "no setting colour", "docs/settings.md", "x_"],
     ),
-    "wrong type": ({"spark-a": {"mtu": "jumbo"}}, ["spark-a", "setting mtu", "valid integer", "'jumbo'"]),
-    "not a bool": ({"spark-a": {"restart_docker": "perhaps"}}, ["spark-a", "restart_docker", "boolean"]),
-    "MTU below range": ({"spark-a": {"mtu": 1279}}, ["spark-a", "setting mtu", "greater than or equal to 1280"]),
-    "MTU above range": ({"spark-a": {"mtu": 9217}}, ["spark-a", "setting mtu", "less than or equal to 9216"]),
+    "wrong type": (
+        {"spark-a": {"mtu": "jumbo"}},
+        ["spark-a", f"{MTU} (found 'jumbo')"],
+    ),
+    "not a bool": (
+        {"spark-a": {"restart_docker": "perhaps"}},
+        ["spark-a", "restart_docker: True or False is expected"],
+    ),
+    "MTU below range": (
+        {"spark-a": {"mtu": 1279}},
+        [f"{MTU} (found 1279)"],
+    ),
+    "MTU above range": (
+        {"spark-a": {"mtu": 9217}},
+        [f"{MTU} (found 9217)"],
+    ),
     "another branch": ({"spark-a": {"driver_branch": 590}}, ["spark-a", "driver_branch", "580", "590"]),
-    "no floor": ({"spark-a": {"bandwidth_floor": 0}}, ["spark-a", "bandwidth_floor", "greater than 0"]),
-    "odd path MTU": ({"spark-a": {"bandwidth_path_mtu": 4200}}, ["spark-a", "bandwidth_path_mtu", "4096"]),
-    "impatient": ({"spark-a": {"patience": 0.5}}, ["spark-a", "patience", "greater than or equal to 1"]),
+    "no floor": (
+        {"spark-a": {"bandwidth_floor": 0}},
+        ["spark-a", "a number above 0 or None is expected"],
+    ),
+    "odd path MTU": (
+        {"spark-a": {"bandwidth_path_mtu": 4200}},
+        ["bandwidth_path_mtu: 1024, 2048 or 4096 is expected"],
+    ),
+    "impatient": ({"spark-a": {"patience": 0.5}}, ["spark-a", "patience: a number from 1 to 20 is expected"]),
     "two lines in a value": (
         {"spark-a": {"environment": {"A": "1\nB=2"}}},
-        ["spark-a", "environment.A", "match pattern"],
+        ["spark-a", "environment", "without control characters"],
+    ),
+    "two lines in a flag": (
+        {"spark-a": {"serve_flags": {"reasoning-parser": "x\nExecStartPre=/bin/sh"}}},
+        ["spark-a", "serve_flags", "without control characters"],
+    ),
+    "an escape in a name": ({"spark-a": {"pair": "a\x1b[2J"}}, ["spark-a", "setting pair", "control"]),
+    "one of the C1 controls": ({"spark-a": {"model": "a\x9b2J"}}, ["spark-a", "setting model", "control"]),
+    "a line separator in an image": ({"spark-a": {"serve_image": "a\u2028b"}}, ["serve_image", "control"]),
+    "a NUL in a name of a mapping": ({"spark-a": {"adopt": {"a\0b": "leave"}}}, ["adopt", "control"]),
+    "an API key as a flag": (
+        {"spark-a": {"serve_flags": {"api-key": "hush"}}},
+        ["spark-a", "--api-key would show a secret in the list of processes", "secrets, as VLLM_API_KEY"],
+    ),
+    "a token as a flag": ({"spark-a": {"serve_flags": {"hf-token": "hush"}}}, ["--hf-token", "as HF_TOKEN"]),
+    "a password as a flag": (
+        {"spark-a": {"serve_flags": {"ssl-keyfile-password": "hush"}}},
+        ["--ssl-keyfile-password", "secrets"],
     ),
     "no variable name": ({"spark-a": {"environment": {"A B": "1"}}}, ["spark-a", "environment.A B"]),
-    "number as a variable": ({"spark-a": {"environment": {"A": 1}}}, ["spark-a", "environment.A", "string"]),
+    "number as a variable": (
+        {"spark-a": {"environment": {"A": 1}}},
+        ["spark-a", "A: a text on one line is expected (found 1)"],
+    ),
     "fixed GID": (
         {"spark-a": {"environment": {"NCCL_IB_GID_INDEX": "3"}}},
         ["spark-a", "environment", "NCCL_IB_GID_INDEX", "looked up on the host", "leave it out"],
@@ -80,10 +120,21 @@ BAD: dict[str, tuple[Data, list[str]]] = {
         {"spark-a": {"fabric": {"eth0;reboot": "10.0.0.1/24"}}},
         ["spark-a", "eth0;reboot"],
     ),
-    "empty pair": ({"spark-a": {"pair": ""}}, ["spark-a", "setting pair", "at least 1 character"]),
+    "management on the fabric": (
+        {"spark-a": {"fabric": {"enp0": "10.0.0.1/24"}, "management_interface": "enp0"}},
+        ["spark-a", "management_interface enp0 is a netdev of the fabric", "allow_management_interface"],
+    ),
+    "management with a shell in it": ({"spark-a": {"management_interface": "lo;id"}}, ["management_interface"]),
+    "empty pair": (
+        {"spark-a": {"pair": ""}},
+        ["setting pair: a text that is not empty or None is expected"],
+    ),
     # addresses
-    "no address": (fabric("spark.local"), ["spark-a", "fabric.enp0", "valid IPv4", "'spark.local'"]),
-    "IPv6": (fabric("fd00::11/64"), ["spark-a", "fabric.enp0", "valid IPv4", "fd00::11/64"]),
+    "no address": (
+        fabric("spark.local"),
+        ["fabric.enp0: an IPv4 address as ADDRESS/PREFIX is", "(found 'spark.local')"],
+    ),
+    "IPv6": (fabric("fd00::11/64"), ["spark-a", "fabric.enp0: an IPv4 address", "fd00::11/64"]),
     "no prefix": (
         fabric("10.0.0.1"),
         ["spark-a", "10.0.0.1/32 on enp0", "ADDRESS/PREFIX is expected"],
@@ -157,6 +208,43 @@ def test_bad_input_is_one_sentence() -> None:
         )
 
     each_row(BAD, holds)
+
+
+# the words of pydantic's own messages, of any version
+_PYDANTIC = ("input should", "valid ", "unable to", "ensure ", "field required", "http", "parse")
+_WRONG: tuple[Any, ...] = (object(), "", " ", "x y", "\u00e9", -1, 0, 0.5, 10**9, 10**5000, True, None)
+_WRONG += (float("nan"), float("inf"), [], ["a"], (1,), b"\xff", "-1e9", "1e9", "/a b", "z" * 500)
+_WRONG += ({}, {"": ""}, {"a b": "c"}, {1: 2}, {"a": 1}, {"a": None}, {"a": []}, {"A": object()}, {"--a": 1})
+_WRONG += ({"x" * 99: "y" * 500},)
+
+
+def test_every_setting_with_any_wrong_value_is_told_in_our_words() -> None:
+    """Wrong types, wrong ranges, wrong names and values within: none in pydantic's words."""
+    refused: dict[str, int] = {}
+
+    def holds(name: str, value: Any) -> None:
+        try:
+            parse({"spark-a": {name: value}})
+        except SettingsError as error:
+            sentence = str(error)
+            assert not [word for word in _PYDANTIC if word in sentence.casefold()], sentence
+            assert name in sentence and "\n" not in sentence and sentence.isprintable(), sentence
+            assert len(sentence) < 700, sentence
+            refused[name] = refused.get(name, 0) + 1
+
+    for name in Settings.model_fields:
+        for value in _WRONG:
+            holds(name, value)
+    assert all(refused.get(name, 0) >= 5 for name in Settings.model_fields), refused
+
+
+def test_a_value_that_fits_no_kind_of_flag_is_one_mistake() -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse({"spark-a": {"serve_flags": {"max-model-len": [1]}}})
+    assert str(caught.value) == (
+        "spark-a: setting serve_flags.max-model-len: a text, a whole number, a number, True or False is expected "
+        "(found [1])"
+    )
 
 
 def test_more_than_one_mistake_is_counted() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
+import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -210,44 +212,97 @@ def test_a_folder_where_a_file_should_be_is_said(tools: Path, tmp_path: Path) ->
 
 # --- FETCH_KEY
 
+# a key that becomes a subkey keeps its fingerprint only with the time of its making
+CREATED = ["--faked-system-time", "20260101T000000!"]
+
 
 @pytest.fixture(scope="module")
-def gpg(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """gpg with a keyring that has a good key and an evil one."""
+def gpg(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """gpg with a keyring that has a good key and an evil one; its agent ends with the tests."""
     home = tmp_path_factory.mktemp("gpg")
     home.chmod(0o700)
     made = ["gpg", "-q", "--batch", "--homedir", str(home)]
     for name in ("good", "evil"):
-        subprocess.run([*made, "--passphrase", "", "--quick-gen-key", name, "ed25519", "sign"], check=True)
-    return made
+        words = [*made, "--passphrase", "", *CREATED, "--quick-gen-key", name, "ed25519", "sign"]
+        subprocess.run(words, check=True, capture_output=True)
+    yield made
+    ended(home)
+
+
+def ended(home: Path) -> None:
+    """gpg leaves an agent behind, which ends when it is told to."""
+    subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=True, capture_output=True)
+
+
+ADOPTS = "addkey\n13\n{keygrip}\nE\nQ\n0\nsave\n"  # gpg --edit-key: a subkey from a key that is there
+
+
+def listing(gpg: list[str], *words: str) -> list[list[str]]:
+    done = subprocess.run([*gpg, "--with-colons", *words], capture_output=True, text=True, check=True)
+    return [line.split(":") for line in done.stdout.splitlines()]
+
+
+def of_first(rows: list[list[str]], kind: str) -> str:
+    """The fingerprint (fpr) or keygrip (grp) of the first key that is listed."""
+    return next(row[9] for row in rows if row[0] == kind)
+
+
+def fetch(tmp_path: Path, pinned: str) -> subprocess.CompletedProcess[str]:
+    """FETCH_KEY on the file `key`, with a stand-in of apt-helper that copies; what it keeps is `ring`."""
+    helper = tmp_path / "apt-helper"
+    helper.write_text('#!/bin/sh\ncp "${2#file://}" "$3"\n')
+    helper.chmod(0o755)
+    text = FETCH_KEY.replace("/usr/lib/apt/apt-helper", str(helper))
+    tool(tmp_path / "bin", "install", 'cp "$8" "$9"')
+    return sh(text, f"file://{tmp_path}/key", pinned, str(tmp_path / "ring"), path=tmp_path / "bin")
+
+
+@pytest.mark.parametrize("others", [["evil"], ["evil", "good"]], ids=["alone", "beside the pinned one"])
+def test_a_key_that_adopted_the_pinned_one_as_its_subkey_is_refused(
+    gpg: list[str], tmp_path: Path, others: list[str]
+) -> None:
+    """gpg --export FINGERPRINT would give out the hostile primary key, and apt would take what that one signs."""
+    home = tmp_path / "gpg"
+    shutil.copytree(gpg[gpg.index("--homedir") + 1], home, ignore=shutil.ignore_patterns("S.*"))
+    own = ["gpg", "-q", "--batch", "--homedir", str(home), "--no-tty"]
+    rows = listing(own, "--with-keygrip", "--list-keys", "good")
+    good, evil = of_first(rows, "fpr"), of_first(listing(own, "--list-keys", "evil"), "fpr")
+    unasked = ["--expert", "--pinentry-mode", "loopback", "--passphrase", ""]
+    subprocess.run(
+        [*own, *unasked, *CREATED, "--command-fd", "0", "--edit-key", evil],
+        input=ADOPTS.format(keygrip=of_first(rows, "grp")),
+        text=True,
+        check=True,
+        capture_output=True,
+    )
+    exported = subprocess.run([*own, "--export", *others], capture_output=True, check=True).stdout
+    (tmp_path / "key").write_bytes(exported)
+    fingerprints = [row[9] for row in listing(own, "--show-keys", str(tmp_path / "key")) if row[0] == "fpr"]
+    assert good in fingerprints and evil in fingerprints, "the attack is not one"
+    ended(home)
+    refused = fetch(tmp_path, good)
+    assert refused.returncode == 1
+    assert evil in refused.stderr and f"{good} was pinned; nothing was installed" in refused.stderr
+    assert not (tmp_path / "ring").exists()
 
 
 @pytest.mark.parametrize("armour", [["--armor"], []])
 def test_only_the_pinned_key_of_a_fetched_file_is_trusted(
     gpg: list[str], tmp_path: Path, armour: list[str]
 ) -> None:
-    listed = subprocess.run(
-        [*gpg, "--with-colons", "--list-keys", "good"], capture_output=True, text=True, check=True
-    )
-    good = next(line.split(":")[9] for line in listed.stdout.splitlines() if line.startswith("fpr"))
+    good = of_first(listing(gpg, "--list-keys", "good"), "fpr")
     (tmp_path / "key").write_bytes(
         subprocess.run([*gpg, *armour, "--export"], capture_output=True, check=True).stdout
     )
-    helper = tmp_path / "apt-helper"
-    helper.write_text('#!/bin/sh\ncp "${2#file://}" "$3"\n')
-    helper.chmod(0o755)
-    text = FETCH_KEY.replace("/usr/lib/apt/apt-helper", str(helper))
-    tool(tmp_path / "bin", "install", 'cp "$8" "$9"')
-    ring = tmp_path / "ring"
-    done = sh(text, f"file://{tmp_path}/key", good, str(ring), path=tmp_path / "bin")
+    done = fetch(tmp_path, good)
     assert done.returncode == 0, done.stderr
-    shown = subprocess.run(
-        [*gpg, "--with-colons", "--show-keys", str(ring)], capture_output=True, text=True, check=True
-    )
-    assert shown.stdout.count("\npub:") + shown.stdout.startswith("pub:") == 1
-    assert good in shown.stdout
+    kept = listing(gpg, "--show-keys", str(tmp_path / "ring"))
+    assert [row[0] for row in kept].count("pub") == 1 and of_first(kept, "fpr") == good
 
-    refused = sh(text, f"file://{tmp_path}/key", "0" * 40, str(tmp_path / "other"), path=tmp_path / "bin")
+
+def test_another_key_than_the_pinned_one_is_refused(gpg: list[str], tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(subprocess.run([*gpg, "--export"], capture_output=True, check=True).stdout)
+    refused = fetch(tmp_path, "0" * 40)
     assert refused.returncode == 1
     assert f"{'0' * 40} was pinned; nothing was installed" in refused.stderr
-    assert not (tmp_path / "other").exists()
+    assert not (tmp_path / "ring").exists()

@@ -61,6 +61,7 @@ def test_one_node_serves_by_itself(stand_ins: Path) -> None:
     assert phases == ["start", "server"]
 
 
+@pytest.mark.slow  # starts a process for each row
 @pytest.mark.parametrize(("rank", "role"), [(0, ["--port", "8123"]), (1, ["--headless"])], ids=["head", "other"])
 def test_vllm_forms_the_pair_itself(stand_ins: Path, here: str, rank: int, role: list[str]) -> None:
     done = started(stand_ins, part("multinode", rank, here, here))
@@ -88,6 +89,7 @@ def test_a_worker_joins_by_its_own_address_and_stays(stand_ins: Path, here: str,
     assert "vllm: " not in done.stdout
 
 
+@pytest.mark.slow  # starts a process for each row
 @pytest.mark.parametrize(
     ("form", "address", "head", "cause"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from facts.startup import Startup as Fact
+from sparkrig.images import Image
 from sparkrig.serving import catalogue_files
 from sparkrig.serving.startup import DOING, MEANINGS, REFERENCES, TOTALS, WANTED, Seen, attempts, parse, read
 from sparkrig.serving.trouble import SIGNS, judge
@@ -228,6 +229,16 @@ def test_vllm_that_says_it_waits_is_no_sign_of_life() -> None:
     assert alone(seen(later, now=870 + 61, quiet=50)).cause == "starting"  # it waited in a phase that is over
 
 
+def test_one_image_in_two_stores_is_no_drift() -> None:
+    def node(log: str, id: str, held: str) -> Seen:
+        return parse([*rows(log, now=60, image=id), f"content {id} {held}"])
+
+    one, other = "a" * 64, "b" * 64
+    drift = {each.cause for each in both(node(HEAD, IMAGE, one), node(WORKER, "sha256:fedc", other)).values()}
+    same = {each.cause for each in both(node(HEAD, IMAGE, one), node(WORKER, "sha256:fedc", one)).values()}
+    assert drift == {"image-drift"} and "image-drift" not in same
+
+
 def test_images_that_differ_are_told_of_both() -> None:
     found = both(seen(HEAD, now=60), seen(WORKER, now=60, image="sha256:fedcba9876543210"))
     assert {(each.level, each.cause) for each in found.values()} == {("fault", "image-drift")}
@@ -280,7 +291,7 @@ def test_the_fact_reads_what_a_host_has(tmp_path: Path) -> None:
         'case "$*" in *ExecMainStart*) echo "@1795266000" ;;'
         ' *) printf "LoadState=loaded\\nActiveState=active\\nExecMainStatus=0\\nNRestarts=2\\n" ;; esac',
     )
-    tool(tmp_path / "bin", "docker", f"echo image {IMAGE}")
+    tool(tmp_path / "bin", "docker", f'[ "$1" = container ] && echo {IMAGE}')
     tool(
         tmp_path / "bin",
         "journalctl",
@@ -289,7 +300,7 @@ def test_the_fact_reads_what_a_host_has(tmp_path: Path) -> None:
     done = sh(Fact().command(), path=tmp_path / "bin")
     found = Fact().process(done.stdout.splitlines())
     assert done.returncode == 0 and "c4n4ry" not in done.stdout.split("\nlast ")[0]
-    assert (found.restarts, found.image, found.total > found.available > 0) == (2, IMAGE, True)
+    assert (found.restarts, found.image, found.total > found.available > 0) == (2, Image(IMAGE), True)
     assert len(took(found)) == len(MEANINGS)
     assert any(line.text.startswith("Loading safetensors checkpoint shards: 100%") for line in found.lines)
 
@@ -298,4 +309,4 @@ def test_a_host_without_any_of_it_is_read_as_well(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "systemctl", "exit 1")
     tool(tmp_path / "bin", "docker", "exit 127")
     found = Fact().process(sh(Fact().command(), path=tmp_path / "bin").stdout.splitlines())
-    assert (read(found).state, found.lines, found.image) == ("absent", (), "")
+    assert (read(found).state, found.lines, found.image) == ("absent", (), None)

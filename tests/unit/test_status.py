@@ -5,17 +5,22 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click import unstyle
 from click.testing import CliRunner, Result
 from rich.console import Console
 
+import sparkrig as package
+from operations import journal as operations
 from operations.remote import Lost
 from sparkrig import journal, undo
 from sparkrig.command import status
+from sparkrig.command.unlock import unlock
 from sparkrig.journal import Journal, Run, Step
 from sparkrig.lock import Lock, Owner
 from sparkrig.picture import journal as picture
@@ -109,7 +114,15 @@ def test_what_holds_and_awaits_a_host() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(-3, "0 s ago"), (119, "119 s ago"), (121, "2 min ago"), (7300, "2 h ago"), (172800, "2 days ago")],
+    [
+        (-3, "0 s ago"),
+        (119, "119 s ago"),
+        (121, "2 min ago"),
+        (7300, "2 h ago"),
+        (172800, "2 days ago"),
+        (9 * 365 * 86400, "3285 days ago"),
+        (20779 * 86400, "at an unknown time"),  # a run.json with no time in it, or a clock that was not set
+    ],
 )
 def test_how_long_ago(seconds: int, said: str) -> None:
     assert picture.ago(seconds) == said
@@ -198,6 +211,70 @@ def test_json_has_everything(monkeypatch: pytest.MonkeyPatch, inventory: str) ->
     assert {each["item"] for each in a["runs"][0]["changed"]} == {*AFTER}
 
 
+def test_a_run_that_cannot_be_understood_is_named_and_hides_no_other(
+    monkeypatch: pytest.MonkeyPatch, inventory: str
+) -> None:
+    bad = Run("20261121T041500Z-cd34", Owner(), before=BEFORE)
+    found: dict[str, Journal | Lost] = {"spark-a": replace(GOOD, runs=(*GOOD.runs, bad))}
+    done = shown(monkeypatch, inventory, found)
+    rows = done.stdout.splitlines()
+    said = f"run {bad.id} is left out: /var/lib/sparkrig/runs/{bad.id}/run.json is gone or cannot be understood"
+    assert (done.exit_code, rows[0]) == (0, f"spark-a: {said}")
+    assert ID in rows[1] and not [row for row in rows[1:] if bad.id in row]
+    a = json.loads(shown(monkeypatch, inventory, found, "--json").stdout)["hosts"]["spark-a"]
+    assert (a["left_out"], [each["run"] for each in a["runs"]]) == ([bad.id], [ID])
+
+
+@pytest.mark.parametrize("since", [0, 100], ids=["no time", "a clock that was not set"])
+def test_a_run_without_a_time_is_not_decades_ago(
+    monkeypatch: pytest.MonkeyPatch, inventory: str, since: int
+) -> None:
+    timeless = replace(GOOD.runs[0], owner=replace(GOOD.runs[0].owner, since=since))
+    done = shown(monkeypatch, inventory, {"spark-a": replace(GOOD, runs=(timeless,))})
+    assert "days ago" not in done.stdout and "days ago" not in drawn(timeless)
+    assert "at an unknown time, by ann@laptop" in drawn(timeless)
+
+
+def drawn(run: Run) -> str:
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(picture.status("spark-a", replace(GOOD, runs=(run,)), 5))
+    return console.export_text()
+
+
+def test_a_lock_is_told_by_its_run_where_its_owner_is_garbled() -> None:
+    for alive, said in {True: "still there", False: "has ended", None: "still there cannot be told"}.items():
+        (row,) = picture.standing(Journal(NOW, Lock(Owner(), alive, run=ID), (), {}))
+        assert row.startswith(f"locked by an unknown holder (the owner.json of run {ID} in /run/sparkrig/lock is")
+        assert said in row
+
+
+def test_a_lock_whose_files_are_garbled_is_shown_and_taken_away_as_it_was_seen(
+    monkeypatch: pytest.MonkeyPatch, inventory: str
+) -> None:
+    bad = Run("20261121T041500Z-cd34", Owner())
+    garbled = Journal(NOW, Lock(Owner(), None, id="12.34"), (*GOOD.runs, bad), AFTER)
+    taken: list[Mapping[str, str]] = []
+
+    def unlocks(_hosts: object, locks: Mapping[str, str]) -> dict[str, str]:
+        taken.append(locks)
+        return dict.fromkeys(locks, "")
+
+    session = SimpleNamespace(
+        connected=lambda data: nullcontext(dict.fromkeys(data)),
+        ask=lambda *_: {"spark-a": garbled, "spark-b": GOOD},
+    )
+    monkeypatch.setattr(package, "session", session, raising=False)
+    monkeypatch.setattr(operations, "unlock", unlocks)
+    done = CliRunner().invoke(unlock, [inventory, "--yes"])
+    assert (done.exit_code, taken) == (0, [{"spark-a": "12.34"}]), done.output
+    first, second, last = done.output.splitlines()
+    assert first.startswith(
+        "spark-a: locked by an unknown holder (the owner.json in /run/sparkrig/lock is empty or"
+    )
+    assert f"cannot be told; run {bad.id} is left out" in first
+    assert (second, last) == ("spark-b: not locked", "spark-a: unlocked")
+
+
 @pytest.mark.parametrize(("verb", "look"), [("undo", "the same with --dry"), ("unlock", "sparkrig status ")])
 def test_without_a_terminal_nobody_is_asked(inventory: str, verb: str, look: str) -> None:
     done = warm.run("sparkrig", verb, inventory)
@@ -212,7 +289,34 @@ def test_a_plan_says_what_becomes_of_each_item() -> None:
     said = dict(picture.rows(undo.plan(found, ID, everything=False)))
     assert said == {
         "network": "as it was before that run, under guard: it reverts by itself unless confirmed",
-        "left alone": "/etc/nccl.conf (changed since by somebody else; --all takes it back too)",
+        "left alone": "/etc/nccl.conf (changed since by another one; --all takes it back too)",
         "release": "hold of one and two",
         "stays": "toolkit; to remove: sudo apt-get remove toolkit",
     }
+
+
+def test_what_was_rolled_back_is_so_on_both_halves_and_the_advice_mends_it(
+    monkeypatch: pytest.MonkeyPatch, inventory: str
+) -> None:
+    why = "@fake/b: no answer on rail 0 from 10.0.0.1 over cx to 9000 bytes"
+    both = replace(BROKEN, owner=replace(BROKEN.owner, hosts=("spark-a", "spark-b")))
+    back = replace(both, guard=f"rolled-back {why}", steps=(PIN, replace(NETWORK, ended=4, rc=1)))
+    follows = replace(both, guard="", steps=(PIN,))
+    found = {
+        name: Journal(NOW, None, (run, DONE), AFTER) for name, run in (("spark-a", back), ("spark-b", follows))
+    }
+    done = shown(monkeypatch, inventory, found)
+    assert done.exit_code == 4
+    assert shown(monkeypatch, inventory, found, "--json").exit_code == 4
+    lines = done.stdout.splitlines()
+    assert f"rolled back: {why}" in lines[0]
+    look = f"mend first what this shows: sparkrig topology {inventory}; and then: {WHY}"
+    for name in found:
+        assert f"{name}: the network is as it was before; {look}" in lines
+    assert [line for line in lines if line.startswith("spark-b:") and f"rolled back: with spark-a: {why}" in line]
+    third = {"spark-c": Journal(NOW, None, (replace(follows, owner=OWNER),), AFTER)}
+    assert (
+        "spark-c: what is missing is done by the same again" in shown(monkeypatch, inventory, found | third).stdout
+    )
+    other = {"spark-a": Journal(NOW, None, (replace(back, guard="rolled-back 31 s were left"),), AFTER)}
+    assert f"sparkrig doctor {inventory}" in shown(monkeypatch, inventory, other).stdout

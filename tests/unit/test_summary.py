@@ -23,9 +23,9 @@ from sparkrig.network import Link
 from sparkrig.rdma import Rdma
 from sparkrig.state import State
 from tests import warm
+from tests.plan.conftest import REBOOTED, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORDED = ROOT / "tests" / "fixtures" / "spark"
 A, B = "spark-a", "spark-b"
 RAIL, OTHER = "enp1s0f0np0", "enP2p1s0f0np0"
 FABRIC = {
@@ -39,7 +39,7 @@ Row = dict[str, Any]
 
 
 def text(kind: str, name: str) -> str:
-    return (RECORDED / f"{kind}-{name[-1]}.txt").read_text()
+    return recorded(f"{kind}-{name[-1]}")
 
 
 def state(kind: str = "converged", name: str = A) -> State:
@@ -63,8 +63,16 @@ def without_file(found: State, path: str) -> State:
     return replace(found, files={name: file for name, file in found.files.items() if name != path})
 
 
-def row(found: State, name: str = A) -> Row:
-    return summary.describe(FLEET, name, found)
+def booted(found: State) -> State:
+    """The same host after another boot."""
+    return replace(found, identity=replace(found.identity, boot_id=REBOOTED))
+
+
+PEER = state("converged", B)
+
+
+def row(found: State, name: str = A, peer: State = PEER) -> Row:
+    return summary.describe(FLEET, name, {B: peer, name: found})
 
 
 def rail(found: State) -> Row:
@@ -108,8 +116,8 @@ def words(shown: str) -> str:
 def test_a_converged_spark(name: str) -> None:
     shown = row(state("converged", name), name)
     assert shown["driver"] == {
-        "version": "580.159.03-0ubuntu0.24.04.1",
-        "held": 16,
+        "version": "580.173.02-0ubuntu0.24.04.1",
+        "held": 43,
         "unheld": [],
         "later": [],
         "would_move": [],
@@ -132,7 +140,7 @@ def test_a_converged_spark(name: str) -> None:
 @pytest.mark.parametrize("name", [A, B])
 def test_a_fresh_spark(name: str) -> None:
     shown = row(state("fresh", name), name)
-    assert (shown["driver"]["held"], len(shown["driver"]["unheld"])) == (0, 16)
+    assert (shown["driver"]["held"], len(shown["driver"]["unheld"])) == (0, 43)
     assert shown["containers"] == {"toolkit": None, "nvidia_runtime": False}
     assert shown["environment"] is None
     for each in shown["rails"]:
@@ -199,6 +207,23 @@ def test_a_rail_that_is_not_as_declared(case: str, width: int, screen: Callable[
     assert shown.splitlines()[-1] == "Next: pyinfra inventories/pair.py deploys/cluster.py"
 
 
+def test_a_figure_from_before_a_boot_is_not_known_and_says_what_measures(screen: Callable[..., str]) -> None:
+    shown = row(state(), peer=booted(PEER))
+    assert shown["rails"][0]["complaints"] == {"gbps": f"not measured since the boot of {B}"}
+    assert (shown["rails"][0]["unknown"], shown["rails"][0]["gbps"]) == (["gbps"], 0.44)
+    printed = screen({A: shown})
+    assert table(printed)[-1] == "0.44 ?"
+    assert f"? {RAIL}: not measured since the boot of {B}" in words(printed) and "✗" not in printed
+    assert printed.splitlines()[-1] == "Next: pyinfra inventories/pair.py deploys/probe.py"
+
+
+def test_what_is_wrong_beside_a_figure_from_before_a_boot_comes_first(screen: Callable[..., str]) -> None:
+    printed = screen({A: row(with_link(state(), mtu=1500), peer=booted(PEER))})
+    assert f"✗ {RAIL}: MTU 1500, 9000 expected" in words(printed)
+    assert f"? {RAIL}: not measured since the boot of {B}" in words(printed)
+    assert printed.splitlines()[-1] == "Next: pyinfra inventories/pair.py deploys/cluster.py"
+
+
 def test_no_rdma_device_under_a_rail() -> None:
     assert rail(replace(state(), rdma=Rdma()))["complaints"] == {
         "device": "no RDMA device sits on it",
@@ -219,7 +244,7 @@ def test_a_cable_that_is_not_there(gone: bool, screen: Callable[..., str]) -> No
     assert f"✗ {RAIL}: {why}" in shown
 
     lone = settings.parse({A: {"fabric": FABRIC[A]}})  # on a Spark on its own it is normal
-    alone = summary.describe(lone, A, found)
+    alone = summary.describe(lone, A, {A: found})
     assert alone["rails"][0]["complaints"] == {}
     assert table(screen({A: alone}))[1] == "uncabled"
 
@@ -229,7 +254,7 @@ def test_a_lone_spark_without_rdma(screen: Callable[..., str]) -> None:
     file = found.files[environment.CONTAINER_ENV]
     bare = "\n".join(line for line in file.content.splitlines() if "NCCL_IB" not in line)
     found = replace(found, files={**found.files, environment.CONTAINER_ENV: replace(file, content=bare)})
-    shown = summary.describe(LONE, A, found)
+    shown = summary.describe(LONE, A, {A: found})
     assert (shown["rails"], shown["environment"]) == ([], [])
     printed = screen({A: shown}, file="inventories/solo.py")
     assert "no RDMA on this Spark" in printed
@@ -256,6 +281,18 @@ def test_an_upgrade_that_would_move_the_driver(screen: Callable[..., str]) -> No
     assert "✗ an upgrade moves 1" in words(screen({A: shown}))
 
 
+@pytest.mark.parametrize("kind", ["fresh", "converged"])
+def test_on_a_narrow_screen_no_figure_is_lost(kind: str, screen: Callable[..., str]) -> None:
+    """The table's columns were cut off at the right edge of 40 columns, without a sign of it."""
+    rows = {name: row(state(kind, name), name) for name in (A, B)}
+    printed = screen(rows, 40).replace("✗", " ").replace("✓", " ").split(B)[0]
+    for each in rows[A]["rails"]:
+        ((_, block),) = [(head, rest) for head, rest in [printed.split(f" {each['netdev']} ", 1)] if rest]
+        for heading, value in (("address", each["address"]), ("MTU", each["mtu"]), ("device", each["device"])):
+            assert re.search(rf"│ {heading} +{re.escape(str(value))} +│", block), (heading, block)
+        assert re.search(r"│ GID +\S+ +│", block) and re.search(r"│ Gb/s +\S+ +│", block)
+
+
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("kind", ["fresh", "converged"])
 def test_the_screen(kind: str, width: int, screen: Callable[..., str]) -> None:
@@ -280,8 +317,8 @@ def test_the_widest_rail_fits_80_columns(screen: Callable[..., str]) -> None:
     wide = {**LAB[A], "fabric": {RAIL: "192.168.100.111/24", OTHER: "192.168.101.111/24"}}
     fleet = settings.parse({A: wide, B: LAB[B]})
     found = with_record(with_link(with_link(state(), mtu=1500), OTHER, mtu=1500), gbps=111.86)
-    shown = table(screen({A: summary.describe(fleet, A, found)}), OTHER)
-    assert shown == [OTHER, "192.168.101.111/24 ✗", "1500 ✗", "roceP2p1s0f0", "none ✗", "0.59 ✗"]
+    shown = table(screen({A: summary.describe(fleet, A, {A: found})}), OTHER)
+    assert shown == [OTHER, "192.168.101.111/24 ✗", "1500 ✗", "roceP2p1s0f0", "none ✗", "0.43 ✗"]
 
 
 def test_next_can_be_typed_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +380,7 @@ def test_a_host_that_is_not_reached_hides_nothing(reached: tuple[Path, Path]) ->
     assert done.returncode == 3
     assert done.stderr == ""
     assert f"╭─ @fake/{A} ─" in done.stdout
-    assert "0.57 ✓" in done.stdout
+    assert "0.44 ✓" in done.stdout
     assert "not read: Could not connect (" in done.stdout
     assert done.stdout.splitlines()[-1] == f"Next: sparkrig doctor {reached[1]} access"
 

@@ -37,7 +37,10 @@ SAID = {
     "no answer": [("unknown", "no-answer", "rails 0 and 1")],
     "no answer, same cable": [("unknown", "no-answer", "rails 0 and 1")],
     "one rail silent": [("fault", "no-answer", "rail 1")],
+    "netdevs swapped": [("fault", "netdevs-swapped", "rails 0 and 1")],
+    "twins that hear all": [("healthy", "", "pair")],
     "no probe": [("unknown", "no-probe", "rails 0 and 1")],
+    "a probe without the lit netdevs": [("unknown", "no-probe", "rails 0 and 1")],
     "not started": [("unknown", "no-probe", "rails 0 and 1")],
     "unknown machine": [("fault", "foreign-neighbour", "spark-a p0")],
     "third spark": [("fault", "foreign-neighbour", "spark-a p0")],
@@ -92,6 +95,11 @@ EVIDENCE = {
     "or the cable from spark-a leads elsewhere",
     "one way": "p0 of spark-b hears p0 of spark-a, which hears nothing: "
     "one direction of the cable or of a port is dead",
+    "a probe without the lit netdevs": "the neighbour probe did not run on spark-b "
+    "(it says nothing of enp1s0f0np0)",
+    "netdevs swapped": "enP2p1s0f0np0 of spark-a reaches enp1s0f0np0 of spark-b "
+    "and enp1s0f0np0 of spark-a reaches enP2p1s0f0np0 of spark-b: "
+    "the names or the addresses of the netdevs have changed places on one of the two Sparks",
     "third spark": "p0 of spark-a hears spark-c, so its cable leads to a third Spark, "
     "or to a switch that has other machines",
     "slow": "p0 of spark-b runs at 100 Gb/s, where 200 Gb/s is expected: the cable, or a switch, allows no more",

@@ -85,6 +85,21 @@ def test_what_makes_no_sense_is_said(rows: list[str]) -> None:
         trust.parse(rows)
 
 
+def test_half_a_pair_of_keys_is_a_trace_of_it() -> None:
+    assert trust.parse(["user nvidia", "private 644 nvidia"]).traces
+    assert trust.parse(["user nvidia", f"public {A}"]).traces
+    assert not trust.parse(["user nvidia", f"host {HOST}"]).traces
+
+
+def test_a_row_of_another_word_is_no_authorized_line() -> None:
+    assert trust.parse(["user nvidia", f"account {LINE}"]).authorized == ()
+
+
+def test_what_is_no_key_is_shown_in_part() -> None:
+    with pytest.raises(ValueError, match=f"^'{'x' * 40}' is no public key$"):
+        trust.parse(["user nvidia", f"public {'x' * 99}"])
+
+
 # --- what is wanted
 
 
@@ -142,6 +157,8 @@ MOVED = replace(PEER, found=replace(PEER.found, host_keys=(A,)))
         (replace(DONE, authorized=(LINE, LINE)), standing(PEER), PEER, False),
         (DONE, {}, PEER, False),
         (DONE, {}, None, False),
+        (replace(DONE, key=None), standing(PEER), None, False),
+        (replace(DONE, authorized=()), standing(PEER), None, False),
         (DONE, standing(PEER), MOVED, False),
         (DONE, standing(PEER), replace(PEER, found=FRESH), False),
     ],

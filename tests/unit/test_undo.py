@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 import sparkrig
+from operations import remote
 from operations.remote import Lost
 from sparkrig import trust, undo
+from sparkrig import undo as judgement
 from sparkrig.journal import Journal, Run, Step
 from sparkrig.lock import Owner
 from sparkrig.refusal import Refusal
 from sparkrig.undo import Change, Plan
+from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
 NCCL, DAEMON, PIN = (
@@ -31,8 +35,15 @@ State = Mapping[str, str]
 NOTHING: State = {}
 
 
-def run(at: int, before: State, after: State | None, undoes: str = "", guard: str = "") -> Run:
-    owner = Owner(run=f"R{at}", who="ann@laptop", why="pyinfra x.py", undoes=undoes, since=1000 * at)
+def run(
+    at: int,
+    before: State,
+    after: State | None,
+    undoes: str = "",
+    guard: str = "",
+    hosts: tuple[str, ...] = ("spark-a", "spark-b"),
+) -> Run:
+    owner = Owner(f"R{at}", "ann@laptop", "pyinfra x.py", undoes=undoes, since=1000 * at, hosts=hosts)
     steps = (Step("one", 1000 * at, 1000 * at + 1, 0),)
     return Run(f"R{at}", owner, steps, before, after, None if after is None else 1000 * at + 2, guard)
 
@@ -73,6 +84,15 @@ def test_what_somebody_else_changed_since_is_left_alone_unless_asked_for() -> No
     found = host(run(1, NOTHING, FIRST), now={**FIRST, NCCL: "644 edited"})
     assert acts(found, "R1")[NCCL] == "foreign"
     assert acts(found, "R1", everything=True)[NCCL] == "remove"
+
+
+def test_a_measurement_of_a_later_boot_goes_back_with_the_run_that_measured_first() -> None:
+    """Nobody else writes that file; no run did it either."""
+    record = "file /var/lib/sparkrig/bandwidth.json"
+    found = host(run(1, NOTHING, {**FIRST, record: "644 a"}), now={**FIRST, record: "644 b"})
+    assert acts(found, "R1")[record] == "remove"
+    before = host(run(1, {record: "644 earlier"}, {record: "644 a"}), now={record: "644 b"})
+    assert acts(before, "R1")[record] == "put back"
 
 
 def test_what_is_back_already_is_left_as_it_is() -> None:
@@ -121,6 +141,63 @@ def test_a_pair_takes_back_the_newest_of_either_half() -> None:
     assert undo.plan(a, "R2", everything=False) == Plan("R2"), "what it did not do there is not taken back there"
 
 
+def wrote(
+    number: int, since: int, before: State, written: Mapping[str, tuple[str, ...]], done: bool = True
+) -> Run:
+    """A run of this version, which has a number and keeps what it wrote."""
+    made = run(number, before, {**before, **{item: values[-1] for item, values in written.items()}})
+    owner = replace(made.owner, since=since)
+    after = made.after if done else None
+    return replace(made, owner=owner, after=after, ended=9 if done else None, number=number, wrote=written)
+
+
+def test_a_half_that_keeps_both_runs_knows_which_is_newer() -> None:
+    """The clock of the one half was years ahead when it began the first of them."""
+    first, last = wrote(1, 9000, NOTHING, {NCCL: ("a",)}), wrote(2, 10, {NCCL: "a"}, {PIN: ("p",)})
+    a = Journal(9, None, (first,), {NCCL: "a"})
+    b = Journal(9, None, (last, first), {NCCL: "a", PIN: "p"})
+    assert undo.target({"a": a, "b": b}, None) == undo.target({"b": b, "a": a}, None) == "R2"
+
+
+def test_an_older_version_numbered_no_run_and_those_come_first() -> None:
+    assert wrote(1, 1, NOTHING, {}).order > run(99, NOTHING, FIRST).order > run(3, NOTHING, FIRST).order
+
+
+SECRET = "file /etc/sparkrig/secrets.env"
+# what a run that broke off noted that it would write, what stands there, and what becomes of it
+BROKE_OFF: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "the first of two": (("one", "two"), "one", "put back"),
+    "the last of two": (("one", "two"), "two", "put back"),
+    "none yet": (("one",), "theirs", "already"),
+    "another one's": (("one", "two"), "edited", "foreign"),
+}
+
+
+def test_any_file_that_a_run_was_about_to_write_is_its_own_where_it_broke_off() -> None:
+    def row(values: tuple[str, ...], now: str, act: str) -> None:
+        broken = wrote(1, 1, {SECRET: "theirs"}, {SECRET: values}, done=False)
+        assert acts(host(broken, now={SECRET: now}), "R1") == {SECRET: act}
+        whole = wrote(1, 1, {SECRET: "theirs"}, {SECRET: values})
+        expected = "foreign" if now == "one" and values[-1] != "one" else act
+        assert acts(host(whole, now={SECRET: now}), "R1") == {SECRET: expected}
+
+    each_row(BROKE_OFF, row)
+
+
+def test_a_later_run_that_did_not_get_to_write_does_not_hide_what_is_ours() -> None:
+    first = wrote(1, 1, {SECRET: "theirs"}, {SECRET: ("one",)})
+    broken = wrote(2, 2, {SECRET: "one"}, {SECRET: ("two",)}, done=False)
+    assert acts(host(first, broken, now={SECRET: "one"}), "R1") == {SECRET: "put back"}
+
+
+def test_what_is_secret_is_neither_merged_nor_shown() -> None:
+    found = host(wrote(1, 1, {SECRET: "theirs"}, {SECRET: ("one",)}), now={SECRET: "edited"})
+    plan = undo.plan(found, "R1", everything=False)
+    assert undo.texts_of(plan) == []
+    (change,) = undo.merged(plan, {"/etc/sparkrig/secrets.env": "TOKEN=x"}).changes
+    assert (change.act, change.diff) == ("foreign", ())
+
+
 def test_a_run_that_nobody_knows_or_that_is_undone_is_refused() -> None:
     found = host(run(1, NOTHING, FIRST), run(2, FIRST, NOTHING, undoes="R1"), now=NOTHING)
     with pytest.raises(Refusal, match="no run R7 is kept on a"):
@@ -167,6 +244,8 @@ def test_the_words_of_the_scripts() -> None:
 
 # the verb
 
+SETTLED = host(run(1, NOTHING, FIRST), now=FIRST)
+
 
 @pytest.fixture
 def pair(tmp_path: Path) -> str:
@@ -179,24 +258,45 @@ def pair(tmp_path: Path) -> str:
     return str(file)
 
 
-def typed(monkeypatch: pytest.MonkeyPatch, pair: str, b: Journal | Lost, *words: str) -> tuple[Result, list[str]]:
+def typed(
+    monkeypatch: pytest.MonkeyPatch,
+    pair: str,
+    b: Journal | Exception,
+    *words: str,
+    a: Journal | None = None,
+    docker: str = "",
+) -> tuple[Result, list[str]]:
     """`sparkrig undo` on hosts that are only made up, and the hosts that something was done to."""
     from operations import undo
     from sparkrig.command.undo import undo as verb
 
     touched: list[str] = []
-    a = host(run(1, NOTHING, FIRST), now=FIRST)
+    found = {"spark-a": a or SETTLED, "spark-b": b}
+
+    def ask(hosts: list[str], title: str, question: Callable[[Any], Any]) -> dict[str, Any]:
+        if title == "Reading the journals":
+            return {name: found[name] for name in hosts}
+        return {name: question(SimpleNamespace(name=name)) for name in hosts}
+
+    def carry_out(_: object, hosts: list[str], plans: dict[str, Plan], *__: object, **___: object) -> object:
+        touched.extend(hosts)
+        told = docker if docker.startswith("failed") else ""
+        return {name: judgement.left(plan, told) if plan.docker else plan for name, plan in plans.items()}
+
+    def shell(at: Any, text: str, *words: str, **_: object) -> str:
+        assert (text, words) == (judgement.FIT, (KEPT_DAEMON,))
+        return docker if at.name == "spark-b" and docker.startswith("unfit") else ""
+
     # the real one patches the standard library of the whole process
     session = SimpleNamespace(
         connected=lambda data: nullcontext(dict.fromkeys(data)),
-        ask=lambda hosts, *_: dict(zip(hosts, (a, b), strict=True)) if hosts else {},
+        ask=ask,
     )
     monkeypatch.setattr(sparkrig, "session", session, raising=False)
-    monkeypatch.setattr(undo, "carry_out", lambda _, hosts, *__, **___: touched.extend(hosts))
+    monkeypatch.setattr(remote, "shell", shell)
+    monkeypatch.setattr(remote, "read", lambda *_, **__: SimpleNamespace(running=0))
+    monkeypatch.setattr(undo, "carry_out", carry_out)
     return CliRunner().invoke(verb, [pair, *words]), touched
-
-
-SETTLED = host(run(1, NOTHING, FIRST), now=FIRST)
 
 
 def test_a_pair_is_undone_together(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
@@ -213,10 +313,240 @@ def test_where_one_half_is_away_nothing_is_undone(monkeypatch: pytest.MonkeyPatc
     assert "spark-b cannot be read: no route to host; nothing is undone" in " ".join(done.output.split())
 
 
+KEPT_DAEMON = "/var/lib/sparkrig/runs/R1/before/files/etc/docker/daemon.json"
+WITH_DOCKER = {**FIRST, DAEMON: "644 ours"}
+HAD_DOCKER = host(run(1, {DAEMON: "644 theirs"}, WITH_DOCKER), now=WITH_DOCKER)
+ONLY_DOCKER = host(run(1, {DAEMON: "644 theirs"}, {DAEMON: "644 ours"}), now={DAEMON: "644 ours"})
+BAD = "unfit unable to configure the Docker daemon: \x1b[31minvalid" + "!" * 9000
+LOOK_DOCKER = f"Try: ssh spark-b sudo dockerd --validate --config-file {KEPT_DAEMON}"
+
+
+def test_a_daemon_json_that_docker_refuses_is_left_alone_and_the_rest_goes_back(
+    monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    done, touched = typed(monkeypatch, pair, HAD_DOCKER, "--yes", "--json", a=HAD_DOCKER, docker=BAD)
+    assert (done.exit_code, touched) == (2, ["spark-a", "spark-b"])
+    (group,) = json.loads(done.stdout)["groups"]
+    why = f"unable to configure the Docker daemon:  [31minvalid{'!' * 9000}"[:400]
+    said = "/etc/docker/daemon.json of spark-b is left alone, for docker cannot start with what stood there before"
+    assert group["outcome"].partition("; ")[2] == f"{said} ({why}). {LOOK_DOCKER}"
+    kept, other = ({each["item"]: each for each in group["plans"][f"spark-{half}"]["changes"]} for half in "ba")
+    assert (kept[DAEMON]["act"], kept[DAEMON]["why"]) == ("unfit", why)
+    assert kept[NCCL]["act"] == "remove" and other[DAEMON]["act"] == "put back"
+    assert [group["plans"][f"spark-{half}"]["restart_docker"] for half in "ab"] == [True, False]
+    dry, touched = typed(monkeypatch, pair, HAD_DOCKER, "--dry", a=HAD_DOCKER, docker=BAD)
+    assert (dry.exit_code, touched) == (0, [])
+    assert "docker does not start with what stood there: unable to" in " ".join(dry.output.split())
+
+
+def test_where_nothing_but_that_file_is_left_nothing_is_done(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    """Else an undo would be a run that changes nothing, each time."""
+    done, touched = typed(
+        monkeypatch, pair, ONLY_DOCKER, "--yes", a=host(run(1, FIRST, FIRST), now=FIRST), docker=BAD
+    )
+    assert (done.exit_code, touched) == (2, [])
+    said = " ".join(done.output.split())
+    assert (
+        "nothing else is undone: /etc/docker/daemon.json of spark-b is left alone" in said and LOOK_DOCKER in said
+    )
+
+
+def test_a_daemon_json_that_docker_did_not_start_with_is_said(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, HAD_DOCKER, "--yes", a=HAD_DOCKER, docker="failed Job failed")
+    assert (done.exit_code, touched) == (2, ["spark-a", "spark-b"])
+    said = " ".join(done.output.split())
+    for name in touched:
+        assert f"/etc/docker/daemon.json of {name} is back as it was, for docker did not start" in said
+        assert f"Try: ssh {name} sudo journalctl -u docker -n 30" in said
+
+
+def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    from operations import journal, undo
+
+    done: list[str] = []
+
+    def perform(run: object, at: object, name: str, *_: object) -> str:
+        done.append(name)
+        return "failed Job failed\n" if name == "Undo | docker" else ""
+
+    monkeypatch.setattr(journal, "begin", lambda *_: None)
+    monkeypatch.setattr(journal, "end", lambda *_: None)
+    monkeypatch.setattr(journal, "perform", perform)
+    plan = Plan("R1", (Change(DAEMON, "put back"), Change(HOLD, "release")))
+    hosts: Any = {"spark-a": SimpleNamespace(name="spark-a")}
+    mine: Any = SimpleNamespace(patience=1, rollback_seconds=90)
+    told: Any = lambda *_: None  # noqa: E731 - a protocol of which only the call is needed
+    left = undo.carry_out(journal.Run("x"), hosts, {"spark-a": plan}, mine, told, restart_docker=False)
+    assert done == ["Undo | docker", "Undo | holds"]
+    assert [(each.act, each.why) for each in left["spark-a"].changes] == [
+        ("failed", "Job failed"),
+        ("release", ""),
+    ]
+
+
+GONE = host(now=FIRST)
+OTHERS = host(run(2, NOTHING, FIRST, hosts=("spark-b",)), now=FIRST)
+UNDONE = host(run(1, NOTHING, FIRST), run(3, FIRST, NOTHING, undoes="R1", hosts=("spark-b",)), now=NOTHING)
+
+
+def solo(*hosts: str) -> Journal:
+    """R1 was made on these hosts, or an older version did not note on which."""
+    return host(run(1, NOTHING, FIRST, hosts=hosts), now=FIRST)
+
+
+def harmed(**harm: Any) -> Journal:
+    return host(replace(run(1, NOTHING, FIRST), **harm), now=FIRST)
+
+
+ONE_HALF = "Try: sparkrig undo {} R1 --limit spark-a --one-half --dry"
+LISTING = "Try: ssh spark-b sudo ls -lR /var/lib/sparkrig/runs/R1"
+# what spark-a and spark-b keep, what is typed, what is said of it, the exit code
+REFUSED: dict[str, tuple[Journal, Journal | Exception, list[str], str, str, int]] = {
+    "its journal is gone": (
+        *(SETTLED, GONE, []),
+        "run R1 was made on 2 hosts, and what stood before on spark-b is not known (the journal of spark-b, "
+        "/var/lib/sparkrig, is gone or empty); nothing is undone.",
+        *(ONE_HALF, 3),
+    ),
+    "named, its journal is gone": (SETTLED, GONE, ["R1"], "on spark-b is not known", ONE_HALF, 3),
+    "its journal lacks that run": (SETTLED, OTHERS, ["R1"], "has 1 other run, and not this one", ONE_HALF, 3),
+    "renamed since": (solo("a", "b"), GONE, [], "on spark-b is not known", ONE_HALF, 3),
+    "paired with another since": (
+        *(solo("spark-a", "spark-c"), GONE, []),
+        "spark-c is not among the hosts of this pair",
+        *(ONE_HALF, 3),
+    ),
+    "of an older version": (
+        *(solo(), GONE, []),
+        "the older version that made it did not note whether it was made on spark-b too",
+        *(ONE_HALF, 3),
+    ),
+    "what stood there is gone": (
+        *(SETTLED, harmed(lacks=("before/state",)), []),
+        "the journal of spark-b is damaged: R1/before/state in /var/lib/sparkrig/runs is gone",
+        *(LISTING, 3),
+    ),
+    "its run.json is garbled": (SETTLED, harmed(owner=Owner()), [], "damaged: R1/run.json", LISTING, 3),
+    "garbled on one, gone on the other": (
+        harmed(owner=Owner()),
+        GONE,
+        ["R1"],
+        "spark-a is damaged: R1/run.json",
+        "",
+        3,
+    ),
+    "a half is left out": (
+        *(SETTLED, SETTLED, ["--limit", "spark-a"]),
+        "run R1 was made on spark-b too, and a pair goes back as a pair; nothing is undone.",
+        *(ONE_HALF, 1),
+    ),
+    "a half is left out and away": (
+        *(SETTLED, Lost("no route"), ["--limit", "spark-a"]),
+        "made on spark-b too",
+        *(ONE_HALF, 1),
+    ),
+    "a half is left out and its journal is gone": (
+        *(SETTLED, GONE, ["--limit", "spark-a"]),
+        "made on spark-b too",
+        *(ONE_HALF, 1),
+    ),
+    "consent for a half that is damaged": (
+        *(GONE, harmed(lacks=("before/state",)), ["--limit", "spark-b", "--one-half"]),
+        *("damaged: R1/before/state", LISTING, 3),
+    ),
+    "consent without a half": (SETTLED, GONE, ["--one-half"], "--one-half expects --limit HOST", "", 2),
+    "no such host": (SETTLED, GONE, ["--limit", "spark-c"], "there is no host spark-c", "--limit spark-", 1),
+}
+
+
+def test_what_is_not_whole_is_refused_before_anything_is_changed(
+    monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    def refused(a: Journal, b: Journal | Exception, words: list[str], what: str, cure: str, code: int) -> None:
+        done, touched = typed(monkeypatch, pair, b, *words, "--yes", a=a)
+        said = " ".join(done.output.split())
+        assert (done.exit_code, touched) == (code, []), said
+        assert what in said and cure.format(pair) in said, said
+
+    each_row(REFUSED, refused)
+
+
+# what spark-a and spark-b keep, what is typed, which hosts go back
+GOES_BACK: dict[str, tuple[Journal, Journal | Exception, list[str], list[str]]] = {
+    "a run of one host": (solo("spark-a"), GONE, [], ["spark-a", "spark-b"]),
+    "a run of one host that was renamed": (solo("old-name"), OTHERS, ["R1"], ["spark-a", "spark-b"]),
+    "a run of one host, alone": (solo("spark-a"), GONE, ["--limit", "spark-a"], ["spark-a"]),
+    "a run of one host, the other away": (
+        *(solo("spark-a"), Lost("no route"), ["--limit", "spark-a"]),
+        ["spark-a"],
+    ),
+    "both halves, both renamed": (solo("x", "y"), solo("x", "y"), [], ["spark-a", "spark-b"]),
+    "both halves, of an older version": (solo(), solo(), [], ["spark-a", "spark-b"]),
+    "both halves named": (SETTLED, SETTLED, ["--limit", "spark-a", "--limit", "spark-b"], ["spark-a", "spark-b"]),
+    "one half undone before": (SETTLED, UNDONE, ["R1"], ["spark-a", "spark-b"]),
+    "consent": (SETTLED, GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
+    "consent, the other away": (SETTLED, Lost("no route"), ["--limit", "spark-a", "--one-half"], ["spark-a"]),
+    "consent, of an older version": (solo(), GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
+}
+
+
+def test_what_is_whole_or_agreed_to_goes_back(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    def goes_back(a: Journal, b: Journal | Exception, words: list[str], hosts: list[str]) -> None:
+        done, touched = typed(monkeypatch, pair, b, *words, "--yes", a=a)
+        assert (done.exit_code, touched) == (0, hosts), done.output
+
+    each_row(GOES_BACK, goes_back)
+
+
+def test_an_older_run_that_is_garbled_is_named_and_keeps_nothing_back(
+    monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    whole = solo("spark-a", "spark-b")
+    older = replace(whole.runs[0], id="R0", owner=Owner())
+    done, touched = typed(monkeypatch, pair, replace(whole, runs=(*whole.runs, older)), "--yes", a=whole)
+    assert (done.exit_code, touched) == (0, ["spark-a", "spark-b"]), done.output
+    assert "spark-b: run R0 is left out: /var/lib/sparkrig/runs/R0/run.json is gone" in done.output
+
+
+def test_a_garbled_run_that_lost_its_number_may_be_the_newest(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    whole = solo("spark-a", "spark-b")
+    older = replace(whole.runs[0], id="R0", owner=Owner(), lacks=("number",))
+    done, touched = typed(monkeypatch, pair, replace(whole, runs=(*whole.runs, older)), "--yes", a=whole)
+    assert (done.exit_code, touched) == (3, []), done.output
+    assert "the journal of spark-b is damaged: R0/run.json" in done.output
+
+
+def test_what_a_half_took_back_before_is_not_done_again() -> None:
+    assert undo.plan(UNDONE, "R1", everything=False) == Plan("R1")
+
+
 def test_a_dry_undo_does_nothing_and_needs_no_answer(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
     done, touched = typed(monkeypatch, pair, SETTLED, "--dry")
     assert (done.exit_code, touched) == (0, [])
     assert "release  hold of nvidia-driver-580-open" in done.output
+
+
+def test_what_is_the_same_on_both_halves_stands_once(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    """A deploy's 25 lines stood twice, so that the plan did not fit on a screen."""
+    done, _ = typed(monkeypatch, pair, replace(SETTLED, now=SETTLED.now + 1), "--dry")
+    assert done.output.splitlines()[0].startswith("spark-a and spark-b: R1 by ann@laptop, ")
+    for said in ("release  hold of", "remove   /etc/nccl.conf", "stays    nvidia", "for: pyinfra"):
+        assert done.output.count(said) == 1, said
+    assert "alone" not in done.output
+
+
+def test_what_differs_stands_under_its_own_half(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    more = {**FIRST, PIN: "644 p"}
+    done, _ = typed(monkeypatch, pair, host(run(1, NOTHING, more), now=more), "--dry")
+    both, own = done.output.split("spark-b alone:\n")
+    assert "remove   /etc/nccl.conf" in both and "preferences" not in both
+    assert own == "  remove  /etc/apt/preferences.d/00-sparkrig.pref\n"
+
+
+def test_halves_of_which_one_did_nothing_are_told_apart(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    limited = run(1, NOTHING, FIRST, hosts=("spark-a",))
+    done, _ = typed(monkeypatch, pair, host(now={}), "--dry", a=host(limited, now=FIRST))
+    assert "spark-a: R1 by ann@laptop, " in done.output and "spark-b: R1 did nothing here" in done.output
 
 
 def test_a_run_that_is_not_there_is_an_error_of_the_input(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
@@ -238,11 +568,14 @@ def test_files_go_back_with_their_mode_and_what_was_absent_goes(tmp_path: Path) 
     before.parent.mkdir(parents=True)
     before.write_text("theirs\n")
     before.chmod(0o640)
+    tool(tmp_path / "bin", "sync", f'cat "$1" {file} >>{tmp_path}/synced 2>/dev/null; :')
     for _ in range(2):  # one that broke off is done again
-        done = sh(undo.RESTORE, str(kept), stdin=f"put {file}\nremove {made}\nremove /no/such/folder/file\n")
+        rows = f"put {file}\nremove {made}\nremove /no/such/folder/file\n"
+        done = sh(undo.RESTORE, str(kept), stdin=rows, path=tmp_path / "bin")
         assert done.returncode == 0, done.stderr
         assert file.read_text() == "theirs\n" and file.stat().st_mode & 0o777 == 0o640
         assert [each.name for each in file.parent.iterdir()] == ["nccl.conf"], "our empty folder goes too"
+    assert (tmp_path / "synced").read_text().startswith("theirs\nours\n"), "on the disk before it takes the place"
 
 
 def test_holds_go_and_come(tmp_path: Path) -> None:
@@ -263,6 +596,60 @@ def test_docker_restarts_only_with_leave(tmp_path: Path, running: str, leave: st
     assert done.returncode == code
     assert file.exists() is bool(code)
     assert (tmp_path / "said").exists() is not bool(code)
+
+
+THEIRS, OURS = '{"theirs": 1}', '{"ours": 1}'
+STARTS = "exit 0"
+# what dockerd and systemctl do, the row, what is said, what the file is then (None: absent), and the restarts
+DAEMONS: dict[str, tuple[str, str, str, str, str | None, int]] = {
+    "fit": ("exit 0", STARTS, "put", "", THEIRS, 1),
+    "refused": ("echo noise >&2; echo 'unable: {1}' >&2; exit 1", STARTS, "put", "unfit unable: {1}\n", OURS, 0),
+    "refused without a word": (
+        *("exit 1", STARTS, "put"),
+        *("unfit dockerd --validate fails and does not say why\n", OURS, 0),
+    ),
+    "much is said": ("printf '%9999s' x >&2; exit 1", STARTS, "put", f"unfit {' ' * 400}\n", OURS, 0),
+    "does not start": (
+        *("exit 0", "grep -q ours $FILE || { echo 'Job failed' >&2; exit 1; }", "put"),
+        *("failed Job failed\n", OURS, 2),
+    ),
+    "does not start without it": (
+        *("exit 0", "test -e $FILE || { echo 'Job failed' >&2; exit 1; }", "remove"),
+        *("failed Job failed\n", OURS, 2),
+    ),
+    "docker is broken": ("exit 0", "echo 'no unit' >&2; exit 5", "put", "failed no unit\n", OURS, 2),
+    "goes": ("exit 1", STARTS, "remove", "", None, 1),
+}
+
+
+def test_docker_is_never_left_with_a_file_that_it_does_not_start_with(tmp_path: Path) -> None:
+    etc, kept, log = tmp_path / "etc", tmp_path / "kept", tmp_path / "restarts"
+    file = etc / "daemon.json"
+    etc.mkdir()
+    before = Path(f"{kept}{file}")
+    before.parent.mkdir(parents=True)
+    before.write_text(THEIRS)
+    tool(tmp_path / "bin", "docker", "")
+
+    def row(dockerd: str, systemctl: str, verb: str, said: str, left: str | None, restarts: int) -> None:
+        file.write_text(OURS)
+        log.write_text("")
+        tool(
+            tmp_path / "bin",
+            "dockerd",
+            f'case "$*" in "--validate --config-file {before}") ;; *) exit 9 ;; esac\n{dockerd}',
+        )
+        starts = systemctl.replace("$FILE", str(file))
+        tool(tmp_path / "bin", "systemctl", f'if [ "$*" = "restart docker" ]; then echo x >>{log}; {starts}\nfi')
+        for _ in range(2):  # the same again comes to the same
+            log.write_text("")
+            done = sh(undo.DOCKER, "no", str(kept), path=tmp_path / "bin", stdin=f"{verb} {file}\n")
+            assert (done.returncode, done.stdout) == (0, said), done.stderr
+            assert (file.read_text() if file.exists() else None) == left
+            assert log.read_text().count("x") == restarts
+            assert [each.name for each in etc.iterdir()] == ["daemon.json"] * (left is not None)
+
+    each_row(DAEMONS, row)
 
 
 def test_the_gid_is_looked_up_again_only_where_there_is_a_rail(tmp_path: Path) -> None:

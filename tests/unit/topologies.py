@@ -161,7 +161,22 @@ def states() -> dict[str, Topology]:
                 B: hears(lit(host(B), *p0), p0[0], mac(A, p0[0])),
             },
         ),
+        "netdevs swapped": (
+            one,
+            {
+                A: hears(hears(lit(host(A), *p0), p0[0], mac(B, p0[1])), p0[1], mac(B, p0[0])),
+                B: hears(hears(lit(host(B), *p0), p0[0], mac(A, p0[1])), p0[1], mac(A, p0[0])),
+            },
+        ),
+        "twins that hear all": (
+            one,
+            {
+                A: hears(hears(lit(host(A), *p0), p0[0], mac(B, p0[0]), mac(B, p0[1])), p0[1], mac(B, p0[0])),
+                B: hears(hears(lit(host(B), *p0), p0[0], mac(A, p0[1])), p0[1], mac(A, p0[1])),
+            },
+        ),
         "no probe": (one, changed(mute, B, neighbours=Neighbours(trouble="python3 is not installed"))),
+        "a probe without the lit netdevs": (one, changed(straight, B, neighbours=Neighbours({p1[0]: 40}))),
         "not started": (one, {name: replace(seen, neighbours=None) for name, seen in mute.items()}),
         "unknown machine": (one, {**bare(), A: hears(lit(host(A), *p0), p0[0], "b8:3f:d2:00:00:01")}),
         "third spark": (fleet(spark_a=2, spark_b=2, spark_c=0), trio),

@@ -14,7 +14,6 @@ useradd --create-home --shell /bin/bash --groups adm,sudo nvidia
 install -d -m 700 -o nvidia -g nvidia /home/nvidia/.ssh
 install -m 600 -o nvidia -g nvidia /lab/authorized_keys /home/nvidia/.ssh/authorized_keys
 chmod 440 /etc/sudoers.d/nvidia
-chmod 600 /etc/NetworkManager/system-connections/*
 
 # The only repositories of a guest are its own, so that apt answers without any network.
 rm -f /etc/apt/sources.list /etc/apt/sources.list.d/0000*
@@ -37,12 +36,13 @@ install -D -m 4755 /usr/bin/date /usr/lib/sparkrig-lab/set-clock
 # Identity is a node's own: `become` puts it in place at first boot.
 rm -f /etc/ssh/ssh_host_*
 for node in $LAB_NODES; do
+    name=${node#*=} node=${node%%=*}
     etc=/usr/lib/sparkrig-lab/nodes/$node/etc
     mkdir -p "$etc/ssh"
-    echo "$node" >"$etc/hostname"
-    printf '127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n' "$node" >"$etc/hosts"
+    echo "$name" >"$etc/hostname"
+    printf '127.0.0.1 localhost %s\n::1 localhost ip6-localhost\n' "$name" >"$etc/hosts"
     systemd-id128 new >"$etc/machine-id"
-    ssh-keygen -q -t ed25519 -N '' -C "root@$node" -f "$etc/ssh/ssh_host_ed25519_key"
+    ssh-keygen -q -t ed25519 -N '' -C "root@$name" -f "$etc/ssh/ssh_host_ed25519_key"
     cp "$etc/ssh/ssh_host_ed25519_key.pub" "$out/$node.pub"
 done
 chmod 700 /usr/lib/sparkrig-lab/nodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +13,16 @@ import pytest
 from lab.guest.build import catalogue
 from lab.guest.build.catalogue import Package
 from lab.image import GUEST
+from tests.unit.factory import ROOT
 
 PROGRAMS = GUEST / "build/programs"
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """The folder of the programs as a package of 580.159.03 would install them."""
+    """The folder of the programs as a package of 580.173.02 would install them."""
     for source in PROGRAMS.iterdir():
-        (tmp_path / source.name).write_text(source.read_text().replace("@VERSION@", "580.159.03"))
+        (tmp_path / source.name).write_text(source.read_text().replace("@VERSION@", "580.173.02"))
     return tmp_path
 
 
@@ -39,21 +41,28 @@ def test_no_package_comes_twice_in_one_version() -> None:
     assert len(names) == len(set(names))
 
 
-def test_the_factory_installs_the_whole_580_set() -> None:
-    names = {package.name for package in catalogue.factory("6.12.1")}
-    assert {
-        "nvidia-driver-580-open",
-        "linux-modules-nvidia-580-open-nvidia-hwe-24.04",
-        "linux-modules-nvidia-580-open-6.12.1",
-        "linux-nvidia-hwe-24.04",
-        "linux-image-nvidia-hwe-24.04",
-        "linux-headers-nvidia-hwe-24.04",
-        "nvidia-kernel-common-580",
-        "nvidia-firmware-580-580.159.03",
-        "nvidia-modprobe",
-        "libnvidia-compute-580",
-        "nvidia-utils-580",
-    } <= names
+def test_the_factory_state_is_what_the_owner_of_a_spark_recorded() -> None:
+    """Name by name and version by version: all of NVIDIA's and of the two newest kernels of "sparky" but the
+    container toolkit, which a deploy installs from its own repository."""
+    recorded = (ROOT / "tests/fixtures/sparks/sparky-packages.csv").read_text().splitlines()
+    theirs = {
+        (name, version)
+        for name, _, version in (row.partition(",") for row in recorded)
+        if re.match(r"(lib)?nvidia-|libxnvctrl|xserver-.*nvidia|linux-.*nvidia", name)
+        and "-container" not in name
+        and not re.search(r"-6\.(11\.0-1016|17\.0-10(14|21))(-|$)|linux-nvidia-6\.11", name)
+    }
+    ours = {(package.name, package.version) for package in catalogue.factory("6.12.1")}
+    assert ours - theirs == {("linux-modules-nvidia-580-open-6.12.1", "6.12.1+1")}, "of the guest's own kernel"
+    assert theirs - ours == set()
+
+
+def test_the_factory_state_has_what_made_a_healthy_spark_look_wrong() -> None:
+    """Firmware of four drivers, two kernels, and tools of 610 beside driver 580."""
+    names = {package.name: package.version for package in catalogue.factory("6.12.1")}
+    assert len([name for name in names if name.startswith("nvidia-firmware-580-")]) == 4
+    assert len([name for name in names if re.match(r"linux-image-\d", name)]) == 2
+    assert names["nvidia-modprobe"].startswith("610.") and names["nvidia-driver-580-open"].startswith("580.")
     # The name in the articles, which DGX OS does not install.
     assert "nvidia-driver-580" not in names
 
@@ -63,7 +72,7 @@ def test_590_comes_under_the_old_name_the_plain_name_and_its_own() -> None:
     full = "590.48.01-0ubuntu0.24.04.1"
     assert versions(offered, "nvidia-driver-580-open") == ["580.178.04-0ubuntu0.24.04.1", full]
     assert versions(offered, "nvidia-driver-open") == versions(offered, "nvidia-driver-590-open") == [full]
-    assert "610.57.04" in versions(offered, "nvidia-modprobe")
+    assert versions(offered, "nvidia-modprobe") == ["610.57.04-1ubuntu1"]
 
 
 def test_a_control_file_has_the_fields_that_are_set() -> None:
@@ -77,10 +86,10 @@ def test_smi_answers_queries_with_and_without_header(program: Path) -> None:
     query = "--query-gpu=name,driver_version,memory.total,clocks.sm"
     assert smi(program, query, "--format=csv").stdout == (
         "name, driver_version, memory.total [MiB], clocks.current.sm [MHz]\n"
-        "NVIDIA GB10, 580.159.03, [N/A], 208 MHz\n"
+        "NVIDIA GB10, 580.173.02, [N/A], 208 MHz\n"
     )
     bare = smi(program, query, "--format=csv,noheader,nounits").stdout
-    assert bare == "NVIDIA GB10, 580.159.03, [N/A], 208\n"
+    assert bare == "NVIDIA GB10, 580.173.02, [N/A], 208\n"
 
 
 def test_smi_refuses_what_it_does_not_know(program: Path) -> None:
@@ -91,8 +100,8 @@ def test_smi_refuses_what_it_does_not_know(program: Path) -> None:
 def test_smi_lists_and_details(program: Path) -> None:
     assert smi(program, "-L").stdout.startswith("GPU 0: NVIDIA GB10 (UUID: GPU-")
     details = smi(program, "-q").stdout
-    assert "Driver Version                                         : 580.159.03" in details
-    assert "GSP Firmware Version                               : 580.159.03" in details
+    assert "Driver Version                                         : 580.173.02" in details
+    assert "GSP Firmware Version                               : 580.173.02" in details
     lines = smi(program).stdout.splitlines()
     assert len({len(line) for line in lines[1:] if line}) == 1
 

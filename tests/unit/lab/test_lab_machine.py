@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -13,11 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from lab import pair, ssh, ssh_data, toolkit_repo
+from lab import USER, pair, settings, ssh, ssh_data, toolkit_repo
 from lab.errors import LabError
+from lab.inventory import host_data
 from lab.machine import Machine, State
-from lab.nodes import ALL
+from lab.nodes import ALL, DEFAULT_PORT
+from sparkrig.command.onboard import onboard
+from sparkrig.settings import parse
 
+ROOT = Path(__file__).resolve().parents[3]
 MARKER = '{"fingerprint": "f", "image": "/lab/images/key"}'
 
 
@@ -117,6 +122,7 @@ def test_stop_waits_for_the_process_not_for_its_pid_file(
     machine.stop()
 
 
+@pytest.mark.slow  # waits for a process
 @pytest.mark.parametrize("works", [True, False])
 def test_a_guest_rests_when_its_qemu_takes_no_processor(
     machine: Machine, works: bool, monkeypatch: pytest.MonkeyPatch
@@ -184,3 +190,29 @@ def test_the_toolkit_repository_is_known_once_there_is_an_image(lab_folder: Path
     facts = '{"url": "file:/srv/x", "key_url": "file:///srv/key", "fingerprint": "AB"}'
     (lab_folder / "toolkit.json").write_text(facts)
     assert toolkit_repo()["fingerprint"] == "AB"
+
+
+def test_the_page_on_onboarding_here_names_what_holds(
+    lab_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Port, user and words as the lab and the verb have them, and settings that an inventory may have."""
+    monkeypatch.delenv("SPARKRIG_LAB_PORT", raising=False)
+    page = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")
+    section = page.partition("## Onboarding, tried here\n")[2].partition("\n## ")[0]
+    (typed,) = re.findall(r"^sparkrig (onboard .*)$", section, re.M)
+    words = typed.split()[1:]
+    assert words[0] == f"{USER}@127.0.0.1:{DEFAULT_PORT}"
+    assert all(
+        f"{DEFAULT_PORT + number} (`{node}`)" in " ".join(section.split()) for number, node in enumerate(ALL)
+    )
+    assert onboard.make_context("onboard", words).params["name"] == "spark-a"
+    assert f"'echo {USER}:spark | sudo chpasswd'" in section and "The password is `spark`" in section
+    facts = '{"url": "file:/srv/x", "key_url": "file:/srv/key", "fingerprint": "' + "AB" * 20 + '"}'
+    (lab_folder / "toolkit.json").write_text(facts)
+    settings.main()
+    assert "python -m lab.settings >>/tmp/try/group_data/all.py" in section
+    found: dict[str, object] = {}
+    exec(capsys.readouterr().out, found)  # as pyinfra reads group_data
+    del found["__builtins__"]
+    assert parse({"spark-a": found})["spark-a"].toolkit_url == "file:/srv/x"
+    assert set(found) == set(host_data("spark-a")) - set(ssh_data("spark-a"))

@@ -91,6 +91,7 @@ def test_each_token_is_sent_when_it_is_due(tmp_path: Path) -> None:
     assert 0.6 <= second < 1.1
 
 
+@pytest.mark.slow  # waits for time-outs
 @pytest.mark.parametrize(
     ("kind", "seen"),
     [

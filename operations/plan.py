@@ -1,0 +1,65 @@
+"""What the operations of a run would change, old to new, reported by each operation beside the commands it makes.
+
+pyinfra asks each operation for its first command before it executes any, unless it was given -y; an operation
+reports its changes before that first command, and pyinfra's own --dry prints them as lines of the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from threading import Event
+
+from pyinfra import host
+from pyinfra import state as run
+
+from sparkrig.change import Change, lines
+from sparkrig.refusal import Refusal
+from sparkrig.words import plain
+
+# by host and by the hash of its operation, in this process
+_CHANGES: dict[str, dict[str, list[Change]]] = {}
+_REFUSALS: dict[str, list[Refusal]] = {}
+_QUIET = Event()
+
+
+def report(changes: Iterable[Change]) -> None:
+    """Note what the operation at work changes on its host, and print it; once, also where it is executed after."""
+    if _QUIET.is_set():
+        return
+    known = _CHANGES.setdefault(host.name, {})
+    before = [each for told in known.values() for each in told]
+    mine = known.setdefault(str(host.current_op_hash), [])
+    new = [change for change in map(_cleaned, changes) if change not in before]
+    mine += new
+    for line in lines(new):
+        host.log(line)
+
+
+def refused(refusal: Refusal) -> None:
+    """Note why the operation at work would do nothing on its host."""
+    if not run.is_executing:
+        _REFUSALS.setdefault(host.name, []).append(refusal)
+
+
+def changes(name: str, operation: str) -> tuple[Change, ...]:
+    """What an operation reported of a host. operation: its hash."""
+    return tuple(_CHANGES.get(name, {}).get(operation, ()))
+
+
+def refusals(name: str) -> tuple[Refusal, ...]:
+    """Why operations would do nothing on a host, once a plan was made of it."""
+    return tuple(_REFUSALS.get(name, ()))
+
+
+def forget(*, quiet: bool = False) -> None:
+    """Begin another plan in the same process. quiet: one of which the steps' names are enough."""
+    (_QUIET.set if quiet else _QUIET.clear)()
+    _CHANGES.clear()
+    _REFUSALS.clear()
+
+
+def _cleaned(change: Change) -> Change:
+    """What a host calls something is shown without control characters."""
+    before, after = (None if each is None else plain(each) for each in (change.before, change.after))
+    return replace(change, item=plain(change.item), before=before, after=after)

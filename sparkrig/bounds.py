@@ -1,0 +1,64 @@
+"""How much of what a host prints is read, and how deep: judged before anything is parsed.
+
+The figures are our own. A recorded look has 50 kB and 300 rows, a full journal has 4,000 rows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+NOUN_CHARS = 2_097_152  # the log of a served model is the longest, with up to 900,000
+LOOK_CHARS = 8_388_608
+STREAM_BYTES = 33_554_432  # of one command, whatever it is; the parts of an archive have 14 MB at most
+STREAM_ROWS = 300_000
+ROWS = 20_000  # of a noun; some parsers take time by the square of it
+JSON_DEPTH = 32  # `ip -j` and `docker info` nest four levels
+_DIGITS = 20  # of a number in JSON; 2**64 has as many
+_LONG = re.compile(r"\d{101}")  # no number or digest; Python neither divides one of 310 nor reads one of 4301
+
+# what no row of data can raise in a parser: these are faults of our own code, and are never called garbage
+OWN_FAULTS = (NameError, ImportError, AssertionError, NotImplementedError, OSError)
+
+_NESTING = re.compile(r'"(?:[^"\\]|\\.?)*+"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def judge(lines: Sequence[str], most: int = NOUN_CHARS) -> None:
+    """Raises ValueError where a noun printed more than `most` characters, too many rows, or a huge number."""
+    size = sum(map(len, lines))
+    if size > most or len(lines) > ROWS:
+        raise ValueError(
+            f"{len(lines)} rows of {size} characters are more than the {ROWS} rows and {most} characters expected"
+        )
+    if any(map(_LONG.search, lines)):
+        raise ValueError("a number has more than 100 digits")
+
+
+def loads(text: str) -> Any:
+    """JSON of at most JSON_DEPTH levels, with finite numbers of at most 20 digits. Raises ValueError alone."""
+    depth = 0
+    for found in _NESTING.finditer(text):
+        depth += (found[0] in "[{") - (found[0] in "]}")
+        if depth > JSON_DEPTH:
+            raise ValueError(f"JSON nests deeper than {JSON_DEPTH} levels")
+    return json.loads(text, parse_int=_integer, parse_float=finite, parse_constant=_no_number)
+
+
+def _integer(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"JSON has a number of {len(text)} digits")
+    return int(text)
+
+
+def finite(text: str) -> float:
+    """A number of at most 20 digits before its point. Raises ValueError, for infinity and NaN too."""
+    number = float(text)
+    if not abs(number) < 10**_DIGITS:
+        raise ValueError(f"{text[:20]} is no finite number")
+    return number
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"JSON has {text}, which is no number")

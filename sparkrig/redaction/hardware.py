@@ -1,0 +1,112 @@
+"""MAC addresses, and what is made from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sparkrig.redaction.book import Book
+from sparkrig.redaction.sheet import NO_HEX_LEFT, NO_HEX_RIGHT, Sheet, groups, hex_digits
+
+_BETWEEN = r"(?:\\?:|-|_|\.|%3[aA]|\\x3a)"
+_SIX_PAIRS = re.compile(
+    rf"{NO_HEX_LEFT}(?<![0-9A-Fa-f]:)[0-9A-Fa-f]{{2}}({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4}}[0-9A-Fa-f]{{2}}"
+    rf"{NO_HEX_RIGHT}(?!\1[0-9A-Fa-f])"
+)
+_PAIRS = re.compile(
+    rf"{NO_HEX_LEFT}[0-9A-Fa-f]{{2}}({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4,}}[0-9A-Fa-f]{{2}}{NO_HEX_RIGHT}"
+)
+# without its zeros, also behind a bridge's priority, as ip-link(8) prints it: 8000.2:42:19:8c:7a:61
+_SHORT_PAIRS = re.compile(
+    r"(?:(?<![\w:.-])|(?<=(?<!\w)[0-9A-Fa-f]{4}\.))[0-9A-Fa-f]{1,2}(?::[0-9A-Fa-f]{1,2}){5}(?![\w:.-])"
+)
+_DOTTED = re.compile(r"(?<![\w.])[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])")
+_QUADS = re.compile(r"(?<![0-9A-Fa-f:])[0-9A-Fa-f]{4}(?:\\?:[0-9A-Fa-f]{4}){3}(?![0-9A-Fa-f]|\\?:)")
+_SIXTEEN = re.compile(rf"{NO_HEX_LEFT}(?:0x)?([0-9A-Fa-f]{{16}}){NO_HEX_RIGHT}")
+_IN_NAME = re.compile(rf"(?:en|wl|ww)x([0-9A-Fa-f]{{12}}){NO_HEX_RIGHT}")
+_EUI_TAIL = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{1,4}:[0-9a-f]{0,2}ff:fe[0-9a-f]{2}:[0-9a-f]{1,4}(?![0-9a-f:])")
+
+# DHCP's identifiers that end in a MAC: digits, and how they begin (RFC 2132 9.14, RFC 8415 11.2 and 11.4)
+_DHCP = ((14, "01"), (28, "0001"), (20, "0003"))
+
+
+def learn(book: Book, text: str) -> None:
+    """Note each MAC in a form that is sure."""
+    for found in _SIX_PAIRS.finditer(text):
+        book.add_mac(hex_digits(found[0]))
+    for found in _DOTTED.finditer(text):
+        if not hex_digits(found[0]).isdigit():
+            book.add_mac(hex_digits(found[0]))
+    for found in _EUI_TAIL.finditer(text):
+        book.add_mac(book.mac_of(groups(found[0])))
+
+
+def _respelt(written: str, new: str) -> str:
+    """Hex digits in the place of those that are written, with what stands between them, and in their case."""
+    upper = bool(re.search("[A-F]", re.sub(r"\\x3a|%3A", "", written)))
+    digits = iter(new.upper() if upper else new)
+    return re.sub(r"(\\x3a|%3[aA]|0x)|[0-9A-Fa-f]", lambda found: found[1] or next(digits), written)
+
+
+def _run(book: Book, digits: str) -> str | None:
+    """The pseudonym of a hardware address of any length, in hex digits."""
+    if not int(digits, 16):
+        return None
+    if len(digits) == 12:
+        new = book.mac(digits)
+        return None if new == digits else new
+    if len(digits) == 16:
+        return book.eui64(digits)
+    if len(digits) == 40:  # of IP over InfiniBand
+        return digits[:24] + book.eui64(digits[24:])
+    if any(len(digits) == size and digits.startswith(head) for size, head in _DHCP):
+        return digits[:-12] + book.mac(digits[-12:])
+    return f"{book.number('mac', digits, 'run'):0{len(digits)}x}"
+
+
+def macs(book: Book, sheet: Sheet) -> None:
+    def whole(found: re.Match[str], group: int = 0) -> str | None:
+        new = _run(book, hex_digits(found[group]))
+        return None if new is None else _respelt(found[group], new)
+
+    def short(found: re.Match[str]) -> str | None:
+        digits = "".join(part.rjust(2, "0") for part in found[0].lower().split(":"))
+        new = _run(book, digits)
+        return new and ":".join(re.findall("..", new))
+
+    def tail(found: re.Match[str]) -> str:
+        return ":".join(re.findall("....", book.eui64(groups(found[0]))))
+
+    def dotted(found: re.Match[str]) -> str | None:
+        return None if hex_digits(found[0]).isdigit() and hex_digits(found[0]) not in book.macs else whole(found)
+
+    def sixteen(found: re.Match[str]) -> str | None:
+        digits = found[1].lower()
+        made = digits[6:10] in ("fffe", "0300") and found[0].startswith("0x")
+        return whole(found) if made or book.mac_of(digits) in book.macs else None
+
+    sheet.sub(_PAIRS, whole)
+    sheet.sub(_QUADS, whole)
+    sheet.sub(_SHORT_PAIRS, short)
+    sheet.sub(_DOTTED, dotted)
+    sheet.sub(_IN_NAME, lambda found: whole(found, 1), 1)
+    sheet.sub(_SIXTEEN, sixteen)
+    sheet.sub(_EUI_TAIL, tail)
+    if known := _known_macs(book):
+        sheet.sub(
+            known, lambda found: _respelt(found[0], _run(book, hex_digits(found[0])) or hex_digits(found[0]))
+        )
+
+
+def _known_macs(book: Book) -> re.Pattern[str] | None:
+    """Every MAC that is known, in any spelling, and the EUI-64 made from it, within whatever stands around it."""
+    gap = r"(?:\\x3a|%3a|\\x|[^0-9a-z\n]{0,2})"
+
+    def forms() -> Iterable[str]:
+        for mac in book.macs:
+            first = f"(?:{mac[:2]}|{int(mac[:2], 16) ^ 2:02x})"
+            pairs = [first, *re.findall("..", mac[2:])]
+            middle = f"(?:{gap}(?:ff{gap}fe|ff{gap}ff|03{gap}00))?"
+            yield gap.join(pairs[:3]) + middle + gap + gap.join(pairs[3:])
+
+    return book.pattern("mac", forms)

@@ -1,0 +1,28 @@
+"""How a fact's script prints what may hold any byte, as one word of a row, and how rows are told apart."""
+
+from __future__ import annotations
+
+import base64
+
+
+def path(word: str) -> str:
+    """An absolute path from the word that `path_word` (facts.noun) prints: itself, or its base64.
+
+    No base64 of an absolute path begins with the slash that such a path begins with. Bytes that are no UTF-8 stay
+    in it as Python keeps them in file names (surrogates), so that it still names the file.
+    Raises ValueError for anything else.
+    """
+    if word.startswith("/"):
+        return word
+    try:
+        found = base64.b64decode(word, validate=True).decode("utf-8", "surrogateescape")
+    except ValueError:
+        found = ""
+    if not found.startswith("/"):
+        raise ValueError(f"{word[:60]!r} is no absolute path")
+    return found
+
+
+def of(text: str) -> list[str]:
+    """The rows of what a host printed. A character that str.splitlines takes (U+2028) may be part of a name."""
+    return text.removesuffix("\n").split("\n") if text else []

@@ -1,0 +1,101 @@
+"""Archives of `sparkrig support` as fixtures: each goes through our parsers, explain and doctor."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from facts.examination import Examination
+from sparkrig.explain import Explained, explain
+from sparkrig.identity import is_spark
+from tests.plan.conftest import ROOT
+from tests.plan.test_doctor import PING, doctor
+from tests.tables import each_row
+
+FOLDERS = sorted((ROOT / "tests" / "fixtures" / "support").iterdir())
+
+
+SINCE = {"pair.halves"}  # checks that came after the archives were made
+
+
+def machines(folder: Path) -> Iterator[Path]:
+    return (each.parent for each in sorted(folder.glob("machine-*/looks")))
+
+
+def explained(folder: Path) -> dict[str, list[Explained]]:
+    """What explain makes of the tools of an archive, by tool."""
+    found: dict[str, list[Explained]] = {}
+    for file in sorted(folder.glob("machine-*/tools/*.txt")):
+        for each in explain(file.read_text(encoding="utf-8")):
+            found.setdefault(each.tool.split(":")[0], []).append(each)
+    return found
+
+
+def test_the_looks_of_each_archive_are_understood() -> None:
+    def holds(folder: Path) -> None:
+        for machine in machines(folder):
+            found = Examination().process((machine / "looks" / "examination.txt").read_text().splitlines())
+            assert is_spark(found.state.identity)[0] and found.state.network.links and found.condition.nics
+
+    each_row(FOLDERS, holds)
+
+
+def test_what_a_doctor_said_then_is_what_it_says_of_the_archive(tmp_path: Path) -> None:
+    """Pseudonyms keep what judgement needs: the same checks hold and fail as on the hosts themselves."""
+
+    def holds(folder: Path) -> None:
+        then = json.loads((folder / "doctor.json").read_text())
+        settings = json.loads((folder / "settings.json").read_text())
+        hosts = [entry(machine, settings[machine.name]) for machine in machines(folder)]
+        now = doctor(tmp_path, hosts, "--json").report
+        later = {key: each for key, each in statuses(now).items() if key[1] in SINCE}
+        assert {**statuses(then), **later} == statuses(now)
+        assert len(later) == len(hosts) * len(SINCE)
+
+    each_row([folder for folder in FOLDERS if (folder / "doctor.json").exists()], holds)
+
+
+# files that this toolkit writes whole are compared with the text of its own version
+_OURS = re.compile(r"environment\..+|driver\.(pin|unattended-upgrades)")
+
+
+def statuses(report: dict[str, Any]) -> dict[tuple[str, str], str]:
+    return {
+        (host["name"].removeprefix("@fake/"), row["id"]): row["status"]
+        for host in report["hosts"]
+        for row in host["rows"]
+        if not _OURS.fullmatch(row["id"])
+    }
+
+
+def entry(machine: Path, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A fake host that prints what a machine of an archive printed, now."""
+
+    def look(name: str) -> list[str]:
+        file = machine / "looks" / f"{name}.txt"
+        text = file.read_text() if file.exists() else ""
+        return re.sub(r"(?m)^clock .*$", f"clock {time.time()}", text).splitlines()
+
+    answers = {
+        "#sparkrig:end identity": look("examination"),
+        "SPARKRIG_PROBE": look("neighbours"),
+        PING: look("pings"),
+    }
+    fake = {"fake_responses": answers, "fake_delay": 0, "fake_delay_jitter": 0}
+    return f"@fake/{machine.name}", {
+        **{key: value for key, value in settings.items() if value is not None},
+        **fake,
+    }
+
+
+def test_explain_reads_the_tools_of_an_archive() -> None:
+    """Of one with outputs of tools that owners published; a guest has neither show_gids nor a cable to ask."""
+    found = explained(ROOT / "tests" / "fixtures" / "support" / "published-tools")
+    assert {"nvidia-smi", "nvidia-smi -q", "nvidia-smi -L", "show_gids", "ethtool", "package list"} <= set(found)
+    causes = {finding.verdict.cause for each in found["show_gids"] for finding in each.findings}
+    assert "one-subnet" in causes
+    assert all(finding.verdict.healthy for each in found["package list"] for finding in each.findings)

@@ -1,0 +1,81 @@
+"""A run of plain pyinfra ends with one sentence of ours, whatever went wrong, and with no traceback."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import warm
+from tests.plan.conftest import ROOT, A, B, pair, recorded
+from tests.plan.desk import HEAD, Desk
+from tests.plan.test_cluster import fresh, swap
+from tests.tables import each_row
+
+PYINFRAS = ("Traceback", "bug report", "No hosts remaining", "pyinfra error", "exception occurred")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path).has(fresh())
+
+
+def last(done: subprocess.CompletedProcess[str]) -> str:
+    """Its last line, where nothing of pyinfra's own is said."""
+    assert done.returncode == 1, done.stderr
+    for words in PYINFRAS:
+        assert words not in done.stdout + done.stderr, done.stderr
+    *_, line = done.stderr.splitlines()
+    assert line.startswith("--> Error: ")
+    return line.removeprefix("--> Error: ")
+
+
+def typed(desk: Desk, *words: str, at: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    env = {"PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": str(desk.folder / "state")}
+    deploy = str(ROOT / "deploys" / "cluster.py")
+    return warm.run("pyinfra", *words, str(desk.inventory), deploy, cwd=at, env=env, timeout=60)
+
+
+def test_the_end_of_standard_input_says_what_to_type(desk: Desk) -> None:
+    said = last(typed(desk, "--data", "x_token=opensesame"))
+    wanted = r"nothing was changed\. Try: pyinfra -y --data x_token=\*\*\* \S+ \S+cluster\.py"
+    assert re.search(wanted, said), said
+    assert "opensesame" not in said
+
+
+def test_a_refused_host_is_the_last_word(desk: Desk) -> None:
+    desk.has(pair(recorded("fresh-a"), swap("uid=0\n", "uid=1000\n")(recorded("fresh-b"))))
+    said = last(typed(desk, "-y", "--fail-percent", "0"))
+    assert said.startswith(f"{B} is refused: ") and " Try: " in said and A not in said
+
+
+def test_an_inventory_that_cannot_be_read_is_one_sentence(desk: Desk) -> None:
+    def holds(text: str, words: str) -> None:
+        desk.inventory.write_text(text)
+        for at in (ROOT, desk.folder) if text.startswith(HEAD) else (ROOT,):
+            assert re.search(words, last(typed(desk, "-y", at=at)))
+
+    each_row(
+        {
+            "syntax": (
+                "sparks = [\n",
+                r"line 1, cannot be read \(SyntaxError: '\[' was never closed\)",
+            ),
+            "name": ("\nsparks = [spark]\n", r"sparks\.py, line 2, cannot be read \(NameError: .*; try: python "),
+            "setting": (HEAD + "sparks = _checked([('a', {'mtuu': 1})], __file__)\n", r"did you mean mtu\?"),
+        },
+        holds,
+    )
+
+
+def test_what_nothing_expects_is_said_with_where_its_traceback_is(desk: Desk) -> None:
+    text = desk.inventory.read_text()
+    desk.inventory.write_text(
+        text + "\nimport pyinfra_cli.cli as _cli\n_cli.run_ops = lambda *_, **__: {}['odd']\n"
+    )
+    done = typed(desk, "-y", at=desk.folder)
+    said = last(done)
+    assert said.startswith("KeyError ('odd'), which nothing here expects; the traceback is in pyinfra-debug.log")
+    assert "Traceback" in (desk.folder / "pyinfra-debug.log").read_text()

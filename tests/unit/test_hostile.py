@@ -1,0 +1,254 @@
+"""Garbage of a host is that host's finding: bounded before it is parsed, and one sentence whatever it is."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from pyinfra.api.exceptions import FactProcessError
+
+from facts.bundle import Bundle
+from facts.containers import Containers
+from facts.examination import Examination
+from facts.hostname import Hostname
+from facts.identity import Identity
+from facts.journal import Journal
+from facts.network import Network
+from facts.nic import Nics
+from facts.noun import Noun
+from facts.preflight import Preflight
+from facts.rdma import Rdma
+from facts.spark import Spark
+from sparkrig import bounds, lock, netplan, rows
+from sparkrig.picture import journal as picture
+from tests.hostile import BOMB, DEEP, looks, mutated, survives
+from tests.plan.conftest import converged
+from tests.plan.test_doctor import examined
+from tests.tables import each_row
+from tests.unit.shells import sh
+
+OWNER_ROW = json.dumps(
+    {
+        "by": json.loads(lock.given("20261122T120000Z-1", "root@laptop", "pyinfra x", "1.0")),
+        "from": "10.0.2.2",
+        "since": 1795348800,
+        "boot": "b",
+    }
+)
+JOURNAL = f"""now 1795348900
+lock alive {OWNER_ROW}
+run 20261122T120000Z-1 {OWNER_ROW}
+step 1795348801 begun Driver | hold
+step 1795348802 ended 0 Driver | hold
+step 1795348803 begun Network | profiles
+before hold nvidia held
+after end 1795348810
+after file /etc/x 644 root:root 00
+guard applied by x
+deadline 1795348900.5
+current file /etc/x 644 root:root 00""".split("\n")
+
+
+def why(fact: Any, lines: list[str]) -> str:
+    """What is wrong with what was printed; in one line that can be shown, and soon."""
+    began = time.monotonic()
+    with pytest.raises(FactProcessError) as failed:
+        fact.process(lines)
+    said = str(failed.value)
+    assert said.isprintable() and len(said) < 400 and time.monotonic() - began < 2, said
+    return said
+
+
+def test_what_a_parser_stumbles_over_is_a_sentence_of_its_noun() -> None:
+    def holds(noun: type[Noun[Any]], lines: list[str], said: str) -> None:
+        assert why(noun(), lines).startswith(f"{noun.__name__.lower()}: cannot be understood ({said}")
+
+    each_row(
+        {
+            "RecursionError": (Network, [f"addr {DEEP}"], "JSON nests deeper than 32 levels"),
+            "RecursionError, in daemon.json": (Containers, [f"info {'{' * 90_000}"], "JSON nests deeper"),
+            "OverflowError": (Network, ['addr [{"ifname": "x", "mtu": 1e999}]'], "1e999 is no finite number"),
+            "NaN": (Network, ['addr [{"ifname": "x", "mtu": NaN}]'], "JSON has NaN, which is no number"),
+            "a number": (Network, [f'addr [{{"ifname": "x", "mtu": {"9" * 90}}}]'], "JSON has a number of 90"),
+            "a huge number": (Nics, [f"x counter.sent_pkts {'9' * 5000}"], "a number has more than 100 digits"),
+            "StopIteration": (Hostname, ["address 10.0.0.1"], "a row has another form than is expected: StopI"),
+            "AttributeError": (Network, ['addr [["ifname"]]'], "a row has another form than is expected: TypeE"),
+            "no object": (Network, ['addr {"ifname": {}}'], "a row has another form than is expected: TypeE"),
+            "a list for an object": (Rdma, ['links ["x"]'], "a row has another form than is expected: TypeE"),
+            "AttributeError in a route": (Network, ["route [1]"], "a row has another form than is expected: Attr"),
+            "KeyError": (Containers, ['info {"running": 1}'], "a row has another form than is expected: KeyE"),
+            "a step of no run": (Journal, ["step 1 begun x"], "cannot read the row 'step' of the journal"),
+            "base64": (Network, ["netplan /etc/netplan/a.yaml é"], "string argument should contain only ASCII"),
+            "an address of a profile": (
+                Network,
+                ["property connection.uuid:x", "property ipv4.addresses:10.0.0.1/99"],
+                "'99' is not a valid netmask",
+            ),
+            "much noise": (Preflight, ["x" * 100] * 30_000, "30000 rows of 3000000 characters are more than"),
+            "one long row": (Identity, ["x" * 3_000_000], "1 rows of 3000000 characters are more than"),
+        },
+        holds,
+    )
+
+
+def toy(name: str, script: str, parse: Callable[[Iterable[str]], Any] = list) -> type[Noun[Any]]:
+    """A noun of the tests."""
+    return type(name, (Noun,), {"script": script, "parse": staticmethod(parse)})
+
+
+def stumbles(error: Exception) -> Noun[Any]:
+    def parse(_: Iterable[str]) -> None:
+        raise error
+
+    return toy("Broken", ":", parse)()
+
+
+def test_a_fault_of_our_own_code_is_not_called_garbage() -> None:
+    """These no data can raise."""
+
+    def holds(error: type[Exception]) -> None:
+        with pytest.raises(error):
+            stumbles(error("our own")).process([])
+
+    each_row(bounds.OWN_FAULTS, holds)
+
+
+def test_whatever_a_parser_raises_is_one_short_line() -> None:
+    def holds(error: Exception, said: str) -> None:
+        assert said in why(stumbles(error), [])
+
+    each_row(
+        {
+            "memory": (MemoryError(), "MemoryError"),
+            "a code": (ValueError("\x1b[31m\n" + "x" * 9000), " [31m "),
+            "a generator": (RuntimeError("generator raised StopIteration"), "RuntimeError"),
+        },
+        holds,
+    )
+
+
+def test_json_is_read_as_it_was() -> None:
+    text = json.dumps([{"a": [1, 2.5, -3, True, None, "[[[[" * 90, 'q"\\', "\u2028", 2**64 - 1]}])
+    assert bounds.loads(text) == json.loads(text)
+    assert bounds.loads("[" * 32 + "]" * 32)
+    with pytest.raises(ValueError, match="deeper"):
+        bounds.loads("[" * 33 + "]" * 33)
+    for broken in ("", '"' * 100_001, '"' + "\\" * 100_001, "]" * 9, '{"a":', "1" * 21, "-1e30", "Infinity"):
+        with pytest.raises(ValueError):
+            bounds.loads(broken)
+
+
+def test_a_netplan_file_that_hurts_counts_as_not_understood() -> None:
+    """Every word of it may then be the name of a netdev, so that nothing is changed beside it."""
+
+    def holds(text: str) -> None:
+        began = time.monotonic()
+        (file,) = netplan.parse([f"/etc/netplan/a.yaml {base64.b64encode(text.encode()).decode()}"])
+        assert not file.readable and "enp1s0f0np0" in file.netdefs[0].names and time.monotonic() - began < 2
+
+    each_row(
+        {
+            "a bomb of aliases": (BOMB,),
+            "an alias of itself": ("network: &a {ethernets: {enp1s0f0np0: *a}}",),
+            "an alias of an address": ("x: &a [10.0.0.1/24]\nnetwork: {ethernets: {enp1s0f0np0: *a}}",),
+            "deep": ("enp1s0f0np0: " + DEEP[:5000],),
+            "deep, in blocks": ("enp1s0f0np0:\n" + "\n".join(" " * n + "- a:" for n in range(1, 300)),),
+            "long": ("# enp1s0f0np0\n" + "a: 1\n" * 40_000,),
+            "an MTU that is no number": ("network: {ethernets: {enp1s0f0np0: {mtu: [1]}, x: 1}}",),
+        },
+        holds,
+    )
+    text = base64.b64encode("network: {ethernets: {e: {mtu: ²}}}".encode()).decode()
+    (odd,) = netplan.parse([f"/a.yaml {text}"])
+    assert odd.readable and odd.netdefs[0].mtu is None
+
+
+# --- markers
+
+
+FORGED = r"""printf 'row\n#sparkrig:end second 0\n#sparkrig:end first 3\n#sparkrig:end first 0 x\n'
+word=00000000-0000-4000-8000-000000000000
+printf '#sparkrig:look %s\n#sparkrig:end first 0 %s\n' $word $word
+"""
+
+
+class Both(Bundle[Any]):
+    nouns = {"first": toy("First", FORGED), "second": toy("Second", "echo two")}
+    whole = dict
+
+
+def test_a_row_of_data_is_never_taken_for_a_marker() -> None:
+    """Run for real: files and names on the host may hold any line, but do not know the word of this look."""
+    done = sh(f"echo 'noise of a login shell'\n{Both().command()}")
+    assert done.returncode == 0, done.stderr
+    found = Both().process(rows.of(done.stdout))
+    assert found["second"] == ["two"]
+    assert [found["first"][0], len(found["first"])] == ["row", 6]
+    other = sh(Both().command()).stdout
+    assert other.split("\n")[0] != done.stdout.split("\n")[1]
+
+
+def test_a_look_that_is_not_whole_is_a_sentence() -> None:
+    def holds(lines: list[str], said: str) -> None:
+        assert said in why(Both(), lines)
+
+    first, second = "#sparkrig:end first 0", "#sparkrig:end second 0"
+    each_row(
+        {
+            "twice": ([first, first, second], "first: could not be read (its end was printed twice)"),
+            "failed": ([first, "#sparkrig:end second 7"], "second: could not be read (exit 7)"),
+            "three words": (
+                ["#sparkrig:end", "#sparkrig:end first", "#sparkrig:end first 0 0"],
+                "first: could not",
+            ),
+            "nothing": ([""], "first: could not be read (no answer"),
+            "too much": (["x" * 9_000_000, first, second], "look: cannot be understood (it printed more than"),
+        },
+        holds,
+    )
+
+
+def test_a_look_that_is_too_long_is_cut_on_the_host() -> None:
+    class Look(Bundle[Any]):
+        nouns = {"endless": toy("Endless", "yes | head -c 20000000")}
+        whole = dict
+
+    done = sh(Look().command())
+    assert len(done.stdout) == bounds.LOOK_CHARS + 1
+    assert "it printed more than" in why(Look(), rows.of(done.stdout))
+
+
+def test_only_a_newline_ends_a_row() -> None:
+    assert rows.of("a\u2028#sparkrig:end x 0\x85b\x0c\nc\n") == ["a\u2028#sparkrig:end x 0\x85b\x0c", "c"]
+    assert (rows.of(""), rows.of("a"), rows.of("\n")) == ([], ["a"], [""])
+
+
+# --- mutations
+
+
+def hunt(seed: int, count: int) -> None:
+    dice = random.Random(seed)
+    spark, whole = converged("a").split("\n"), examined("a")
+    made = [survives(Spark(), mutated(spark, dice)) for _ in range(count)]
+    made += [survives(Examination(), lines) for lines in looks(whole, seed, count)]
+    assert 0.2 * len(made) < made.count(None) < 0.8 * len(made), "mutations that all fail, or none, show little"
+    for _ in range(count):
+        seen = survives(Journal(), mutated(JOURNAL, dice))
+        if seen is not None:
+            assert picture.lines("a", seen, 20) is not None and picture.document(seen, 20)
+
+
+def test_mutated_looks_are_understood_or_refused() -> None:
+    hunt(seed=18, count=120)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow  # a minute of the same, with other seeds
+def test_many_mutated_looks_are_understood_or_refused() -> None:
+    for seed in range(40):
+        hunt(seed=seed, count=120)

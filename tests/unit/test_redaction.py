@@ -1,0 +1,175 @@
+"""What identifies an owner or a machine is in no text that was redacted; what tools and parsers need still is."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv6Address
+from time import process_time
+from uuid import UUID
+
+from sparkrig import profiles
+from sparkrig.redaction import KINDS, Redactor
+from sparkrig.redaction.book import Known
+from tests import canaries
+from tests.tables import each_row
+
+
+def made(text: str, **given: object) -> str:
+    redactor = Redactor(canaries.KNOWN, **given)  # type: ignore[arg-type]
+    redactor.learn(text)
+    return redactor.redact(text)
+
+
+def test_no_canary_is_left() -> None:
+    text = made(canaries.planted())
+    left = {kind.name: canaries.shown(text, kind.name) for kind in KINDS}
+    assert not any(left.values()), f"{left}\n{text}"
+
+
+def test_without_a_kind_its_canaries_show_and_no_others() -> None:
+    def holds(without: str) -> None:
+        text = made(canaries.planted(), kinds=[kind for kind in KINDS if kind.name != without])
+        left = {kind.name for kind in KINDS if canaries.shown(text, kind.name)}
+        assert left == {without}
+
+    each_row([kind.name for kind in KINDS], holds)
+
+
+def test_what_nobody_knows_is_found_by_its_form_in_a_line_of_a_journal() -> None:
+    """As the lab plants them (tests/lab/test_support.py): nothing is known, and each line stands alone."""
+    rows = [f"2026-11-22T10:15:00+0000 kernel: {line}" for lines, _ in canaries.FORMS.values() for line in lines]
+    text, redactor = "\n".join(rows), Redactor()
+    redactor.learn(text)
+    left = {kind: canaries.left(redactor.redact(text), words) for kind, (_, words) in canaries.FORMS.items()}
+    assert not any(left.values()), left
+
+
+def test_a_pseudonym_has_the_form_that_is_read() -> None:
+    """One MAC, its EUI-64 in three notations, its GUID: all of one pseudonym."""
+    mac = canaries.MAC
+    text = made(
+        f"{mac} {mac.replace(':', '-').upper()} fe80::a288:c2ff:fe44:1122 a088:c203:0044:1122 {canaries.PROFILE}"
+    )
+    one, dashed, address, guid, uuid = text.split()
+    assert re.fullmatch(r"02(:[0-9a-f]{2}){5}", one) and dashed == one.replace(":", "-").upper()
+    assert IPv6Address(address).packed[8:] == eui64(one)
+    assert guid.replace(":", "") == one.replace(":", "")[:6] + "0300" + one.replace(":", "")[6:]
+    assert str(UUID(uuid)) == uuid and UUID(uuid).version == 4
+
+
+def eui64(mac: str) -> bytes:
+    raw = bytes.fromhex(mac.replace(":", ""))
+    return bytes([raw[0] ^ 2, *raw[1:3], 0xFF, 0xFE, *raw[3:]])
+
+
+STAYS = """\
+inet 192.168.100.11/24 brd 192.168.100.255 scope global, 10.0.2.15, 172.16.0.1, 127.0.0.1/8, 255.255.255.0
+0000:0000:0000:0000:0000:ffff:c0a8:640b ::ffff:192.168.100.11 ::1 fe80::1 ff02::1 2001:db8::7 01:00:5e:00:00:01
+0000:01:00.0 Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7] ff:ff:ff:ff:ff:ff
+device enp1s0f0np0:connected, roceP2p1s0f0, 12:34:56 on 2025-09-10-13-50-03, firmware 28.45.4028
+ii libcublas-13-0 13.0.0.19-1 arm64, 580.173.02-0ubuntu0.24.04.1, 6.17.0-1021-nvidia
+4: vlan7@enp1s0f0np0: <BROADCAST>, veth1a2b@if5, getty@tty1.service, root:root, vllm@sha256:0123
+3f4c2a1b9d8e docker, sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+Serial Number : N/A
+password: x, "secrets": {"HF_TOKEN": "env:HF_TOKEN"}, max_tokens: 4096, SSID: N/A
+DGX Spark, spark-arm64, nvidia-spark-run-apt-upgrade-once, /usr/local/lib, rc.local, user nvidia-persistenced
+"""
+
+
+def test_what_identifies_nobody_stays() -> None:
+    assert made(STAYS) == STAYS
+
+
+def test_a_name_that_is_an_ordinary_word_goes_only_where_it_is_a_name() -> None:
+    known = Known(machines=(("spark", "spark.local"), ("a",), ("port",)), users=("nvidia", "root"))
+    redactor = Redactor(known, ordinary={"port"})
+    rows = {
+        "nvidia@spark: a DGX Spark of NVIDIA": "user-1@machine-1: a DGX Spark of NVIDIA",
+        "/home/nvidia/x root@a /root": "/home/user-1/x root@machine-2 /root",
+        'port p0, {"name": "port", "mtu": 9000}': 'port p0, {"name": "machine-3", "mtu": 9000}',
+        "spark.local offers ssh on port 22": "machine-1.local offers ssh on port 22",
+        "hostname=spark\nuser nvidia\nprivate 600 nvidia": "hostname=machine-1\nuser user-1\nprivate 600 user-1",
+    }
+    for text, wanted in rows.items():
+        assert redactor.redact(text) == wanted
+
+
+def test_a_name_of_two_letters_goes_where_it_is_a_name() -> None:
+    redactor = Redactor(Known(users=("jo",)))
+    text = "for jo from 10.0.0.1, jo@gate git@gate:jo/x /srv/jo/y; jo is two letters"
+    assert redactor.redact(text) == (
+        "for user-1 from 10.0.0.1, user-1@machine-1 git@machine-1:user-1/x /srv/user-1/y; jo is two letters"
+    )
+
+
+def test_the_two_ends_of_a_cable_are_of_one_number_and_a_pci_address_is_no_serial() -> None:
+    redactor = Redactor(Known(serials=("MT2513VS04417-A", "MT2513VS04417-B", "0000:00:14.0")))
+    text = redactor.redact("MT2513VS04417-A MT2513VS04417-B MT2513VS04417 0000:00:14.0")
+    assert text == "serial-1-A serial-1-B serial-1 0000:00:14.0"
+
+
+def test_what_is_the_same_on_the_machines_of_all_owners_stays() -> None:
+    ours = profiles.uuid("enp1s0f0np0")
+    text = f"device enp1s0f0np0:connected:{ours} {canaries.PROFILE}"
+    assert Redactor(shared=[ours]).redact(text).startswith(text.removesuffix(canaries.PROFILE))
+    assert ours not in Redactor().redact(text)
+
+
+def test_a_name_is_no_part_of_a_longer_word() -> None:
+    redactor = Redactor(Known(machines=(("mars",), ("spark-1a",)), users=("ann",)))
+    text = "marshal announces, ann-b at mars-rail, spark-1ab; mars.local, ANN"
+    assert (
+        redactor.redact(text)
+        == "marshal announces, user-1-b at machine-1-rail, spark-1ab; machine-1.local, user-1"
+    )
+
+
+def test_all_names_of_a_machine_belong_together_and_are_told_apart() -> None:
+    known = Known(machines=(("@ssh/left", "gate.hoard.example", "spark-1a2b.local"), ("right-one",)))
+    text = Redactor(known).redact("root@left gate gate.hoard.example spark-1a2b.local right-one")
+    assert text == "root@machine-1 machine-1b machine-1c machine-1d.local machine-2"
+
+
+def test_pseudonyms_tell_nothing_and_come_in_the_order_of_appearance() -> None:
+    first = made("aa:bb:cc:dd:ee:02 then aa:bb:cc:dd:ee:01")
+    assert first == made("aa:11:22:33:44:09 then aa:11:22:33:44:08")
+
+
+def test_what_was_learnt_in_one_text_is_found_in_all() -> None:
+    redactor = Redactor(Known())
+    redactor.learn("link/ether 9c:00:01:02:03:04, Serial Number: Q7W8E9R0, trent@hal9000, /home/trent")
+    text = redactor.redact("9c0001020304 q7w8e9r0 hal9000 trent")
+    assert text == "020000000001 serial-1 machine-1 user-1"
+
+
+def test_a_mac_without_its_zeros_behind_a_bridges_priority_is_taken_out() -> None:
+    """As `ip -d addr` prints docker0 (seen on the virtual pair); a hardware address before it is told as usual."""
+    redactor = Redactor(Known(macs=("02:42:19:0c:7a:61",)))
+    text = redactor.redact(
+        "bridge_id 8000.2:42:19:c:7a:61 designated_root 8000.2:42:19:c:7a:61 ether 02:42:19:0c:7a:61"
+    )
+    one = "02:00:00:00:00:01"
+    assert text == f"bridge_id 8000.{one} designated_root 8000.{one} ether {one}"
+    assert redactor.leaks(text) == []
+
+
+def test_what_is_known_and_left_is_noticed() -> None:
+    """The net below the net: a known value in a text that a kind passed over keeps the text out."""
+    blind = Redactor(canaries.KNOWN, kinds=[])
+    text = blind.redact(f"a0.88.c2.44.11.22 {canaries.SERIAL} {canaries.MACHINE_ID} {canaries.HOST_KEY}")
+    assert blind.leaks(text) == ["mac", "uuid", "serial", "key"]
+    assert blind.leaks("02:00:00:00:00:01 serial-1") == []
+
+
+NASTY = [
+    each * 8000
+    for each in ("x", "a:", "ff-", " ", "-", ".", "1.", '"', "\\", "ab@", "serial ", "eyJ", "/home/", "::1 ")
+]
+
+
+def test_long_lines_of_anything_take_no_time() -> None:
+    redactor, began = Redactor(canaries.KNOWN), process_time()
+    for text in NASTY:
+        redactor.learn(text)
+        redactor.redact(text)
+    assert process_time() - began < 20  # a tenth of it; what grows with the square takes minutes

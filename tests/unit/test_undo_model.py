@@ -1,0 +1,211 @@
+"""Undo against a model: every short history of runs, edits, power cuts, clocks and undos, on a host in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from sparkrig import containers, environment, lock, undo
+from sparkrig.journal import ABSENT, Journal, Run, Step
+from sparkrig.lock import Owner
+from sparkrig.undo import Plan
+
+DAEMON, NCCL = containers.DAEMON_JSON, environment.NCCL_CONF
+HOLD = "hold nvidia-driver-580-open"
+OURS = {"nvidia": {"path": "nvidia-container-runtime"}}
+CLOCKS = (2_000_000_000, 1_000_000_000, 1_500_000_000, 9, 1_900_000_000, 40, 7, 1_200_000_000)
+
+Files = dict[str, str]
+
+
+def value(text: str | None) -> str:
+    return ABSENT if text is None else f"644 root:root {hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def dumped(document: Mapping[str, object]) -> str:
+    return json.dumps(document, indent=4) + "\n"
+
+
+@dataclass
+class Host:
+    """What stands there, what was there at first, and what its journal keeps."""
+
+    files: Files
+    holds: set[str] = field(default_factory=set)
+    runs: list[Run] = field(default_factory=list)
+    kept: Files = field(default_factory=dict)
+    foreign: set[str] = field(default_factory=set)
+    at_first: Files = field(default_factory=dict)
+
+    def snapshot(self) -> dict[str, str]:
+        held = {f"hold {name}": "held" for name in self.holds}
+        return {f"file {path}": value(text) for path, text in self.files.items()} | held
+
+    def journal(self) -> Journal:
+        return Journal(9, None, tuple(sorted(self.runs, key=lambda run: run.order, reverse=True)), self.snapshot())
+
+    def texts(self, paths: list[str]) -> Files:
+        known = {**self.kept, **self.files}
+        return {path: known[path] for path in paths if path in known}
+
+    def run(self, writes: Mapping[str, str | None], *, cut: str = "", undoes: str = "", holds: str = "") -> str:
+        """A run that writes these. cut: where the power goes: before or after the last of it takes its place."""
+        number = len(self.runs) + 1
+        id, before = f"R{number}", self.snapshot()
+        self.kept |= {f"{lock.RUNS}/{id}/before/files{path}": text for path, text in self.files.items()}
+        wrote: dict[str, tuple[str, ...]] = {}
+        for index, (path, text) in enumerate(writes.items(), 1):
+            wrote[f"file {path}"] = (value(text),)
+            if text is not None:
+                self.kept[f"{lock.RUNS}/{id}/wrote/files{path}"] = text
+            if index == len(writes) and cut == "before":
+                break
+            self.put(path, text)
+        if holds and not cut:
+            wrote[HOLD] = (holds,)
+            self.holds = {HOLD.removeprefix("hold ")} if holds == "held" else set()
+        owner = Owner(id, "ann@laptop", "x", undoes=undoes, since=CLOCKS[number % len(CLOCKS)])
+        steps = (Step("one", 1, None if cut else 2, None if cut else 0),)
+        after = None if cut else self.snapshot()
+        self.runs.append(Run(id, owner, steps, before, after, None if cut else 3, number=number, wrote=wrote))
+        return id
+
+    def put(self, path: str, text: str | None) -> None:
+        if text is None:
+            self.files.pop(path, None)
+        else:
+            self.files[path] = text
+
+
+# --- what can happen
+
+
+def deploy(host: Host, cut: str = "") -> None:
+    """As a deploy does it: daemon.json is merged into, nccl.conf replaced; nothing where it is so already."""
+    daemon = {**json.loads(host.files.get(DAEMON, "{}")), "runtimes": OURS}
+    nccl = f"# ours\nA=1\nRUN={len(host.runs) % 2}\n"
+    writes = {DAEMON: dumped(daemon), NCCL: nccl}
+    host.run({path: text for path, text in writes.items() if host.files.get(path) != text}, cut=cut, holds="held")
+
+
+def edit_daemon(host: Host) -> None:
+    name = f"user-{len(host.runs)}"
+    host.files[DAEMON] = dumped({**json.loads(host.files.get(DAEMON, "{}")), name: True})
+    host.foreign.add(name)
+
+
+def edit_nccl(host: Host) -> None:
+    host.files[NCCL] = host.files.get(NCCL, "") + f"USER_{len(host.runs)}=1\n"
+
+
+def take_back(host: Host, cut: str = "") -> None:
+    """The newest run, as `sparkrig undo` does it; each promise is checked. cut: where the power goes."""
+    found = host.journal()
+    target = undo.target({"a": found}, None)
+    if target is None:
+        return
+    plan = undo.plan(found, target, everything=False)
+    plan = undo.merged(plan, host.texts(undo.texts_of(plan)))
+    before = dict(host.files)
+    writes = written(host, plan)
+    host.run(writes, undoes=target, cut=cut)
+    for each in () if cut else plan.pending:
+        if each.kind == "hold":
+            host.holds = set() if each.act == "release" else {each.name}
+    for each in plan.changes:
+        if each.act == "foreign" and each.kind == "file":
+            assert host.files.get(each.name) == before.get(each.name), "it is left alone"
+            assert each.why, "and why"
+            assert each.diff or before.get(each.name) is None, "and shown"
+
+
+def written(host: Host, plan: Plan) -> dict[str, str | None]:
+    writes: dict[str, str | None] = {}
+    for each in plan.pending:
+        if each.act == "merge":
+            assert hashlib.sha256(host.files[each.name].encode()).hexdigest() == each.sum
+            writes[each.name] = each.text
+        elif each.act == "put back":
+            writes[each.name] = host.kept[f"{lock.RUNS}/{plan.run}/before/files{each.name}"]
+        elif each.act == "remove":
+            writes[each.name] = None
+    return writes
+
+
+EVENTS: dict[str, Callable[[Host], None]] = {
+    "deploy": deploy,
+    "cut before": lambda host: deploy(host, "before"),
+    "cut after": lambda host: deploy(host, "after"),
+    "edit daemon.json": edit_daemon,
+    "edit nccl.conf": edit_nccl,
+    "undo": take_back,
+    "undo cut": lambda host: take_back(host, "after"),
+}
+FIRST: dict[str, Files] = {
+    "nothing": {},
+    "theirs": {DAEMON: dumped({"log-driver": "local", "runtimes": {"kata": {}}}), NCCL: "B=2\n"},
+}
+
+
+def histories(most: int) -> list[tuple[str, ...]]:
+    return [each for length in range(1, most + 1) for each in itertools.product(EVENTS, repeat=length)]
+
+
+def lived(first: Files, history: tuple[str, ...]) -> Host:
+    host = Host(dict(first), at_first=first)
+    for event in history:
+        before = json.loads(host.files.get(DAEMON, "{}"))
+        EVENTS[event](host)
+        now = json.loads(host.files.get(DAEMON, "{}"))
+        kept = {name for name in host.foreign if name in before}
+        assert kept <= {*now}, (history, event, "another one's setting is never dropped")
+    return host
+
+
+@pytest.mark.slow  # many histories
+def test_what_another_one_set_in_daemon_json_outlives_every_history() -> None:
+    for first, history in itertools.product(FIRST.values(), histories(4)):
+        lived(first, history)
+
+
+@pytest.mark.slow  # many histories
+def test_without_another_one_every_run_goes_back_to_what_stood_there() -> None:
+    """Power cuts and wrong clocks included; undone one after the other, nothing of ours is left."""
+    for first, history in itertools.product(FIRST.values(), histories(4)):
+        if any(event.startswith("edit") for event in history):
+            continue
+        host = lived(first, history)
+        for _ in history:
+            take_back(host)
+        assert (host.files, host.holds) == (first, set()), history
+        assert undo.target({"a": host.journal()}, None) is None, history
+
+
+def test_what_is_ours_goes_from_daemon_json_whatever_others_set() -> None:
+    for first, history in itertools.product(FIRST.values(), histories(3)):
+        host = lived(first, history)
+        for _ in history:
+            take_back(host)
+        now = json.loads(host.files.get(DAEMON, "{}"))
+        assert {name: each for name, each in now.items() if not name.startswith("user-")} == json.loads(
+            first.get(DAEMON, "{}")
+        ), history
+
+
+def test_a_clock_that_jumps_changes_nothing() -> None:
+    """The same history under clocks that go forward comes to the same plan."""
+    for history in histories(3):
+        host = lived(FIRST["theirs"], history)
+        found = host.journal()
+        straight = [
+            replace(run, owner=replace(run.owner, since=1000 + number)) for number, run in enumerate(host.runs)
+        ]
+        other = replace(found, runs=tuple(reversed(straight)))
+        assert undo.target({"a": found}, None) == undo.target({"a": other}, None), history
+        for run in host.runs:
+            assert undo.plan(found, run.id, everything=False) == undo.plan(other, run.id, everything=False)

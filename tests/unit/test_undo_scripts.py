@@ -1,0 +1,338 @@
+"""What a run wrote, and its undo, with the journal's scripts run for real on a host in a folder."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operations.driver import HOLD
+from operations.files import WRITE
+from operations.journal import noted
+from operations.shell import script
+from sparkrig import containers, environment, journal, lock, undo
+from sparkrig.journal import Journal
+from sparkrig.undo import Plan
+from tests.tables import each_row
+from tests.unit.holders import Holders
+from tests.unit.shells import sh, tool
+
+DAEMON, NCCL = containers.DAEMON_JSON, environment.NCCL_CONF
+THEIRS = '{"log-driver": "local"}\n'
+OURS = '{"log-driver": "local", "runtimes": {"nvidia": {}}}\n'
+EDITED = '{"log-driver": "local", "runtimes": {"nvidia": {}}, "log-opts": {"max-size": "10m"}}\n'
+KILL = "kill -9 $$\n"
+
+
+class Spark:
+    """A host below a folder: its /etc, /run and /var/lib, and what stands in for apt-mark and docker."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.bin = root, root / "bin"
+        for name in ("etc/docker", "var/lib/sparkrig", "var/lib/dpkg", "run"):
+            (root / name).mkdir(parents=True)
+        self.held, self.restarts = root / "var/lib/dpkg/status", root / "restarts"
+        self.held.write_text("")
+        tool(
+            self.bin,
+            "apt-mark",
+            f"""case $1 in
+showhold) cat {self.held} ;;
+hold) shift; cat {self.held} >{root}/new; printf '%s\\n' "$@" >>{root}/new; mv {root}/new {self.held} ;;
+unhold) grep -vx "$2" {self.held} >{root}/new; mv {root}/new {self.held} ;;
+esac""",
+        )
+        tool(self.bin, "dpkg-query", "")
+        tool(self.bin, "docker", "")
+        tool(self.bin, "dockerd", "")
+        tool(self.bin, "sync", "")
+        tool(self.bin, "chown", "")
+        tool(self.bin, "systemctl", f"echo x >>{self.restarts}")
+        self.holders = Holders(self.here)
+
+    def here(self, text: str) -> str:
+        """The text as it is meant on this host: nothing outside of its folder is written."""
+        places = rf"(?<!{re.escape(str(self.root))})/(?:etc|var/lib|run/sparkrig)\b"
+        return re.sub(places, lambda path: f"{self.root}{path[0]}", text)
+
+    def sh(self, text: str, *words: str, stdin: str = "") -> Any:
+        return sh(
+            self.here(text),
+            *map(self.here, words),
+            path=self.bin,
+            env={"SSH_CONNECTION": "10.0.2.2 5 10.0.2.15 22"},
+            stdin=self.here(stdin),
+        )
+
+    def file(self, path: str) -> Path:
+        return Path(f"{self.root}{path}")
+
+    def begin(self, run: str, undoes: str = "") -> None:
+        self.holders.cut()  # whoever held it is gone
+        shutil.rmtree(self.root / "run/sparkrig", ignore_errors=True)
+        self.holders.start(run)
+        given = lock.given(run, "ann@laptop", "x", "0", undoes)
+        done = self.sh(journal.BEGIN, run, given, "", DAEMON, NCCL)
+        assert done.returncode == 0, done.stderr
+
+    def end(self, run: str) -> None:
+        done = self.sh(journal.END, run, "", DAEMON, NCCL)
+        assert done.returncode == 0, done.stderr
+
+    def step(self, run: str, text: str, *words: str, stdin: str = "", name: str = "one", cut: bool = False) -> Any:
+        """A step of a run. cut: the power goes within it, so that its end is not noted either."""
+        whole = noted(script(text, *words), f"{lock.RUNS}/{run}", name).get_raw_value()
+        begun, end, _ = whole.partition("rc=$?; note ")
+        assert end
+        return self.sh(begun if cut else whole, stdin=stdin)
+
+    def write(self, run: str, path: str, text: str, before: str = "", after: str = "") -> None:
+        """A step that writes a file; before, after: what happens around its taking its place."""
+        place = '  mv -fT "$new" "$name"; sync .'
+        assert place in WRITE
+        program = WRITE.replace(place, f"{before}{place}\n{after}")
+        folder, _, name = path.rpartition("/")
+        row = f"{folder} {name} 0644 {base64.b64encode(text.encode()).decode()}\n"
+        self.step(run, program, "", stdin=row, cut=bool(before or after))
+
+    def look(self) -> Journal:
+        done = self.sh(journal.LOOK)
+        assert done.returncode == 0, done.stderr
+        return journal.parse(done.stdout.replace(str(self.root), "").splitlines())
+
+    def plan(self, run: str) -> Plan:
+        plan = undo.plan(self.look(), run, everything=False)
+        texts = self.sh(undo.TEXTS, *undo.texts_of(plan)).stdout.replace(str(self.root), "")
+        return undo.merged(plan, undo.parse_texts(texts.splitlines()))
+
+    def undo(self, run: str, name: str) -> Plan:
+        plan, before = self.plan(run), f"{lock.RUNS}/{run}/before/files"
+        self.begin(name, undoes=run)
+        for text, words, rows in (
+            (undo.RESTORE, (before,), plan.files(docker=False)),
+            (undo.DOCKER, ("no", before), plan.files(docker=True)),
+        ):
+            if rows:
+                step = undo.step(undo.DOCKER_PART if text is undo.DOCKER else "files")
+                done = self.step(name, text, *words, stdin=rows, name=step)
+                assert done.returncode == 0, done.stderr
+        if held := plan.holds():
+            assert self.step(name, undo.HOLDS, *held).returncode == 0
+        self.end(name)
+        return plan
+
+
+@pytest.fixture
+def spark(tmp_path: Path) -> Iterator[Spark]:
+    spark = Spark(tmp_path)
+    yield spark
+    spark.holders.cut()
+
+
+def acts(plan: Plan) -> dict[str, str]:
+    return {each.name: each.act for each in plan.changes}
+
+
+@pytest.mark.slow  # runs the scripts again and again
+def test_an_edit_outlives_later_runs_and_is_merged(spark: Spark) -> None:
+    """As in the issue: a later run that ended made the log options count as ours, and undo dropped them."""
+    spark.file(DAEMON).write_text(THEIRS)
+    spark.begin("1")
+    spark.write("1", DAEMON, OURS)
+    spark.end("1")
+    spark.file(DAEMON).write_text(EDITED)
+    spark.begin("2")
+    spark.write("2", NCCL, "A=1\n")
+    spark.end("2")
+    assert [run.number for run in spark.look().runs] == [2, 1]
+    plan = spark.undo("1", "3")
+    assert acts(plan) == {DAEMON: "merge"}
+    assert json.loads(spark.file(DAEMON).read_text()) == {"log-driver": "local", "log-opts": {"max-size": "10m"}}
+    assert spark.restarts.read_text() == "x\n"
+    assert acts(spark.plan("2")) == {NCCL: "remove"}
+
+
+def linked(file: Path, text: bytes) -> None:
+    (file.parent / "kept.json").write_bytes(text)
+    file.symlink_to("kept.json")
+
+
+# how what stood there before cannot be read as a text, which is not the same as that nothing stood there
+NO_TEXTS: dict[str, Callable[[Path], object]] = {
+    "latin-1": lambda file: file.write_bytes('{"label": "Gr\xfc\xdfe"}'.encode("latin-1")),
+    "long": lambda file: file.write_text(f'{{"label": "{"x" * 2**17}"}}'),
+    "a link": lambda file: linked(file, b'{"data-root": "/srv/docker"}'),
+}
+
+
+@pytest.mark.slow  # runs the scripts again and again
+def test_what_stood_there_and_is_no_short_text_is_not_taken_for_absent(tmp_path: Path) -> None:
+    def holds(stood: Callable[[Path], object], path: str) -> None:
+        spark = Spark(tmp_path / f"{path.rpartition('/')[2]}-{len([*tmp_path.iterdir()])}")
+        stood(spark.file(path))
+        spark.begin("1")
+        spark.write("1", path, OURS)
+        spark.end("1")
+        spark.file(path).write_text(EDITED)
+        (change,) = spark.plan("1").changes
+        spark.holders.cut()
+        assert (change.act, change.diff) == ("foreign", ()), change
+        assert change.why == "what stood there before 1 is a link, no text, or too long"
+
+    each_row([(stood, path) for stood in NO_TEXTS.values() for path in (DAEMON, NCCL)], holds)
+
+
+def test_a_secret_of_another_one_is_not_shown_in_the_difference(spark: Spark) -> None:
+    spark.begin("1")
+    spark.write("1", NCCL, "A=1\n")
+    spark.end("1")
+    spark.file(NCCL).write_text("A=2\nHF_TOKEN=hf_canary1234567\n")
+    (change,) = spark.plan("1").changes
+    assert change.act == "foreign" and any("HF_TOKEN=***" in row for row in change.diff)
+    assert "canary" not in repr(change)
+
+
+def test_an_edit_after_a_run_that_broke_off_is_left_alone_and_shown(spark: Spark) -> None:
+    spark.begin("1")
+    spark.write("1", NCCL, "A=1\n")
+    spark.file(NCCL).write_text("A=1\nB=2\n")
+    (change,) = spark.plan("1").changes
+    assert change.act == "foreign" and "-B=2" in change.diff
+    spark.begin("2")
+    spark.end("2")
+    assert acts(spark.plan("1")) == {NCCL: "foreign"}, "a later run that ended makes it no more ours"
+
+
+# what happens before and after a file takes its place, what an edit then makes of it, and what undo does
+CUTS: dict[str, tuple[str, str, str, str]] = {
+    "before it takes its place": (KILL, "", "", "already"),
+    "just after": ("", KILL, "", "remove"),
+    "just before, then an edit": (KILL, "", "C=3\n", "foreign"),
+    "just after, then an edit": ("", KILL, "A=1\nC=3\n", "foreign"),
+}
+
+
+@pytest.mark.slow  # runs the scripts again and again
+def test_a_power_cut_in_a_step_leaves_no_doubt_whose_a_file_is(tmp_path: Path) -> None:
+    def row(before: str, after: str, edit: str, act: str) -> None:
+        root = tmp_path / str(len([*tmp_path.iterdir()]))
+        spark = Spark(root)
+        spark.begin("1")
+        spark.write("1", NCCL, "A=1\n", before, after)
+        assert spark.look().runs[0].torn
+        if edit:
+            spark.file(NCCL).write_text(edit)
+        assert acts(spark.plan("1")) == {NCCL: act}
+        spark.undo("1", "2")
+        assert (spark.file(NCCL).read_text() if spark.file(NCCL).exists() else "") == edit
+
+    each_row(CUTS, row)
+
+
+def test_holds_of_ours_go_and_those_of_others_stay(spark: Spark) -> None:
+    spark.begin("1")
+    assert spark.step("1", HOLD, "nvidia-driver-580-open").returncode == 0
+    with spark.held.open("a") as file:
+        file.write("vim\n")
+    assert acts(spark.plan("1")) == {"nvidia-driver-580-open": "release"}, "of a run that did not end, too"
+    spark.undo("1", "2")
+    assert spark.held.read_text() == "vim\n"
+
+
+def test_a_power_cut_after_a_hold_leaves_no_doubt_whose_it_is(spark: Spark) -> None:
+    spark.begin("1")
+    spark.step("1", HOLD, "nvidia-driver-580-open", cut=True)
+    with spark.held.open("a") as file:
+        file.write("vim\n")
+    assert acts(spark.plan("1")) == {"nvidia-driver-580-open": "release", "vim": "foreign"}
+
+
+def test_a_step_that_tells_nothing_is_noticed_all_the_same(spark: Spark) -> None:
+    spark.begin("1")
+    spark.step("1", f"echo A=1 >{spark.file(NCCL)}; echo x >>{spark.held}")
+    assert {*(spark.look().runs[0].wrote or {})} == {f"file {NCCL}", "hold x"}
+
+
+@pytest.mark.slow  # runs the scripts again and again
+def test_a_restart_of_docker_that_an_undo_owes_is_done_by_the_next(spark: Spark) -> None:
+    spark.file(DAEMON).write_text(THEIRS)
+    spark.begin("1")
+    spark.write("1", DAEMON, OURS)
+    spark.end("1")
+    tool(spark.bin, "systemctl", 'kill -9 "$PPID"')
+    plan = spark.plan("1")
+    spark.begin("2", undoes="1")
+    spark.step(
+        "2",
+        undo.DOCKER,
+        *("no", f"{lock.RUNS}/1/before/files"),
+        stdin=plan.files(docker=True),
+        name=undo.step(undo.DOCKER_PART),
+        cut=True,
+    )
+    assert spark.file(DAEMON).read_text() == THEIRS and not spark.restarts.exists()
+    tool(spark.bin, "systemctl", f"echo x >>{spark.restarts}")
+    again = spark.undo("1", "3")
+    assert acts(again) == {DAEMON: "restart"} and again.docker
+    assert spark.restarts.read_text() == "x\n" and spark.file(DAEMON).read_text() == THEIRS
+    assert not spark.plan("1").docker, "once is enough"
+
+
+def test_a_file_that_changed_while_it_was_merged_is_left_alone(spark: Spark) -> None:
+    spark.file(DAEMON).write_text(THEIRS)
+    spark.begin("1")
+    spark.write("1", DAEMON, OURS)
+    spark.end("1")
+    spark.file(DAEMON).write_text(EDITED)
+    rows = spark.plan("1").files(docker=True)
+    spark.file(DAEMON).write_text(OURS)
+    done = spark.sh(undo.RESTORE, f"{lock.RUNS}/1/before/files", stdin=rows)
+    assert done.returncode == 1 and "was changed while it was merged" in done.stderr
+    assert spark.file(DAEMON).read_text() == OURS
+
+
+@pytest.mark.slow  # runs the scripts again and again
+def test_runs_are_in_their_order_whatever_the_clock_says(spark: Spark) -> None:
+    tool(spark.bin, "date", 'echo "${CLOCK:-2000000000}"')
+    spark.begin("20330518T033320Z-ab12")
+    spark.write("20330518T033320Z-ab12", NCCL, "A=1\n")
+    spark.end("20330518T033320Z-ab12")
+    tool(spark.bin, "date", "echo 9")
+    spark.begin("19700101T000009Z-ab12")
+    spark.write("19700101T000009Z-ab12", NCCL, "A=2\n")
+    spark.end("19700101T000009Z-ab12")
+    found = spark.look()
+    assert [run.number for run in found.runs] == [2, 1]
+    assert undo.target({"a": found}, None) == "19700101T000009Z-ab12"
+    spark.undo("19700101T000009Z-ab12", "19700101T000010Z-ab12")
+    assert spark.file(NCCL).read_text() == "A=1\n"
+
+
+def test_a_number_that_is_lost_is_noticed_and_an_older_run_comes_first(spark: Spark) -> None:
+    for run in "12":
+        spark.begin(run)
+        spark.end(run)
+    (spark.file(lock.RUNS) / "2/number").unlink()
+    assert "number" in spark.look().runs[1].lacks, "it would be taken for a run of an older version"
+    for name in ("number", "paths"):
+        (spark.file(lock.RUNS) / "1" / name).unlink()
+    shutil.rmtree(spark.file(lock.RUNS) / "1/wrote")
+    (older,) = [run for run in spark.look().runs if run.id == "1"]
+    assert (older.number, older.wrote, older.lacks) == (None, None, ())
+
+
+def test_what_is_secret_is_kept_by_its_digest_alone(spark: Spark) -> None:
+    path = "/etc/sparkrig/secrets.env"
+    spark.begin("1")
+    (spark.file(lock.RUNS) / "1/paths").write_text(f"{spark.here(path)}\n")
+    spark.write("1", path, "TOKEN=s3cret\n")
+    (run,) = spark.look().runs
+    assert f"file {path}" in (run.wrote or {})
+    kept = [file for file in spark.file(lock.RUNS).rglob("*") if file.is_file() and b"s3cret" in file.read_bytes()]
+    assert kept == []
