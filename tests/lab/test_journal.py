@@ -20,7 +20,7 @@ from sparkrig import lock
 from tests.faults import endstate
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, LAB, ROOT, STATE, Done, assert_state, deploy, planned, run
-from tests.lab.guests import Guest, Pair
+from tests.lab.guests import Pair
 from tests.lab.states import DEPLOYED
 
 ENVIRONMENT, BANDWIDTH = "deploys/environment.py", "deploys/bandwidth.py"
