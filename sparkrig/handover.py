@@ -123,17 +123,27 @@ def _by_hand(
     ports: Iterable[Link], declared: Collection[str], links: Mapping[str, Link], files: Sequence[File]
 ) -> list[str]:
     """What has to be edited where a file of ours would be overruled, or would take more than the ports."""
-    said: dict[str, str] = {}
+    # By file, and by the entry and its other netdevs where it is not the port's alone.
+    edits: dict[tuple[str, str, str], dict[str, None]] = {}
     for port in ports:
         for file, netdef in defining(files, port):
-            path, word = plain(file.path), f"renderer: {NETWORK_MANAGER}"
             others = [link.name for link in links.values() if link.name not in declared and netdef.binds(link)]
             overruled = netdef.renderer and file.name > PurePosixPath(FILE).name
             if file.readable and others:
-                said[path] = (
-                    f"give {port.name} an entry of its own with {word} in {path}, where {plain(netdef.label)} is "
-                    f"also {listed(others)}"
-                )
+                where = (plain(file.path), plain(netdef.label), listed(others))
             elif not file.readable or overruled or not _PLAIN.fullmatch(netdef.label):
-                said[path] = f"give {port.name} {word} in {path}"
-    return list(said.values())
+                where = (plain(file.path), "", "")
+            else:
+                continue
+            edits.setdefault(where, {})[port.name] = None
+    return [_edit([*names], *where) for where, names in edits.items()]
+
+
+def _edit(names: Sequence[str], path: str, label: str, others: str) -> str:
+    if not others:
+        return f"give {listed(names)} renderer: {NETWORK_MANAGER} in {path}"
+    each = "" if len(names) == 1 else "each "
+    return (
+        f"give {listed(names)} {each}an entry of its own with renderer: {NETWORK_MANAGER} in {path}, "
+        f"where {label} is also {others}"
+    )

@@ -130,8 +130,8 @@ def test_what_a_file_of_ours_cannot_overrule_is_edited_by_hand(host: Host) -> No
             "an entry that is also the management netdev's": (
                 CLOUD,
                 every,
-                f"give {B} an entry of its own with renderer: NetworkManager in {CLOUD}, where all is also "
-                f"{MANAGEMENT}, enp1s0f1np1 and enP2p1s0f1np1",
+                f"give {A} and {B} each an entry of its own with renderer: NetworkManager in {CLOUD}, where all "
+                f"is also {MANAGEMENT}, enp1s0f1np1 and enP2p1s0f1np1",
             ),
             "a later file": (
                 "/etc/netplan/99-last.yaml",
@@ -142,7 +142,49 @@ def test_what_a_file_of_ours_cannot_overrule_is_edited_by_hand(host: Host) -> No
             "a file that is not understood": (
                 CLOUD,
                 f"network: [{A}, {B}",
-                f"give {B} renderer: NetworkManager in {CLOUD}",
+                f"give {A} and {B} renderer: NetworkManager in {CLOUD}",
+            ),
+        },
+        holds,
+    )
+
+
+def test_each_twin_is_named_wherever_it_is_defined(host: Host) -> None:
+    """The twins of a cage stand in one netplan file, or in two, and each needs its cure."""
+    first, second = "/etc/netplan/98-p0.yaml", "/etc/netplan/99-p1.yaml"
+    mine = {netdev: f"{netdev}: {{renderer: networkd}}" for netdev in (A, B)}
+    shared = "all: {match: {name: 'enp*'}}"
+
+    def holds(files: dict[str, str], *said: str) -> None:
+        host.netplan = {path: f"network: {{ethernets: {{{text}}}}}" for path, text in files.items()}
+        no = refusal(host)
+        assert no.cure.startswith(f"{'; '.join(said)}, then: sudo netplan generate"), no.cure
+
+    word = "renderer: NetworkManager"
+    each_row(
+        {
+            "one file": (
+                {second: f"{mine[A]}, {mine[B]}"},
+                f"give {A} and {B} {word} in {second}",
+            ),
+            "two files": (
+                {first: mine[A], second: mine[B]},
+                f"give {A} {word} in {first}",
+                f"give {B} {word} in {second}",
+            ),
+            "each in both": (
+                {first: f"{mine[A]}, {mine[B]}", second: f"{mine[A]}, {mine[B]}"},
+                f"give {A} and {B} {word} in {first}",
+                f"give {A} and {B} {word} in {second}",
+            ),
+            "one twice in a file": (
+                {second: f"{mine[A]}, again: {{match: {{name: {A}}}, renderer: networkd}}, {mine[B]}"},
+                f"give {A} and {B} {word} in {second}",
+            ),
+            "one of each kind in a file": (
+                {second: f"{shared}, {mine[B]}"},
+                f"give {A} an entry of its own with {word} in {second}, where all is also enp1s0f1np1",
+                f"give {B} {word} in {second}",
             ),
         },
         holds,
