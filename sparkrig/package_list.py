@@ -1,13 +1,15 @@
 """A Spark's package list as dpkg, dpkg-query and apt print it, and what it tells of driver and next boot.
 
-Sources: dpkg-query(1) for the marks of `dpkg -l`; apt's source, apt-private/private-output.cc; package lists of
-three Sparks in daily use [@spark-fleet-updates].
+Sources: dpkg-query(1) for the marks of `dpkg -l`; dpkg's source [@dpkg-list]: `dpkg -l` cuts no row,
+not in a narrow terminal either, and `dpkg-query -W` lists removed packages while their configuration is left;
+apt's source and translations [@apt-marks]; package lists of three Sparks in daily use [@spark-fleet-updates].
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from sparkrig import driver
 from sparkrig.driver import NextBoot, Package, Packages
@@ -16,11 +18,12 @@ from sparkrig.preflight import UNFINISHED
 from sparkrig.verdict import Verdict
 from sparkrig.words import listed
 
-WHOLE = "dpkg-query -W | sparkrig explain, without grep"
+MARKED = "dpkg -l | sparkrig explain"
+WHOLE = f"{MARKED}, without grep"
 
 _NAME = r"(?P<name>[a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)?"
 _VERSION = r"(?P<version>\d[\w.+:~-]*)"
-_DPKG = re.compile(rf"\s*(?P<want>[uihrp])(?P<status>[ncHUFWti])R?\s+{_NAME}\s+{_VERSION}(?:\s.*)?")
+_DPKG = re.compile(rf"\s*(?P<want>[uihrp])(?P<status>[ncHUFWti])R?\s+{_NAME}\s+(?:{_VERSION}|<none>)(?:\s.*)?")
 _APT = re.compile(rf"\s*{_NAME}/(?P<archives>\S+)\s+{_VERSION}\s+\S+(?:\s+\[(?P<marks>.*)\])?\s*")
 _QUERY = re.compile(rf"\s*{_NAME}(?:\s+|,\s*){_VERSION}\s*(?:[\s,](?P<rest>.*))?")
 _WANT = {"u": "unknown", "i": "install", "h": "hold", "r": "deinstall", "p": "purge"}
@@ -28,6 +31,36 @@ _STATUS = {
     **{"n": "not-installed", "c": "config-files", "H": "half-installed", "U": "unpacked"},
     **{"F": "half-configured", "W": "triggers-awaited", "t": "triggers-pending", "i": "installed"},
 }
+# Of a row that does not tell whether it is installed or removed, and of one that only tells what it would replace.
+# Both count as installed.
+_LISTED, _BEHIND = "listed", "upgradable"
+
+# apt's mark of a removed package in each language that has one; in the others it is the English one.
+_RESIDUAL = """
+residual-config
+configuració-residual
+zbytkové-konfigurační-coubory
+residual-konfig
+konfiguration-verbleibend
+υπολοιπόμενο-config
+configuración-residual
+configuration restante
+cumraíocht-iarmharach
+megmaradt konfig
+configurazione residua
+設定が残存
+overgebleven configuratie
+resztkowa konfiguracja
+configuração-residual
+configurație reziduală
+остались файлы настроек
+kvarvarande-inställning
+ค่าตั้งตกค้าง
+artık-yapılandırma
+配置文件残留
+"""  # noqa: RUF001
+_COMMA = re.compile("[,、，]")  # noqa: RUF001 - of English, Japanese, Chinese
+_WITHIN = re.compile(r"(?<![A-Za-z0-9.+~-])\d[A-Za-z0-9.+:~-]*")  # a version among words of any language
 
 
 def parse(lines: Iterable[str]) -> Packages:
@@ -35,31 +68,51 @@ def parse(lines: Iterable[str]) -> Packages:
 
     What a list does not tell is taken as usual: a row without marks is installed, and what is wanted is empty.
     """
+    kept = [line for line in lines if line.strip()]
+    installed = _installed_words(kept)
     rows: dict[str, Package] = {}
-    for row in filter(None, map(_row, lines)):
-        if row.name not in rows or row.installed:
+    for row in filter(None, (_row(line, installed) for line in kept)):
+        if row.name not in rows or _weight(row) >= _weight(rows[row.name]):
             rows[row.name] = row
     return Packages(tuple(rows.values()), None, "a list tells nothing of an upgrade")
 
 
-def _row(line: str) -> Package | None:
+def _weight(row: Package) -> tuple[bool, bool, bool]:
+    """Which row of a package counts: above all one that tells whether it is installed."""
+    return row.status != _LISTED, row.installed, bool(row.want)
+
+
+def _row(line: str, installed: Collection[str]) -> Package | None:
     if found := _DPKG.fullmatch(line):
-        return Package(found["name"], _WANT[found["want"]], _STATUS[found["status"]], found["version"])
+        return Package(found["name"], _WANT[found["want"]], _STATUS[found["status"]], found["version"] or "")
     if found := _APT.fullmatch(line):
-        return _of_apt(found["name"], found["version"], found["archives"], found["marks"] or "")
+        here = "now" in found["archives"].split(",")
+        status, version = _of_apt(here, found["marks"] or "", installed)
+        return Package(found["name"], "", status, version or found["version"])
     if found := _QUERY.fullmatch(line):
         marks = re.search(r"\b(\w+) ok ([\w-]+)", found["rest"] or "")
-        want, status = marks.groups() if marks else ("", "installed")
+        want, status = marks.groups() if marks else ("", _LISTED)
         return Package(found["name"], want, status, found["version"])
     return None
 
 
-def _of_apt(name: str, version: str, archives: str, marks: str) -> Package:
-    """A row of apt, whose marks are in the language of the host: `now` is the version that is here."""
-    if "now" in archives.split(","):
-        return Package(name, "", "config-files" if "residual-config" in marks else "installed", version)
-    replaced = re.search(r": ?(\d\S*)$", marks)  # upgradable from: VERSION
-    return Package(name, "", "installed" if replaced else "not-installed", replaced[1] if replaced else version)
+def _of_apt(here: bool, marks: str, installed: Collection[str]) -> tuple[str, str]:
+    """The state of a row of apt, whose marks are in the host's language, and the version that it would replace.
+
+    here: whether the archive is `now`, which has what dpkg knows; only what is installed has a comma in its marks.
+    """
+    other = _WITHIN.search(marks)
+    if not here:
+        return (_BEHIND, other[0]) if other else ("not-installed", "")
+    if other or _COMMA.search(marks) or marks.strip().casefold() in installed:
+        return "installed", ""
+    return "config-files" if marks.strip().casefold() in _RESIDUAL.splitlines() else _LISTED, ""
+
+
+def _installed_words(lines: Iterable[str]) -> set[str]:
+    """apt's word for an installed package: English, or what stands before a comma (`[installed,automatic]`)."""
+    marks = (found["marks"] or "" for found in map(_APT.fullmatch, lines) if found)
+    return {"installed", *(_COMMA.split(each)[0].strip().casefold() for each in marks if _COMMA.search(each))}
 
 
 def judge(packages: Packages) -> list[Finding]:
@@ -67,12 +120,32 @@ def judge(packages: Packages) -> list[Finding]:
     carried = _driver(packages)
     if carried.cause == "no-driver-listed":
         return [Finding("driver", carried)]
-    found = [Finding("driver", carried), Finding("the next boot", _next_boot(packages))]
+    found = [
+        Finding(about, _doubted(verdict) if _unmarked(packages) else verdict)
+        for about, verdict in (("driver", carried), ("the next boot", _next_boot(packages)))
+    ]
     unfinished = [row.name for row in packages.rows if row.status in UNFINISHED]
     if unfinished:
         why = f"dpkg was interrupted ({listed(unfinished)} unfinished)"
         found.append(Finding("dpkg", Verdict("degraded", "dpkg-interrupted", why, "sudo dpkg --configure -a")))
     return found
+
+
+def _unmarked(packages: Packages) -> bool:
+    return any(row.status == _LISTED for row in packages.rows)
+
+
+def _doubted(verdict: Verdict) -> Verdict:
+    """What a list without marks shows: it may be a removed package's doing, so nothing is changed for it yet."""
+    if verdict.level not in ("degraded", "fault"):
+        return verdict
+    why = f"{verdict.evidence}; this list does not mark removed packages, and dpkg -l decides"
+    return replace(verdict, evidence=why, cure=MARKED)
+
+
+def _behind(packages: Packages) -> bool:
+    """Whether the list is one of `apt list --upgradable`, which leaves out all that is up to date."""
+    return all(row.status == _BEHIND for row in packages.installed)
 
 
 def _driver(packages: Packages) -> Verdict:
@@ -92,6 +165,9 @@ def _next_boot(packages: Packages) -> Verdict:
     if not boot.kernel:
         why = "no kernel is in this list, so it does not tell which one boots next"
         return Verdict("unknown", "not-listed", why, WHOLE)
+    if _behind(packages):
+        why = "only what can be upgraded is in this list, so it does not tell which kernel boots next"
+        return Verdict("unknown", "not-listed", why, WHOLE)
     if boot.modules:
         return Verdict("healthy", evidence=f"kernel {boot.kernel} with the nvidia.ko of {boot.modules}")
     if boot.dkms:
@@ -108,11 +184,11 @@ def _next_boot(packages: Packages) -> Verdict:
 
 
 def _complete(packages: Packages, boot: NextBoot, branch: int) -> bool:
-    """Whether the list would show the missing modules: it has others, or is whole and goes on behind them."""
-    names = [row.name for row in packages.rows]
-    if "dpkg" in names:
-        return max(names) > driver.modules_package(boot.kernel, branch)
-    return bool(boot.others)
+    """Whether the list would show the missing modules: it says so, has others, or is whole and goes on behind."""
+    names, missing = [row.name for row in packages.rows], driver.modules_package(boot.kernel, branch)
+    if missing in names:
+        return True
+    return max(names) > missing if "dpkg" in names else bool(boot.others)
 
 
 def read(packages: Packages) -> str:
@@ -132,8 +208,9 @@ def notes(packages: Packages, *, sound: bool) -> Iterable[str]:
         yield "every row has nvidia in its name, so that a kernel of another flavour would not show"
     marked = any(row.want for row in packages.rows)
     if installed and not marked:
-        yield "this list does not mark what is on hold, nor always what was removed; dpkg -l does"
-    if driver.branch(packages) is None:
+        removed = " or what was removed" if _unmarked(packages) else ""
+        yield f"this list does not mark what is on hold{removed}; {MARKED} tells"
+    if driver.branch(packages) is None or _behind(packages):
         return
     yield _hold(packages, marked=marked) if sound else "a deploy would hold nothing before that is mended"
 

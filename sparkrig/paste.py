@@ -138,6 +138,7 @@ _SIGNS = tuple(
     for tool, name, again, words in (
         (PACKAGES, "header", _AGAIN, r"Desired=Unknown/Install/|Listing\.\.\."),
         (PACKAGES, "row", _SAME, rf"[ \t]*[uihrp][ncHUFWti]R?[ \t]+{_PACKAGE}[ \t]+\d\S*[ \t]+{_ARCHITECTURE}"),
+        (PACKAGES, "row", _SAME, rf"[ \t]*[uihrp][nc][ \t]+{_PACKAGE}[ \t]+<none>[ \t]"),
         (PACKAGES, "row", _SAME, rf"[ \t]*{_PACKAGE}/[\w,.-]+ \d\S* {_ARCHITECTURE}"),
         (PACKAGES, "row", _SAME, rf"[ \t]*(?:{_REVISED}|{_KERNEL_OR_DRIVER})"),
         (PERFTEST, "title", _AGAIN, r"[ \t]*(?:RDMA_|Send|Atomic|Raw)[\w ]*\b(?:BW|Latency)\b[\w ]*Test\b"),

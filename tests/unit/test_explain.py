@@ -8,6 +8,7 @@ and threads [@forum-367853].
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -738,7 +739,7 @@ LISTS = {
     "dpkg -l": DPKG,
     "dpkg -l, held": DPKG.replace("ii", "hi"),
     "apt list": "{0}/noble-updates,noble-security,now {1} arm64 [installed,automatic]\n",
-    "apt list, behind": "{0}/noble-updates 999.9-1 arm64 [upgradable from: {1}]\n",
+    "apt list, behind": "{0}/noble,now {1} arm64 [installed,upgradable to: 999.9-1]\n",
     "with its state": "{0},{1},install ok installed\n",
 }
 TITLES = {
@@ -875,8 +876,145 @@ def test_a_list_whose_next_kernel_has_no_module_is_torn() -> None:
     )
 
 
+# What apt prints in a language: an automatic package, one that is behind, what is left of a removed one.
+APT_MARKS = {
+    "English": ("[installed,automatic]", "[upgradable from: {}]", "[residual-config]"),
+    "Vietnamese": ("[đã cài đặt,tự động]", "[có thể nâng cấp từ: {}]", "[residual-config]"),
+    "German": (" [Installiert,automatisch]", "[aktualisierbar von: {}]", "[Konfiguration-verbleibend]"),
+    "French": (
+        "[installé, automatique]",
+        "[pouvant être mis à jour depuis\u00a0: {}]",
+        "[configuration restante]",
+    ),
+    "Spanish": ("[instalado, automático]", "[actualizable desde: {}]", "[configuración-residual]"),
+    "Italian": ("[installato, automatico]", "[aggiornabile da: {}]", "[configurazione residua]"),
+    "Japanese": ("[インストール済み、自動]", "[{} からアップグレード可]", "[設定が残存]"),
+    "Chinese": ("[已安装，自动]", "[可从该版本升级：{}]", "[配置文件残留]"),  # noqa: RUF001
+    "Russian": ("[установлен, автоматически]", "[может быть обновлён с: {}]", "[остались файлы настроек]"),  # noqa: RUF001
+}
+MARKED = "dpkg -l | sparkrig explain"
+DOUBT = "this list does not mark removed packages, and dpkg -l decides"
+
+
+def test_the_marks_of_apt_are_read_in_each_language() -> None:
+    """What is left of a removed package is not installed, and what is behind is."""
+    sparky = SPARKS["sparky"]
+
+    def holds(automatic: str, behind: str, residual: str) -> None:
+        (here,) = re.findall(r"\s*\[[\w ]+", automatic)
+        kept = rows(without(sparky, NEXT), "{0}/noble-updates,now {1} arm64 " + automatic + "\n")
+        for last, code in (
+            (f"{NEXT}/noble-updates,now 1-1 arm64 {residual}\n", 2),
+            (f"{NEXT}/now 1-1 arm64 {residual}\n", 2),
+            (f"{NEXT}/noble-updates 1-2 arm64 {residual}\n", 2),
+            (f"{NEXT}/noble-updates 1-2 arm64\n", 2),
+            (f"{NEXT}/noble-updates 1-2 arm64 {behind.format('1-1')}\n", 0),
+            (f"{NEXT}/noble-updates,now 1-1 arm64 {here}]\n", 0),
+        ):
+            found = explain(kept + last)
+            assert exit_code(found) == code, last
+            assert DOUBT not in str(found), last
+
+    each_row(APT_MARKS, holds)
+
+
+def test_the_version_that_is_installed_is_read_in_each_language() -> None:
+    def holds(automatic: str, behind: str, residual: str) -> None:
+        row = f"nvidia-driver-580-open/noble-updates 580.173.02-1 arm64 {behind.format('580.95.05-1')}\n"
+        (one,) = explain(f"$ apt list --upgradable\n{row}")
+        assert one.findings[0].verdict.evidence == "580.95.05, of branch 580"
+        gone = f"nvidia-driver-590-open/now 590.48.01-1 arm64 {residual}\n"
+        (one,) = explain(f"{row}{gone}")
+        assert one.findings[0].verdict.evidence == "580.95.05, of branch 580"
+
+    each_row(APT_MARKS, holds)
+
+
+def test_a_mark_of_apt_in_unknown_words_leaves_a_doubt() -> None:
+    """A language pack may have words of its own; what has no comma in its mark may be a removed one."""
+    newer = "linux-image-7.0.0-12-generic/now 7.0.0-12.12 arm64 [{0}]\n"
+    kept = rows(SPARKS["sparky"], "{0}/noble-updates,now {1} arm64 [dagetan, vunsich]\n")
+
+    def holds(mark: str, doubted: bool) -> None:
+        (one,) = explain(kept + newer.format(mark))
+        verdict = one.findings[1].verdict
+        assert (verdict.level, verdict.cause) == ("fault", "next-kernel")
+        assert verdict.evidence.endswith(DOUBT) is doubted and (verdict.cure == MARKED) is doubted
+
+    each_row([("weg, net ganz", False), ("Dagetan", False), ("weg", True)], holds)
+
+
+def test_a_list_of_what_can_be_upgraded_does_not_tell_what_boots_next() -> None:
+    """An older kernel may be the only one that is offered anew; the newest stands in no such list."""
+    behind = rows(SPARKS["sparky"], "{0}/noble-updates 999.9-1 arm64 [upgradable from: {1}]\n")
+    dpkg = "dpkg/noble-updates 1.22.6ubuntu6.6 arm64 [upgradable from: 1.22.6ubuntu6.5]\n"
+    torn = "".join(line for line in behind.splitlines(keepends=True) if NEXT not in line)
+
+    def holds(text: str) -> None:
+        (one,) = explain(text)
+        driver, boot = (finding.verdict for finding in one.findings)
+        assert (driver.level, boot.level, boot.cause) == ("healthy", "unknown", "not-listed")
+        assert "only what can be upgraded" in boot.evidence and boot.cure == f"{MARKED}, without grep"
+        assert not any("would hold" in note for note in one.notes)
+
+    whole = f"{dpkg}{torn}zip/noble 3 arm64 [upgradable from: 2]\n"
+    each_row({"all": behind, "torn": torn, "with dpkg": whole}, holds)
+
+
+def test_a_list_without_marks_says_that_it_does_not_tell_removed_packages() -> None:
+    """dpkg-query -W lists what only has its configuration left, too."""
+    sparky = SPARKS["sparky"]
+    later = "nvidia-driver-590-open,590.48.01-1\nlinux-image-7.0.0-12-generic,7.0.0-12.12\n"
+
+    def holds(form: str) -> None:
+        (one,) = explain(rows(sparky, form))
+        assert exit_code([one]) == 0
+        assert any(note.endswith("what was removed; dpkg -l | sparkrig explain tells") for note in one.notes)
+        (one,) = explain(rows(sparky + later, form))
+        driver, boot = (finding.verdict for finding in one.findings)
+        assert (driver.cause, boot.cause) == ("driver-later", "next-kernel")
+        for verdict in (driver, boot):
+            assert verdict.evidence.endswith(f"; {DOUBT}") and verdict.cure == MARKED
+
+    each_row({form: LISTS[form] for form in ("NAME,VERSION", "dpkg-query -W", "dpkg-query -W, tabs lost")}, holds)
+
+
+def test_what_marks_a_package_outweighs_what_only_lists_it() -> None:
+    sparky = SPARKS["sparky"]
+    gone = "linux-image-7.0.0-12-generic,7.0.0-12.12\n"
+    marked = rows(sparky, DPKG) + rows(gone, DPKG.replace("ii", "rc"))
+    bare = rows(sparky + gone, LISTS["dpkg-query -W"])
+
+    def holds(text: str) -> None:
+        assert exit_code(explain(text)) == 0 and DOUBT not in str(explain(text))
+
+    each_row({"marks first": marked + bare, "marks last": bare + marked}, holds)
+
+
+def test_modules_that_are_listed_as_not_installed_are_missing() -> None:
+    """However the list was cut: it shows the package, and that it is not there."""
+    image = rows("linux-image-6.17.0-1029-nvidia,1\nnvidia-driver-580-open,580.173.02-1\n", DPKG)
+
+    def holds(row: str, *expected: str) -> None:
+        assert causes(image + row) == [*expected]
+
+    each_row(
+        {
+            "not shown": ("", "", "not-listed"),
+            "removed": (f"rc  {NEXT} 1-1 arm64 x\n", "", "next-kernel"),
+            "purged": (f"pn  {NEXT} <none> <none> (no description available)\n", "", "next-kernel"),
+            "never there": (f"un  {NEXT} <none> <none> (no description available)\n", "", "next-kernel"),
+            "there": (f"ii  {NEXT} 1-1 arm64 x\n", "", ""),
+            "offered": (f"{NEXT}/noble-updates 1-1 arm64\n", "", "next-kernel"),
+        },
+        holds,
+    )
+    unknown = "un  nvidia-driver-580-open <none> <none> (no description available)\n"
+    assert causes(unknown) == ["no-driver-listed"]
+
+
 def test_the_cure_of_a_torn_list_releases_installs_and_holds_again() -> None:
-    (one,) = explain(without(SPARKS["sparky"], NEXT))
+    (one,) = explain(rows(without(SPARKS["sparky"], NEXT), DPKG))
     verdict = one.findings[1].verdict
     assert "kernel 6.17.0-1029-nvidia has no nvidia.ko; linux-modules-nvidia-580-open-6.11" in verdict.evidence
     words = ("apt-mark unhold $held", f"apt-get install {NEXT}", "apt-mark hold $held")
