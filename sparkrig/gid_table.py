@@ -32,6 +32,7 @@ _ARROW = re.compile(
     r"\s*(?P<netdev>[^\s(]*)\s*\((?P<state>\w+)\s*\)"
 )
 _WRITTEN = re.compile(r"^[ \t]*(?:export\s+)?NCCL_IB_GID_INDEX[ \t]*=([^#\r\n]*)", re.MULTILINE)
+_ROWS = re.compile(r"\s(?=\S+\s+port\s+\d+\s+==>)")
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,12 @@ def _gid(line: str, number: int) -> Gid:
 
 
 def parse_ibdev2netdev(text: str) -> list[Port]:
-    """Read ibdev2netdev, plain or with -v; other lines are warnings.
+    """Read ibdev2netdev, plain or with -v, also rows that a web page put into one line; other lines are warnings.
 
     Raises ValueError for a row that cannot be read, or a text that has words and no row; it repeats neither.
     """
-    rows = [line for line in text.splitlines() if "==>" in line]
+    lines = (_ROWS.split(line) if line.count("==>") > 1 else [line] for line in text.splitlines())
+    rows = [row for line in lines for row in line if "==>" in row]
     if text.strip() and not rows:
         raise ValueError("cannot read what ibdev2netdev printed: it has no row with ==>")
     return [_port(line, number) for number, line in enumerate(rows, 1)]

@@ -8,7 +8,7 @@ apt's source and translations [@apt-marks]; package lists of three Sparks in dai
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sparkrig import driver
@@ -35,30 +35,36 @@ _STATUS = {
 # Both count as installed.
 _LISTED, _BEHIND = "listed", "upgradable"
 
-# apt's mark of a removed package in each language that has one; in the others it is the English one.
-_RESIDUAL = """
-residual-config
-configuració-residual
-zbytkové-konfigurační-coubory
-residual-konfig
-konfiguration-verbleibend
-υπολοιπόμενο-config
-configuración-residual
-configuration restante
-cumraíocht-iarmharach
-megmaradt konfig
-configurazione residua
-設定が残存
-overgebleven configuratie
-resztkowa konfiguracja
-configuração-residual
-configurație reziduală
-остались файлы настроек
-kvarvarande-inställning
-ค่าตั้งตกค้าง
-artık-yapılandırma
-配置文件残留
+# apt's marks of an installed and a removed package, by language; its other marks have a comma or a version.
+_MARKS = """
+installed|residual-config
+instal·lat|configuració-residual
+instalovaný|zbytkové-konfigurační-coubory
+installeret|residual-konfig
+installiert|konfiguration-verbleibend
+εγκατεστημένα|υπολοιπόμενο-config
+instalado|configuración-residual
+installé|configuration restante
+suiteáilte|cumraíocht-iarmharach
+telepítve|megmaradt konfig
+installato|configurazione residua
+インストール済み|設定が残存
+geïnstalleerd|overgebleven configuratie
+zainstalowany|resztkowa konfiguracja
+instalado|configuração-residual
+instalat|configurație reziduală
+установлен|остались файлы настроек
+installerat|kvarvarande-inställning
+ติดตั้งอยู่|ค่าตั้งตกค้าง
+kurulu|artık-yapılandırma
+đã cài đặt|residual-config
+已安装|配置文件残留
 """  # noqa: RUF001
+_STATE = {
+    word: state
+    for line in _MARKS.strip().splitlines()
+    for word, state in zip(line.split("|"), ("installed", "config-files"), strict=True)
+}
 _COMMA = re.compile("[,、，]")  # noqa: RUF001 - of English, Japanese, Chinese
 _WITHIN = re.compile(r"(?<![A-Za-z0-9.+~-])\d[A-Za-z0-9.+:~-]*")  # a version among words of any language
 
@@ -68,10 +74,8 @@ def parse(lines: Iterable[str]) -> Packages:
 
     What a list does not tell is taken as usual: a row without marks is installed, and what is wanted is empty.
     """
-    kept = [line for line in lines if line.strip()]
-    installed = _installed_words(kept)
     rows: dict[str, Package] = {}
-    for row in filter(None, (_row(line, installed) for line in kept)):
+    for row in filter(None, map(_row, lines)):
         if row.name not in rows or _weight(row) >= _weight(rows[row.name]):
             rows[row.name] = row
     return Packages(tuple(rows.values()), None, "a list tells nothing of an upgrade")
@@ -82,12 +86,12 @@ def _weight(row: Package) -> tuple[bool, bool, bool]:
     return row.status != _LISTED, row.installed, bool(row.want)
 
 
-def _row(line: str, installed: Collection[str]) -> Package | None:
+def _row(line: str) -> Package | None:
     if found := _DPKG.fullmatch(line):
         return Package(found["name"], _WANT[found["want"]], _STATUS[found["status"]], found["version"] or "")
     if found := _APT.fullmatch(line):
         here = "now" in found["archives"].split(",")
-        status, version = _of_apt(here, found["marks"] or "", installed)
+        status, version = _of_apt(here, found["marks"] or "")
         return Package(found["name"], "", status, version or found["version"])
     if found := _QUERY.fullmatch(line):
         marks = re.search(r"\b(\w+) ok ([\w-]+)", found["rest"] or "")
@@ -96,7 +100,7 @@ def _row(line: str, installed: Collection[str]) -> Package | None:
     return None
 
 
-def _of_apt(here: bool, marks: str, installed: Collection[str]) -> tuple[str, str]:
+def _of_apt(here: bool, marks: str) -> tuple[str, str]:
     """The state of a row of apt, whose marks are in the host's language, and the version that it would replace.
 
     here: whether the archive is `now`, which has what dpkg knows; only what is installed has a comma in its marks.
@@ -104,15 +108,9 @@ def _of_apt(here: bool, marks: str, installed: Collection[str]) -> tuple[str, st
     other = _WITHIN.search(marks)
     if not here:
         return (_BEHIND, other[0]) if other else ("not-installed", "")
-    if other or _COMMA.search(marks) or marks.strip().casefold() in installed:
+    if other or _COMMA.search(marks):
         return "installed", ""
-    return "config-files" if marks.strip().casefold() in _RESIDUAL.splitlines() else _LISTED, ""
-
-
-def _installed_words(lines: Iterable[str]) -> set[str]:
-    """apt's word for an installed package: English, or what stands before a comma (`[installed,automatic]`)."""
-    marks = (found["marks"] or "" for found in map(_APT.fullmatch, lines) if found)
-    return {"installed", *(_COMMA.split(each)[0].strip().casefold() for each in marks if _COMMA.search(each))}
+    return _STATE.get(marks.strip().casefold(), _LISTED), ""
 
 
 def judge(packages: Packages) -> list[Finding]:
@@ -220,4 +218,5 @@ def _hold(packages: Packages, *, marked: bool) -> str:
     held = (
         f", {len(names) - len(late) or 'none'} of which {'is' if len(names) - len(late) < 2 else 'are'} held now"
     )
-    return f"a deploy would hold {len(names)} packages{held if marked else ''}: {', '.join(names)}"
+    count = f"{len(names)} package{'' if len(names) == 1 else 's'}"
+    return f"a deploy would hold {count}{held if marked else ''}: {', '.join(names)}"

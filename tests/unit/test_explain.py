@@ -918,6 +918,35 @@ def test_the_marks_of_apt_are_read_in_each_language() -> None:
     each_row(APT_MARKS, holds)
 
 
+def test_apt_list_of_a_chinese_host_without_its_automatic_packages() -> None:
+    """As a guide has it: apt list | grep nvidia, with what is only offered."""
+    (one,) = explain(
+        "nvidia-driver-575/jammy-updates,jammy-security 575.64.03-0ubuntu0.22.04.3 amd64\n"
+        "nvidia-driver-580-open/jammy-updates,jammy-security,jammy,now 580.95.05-0ubuntu0.22.04.1 amd64 [已安装]\n"
+        "nvidia-driver-590-open/jammy-updates 590.48.01-0ubuntu0.22.04.2 amd64\n"
+    )
+    assert one.findings[0].verdict.evidence == "580.95.05, of branch 580"
+    assert one.notes[1:] == (
+        f"this list does not mark what is on hold; {MARKED} tells",
+        "a deploy would hold 1 package: nvidia-driver-580-open",
+    )
+
+
+def test_rows_of_ibdev2netdev_that_a_web_page_put_into_one_line() -> None:
+    (one,) = explain(
+        "rocep1s0f0 port 1 ==> enp1s0f0np0 (Up) 物理端口1/路径A rocep1s0f1 port 1 ==> enp1s0f1np1 (Down) 物理2 "
+        "roceP2p1s0f0 port 1 ==> enP2p1s0f0np0 (Down) ← B roceP2p1s0f1 port 1 ==> enP2p1s0f1np1 (Down)\n"
+    )
+    assert one.read == (
+        "rocep1s0f0 = enp1s0f0np0 (up), rocep1s0f1 = enp1s0f1np1 (down), "
+        "roceP2p1s0f0 = enP2p1s0f0np0 (down), roceP2p1s0f1 = enP2p1s0f1np1 (down)"
+    )
+    assert [(each.subject, each.verdict.cause) for each in one.findings] == [
+        ("rocep1s0f0", ""),
+        ("roceP2p1s0f0", "twin-down"),
+    ]
+
+
 def test_the_version_that_is_installed_is_read_in_each_language() -> None:
     def holds(automatic: str, behind: str, residual: str) -> None:
         row = f"nvidia-driver-580-open/noble-updates 580.173.02-1 arm64 {behind.format('580.95.05-1')}\n"
@@ -941,7 +970,7 @@ def test_a_mark_of_apt_in_unknown_words_leaves_a_doubt() -> None:
         assert (verdict.level, verdict.cause) == ("fault", "next-kernel")
         assert verdict.evidence.endswith(DOUBT) is doubted and (verdict.cure == MARKED) is doubted
 
-    each_row([("weg, net ganz", False), ("Dagetan", False), ("weg", True)], holds)
+    each_row([("weg, net ganz", False), ("Installiert", False), ("dagetan", True), ("weg", True)], holds)
 
 
 def test_a_list_of_what_can_be_upgraded_does_not_tell_what_boots_next() -> None:
