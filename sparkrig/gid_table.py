@@ -22,9 +22,10 @@ _HEADER = re.compile(r"\s*DEV\s+PORT\s+INDEX\b")
 _RULE = re.compile(r"[\s-]*")
 _COUNT = re.compile(r"\s*n_gids_found\s*=\s*(\d+)\s*")
 _ROW = re.compile(
-    r"\s*(?P<device>\S+)\s+(?P<port>\d+)\s+(?P<index>\d+)\s+(?P<address>[0-9a-fA-F:]+)"
+    r"\s*(?P<device>\S+)\s+(?P<port>\d+)\s+(?P<index>\d+)\s+(?P<address>[0-9a-fA-F:]+|fe80:[0-9a-fA-FxX*:]+)"
     r"(?:\s+\d+\.\d+\.\d+\.\d+)?\s+(?P<type>[vV][12])(?:\s+(?P<netdev>\S+))?\s*"
 )
+_HIDDEN = re.compile(r"[xX*]+")  # what owners put into a link-local address, which is made of a MAC address
 # With -v the PCI address stands before the device; behind it, in brackets, may stand the serial number.
 _ARROW = re.compile(
     r"\s*(?:[0-9a-fA-F]+:\S+\s+(?=\S+\s+\())?(?P<device>[\w.-]+)\s+(?:\(.*?)?"
@@ -69,7 +70,7 @@ def _gid(line: str, number: int) -> Gid:
     try:
         if row is None:
             raise ValueError
-        address = IPv6Address(row["address"])
+        address = IPv6Address(_HIDDEN.sub("0", row["address"]))
     except ValueError:
         raise ValueError(f"cannot read row {number} of show_gids' table") from None
     kind = _TYPES[row["type"].lower()]

@@ -947,6 +947,34 @@ def test_rows_of_ibdev2netdev_that_a_web_page_put_into_one_line() -> None:
     ]
 
 
+def test_show_gids_whose_owner_masked_the_link_local_addresses() -> None:
+    """What they hide is no address of a rail; the twins in one subnet still show."""
+    head, row = "DEV\tPORT\tINDEX\tGID\tIPv4\tVER\tDEV\n", "{0}\t1\t{1}\t{2}\t{3}\t{4}\t{5}\n"
+
+    def table(hidden: str, shown: str = "0000:0000:0000:0000:0000:ffff:c0a8:64") -> str:
+        ports = (("rocep1s0f0", "enp1s0f0np0", "0a", "10"), ("roceP2p1s0f0", "enP2p1s0f0np0", "0e", "14"))
+        return head + "".join(
+            row.format(device, 1, f"fe80:0000:0000:0000:{hidden}", "", "v2", netdev)
+            + row.format(device, 3, f"{shown}{last}", f"192.168.100.{host}", "v2", netdev)
+            for device, netdev, last, host in ports
+        )
+
+    def holds(text: str, *expected: str) -> None:
+        assert causes(text) == [*expected]
+
+    twins = causes(table("4ebb:47ff:fe2a:6531"))
+    assert "one-subnet" in twins
+    each_row(
+        {
+            "x": (table("xxxx:xxxx:xxxx:xxxx"), *twins),
+            "X, in part": (table("4ebb:47XX:XXXX:XXXX"), *twins),
+            "stars": (table("****:****:****:****"), *twins),
+            "an address of a rail": (table("x:x:x:x", "0000:0000:0000:0000:0000:ffff:xxxx:xx"), "unreadable"),
+        },
+        holds,
+    )
+
+
 def test_the_version_that_is_installed_is_read_in_each_language() -> None:
     def holds(automatic: str, behind: str, residual: str) -> None:
         row = f"nvidia-driver-580-open/noble-updates 580.173.02-1 arm64 {behind.format('580.95.05-1')}\n"
