@@ -292,8 +292,9 @@ def test_a_disk_that_is_full_at_the_rollback_disarms_all_the_same(before: Before
     assert guest.run("test -e /etc/systemd/system/sparkrig-guard.service").rc == 1
     guest.output("sudo rm -f /fill /fill.? /var/lib/sparkrig/another")
     before.returns(SLOW_S)
-    guest.output(
-        "sudo nmcli connection add type dummy ifname since0 con-name since autoconnect no ipv4.method disabled"
+    guest.output(  # a file that is not on the disk yet is lost with the power
+        "sudo nmcli connection add type dummy ifname since0 con-name since autoconnect no ipv4.method disabled;"
+        " sync"
     )
     pair.cut_power("spark-a")
     assert guest.output(SINCE) == "since"
