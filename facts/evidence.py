@@ -41,10 +41,33 @@ newest() {{ # the last lines, as many as there is room for
 
 _WORTH = "^[$]|mlx5|nvidia|nvrm|xid|infiniband|rdma|rxe|pcie|aer:|thermal|oom|out of memory|nvlink|cma:"
 
+# Only what explains how containers run. `docker info` as a whole names mirrors, proxies with their logins, labels,
+# the swarm and the host [@moby-26115]; `docker version` the context; `docker ps` how a command line begins.
+DOCKER = """
+        VERSION='client {{.Client.Version}} server {{.Server.Version}} api {{.Server.APIVersion}} {{.Server.Arch}}'
+        INFO='Server Version: {{.ServerVersion}}
+Storage Driver: {{.Driver}}
+Logging Driver: {{.LoggingDriver}}
+Cgroup Driver: {{.CgroupDriver}}
+Cgroup Version: {{.CgroupVersion}}
+Swarm: {{.Swarm.LocalNodeState}}
+Runtimes:{{range $name, $_ := .Runtimes}} {{$name}}{{end}}
+Default Runtime: {{.DefaultRuntime}}
+Security Options:{{range .SecurityOptions}} {{.}}{{end}}
+Kernel Version: {{.KernelVersion}}
+Architecture: {{.Architecture}}
+CPUs: {{.NCPU}}
+Total Memory: {{.MemTotal}}
+Containers: {{.Containers}} running {{.ContainersRunning}} stopped {{.ContainersStopped}} images {{.Images}}
+Docker Root Dir: {{.DockerRootDir}}
+Live Restore Enabled: {{.LiveRestoreEnabled}}'
+        CONTAINERS='{{.Image}}\t{{.Status}}\t{{.Names}}\t{{.Ports}}'
+        IMAGES='{{.Repository}}\t{{.Tag}}\t{{.ID}}\t{{.CreatedSince}}\t{{.Size}}'"""
+
 # Of a stopped docker nothing is asked: that would start it.
 TOOLS: Mapping[str, str] = {
     "system": """
-        run uname -srvm; run cat /etc/os-release; run cat /proc/cmdline; run uptime; run free -m; run df -h
+        run uname -srvm; run cat /etc/os-release; run cat /proc/cmdline; run uptime; run free -m; run df -hl
         run lsmod
         [ ! -r /etc/dgx-release ] || { echo '$ cat /etc/dgx-release'; sed /SERIAL/d /etc/dgx-release; }
         run systemctl --failed --no-pager --plain; run ls /lib/modules
@@ -71,9 +94,11 @@ TOOLS: Mapping[str, str] = {
         run ls -l /etc/NetworkManager/system-connections /run/NetworkManager/system-connections /etc/netplan""",
     "packages": """
         echo '$ dpkg -l'; dpkg -l | awk '/^[a-z]/ { print $1, $2, $3, $4 }'; run apt-mark showhold""",
-    "docker": """
+    "docker": DOCKER
+    + """
         if systemctl -q is-active docker; then
-          run docker version; run docker info; run docker ps -a; run docker images
+          run docker version --format "$VERSION"; run docker info --format "$INFO"
+          run docker ps -a --format "$CONTAINERS"; run docker images --format "$IMAGES"
         else run systemctl is-active docker
         fi""",
 }

@@ -198,6 +198,17 @@ TEXTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
         ("zebra", "laptop-of-m", "7f3c", "tail1234", "journalhost", "9e8d", "hoard", "quagga", "staticname"),
     ),
+    "share": (
+        "\n".join(
+            [
+                "10.0.0.7:/volume1/undercroft /mnt/buttery nfs4 rw,addr=10.0.0.7 0 0",
+                r"CIFS: VFS: \\10.0.0.7\pantry BAD_NETWORK_NAME",
+                "target iqn.2005-10.org.freenas.ctl:larder-lun-0, LABEL=Loft /data ext4",
+                "mnt-scullery.mount: Mount process exited",
+            ]
+        ),
+        ("undercroft", "buttery", "pantry", "larder", "Loft", "scullery"),
+    ),
     "user": (
         "\n".join(
             [
@@ -228,6 +239,7 @@ FORMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("Trying to associate with SSID 'Unheard Wifi'", "(wlP9s9): Activation: starting connection 'Attic Den'"),
         ("Unheard", "Attic Den"),
     ),
+    "share": (tuple(TEXTS["share"][0].splitlines()), TEXTS["share"][1]),
     "machine": (
         (
             "root@laptop-of-m: x",

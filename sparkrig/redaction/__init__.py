@@ -16,13 +16,14 @@ module how some kinds look.
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from sparkrig.redaction import addresses, credentials, hardware, ids, names
+from sparkrig.redaction import addresses, credentials, hardware, ids, names, servers, wifi
 from sparkrig.redaction.book import Book, Known
-from sparkrig.redaction.sheet import BASE64, Sheet, clean, decoded, decoded_words, squashed
+from sparkrig.redaction.sheet import BASE64, STRING, Sheet, clean, decoded, decoded_words, from_json, squashed
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,15 @@ KINDS = (
     Kind("serial", "serial numbers", "serial-1", ids.serials),
     Kind("mac", "MAC addresses, and GUIDs and IPv6 addresses made from them", "02:00:00:00:00:01", hardware.macs),
     Kind("address", "public addresses", "198.18.0.1, 2001:db8:5afe:1::1", addresses.addresses),
-    Kind("ssid", "names of Wi-Fi networks", "ssid-1", names.ssids),
+    Kind("ssid", "names of Wi-Fi networks", "ssid-1", wifi.ssids),
+    Kind("share", "shares of file servers, names of disks and mount points, labels", "share-1", servers.shares),
     Kind("machine", "names of machines and their domains", "machine-1", names.machines),
     Kind("user", "names of users", "user-1", names.users),
 )
 """Every kind, in the order in which they are taken out."""
+
+
+_DEEPEST = 4  # a text in a text, in base64 or JSON
 
 
 class Redactor:
@@ -97,7 +102,7 @@ class Redactor:
         """Note what a text shows in a form that is sure, so that it is found in its other forms, in all texts."""
         bare = clean(text)
         for each in (bare, *decoded_words(bare)):
-            for kind in (hardware, names, ids):
+            for kind in (hardware, wifi, servers, names, ids):
                 kind.learn(self._book, each)
 
     def redact(self, text: str) -> str:
@@ -108,12 +113,14 @@ class Redactor:
         """
         return self._redact(clean(text), 0)
 
-    def _redact(self, text: str, depth: int) -> str:
-        sheet = Sheet(text)
+    def _redact(self, text: str, depth: int, put: list[str] | None = None) -> str:
+        """put: what the marks stand for that are in the text already."""
+        sheet = Sheet(text, put)
         for kind in self._kinds:
             if kind.first:
                 kind.first(self._book, sheet)
-        if depth < 2:
+        if depth < _DEEPEST:
+            sheet.sub(STRING, lambda found: self._quoted(found[0], depth, sheet.put))
             sheet.sub(BASE64, lambda found: self._encoded(found[0], depth))
         if {"mac", "address"} & self._book.active:
             addresses.sixes(self._book, sheet)  # half of an address is of the one kind, half of the other
@@ -121,6 +128,12 @@ class Redactor:
             if kind.find:
                 kind.find(self._book, sheet)
         return sheet.whole()
+
+    def _quoted(self, written: str, depth: int, put: list[str]) -> str | None:
+        """A string of JSON in which something is escaped: the same of what it holds without what identifies."""
+        text = from_json(written)
+        new = None if text is None else self._redact(text, depth + 1, put)
+        return None if new == text else json.dumps(new, ensure_ascii=written.isascii())
 
     def _encoded(self, word: str, depth: int) -> str | None:
         """A word of base64 that holds a text: the same of the text without what identifies."""

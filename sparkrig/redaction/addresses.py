@@ -19,6 +19,7 @@ _PRIVATE = tuple(map(IPv4Network, (
 _MEASURING = IPv4Network("198.18.0.0/15")
 _DOTTED_QUAD = re.compile(r"(?<![0-9.])(?<![vV])(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)")
 _REVISION = re.compile(r"[-+~](?!(?:\d{1,3}\.){3}\d)\w")
+_DASHED = re.compile(r"(?i)(?<![a-z0-9-])ip((?:-\d{1,3}){4})(?![\w-])")
 _REVERSE = re.compile(r"(?i)(?<![0-9a-f.])(?:[0-9a-f]{1,3}\.){4,32}(?:in-addr|ip6)\.arpa")
 _ULA, _UNIQUE = ip_network("fc00::/7"), "fd00:5afe:0"
 _SHOWN = "2001:db8:5afe"  # of 2001:db8::/32, which is for documentation
@@ -29,13 +30,15 @@ def addresses(book: Book, sheet: Sheet) -> None:
         parts = found[0].split(".")
         if any(int(part) > 255 or (len(part) > 1 and part[0] == "0") for part in parts):
             return None
-        if _REVISION.match(found.string, found.end()):  # 13.0.0.19-1 is the version of a package
+        begins = found.start() == 0 or found.string[found.start() - 1] in " \t\n=(:"
+        if begins and _REVISION.match(found.string, found.end()):  # 13.0.0.19-1 is the version of a package
             return None
         new = str(_four(book, IPv4Address(found[0])))
         return None if new == found[0] else new
 
     sheet.sub(_REVERSE, lambda found: f"{book.number('address', found[0])}.{found[0].split('.')[-2]}.arpa")
     sheet.sub(_DOTTED_QUAD, four)
+    sheet.sub(_DASHED, lambda found: f"ip-{book.number('address', found[1])}")
 
 
 def _four(book: Book, address: IPv4Address) -> IPv4Address:
@@ -93,6 +96,10 @@ def _six(book: Book, address: IPv6Address) -> IPv6Address:
     of_mac = digits[6:10] == "fffe" or (host and book.mac_of(digits) in book.macs)
     if of_mac and "mac" in book.active:
         host = int(book.eui64(digits), 16)
+    if address.is_link_local and "address" in book.active and not of_mac and host >> 16:
+        host = 0x10000 + book.number(
+            "address", digits, "host"
+        )  # of RFC 7217: the same for as long as the network is
     if prefix == 0 or address.is_link_local or prefix >> 32 == 0x20010DB8 or "address" not in book.active:
         return IPv6Address(prefix << 64 | host)
     kept = _UNIQUE if address in _ULA else _SHOWN

@@ -17,6 +17,15 @@ ORDINARY = frozenset({
     "gb10", "gpu", "guest", "head", "home", "host", "lab", "linux", "local", "machine", "main", "master",
     "name", "network", "node", "none", "nvidia", "office", "owner", "peer", "primary", "secondary", "server",
     "spark", "sparks", "system", "test", "ubuntu", "unknown", "user", "wifi", "wlan", "worker", "workstation",
+    # what others offer
+    "api", "apt", "backup", "backups", "cache", "cdn", "cloud", "container", "containers", "data", "db", "dns",
+    "docker", "download", "downloads", "export", "exports", "file", "files", "firewall", "ftp", "gateway",
+    "git", "gitlab", "grafana", "hub", "image", "images", "internal", "intranet", "kernel", "login", "mail",
+    "media", "mirror", "model", "models", "monitor", "mount", "music", "nas", "net", "nfs", "ntp", "opt", "org",
+    "photos", "pictures", "pool", "private", "prometheus", "proxy", "public", "python", "ray", "registry",
+    "remote", "router", "samba", "scratch", "service", "services", "share", "shared", "shares", "site", "smb",
+    "smtp", "software", "srv", "ssh", "storage", "store", "switch", "tank", "time", "tmp", "torch", "usb",
+    "video", "videos", "vllm", "volume", "volumes", "vpn", "web", "wiki", "work", "wpad", "www",
 })
 # fmt: on
 """Words that tell nothing of an owner, where a host, a user or a Wi-Fi has one for its name."""
@@ -27,7 +36,9 @@ HOME_DOMAINS = ("local", "lan", "home.arpa", "fritz.box", "internal")
 SYSTEM_USERS = frozenset(
     {"root", "daemon", "bin", "sys", "sync", "nobody", "messagebus", "syslog", "sshd", "_apt", "git"}
 )
-NO_MACHINES = frozenset(("localhost", "localhost.localdomain", "none", "host"))
+NO_MACHINES = frozenset(
+    ("localhost", "localhost.localdomain", "none", "host", "hostname", "static", "transient", "using")
+)
 
 
 @dataclass(frozen=True)
@@ -74,6 +85,8 @@ class Book:
         self.names: dict[str, None] = {}
         self.users: dict[str, None] = {}
         self.ssids: dict[str, None] = {}
+        self.wired: set[str] = set()  # names of connections that are no Wi-Fi
+        self.domains: dict[str, None] = {}
         self.serials: dict[str, None] = {}
         self._patterns: dict[str, re.Pattern[str] | None] = {}
         self._take_in()
@@ -124,7 +137,7 @@ class Book:
                     found = self.alias(each, group)
                     group = group or found
                     self.names[each] = None
-        self.forget("machine")
+        self.forget("machine", "torn")
 
     def alias(self, name: str, group: str = "") -> str:
         """The pseudonym of a machine's name, in lower case; group: that of another name of the same machine."""

@@ -25,6 +25,22 @@ _QUADS = re.compile(r"(?<![0-9A-Fa-f:])[0-9A-Fa-f]{4}(?:\\?:[0-9A-Fa-f]{4}){3}(?
 _SIXTEEN = re.compile(rf"{NO_HEX_LEFT}(?:0x)?([0-9A-Fa-f]{{16}}){NO_HEX_RIGHT}")
 _IN_NAME = re.compile(rf"(?:en|wl|ww)x([0-9A-Fa-f]{{12}}){NO_HEX_RIGHT}")
 _EUI_TAIL = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{1,4}:[0-9a-f]{0,2}ff:fe[0-9a-f]{2}:[0-9a-f]{1,4}(?![0-9a-f:])")
+_BARE = (  # hex digits without colons, behind what says that they are an address
+    re.compile(
+        rf"(?i)\b(?:mac|hw_?addr|bssid|bd_?addr|lladdr|ether)[\w-]{{0,12}}[\"']?(?:[ \t]*[:=][ \t]*"
+        rf"|[ \t]+)[\"']?([0-9a-f]{{12}}){NO_HEX_RIGHT}"
+    ),
+    re.compile(
+        rf"(?i)\b(?:node|port|sys(?:tem)?_?image|sys)?[ _-]?guid[\"']?[ \t]*[:=]?[ \t]*[\"']?(?:0x)?"
+        rf"([0-9a-f]{{16}}){NO_HEX_RIGHT}"
+    ),
+    re.compile(
+        rf"(?i)\b(?:duid|client[ _-]?id(?:entifier)?)\b[^\n]{{0,40}}?(?<![0-9a-f])("
+        rf"[0-9a-f]{{14,64}}){NO_HEX_RIGHT}"
+    ),
+    re.compile(rf"(?i)\biaid[\"']?[ \t]*[:=]?[ \t]*[\"']?(?:0x)?([0-9a-f]{{8}}){NO_HEX_RIGHT}"),
+)
+_SHORT_RUN = re.compile(r"(?i)(?<=client-id )[0-9a-f]{1,2}(?::[0-9a-f]{1,2}){6,}(?![\w:])")
 
 # DHCP's identifiers that end in a MAC: digits, and how they begin (RFC 2132 9.14, RFC 8415 11.2 and 11.4)
 _DHCP = ((14, "01"), (28, "0001"), (20, "0003"))
@@ -85,6 +101,9 @@ def macs(book: Book, sheet: Sheet) -> None:
         made = digits[6:10] in ("fffe", "0300") and found[0].startswith("0x")
         return whole(found) if made or book.mac_of(digits) in book.macs else None
 
+    for pattern in _BARE:
+        sheet.sub(pattern, lambda found: whole(found, 1), 1)
+    sheet.sub(_SHORT_RUN, short)
     sheet.sub(_PAIRS, whole)
     sheet.sub(_QUADS, whole)
     sheet.sub(_SHORT_PAIRS, short)

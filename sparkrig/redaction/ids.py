@@ -16,6 +16,22 @@ _UUID = re.compile(
 _BARE_ID = re.compile(rf"{NO_HEX_LEFT}[0-9a-fA-F]{{32}}{NO_HEX_RIGHT}")
 _ID_DIGEST = re.compile(r"(?m)^machine_id=([0-9a-f]{64})$")
 
+_DOCKER = re.compile(r"(?<![A-Z0-9:])(?:[A-Z2-7]{4}:){11}[A-Z2-7]{4}(?![A-Z0-9:])")
+_SHORT = (  # identifiers of fewer bits, behind what says that they are some
+    re.compile(
+        r"(?i)(?:\buuid=[\"']?|by-uuid/|by\\+x2duuid-)([0-9a-f]{4}(?:-|\\+x2d)[0-9a-f]{4}|[0-9a-f]{16})(?![0-9a-f-])"
+    ),
+    re.compile(r"(?i)(?:\bpartuuid=[\"']?|by-partuuid/)([0-9a-f]{8}-[0-9a-f]{2})(?![0-9a-f-])"),
+    re.compile(
+        r"(?i)\b(?:node|cluster|service|task|network)[ ._-]?id[\"']?[ \t]*[:=][ \t]*[\"']?("
+        r"[a-z0-9]{25})(?![a-z0-9])"
+    ),
+    re.compile(r"\bNode ([a-z0-9]{25})(?=/)"),
+    re.compile(r"(?i)\bzerotier[^\n]{0,200}?\b([0-9a-f]{16})(?![0-9a-f])"),
+    re.compile(r"(?i)\bzerotier[^\n]{0,200}?\b([0-9a-f]{10})(?![0-9a-f])"),
+    re.compile(r"(?<![\w.-])zt([a-z2-7][a-z0-9]{7,9})(?![\w-])"),
+)
+
 
 def uuids(book: Book, sheet: Sheet) -> None:
     def replace(found: re.Match[str]) -> str | None:
@@ -29,6 +45,9 @@ def uuids(book: Book, sheet: Sheet) -> None:
 
     sheet.sub(_UUID, replace)
     sheet.sub(_BARE_ID, replace)
+    sheet.sub(_DOCKER, lambda found: f"uuid-{book.number('uuid', found[0])}")
+    for pattern in _SHORT:
+        sheet.sub(pattern, lambda found: f"uuid-{book.number('uuid', found[1].lower())}", 1)
     # the SHA-256 of a machine-id, as our look prints it, and as it can be made of one that is known
     made = {_digest(form): hex_digits(each) for each in book.known.ids for form in (each, f"{each}\n")}
     sheet.sub(_ID_DIGEST, lambda found: f"{book.number('uuid', made.get(found[1], found[1])):064x}", 1)
@@ -44,11 +63,20 @@ def _digest(text: str) -> str:
 # --- serial numbers
 
 _SERIAL_LABEL = re.compile(
-    r"(?i)(?:serial(?:[ _-]?(?:number|num|no|short))*|\bs/n|(?<![a-z])sn|\bpdi|asset[ _-]tag|\bww(?:id|n)|\bnguid)"
+    r"(?i)(?:serial(?:[ _-]?(?:number|num|no|short))*|\bs/n|(?<![a-z])sn|\bpdi|(?:asset|servic"
+    r"e)[ _-]tag|express service code"
+    r"|\bww(?:id|n)|\bnguid|\bimei|\biccid)"
     rf"[\])]?{QUOTE}[ \t]*[:=][ \t]*{QUOTE}([^\s\"',;}}\])\\]+)"
 )
 _SERIAL_REST = re.compile(
     r"(?im)^[ \t|]{0,40}[\w ]{0,40}(?:serial number|vendor sn)[ \t]{0,80}:[ \t]{0,80}(\S[^\n|]{0,120})"
+)
+_SERIAL_BARE = re.compile(
+    r"(?i)\b(?:serial(?: (?:number|no\.?))?#?|s/n|sn)[ \t]+((?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{6,30})(?![\w-])"
+)
+# the end of a disk's name in /dev/disk/by-id
+_BY_ID = re.compile(
+    r"\b(?:nvme|ata|usb|scsi|mmc|virtio)-[\w.+-]*?_((?=[A-Z0-9]*\d)[A-Z0-9]{8,40})(?=_\d+|-part\d|-\d+:\d|[^\w]|$)"
 )
 _WORLDWIDE = re.compile(r"(?i)(?:\bwwn-0x|\beui\.|\bnguid\.|\bnaa\.)([0-9a-f]{12,32})(?![0-9a-f])")
 _CABLE = re.compile(r"(?m)^\S+ cable ([0-9a-f]{4})$")
@@ -70,7 +98,7 @@ def serials(book: Book, sheet: Sheet) -> None:
         return f"serial-{book.number('serial', value.lower())}"
 
     known = book.words("serial", book.serials, anywhere=True)
-    for pattern in filter(None, (known, _WORLDWIDE, _SERIAL_REST, _SERIAL_LABEL)):
+    for pattern in filter(None, (known, _WORLDWIDE, _BY_ID, _SERIAL_REST, _SERIAL_LABEL, _SERIAL_BARE)):
         sheet.sub(pattern, replace, pattern.groups)
     # four digits of a cable's digest (facts/nic.py): 16 bits, and yet the same in every archive
     sheet.sub(_CABLE, lambda found: f"{book.number('serial', found[1], 'cable'):04x}", 1)

@@ -1,72 +1,33 @@
-"""Names of Wi-Fi networks, machines and users."""
+"""Names of machines and users."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from sparkrig.redaction.book import HOME_DOMAINS, NO_MACHINES, SYSTEM_USERS, Book
-from sparkrig.redaction.sheet import EMPTY, LEFT, MARK, RIGHT, Sheet, spellings, unquoted
-
-# --- Wi-Fi names
-
-_SSID_LABELS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"""(?i)(?<![a-z])ssid(?:-hex)?\]?["']?[ \t]*[:=][ \t]*("[^"\n]+"|'[^'\n]+'|[^"'\s,;][^,\n"']*)""",
-        r"""(?i)(?<![a-z])ssid[ \t]+("[^"\n]+"|'[^'\n]+')""",
-        r"""(?i)access[ -]points?\s*:?\s*("[^"\n]+"|'[^'\n]+')""",
-        r"""(?i)access-points:[ \t]*\n[ \t]+([^\s"'][^:\n]*):""",
-        r"""\((?:wl|wifi)\w*\)[^\n]*?(?:connection|profile|network) ("[^"\n]+"|'[^'\n]+')""",
-        rf"netplan-NM-(?:[0-9a-f-]{{36}}|{MARK})-([^\n/]+?)\.nmconnection",
-    )
-)
-
-
-def ssids(book: Book, sheet: Sheet) -> None:
-    def named(value: str) -> str:
-        return f"ssid-{book.number('ssid', value)}"
-
-    def labelled(found: re.Match[str]) -> str | None:
-        opened, value, closed = unquoted(found[1])
-        filler = EMPTY.fullmatch(value) or re.search(MARK, value)
-        return None if filler else f"{opened}{named(value)}{closed}"
-
-    forms = {form.lower(): name for name in book.ssids for form in _byte_forms(name)}
-    if forms:
-        either = "|".join(re.escape(each) for each in sorted(forms, key=len, reverse=True))
-        sheet.sub(re.compile(f"{LEFT}(?:{either}){RIGHT}", re.I), lambda found: named(forms[found[0].lower()]))
-    if known := book.words("ssid", [each for each in book.ssids if not book.is_ordinary(each)]):
-        spelt = {form.lower(): name for name in book.ssids for form in spellings(name)}
-        sheet.sub(known, lambda found: named(spelt[found[0].lower()]))
-    for pattern in _SSID_LABELS:
-        sheet.sub(pattern, labelled, 1)
-    for name in filter(book.is_ordinary, book.ssids):  # where a profile has it for its name
-        profile = rf"""(?m)(?:^id=|/|connection ['"])({re.escape(name)})(?=['"]|\.nmconnection|$)"""
-        sheet.sub(re.compile(profile), labelled, 1)
-
-
-def _byte_forms(name: str) -> Iterable[str]:
-    """A name as keyfile(5) writes its bytes, and in hex."""
-    raw = name.encode()
-    yield ";".join(map(str, raw)) + ";"
-    if len(raw) > 3:
-        yield raw.hex()
-
+from sparkrig.redaction import servers
+from sparkrig.redaction.book import HOME_DOMAINS, SYSTEM_USERS, Book
+from sparkrig.redaction.sheet import BEGIN, LEFT, MARK, RIGHT, Sheet, spellings
 
 # --- machines and users
 
-_AT = re.compile(rf"(?<![\w.+-])([A-Za-z_][\w.+-]{{0,100}}|{MARK})@([A-Za-z0-9][\w.-]{{0,253}}|{MARK})")
+_AT = re.compile(rf"(?<![\w.+-])([A-Za-z_][\w.+-]{{0,100}}|{MARK})(?:@|%40)([A-Za-z0-9][\w.-]{{0,253}}|{MARK})")
 _UNIT = re.compile(
     r"(?:.*\.(?:service|socket|timer|slice|target|mount|device|scope|path|swap)|tty\w*|sha(?:256|512)|\d[\d.]*"
     r"|if\d+|(?:en|wl|ww|ib)[pPsox][0-9a-zA-Z]*\d[\w.]*|(?:eth|bond|docker|br|team)\d[\w.]*|roce[pP]\w+|mlx5_\w+)\.?"
 )
 _HOME = re.compile(r"/(?:home|Users|media)/([^/\s:;,\"'\\)\]}>]+)")
-# The makers' forms, as in sparkrig.onboarding.candidates
-_FACTORY = re.compile(
-    r"(?i)(?<![a-z0-9])(?:spark|gx10|promax-?gb10|thinkstationpgx|pgx|zgx(?:-nano)?|gn100|edgexpert|atom)"
-    r"-[0-9a-f]{4,6}(?![^\W_])"
+_HOMES = (
+    re.compile(r"(?i)(?:%2Fhome%2F|\\Users\\|/crontabs/|/var/mail/|/spool/mail/)([\w.+-]{1,64})"),
+    re.compile(r"(?<![\w.])-home-([a-z_][\w.]{0,32})(?=-|\s|$)"),
+    re.compile(r"(?<![\w./-])home-([\w.\\-]{1,64}?)(?=\.(?:auto)?mount\b)"),
 )
+# The makers' forms, as in sparkrig.onboarding.candidates: their last digits are those of a MAC or a serial number
+_FACTORY = re.compile(
+    r"(?i)(?<![a-z0-9])(?:spark|gx10|gb10|promax-?gb10|thinkstation-?pgx|pgx|zgx(?:-nano)?|gn100|edgexpert"
+    r"|(?:aitop-?)?atom)(?:-(?:\n[ \t]*)?|_|\\+x2d|%2d)[0-9a-f]{4,12}(?![^\W_])"
+)
+_SEPARATOR = re.compile(r"(?i)-\s+|_|\\+x2d|%2d")
 _TAILNET = re.compile(r"(?i)(?<![a-z0-9.-])(?:[a-z0-9-]{1,63}\.){1,9}ts\.net")
 _LOCAL = re.compile(
     r"(?i)(?<![\w./-])(?!rc\b|settings\b)([a-z0-9][a-z0-9-]*)"
@@ -85,6 +46,35 @@ _USER_LABELS = (
     re.compile(r"\bsudo(?:\[\d+\])?: +([\w.-]+) : "),
     re.compile(r"(?m)^(?:user|private \d+) ([\w.-]+)$"),
     re.compile(r"(?im)(?:^[ \t]*user|\blocaluser)[ \t]+([\w.-]+)[ \t]*$"),
+    re.compile(
+        r"\b(?:of|from|authenticating|invalid|for) user ([\w.-]*\w)(?=\.?(?:$|[\"'\\])|\.? (?:\d|b"
+        r"y\b|from\b)|[(,])",
+        re.M,
+    ),
+    re.compile(rf"\b(?:of|from|authenticating|invalid|for) user ([\w.-]*\w)(?= {MARK})"),
+    re.compile(r"\b[ug]id=\d+\(([\w.-]+)\)"),
+    re.compile(r"(?:\bgroups=|(?<=\),))\d+\(([\w.-]+)\)"),
+    re.compile(rf"{BEGIN}([a-z_][\w.-]*):[x*!]?:\d+:\d+:"),
+    re.compile(rf"{BEGIN}[bcdlps-](?:[r-][w-][xsStT-]){{3}}[.+@]?[ \t]+\d+ ([\w.+-]+) "),
+    re.compile(
+        rf"{BEGIN}[bcdlps-](?:[r-][w-][xsStT-]){{3}}[.+@]?[ \t]+\d+ (?:[\w.+-]+|{MARK})[ \t]+([a-z_][\w.+-]*) "
+    ),
+    re.compile(r"(?<![\w.+/-])([A-Za-z_][\w.+-]{0,64})@(?=\s)"),
+    re.compile(r"\(([a-z_][\w.-]*)\) (?:CMD|RELOAD|LIST|REPLACE|BEGIN|END)\b"),
+    re.compile(r"(?i)\b(?:user_?name|owner|login)(?:=|: ?)[\"']?([a-z_][\w.-]{2,})(?=[\s,;\"']|$)"),
+    re.compile(r"\blogin ([\w.-]+)(?= password)"),
+    re.compile(rf"(?<=@)(?:[\w.-]+|{MARK}):([\w.-]+)/"),
+)
+_PERSON = (  # the name of a person, before an address or in passwd(5)
+    re.compile(rf"(?<![\w<])([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*){{1,3}}) <(?:{MARK}|[\w.+-]+)@"),
+    re.compile(rf"{BEGIN}(?:{MARK}|[a-z_][\w.-]*):[x*!]?:\d{{4,}}:\d+:([^:,\n]+)"),
+)
+_INSTANCE = re.compile(r"(?<![\w.@-])([A-Za-z][\w.-]*)@([^\s@\"',;)]+?)(?=\.(?:service|socket|timer|path)\b)")
+# units whose instance is a device, a number or a module
+_OF_DEVICES = re.compile(
+    r"(?:systemd|user|getty|serial|autovt|console|container|modprobe|lvm2?|netplan|wpa|dhc|if|nvidia|sparkrig|docker"
+    r"|dbus|apport|cups|plymouth|drkonqi|blk|dm|mdadm|mdmonitor|e2scrub|snap|polkit|ssh|iscsi|nvmf|zfs|mlnx|openib|rdma"
+    r"|udisks|fwupd|bolt|ibacm|srp|grub|capsule|avahi|cloud|pulse|pipewire)\w*\b"
 )
 
 
@@ -103,20 +93,12 @@ def learn(book: Book, text: str) -> None:
     for found in _HOME.finditer(text):
         if not book.is_ordinary(found[1]) and found[1] not in SYSTEM_USERS:
             book.users.setdefault(found[1])
-    spelt = {form for name in book.ssids for form in spellings(name)}
-    names = [unquoted(found[1])[1] for pattern in _SSID_LABELS for found in pattern.finditer(text)]
-    book.ssids.update(dict.fromkeys(each for each in names if each not in spelt and not EMPTY.fullmatch(each)))
-    book.forget("user", "ssid")
+    book.forget("user")
 
 
 def machines(book: Book, sheet: Sheet) -> None:
     def name(text: str) -> str | None:
-        bare = text.lower().rstrip(".-")
-        if not bare or bare in NO_MACHINES or re.match(MARK, bare) or bare.replace(".", "").isdigit():
-            return None
-        alias = book.alias(bare)
-        book.number("machine", alias)
-        return alias + text[len(bare) :]
+        return servers.named(book, text)
 
     def domain(found: re.Match[str]) -> str:
         return f"domain-{book.number('machine', found[0].lower(), 'domain')}.example"
@@ -124,14 +106,26 @@ def machines(book: Book, sheet: Sheet) -> None:
     def at(found: re.Match[str]) -> str | None:
         return name(found[2]) if _is_login(found, found.string) else None
 
+    def over_lines(found: re.Match[str]) -> str | None:
+        """A name that was broken at the end of a line: behind a hyphen, or at a terminal's last column."""
+        head, broken, _ = found[0].partition("\n")
+        start = found.string.rfind("\n", 0, found.start()) + 1
+        if not broken or (head[-1] not in "-.\\" and found.start() + len(head) - start < _COLUMNS):
+            return None
+        return f"{name(_BREAK.sub('', found[0]))}\n"
+
     sheet.sub(_TAILNET, lambda found: name(found[0]))
-    sheet.sub(_FACTORY, lambda found: name(found[0]))
+    sheet.sub(_FACTORY, lambda found: name(_SEPARATOR.sub("-", found[0])))
     if known := book.words("machine", [each for each in book.names if not book.is_ordinary(each)]):
         sheet.sub(known, lambda found: name(_plainly(found[0], book.names)))
-    domains = {each.strip(".").lower() for each in book.known.domains}
+    if torn := book.pattern("torn", lambda: map(_torn, filter(_is_long, book.names)), LEFT, RIGHT):
+        sheet.sub(torn, over_lines)
+    servers.hosts(book, sheet)
+    domains = {each.strip(".").lower() for each in (*book.known.domains, *book.domains)}
     if domains := {each for each in domains if "." in each}:
         either = "|".join(re.escape(each) for each in sorted(domains, key=len, reverse=True))
         sheet.sub(re.compile(f"{LEFT}(?:{either}){RIGHT}", re.I), domain)
+    servers.domains(book, sheet)
     sheet.sub(_AT, at, 2)
     sheet.sub(_LOCAL, lambda found: name(found[1]), 1)
     for pattern in _HOST_LABELS:
@@ -141,6 +135,18 @@ def machines(book: Book, sheet: Sheet) -> None:
             label = r"""["'](?:name|host|hostname|peer|node|machine)["'][ \t]*:[ \t]*["']"""
             spelt = re.compile(rf"(?i){label}(?:@[a-z]+/)?({re.escape(each)})(?=[\"'])")
             sheet.sub(spelt, lambda found: name(found[1]), 1)
+
+
+_BREAK = re.compile(r"[\s\\]")
+_COLUMNS = 60  # fewer than a terminal's are no reason to break a line
+
+
+def _is_long(name: str) -> bool:
+    return len(name) > 5
+
+
+def _torn(name: str) -> str:
+    return r"(?:\\?\n[ \t]{0,40})?".join(map(re.escape, name))
 
 
 def _plainly(written: str, names: Mapping[str, None]) -> str:
@@ -165,7 +171,19 @@ def users(book: Book, sheet: Sheet) -> None:
     def at(found: re.Match[str]) -> str | None:
         return name(found[1]) if _is_login(found, found.string) else None
 
-    sheet.sub(_HOME, lambda found: name(found[1]), 1)
+    def person(found: re.Match[str]) -> str | None:
+        return None if re.search(MARK, found[1]) else f"user-{book.number('user', found[1].lower())}"
+
+    def instance(found: re.Match[str]) -> str | None:
+        given = found[2].lower()
+        kept = _OF_DEVICES.match(found[1]) or _UNIT.fullmatch(found[2]) or book.is_ordinary(given)
+        return None if kept else name(found[2])
+
+    for pattern in (_HOME, *_HOMES):
+        sheet.sub(pattern, lambda found: name(found[1]), 1)
+    for pattern in _PERSON:
+        sheet.sub(pattern, person, 1)
+    sheet.sub(_INSTANCE, instance, 2)
     sheet.sub(_AT, at, 1)
     for pattern in _USER_LABELS:
         sheet.sub(pattern, lambda found: name(found[1]), 1)

@@ -7,6 +7,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from urllib.parse import quote
 
 from sparkrig import paste
@@ -19,6 +20,15 @@ LEFT = r"(?:(?<![^\W_])|(?<=\\[ntr]))"
 RIGHT = r"(?![^\W_])"
 NO_HEX_LEFT, NO_HEX_RIGHT = r"(?<![0-9A-Fa-f])", r"(?![0-9A-Fa-f])"
 QUOTE = r"(?:\\{0,3}[\"'])?"
+INNER = MARK[1:-1]  # the same within the brackets of a class
+# A name of a machine; with bounds, so that a long line of anything takes no time.
+_LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
+NAME = rf"{_LABEL}(?:\.{_LABEL}){{0,8}}"
+# A message begins: a line, behind what a journal puts in front of it.
+START = r"(?m:^|(?<=\]: ))[ \t|]*"
+BEGIN = r"(?m:^|(?<=\]: )|(?<=\"))[ \t|]*"  # or a string of JSON
+# What stands in quotes; an apostrophe within a word does not end it.
+QUOTED = r"""(?:"(?:[^"\\\n]|\\.)+"|'(?:[^'\n]|'(?=\w))+')"""
 EMPTY = re.compile(
     r"(?i)\W*(?:n/?a|none|null|true|false|x|0+|unknown|redacted|not \w+|<hidden>|\(not shown\))?\W*"
 )
@@ -29,25 +39,36 @@ Replace = Callable[[re.Match[str]], str | None]
 class Sheet:
     """A text at work: what is replaced stands as one character each until the end."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, put: list[str] | None = None) -> None:
         self.text = text
-        self._put: list[str] = []
+        self.put: list[str] = [] if put is None else put
 
-    def sub(self, pattern: re.Pattern[str], replace: Replace, group: int = 0) -> None:
+    def sub(self, pattern: re.Pattern[str], replace: Replace, group: int | str = 0) -> None:
         """Replace that group of each match by what is given for it; None leaves the match as it is."""
 
         def each(found: re.Match[str]) -> str:
             new = replace(found)
-            if new is None:
+            if new is None or found.start(group) < 0:
                 return found[0]
             start, end = found.start(group) - found.start(), found.end(group) - found.start()
             return found[0][:start] + self._mark(new) + found[0][end:]
 
         self.text = pattern.sub(each, self.text)
 
+    def within(self, region: re.Pattern[str], pattern: re.Pattern[str], replace: Replace) -> None:
+        """The same in a region's last group that took part alone; `pattern` has the value in its last group."""
+
+        def inside(found: re.Match[str]) -> str:
+            start, end = (place - found.start() for place in found.span(found.lastindex or 0))
+            part = Sheet(found[0][start:end], self.put)
+            part.sub(pattern, replace, pattern.groups)
+            return found[0][:start] + part.text + found[0][end:]
+
+        self.text = region.sub(inside, self.text)
+
     def _mark(self, new: str) -> str:
-        self._put.append(new)
-        code = _FIRST + len(self._put) - 1
+        self.put.append(new)
+        code = _FIRST + len(self.put) - 1
         if code > _LAST:
             raise ValueError("a text has more identifiers than can be told apart")
         return chr(code)
@@ -55,22 +76,30 @@ class Sheet:
     def whole(self) -> str:
         text = self.text
         while re.search(MARK, text):  # a pseudonym may hold an earlier one: a key with its comment
-            text = re.sub(MARK, lambda found: self._put[ord(found[0]) - _FIRST], text)
+            text = re.sub(MARK, lambda found: self.put[ord(found[0]) - _FIRST], text)
         return text
 
 
 # --- made plain
 
+_NUL = re.compile(r"\0|(?<!\\)\\u0000")
 _CONTROL = re.compile(
-    r"\\u001b\[[0-9;?]*[ -/]*[@-~]|\\u00(?:0[0-8bce-f]|1[0-9a-f]|7f)"
-    r"|[\x80-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
-    rf"|[\ue000-\uf8ff{chr(_FIRST)}-\U0010ffff]"
+    r"(?<!\\)\\u001b\[[0-9;?]*[ -/]*[@-~]|(?<!\\)\\u00(?:0[0-8bce-f]|1[0-9a-f]|7f)"
+    r"|[\x80-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ue000-\uf8ff]|\\u[dD][bB][89a-fA-F][0-9a-fA-F]"
 )
+_MARKS = re.compile(rf"[{chr(_FIRST)}-\U0010ffff]")
 
 
 def clean(text: str) -> str:
-    """The text with lines that end in LF, and without control sequences, also as JSON writes them."""
-    return _CONTROL.sub("", paste.without_control(text))
+    """The text with lines that end in LF, and without control sequences, also as JSON writes them.
+
+    A NUL becomes a blank: it parts the words of a command line, and an option from its secret.
+    """
+    return _MARKS.sub("", _plain(text))
+
+
+def _plain(text: str) -> str:
+    return _CONTROL.sub("", paste.without_control(_NUL.sub(" ", text)))
 
 
 def squashed(text: str) -> str:
@@ -86,31 +115,72 @@ def groups(text: str) -> str:
     return "".join(part.rjust(4, "0") for part in text.lower().split(":"))
 
 
+_QUADS = r"(?:[A-Za-z0-9+/]{4})"
 BASE64 = re.compile(
-    r"(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/]{4}){2,}(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)"
-    r"(?![A-Za-z0-9+/=])"
+    rf"(?<![A-Za-z0-9+/=])(?:(?:[A-Za-z0-9+/]{{64}}\s?\n[ \t]*)+|(?:[A-Za-z0-9+/]{{76}}\s?\n[ \t]*)+)?"
+    rf"{_QUADS}{{2,}}(?:{_QUADS}|[A-Za-z0-9+/]{{2,3}}={{0,2}})(?![A-Za-z0-9+/=])"
 )
 
 
 def decoded(word: str) -> str | None:
-    """The text that a word of base64 holds, None where it holds none."""
+    """The text that a word of base64 holds, None where it holds none; in lines or not, with its end or without."""
+    bare = re.sub(r"[\s=]", "", word)
     try:
-        text = base64.b64decode(word, validate=True).decode()
+        text = base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
         return None
     return text if all(each.isprintable() or each in "\t\n\r" for each in text) else None
 
 
 def decoded_words(text: str) -> Iterable[str]:
-    return filter(None, (decoded(found[0]) for found in BASE64.finditer(text)))
+    """What words of base64 and strings of JSON in a text hold, and what those hold."""
+    for pattern, read in ((BASE64, decoded), (STRING, from_json)):
+        for found in pattern.finditer(text):
+            inner = read(found[0])
+            if inner is not None:
+                yield inner
+                yield from decoded_words(inner)
+
+
+STRING = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*){1,20000}"')
+"""A string of JSON in which something is escaped."""
+
+
+def from_json(written: str) -> str | None:
+    """What a string of JSON holds, None where it is none. Marks in it stay, and it can write no other ones."""
+    try:
+        text = json.loads(written)
+    except ValueError:
+        return None
+    return _plain(text) if isinstance(text, str) else None
 
 
 def spellings(value: str) -> set[str]:
-    """A name as JSON, a URL, systemd and a wrong decoding write it, and as clean() leaves it."""
+    """A name as JSON, a URL, systemd, wpa_supplicant, DNS a wrong decoding and clean() write it."""
     wide = value.encode("latin-1", "replace").decode("utf-8", "replace")
     unit = "".join(each if each.isalnum() or each in "_." else f"\\x{ord(each):02x}" for each in value)
     forms = {value, json.dumps(value)[1:-1], quote(value, safe=""), unit, *([wide] if "?" not in wide else [])}
+    if not value.isascii():
+        raw = [each if each.isascii() else None for each in value]
+        for form in ("\\x{:02x}", "\\{:03o}"):
+            coded = ("".join(map(form.format, each.encode())) for each in value)
+            forms.add("".join(one or other for one, other in zip(raw, coded, strict=True)))
+        with suppress(UnicodeError):  # a blank, or more than DNS has room for
+            forms.add(value.encode("idna").decode())
     return {*forms, clean(value)} - {""}
+
+
+_CODED = re.compile(r"(?:\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2})+")
+
+
+def plainly(written: str) -> str:
+    """A name of which bytes are written in hex or octal, as it is."""
+
+    def text(found: re.Match[str]) -> str:
+        codes = re.findall(r"\\x(..)|\\(\d{3})", found[0])
+        return bytes(int(pair, 16) if pair else int(octal, 8) for pair, octal in codes).decode(errors="replace")
+
+    return _CODED.sub(text, written).strip()
 
 
 def unquoted(written: str) -> tuple[str, str, str]:

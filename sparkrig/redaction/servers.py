@@ -1,0 +1,293 @@
+"""What a machine has from other ones by name: file systems, images, proxies, time, domains.
+
+A name under a public domain that is everyone's (nvidia.com, docker.io) tells nothing and stays; every other one is
+a machine of an owner. A name without a domain is found by what stands around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sparkrig.redaction.book import HOME_DOMAINS, NO_MACHINES, Book
+from sparkrig.redaction.sheet import BEGIN, INNER, LEFT, MARK, NAME, RIGHT, START, Sheet
+
+# fmt: off
+_EVERYONES = frozenset({
+    "amd.com", "anaconda.com", "anaconda.org", "apache.org", "apple.com", "archlinux.org", "arm.com",
+    "canonical.com", "cloudflare.com", "cmake.org", "debian.org", "docker.com", "docker.io", "example.com",
+    "example.net", "example.org", "freedesktop.org", "gcr.io", "ghcr.io", "gitlab.com", "github.com",
+    "github.io", "githubusercontent.com", "gnome.org", "gnu.org", "google.com", "googleapis.com", "grafana.com",
+    "hf.co", "huggingface.co", "intel.com", "k8s.io", "kernel.org", "launchpad.net", "letsencrypt.org",
+    "linux.com", "linux.org", "mellanox.com", "microsoft.com", "mozilla.org", "netplan.io", "ntp.org",
+    "nvcr.io", "nvidia.cn", "nvidia.com", "opencontainers.org", "openssl.org", "pypi.org", "python.org",
+    "pythonhosted.org", "pytorch.org", "pyinfra.com", "quay.io", "ray.io", "readthedocs.io", "realtek.com",
+    "redhat.com", "samba.org", "snapcraft.io", "sourceforge.net", "sourceware.org", "spdx.org", "systemd.io",
+    "ubuntu.com", "vllm.ai", "w3.org", "wikipedia.org", "zx2c4.com",
+})
+# Ends of names of machines. Those that files and settings have, too (in, id, pl, py, sh, so), are not among them:
+# such a name is found in a URL.
+_ENDS = frozenset((
+    *HOME_DOMAINS, "box",
+    "ai", "app", "at", "au", "be", "biz", "br", "ca", "ch", "cl", "cloud", "cn", "co", "com", "corp", "cz",
+    "de", "dev", "dk", "edu", "ee", "es", "eu", "fi", "fr", "gov", "gr", "hk", "home", "hr", "hu", "ie", "il",
+    "intra", "intranet", "io", "it", "jp", "kr", "lan", "local", "localdomain", "localnet", "lt", "lu", "lv",
+    "mil", "mx", "net", "nl", "no", "nz", "online", "org", "priv", "private", "pt", "ro", "ru", "se", "sg",
+    "si", "sk", "tech", "tr", "tv", "tw", "ua", "uk", "vn", "xyz", "za",
+))
+# fmt: on
+_FULL = re.compile(rf"(?<![\w.$%-]){NAME}(?=[.]?(?![\w-]|\.\w))")
+
+_HOST = rf"(?:{NAME}|{MARK})"
+_PEER = rf"(?:{NAME}|{MARK}|\[[0-9a-fA-F:.{INNER}]{{1,60}}\])"
+_PATH = rf"(?:/[^\s,;\"'()<>]{{0,300}}|{MARK})"
+_NO_NAME = (
+    r"(?!(?:not|is|has|on|at|error|reported|replied|while|requires|rejected|does|gave|sent|returned|refused|to|for"
+    r"|and|in|with|by|the|a)\b)"
+)
+_NETWORK_FS = r"(?:nfs[34]?|fuse\.sshfs|sshfs|ceph|glusterfs|lustre|beegfs|cifs|smb3)"
+_SIZE = r"[ \t]+[\d.,]+[KMGTPi]*[ \t]+[\d.,]+[KMGTPi]*[ \t]"
+
+# Where a machine and what is taken from it stand together, in groups of those names.
+_SOURCES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<![\w./:-])(?P<host>{_PEER}):(?P<path>{_PATH})(?=[^\n]{{0,400}}?[ \t,]{_NETWORK_FS}\b)",
+        rf"(?<![\w./-])(?P<host>{_PEER}):(?P<path>{_PATH})(?={_SIZE})",
+        rf"(?i)\b(?:mount\w*|nfs\w*|sshfs|automount)\b[^\n]{{0,120}}?[\s=#@\"'](?P<host>{_PEER}):(?!//)(?P<path>{_PATH})",
+        r"(?<![\w./:@-])(?P<host>(?:\d{1,3}\.){3}\d{1,3}):(?P<path>/[^\s,;\"'()<>]{1,300})",
+        rf"sshfs#(?:[\w.-]+@)?(?P<host>{_PEER}):(?P<path>[^\s,;\"']{{1,300}})",
+        rf"(?i)\b(?:cifs|smb)\b[^\n]{{0,200}}?\\{{2,8}}(?P<host>{_HOST}|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?:\\{{1,4}}(?P<path>[^\s\"',;]{{1,300}}))?",
+        rf"(?<![\w\\:])\\{{2}}(?P<host>{_HOST})\\(?P<path>[^\s\\\"',;]+(?:\\[^\s\\\"',;]+)*)",
+        rf"(?<![\w:/.])//(?P<host>{_HOST})/(?P<path>[^\s\"',;]{{1,300}})",
+        rf"(?i)\b(?:smb|cifs|nfs|sftp|ftps?|rsync|afp|davs?|s3|gs)://(?:[^\s/@]{{0,100}}@)?(?P<host>{_HOST})(?::\d+)?(?:/(?P<path>[^\s\"'<>]+))?",
+    )
+)
+_WEB = re.compile(
+    rf"\b(?:https?|git|ssh)://(?:[^\s/@]{{0,100}}@)?({NAME})(?::\d+)?/((?!(?:v\d|api|metrics|health)\b)[^\s\"'<>\\]{{1,300}})"
+)
+_IMAGE_PATH = re.compile(
+    rf"(?<![\w./:@-])({NAME}(?::\d{{2,5}})?)/([\w.-]+(?:/[\w.-]+){{0,5}})/[\w.-]+(?=[:@\s\"'])"
+)
+_TARGET = re.compile(
+    rf"\b(?:iqn\.(\d{{4}})-\d\d\.|nqn\.(\d{{4}})[-.]\d\d\.(?!org\.nvmexpress\.discovery))[\w.:{INNER}-]+"
+)
+_DISK_LABEL = re.compile(r"""(?:\b(?:PART)?LABEL=["']?|/by-(?:part)?label/)([^\s"',;]+)""")
+_MOUNT_POINT = re.compile(
+    rf"(?<![\w.-])(?:/(?:mnt|net|nfs|Volumes)/|/media/(?:[\w.-]+|{MARK})/)([^/\s\"',:;()\]}}>]+)"
+)
+_MOUNT_UNIT = re.compile(r"(?<![\w/.-])(?:mnt|net|nfs|media|srv)-(\S{1,200}?)(?=\.(?:auto)?mount\b)")
+_OWN_LABELS = (
+    re.compile(r"(?i)(?m:^|(?<=\]: ))([ \t]*)labels:[ \t]*\n((?:\1[ \t]+[^\s=]+=[^\n]*\n?){1,50})"),
+    re.compile(r"(?i)\"labels\"\s*:\s*(\[[^\]\n]{0,2000}\])"),
+)
+_LABEL_VALUE = re.compile(r"=([^\n\"',]+)")
+
+
+def _end(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def is_public(name: str) -> bool:
+    """Whether a name is under a domain that is everyone's, or is one itself."""
+    parts = name.lower().strip(".").split(".")
+    return any(".".join(parts[start:]) in _EVERYONES for start in range(len(parts) - 1))
+
+
+def _is_full(name: str) -> bool:
+    """Whether a text is the full name of a machine of an owner."""
+    low = name.lower()
+    first, last = low.partition(".")[0], _end(low)
+    return "." in low and last in _ENDS and first not in _ENDS | _NO_FIRST and not is_public(low)
+
+
+_NO_FIRST = {"rc", "settings"}  # as in rc.local, which is a file
+
+
+def _is_private(name: str) -> bool:
+    return bool(re.search("[A-Za-z]", name)) and name.lower() not in NO_MACHINES and not is_public(name)
+
+
+# --- shares
+
+
+def shares(book: Book, sheet: Sheet) -> None:
+    def share(value: str) -> str:
+        return f"share-{book.number('share', value)}"
+
+    def path(found: re.Match[str]) -> str | None:
+        value = found["path"]
+        if not value or re.fullmatch(rf"/?|{MARK}", value):
+            return None
+        return f"{'/' if value[0] == '/' else ''}{share(value.lstrip('/'))}"
+
+    def web(found: re.Match[str]) -> str | None:
+        return share(found[2]) if _is_private(found[1]) else None
+
+    def image(found: re.Match[str]) -> str | None:
+        registry, _, port = found[1].partition(":")
+        named = bool(port) or ("." in registry and re.search("[A-Za-z]", _end(registry)))
+        return share(found[2]) if named and _is_private(registry) else None
+
+    def word(found: re.Match[str]) -> str | None:
+        value = found[1]
+        stays = re.search(MARK, value) or value.lower() in _COMMON_LABELS or book.is_ordinary(value)
+        return None if stays else share(value)
+
+    for pattern in _SOURCES:
+        sheet.sub(pattern, path, "path")
+    sheet.sub(_WEB, web, 2)
+    sheet.sub(_IMAGE_PATH, image, 2)
+    sheet.sub(_TARGET, lambda found: f"{found[0][:3]}.2000-01.example:{share(found[0])}")
+    for pattern in (_DISK_LABEL, _MOUNT_POINT, _MOUNT_UNIT):
+        sheet.sub(pattern, word, 1)
+    for region in _OWN_LABELS:
+        sheet.within(region, _LABEL_VALUE, word)
+
+
+# fmt: off
+_COMMON_LABELS = frozenset((
+    "root", "boot", "efi", "esp", "swap", "writable", "cloudimg-rootfs", "uefi", "system-boot", "rootfs",
+    "sys_root", "volume1", "disk", "usb", "ssd", "hdd", "nvme",
+))
+# fmt: on
+
+# --- names of machines
+
+_ITEM = re.compile(rf"(?<![\w./:-])\.?({NAME})(?=\.?(?![\w-]))")
+_LISTS = (
+    re.compile(
+        r"(?i)[\"']?\b(?:(?:registry-mirrors|insecure-registries|dns-search|no[_-]?proxy|no proxy|"
+        r"domain_(?:name|search)"
+        r"|workgroup)[\"']?[ \t]*(?:[:=]|=>)|(?:fallback)?ntp=|domains=|(?:dns|search) domains?:"
+        r"|ip[46]\.(?:domain|searches)\[\d+\]:)[ \t]*"
+        r"(\[[^\]]{0,2000}\]|[^\n]{1,500})"
+    ),
+    re.compile(
+        r"(?i)(?m:^|(?<=\]: ))([ \t]*)(?:registry mirrors|insecure registries):[ \t]*\n((?:\1"
+        r"[ \t]+\S[^\n]*\n?){1,50})"
+    ),
+    re.compile(rf"{START}(?:search|domain)[ \t]+(\S[^\n]*)"),
+    re.compile(rf"{BEGIN}([\w.,:\[\]{INNER}-]+) (?:ssh-\w+|ecdsa-sha2-\S+|sk-\S+) AAAA"),
+    re.compile(rf"{BEGIN}([\w.,:\[\]{INNER}-]+) (?:ssh-\w+|ecdsa-sha2-\S+|sk-\S+) {MARK}"),
+    re.compile(r"(?i)\"auths\"\s*:\s*(\{[^\n]{0,4000})"),
+)
+_OPTION = r"(?:host_name|domain_name|domain_search|fqdn\w*|nis_\w+|netbios_\w+|tftp_server_name|ntp_servers|wpad)"
+_NAMED = rf"{_NO_NAME}{NAME}"
+_PLACES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?i)\b(?:nfs\w*|lockd|statd|rpc\w*|state manager|mount\.\w+|cifs|smb)\b[^\n]{{0,160}}?\b"
+        rf"server:? [\"']?({_NAMED})",
+        rf"\boption {_OPTION}[ \t]*=>[ \t]*'({_NAMED})'",
+        rf"(?i)\b(?:lookup|look up) ({_NAMED}) on ",
+        rf"(?i)\bcould not resolve (?:host|proxy|server)(?:name)?:? [\"']?({_NAMED})",
+        rf"(?i)\bresolve (?:server|host(?:name)?|address) [\"']?({_NAMED})",
+        rf"(?i)\bconnect(?:ing)? to (?:host|server|address) ({_NAMED})",
+        rf"(?i)\bconnection to ({_NAMED})(?= failed| closed| refused| timed| lost|:\d)",
+        rf"(?i)\bsuitable address for ({_NAMED})",
+        rf"(?i)\bset hostname to <({_NAMED})>",
+        rf"(?i)\bhostname changed from \"({_NAMED})\"",
+        rf"(?i)\bhostname changed from \S+ to \"({_NAMED})\"",
+        rf"\bportal: ({_NAMED}),\d",
+        rf"\bip-({_NAMED}):\d+-(?:iscsi|nvme|fc|ssh|lun)",
+        rf"\b(?:server|pool|peer) ({_NAMED})(?= iburst| prefer)",
+        rf"\bip=(?:[^:\s]*:){{4}}({_NAMED}):",
+        rf"(?i)\boriginalhost ({_NAMED})",
+        rf"{START}(?:Host|HostName)[ \t]+({_NAMED})[ \t]*(?m:$)",
+        rf"(?i)\bsys(?:tem)?[_ -]?name[\"']?[ \t]*[:=][ \t]*[\"']?({_NAMED})",
+        rf"{START}Name: ({_NAMED})(?=\n[ \t]*ID: )",
+        rf"(?<![\w./:@-])({_NAMED}):\d{{3,5}}/[a-z]",
+        rf"(?i)\b(?:image|from|pull(?:ing)?|push)[\"']?[:= ]+[\"']?({_NAMED})(?=/[\w./{INNER}-]+[:@])",
+        rf"(?<![\w./:@-])({NAME}\.[A-Za-z]{{2,}})(?=/[\w./{INNER}-]+(?::[\w.-]+|[ \t]+\S+)?[ \t]+"
+        rf"[0-9a-f]{{12}}\b)",
+        rf"(?i)(?<![a-z])(?!file|unix|npipe|fd|about|data)[a-z][a-z0-9+.-]{{1,20}}://(?:{MARK}@)?({_NAMED})(?=[:/?#\s\"'>)\]}},;\\]|$)",
+        rf"\bhost=[\"']?({_NAMED})",
+        r"(?<![^\s\"'@/])([^\s\"'@/]{1,63}?)\._[a-z0-9-]{1,20}\._(?:tcp|udp)\b",
+        rf"\b(?:smb|cifs)[^\n]{{0,200}}?\bdomain=({_NAMED})",
+    )
+)
+_CERTIFICATE = re.compile(r"(?i)\b(?:subject|issuer)\b[ \t]*[=:][ \t]*([^\n]+)")
+_CN = re.compile(r"(?:^|[ ,/])(?:CN|OU?|ST|L|emailAddress)[ \t]?=[ \t]?([^,/\n\"]+)")
+
+
+def learn(book: Book, text: str) -> None:
+    """Note each full name of a machine, and its domain."""
+    for found in _FULL.finditer(text):
+        if _is_full(found[0]):
+            _note(book, found[0].lower())
+
+
+def _note(book: Book, name: str) -> None:
+    if name in book.names:
+        return
+    label, _, domain = name.partition(".")
+    if domain in HOME_DOMAINS or not book.is_ordinary(label):
+        book.add_machine(name)
+    else:
+        book.names.setdefault(name)
+        book.forget("machine", "torn")
+    if "." in domain:
+        book.domains.setdefault(domain)
+
+
+def hosts(book: Book, sheet: Sheet) -> None:
+    """Names of machines that have a domain, or stand where one is meant."""
+
+    def name(text: str) -> str | None:
+        low = text.lower().rstrip(".-")
+        if not re.search("[a-z]", low) or low in NO_MACHINES or is_public(low) or low in _NO_HOSTS:
+            return None
+        return named(book, text)
+
+    def last(found: re.Match[str]) -> str | None:
+        return name(found[found.re.groups])
+
+    def listed(found: re.Match[str]) -> str | None:
+        return None if found[1].lower() in ("http", "https", "tcp") else name(found[1])
+
+    for pattern in _SOURCES:
+        sheet.sub(pattern, lambda found: name(found["host"]), "host")
+    for pattern in _PLACES:
+        sheet.sub(pattern, last, pattern.groups)
+    for region in _LISTS:
+        sheet.within(region, _ITEM, listed)
+    sheet.within(_CERTIFICATE, _CN, lambda found: named(book, found[1].strip()))
+    sheet.sub(_FULL, lambda found: name(found[0]) if _is_full(found[0]) else None)
+
+
+def domains(book: Book, sheet: Sheet) -> None:
+    """What is left of names of domains: the words that tell of their owner."""
+    words = {
+        each: domain
+        for domain in (*book.domains, *map(str.lower, book.known.domains))
+        for each in _telling(book, domain)
+    }
+    if words:
+        either = "|".join(re.escape(each) for each in sorted(words, key=len, reverse=True))
+        telling = re.compile(f"{LEFT}(?:{either}){RIGHT}", re.I)
+        sheet.sub(telling, lambda found: f"domain-{book.number('machine', words[found[0].lower()], 'domain')}")
+
+
+_NO_HOSTS = frozenset(("https", "http", "true", "false", "all", "workgroup", "tcp", "udp", "insecure"))
+
+
+def _telling(book: Book, domain: str) -> Iterable[str]:
+    """The words of a domain that tell of its owner."""
+    return (
+        each
+        for each in domain.split(".")[:-1]
+        if len(each) > 3 and not book.is_ordinary(each) and each not in _ENDS
+    )
+
+
+def named(book: Book, text: str) -> str | None:
+    """The pseudonym of a name that stands where a machine is named, with what a home network puts behind it."""
+    bare = text.lower().rstrip(".-")
+    if not bare or bare in NO_MACHINES or re.search(MARK, bare) or bare.replace(".", "").isdigit():
+        return None
+    label, _, domain = bare.partition(".")
+    kept = f".{domain}" if domain in HOME_DOMAINS else ""
+    alias = book.alias(label if kept else bare)
+    book.number("machine", alias)
+    return alias + kept + text[len(bare) :]

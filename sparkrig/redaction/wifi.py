@@ -1,0 +1,131 @@
+"""Names of Wi-Fi networks, of VPNs, and of what is paired by Bluetooth.
+
+A network whose profile was deleted is named in journals alone, by NetworkManager, wpa_supplicant and iwd.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sparkrig.redaction.book import Book
+from sparkrig.redaction.sheet import (
+    EMPTY,
+    LEFT,
+    MARK,
+    QUOTED,
+    RIGHT,
+    START,
+    Sheet,
+    plainly,
+    spellings,
+    unquoted,
+)
+
+_ID = rf"(?:[0-9a-fA-F-]{{36}}|{MARK})"
+_LABELS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"""(?i)(?<![a-z])e?ssid(?:-hex)?\]?["']?[ \t]*[:=][ \t]*({QUOTED}|[^"'\s,;][^,\n"']*)""",
+        rf"(?i)(?<![a-z])ssid[ \t]+({QUOTED})",
+        rf"(?i)'ssid' value ({QUOTED})",
+        rf"(?i){START}ssid[ \t]+(\S[^\n]*)",
+        r"(?i)ssid - hexdump[^\n]*:\s*([^\n]+)",
+        rf"(?i)access[ -]points?\s*:?\s*({QUOTED})",
+        r"(?i)access-points:[ \t]*\n[ \t]+([^\s\"'][^:\n]*):",
+        rf"(?i)access-points\"?:\s*\{{\s*({QUOTED})",
+        rf"\((?:wl|wifi|p2p)[\w-]*\)[^\n]*?(?:connection|profile|network) ({QUOTED})",
+        rf"(?i)\b(?:wi-?fi|wireless) network ({QUOTED})",
+        rf"\bset ({QUOTED}) \((?:wl|wifi|p2p)",
+        rf"\brequest for ({QUOTED})/802-11",
+        rf"netplan-(?:NM-{_ID}|wl\w+)-([^\n/]+?)\.nmconnection",
+        r"(?m)\bwl\w+: connected to (\S[^\n]*)$",
+        rf"{START}(\S[^\n]*?)[ \t]{{2,}}{_ID}[ \t]+(?:wifi|802-11-wireless|vpn|wireguard|bluetooth)\b",
+        rf"{START}(?:wl|p2p-dev-)\S+[ \t]+(?:wifi|wifi-p2p)[ \t]+connect\w+(?: \([^)\n]*\))?[ \t]+"
+        rf"(?!--)(\S[^\n]*?)[ \t]*(?m:$)",
+        r"GENERAL\.TYPE:[ \t]+wifi\n(?:[^\n]+\n){0,20}?[ \t]*GENERAL\.CONNECTION:[ \t]+(?!--)(\S[^\n]*)",
+        r"/iwd/(?:\d+/){0,3}([0-9a-f]{2,64})_(?:psk|open|8021x)",
+        rf"\bDevice (?:(?:[0-9A-F]{{2}}:){{5}}[0-9A-F]{{2}}|{MARK}) (?!\()(\S[^\n]*)",
+        r"\binput: (\S[^\n]*?) as /devices/[^\n]*(?:uhid|bluetooth)",
+    )
+)
+# A connection of any kind: in journals nothing beside its name says whether it is a Wi-Fi.
+_CONNECTIONS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\b(?:starting|auto-activating|for) connection ({QUOTED})",
+        rf"\bop=\"connection-[^\n]*? name=({QUOTED})",
+        rf"\[0x[0-9a-f]+,{_ID},({QUOTED})",
+        r"system-connections/([^\n\"/]+?)\.nmconnection",
+    )
+)
+_WIRED = (
+    re.compile(rf"\((?!wl|wifi|p2p)[\w.-]+\): Activation: starting connection ({QUOTED})"),
+    re.compile(
+        rf"(?m)^(\S[^\n]*?)[ \t]{{2,}}{_ID}[ \t]+(?!wifi|802-11-wireless|vpn|wireguard|bluetooth)[a-z][\w-]*"
+    ),
+)
+_NO_WIFI = re.compile(
+    rf"(?i)(?:lo|wired connection.*|(?:sparkrig|netplan)-(?!wl|NM).*|netplan-NM-{_ID}|ethernet.*|cloud-init.*"
+    r"|(?:en|eth|ib|br|bond|docker|veth|virbr|vxlan|tun|tap|roce|mlx)[\w.-]*)"
+)
+
+
+def _is_filler(value: str) -> bool:
+    return bool(EMPTY.fullmatch(value) or re.search(MARK, value))
+
+
+def _is_wired(book: Book, value: str) -> bool:
+    """Whether a connection is of a cable: its name stays, for profiles of the fabric are told by it."""
+    return value in book.wired or bool(_NO_WIFI.fullmatch(value))
+
+
+def learn(book: Book, text: str) -> None:
+    """Note each name that stands behind a label."""
+    for pattern in _WIRED:
+        book.wired.update(unquoted(found[1])[1] for found in pattern.finditer(text))
+    spelt = {form for name in book.ssids for form in spellings(name)}
+    names = [unquoted(found[1])[1] for pattern in _LABELS for found in pattern.finditer(text)]
+    any_kind = [unquoted(found[1])[1] for pattern in _CONNECTIONS for found in pattern.finditer(text)]
+    names += [each for each in any_kind if not _is_wired(book, each)]
+    for each in names:
+        if each not in spelt and not _is_filler(each):
+            book.ssids.setdefault(each)
+            book.ssids.setdefault(plainly(each))
+    book.forget("ssid")
+
+
+def ssids(book: Book, sheet: Sheet) -> None:
+    def named(value: str) -> str:
+        return f"ssid-{book.number('ssid', plainly(value))}"
+
+    def labelled(found: re.Match[str]) -> str | None:
+        opened, value, closed = unquoted(found[1])
+        return None if _is_filler(value) else f"{opened}{named(value)}{closed}"
+
+    def of_any_kind(found: re.Match[str]) -> str | None:
+        return None if _is_wired(book, unquoted(found[1])[1]) else labelled(found)
+
+    forms = {form.lower(): name for name in book.ssids for form in _byte_forms(name)}
+    if forms:
+        either = "|".join(re.escape(each) for each in sorted(forms, key=len, reverse=True))
+        sheet.sub(re.compile(f"{LEFT}(?:{either}){RIGHT}", re.I), lambda found: named(forms[found[0].lower()]))
+    if known := book.words("ssid", [each for each in book.ssids if not book.is_ordinary(each)]):
+        spelt = {form.lower(): name for name in book.ssids for form in spellings(name)}
+        sheet.sub(known, lambda found: named(spelt[found[0].lower()]))
+    for pattern in _LABELS:
+        sheet.sub(pattern, labelled, 1)
+    for pattern in _CONNECTIONS:
+        sheet.sub(pattern, of_any_kind, 1)
+    for name in filter(book.is_ordinary, book.ssids):  # where a profile has it for its name
+        profile = rf"""(?m)(?:^id=|/|connection ['"])({re.escape(name)})(?=['"]|\.nmconnection|$)"""
+        sheet.sub(re.compile(profile), labelled, 1)
+
+
+def _byte_forms(name: str) -> Iterable[str]:
+    """A name as keyfile(5) writes its bytes, and in hex."""
+    raw = name.encode()
+    yield ";".join(map(str, raw)) + ";"
+    if len(raw) > 3:
+        yield raw.hex()
+        yield raw.hex(" ")
