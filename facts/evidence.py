@@ -129,6 +129,11 @@ files machine /etc/hostname
 sed -n 's/^PRETTY_HOSTNAME="\{{0,1\}}\([^"]*\)"\{{0,1\}}/\1/p' /etc/machine-info 2>/dev/null | row machine
 sed -n 's/^\(search\|domain\)[ \t]*//p' /etc/resolv.conf /run/systemd/resolve/resolv.conf 2>/dev/null |
   tr '[:blank:]' '\n' | grep -v '^\.$' | row domain
+sed -n 's/#.*//; /^[ \t]*\(127\|::1\|f[ef]0\)/d; s/^[ \t]*[0-9a-fA-F.:]\{{3,\}}[ \t]//p' /etc/hosts 2>/dev/null |
+  tr -s '[:blank:]' '\n' | row neighbour
+for f in /proc/mounts /etc/fstab; do # of file systems of other machines: a name, or who logs in there
+  sed -n 's,^//\([^/ ]*\)/.*,\1,p; s/^\([^ #/]*\):[^ ]*[ \t].*/\1/p' "$f" 2>/dev/null | sed 's/.*@//' | row neighbour
+done
 part user getent passwd | while IFS=: read -r name why uid _ person home _; do
   case $name in unread*) printf '%s:%s\n' "$name" "$why"; continue ;; esac
   if [ "${{uid:-0}}" -ge 1000 ] && [ "$uid" -lt 60000 ]; then

@@ -116,6 +116,7 @@ def known(found: Mapping[str, Identifiers], named: Mapping[str, Sequence[str]], 
     return Known(
         machines=tuple(names),
         domains=tuple(each for each in (*every("domain"), *domains) if each not in HOME_DOMAINS),
+        neighbours=every("neighbour"),
         users=tuple(dict.fromkeys((*every("user"), *users))),
         people=tuple(each for each in every("person") if " " in each),
         macs=every("mac"),

@@ -47,7 +47,7 @@ class Known:
 
     machines: for each host all of its names; domains: DNS domains; users: logins; people: their full names; macs
     and guids: in any spelling; ids: machine-id, UUIDs; serials: of anything; ssids: names of Wi-Fi networks and of
-    profiles for them; keys: ssh public keys, without their type.
+    profiles for them; keys: ssh public keys, without their type; neighbours: names of other machines.
     """
 
     machines: tuple[tuple[str, ...], ...] = ()
@@ -60,6 +60,7 @@ class Known:
     serials: tuple[str, ...] = ()
     ssids: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    neighbours: tuple[str, ...] = ()
 
 
 class Book:
@@ -100,6 +101,8 @@ class Book:
                 self.add_mac(self.mac_of(guid))
         for names in known.machines:
             self.add_machine(*names)
+        for name in filter(lambda each: re.search("[A-Za-z]", each), known.neighbours):
+            self.add_machine(name)
         for name in (*known.users, *known.people):
             if name.lower() not in SYSTEM_USERS:
                 self.users.setdefault(name)

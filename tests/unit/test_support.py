@@ -93,6 +93,33 @@ def test_a_host_says_what_identifies_it(tmp_path: Path) -> None:
     assert "1981924007312" not in repr(found), "it could be shown in an error"
 
 
+HOSTS = """127.0.0.1 localhost
+127.0.1.1 spark-7f3c
+ff02::1 ip6-allnodes
+192.168.1.9\tquokkabox quokka.hoard.example # of mallory
+"""
+MOUNTS = """overlay / overlay rw 0 0
+wombatnas:/volume1/x /mnt/x nfs4 rw 0 0
+//numbatbox/home /mnt/home cifs rw 0 0
+mallory@bilbyhost:/data /mnt/data fuse.sshfs rw 0 0
+"""
+
+
+def test_a_host_names_its_neighbours_and_they_are_found_in_any_text(tmp_path: Path) -> None:
+    """Of /etc/hosts and of mounts: a short name in a sentence has no form that tells of it."""
+    (tmp_path / "hosts").write_text(HOSTS)
+    (tmp_path / "mounts").write_text(MOUNTS)
+    script = evidence.IDENTIFIERS.replace("/etc/hosts", str(tmp_path / "hosts"))
+    script = script.replace("/proc/mounts /etc/fstab", str(tmp_path / "mounts"))
+    part = support.parts(sh(evidence._command({"identifiers": script})).stdout.splitlines())["identifiers"]
+    rows = [each.removeprefix("neighbour ") for each in part.text.splitlines() if each.startswith("neighbour ")]
+    assert rows == ["quokkabox", "quokka.hoard.example", "wombatnas", "numbatbox", "bilbyhost"]
+    found = support.Identifiers(tuple(("neighbour", each) for each in rows))
+    redactor = Redactor(support.known({"zebra": found}, {"zebra": ("zebra",)}, ()))
+    shown = redactor.redact("slow since quokkabox moved; wombatnas, NUMBATBOX and bilbyhost too")
+    assert not any(each in shown.lower() for each in ("quokka", "wombat", "numbat", "bilby")), shown
+
+
 def test_what_could_not_be_asked_is_said(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "nvidia-smi", "exit 9")
     for name in ("sed", "tr", "grep", "cat", "timeout"):
