@@ -44,6 +44,7 @@ from sparkrig import (
     terminal,
     trust,
 )
+from sparkrig.cure import over_ssh, quoted
 from sparkrig.files import stale
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.settings import Fleet, Rail, Settings
@@ -176,11 +177,11 @@ def _read(weights: str) -> State | Refusal:
     except EOFError:  # pyinfra asks for a sudo password, and nobody is there to type one
         return Refusal(
             f"the host cannot be read as root; sudo without a password is expected for {login}",
-            f"ssh {host.name} sudo -n true",
+            over_ssh(host.name, "sudo -n true"),
         )
     return found or Refusal(
         f"the host cannot be read (the lines above say what went wrong); {login} needs sudo without a password",
-        f"pyinfra INVENTORY --limit {host.name} -vv fact facts.spark.Spark",
+        f"pyinfra INVENTORY --limit {quoted(host.name)} -vv fact facts.spark.Spark",
     )
 
 
@@ -214,7 +215,7 @@ def judge(spark: Spark, *, peer_is_here: bool) -> list[Refusal]:
         refusals.append(
             Refusal(
                 f"its peer {spark.peer} is not in this run, and a pair is set up as a pair",
-                f"ssh {spark.peer} true, and run without --limit",
+                f"{over_ssh(str(spark.peer), 'true')}, and run without --limit",
             )
         )
     checks: list[Callable[[], Any]] = [
@@ -280,7 +281,7 @@ def _say_if_lost(at: Host) -> None:
     if isinstance(answer, remote.Lost):
         at.log_styled(
             f"{SAID}the connection was lost in the middle of this step, so its state is unknown ({answer}). Try: "
-            f"ssh {at.name} true, and run the same again; it reads the host anew and does what is left",
+            f"{over_ssh(at.name, 'true')}, and run the same again; it reads the host anew and does what is left",
             fg="red",
             log_func=logger.error,
         )

@@ -12,6 +12,7 @@ from facts.apt import HOLDERS
 from operations import remote, unit
 from operations.remote import Failed, Lost
 from sparkrig import apt
+from sparkrig.cure import over_ssh, quoted
 from sparkrig.refusal import Refusal
 
 WAIT_S = 300  # for whoever else uses apt, times patience
@@ -55,7 +56,7 @@ def _holders(at: Host, seconds: int) -> tuple[apt.Holder, ...]:
         told = remote.shell(at, WAIT, str(seconds), seconds=seconds + 60)
         return remote.parsed("holders", lambda: apt.parse(told.splitlines()))
     except (Failed, Lost) as error:
-        raise Refusal(f"who uses apt cannot be read ({error})", f"ssh {at.name} true") from None
+        raise Refusal(f"who uses apt cannot be read ({error})", over_ssh(at.name, "true")) from None
 
 
 def update() -> StringCommand:
@@ -67,4 +68,4 @@ def install(*packages: str) -> StringCommand:
     """Install packages, `NAME` or `NAME=VERSION`, without what they only recommend."""
     head = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "-o", APT_LOCK)
     words = ("--no-install-recommends", "install", *packages)
-    return unit.run("apt", *head, *words, seconds=1200, cure=f"sudo apt-get install {' '.join(packages)}")
+    return unit.run("apt", *head, *words, seconds=1200, cure=f"sudo apt-get install {quoted(*packages)}")

@@ -18,6 +18,7 @@ from operations.refusal import Commands, refusing, say
 from operations.remote import Failed, Lost
 from sparkrig import history_file, measurement, records
 from sparkrig.change import Change
+from sparkrig.cure import over_ssh
 from sparkrig.files import File
 from sparkrig.measurement import Case, Measurement
 from sparkrig.records import Record
@@ -145,6 +146,6 @@ def _keep(host: Host, at: Host, kept: Mapping[str, Record], fleet: Fleet) -> boo
         remote.execute(at, write(File(records.PATH, records.dump(kept))), int(_KEEP_S * fleet[at.name].patience))
     except (Failed, Lost) as error:
         what = f"what was measured cannot be kept on {at.name}: {error}"
-        say(host, str(Refusal(what, f"ssh {at.name} df -h /var/lib")))
+        say(host, str(Refusal(what, over_ssh(at.name, "df -h /var/lib"))))
         return False
     return True

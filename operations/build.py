@@ -13,6 +13,7 @@ from operations.files import write
 from operations.journal import recorded
 from operations.refusal import Commands, refusing, say
 from operations.remote import Failed, Lost
+from sparkrig.cure import quoted
 from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build
@@ -125,7 +126,9 @@ def _carry_out(at: Host, mine: Settings) -> None:
         try:
             made = build.parse("\n".join(printed).splitlines())
         except ValueError as error:
-            raise Refusal(str(error), f"docker run --rm --entrypoint cuobjdump {name}-trial --version") from None
+            raise Refusal(
+                str(error), f"docker run --rm --entrypoint cuobjdump {quoted(f'{name}-trial')} --version"
+            ) from None
         build.judge(base, made)
         at.log(f"{made.cubins} cubins for Blackwell, vLLM {made.version} as in its base")
         remote.shell(at, f'{_TAG} && docker rmi "$1"', f"{name}-trial", name, seconds=seconds(_LOOK_S))

@@ -15,6 +15,7 @@ from operations.remote import Failed, Lost
 from operations.trial import Bench
 from sparkrig import bandwidth, measurement, nic
 from sparkrig.bandwidth import Expected
+from sparkrig.cure import over_ssh
 from sparkrig.measurement import Case, Finding, Measurement, Run
 from sparkrig.settings import Fleet, Rail, Settings
 from sparkrig.survey import Survey
@@ -127,7 +128,7 @@ def _after(seen: Survey, bench: Bench) -> list[Finding]:
     looks = remote.each(bench.hosts, lambda at: remote.read(at, Nics(), seconds=bench.pace.script))
     for name, now in looks.items():
         if isinstance(now, (Failed, Lost)):
-            found.append(Finding(name, Verdict("unknown", "unread", str(now), f"ssh {name} true")))
+            found.append(Finding(name, Verdict("unknown", "unread", str(now), over_ssh(name, "true"))))
             continue
         before = seen.found[name].condition.nics
         # soft-RoCE repeats what an emulated processor was too slow for: it says nothing of a cable

@@ -33,6 +33,7 @@ from pyinfra.api.exceptions import FactProcessError
 
 from operations.remote import Failed, Lost
 from sparkrig import rows
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.onboarding.address import Address
 from sparkrig.onboarding.hostkey import HostKey
 from sparkrig.refusal import Refusal
@@ -84,7 +85,7 @@ def target(address: Address, data: Mapping[str, Any]) -> Target:
     try:
         config: Mapping[str, Any] = SSHConfig.from_path(str(file)).lookup(address.host) if file.exists() else {}
     except Exception as error:  # its parser raises several
-        raise Refusal(f"{file} cannot be read ({error})", f"ssh -G {address.host}") from None
+        raise Refusal(f"{file} cannot be read ({error})", f"ssh -G {quoted(address.host)}") from None
     if proxy := config.get("proxyjump") or config.get("proxycommand"):
         raise Refusal(
             f"{file} leads to {address.host} by way of {proxy}, and a new Spark is only onboarded directly",
@@ -120,7 +121,9 @@ def known(at: Target) -> list[HostKey]:
         if at.known_hosts.exists():
             keys.load(str(at.known_hosts))
     except Exception as error:  # it gives up on some broken lines
-        raise Refusal(f"{at.known_hosts} cannot be read ({error})", f"ssh-keygen -lf {at.known_hosts}") from None
+        raise Refusal(
+            f"{at.known_hosts} cannot be read ({error})", f"ssh-keygen -lf {quoted_path(at.known_hosts)}"
+        ) from None
     return [HostKey(kind, key.asbytes()) for kind, key in (keys.lookup(at.entry) or {}).items()]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operations import remote
 from operations.group import LOOK_S, Group, hosts, long, look, tell, user
+from sparkrig.cure import over_ssh, quoted
 from sparkrig.images import Image
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
@@ -25,7 +26,9 @@ def image(group: Group) -> None:
     found = look(group)
     if found[group.head].find(wanted) is None:
         tell(group, f"pull {wanted} ...")
-        cure = f"sudo docker pull {wanted}; or --data serve_image=IMAGE; docs/serving.md has how to build one"
+        cure = (
+            f"sudo docker pull {quoted(wanted)}; or --data serve_image=IMAGE; docs/serving.md has how to build one"
+        )
         long(group, "pull", group.head, ("docker", "pull", "-q", wanted), _PULL_S, cure)
         found = look(group)
     there = found[group.head].find(wanted)
@@ -42,7 +45,7 @@ def _copied(group: Group, name: str, there: Image) -> Image:
     """The image of the head, brought over the fabric, as the host of that name has it. Raises Refusal."""
     tell(group, f"copy {group.wish.image} to {name} over the fabric ...")
     words = ("bash", "-c", COPY_IMAGE, "sparkrig", user(group, name), plain(group.head), there.id)
-    long(group, "image", name, words, _PULL_S, f"ssh {plain(group.head)} sudo -n true, on {name}")
+    long(group, "image", name, words, _PULL_S, f"{over_ssh(plain(group.head), 'sudo -n true')}, on {name}")
     if copy := look(group)[name].copy_of(there):
         return copy
     raise Refusal(

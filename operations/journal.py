@@ -31,6 +31,7 @@ from operations.refusal import Commands, refusing, say
 from operations.remote import Failed, Lost
 from operations.shell import script
 from sparkrig import controller, journal, lock
+from sparkrig.cure import over_ssh
 from sparkrig.journal import Journal
 from sparkrig.lock import Answer
 from sparkrig.refusal import Refusal
@@ -127,7 +128,9 @@ def _ordered(hosts: Mapping[str, Host], identities: Mapping[str, str | Failed | 
     """
     for name, identity in identities.items():
         if isinstance(identity, Exception):
-            raise Refusal(f"{name} cannot be locked: {identity}", f"ssh {name} true{_sessions(name, identity)}")
+            raise Refusal(
+                f"{name} cannot be locked: {identity}", over_ssh(name, "true") + _sessions(name, identity)
+            )
     return {name: hosts[name] for name in sorted(hosts, key=lambda name: (identities[name], name))}
 
 
@@ -202,7 +205,7 @@ def _why_not(name: str, answer: Answer | Failed | Lost) -> Refusal | None:
     if isinstance(answer, Answer):
         return answer.refusal(name) if answer.refused else None
     return Refusal(
-        f"{name} cannot be locked: {answer}", f"ssh {name} df -h /run /var/lib{_sessions(name, answer)}"
+        f"{name} cannot be locked: {answer}", over_ssh(name, "df -h /run /var/lib") + _sessions(name, answer)
     )
 
 
@@ -212,14 +215,14 @@ def _sessions(name: str, answer: Failed | Lost) -> str:
     With MaxSessions 1 it is chance which of two execs at the same moment is refused.
     """
     if isinstance(answer, Lost) or "MaxSessions" in str(answer):
-        return f"; ssh {name} sudo sshd -T | grep -i maxsessions, which must be 2 or more"
+        return f"; {over_ssh(name, 'sudo sshd -T')} | grep -i maxsessions, which must be 2 or more"
     return ""
 
 
 def _answers(hosts: Mapping[str, Host], ask: Callable[[Host], Any]) -> None:
     for name, answer in remote.each(hosts, ask).items():
         if isinstance(answer, (Failed, Lost)):
-            raise Refusal(f"the journal of {name} cannot be written: {answer}", f"ssh {name} df -h /var/lib")
+            raise Refusal(f"the journal of {name} cannot be written: {answer}", over_ssh(name, "df -h /var/lib"))
 
 
 def _shell(at: Host, text: str, *words: str) -> str:

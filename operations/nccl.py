@@ -20,6 +20,7 @@ from facts.nic import Nics
 from operations import remote
 from operations.remote import Failed, Lost
 from sparkrig import gpu, nccl
+from sparkrig.cure import over_ssh, quoted
 from sparkrig.measurement import Finding
 from sparkrig.nccl import Preflight
 from sparkrig.nic import Nic
@@ -215,7 +216,9 @@ def _judge(ranks: Mapping[str, _Rank], moved: Mapping[str, Mapping[str, int]], r
 
 def _lost(why: Mapping[str, str]) -> Verdict | None:
     for name, said in why.items():
-        return Verdict("unknown", "host-lost", f"NCCL was not measured, {said}", f"ssh {name} true, then repeat")
+        return Verdict(
+            "unknown", "host-lost", f"NCCL was not measured, {said}", f"{over_ssh(name, 'true')}, then repeat"
+        )
     return None
 
 
@@ -223,7 +226,9 @@ def _left(bench: Bench, why: Mapping[str, str]) -> Iterator[Finding]:
     container = nccl.container(bench.run)
     for name, said in why.items():
         evidence = f"{container} may still be there for {nccl.limit(bench.patience)} s, {said}"
-        yield Finding(name, Verdict("unknown", "container-left", evidence, f"docker rm -f {container}, on {name}"))
+        yield Finding(
+            name, Verdict("unknown", "container-left", evidence, f"docker rm -f {quoted(container)}, on {name}")
+        )
 
 
 def _clamps(looks: Mapping[str, list[gpu.Gpu]]) -> Iterator[Finding]:

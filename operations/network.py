@@ -17,6 +17,7 @@ from operations.refusal import Commands, refusing, say
 from operations.remote import Failed, Lost
 from sparkrig import network
 from sparkrig.change import Change, Kind
+from sparkrig.cure import over_ssh
 from sparkrig.guard import Order, Ping, order
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings
@@ -157,7 +158,9 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str) -> dict[str, Ord
         if isinstance(answer, Refusal):
             raise answer
         if isinstance(answer, (Failed, Lost)):
-            raise Refusal(f"{name}: {answer}; no network was changed", f"ssh {name} true, then run it again")
+            raise Refusal(
+                f"{name}: {answer}; no network was changed", f"{over_ssh(name, 'true')}, then run it again"
+            )
     return {name: answer for name, answer in answers.items() if isinstance(answer, Order)}
 
 

@@ -17,6 +17,7 @@ from operations.refusal import Commands, refusing
 from operations.shell import script
 from sparkrig import journal, secrets
 from sparkrig.change import Change
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.refusal import Refusal
 
 
@@ -40,7 +41,12 @@ def _value(name: str, kind: str, where: str) -> SecretStr | None:
         why = "it is no text"
     except (OSError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or "it has no home folder to start from"
-    raise Refusal(f"the source of the secret {name} cannot be read ({where}: {why})", f"ls -l {where}")
+    raise Refusal(f"the source of the secret {name} cannot be read ({where}: {why})", f"ls -l {_typed(where)}")
+
+
+def _typed(where: str) -> str:
+    """A file as a shell finds it, below the home folder, too."""
+    return f"~/{quoted(where[2:])}" if where.startswith("~/") else quoted_path(where)
 
 
 @operation()

@@ -22,6 +22,7 @@ from operations.files import write
 from operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from operations.remote import Failed, Lost
 from sparkrig import journal, secrets
+from sparkrig.cure import quoted
 from sparkrig.files import File, Found, stale
 from sparkrig.refusal import Refusal
 from sparkrig.serving import plan, served, smoke
@@ -236,7 +237,7 @@ def _probe(group: Group, id: str) -> Chosen:
     if "has vllm" not in rows:
         raise Refusal(
             f"{group.wish.image} has no vllm, as its own shell finds it",
-            f"docker run --rm --entrypoint sh {group.wish.image} -c 'command -v vllm'",
+            f"docker run --rm --entrypoint sh {quoted(group.wish.image)} -c 'command -v vllm'",
         )
     vllm = next((row.partition(" ")[2] for row in rows if re.fullmatch(r"vllm \d\S*", row)), "")
     return Chosen(id, "ray" in rows, vllm)

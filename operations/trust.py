@@ -17,6 +17,7 @@ from operations.remote import Failed, Lost
 from operations.shell import script
 from sparkrig import journal, trust
 from sparkrig.change import Change, of_files
+from sparkrig.cure import over_ssh
 from sparkrig.files import Found, stale
 from sparkrig.refusal import Refusal
 
@@ -154,7 +155,7 @@ def _look(at: Host) -> trust.Trust:
     try:
         return remote.read(at, TrustFact(), seconds=60)
     except (Failed, Lost) as error:
-        raise Refusal(str(error), f"ssh {at.name} true, and run again") from None
+        raise Refusal(str(error), f"{over_ssh(at.name, 'true')}, and run again") from None
 
 
 @operation()

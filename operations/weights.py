@@ -9,6 +9,7 @@ from operations import remote
 from operations.group import STEP_S, Group, long, look, on_all, tell, user
 from operations.unit import proxies
 from sparkrig import secrets
+from sparkrig.cure import over_ssh, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
 from sparkrig.serving.served import Weights
@@ -114,7 +115,14 @@ def weights(group: Group) -> None:
         if name not in whole:
             tell(group, f"copy {checkpoint} from {whole[0]} to {name} over the fabric ...")
             words = ("sh", "-c", COPY_WEIGHTS, "sparkrig", user(group, name), plain(whole[0]), folder)
-            long(group, "weights", name, words, _WEIGHTS_S, f"ssh {plain(whole[0])} sudo -n true, on {name}")
+            long(
+                group,
+                "weights",
+                name,
+                words,
+                _WEIGHTS_S,
+                f"{over_ssh(plain(whole[0]), 'sudo -n true')}, on {name}",
+            )
 
 
 def _same_commit(folder: str, there: Mapping[str, Weights | None]) -> None:
@@ -123,7 +131,8 @@ def _same_commit(folder: str, there: Mapping[str, Weights | None]) -> None:
         said = " and ".join(f"{each.revision[:12] or 'an unknown one'} on {name}" for name, each in copies.items())
         *_, last = copies
         raise Refusal(
-            f"{folder} is of different commits of the hub: {said}", f"sudo mv {folder} {folder}.other, on {last}"
+            f"{folder} is of different commits of the hub: {said}",
+            f"sudo mv {quoted(folder, f'{folder}.other')}, on {last}",
         )
 
 

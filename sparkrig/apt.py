@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sparkrig.cure import quoted
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 from sparkrig.words import listed
@@ -56,13 +57,13 @@ def busy(held: Sequence[Holder], seconds: float) -> Refusal:
     )
 
 
-def past_the_hold(command: str, new: str = "") -> str:
+def past_the_hold(command: str, *new: str) -> str:
     """A command line that changes held packages: they are released for it, and held again whatever comes of it.
 
     new: packages that are held too from then on, where any were. It ends as `command` did, and is for bash, on a
     host without holds, too.
     """
-    again = f"$held ${{held:+{new}}}" if new else "$held"
+    again = f"$held ${{held:+{quoted(*new)}}}" if new else "$held"
     return (
         'held=$(apt-mark showhold); [ -z "$held" ] || sudo apt-mark unhold $held; '
         f'{command}; rc=$?; [ -z "$held" ] || sudo apt-mark hold {again}; (exit $rc)'
@@ -74,19 +75,24 @@ def install_past_the_hold(*packages: str, options: str = "") -> str:
 
     packages: names, each with `=VERSION` or without; options: of apt-get install.
     """
-    names = " ".join(package.partition("=")[0] for package in packages)
-    words = " ".join([*options.split(), *packages])
-    return past_the_hold(f"sudo apt-get update; sudo apt-get install {words}", names)
+    names = [package.partition("=")[0] for package in packages]
+    return _install(" ".join(filter(None, (options, quoted(*packages)))), *names)
 
 
 def reinstall_past_the_hold(package: str) -> str:
     """The command line that brings the files of an installed package back, in its version."""
-    return install_past_the_hold(as_installed(package), options="--reinstall")
+    return install_as_installed(package, options="--reinstall ")
 
 
-def as_installed(package: str, like: str = "") -> str:
-    """A package in the version in which it, or another one, is installed; by its name alone apt takes the newest.
+def install_as_installed(package: str, like: str = "", options: str = "") -> str:
+    """The command line that installs a package in the version in which it, or another one, is installed.
 
-    The parts of a driver ask for one another in one version, so that a newer one alone cannot be installed.
+    The parts of a driver ask for one another in one version, so that a newer one alone, which apt takes by the
+    name alone, cannot be installed.
     """
-    return f"{package}=$(dpkg-query -Wf '${{Version}}' {like or package})"
+    version = f"$(dpkg-query -Wf '${{Version}}' {quoted(like or package)})"
+    return _install(f"{options}{quoted(package)}={version}", package)
+
+
+def _install(words: str, *names: str) -> str:
+    return past_the_hold(f"sudo apt-get update; sudo apt-get install {words}", *names)

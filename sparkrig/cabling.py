@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
+from sparkrig.cure import over_ssh, quoted
 from sparkrig.measurement import Finding
 from sparkrig.value import Value
 from sparkrig.verdict import Level, Verdict, worst
@@ -394,7 +395,7 @@ def _down(shown: Topology, cable: Cable) -> Verdict | None:
             "fault",
             "netdev-down",
             f"{listed(names)} on {end.host} {'is' if len(names) == 1 else 'are'} administratively down",
-            f"on {end.host}: " + " && ".join(f"sudo ip link set {name} up" for name in names),
+            f"on {end.host}: " + " && ".join(f"sudo ip link set {quoted(name)} up" for name in names),
         )
     return None
 
@@ -454,7 +455,7 @@ def _doubtful(shown: Topology, cable: Cable) -> Verdict | None:
     silent = [host for host in shown.hosts if host.silence]
     if silent:
         why = listed(f"the neighbour probe did not run on {host.name} ({host.silence})" for host in silent)
-        return Verdict("unknown", "no-probe", why, f"ssh {silent[0].name} sudo -n python3 --version")
+        return Verdict("unknown", "no-probe", why, over_ssh(silent[0].name, "sudo -n python3 --version"))
     if cable.heard:
         sender, listener = cable.heard[0].sender, cable.heard[0].listener
         return Verdict(

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
-from sparkrig import nic
+from sparkrig import grammar
 
 Category = Literal["access", "time", "packages and driver", "containers", "network", "RDMA", "pair", "health"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
-_STANDS_FOR = {"NETDEV": nic.NAME, "FILE": r"[A-Za-z0-9_.-]+"}
+_STANDS_FOR = {"NETDEV": grammar.NETDEV.pattern, "FILE": r"[A-Za-z0-9_.-]+"}
 _CAUSES = "docs/fabric.md#the-hosts"
 _PREFLIGHT = "docs/safety.md#waiting-and-preflight"
 _DIFFER = "docs/doctor.md#hosts-that-differ"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import SecretStr
 
 from sparkrig.apt import install_past_the_hold
+from sparkrig.cure import handed_on, quoted, quoted_path
 from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings
@@ -99,18 +99,21 @@ class Subject:
         return deploy(self.inventory, "probe")
 
     def run(self, command: str) -> str:
-        """The command that runs another one on this host, as root, the way a deploy logs in."""
-        where = f"{shlex.quote(self.inventory)} --limit {shlex.quote(self.name)}"
-        return f"pyinfra {where} -y exec -- {command}"
+        """The command that runs another one on this host, as root, the way a deploy logs in.
+
+        command: its words are quoted.
+        """
+        where = f"pyinfra {quoted_path(self.inventory)} --limit {quoted(self.name)}"
+        return f"{where} -y exec -- {handed_on(command)}"
 
     def install(self, *packages: str) -> str:
         """The command that installs parts of driver or kernel on this host, past what a deploy holds there."""
-        return self.run(shlex.quote(install_past_the_hold(*packages, options="-y")))
+        return self.run(install_past_the_hold(*packages, options="-y"))
 
 
 def deploy(inventory: str, what: Literal["cluster", "serve", "probe"] = "cluster") -> str:
     """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement."""
-    return f"pyinfra {shlex.quote(inventory)} deploys/{what}.py"
+    return f"pyinfra {quoted_path(inventory)} deploys/{what}.py"
 
 
 def check(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sparkrig import bounds
+from sparkrig import bounds, grammar
 from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
@@ -66,7 +66,7 @@ def parse(lines: Iterable[str]) -> Containers:
         runtimes=tuple(sorted(info["runtimes"])) if info else (),
         running=int(info["running"]) + int(info.get("paused", 0)) if info else 0,
         daemon_json=None if encoded is None else base64.b64decode(encoded).decode("utf-8", "replace"),
-        toolkit=first.get("toolkit") or None,
+        toolkit=grammar.VERSION.held(first["toolkit"]) if first.get("toolkit") else None,
         sources=tuple(rest for word, rest in rows if word == "source"),
         by_flag="flag" in first,
     )

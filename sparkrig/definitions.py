@@ -19,6 +19,7 @@ from ipaddress import IPv4Interface
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from sparkrig.cure import quoted
 from sparkrig.links import Link
 from sparkrig.netplan import MOVABLE, File, Netdef, default_renderer
 from sparkrig.profiles import Profile, uuid
@@ -277,7 +278,7 @@ def _edit(definition: Definition) -> str:
     netdevs = ", ".join(definition.given)
     if definition.path:
         return f"take {netdevs} out of {plain(definition.path)} by hand, then: {_RELOAD}"
-    return f"let it bind no {netdevs}: sudo nmcli connection edit {definition.uuid}"
+    return f"let it bind no {netdevs}: sudo nmcli connection edit {quoted(definition.uuid)}"
 
 
 def _objection(
@@ -307,7 +308,7 @@ def _two_in_charge(definition: Definition, profiles: Collection[str]) -> Refusal
         return None
     return Refusal(
         f"{definition.title} is left in charge of {', '.join(ours)}, and a profile of sparkrig's is there too",
-        f"sudo nmcli connection delete {' '.join(map(uuid, ours))}, or {setting({definition.key: SET_ASIDE})}",
+        f"sudo nmcli connection delete {quoted(*map(uuid, ours))}, or {setting({definition.key: SET_ASIDE})}",
     )
 
 

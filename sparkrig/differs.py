@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sparkrig import containers
 from sparkrig.check import Check, Subject
+from sparkrig.cure import quoted
 from sparkrig.driver import newer
 from sparkrig.examination import Examination
 
@@ -63,7 +64,7 @@ def _way(id: str, target: str, behind: Compared, example: Compared) -> str:
     if id == "driver.version":
         return f"{behind.subject.install(*_driver(example, target))}, reboot {name}, and run the deploy again"
     if id == "containers.toolkit":
-        return behind.subject.run(f"apt-get install -y {' '.join(containers.to_install(target))}")
+        return behind.subject.run(f"apt-get install -y {quoted(*containers.to_install(target))}")
     return f"update {name} to {target} ({PAGE})"
 
 

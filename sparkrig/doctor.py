@@ -6,7 +6,6 @@ The models are the JSON that `sparkrig doctor --json` prints (docs/schema/doctor
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
@@ -107,7 +106,7 @@ def report(
 
     found: by host; read: those that answered; roots: sparkrig.roots; notes: by host and id, what else was read.
     """
-    hosts, typed = [], shlex.quote(inventory)
+    hosts, typed = [], cure.quoted_path(inventory)
     for name, checks in found.items():
         shown = [check for check in checks if _asked(check, asked, read=name in read)]
         rows = [
@@ -145,7 +144,7 @@ def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str], inven
         want=plain(check.want),
         found=plain(check.found),
         cause=(check.cause or known.cause) if told else "",
-        cure=plain(check.cure.replace("INVENTORY", inventory)),
+        cure=plain(cure.of_inventory(check.cure, inventory)),
         docs=known.docs,
         notes=[plain(note) for note in notes],
         follows=Root(host=root[0], id=root[1]) if root else None,
@@ -178,7 +177,7 @@ def _next(name: str, row: Row, hosts: Sequence[str], inventory: str) -> str:
     if brief := cure.step(row.cure):
         named = row.category == "access" or any(_names(host, brief) for host in hosts)
         return f"Next: {brief}" if named else f"Next, on {name}: {brief}"
-    return f"Next, when {row.id} of {name} is mended: sparkrig doctor {inventory} {row.id}"
+    return f"Next, when {row.id} of {name} is mended: sparkrig doctor {inventory} {cure.quoted(row.id)}"
 
 
 def _names(host: str, text: str) -> bool:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.alike import judged
 from sparkrig.check import Check, Judged, Status, deploy
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.declared import Declared
 from sparkrig.refusal import Refusal
 from sparkrig.words import plain
@@ -158,7 +159,7 @@ def report(
     """
     today = started.astimezone().date()  # a day in the calendar of whoever accepted
     read = {name: checks for name, checks in found.items() if not isinstance(checks, Refusal)}
-    alike = judged(read, lambda check: f"sparkrig doctor {shlex.quote(inventory)} {check.id}")
+    alike = judged(read, lambda check: f"sparkrig doctor {quoted_path(inventory)} {quoted(check.id)}")
     alike = _one_run(alike, inventory)
     usual = _usual(alike)
     hosts = []
@@ -225,7 +226,7 @@ def _one_run(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, 
         for word in shlex.split(check.cure.removeprefix(apply))[1::2]:  # --data NAME=VALUE ...
             name, _, value = word.partition("=")
             told[name] = {**told.get(name, {}), **json.loads(value)} if value.startswith("{") else value
-    words = [shlex.quote(f"{name}={_typed(value)}") for name, value in told.items()]
+    words = [quoted(f"{name}={_typed(value)}") for name, value in told.items()]
     whole = " ".join([apply, *(f"--data {word}" for word in words)])
     return {
         name: [replace(each, cure=whole) if each.cure.startswith(apply) else each for each in checks]

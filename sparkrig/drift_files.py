@@ -9,6 +9,7 @@ import yaml
 from pydantic import ConfigDict, ValidationError
 
 from sparkrig import safe_yaml, whole_file
+from sparkrig.cure import quoted_path
 from sparkrig.drift import Acceptance, Report
 from sparkrig.refusal import Refusal
 from sparkrig.words import reason
@@ -33,10 +34,10 @@ def read(file: Path, cure: str = "") -> Report:
     try:
         return Report.model_validate_json(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise Refusal(f"the report {file} cannot be read: {reason(error)}", f"ls -l {file}") from None
+        raise Refusal(f"the report {file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
     except (ValidationError, UnicodeDecodeError):
         raise Refusal(
-            f"{file} is no report that sparkrig drift --json wrote", cure or f"head -c 200 {file}"
+            f"{file} is no report that sparkrig drift --json wrote", cure or f"head -c 200 {quoted_path(file)}"
         ) from None
 
 
@@ -46,8 +47,10 @@ def kept(inventory: Path) -> Report | None:
     try:
         there = file.exists()
     except OSError as error:  # a folder that is another user's
-        raise Refusal(f"the report {file} cannot be read: {reason(error)}", f"ls -ld {file.parent}") from None
-    return read(file, f"rm {file}, which starts anew") if there else None
+        raise Refusal(
+            f"the report {file} cannot be read: {reason(error)}", f"ls -ld {quoted_path(file.parent)}"
+        ) from None
+    return read(file, f"rm {quoted_path(file)}, which starts anew") if there else None
 
 
 def keep(inventory: Path, report: Report) -> None:
@@ -76,16 +79,18 @@ def accepted(inventory: Path) -> list[Acceptance]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
     except UnicodeDecodeError:
-        raise Refusal(f"{file} is no text in UTF-8", f"file {file}") from None
+        raise Refusal(f"{file} is no text in UTF-8", f"file {quoted_path(file)}") from None
 
 
 def _entries(file: Path, text: str) -> list[Acceptance]:
     try:
         rows = safe_yaml.load(text) or []
     except yaml.YAMLError as error:
-        raise Refusal(f"{file} is no YAML: {' '.join(str(error).split())}", f"git diff {file}") from None
+        raise Refusal(
+            f"{file} is no YAML: {' '.join(str(error).split())}", f"git diff {quoted_path(file)}"
+        ) from None
     if not isinstance(rows, list):
         raise Refusal(f"{file} is no list of entries", f"write each as: - id: ..., in {file}")
     return [_entry(file, number, row) for number, row in enumerate(rows, 1)]
@@ -97,7 +102,9 @@ def _entry(file: Path, number: int, row: object) -> Acceptance:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = f" {first['loc'][0]}:" if first["loc"] else ""
-        raise Refusal(f"{file}, entry {number}:{field} {first['msg'].lower()}", f"git diff {file}") from None
+        raise Refusal(
+            f"{file}, entry {number}:{field} {first['msg'].lower()}", f"git diff {quoted_path(file)}"
+        ) from None
 
 
 def accept(inventory: Path, entry: Acceptance) -> Path:

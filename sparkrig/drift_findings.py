@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sparkrig.check import deploy
-from sparkrig.cure import typed_here
+from sparkrig.cure import quoted, quoted_path, typed_here
 from sparkrig.drift import Report, Row
 
-_HOSTS = "--limit HOSTS"
+_HOSTS = "--limit \0"  # no cure has that sign
 _MANY = 12  # checks that fail; a host from the box fails some 30
 
 
@@ -85,7 +84,7 @@ def mends(report: Report, without: Fresh | None = None) -> list[Mend]:
     found = _grouped(
         report,
         lambda host, row: row.counts and not (host in known and row.cure.startswith(apply)),
-        lambda host, row: _for_any(row.cure, host),
+        lambda host, row: _for_any(row.cure, report.inventory, host),
     )
     last = (deploy(report.inventory), deploy(report.inventory, "serve"))
     made = [Mend(_for_these(cure, rows), _findings(rows)) for cure, rows in found.items()]
@@ -120,14 +119,16 @@ def _grouped(
     return groups
 
 
-def _for_any(cure: str, host: str) -> str:
-    """The same command for whichever host it is limited to."""
-    return cure.replace(f"--limit {shlex.quote(host)} ", f"{_HOSTS} ", 1)
+def _for_any(cure: str, inventory: str, host: str) -> str:
+    """The same command for whichever host it is limited to (Subject.run)."""
+    begins = f"pyinfra {quoted_path(inventory)}"
+    limited = f"{begins} --limit {quoted(host)} "
+    return f"{begins} {_HOSTS} {cure.removeprefix(limited)}" if cure.startswith(limited) else cure
 
 
 def _for_these(cure: str, rows: _Rows) -> str:
     hosts = dict.fromkeys(host for host, _ in rows)
-    return cure.replace(_HOSTS, " ".join(f"--limit {shlex.quote(host)}" for host in hosts), 1)
+    return cure.replace(_HOSTS, " ".join(f"--limit {quoted(host)}" for host in hosts), 1)
 
 
 def _findings(rows: Iterable[tuple[str, Row]]) -> tuple[Finding, ...]:

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from sparkrig import grammar
 from sparkrig.apt import install_past_the_hold, past_the_hold
+from sparkrig.cure import quoted
 from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
@@ -104,7 +106,7 @@ class Packages(Value):
 
 def parse(lines: Iterable[str]) -> Packages:
     """Read the driver fact: `dpkg WANT STATUS NAME VERSION`, `module VERSION`, `simulated RC`, and of apt's
-    simulation the rows `Inst`, `Remv`, `E:`."""
+    simulation the rows `Inst`, `Remv`, `E:`. Raises ValueError where one makes no sense."""
     rows: list[Package] = []
     upgrade: dict[str, str] = {}
     simulated: str | None = None
@@ -114,11 +116,13 @@ def parse(lines: Iterable[str]) -> Packages:
         word, _, rest = line.strip().partition(" ")
         if word == "dpkg":
             want, status, name, version, *_ = [*rest.split(" "), "", "", ""]
-            rows.append(Package(name, want, status, version))
+            rows.append(Package(grammar.PACKAGE.held(name), want, status, version))
+            if rows[-1].installed:  # another one has none, or one that is of no use
+                grammar.VERSION.held(version)
         elif word == "Inst":
-            upgrade[_bare(rest)] = f"install {_candidate(rest)}"
+            upgrade[grammar.PACKAGE.held(_bare(rest))] = f"install {_candidate(rest)}"
         elif word == "Remv":
-            upgrade[_bare(rest)] = "remove"
+            upgrade[grammar.PACKAGE.held(_bare(rest))] = "remove"
         elif word == "module":
             module = rest
         elif word == "simulated":
@@ -138,7 +142,7 @@ def _bare(rest: str) -> str:
 
 def _candidate(rest: str) -> str:
     found = re.search(r"\(([^ )]+)", rest)
-    return found.group(1) if found else "?"
+    return grammar.VERSION.held(found.group(1)) if found else "?"
 
 
 def belongs(package: Package, branch: int) -> bool:
@@ -179,10 +183,12 @@ def later_installed(packages: Packages) -> list[str]:
 
     Tools, firmware and libraries alone are no driver: they stay behind when one goes, and come ahead of the next.
     """
+    return sorted(f"{row.name} {row.version}" for row in _later_rows(packages))
+
+
+def _later_rows(packages: Packages) -> list[Package]:
     later = [row for row in packages.installed if is_later(row.name, row.version)]
-    if not any(carries(row.name) for row in later):
-        return []
-    return sorted(f"{row.name} {row.version}" for row in later)
+    return later if any(carries(row.name) for row in later) else []
 
 
 def tools_ahead(packages: Packages) -> list[str]:
@@ -349,11 +355,11 @@ def later_driver(packages: Packages) -> list[str]:
 
 def way_back(packages: Packages, branch: int) -> str:
     """How to get the branch instead of what is there: a name of its own goes, another changes its version."""
-    names = [row.split(" ")[0] for row in later_installed(packages)]
+    names = sorted(row.name for row in _later_rows(packages))
     if not names:
         return "sudo reboot"  # the packages are of the branch; only the module in memory is not
     words = [f"{name}-" if _LATER_NAME.fullmatch(name) else f"{name}=VERSION-OF-{branch}" for name in names]
-    install = f"sudo apt-get install --allow-downgrades nvidia-driver-{branch}-open {' '.join(words)}"
+    install = f"sudo apt-get install --allow-downgrades nvidia-driver-{branch:d}-open {quoted(*words)}"
     return f"{past_the_hold(install)}; and reboot"
 
 

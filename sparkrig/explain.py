@@ -17,6 +17,7 @@ from itertools import takewhile
 from sparkrig import bandwidth, gid, gid_table, gpu, nccl, nccl_tests, nic, package_list, paste, perftest
 from sparkrig.bandwidth import Expected, Figure
 from sparkrig.cabling import CAGE_SPEED_MBPS
+from sparkrig.cure import quoted
 from sparkrig.identity import GB10_NAME
 from sparkrig.links import in_one_subnet
 from sparkrig.measurement import Finding
@@ -427,7 +428,7 @@ def _gid(rows: Sequence[gid.Gid], written: int | None) -> Verdict:
     addresses = {row.ipv4 for row in rows if row.ipv4}
     found = {row.ipv4: row.index for row in rows if row.ipv4 and row.type == gid.ROCE_V2}
     if not addresses:
-        show = f"ip -4 addr show {netdev}".strip()
+        show = f"ip -4 addr show {quoted(netdev)}" if netdev else "ip -4 addr show"
         return Verdict(
             "fault", "gid-missing", f"{device} has no IPv4 GID, only IPv6, so NCCL finds none to use", show
         )
@@ -468,7 +469,7 @@ def _ibdev2netdev(piece: Piece, _: _Around) -> Explained:
         twin = next((other for other in up if _twins(port.device, other.device)), None)
         if not port.up and twin:
             why = f"{port.netdev or 'it'} is down while its twin {twin.netdev} is up, so half of the cage is idle"
-            cure = f"sudo ip link set {port.netdev} up; then run the deploy"
+            cure = f"sudo ip link set {quoted(port.netdev)} up; then run the deploy"
             findings.append(Finding(port.device, Verdict("degraded", "twin-down", why, cure)))
     if not up:
         cure = "plug the cable in on both ends; on one Spark without a cable this is as it should be"

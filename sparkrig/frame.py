@@ -12,6 +12,8 @@ from pathlib import Path
 from traceback import extract_tb, format_exception
 from typing import Any
 
+from sparkrig.cure import quoted_path
+
 SENTENCES: list[tuple[str, str]] = []
 """Why hosts are refused, as (host, sentence), in the order in which it was printed."""
 
@@ -49,7 +51,9 @@ def sentence(error: BaseException, filename: str = "") -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return unreadable(error, error.filename)
     if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {(error.strerror or str(error)).lower()}. Try: ls -l {error.filename}"
+        return (
+            f"{error.filename}: {(error.strerror or str(error)).lower()}. Try: ls -l {quoted_path(error.filename)}"
+        )
     if filename and Path(filename).resolve() == _inventory().resolve():
         return unreadable(error, filename)
     return _unexpected(error)
@@ -61,13 +65,13 @@ def unreadable(error: BaseException, file: str) -> str:
     lines += [error.lineno] if isinstance(error, SyntaxError) and error.lineno else []
     where = f"{file}, line {lines[-1]}," if lines else f"{file} or its group_data"
     said = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{where} cannot be read ({type(error).__name__}: {said}); try: python {shlex.quote(file)}"
+    return f"{where} cannot be read ({type(error).__name__}: {said}); try: python {quoted_path(file)}"
 
 
 def _left() -> str:
     """No host is left to go on with: why, of the first that is refused."""
     if not SENTENCES:
-        why = f"sparkrig doctor {shlex.quote(str(_inventory()))} access"
+        why = f"sparkrig doctor {quoted_path(_inventory())} access"
         return f"no host is left to go on with, and the lines above say why. Try: {why}"
     hosts = dict.fromkeys(host for host, _ in SENTENCES)
     host, why = SENTENCES[0]
@@ -93,7 +97,7 @@ def _unexpected(error: BaseException) -> str:
         kept = f"the traceback is in {_LOG}"
     except OSError as why:
         kept = f"the traceback cannot be kept in {_LOG}: {(why.strerror or str(why)).lower()}"
-    again = shlex.quote(str(_inventory()))
+    again = quoted_path(_inventory())
     return f"{type(error).__name__} ({said}), which nothing here expects; {kept}. Try: sparkrig support {again}"
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
-from sparkrig import environment, gid
+from sparkrig import environment, gid, grammar
+from sparkrig.cure import quoted
 from sparkrig.gid import Gid
 from sparkrig.verdict import Verdict
 
@@ -70,11 +71,14 @@ def _gid(line: str, number: int) -> Gid:
     try:
         if row is None:
             raise ValueError
+        netdev = row["netdev"] or ""
+        if netdev and not grammar.NETDEV.fits(netdev):
+            raise ValueError
         address = IPv6Address(_HIDDEN.sub("0", row["address"]))
     except ValueError:
         raise ValueError(f"cannot read row {number} of show_gids' table") from None
     kind = _TYPES[row["type"].lower()]
-    return Gid(row["device"], int(row["port"]), int(row["index"]), address, kind, row["netdev"] or "")
+    return Gid(row["device"], int(row["port"]), int(row["index"]), address, kind, netdev)
 
 
 def parse_ibdev2netdev(text: str) -> list[Port]:
@@ -91,7 +95,7 @@ def parse_ibdev2netdev(text: str) -> list[Port]:
 
 def _port(line: str, number: int) -> Port:
     row = _ARROW.match(line)
-    if row is None:
+    if row is None or (row["netdev"] and not grammar.NETDEV.fits(row["netdev"])):
         raise ValueError(f"cannot read row {number} of ibdev2netdev")
     return Port(row["device"], int(row["port"]), row["netdev"], row["state"] == "Up")
 
@@ -144,21 +148,24 @@ def _absent(rows: Sequence[Gid], netdev: str, address: IPv4Address) -> Verdict:
             "fault",
             "gid-type",
             f"{_shown(old)}, and no index has it as RoCE v2",
-            f"devlink dev param show tells whether RoCE is on; then: sudo nmcli device reapply {netdev}",
+            f"devlink dev param show tells whether RoCE is on; then: sudo nmcli device reapply {quoted(netdev)}",
         )
     elsewhere = next((row for row in rows if row.ipv4 == address), None)
     others = sorted({str(row.ipv4) for row in here if row.ipv4})
     if elsewhere:
-        why, cure = f"{address} has its GID on {elsewhere.netdev}", f"ip -4 addr; give {address} to {netdev}"
+        why, cure = (
+            f"{address} has its GID on {elsewhere.netdev}",
+            f"ip -4 addr; give {address} to {quoted(netdev)}",
+        )
     elif others:
         why = f"{netdev} has GIDs for {', '.join(others)} and none for {address}"
-        cure = f"ip -4 addr show {netdev}; then run the deploy again"
+        cure = f"ip -4 addr show {quoted(netdev)}; then run the deploy again"
     elif here:
         why = f"{here[0].device} has no IPv4 GID yet, only IPv6"
-        cure = f"ip -4 addr show {netdev}; then: sudo nmcli connection up ifname {netdev}"
+        cure = f"ip -4 addr show {quoted(netdev)}; then: sudo nmcli connection up ifname {quoted(netdev)}"
     else:
         why = f"no RDMA device has a GID on {netdev}: it is down, without a cable, or without a device"
-        cure = f"rdma link; ip link show {netdev}"
+        cure = f"rdma link; ip link show {quoted(netdev)}"
     return Verdict("fault", "gid-missing", why, cure)
 
 
@@ -166,7 +173,7 @@ def _astray(device: Sequence[Gid], wanted: Gid, written: int, evidence: str) -> 
     """What is wrong with an index that leads elsewhere: it has moved, or was never right."""
     why = _moved(device, wanted, written)
     same = any(row.index == written and row.ipv4 == wanted.ipv4 for row in device)
-    cure = f"sudo python3 {environment.REFRESH} {wanted.netdev}, then start again what uses NCCL"
+    cure = f"sudo python3 {environment.REFRESH} {quoted(wanted.netdev)}, then start again what uses NCCL"
     if same or not why:
         return Verdict("fault", "gid-type", evidence, cure)
     return Verdict("fault", "gid-moved", f"{evidence}: {why}", cure)

@@ -12,7 +12,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sparkrig.apt import as_installed, install_past_the_hold, reinstall_past_the_hold
+from sparkrig import grammar
+from sparkrig.apt import install_as_installed, reinstall_past_the_hold
 from sparkrig.driver import BRANCH
 from sparkrig.identity import GB10_NAME
 from sparkrig.value import Value
@@ -118,7 +119,7 @@ _TROUBLES: tuple[tuple[str, Level, str, str], ...] = (
         NOT_INSTALLED,
         "unknown",
         "no-nvidia-smi",
-        install_past_the_hold(as_installed(f"nvidia-utils-{BRANCH}", like=_LIBRARY)),
+        install_as_installed(f"nvidia-utils-{BRANCH}", like=_LIBRARY),
     ),
     (
         r"driver/library version mismatch",
@@ -173,6 +174,14 @@ def _number(text: str | None, what: str) -> float | None:
     return float(found.group(1))
 
 
+def _version(text: str | None, what: str) -> str | None:
+    """A version, which is a part of a package's name. Raises ValueError for another text."""
+    told = _told(text)
+    if told is None or grammar.DRIVER.fits(told):
+        return told
+    raise ValueError(f"nvidia-smi's {what} is none")  # it may be a serial number
+
+
 def _mask(text: str | None) -> tuple[str, ...] | None:
     told = _told(text)
     if told is None:
@@ -200,7 +209,8 @@ def parse(lines: Iterable[str]) -> Gpu:
     found = parse_csv("\n".join(rest for word, rest in rows if word == "csv"))[0]
     if found.trouble:
         return found
-    return replace(found, gsp=_told(first.get("gsp")), margin_c=_number(first.get("margin"), "T.Limit"))
+    gsp = _version(first.get("gsp"), "GSP firmware version")
+    return replace(found, gsp=gsp, margin_c=_number(first.get("margin"), "T.Limit"))
 
 
 # --- --query-gpu=... --format=csv
@@ -265,7 +275,7 @@ def _from_fields(found: Mapping[str, str]) -> Gpu:
     return Gpu(
         name=_told(found.get("name")),
         bus_id=_told(found.get("pci.bus_id")),
-        driver=_told(found.get("driver_version")),
+        driver=_version(found.get("driver_version"), "driver version"),
         utilization=_number(found.get("utilization.gpu"), "utilization"),
         pstate=_told(found.get("pstate")),
         sm_mhz=_number(found.get("clocks.sm"), "SM clock"),
@@ -276,7 +286,7 @@ def _from_fields(found: Mapping[str, str]) -> Gpu:
         memory_used_mib=_number(found.get("memory.used"), "used memory"),
         reasons=_mask(found.get("clocks_event_reasons.active")),
         compute_cap=_told(found.get("compute_cap")),
-        gsp=_told(found.get("gsp")),
+        gsp=_version(found.get("gsp"), "GSP firmware version"),
         margin_c=_number(found.get("temperature.gpu.tlimit"), "T.Limit"),
     )
 

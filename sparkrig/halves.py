@@ -6,14 +6,14 @@ and that to the other. Each half is then one that can be reached, and the journa
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from sparkrig import journal, undo
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.journal import Journal, Run
-from sparkrig.words import listed, plain
+from sparkrig.words import listed
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ def halved(journals: Mapping[str, Journal], inventory: str) -> list[Halved]:
     ids = dict.fromkeys(run.id for found in journals.values() for run in found.runs)
     if len(journals) < 2 or any(_runs_now(id, journals) for id in ids):
         return []
-    return [each for id in ids for each in (*_committed(id, journals), *_undone(id, journals, inventory))]
+    return [
+        each for id in ids for each in (*_committed(id, journals, inventory), *_undone(id, journals, inventory))
+    ]
 
 
 def _runs_now(id: str, journals: Mapping[str, Journal]) -> bool:
@@ -48,7 +50,7 @@ def _runs_now(id: str, journals: Mapping[str, Journal]) -> bool:
     return any(journal.outcome(run, found) == "running" for run, found in runs)
 
 
-def _committed(id: str, journals: Mapping[str, Journal]) -> Iterator[Halved]:
+def _committed(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterator[Halved]:
     kept = {name: run for name, found in journals.items() if (run := found.find(id))}
     on = [name for name, run in kept.items() if run.moved_network and id not in journal.undone(journals[name])]
     others = [
@@ -61,7 +63,7 @@ def _committed(id: str, journals: Mapping[str, Journal]) -> Iterator[Halved]:
             f"only {listed(on)} committed the network of run {id}; that of {listed(others)} is as it was before, "
             "or goes back by itself"
         )
-        yield Halved(id, "committed", tuple(on), tuple(others), said, plain(kept[on[0]].owner.why))
+        yield Halved(id, "committed", tuple(on), tuple(others), said, journal.again(kept[on[0]], inventory))
 
 
 def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterator[Halved]:
@@ -74,11 +76,11 @@ def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterato
     lost = [name for name in others if first and name in first.owner.hosts and not journals[name].find(id)]
     if stands:
         said = f"run {id} is undone on {listed(on)} alone, and still stands on {listed(stands)}"
-        cure = shlex.join(["sparkrig", "undo", inventory, id])
+        cure = f"sparkrig undo {quoted_path(inventory)} {quoted(id)}"
         yield Halved(id, "undone", tuple(on), tuple(stands), said, cure)
     elif lost and first:
         said = f"run {id} is undone on {listed(on)} alone, and {listed(lost)} keeps nothing of it"
-        yield Halved(id, "undone", tuple(on), tuple(lost), said, plain(first.owner.why))
+        yield Halved(id, "undone", tuple(on), tuple(lost), said, journal.again(first, inventory))
 
 
 def _gone(id: str, found: Journal) -> bool:

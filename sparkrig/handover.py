@@ -9,10 +9,10 @@ NetworkManager a single one; then it keeps those that it gives to networkd away 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from sparkrig.cure import quoted
 from sparkrig.links import Link
 from sparkrig.netplan import MOVABLE, NETWORK_MANAGER, NETWORKD, File, defining, renderer
 from sparkrig.refusal import Refusal
@@ -76,7 +76,7 @@ def _loaded(ports: Iterable[Link], *, networkd: bool) -> list[str]:
         *(["sudo networkctl reload"] if networkd else []),
         "sudo nmcli general reload",
         "sudo nmcli connection reload",
-        *(f"sudo nmcli device set {shlex.quote(port.name)} managed yes" for port in ports),
+        *(f"sudo nmcli device set {quoted(port.name)} managed yes" for port in ports),
     ]
 
 
@@ -104,7 +104,7 @@ def _kept(names: Sequence[str]) -> str:
 
 
 def _write(path: str, content: str, mode: str) -> str:
-    lines = " ".join(map(shlex.quote, content.splitlines()))
+    lines = quoted(*content.splitlines())
     return f"printf '%s\\n' {lines} | sudo install -m {mode} /dev/stdin {path}"
 
 

@@ -7,11 +7,11 @@ and RemoveIPC; Linux, Documentation/core-api/kho and filesystems/proc.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkrig import bounds
+from sparkrig import bounds, grammar
+from sparkrig.cure import quoted
 from sparkrig.driver import BRANCH, modules_cure, newer
 from sparkrig.rows import path
 from sparkrig.value import Value
@@ -93,7 +93,7 @@ def parse(lines: Iterable[str]) -> Health:
         raise ValueError(f"the health of the host lacks {', '.join(absent)}")
     return Health(
         boot_id=first["boot_id"],
-        kernel=first["kernel"],
+        kernel=grammar.KERNEL.held(first["kernel"]),
         cmdline=first.get("cmdline", ""),
         memory_total_kb=_count(first.get("MemTotal:")),
         memory_available_kb=_count(first.get("MemAvailable:")),
@@ -121,7 +121,7 @@ def _zone(row: str) -> Zone:
 
 def _kernel(row: str) -> Kernel:
     release, nvidia, version, *_ = [*row.split(" "), "", ""]
-    return Kernel(release, nvidia == "yes", version)
+    return Kernel(grammar.KERNEL.held(release), nvidia == "yes", version)
 
 
 # --- verdicts; one that is healthy without evidence found nothing that it could judge
@@ -210,7 +210,7 @@ def cdi(health: Health) -> Verdict:
         "fault",
         "cdi-stale",
         f"{files} names {paths} ({plain(health.cdi_missing[0])}{', ...' if count > 1 else ''})",
-        f"sudo nvidia-ctk cdi generate --output={shlex.quote(plain(health.cdi[0]))}",
+        f"sudo nvidia-ctk cdi generate --output={quoted(health.cdi[0])}",
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sparkrig import history
+from sparkrig.cure import quoted_path
 from sparkrig.history import History
 from sparkrig.measurement import Run
 from sparkrig.refusal import Refusal
@@ -115,5 +116,7 @@ def _write(handle: int, data: bytes) -> None:
 
 
 def _refusal(verb: str, place: Path, error: OSError) -> Refusal:
-    cure = _CURES.get(error.errno or 0, "ls -ld {folder} {path}").format(folder=place.parent, path=place)
+    cure = _CURES.get(error.errno or 0, "ls -ld {folder} {path}").format(
+        folder=quoted_path(place.parent), path=quoted_path(place)
+    )
     return Refusal(f"cannot {verb} the history {place}: {reason(error)}", cure)

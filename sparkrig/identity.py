@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sparkrig import grammar
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
@@ -94,7 +95,7 @@ def parse(lines: Iterable[str]) -> Identity:
             hostname=values["hostname"],
             uid=int(values["uid"]),
             machine=values["machine"],
-            kernel=values["kernel"],
+            kernel=grammar.KERNEL.held(values["kernel"]),
             boot_id=values["boot_id"] if re.fullmatch(BOOT_ID, values["boot_id"]) else "",
             memory_kib=int(values["memory_kib"]),
             release=release,

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from sparkrig import frame, login, settings, terminal
+from sparkrig.cure import quoted_path
 
 Host = str | tuple[str, Mapping[str, Any]]
 
@@ -146,7 +147,7 @@ def defaults(inventory: Path) -> dict[str, Any]:
     except Exception as error:  # whatever a file of Python can raise
         folder = inventory.parent / "group_data"
         raise settings.SettingsError(
-            f"{folder} cannot be read ({type(error).__name__}: {error}); try: ls {folder}"
+            f"{folder} cannot be read ({type(error).__name__}: {error}); try: ls {quoted_path(folder)}"
         ) from None
 
 

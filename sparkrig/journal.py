@@ -10,12 +10,13 @@ order, since a clock may be wrong. The guarded change of the network keeps its o
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sparkrig import bounds, containers, declared, gid, lock, secrets, words
+from sparkrig import bounds, containers, declared, gid, grammar, lock, secrets, words
+from sparkrig.check import deploy
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.lock import RUNS, Lock, Owner
 from sparkrig.owned import WRITTEN
 from sparkrig.value import Value
@@ -351,7 +352,7 @@ def parse(lines: Iterable[str]) -> Journal:
             taken = replace(taken, id=seen, run=words.plain(holder))
         elif word == "run":
             name, _, whose = rest.partition(" ")
-            runs.append(Run(name, lock.owner(whose)))
+            runs.append(Run(grammar.RUN.held(name), lock.owner(whose)))
             found = {}
         elif word == "current":
             _item(found.setdefault("now", {}), rest)
@@ -397,6 +398,8 @@ def _told(run: Run, found: dict[str, dict[str, str]], word: str, rest: str) -> R
 def _item(into: dict[str, str], row: str) -> dict[str, str]:
     kind, _, rest = row.partition(" ")
     name, _, value = rest.partition(" ")
+    if kind == "package":
+        grammar.PACKAGE.held(name)
     into[f"{kind} {name}"] = value
     return into
 
@@ -492,10 +495,24 @@ def advice(run: Run, journal: Journal, inventory: str) -> str:
     The same again does what is missing, but for a change that was rolled back: it fails for the same reason.
     """
     if outcome(run, journal) != "rolled back":
-        return f"what is missing is done by the same again: {run.owner.why}"
+        return f"what is missing is done by the same again: {again(run, inventory)}"
     verb = "topology" if _UNREACHED in run.guard else "doctor"
-    look = shlex.join(["sparkrig", verb, inventory])
-    return f"the network is as it was before; mend first what this shows: {look}; and then: {run.owner.why}"
+    look = f"sparkrig {verb} {quoted_path(inventory)}"
+    return (
+        f"the network is as it was before; mend first what this shows: {look}; and then: {again(run, inventory)}"
+    )
+
+
+def again(run: Run, inventory: str) -> str:
+    """The command of ours that a run was begun by, without what else was typed. inventory: as in `advice`.
+
+    What its operator typed is a note on the host, where another one may have written it: it is shown as that, and
+    is never a command.
+    """
+    if run.owner.undoes:
+        return f"sparkrig undo {quoted_path(inventory)} {quoted(run.owner.undoes)}"
+    words = run.owner.why.split()
+    return deploy(inventory, "serve" if deploy(inventory, "serve").split()[-1] in words else "cluster")
 
 
 def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:

@@ -13,8 +13,9 @@ from ipaddress import IPv4Interface, IPv4Network
 from itertools import combinations
 from typing import Any
 
+from sparkrig import grammar
+
 _NAME = re.compile(r"en(?:P(?P<domain>\d+))?p(?P<bus>\d+)s(?P<slot>\d+)(?:f(?P<function>\d+))?(?:np\d+)?")
-_PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _MAIN = "main"
 # `local` is the host itself. A throw route sends the packet on to the next table.
 _NO_DESTINATION = frozenset({"local", "broadcast", "multicast", "anycast", "throw"})
@@ -73,7 +74,7 @@ def parse_link(entry: Mapping[str, Any], row: list[str]) -> Link:
     port, carrier, driver, pci, *_ = [*row, "", "", "", ""]
     infos = entry.get("addr_info", [])
     return Link(
-        name=str(entry["ifname"]),
+        name=grammar.NETDEV.held(str(entry["ifname"])),
         mac=str(entry.get("address", "")),
         mtu=int(entry["mtu"]),
         carrier=carrier == "1",
@@ -87,7 +88,7 @@ def parse_link(entry: Mapping[str, Any], row: list[str]) -> Link:
         lower=str(entry.get("link", "")),
         driver=driver,
         ipv6=any(info.get("family") == "inet6" for info in infos),
-        pci=pci if _PCI.fullmatch(pci) else "",
+        pci=pci if grammar.PCI.fits(pci) else "",
     )
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sparkrig import bounds, words
+from sparkrig import bounds, grammar, words
 from sparkrig.refusal import Refusal
 
 FOLDER = "/run/sparkrig"
@@ -235,6 +235,8 @@ def owner(text: str) -> Owner:
     try:
         found: Mapping[str, Any] = bounds.loads(text)
         by = {key: str(found["by"][key]) for key in ("run", "who", "why", "version", "undoes")}
+        for id in filter(None, (by["run"], by["undoes"])):
+            grammar.RUN.held(id)
         origin, since, boot = str(found["from"]), int(found["since"]), str(found["boot"])
         if not 0 <= since < _YEAR_10000:
             raise ValueError(f"{since} is no time")

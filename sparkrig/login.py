@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from sparkrig.cure import quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError
 
@@ -153,7 +154,7 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
         return "sudo", Refusal(why, _without("_sudo_password", name, data).partition(": ")[2])
     told = next((cure for words, cure in _HINDRANCES.items() if words in why), None)
     if told:
-        place = {"name": name, "login": typed(name, data), "address": _address(name, data)}
+        place = {"name": name, "login": typed(name, data), "address": quoted(_address(name, data))}
         return "ssh", Refusal(why, told.format(**place))
     if "Could not connect" in why or "ssh" in why.lower():
         return "ssh", Refusal(why, f"ssh {typed(name, data)} true")
@@ -161,14 +162,14 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
 
 
 def _look_again(name: str, why: str) -> Refusal:
-    return Refusal(why, f"pyinfra INVENTORY --limit {name} -vv fact facts.spark.Spark")
+    return Refusal(why, f"pyinfra INVENTORY --limit {quoted(name)} -vv fact facts.spark.Spark")
 
 
 def typed(name: str, data: Mapping[str, Any]) -> str:
     """How a person would name a host after ssh."""
     user, port = data.get("ssh_user"), int(data.get("ssh_port") or 22)
     where = f"{user}@{_address(name, data)}" if user else _address(name, data)
-    return where if port == 22 else f"-p {port} {where}"
+    return quoted(*([] if port == 22 else ["-p", str(port)]), where)
 
 
 def _address(name: str, data: Mapping[str, Any]) -> str:
@@ -199,4 +200,4 @@ def _without(key: str, name: str, data: Mapping[str, Any]) -> str:
         )
     if key in ("ssh_key_password", "passphrase"):
         return "leave it to the ssh agent: ssh-add"
-    return f"log in with a key instead: ssh-copy-id {user}@{_address(name, data)}"
+    return f"log in with a key instead: ssh-copy-id {quoted(f'{user}@{_address(name, data)}')}"

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from sparkrig import bounds
+from sparkrig.cure import quoted
 from sparkrig.environment import CONTAINER_ENV
 from sparkrig.images import CONTENT_OF, Image, known, one
 from sparkrig.nic import Nic
@@ -352,7 +353,7 @@ def obstacle(found: Mapping[str, Preflight], image: str) -> Verdict | None:
         for good, cause, evidence, cure in (
             (host.gpus, "no-gpu", "nvidia-smi lists no GPU", "nvidia-smi; run the deploy's driver step"),
             (host.docker, "no-docker", "docker does not answer", "systemctl status docker"),
-            (host.image, "no-image", f"the image {image} is not there", f"docker pull {image}"),
+            (host.image, "no-image", f"the image {image} is not there", f"docker pull {quoted(image)}"),
             (host.rdma, "no-rdma", "there is no /dev/infiniband", "attach the cable, then rdma link"),
             (host.environment, "no-environment", f"{CONTAINER_ENV} is not there", "run the deploy"),
             (host.port, "port-busy", f"TCP ports {FIRST_PORT} to {LAST_PORT} are taken", "ss -ltnp"),
@@ -363,7 +364,7 @@ def obstacle(found: Mapping[str, Preflight], image: str) -> Verdict | None:
     images = {name: host.image for name, host in found.items() if host.image}
     if not one(images.values()):
         held = ", ".join(f"{name} {each.short}" for name, each in images.items())
-        cure = f"docker save {image} on one host, docker load on the other"
+        cure = f"docker save {quoted(image)} on one host, docker load on the other"
         return Verdict("unknown", "image-differs", f"{image} is not one image: {held}", cure)
     return None
 

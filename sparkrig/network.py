@@ -13,6 +13,7 @@ from ipaddress import IPv4Interface
 from typing import Any, Literal
 
 from sparkrig import bounds, definitions, handover, links, netplan, profiles
+from sparkrig.cure import quoted
 from sparkrig.links import Link, Route
 from sparkrig.profiles import Profile, profile, uuid
 from sparkrig.refusal import Refusal
@@ -296,7 +297,7 @@ def _refuse_renamed(found: Network, netdev: str) -> None:
     if other:
         raise Refusal(
             f"expected {netdev} at {place}, found {other} there",
-            f"look at what renames it: udevadm test-builtin net_setup_link /sys/class/net/{other}, "
+            f"look at what renames it: udevadm test-builtin net_setup_link {quoted(f'/sys/class/net/{other}')}, "
             "ls /etc/systemd/network /etc/udev/rules.d",
         )
 

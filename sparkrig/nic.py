@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sparkrig import grammar
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict
 
 # Each netdev of a Spark has PCIe Gen5 x4 of its own (~126 Gb/s) [@epappas].
-NAME = r"[^\s/:]{1,15}"  # what Linux lets a netdev be called (dev_valid_name in net/core/dev.c)
 PCIE_SPEED_GTS = 32.0
 PCIE_WIDTH = 4
 
@@ -99,7 +99,7 @@ def parse(lines: Iterable[str]) -> dict[str, Nic]:
     for line in lines:
         netdev, _, rest = line.strip().partition(" ")
         key, _, value = rest.partition(" ")
-        if not key or not re.fullmatch(NAME, netdev) or not netdev.isprintable():
+        if not key or not grammar.NETDEV.fits(netdev):
             raise ValueError(f"cannot read the row {line[:60]!r}")
         rows.setdefault(netdev, {})[key] = value.strip()
     return {netdev: _nic(netdev, found) for netdev, found in sorted(rows.items())}
@@ -201,7 +201,8 @@ def parse_ethtool(text: str) -> tuple[Link, ...]:
     for line in text.splitlines():
         key, value = _pair(line)
         if key.startswith("settings for "):
-            found.append({"netdev": line.strip().removesuffix(":").split()[-1]})
+            netdev = line.strip().removesuffix(":").split()[-1]
+            found.append({"netdev": netdev if grammar.NETDEV.fits(netdev) else ""})
         elif key in ("speed", "link detected"):
             found += [{}] if key in found[-1] else []
             found[-1][key] = value.casefold()

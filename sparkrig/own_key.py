@@ -11,6 +11,7 @@ from pathlib import Path
 from paramiko import Agent, PasswordRequiredException, PKey, SSHException
 
 from sparkrig import whole_file
+from sparkrig.cure import quoted_path
 from sparkrig.onboarding.operator import PublicKey, public
 from sparkrig.refusal import Refusal
 from sparkrig.words import reason
@@ -52,7 +53,10 @@ def make(key: OwnKey) -> PublicKey:
     words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", whose, "-f", str(key.file)]
     done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=60)
     if done.returncode:
-        raise Refusal(f"no key was made: {' '.join(done.stderr.split())}", f"ssh-keygen -t ed25519 -f {key.file}")
+        raise Refusal(
+            f"no key was made: {' '.join(done.stderr.split())}",
+            f"ssh-keygen -t ed25519 -f {quoted_path(key.file)}",
+        )
     return _usable(key.file)
 
 
@@ -65,14 +69,20 @@ def _usable(file: Path) -> PublicKey:
     try:
         found = public(half.read_text(encoding="utf-8"), str(half))
     except OSError as error:
-        cure = f"ssh-keygen -y -f {file} > {half}" if file.exists() else f"ssh-keygen -t ed25519 -f {file}"
+        cure = (
+            f"ssh-keygen -y -f {quoted_path(file)} > {quoted_path(half)}"
+            if file.exists()
+            else f"ssh-keygen -t ed25519 -f {quoted_path(file)}"
+        )
         raise Refusal(f"{half} cannot be read: {reason(error)}", cure) from None
     if any(f"{key.get_name()} {key.get_base64()}" == found.bare for key in Agent().get_keys()):
         return found
     try:
         PKey.from_path(file)
     except (PasswordRequiredException, TypeError):  # the latter is how `cryptography` puts it
-        raise Refusal(f"{file} has a passphrase, and no ssh agent holds it", f"ssh-add {file}") from None
+        raise Refusal(
+            f"{file} has a passphrase, and no ssh agent holds it", f"ssh-add {quoted_path(file)}"
+        ) from None
     except (OSError, SSHException, ValueError) as error:
         raise Refusal(f"{file} cannot be used: {error}", "sparkrig onboard ADDRESS --key FILE") from None
     return found

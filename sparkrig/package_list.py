@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sparkrig import driver
+from sparkrig import driver, grammar
 from sparkrig.driver import NextBoot, Package, Packages
 from sparkrig.measurement import Finding
 from sparkrig.preflight import UNFINISHED
@@ -21,11 +21,13 @@ from sparkrig.words import listed
 MARKED = "dpkg -l | sparkrig explain"
 WHOLE = f"{MARKED}, without grep"
 
-_NAME = r"(?P<name>[a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)?"
-_VERSION = r"(?P<version>\d[\w.+:~-]*)"
-_DPKG = re.compile(rf"\s*(?P<want>[uihrp])(?P<status>[ncHUFWti])R?\s+{_NAME}\s+(?:{_VERSION}|<none>)(?:\s.*)?")
-_APT = re.compile(rf"\s*{_NAME}/(?P<archives>\S+)\s+{_VERSION}\s+\S+(?:\s+\[(?P<marks>.*)\])?\s*")
-_QUERY = re.compile(rf"\s*{_NAME}(?:\s+|,\s*){_VERSION}\s*(?:[\s,](?P<rest>.*))?")
+_NAME = rf"(?P<name>{grammar.PACKAGE.pattern})(?::[a-z0-9]+)?"
+_VERSION = rf"(?P<version>(?=[0-9]){grammar.VERSION.pattern})"  # a word behind a name is none
+_DPKG = re.compile(
+    rf"\s*(?P<want>[uihrp])(?P<status>[ncHUFWti])R?\s+{_NAME}\s+(?:{_VERSION}|<none>)(?:\s.*)?", re.ASCII
+)
+_APT = re.compile(rf"\s*{_NAME}/(?P<archives>\S+)\s+{_VERSION}\s+\S+(?:\s+\[(?P<marks>.*)\])?\s*", re.ASCII)
+_QUERY = re.compile(rf"\s*{_NAME}(?:\s+|,\s*){_VERSION}\s*(?:[\s,](?P<rest>.*))?", re.ASCII)
 _WANT = {"u": "unknown", "i": "install", "h": "hold", "r": "deinstall", "p": "purge"}
 _STATUS = {
     **{"n": "not-installed", "c": "config-files", "H": "half-installed", "U": "unpacked"},

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from sparkrig import bounds, first_upgrade, targets
 from sparkrig.apt import Holder
 from sparkrig.apt import parse as parse_holders
+from sparkrig.cure import quoted_path
 from sparkrig.first_upgrade import FirstUpgrade
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
@@ -136,7 +137,7 @@ def mounts(found: Preflight) -> list[Refusal]:
         Refusal(
             f"{listed(paths)} {'is' if len(paths) == 1 else 'are'} mounted read-only, so nothing can be written; "
             "a file system with errors is, too",
-            f"sudo dmesg | grep -i -e remount -e error; sudo mount -o remount,rw {paths[0]}",
+            f"sudo dmesg | grep -i -e remount -e error; sudo mount -o remount,rw {quoted_path(paths[0])}",
         )
     ]
 
@@ -152,7 +153,7 @@ def room(found: Preflight, *, installs: bool) -> list[Refusal]:
     return [
         Refusal(
             f"{listed(small)} {have} {free} MB of room, and {least} MB are expected",
-            f"sudo apt-get clean; sudo du -xh {small[-1]} | sort -h | tail",
+            f"sudo apt-get clean; sudo du -xh {quoted_path(small[-1])} | sort -h | tail",
         )
     ]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from uuid import UUID, uuid5
 
+from sparkrig import grammar
 from sparkrig.links import Link
 
 _NAMESPACE = UUID("5ac1f0c2-7d0f-4a55-9b1e-2f6d4e0a9c11")  # ours; with the netdev's name it makes a fixed UUID
@@ -113,18 +114,21 @@ PROPERTIES = (
 
 
 def parse(rows: Iterable[tuple[str, str]]) -> dict[str, Profile]:
-    """The profiles by UUID, from the fact's `profile` (UUID, type, file) and `property` rows."""
+    """The profiles by UUID, from the fact's `profile` (UUID, type, file) and `property` rows.
+
+    Raises ValueError for what is no UUID.
+    """
     files: dict[str, str] = {}
     properties: dict[str, dict[str, str]] = {}
     current: dict[str, str] = {}
     for word, rest in rows:
         if word == "profile":
             identifier, _kind, filename = terse(rest, 3)
-            files[identifier] = filename
+            files[grammar.UUID.held(identifier)] = filename
         elif word == "property":
             key, value = terse(rest, 2)
             if key == "connection.uuid":
-                current = properties.setdefault(value, {})
+                current = properties.setdefault(grammar.UUID.held(value), {})
             current[key] = value
     return {key: Profile(key, files.get(key, ""), found) for key, found in properties.items()}
 

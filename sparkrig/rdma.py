@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkrig import bounds, gid
+from sparkrig import bounds, gid, grammar
 from sparkrig.value import Value
 
 
@@ -46,10 +46,18 @@ def parse(lines: Iterable[str]) -> Rdma:
     devices = tuple(
         Device(
             name=str(link["ifname"]),
-            netdev=str(link.get("netdev", "")),
+            netdev=_netdev(str(link.get("netdev", ""))),
             state=str(link.get("state", "")),
             active_mtu=mtus.get(str(link["ifname"]), 0),
         )
         for link in links
     )
-    return Rdma(devices, tuple(gid.parse(rows)))
+    table = tuple(gid.parse(rows))
+    for each in table:
+        _netdev(each.netdev)
+    return Rdma(devices, table)
+
+
+def _netdev(name: str) -> str:
+    """The name of a netdev, or nothing. Raises ValueError."""
+    return grammar.NETDEV.held(name) if name else ""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 from sparkrig.words import listed
@@ -54,11 +55,23 @@ def refusals(found: Iterable[Barred], due: Collection[str]) -> list[Refusal]:
 def _refusal(kind: Kind, where: str, paths: list[str]) -> Refusal:
     due = "" if paths == [where] else f", and {listed(paths)} {'is' if len(paths) == 1 else 'are'} to be written"
     what, cure = {
-        "immutable": (f"{where} is immutable (chattr +i){due}", f"sudo chattr -i {where}"),
-        "append-only": (f"{where} is append-only (chattr +a){due}", f"sudo chattr -a {where}"),
-        "read-only": (f"{where} cannot be written: its file system is read-only{due}", f"findmnt -T {where}"),
-        "mount": (f"{where} is a mount point, and a file is to be replaced there", f"sudo umount {where}"),
-        "folder": (f"{where} is a directory, and a file is expected there", f"sudo mv {where} {where}.old"),
-        "no-folder": (f"{where} is no directory, and one is expected there{due}", f"sudo mv {where} {where}.old"),
+        "immutable": (f"{where} is immutable (chattr +i){due}", f"sudo chattr -i {quoted_path(where)}"),
+        "append-only": (f"{where} is append-only (chattr +a){due}", f"sudo chattr -a {quoted_path(where)}"),
+        "read-only": (
+            f"{where} cannot be written: its file system is read-only{due}",
+            f"findmnt -T {quoted_path(where)}",
+        ),
+        "mount": (
+            f"{where} is a mount point, and a file is to be replaced there",
+            f"sudo umount {quoted_path(where)}",
+        ),
+        "folder": (
+            f"{where} is a directory, and a file is expected there",
+            f"sudo mv {quoted_path(where)} {quoted_path(f'{where}.old')}",
+        ),
+        "no-folder": (
+            f"{where} is no directory, and one is expected there{due}",
+            f"sudo mv {quoted_path(where)} {quoted_path(f'{where}.old')}",
+        ),
     }[kind]
     return Refusal(what, cure)

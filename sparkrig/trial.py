@@ -15,6 +15,7 @@ from typing import Any
 
 from sparkrig import bandwidth, perftest
 from sparkrig.bandwidth import Expected, Figure
+from sparkrig.cure import over_ssh
 from sparkrig.measurement import Case, End, Measurement
 from sparkrig.verdict import Verdict
 
@@ -269,7 +270,7 @@ def judge_preflight(users: Users) -> list[Verdict]:
     waiting = {(name, process) for name, process, waits in users.others if waits}
     for name, process in sorted(waiting | ({users.holder} if users.holder else set())):
         evidence = f"{name} (process {process}), not ours, listens where perftest does; it was left alone"
-        found.append(Verdict("healthy", "port-busy", evidence, f"sudo kill {process}, if nobody needs it"))
+        found.append(Verdict("healthy", "port-busy", evidence, f"sudo kill {process:d}, if nobody needs it"))
     for unit in users.ended:
         found.append(Verdict("healthy", "stale-server", f"{unit} was left over by an earlier run, and was ended"))
     return found
@@ -390,7 +391,7 @@ def _broken(trial: Trial, rail: int) -> Verdict | None:
         return _no_server(case, refused)
     if trial.lost:
         return Verdict(
-            "fault", "peer-died", trial.lost, f"ssh {case.receiver} true, and {case.sender}; then again"
+            "fault", "peer-died", trial.lost, f"{over_ssh(case.receiver, 'true')}, and {case.sender}; then again"
         )
     if client is None:
         return Verdict("unknown", "no-result", f"{case.sender} printed nothing for this rail", _AGAIN)

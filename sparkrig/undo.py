@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkrig import containers, journal, lock, merge, records, trust
+from sparkrig.cure import over_ssh, quoted, quoted_path
 from sparkrig.journal import ABSENT, Journal, Run
 from sparkrig.owned import PRIVATE
 from sparkrig.refusal import Refusal
@@ -380,8 +380,8 @@ def left(plan: Plan, told: str) -> Plan:
 
 def left_alone(name: str, plan: Plan) -> list[str]:
     """What is to be said of files that docker does not start with, on the host of that name."""
-    look = shlex.join(["ssh", name, "sudo", "dockerd", "--validate", "--config-file", plan.kept_docker])
-    log = shlex.join(["ssh", name, "sudo", "journalctl", "-u", "docker", "-n", "30"])
+    look = over_ssh(name, f"sudo dockerd --validate --config-file {quoted(plan.kept_docker)}")
+    log = over_ssh(name, "sudo journalctl -u docker -n 30")
     words = {
         "unfit": ("is left alone, for docker cannot start", look),
         "failed": ("is back as it was, for docker did not start", log),
@@ -426,7 +426,7 @@ def readable(run_id: str, journals: Mapping[str, Journal]) -> None:
             raise Refusal(
                 f"the journal of {name} is damaged: {listed(parts)} in {lock.RUNS} is gone or cannot be "
                 f"understood, so what stood there before run {run_id} is not known",
-                f"ssh {shlex.quote(name)} sudo ls -lR {lock.RUNS}/{parts[0].partition('/')[0]}",
+                over_ssh(name, f"sudo ls -lR {quoted_path(f'{lock.RUNS}/' + parts[0].partition('/')[0])}"),
             )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.words import reason
 
@@ -19,7 +20,7 @@ def create(file: Path, content: bytes, mode: int = 0o600) -> None:
         with _beside(file, content, mode) as new:
             os.link(new, file)  # unlike a rename, it fails where there is a file
     except FileExistsError:
-        raise Refusal(f"{file} is there already, and is not overwritten", f"ls -l {file}") from None
+        raise Refusal(f"{file} is there already, and is not overwritten", f"ls -l {quoted_path(file)}") from None
     except OSError as error:
         raise _refusal(file, error) from None
 
@@ -66,4 +67,4 @@ def _beside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
 
 
 def _refusal(file: Path, error: OSError) -> Refusal:
-    return Refusal(f"{file} cannot be written: {reason(error)}", f"ls -ld {file.parent}")
+    return Refusal(f"{file} cannot be written: {reason(error)}", f"ls -ld {quoted_path(file.parent)}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sparkrig import records
 from sparkrig.check import Check, Status, Subject
+from sparkrig.cure import over_ssh
 from sparkrig.records import Complaint, Kind
 
 _STATUS: Mapping[Kind, Status] = {
@@ -33,5 +34,5 @@ def checks(subject: Subject) -> Iterator[Check]:
 
 def _cure(poor: Complaint, subject: Subject) -> str:
     if poor.kind == "unread":
-        return f"ssh {poor.hosts[0]} cat /proc/sys/kernel/random/boot_id"
+        return over_ssh(poor.hosts[0], "cat /proc/sys/kernel/random/boot_id")
     return subject.probe if poor.kind == "boot" else subject.apply

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
 from sparkrig import definitions, network
 from sparkrig.check import Check, Subject, check, there, wrong
+from sparkrig.cure import quoted
 from sparkrig.definitions import Definition
 from sparkrig.links import Link
 from sparkrig.refusal import Refusal
@@ -113,7 +113,7 @@ def _second(subject: Subject, netdev: str, others: Sequence[Definition]) -> Chec
     if undecided:  # what is given for a run takes the place of what every host has
         decided = {key: word for mine in subject.fleet.values() for key, word in mine.adopt.items()}
         setting = json.dumps({**decided, **dict.fromkeys(undecided, definitions.SET_ASIDE)}, ensure_ascii=False)
-        cure = f"{subject.apply} --data {shlex.quote(f'adopt={setting}')}"
+        cure = f"{subject.apply} --data {quoted(f'adopt={setting}')}"
     found = "; ".join(map(str, others))
     return Check(f"net.{netdev}.others", "no second definition", found, "extra", cure)
 

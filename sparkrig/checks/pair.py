@@ -8,6 +8,7 @@ from sparkrig import clones
 from sparkrig.check import Check, Subject
 from sparkrig.checks.condition import judged
 from sparkrig.checks.network import cabled
+from sparkrig.cure import quoted
 from sparkrig.halves import halved
 from sparkrig.journal import Journal
 from sparkrig.ping import NOT_INSTALLED, Ping
@@ -101,7 +102,8 @@ def _new_id(host: str) -> str:
 
 
 def _new_keys(host: str) -> str:
-    return f"on {host}: {clones.NEW_HOST_KEYS}; then here, by its name or address: ssh-keygen -R {plain(host)}"
+    forget = f"ssh-keygen -R {quoted(plain(host))}"
+    return f"on {host}: {clones.NEW_HOST_KEYS}; then here, by its name or address: {forget}"
 
 
 def _without_peer(subject: Subject) -> Iterator[Check]:
@@ -139,7 +141,7 @@ def _mtu(subject: Subject, rail: Rail) -> Check:
 
 def _ping(subject: Subject, rail: Rail, pings: Pings | str) -> Check:
     id, want = f"pair.{rail.netdev}.ping", f"frames of {subject.settings.mtu} bytes reach {rail.peer_address.ip}"
-    again = f"sparkrig doctor INVENTORY {id}"
+    again = f"sparkrig doctor INVENTORY {quoted(id)}"
     if rail.netdev not in cabled(subject.settings, subject.found):
         return Check(id, want, f"{rail.netdev} has no carrier", "skipped", environment=True)
     if isinstance(pings, str) or len(pings.get(rail.netdev, ())) < 2:
@@ -150,7 +152,7 @@ def _ping(subject: Subject, rail: Rail, pings: Pings | str) -> Check:
         return Check(id, want, str(small), "unknown", "sudo apt-get install iputils-ping", environment=True)
     if large.crosses:
         return Check(id, want, str(large), environment=True)
-    cause, cure = "unreachable", f"ip neigh show dev {rail.netdev}; sudo nft list ruleset, on both"
+    cause, cure = "unreachable", f"ip neigh show dev {quoted(rail.netdev)}; sudo nft list ruleset, on both"
     if small.crosses:
         cause = "short-frames"
         cure = "join the Sparks by a cable, or set MTU 9216 on every port of the switch between them"

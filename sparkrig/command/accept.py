@@ -11,6 +11,7 @@ import click
 
 from sparkrig import drift_files, terminal
 from sparkrig.command import files
+from sparkrig.cure import quoted_path
 from sparkrig.drift import Acceptance
 from sparkrig.refusal import Refusal
 
@@ -49,12 +50,14 @@ def accept(inventory_file: Path, id: str, host: str | None, until: datetime, why
         _must_be_known(inventory_file, id, host)
         entry = Acceptance(id=id, until=until.date(), why=why.strip(), host=host, by=getpass.getuser())
         file = drift_files.accept(inventory_file, entry)
-    terminal.echo(f"accepted until {until.date()}: {id} on {host or 'every host'}. Now: git add {file}")
+    terminal.echo(
+        f"accepted until {until.date()}: {id} on {host or 'every host'}. Now: git add {quoted_path(file)}"
+    )
 
 
 def _must_be_known(inventory: Path, id: str, host: str | None) -> None:
     """Raise Refusal for an id that the last report does not have: a misspelt one would accept nothing."""
-    report, show = drift_files.kept(inventory), f"sparkrig drift {inventory}"
+    report, show = drift_files.kept(inventory), f"sparkrig drift {quoted_path(inventory)}"
     if report is None:
         raise Refusal("there is no drift report of this inventory yet", show)
     hosts = [each for each in report.hosts if host in (None, each.name)]

@@ -13,6 +13,7 @@ import click
 from sparkrig import change
 from sparkrig.command import applying, files, plan
 from sparkrig.command.plan import Plan
+from sparkrig.cure import quoted_path
 from sparkrig.words import listed, plain
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _carried_out(made: Plan, again: str, *, yes: bool) -> _Outcome:
     hosts = _together(made, due)
     code, applied = applying.run(_words(made, hosts), hosts, known)
     if code == 0 and applied.whole:
-        next_ = f"sparkrig doctor {shlex.quote(files.typed(made.inventory))}"
+        next_ = f"sparkrig doctor {quoted_path(files.typed(made.inventory))}"
         left = " The others are left as they are." if left_out else ""
         return _Outcome([f"Done: {_counted(made, due)}.{left} Next: {next_}"], left_out)
     said: dict[str, list[str]] = {}  # halves of a pair often hear the same
@@ -118,7 +119,7 @@ def _code(applied: Applied, *, back: bool) -> int:
 
 def _ended(made: Plan, applied: Applied, again: str, *, back: bool) -> str:
     """How a run that did not get to its end stands, and the one command to type."""
-    typed = shlex.quote(files.typed(made.inventory))
+    typed = quoted_path(files.typed(made.inventory))
     if back:
         return f"The network was put back to what it was. Try: sparkrig topology {typed}, then {again}"
     if applied.interrupted:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.command import files
+from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -50,14 +51,14 @@ def bandwidth(
     if not pairs:
         raise click.ClickException(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
-            f"Try: sparkrig topology {inventory_file}"
+            f"Try: sparkrig topology {quoted_path(inventory_file)}"
         )
     console = Screen(stderr=as_json)
     documents, codes = [], []
     for pair in pairs:
         try:
             hosts = {name: data[name] for name in pair}
-            why = f"sparkrig bandwidth {inventory_file}"
+            why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
             run, drawn = _measure(console, hosts, fleet, why, thorough=not quick)
         except Refusal as refusal:
             said = Text.assemble((f"{refusal.what}.", "red"), f" Try: {refusal.cure}")

@@ -14,6 +14,7 @@ import click
 
 from sparkrig import terminal
 from sparkrig.command import files
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.words import listed, reason
 
 if TYPE_CHECKING:
@@ -102,10 +103,11 @@ def _place(url: str) -> str:
         whole = False
     if not whole:
         raise click.ClickException(f"{url} is no address of a server. Try: sparkrig bench http://spark-a:8000")
+    bare = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise click.ClickException(
             "the URL has more than a place in it; a key belongs into a file. "
-            f"Try: sparkrig bench {parts.scheme}://{parts.netloc.rpartition('@')[2]} --key-file FILE"
+            f"Try: sparkrig bench {quoted(bare)} --key-file FILE"
         )
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1')}"
 
@@ -130,14 +132,18 @@ def _key(file: Path | None) -> str:
     try:
         mode, text = stat.S_IMODE(file.stat().st_mode), file.read_text(encoding="ascii").strip()
     except OSError as error:
-        raise click.ClickException(f"{file} cannot be read: {reason(error)}. Try: ls -l {file.parent}") from None
+        raise click.ClickException(
+            f"{file} cannot be read: {reason(error)}. Try: ls -l {quoted_path(file.parent)}"
+        ) from None
     except UnicodeDecodeError:
         text = ""
     if mode & 0o077:
-        raise click.ClickException(f"{file} can be read by others (mode {mode:o}). Try: chmod 600 {file}")
+        raise click.ClickException(
+            f"{file} can be read by others (mode {mode:o}). Try: chmod 600 {quoted_path(file)}"
+        )
     if not text or not text.isprintable() or " " in text:
         raise click.ClickException(
-            f"{file} has no API key in it, one line of letters and signs expected. Try: wc {file}"
+            f"{file} has no API key in it, one line of letters and signs expected. Try: wc {quoted_path(file)}"
         )
     return text
 
@@ -214,7 +220,8 @@ async def _served(server: Server, wanted: str | None) -> Served:
     try:
         found = await server.models()
     except Unusable as error:
-        cure = "the same with --key-file FILE" if error.status in _NO_KEY else f"curl -i {server.url}/v1/models"
+        look = f"curl -i {quoted(f'{server.url}/v1/models')}"
+        cure = "the same with --key-file FILE" if error.status in _NO_KEY else look
         raise click.ClickException(f"{server.url} cannot be asked: {error}. Try: {cure}") from None
     chosen = next((each for each in found if wanted in (None, each.name)), None)
     if chosen is None:
@@ -240,7 +247,7 @@ def _show(report: Report) -> None:
 
     Screen().print(Page(report), soft_wrap=True)
     if not report.model:
-        terminal.echo(f"Try: curl -i {report.url}/v1/models", err=True)
+        terminal.echo(f"Try: curl -i {quoted(f'{report.url}/v1/models')}", err=True)
 
 
 def _list(workloads: Sequence[Workload]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ import click
 
 from sparkrig import terminal
 from sparkrig.command import files
+from sparkrig.cure import quoted_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -130,7 +130,7 @@ def _refuse_absent(made: Report) -> None:
         if any(host.read for host in made.hosts) and not any(means(name, id) for id in ids):
             raise click.ClickException(
                 f"no host has a check {name}; nothing there is declared or to be seen that it could be about. "
-                f"Try: sparkrig doctor {shlex.quote(made.inventory)} -v"
+                f"Try: sparkrig doctor {quoted_path(made.inventory)} -v"
             )
 
 

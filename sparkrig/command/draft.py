@@ -14,6 +14,7 @@ import click
 
 from sparkrig.command import files
 from sparkrig.command.newcomer import Asked, Entrance
+from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -59,9 +60,10 @@ def book(asked: Asked) -> Book:
     except settings.SettingsError as error:
         raise click.ClickException(str(error)) from None
     if not defaults.get("_sudo"):
+        ours = quoted_path(_ROOT / "inventories/group_data")
         raise Refusal(
             f"{file.parent}/group_data/all.py does not set _sudo, without which nothing is applied",
-            f"cp -r {_ROOT}/inventories/group_data {file.parent}/, or another --inventory",
+            f"cp -r {ours} {quoted_path(file.parent)}/, or another --inventory",
         )
     if not file.exists():
         return Book(file, inventory_file.new(file), settings.Fleet({}), {}, defaults)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import click
 
 from sparkrig import declared, drift_files, terminal, whole_file
 from sparkrig.command import files, looking
+from sparkrig.cure import quoted_path
 from sparkrig.drift import Report, report, unexplained
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
@@ -150,7 +150,9 @@ def _report(asked: _Asked) -> tuple[Report, bool]:
     accepted = drift_files.accepted(asked.inventory)
     earlier = drift_files.read(asked.since) if asked.since else _kept(asked)
     if asked.since and earlier and not any(earlier.host(name) for name in data):
-        raise Refusal(f"{asked.since} is a report of other hosts", f"sparkrig drift {asked.inventory}")
+        raise Refusal(
+            f"{asked.since} is a report of other hosts", f"sparkrig drift {quoted_path(asked.inventory)}"
+        )
     started, clock = datetime.now(UTC), time.monotonic()
     seen, found = _look(asked, fleet, data)
     made = report(
@@ -220,7 +222,7 @@ def _judged(
         name: made + unexplained(made, _peer(fleet.peer(name), found), planned[name], each.apply, each.serve)
         for (name, made), each in zip(found.items(), subjects.values(), strict=True)
     }
-    quoted = shlex.quote(typed)
+    quoted = quoted_path(typed)
     lost = {name: looking.hindrance(name, data[name], unread[name], quoted) for name in data if name not in seen}
     return {name: lost[name] if name in lost else whole[name] for name in data}
 

@@ -86,12 +86,13 @@ def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict
     """
     import difflib
 
+    from sparkrig.cure import quoted
     from sparkrig.refusal import Refusal
 
     for name in limit:
         if name not in data:
             [close] = difflib.get_close_matches(name, data, 1, 0)
-            raise Refusal(f"there is no host {name} in the inventory", f"--limit {close}")
+            raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(close)}")
     wanted = {*limit, *(fleet.peer(name) for name in limit)} if limit else set(data)
     return {name: values for name, values in data.items() if name in wanted}
 

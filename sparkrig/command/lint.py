@@ -12,6 +12,7 @@ import click
 
 from sparkrig import terminal
 from sparkrig.command import files
+from sparkrig.cure import quoted_path
 from sparkrig.words import reason
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _cure(text: str) -> str:
     """What to try: where a script is given a recipe or a compose file [@forum-365083-eugr], it has the launch."""
     words = text.split() if "\n" not in text.strip() else []
     file = next((word for word in words if word.endswith((".yaml", ".yml"))), "")
-    return f"Try: sparkrig lint {file}" if file else _TRY
+    return f"Try: sparkrig lint {quoted_path(file)}" if file else _TRY
 
 
 def _text(word: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkrig import login
+from sparkrig.cure import of_inventory
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
 
@@ -50,4 +51,4 @@ def look(
 def hindrance(name: str, data: Mapping[str, Any], why: str, inventory: str) -> Refusal:
     """Why a host cannot be read, and what to try. inventory: the file, quoted as it is typed."""
     _, refusal = login.hindrance(name, data, why)
-    return Refusal(refusal.what, refusal.cure.replace("INVENTORY", inventory))
+    return Refusal(refusal.what, of_inventory(refusal.cure, inventory))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sparkrig.command import files
+from sparkrig.cure import quoted
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -122,7 +123,7 @@ def _unknown(name: str, known: Catalogue) -> str:
 
     last = name.lower().rpartition("/")[2]
     near = get_close_matches(last, known.models, 1, _CLOSE)
-    cure = f"sparkrig models show {near[0]}" if near else "sparkrig models"
+    cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
     said = (claim.says for model in known.models.values() for claim in model.claims)
     absent = next((f": {each}" for each in said if f"there is no {last};" in each.lower()), "")
     return f"the catalogue has no model and no checkpoint {name}{absent}. Try: {cure}"

@@ -15,6 +15,7 @@ import click
 
 from sparkrig import terminal
 from sparkrig.command import files
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.words import reason
 
@@ -125,8 +126,8 @@ def host_key(at: Target, others: Mapping[str, Target], asked: Asked) -> HostKey:
         if shown in door.known(there):
             raise Refusal(
                 f"{at.entry} shows the host key of {other}, which the inventory reaches as {there.typed}",
-                f"sparkrig onboard {there.typed}; a second Spark with that key needs one of its own, and there: "
-                f"{clones.NEW_HOST_KEYS}",
+                f"sparkrig onboard {quoted(there.typed)}; a second Spark with that key needs one of its own, and "
+                f"there: {clones.NEW_HOST_KEYS}",
             )
     _compare(at, shown, asked)
     if asked.writes:
@@ -214,9 +215,9 @@ def _must_be_private(file: Path) -> None:
     try:
         mode = file.stat().st_mode
     except OSError as error:
-        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
     if stat.S_ISREG(mode) and mode & 0o077:
-        raise Refusal(f"{file} can be read by others, and holds a password", f"chmod 600 {file}")
+        raise Refusal(f"{file} can be read by others, and holds a password", f"chmod 600 {quoted_path(file)}")
 
 
 def _first_line(name: str) -> str:
@@ -228,7 +229,7 @@ def _first_line(name: str) -> str:
         with file.open(encoding="utf-8") as lines:
             return lines.readline().rstrip("\n")
     except OSError as error:
-        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
 
 
 @dataclass(frozen=True)
@@ -258,7 +259,7 @@ def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Pa
             if not left:
                 raise Refusal(
                     f"{at.typed} does not let {at.user} in with that password",
-                    f"sparkrig onboard USER@{at.typed}, with the user that was made at its first start",
+                    f"sparkrig onboard USER@{quoted(at.typed)}, with the user that was made at its first start",
                 )
             terminal.echo("It was not accepted.", err=True)
     assert entered
@@ -271,7 +272,7 @@ def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Pa
 def _keys_only(at: Target, own: OwnKey) -> Refusal:
     """That a Spark takes no password, and how to put a key there at its own screen."""
     if own.public is None:
-        cure = f"ssh-keygen -t ed25519 -f {own.file}, and the same again"
+        cure = f"ssh-keygen -t ed25519 -f {quoted_path(own.file)}, and the same again"
     else:
         line = shlex.quote(own.public.line)
         cure = f"on the Spark, as {at.user}: mkdir -pm 700 ~/.ssh && echo {line} >>~/.ssh/authorized_keys"
@@ -292,6 +293,6 @@ def _become_root(entered: Door, password: Password) -> None:
             if not left or ("try again" not in str(error) and "incorrect" not in str(error)):
                 raise Refusal(
                     f"{whom} cannot become root on {entered.at.typed}: {error}",
-                    f"on the Spark, as an administrator: sudo usermod -aG sudo {whom}",
+                    f"on the Spark, as an administrator: sudo usermod -aG sudo {quoted(whom)}",
                 ) from None
             terminal.echo("It was not accepted.", err=True)

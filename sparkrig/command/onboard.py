@@ -23,6 +23,7 @@ from sparkrig.command import applying, files, newcomer, waiting
 from sparkrig.command import draft as drafts
 from sparkrig.command.draft import Book, Draft
 from sparkrig.command.newcomer import Asked, Entrance, Password
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _let_in(at: Target, key: HostKey, entrance: Entrance) -> None:
         if not again.is_root():
             raise Refusal(
                 f"sudo on {at.typed} still asks {at.user} for a password; a later rule is stronger",
-                f"on the Spark: sudo -l -U {at.user}",
+                f"on the Spark: sudo -l -U {quoted(at.user)}",
             )
 
 
@@ -282,9 +283,11 @@ def _next(draft: Draft) -> str:
     """The verdict, and the command that comes next."""
     file, made = draft.after.file, draft.made
     if made.peer:
-        return f"{made.peer} and {made.name} are a pair, and as declared. Next: sparkrig doctor {file}"
+        return (
+            f"{made.peer} and {made.name} are a pair, and as declared. Next: sparkrig doctor {quoted_path(file)}"
+        )
     second = ". With a second Spark: seat the QSFP cable, then: sparkrig onboard" if not draft.seen.cages() else ""
-    return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {file}{second}"
+    return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {quoted_path(file)}{second}"
 
 
 def _document(at: Target, key: HostKey, draft: Draft, outcome: str, code: int) -> schema.Onboard:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.command import files, looking
+from sparkrig.cure import quoted_path
 from sparkrig.plan import Planned, code, document, held_up
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0) -> Plan:
     from deploys import dry
 
     made = dry.planned(data, fleet, seen)
-    quoted = shlex.quote(files.typed(file))
+    quoted = quoted_path(files.typed(file))
     hosts = {
         name: made[name]
         if name in made

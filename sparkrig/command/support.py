@@ -19,6 +19,7 @@ import click
 
 from sparkrig import terminal
 from sparkrig.command import files
+from sparkrig.cure import quoted_path
 
 if TYPE_CHECKING:
     from operations.support import Collected
@@ -97,7 +98,7 @@ def _write(made: Archive, file: Path, *, opened: bool, yes: bool, as_json: bool)
         elif as_json:
             files.document("support", archive=str(file), **made.document)
         else:
-            terminal.echo(f"\nWritten to {file}. All that is in it: sparkrig support --open {file}")
+            terminal.echo(f"\nWritten to {file}. All that is in it: sparkrig support --open {quoted_path(file)}")
 
 
 # --- an archive that is there
@@ -121,7 +122,7 @@ def _show(file: Path, *, as_json: bool) -> None:
         with file.open("rb") as stream:
             content = stream.read(archives.WHOLE_BYTES)
     except OSError as error:
-        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
     found = archives.unpack(content, str(file))
     told = archives.manifest(found, str(file))
     if as_json:

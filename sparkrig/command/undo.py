@@ -76,7 +76,7 @@ class _Asked:
 
     def command(self, target: str, limit: Iterable[str], *, one_half: bool) -> str:
         """What is typed to take back that run, on these hosts alone where they are named."""
-        words = ["sparkrig", "undo", str(self.inventory), target]
+        words = ["sparkrig", "undo", files.typed(self.inventory), target]
         words += [word for name in limit for word in ("--limit", name)]
         return shlex.join([*words, *(["--one-half"] if one_half else [])])
 

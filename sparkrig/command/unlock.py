@@ -9,6 +9,7 @@ import click
 
 from sparkrig import terminal
 from sparkrig.command import files
+from sparkrig.cure import quoted_path
 
 if TYPE_CHECKING:
     from operations.remote import Failed, Lost
@@ -26,7 +27,9 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
     change the host at the same time. Exit code 1: declined; 3: a host could not be read or freed.
     """
     _, data = files.inventory(inventory_file)
-    files.must_answer(yes, f"sparkrig status {inventory_file}, which shows the holder; then the same with --yes")
+    files.must_answer(
+        yes, f"sparkrig status {quoted_path(inventory_file)}, which shows the holder; then the same with --yes"
+    )
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from operations import journal
 

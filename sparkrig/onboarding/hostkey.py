@@ -10,6 +10,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from sparkrig.cure import quoted
 from sparkrig.refusal import Refusal
 
 _FORM = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
@@ -37,7 +38,7 @@ class HostKey:
     @property
     def console(self) -> str:
         """What to type on the host's own screen to see the same fingerprint."""
-        return f"ssh-keygen -lf /etc/ssh/ssh_host_{self.short}_key.pub"
+        return f"ssh-keygen -lf {quoted(f'/etc/ssh/ssh_host_{self.short}_key.pub')}"
 
     def line(self, entry: str) -> str:
         """Its line in known_hosts. entry: how that file calls the host."""

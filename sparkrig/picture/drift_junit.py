@@ -5,13 +5,14 @@ from __future__ import annotations
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import FinalResult
 
+from sparkrig.cure import quoted_path
 from sparkrig.drift import Host, Report, Row
 from sparkrig.words import lines
 
 
 def xml(report: Report) -> str:
     """The text. What does not hold is a failure, what could not be told an error, what is accepted is skipped."""
-    whole = JUnitXml(f"sparkrig drift {report.inventory}")
+    whole = JUnitXml(f"sparkrig drift {quoted_path(report.inventory)}")
     for host in report.hosts:
         suite = TestSuite(host.name)
         suite.hostname = host.name

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparkrig import journal
+from sparkrig.cure import quoted
 from sparkrig.journal import Journal, Outcome, Run
 from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.undo import Change, Plan
@@ -176,7 +177,7 @@ def rows(plan: Plan) -> list[_Row]:
             told.append((_SAID.get(act, act), said))
     kept = [each.name for each in plan.changes if each.act == "stays"]
     if kept:
-        told.append(("stays", f"{listed(kept)}; to remove: sudo apt-get remove {' '.join(kept)}"))
+        told.append(("stays", f"{listed(kept)}; to remove: sudo apt-get remove {quoted(*kept)}"))
     if plan.login:
         told.append(("remove", "the peer's line in authorized_keys, and this host's key pair for the peer"))
     if plan.docker:

@@ -13,6 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from sparkrig.cure import quoted
 from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.serving.budget import (
     BESIDE_GIB,
@@ -73,7 +74,7 @@ class Listing:
         standings = [f"{drawn.sign(_SHADES[each]).plain} {each}" for each in _PREFERENCE]
         yield Text(f"{'  '.join(standings)}  (50) expected or told, not measured", "dim")
         first = next(model for fitting in groups.values() for model in fitting)
-        yield Text.assemble("Next: ", (f"sparkrig models show {first.name}", "bold"))
+        yield Text.assemble("Next: ", (f"sparkrig models show {quoted(first.name)}", "bold"))
 
     def _takes(self, model: Model) -> Nodes | None:
         return fewest_nodes(model, model.best(), self.use)

@@ -12,6 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from sparkrig import safe_yaml
+from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.serving.model import Catalogue, Model, Source
 from sparkrig.words import listed, reason
@@ -47,7 +48,7 @@ def catalogue(folder: Path = FOLDER) -> Catalogue:
     }
     files = [folder / f"{name}.yaml" for name in names(folder)]
     if not files:
-        raise Refusal(f"there is no model in {folder}", f"git -C {folder.parent} checkout models")
+        raise Refusal(f"there is no model in {folder}", f"git -C {quoted_path(folder.parent)} checkout models")
     models = {file.stem: _model(file, set(sources)) for file in files}
     return Catalogue(models=models, sources=sources)
 
@@ -56,12 +57,13 @@ def _model(file: Path, sources: set[str]) -> Model:
     model = _checked(Model, _read(file), file)
     if model.name != file.stem:
         raise Refusal(
-            f"{file}: the name is {model.name}, {file.stem} expected", f"mv {file} {file.with_stem(model.name)}"
+            f"{file}: the name is {model.name}, {file.stem} expected",
+            f"mv {quoted_path(file)} {quoted_path(file.with_stem(model.name))}",
         )
     if unknown := model.sources() - sources:
         raise Refusal(
             f"{file}: nothing is known of the source {listed(sorted(unknown))}",
-            f"grep -n '^[a-z]' {file.with_name(_SOURCES)}",
+            f"grep -n '^[a-z]' {quoted_path(file.with_name(_SOURCES))}",
         )
     return model
 
@@ -70,9 +72,11 @@ def _read(file: Path) -> dict[Any, Any]:
     try:
         found = safe_yaml.load(file.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
-        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file.parent}") from None
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file.parent)}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Refusal(f"{file} is no YAML: {' '.join(str(error).split())}", f"git diff {file}") from None
+        raise Refusal(
+            f"{file} is no YAML: {' '.join(str(error).split())}", f"git diff {quoted_path(file)}"
+        ) from None
     if not isinstance(found, dict):
         raise Refusal(
             f"{file}: fields with their values expected", f"compare it with {file.parent}/gpt-oss-120b.yaml"
@@ -84,7 +88,7 @@ def _checked(kind: type[_Part], found: Any, file: Path, key: object = "") -> _Pa
     try:
         return kind.model_validate(found)
     except ValidationError as error:
-        raise Refusal(f"{file}: {_first(error, key)}", f"git diff {file}") from None
+        raise Refusal(f"{file}: {_first(error, key)}", f"git diff {quoted_path(file)}") from None
 
 
 def _first(error: ValidationError, key: object) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from sparkrig import environment, secrets
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.files import File, Found
 from sparkrig.images import Image
 from sparkrig.refusal import Refusal
@@ -139,15 +140,17 @@ def wish(find: Find, mine: Settings, sparks: int) -> Wish:
     if hub.ID.fullmatch(mine.model) and mine.model.lower() != checkpoint.id.lower():
         raise Refusal(
             f"the catalogue has no checkpoint {mine.model}, and {checkpoint.id} is another one",
-            f"sparkrig models show {model.name}",
+            f"sparkrig models show {quoted(model.name)}",
         )
     if checkpoint.bad:
-        raise Refusal(f"{checkpoint.id} is not to be used: {checkpoint.bad}", f"sparkrig models show {model.name}")
+        raise Refusal(
+            f"{checkpoint.id} is not to be used: {checkpoint.bad}", f"sparkrig models show {quoted(model.name)}"
+        )
     nodes: Nodes = mine.serve_nodes or max(model.nodes, checkpoint.nodes)
     if nodes > sparks:
         raise Refusal(
             f"{checkpoint.id} is for {nodes} Sparks, and this one is on its own",
-            f"sparkrig models show {model.name}",
+            f"sparkrig models show {quoted(model.name)}",
         )
     base = _base(model, checkpoint, nodes)
     image = mine.serve_image or (base.image if base else "")
@@ -207,7 +210,7 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
     if image and wanted and image.architecture != wanted:
         raise Refusal(
             f"{name} is an image for {image.architecture}, and this host is {wanted}",
-            f"docker pull --platform linux/{wanted} {name}",
+            f"docker pull --platform {quoted(f'linux/{wanted}', name)}",
         )
 
 
@@ -218,7 +221,7 @@ def _fits(asked: Wish, memory_gib: float) -> None:
         raise Refusal(
             f"{asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, and "
             f"{made.share:.1f} GiB are for all of it ({use.utilization:g} of {memory_gib:.1f} GiB)",
-            f"sparkrig models show {asked.model.name}",
+            f"sparkrig models show {quoted(asked.model.name)}",
         )
 
 
@@ -244,9 +247,10 @@ def _use(asked: Wish, memory_gib: float) -> Use:
 def _reachable(have: served.Weights, folder: str) -> None:
     """Docker mounts that folder alone, and the hub's own cache is all links to another."""
     if have.stray:
+        linked = f"{folder}.linked"
         raise Refusal(
             f"{folder}/{have.stray} is a link that leads out of its folder, and a container would not find it",
-            f"sudo mv {folder} {folder}.linked; sudo cp -rL {folder}.linked {folder}",
+            f"sudo mv {quoted(folder, linked)}; sudo cp -rL {quoted(linked, folder)}",
         )
 
 
@@ -254,7 +258,7 @@ def _revision(have: served.Weights, folder: str, wanted: str | None) -> None:
     if wanted and have.there and have.revision != wanted:
         raise Refusal(
             f"{folder} is of commit {have.revision or 'unknown'} of the hub, and serve_revision is {wanted}",
-            f"sudo mv {folder} {folder}.other, then the same again downloads it",
+            f"sudo mv {quoted(folder, f'{folder}.other')}, then the same again downloads it",
         )
 
 
@@ -267,7 +271,7 @@ def _room(asked: Wish, there: served.Weights, room: int | None, mine: Settings) 
         raise Refusal(
             f"the weights of {asked.checkpoint.id} take {asked.gib:.1f} GiB, {have:.1f} GiB of them are there, "
             f"and {free:.1f} GiB are free for {mine.weights} ({_SPARE_GIB:g} GiB are to stay free)",
-            f"df -h {mine.weights}; then make room, or set weights to a folder on another disk",
+            f"df -h {quoted_path(mine.weights)}; then make room, or set weights to a folder on another disk",
         )
 
 
@@ -278,7 +282,9 @@ def _ports(found: Serving, mine: Settings) -> None:
         ("serve_trial_port", mine.serve_trial_port, found.unit.get("ActiveState") in ("active", "activating")),
     ):
         if port in found.listening and not ours:
-            raise Refusal(f"somebody else listens on port {port}", f"sudo ss -ltnp sport = :{port}; or set {name}")
+            raise Refusal(
+                f"somebody else listens on port {port}", f"sudo ss -ltnp sport = :{port:d}; or set {name}"
+            )
 
 
 def lint_of(asked: Wish, find: Find, form: str, vllm: Version | None, machine: str) -> list[Finding]:
@@ -534,5 +540,5 @@ def told(asked: Wish, found: Sequence[Finding]) -> Iterator[str]:
     if warnings:
         yield (
             f"sparkrig lint warns of {', '.join(warnings)}; what is said for and against each: "
-            f"sparkrig lint --catalogue {asked.model.name}"
+            f"sparkrig lint --catalogue {quoted(asked.model.name)}"
         )

@@ -216,7 +216,7 @@ def test_a_printed_command_holds_again_whatever_comes_of_it_and_ends_as_apt_did(
             (apt.install_past_the_hold("bad"), "c\n", 100, "unhold c", update, "install bad", "hold c bad"),
             (apt.install_past_the_hold("bad"), "", 100, update, "install bad"),
             (apt.reinstall_past_the_hold("a"), "", 0, update, "install --reinstall a=1.2-3"),
-            (apt.install_past_the_hold(apt.as_installed("a", like="b")), "", 0, update, "install a=1.2-3"),
+            (apt.install_as_installed("a", like="b"), "", 0, update, "install a=1.2-3"),
         ],
         holds,
     )

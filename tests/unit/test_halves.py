@@ -15,7 +15,8 @@ from sparkrig.journal import Journal, Run, Step
 from sparkrig.lock import Lock, Owner
 from tests.tables import each_row
 
-WHY = "pyinfra inventories/pair.py deploys/cluster.py"
+WHY = "pyinfra inventories/pair.py deploys/cluster.py"  # what its operator typed, elsewhere
+AGAIN = "pyinfra pair.py deploys/cluster.py"
 A, B = "spark-a", "spark-b"
 FILE = {"file /etc/nccl.conf": "644 a"}
 
@@ -44,8 +45,8 @@ STANDS = "run R1 is undone on spark-a alone, and still stands on spark-b"
 LOST = "run R1 is undone on spark-a alone, and spark-b keeps nothing of it"
 # what spark-a and spark-b keep, what is said, and what is to be typed
 TABLE: dict[str, tuple[Journal, Journal, str, str]] = {
-    "only one committed": (host(COMMITTED), host(BACK), ALONE, WHY),
-    "the other will go back": (host(COMMITTED), host(run(1, "applied", done=False)), ALONE, WHY),
+    "only one committed": (host(COMMITTED), host(BACK), ALONE, AGAIN),
+    "the other will go back": (host(COMMITTED), host(run(1, "applied", done=False)), ALONE, AGAIN),
     "it is at work": (host(COMMITTED, lock=AT_WORK), host(run(1, "applied", done=False)), "", ""),
     "both committed": (host(COMMITTED), host(COMMITTED), "", ""),
     "both went back": (host(BACK), host(BACK), "", ""),
@@ -53,7 +54,7 @@ TABLE: dict[str, tuple[Journal, Journal, str, str]] = {
     "mended since": (host(COMMITTED, ONCE_MORE), host(BACK, ONCE_MORE), "", ""),
     "not mended by one that broke off": (
         *(host(COMMITTED, run(2, done=False)), host(BACK, run(2, done=False))),
-        *(ALONE, WHY),
+        *(ALONE, AGAIN),
     ),
     "undone where it was committed": (host(COMMITTED, run(2, undoes="R1")), host(BACK), "", ""),
     "one half was undone": (host(run(1), UNDONE), host(run(1)), STANDS, "sparkrig undo pair.py R1"),
@@ -61,7 +62,7 @@ TABLE: dict[str, tuple[Journal, Journal, str, str]] = {
         *(host(run(1), run(2, undoes="R1")), host(run(1), run(2, undoes="R1", done=False))),
         *(STANDS, "sparkrig undo pair.py R1"),
     ),
-    "one half was undone, the other keeps nothing": (host(run(1), UNDONE), host(), LOST, WHY),
+    "one half was undone, the other keeps nothing": (host(run(1), UNDONE), host(), LOST, AGAIN),
     "a run of one host was undone": (host(run(1, hosts=(A,)), UNDONE), host(), "", ""),
     "both are undone": (host(run(1), run(2, undoes="R1")), host(run(1), run(2, undoes="R1")), "", ""),
     "deployed since": (host(run(1), UNDONE, run(3)), host(run(1), run(3)), "", ""),
@@ -97,7 +98,7 @@ def test_status_says_it_in_one_sentence(monkeypatch: pytest.MonkeyPatch, invento
     monkeypatch.setattr(status, "_look", lambda *_: {A: host(COMMITTED), B: host(BACK)})
     done = CliRunner().invoke(status.status, [inventory])
     assert done.exit_code == 2
-    assert done.stdout.splitlines()[-1] == f"{ALONE}. Try: {WHY}"
+    assert done.stdout.splitlines()[-1] == f"{ALONE}. Try: pyinfra {inventory} deploys/cluster.py"
     assert done.stdout.count("Try: ") == 1 and "by the same again" not in done.stdout
 
 
@@ -117,7 +118,7 @@ def test_doctor_has_a_check_of_it() -> None:
 
     subject: Any = Subject
     (found,) = pair.halves(subject, {A: host(COMMITTED), B: host(BACK)})
-    assert (found.id, found.status, found.found, found.cure) == ("pair.halves", "drift", ALONE, WHY)
+    assert (found.id, found.status, found.found, found.cure) == ("pair.halves", "drift", ALONE, AGAIN)
     (found,) = pair.halves(subject, {A: host(COMMITTED), B: "no route"})
     assert (found.status, found.found) == ("unknown", "the journal of spark-b was not read: no route")
     (found,) = pair.halves(subject, {A: host(COMMITTED), B: host(COMMITTED)})

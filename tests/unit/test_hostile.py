@@ -86,7 +86,7 @@ def test_what_a_parser_stumbles_over_is_a_sentence_of_its_noun() -> None:
             "base64": (Network, ["netplan /etc/netplan/a.yaml é"], "string argument should contain only ASCII"),
             "an address of a profile": (
                 Network,
-                ["property connection.uuid:x", "property ipv4.addresses:10.0.0.1/99"],
+                [f"property connection.uuid:{'0' * 32}", "property ipv4.addresses:10.0.0.1/99"],
                 "'99' is not a valid netmask",
             ),
             "much noise": (Preflight, ["x" * 100] * 30_000, "30000 rows of 3000000 characters are more than"),

@@ -192,7 +192,7 @@ def test_a_pipe_gets_a_line_for_each_run_and_the_command_that_goes_on(
     assert lines == [
         f"spark-a: {BROKEN.id} by ann@laptop for: {WHY}: interrupted after step 2 ({NETWORK.name}); {changed}",
         f"spark-a: {ID} by ann@laptop for: {WHY}: done, 2 steps; {changed}",
-        f"spark-a: what is missing is done by the same again: {WHY}",
+        f"spark-a: what is missing is done by the same again: pyinfra {inventory} deploys/cluster.py",
         "spark-b: not read: no route",
     ]
 
@@ -310,7 +310,8 @@ def test_what_was_rolled_back_is_so_on_both_halves_and_the_advice_mends_it(
     assert shown(monkeypatch, inventory, found, "--json").exit_code == 4
     lines = done.stdout.splitlines()
     assert f"rolled back: {why}" in lines[0]
-    look = f"mend first what this shows: sparkrig topology {inventory}; and then: {WHY}"
+    look = f"mend first what this shows: sparkrig topology {inventory}; and then: "
+    look += f"pyinfra {inventory} deploys/cluster.py"
     for name in found:
         assert f"{name}: the network is as it was before; {look}" in lines
     assert [line for line in lines if line.startswith("spark-b:") and f"rolled back: with spark-a: {why}" in line]

