@@ -398,8 +398,6 @@ def _told(run: Run, found: dict[str, dict[str, str]], word: str, rest: str) -> R
 def _item(into: dict[str, str], row: str) -> dict[str, str]:
     kind, _, rest = row.partition(" ")
     name, _, value = rest.partition(" ")
-    if kind == "package":
-        grammar.PACKAGE.held(name)
     into[f"{kind} {name}"] = value
     return into
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig import declared, drift_files, terminal, whole_file
+from sparkrig import declared, drift_files, terminal
 from sparkrig.command import files, looking
 from sparkrig.cure import quoted_path
 from sparkrig.drift import Report, report, unexplained
@@ -128,19 +129,21 @@ def _warn(what: str, refusal: Refusal) -> None:
 
 
 def _write(made: Report, junit: Path | None, prom: Path | None, html: Path | None) -> None:
-    """The files that were asked for. Raises Refusal."""
+    """The files that were asked for, each by itself; exit code 1 where one cannot be written."""
+    wanted: list[tuple[Path, Callable[[], str]]] = []
     if junit:
         from sparkrig.picture import drift_junit
 
-        whole_file.write(junit, drift_junit.xml(made))
+        wanted.append((junit, partial(drift_junit.xml, made)))
     if prom:
         from sparkrig.picture import drift_prom
 
-        whole_file.write(prom, drift_prom.metrics(made))
+        wanted.append((prom, partial(drift_prom.metrics, made)))
     if html:
         from sparkrig.picture import drift_html
 
-        whole_file.write(html, drift_html.html(made))
+        wanted.append((html, partial(drift_html.html, made)))
+    files.write_each(wanted)
 
 
 def _report(asked: _Asked) -> tuple[Report, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,6 +113,23 @@ def write(file: Path, text: str) -> None:
 
     with refusals():
         whole_file.write(file, text)
+
+
+def write_each(made: Iterable[tuple[Path, Callable[[], str]]]) -> None:
+    """Put texts into files, each by itself; exit code 1 at the end, in one sentence, where some cannot be."""
+    from sparkrig import whole_file
+    from sparkrig.refusal import Refusal
+
+    refused: list[Refusal] = []
+    for file, text in made:
+        try:
+            whole_file.write(file, text())
+        except Refusal as refusal:
+            refused.append(refusal)
+    if refused:
+        cures = dict.fromkeys(each.cure for each in refused)
+        with refusals():
+            raise Refusal("; ".join(each.what for each in refused), "; ".join(cures))
 
 
 def one_of(file: Path, name: str, count: int) -> Path:

@@ -41,8 +41,9 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     if as_json:
         files.document("topology", groups=[_document(found) for found in surveys])
     if svg:
-        for found in surveys:
-            files.write(files.one_of(svg, found.names[0], len(surveys)), drawn(found.topology))
+        files.write_each(
+            (files.one_of(svg, found.names[0], len(surveys)), partial(drawn, found.topology)) for found in surveys
+        )
     raise SystemExit(verdict.exit_code(finding.verdict for found in surveys for finding in found.fabric()))
 
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sparkrig import journal
+from sparkrig import grammar, journal
 from sparkrig.cure import quoted
 from sparkrig.journal import Journal, Outcome, Run
 from sparkrig.picture.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
@@ -177,7 +177,9 @@ def rows(plan: Plan) -> list[_Row]:
             told.append((_SAID.get(act, act), said))
     kept = [each.name for each in plan.changes if each.act == "stays"]
     if kept:
-        told.append(("stays", f"{listed(kept)}; to remove: sudo apt-get remove {quoted(*kept)}"))
+        ours = [name for name in kept if grammar.PACKAGE.fits(name)]  # another one is no package, or an option
+        remove = f"; to remove: sudo apt-get remove {quoted(*ours)}" if ours else ""
+        told.append(("stays", f"{listed(kept)}{remove}"))
     if plan.login:
         told.append(("remove", "the peer's line in authorized_keys, and this host's key pair for the peer"))
     if plan.docker:

@@ -207,6 +207,17 @@ def test_what_cannot_be_written_is_an_error_and_the_report_is_shown(desk: Desk, 
     )
 
 
+def test_a_file_that_cannot_be_written_costs_no_other(desk: Desk, tmp_path: Path) -> None:
+    """The first of them kept the others from being written."""
+    away, page = tmp_path / "none" / "x", tmp_path / "page"
+    done = desk.typed("drift", "--junit", str(away), "--prom", "/dev/full", "--html", str(page))
+    assert done.code == 1 and "2 hosts · " in done.out and page.stat().st_size > 1000
+    assert done.said.startswith(
+        f"Error: {away} cannot be written: no such file or directory; /dev/full cannot be "
+    )
+    assert done.said.count("Error: ") == done.said.count("Try: ") == 1, done.said
+
+
 def test_a_file_is_replaced_as_a_whole(desk: Desk, tmp_path: Path) -> None:
     """Whoever collects it has it open while it is written anew."""
     prom = tmp_path / "a.prom"
