@@ -1,4 +1,4 @@
-"""How much of what a host prints is read, and how deep: judged before anything is parsed.
+"""How much of what a host prints is read, how deep, and what of it is text: judged before anything is made of it.
 
 The figures are our own. A recorded look has 50 kB and 300 rows, a full journal has 4,000 rows.
 """
@@ -36,14 +36,56 @@ def judge(lines: Sequence[str], most: int = NOUN_CHARS) -> None:
         raise ValueError("a number has more than 100 digits")
 
 
+# JSON and YAML can write one half of a surrogate pair ("\ud800"), which is no character: Python keeps it, and
+# every report, file and digest that is to hold such a text fails (RFC 8259, section 8.2).
+_HALF = re.compile("[\ud800-\udfff]")
+_MAYBE_HALF = re.compile("\\\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+
+
 def loads(text: str) -> Any:
-    """JSON of at most JSON_DEPTH levels, with finite numbers of at most 20 digits. Raises ValueError alone."""
+    """JSON of at most JSON_DEPTH levels, with finite numbers of at most 20 digits, whose texts are text.
+
+    Raises ValueError alone.
+    """
     depth = 0
     for found in _NESTING.finditer(text):
         depth += (found[0] in "[{") - (found[0] in "]}")
         if depth > JSON_DEPTH:
             raise ValueError(f"JSON nests deeper than {JSON_DEPTH} levels")
-    return json.loads(text, parse_int=_integer, parse_float=finite, parse_constant=_no_number)
+    return _of_text(text, _decoder().decode(text))
+
+
+def first(text: str, start: int) -> tuple[Any, int]:
+    """The JSON document that begins at a place of a text, and where it ends. Raises ValueError alone."""
+    try:
+        found, end = _decoder().raw_decode(text, start)
+    except RecursionError:
+        raise ValueError("JSON nests too deep") from None
+    return _of_text(text[start:end], found), end
+
+
+def _decoder() -> json.JSONDecoder:
+    return json.JSONDecoder(parse_int=_integer, parse_float=finite, parse_constant=_no_number)
+
+
+def _of_text(text: str, found: Any) -> Any:
+    if _MAYBE_HALF.search(text):
+        judge_text(found)
+    return found
+
+
+def judge_text(found: Any) -> None:
+    """Raises ValueError where a text in lists and mappings has half of a surrogate pair."""
+    seen: set[int] = set()
+    left = [found]
+    while left:
+        each = left.pop()
+        if isinstance(each, str):
+            if _HALF.search(each):
+                raise ValueError("half of a surrogate pair in it is no text")
+        elif isinstance(each, (dict, list, tuple, set)) and id(each) not in seen:
+            seen.add(id(each))
+            left.extend([*each, *each.values()] if isinstance(each, dict) else each)
 
 
 def _integer(text: str) -> int:

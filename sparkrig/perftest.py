@@ -7,13 +7,13 @@ perftest_resources.{c,h} at v4.4-0.37, 24.01.0-0.38, 25.01.0-0.80 and of July 20
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sparkrig import bounds
 from sparkrig.verdict import Level, Verdict
 
 # Gb/s in one of each. perftest's "MB" is 2^20 bytes; later than 24.01 it says so.
@@ -209,11 +209,11 @@ def _unit_by_rate(row: _Row, average: float) -> str:
 
 def _document(text: str) -> dict[str, Any]:
     """The last JSON report in a text; empty where there is none that can be read."""
-    decoder, start = json.JSONDecoder(), text.find("{")
+    start = text.find("{")
     last: dict[str, Any] = {}
     while start >= 0:
         try:
-            found, end = decoder.raw_decode(text, start)
+            found, end = bounds.first(text, start)
         except ValueError:
             end = start + 1
         else:

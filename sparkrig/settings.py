@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from sparkrig import expected
+from sparkrig import bounds, expected
 from sparkrig.driver import BRANCH
 from sparkrig.links import in_one_subnet
 from sparkrig.serving import hub
@@ -502,7 +502,16 @@ def parse(data: Mapping[str, Mapping[str, Any]]) -> Fleet:
     """
     if not data:
         raise SettingsError("the inventory names no host; at least one is expected")
+    for name in data:
+        _check_name(name)
     return Fleet({name: _parse_host(name, values) for name, values in data.items()})
+
+
+def _check_name(name: str) -> None:
+    try:
+        bounds.judge_text(name)
+    except ValueError as error:
+        raise SettingsError(f"the host {name!a}: a name of plain characters is expected; {error}") from None
 
 
 def _parse_host(name: str, values: Mapping[str, Any]) -> Settings:

@@ -7,11 +7,12 @@ JSON object that NAME takes.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from sparkrig import bounds
 
 Value = str | bool | Mapping[str, Any] | Sequence[Any]
 
@@ -152,7 +153,7 @@ def _values(rest: list[str], *, many: bool) -> str | bool | list[str]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return bounds.loads(text)
     except ValueError:
         return None
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from sparkrig import safe_yaml
+from sparkrig import bounds, safe_yaml
 from sparkrig.serving import arguments, container
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.container import Container, Described, Mount
@@ -415,12 +415,10 @@ def _interpolated(value: Any) -> Any:
 
 def _inspected(text: str) -> list[Launch]:
     try:
-        document = json.loads(text)
+        document = bounds.loads(text)
     except ValueError as error:
-        line = getattr(error, "lineno", 0)
-        raise Unreadable(
-            f"it begins like JSON and is none (line {line}); docker inspect NAME prints some"
-        ) from None
+        why = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else str(error)
+        raise Unreadable(f"it begins like JSON and is none ({why}); docker inspect NAME prints some") from None
     objects = [each for each in (document if isinstance(document, list) else [document]) if isinstance(each, dict)]
     images = {str(each.get("Id")): str(each["Architecture"]) for each in objects if "Architecture" in each}
     containers = [each for each in objects if "HostConfig" in each]

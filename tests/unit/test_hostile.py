@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+import yaml
 from pyinfra.api.exceptions import FactProcessError
 
 from facts.bundle import Bundle
@@ -24,10 +26,14 @@ from facts.noun import Noun
 from facts.preflight import Preflight
 from facts.rdma import Rdma
 from facts.spark import Spark
-from sparkrig import bounds, lock, netplan, rows
+from sparkrig import bounds, containers, declared, lock, merge, netplan, perftest, records, rows, safe_yaml
+from sparkrig.files import Found
 from sparkrig.picture import journal as picture
+from sparkrig.refusal import Refusal
+from sparkrig.serving import launch
+from sparkrig.serving.launch import Unreadable
 from tests.hostile import BOMB, DEEP, looks, mutated, survives
-from tests.plan.conftest import converged
+from tests.plan.conftest import ROOT, converged
 from tests.plan.test_doctor import examined
 from tests.tables import each_row
 from tests.unit.shells import sh
@@ -143,6 +149,79 @@ def test_json_is_read_as_it_was() -> None:
             bounds.loads(broken)
 
 
+HALF = r'"\ud800"'  # JSON and YAML write half of a surrogate pair so, and no file can take what it stands for
+
+
+def test_half_of_a_surrogate_pair_is_no_text() -> None:
+    """Whatever reads JSON or YAML from outside says so, before a report or a file is to hold it."""
+
+    def refused(text: str) -> None:
+        for read in (bounds.loads, safe_yaml.load):
+            with pytest.raises((ValueError, yaml.YAMLError), match="half of a surrogate pair"):
+                read(text)
+
+    each_row(
+        [HALF, f"[{HALF}]", f'{{"a": [{{{HALF}: 1}}]}}', r'"x\uDFFF"', r'"\uDE00\uD83D"', r'"\udbff\n"'], refused
+    )
+    for fine in (r'["\ud83d\ude00"]', r'["\\ud800"]', r'["\ud7ff\ue000"]'):
+        assert bounds.loads(fine) == json.loads(fine)
+    aliases = "a: &a [1]\nb: *a\nc: &c {d: *a}\ne: *c\n"
+    assert safe_yaml.load(aliases)["e"] == {"d": [1]}
+    assert safe_yaml.load("&a [*a]"), "it holds itself, and is read to its end"
+    assert safe_yaml.load(BOMB), "each part is looked at once"
+
+
+def test_each_reader_of_a_host_s_json_takes_no_half_of_a_surrogate_pair() -> None:
+    def holds(read: Callable[[], object]) -> None:
+        try:
+            found = read()
+        except (ValueError, FactProcessError, merge.Conflict, Refusal, Unreadable) as error:
+            str(error).encode()
+        else:
+            assert not re.search(r"(?<!\\)\\ud[89a-f]", repr(found)), found
+
+    daemon = base64.b64encode(f'{{"x": {HALF}}}'.encode()).decode()
+    owner = OWNER_ROW.replace('"root@laptop"', HALF)
+    measured = f'{{"test_info": {{"test": {HALF}}}, "results": {{}}}}'
+    inspected = f'[{{"HostConfig": {{}}, "Config": {{"Image": {HALF}, "Cmd": ["vllm", "serve", {HALF}]}}}}]'
+    each_row(
+        {
+            "docker info": (lambda: Containers().process([f'info {{"runtimes": {{{HALF}: 1}}, "running": 0}}']),),
+            "daemon.json": (lambda: containers.merge(base64.b64decode(daemon).decode()),),
+            "daemon.json, merged": (lambda: merge.objects("{}", "{}", f'{{"x": {HALF}}}'),),
+            "run.json": (lambda: lock.owner(owner),),
+            "declared.json": (lambda: declared.load(Found(f'{{"at": 1, "wants": {{"x": {HALF}}}}}', "", "")),),
+            "bandwidth.json": (lambda: records.load(records.dump({}).replace("[]", f'[{{"netdev": {HALF}}}]')),),
+            "addresses": (lambda: Network().process([f'addr [{{"ifname": {HALF}}}]']),),
+            "RDMA": (lambda: Rdma().process([f'links [{{"ifname": {HALF}}}]']),),
+            "netplan": (lambda: netplan.parse([f"/a.yaml {base64.b64encode(NETPLAN.encode()).decode()}"]),),
+            "perftest": (lambda: perftest._document(measured),),
+            "docker inspect": (lambda: launch.read(inspected),),
+            "a compose file": (lambda: launch.read(f"services: {{x: {{image: {HALF}, command: vllm serve y}}}}"),),
+            "a flag": (lambda: launch.read(f"vllm serve x --speculative-config '{{\"method\": {HALF}}}'"),),
+        },
+        holds,
+    )
+
+
+def test_json_and_yaml_are_read_in_one_place() -> None:
+    """What is right for a host's text is done there; another reader would have to do it again."""
+    bare = re.compile(r"\bjson\.loads?\(|JSONDecoder\(|(?<!safe_)yaml\.(?:safe_|full_|unsafe_)?load\(")
+    # of its own texts: the version of a line of the history, a word that the same module wrote
+    own = {"sparkrig/bounds.py", "sparkrig/safe_yaml.py", "sparkrig/history.py", "sparkrig/drift.py"}
+    rooms = ("sparkrig", "facts", "operations", "deploys")
+    found = {
+        str(f.relative_to(ROOT))
+        for room in rooms
+        for f in (ROOT / room).rglob("*.py")
+        if bare.search(f.read_text())
+    }
+    assert found == own
+
+
+NETPLAN = f"network: {{ethernets: {{enp1s0f0np0: {{match: {{name: {HALF}}}}}}}}}"
+
+
 def test_a_netplan_file_that_hurts_counts_as_not_understood() -> None:
     """Every word of it may then be the name of a netdev, so that nothing is changed beside it."""
 
@@ -159,6 +238,7 @@ def test_a_netplan_file_that_hurts_counts_as_not_understood() -> None:
             "deep": ("enp1s0f0np0: " + DEEP[:5000],),
             "deep, in blocks": ("enp1s0f0np0:\n" + "\n".join(" " * n + "- a:" for n in range(1, 300)),),
             "long": ("# enp1s0f0np0\n" + "a: 1\n" * 40_000,),
+            "half of a surrogate pair": (NETPLAN,),
             "an MTU that is no number": ("network: {ethernets: {enp1s0f0np0: {mtu: [1]}, x: 1}}",),
         },
         holds,

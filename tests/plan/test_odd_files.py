@@ -1,0 +1,82 @@
+"""T1: files of a host that hold no text, are no files, or end their lines otherwise: a sentence of that host."""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sparkrig import containers
+from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
+from tests.plan.desk import Desk
+from tests.plan.test_hostile import clean
+from tests.tables import each_row
+
+DAEMON = containers.DAEMON_JSON
+HALF = rb'{"log-driver": "\ud800"}'
+LATIN = '{"log-driver": "café"}'.encode("latin-1")
+# by what is wrong: the text of daemon.json, what is said of it, and the command to try
+TEXTS = {
+    "half of a surrogate pair": (
+        HALF,
+        f"{DAEMON} is not valid JSON (half of a surrogate pair in it is no text)",
+        f"python3 -m json.tool {DAEMON}",
+    ),
+}
+
+
+def with_daemon(text: str, content: bytes) -> str:
+    """A look at a host with another daemon.json."""
+    row = f"daemon {base64.b64encode(content).decode()}"
+    found, count = re.subn(r"^(daemon .*\n)?(?=toolkit )", f"{row}\n", text, count=1, flags=re.MULTILINE)
+    assert count == 1
+    return found
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_a_daemon_json_that_is_no_text_is_one_row_of_drift(desk: Desk) -> None:
+    def holds(content: bytes, said: str, cure: str) -> None:
+        done = desk.has(pair(converged("a"), with_daemon(converged("b"), content))).drift()
+        clean(done)
+        assert (done.code, done.wrong[A], done.wrong[B]) == (2, set(), {"containers.daemon-json"}), done.out
+        row = done.row(B, "containers.daemon-json")
+        assert row["found"] == said and cure in row["cure"], row
+
+    each_row(TEXTS, holds)
+
+
+def test_a_daemon_json_that_is_no_text_is_refused_before_the_first_change(deploy: Deploy) -> None:
+    """It would be written anew in UTF-8, with other characters in it."""
+
+    def refused(content: bytes, said: str, cure: str) -> None:
+        run = deploy(pair(recorded("fresh-a"), with_daemon(recorded("fresh-b"), content)), "-y")
+        told = [line for line in run.stderr.splitlines() if "Refused: " in line]
+        assert run.code == 1 and "Traceback" not in run.stderr and run.changes == []
+        assert len(told) == 1 and said in told[0] and cure in told[0] and "spark-b" in told[0], told
+
+    each_row(TEXTS, refused)
+
+
+def test_an_inventory_with_half_of_a_surrogate_pair_is_refused_in_a_sentence(desk: Desk) -> None:
+    def refused(hosts: list[Host]) -> None:
+        done = desk.has(hosts).drift()
+        clean(done)
+        assert done.code == 1 and done.out == "" and done.said.count("\n") < 8, done.said
+        done.said.encode()
+
+    looks = converged("a"), converged("b")
+    named = [replace(each, name=each.name.replace("-b", "-b\ud800")) for each in pair(*looks)]
+    each_row(
+        {
+            "a variable": (pair(*looks, environment={"X": "\ud800"}),),
+            "a host": (named,),
+        },
+        refused,
+    )
