@@ -67,9 +67,9 @@ Live Restore Enabled: {{.LiveRestoreEnabled}}'
 # Of a stopped docker nothing is asked: that would start it.
 TOOLS: Mapping[str, str] = {
     "system": """
-        run uname -srvm; run cat /etc/os-release; run cat /proc/cmdline; run uptime; run free -m; run df -hl
-        run lsmod
-        [ ! -r /etc/dgx-release ] || { echo '$ cat /etc/dgx-release'; sed /SERIAL/d /etc/dgx-release; }
+        run uname -srvm; [ ! -f /etc/os-release ] || run cat /etc/os-release
+        run cat /proc/cmdline; run uptime; run free -m; run df -hl; run lsmod
+        [ ! -f /etc/dgx-release ] || { echo '$ cat /etc/dgx-release'; sed /SERIAL/d /etc/dgx-release; }
         run systemctl --failed --no-pager --plain; run ls /lib/modules
         run sysctl net.ipv4.conf.all.rp_filter net.ipv4.conf.all.arp_ignore net.ipv4.conf.all.arp_announce \\
           net.core.rmem_max net.core.wmem_max vm.swappiness vm.overcommit_memory kernel.numa_balancing""",
@@ -114,9 +114,10 @@ JOURNALS: Mapping[str, str] = {
 # hub has a PCI address for its serial number.
 IDENTIFIERS = rf"""
 row() {{ while IFS= read -r value; do if [ -n "$value" ]; then printf '%s %s\n' "$1" "$value"; fi; done; }}
+texts() {{ for f; do if [ -f "$f" ] && [ -r "$f" ]; then cat "$f" 2>/dev/null; echo; fi; done; }}
 files() {{
   word=$1; shift
-  for f; do if [ -r "$f" ]; then {{ cat "$f" 2>/dev/null; echo; }} | tr -d '\000' | row "$word"; fi; done
+  texts "$@" | tr -d '\000' | row "$word"
 }}
 part() {{ # WORD PROGRAM...: what it prints, or that it could not be asked
   word=$1; shift
@@ -126,13 +127,13 @@ part() {{ # WORD PROGRAM...: what it prints, or that it could not be asked
 }}
 uname -n | row machine
 files machine /etc/hostname
-sed -n 's/^PRETTY_HOSTNAME="\{{0,1\}}\([^"]*\)"\{{0,1\}}/\1/p' /etc/machine-info 2>/dev/null | row machine
-sed -n 's/^\(search\|domain\)[ \t]*//p' /etc/resolv.conf /run/systemd/resolve/resolv.conf 2>/dev/null |
+texts /etc/machine-info | sed -n 's/^PRETTY_HOSTNAME="\{{0,1\}}\([^"]*\)"\{{0,1\}}/\1/p' | row machine
+texts /etc/resolv.conf /run/systemd/resolve/resolv.conf | sed -n 's/^\(search\|domain\)[ \t]*//p' |
   tr '[:blank:]' '\n' | grep -v '^\.$' | row domain
-sed -n 's/#.*//; /^[ \t]*\(127\|::1\|f[ef]0\)/d; s/^[ \t]*[0-9a-fA-F.:]\{{3,\}}[ \t]//p' /etc/hosts 2>/dev/null |
+texts /etc/hosts | sed -n 's/#.*//; /^[ \t]*\(127\|::1\|f[ef]0\)/d; s/^[ \t]*[0-9a-fA-F.:]\{{3,\}}[ \t]//p' |
   tr -s '[:blank:]' '\n' | row neighbour
 for f in /proc/mounts /etc/fstab; do # of file systems of other machines: a name, or who logs in there
-  sed -n 's,^//\([^/ ]*\)/.*,\1,p; s/^\([^ #/]*\):[^ ]*[ \t].*/\1/p' "$f" 2>/dev/null | sed 's/.*@//' | row neighbour
+  texts "$f" | sed -n 's,^//\([^/ ]*\)/.*,\1,p; s/^\([^ #/]*\):[^ ]*[ \t].*/\1/p' | sed 's/.*@//' | row neighbour
 done
 part user getent passwd | while IFS=: read -r name why uid _ person home _; do
   case $name in unread*) printf '%s:%s\n' "$name" "$why"; continue ;; esac
@@ -145,7 +146,7 @@ files id /etc/machine-id /var/lib/dbus/machine-id /proc/sys/kernel/random/boot_i
 files serial /sys/class/dmi/id/*_serial /sys/class/dmi/id/*_asset_tag /proc/device-tree/serial-number \
   /sys/block/*/device/serial /sys/block/*/serial /sys/block/*/wwid /sys/block/*/device/wwid \
   /sys/bus/usb/devices/[0-9]*/serial
-sed -n 's/^.*SERIAL[A-Z_]*="\{{0,1\}}\([^"]*\)"\{{0,1\}}/\1/p' /etc/dgx-release 2>/dev/null | row serial
+texts /etc/dgx-release | sed -n 's/^.*SERIAL[A-Z_]*="\{{0,1\}}\([^"]*\)"\{{0,1\}}/\1/p' | row serial
 files mac /sys/class/net/*/address /sys/class/bluetooth/*/address /sys/class/ieee80211/*/macaddress
 ip -o link show 2>/dev/null | sed -n 's/.* permaddr \([0-9a-f:]*\).*/\1/p' | row mac
 files guid /sys/class/infiniband/*/node_guid /sys/class/infiniband/*/sys_image_guid
@@ -163,11 +164,10 @@ part ssid nmcli -t -f TYPE,NAME connection show |
 part ssid nmcli -t -f UUID,TYPE connection show | sed -n 's/:802-11-wireless$//p' | while read -r id; do
   timeout -k 2 {TOOL_S} nmcli -t -g 802-11-wireless.ssid connection show "$id" 2>/dev/null
 done | row ssid
-for d in /etc /run; do
-  sed -n 's/^ssid=//p' $d/NetworkManager/system-connections/* 2>/dev/null
-done | row ssid
+texts /etc/NetworkManager/system-connections/* /run/NetworkManager/system-connections/* |
+  sed -n 's/^ssid=//p' | row ssid
 for f in /etc/ssh/ssh_host_*_key.pub; do
-  if [ -r "$f" ]; then while read -r _ key _; do printf 'key %s\n' "$key"; done <"$f"; fi
+  if [ -f "$f" ] && [ -r "$f" ]; then while read -r _ key _; do printf 'key %s\n' "$key"; done <"$f"; fi
 done
 echo end
 """

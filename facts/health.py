@@ -29,7 +29,7 @@ for d in /lib/modules/*; do
 done
 if [ -r /sys/module/nvidia/version ]; then printf 'driver %s\n' "$(cat /sys/module/nvidia/version)"; fi
 for f in /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json; do
-  [ -r "$f" ] || continue
+  [ -f "$f" ] && [ -r "$f" ] || continue
   printf 'cdi %s\n' "$(path_word "$f")"
   grep -o 'hostPath"\{0,1\}:[[:space:]]*[^,}]*' "$f" | sed 's/^[^:]*:[[:space:]]*//' | tr -d "\"'\r" |
     sed 's/[[:space:]]*$//' | sort -u | while IFS= read -r path; do

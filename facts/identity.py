@@ -18,13 +18,13 @@ id=
 if [ -r /proc/sys/kernel/random/boot_id ]; then read -r id </proc/sys/kernel/random/boot_id; fi
 printf 'boot_id=%s\n' "$id"
 id=
-if [ -r /etc/machine-id ]; then read -r id </etc/machine-id; fi
+if [ -f /etc/machine-id ] && [ -r /etc/machine-id ]; then read -r id </etc/machine-id; fi
 if [ ${#id} = 32 ]; then id=$(sha256sum </etc/machine-id); printf 'machine_id=%s\n' "${id%% *}"; fi
 while read -r key size _; do case $key in MemTotal:) printf 'memory_kib=%s\n' "$size" ;; esac; done </proc/meminfo
 for f in sys_vendor product_name; do
   if [ -r /sys/class/dmi/id/$f ]; then read -r value </sys/class/dmi/id/$f; printf 'dmi.%s=%s\n' $f "$value"; fi
 done
-if [ -r /etc/dgx-release ]; then sed '/SERIAL/d; s/^/release /' /etc/dgx-release; fi
+if [ -f /etc/dgx-release ]; then sed '/SERIAL/d; s/^/release /' /etc/dgx-release; fi
 gb10=
 for d in /sys/bus/pci/devices/*; do
   read -r vendor <$d/vendor && [ "$vendor" = 0x10de ] || continue

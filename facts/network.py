@@ -29,7 +29,7 @@ WITHOUT_SECRETS = (
 NETPLAN = rf"""
 {PATH_WORD}
 for folder; do for f in "$folder"/*.yaml; do
-  if [ -r "$f" ]; then
+  if [ -f "$f" ] && [ -r "$f" ]; then
     printf 'netplan %s %s\n' "$(path_word "$f")" "$(sed -E '{WITHOUT_SECRETS}' "$f" | base64 -w0)"
   fi
 done; done

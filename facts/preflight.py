@@ -40,6 +40,9 @@ while [ $# -gt 0 ]; do
   elif flagged append-only "$at"; then barred append-only "$at"
   elif [ ! -w "$at" ]; then barred read-only "$at"
   elif [ -d "$path" ]; then barred folder "$path"
+  elif [ -p "$path" ]; then barred fifo "$path"
+  elif [ -S "$path" ]; then barred socket "$path"
+  elif [ -b "$path" ] || [ -c "$path" ]; then barred device "$path"
   elif flagged immutable "$path"; then barred immutable "$path"
   elif flagged append-only "$path"; then barred append-only "$path"
   else
@@ -82,7 +85,7 @@ dpkg-query -W -f='package ${db:Status-Status} ${db:Status-Eflag} ${binary:Packag
         + r"""
 for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || echo journal; done
 holders
-if [ -e /run/systemd/shutdown/scheduled ]; then
+if [ -f /run/systemd/shutdown/scheduled ]; then
   sed -n 's/^USEC=\|^MODE=/shutdown &/p' /run/systemd/shutdown/scheduled
 fi
 systemctl show -p LoadState,ActiveState NetworkManager | while read -r row; do printf 'unit %s\n' "$row"; done

@@ -40,14 +40,14 @@ LOOK = (
     + f"record={served.RECORD} trial={served.TRIAL} unit={served.UNIT} port={served.PORT_UNIT} "
     f"manifest={served.MANIFEST} revision={served.REVISION} token={served.RAY_ENV}\n"
     + r"""
-told() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
+told() { [ ! -f "$record" ] || sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
 if [ -z "$weights" ]; then
-  [ -e "$record" ] || exit 0
+  [ -f "$record" ] || exit 0
   weights=$(told weights)
 fi
 printf 'looked\n'
 if [ -e "$trial" ]; then printf 'trial\n'; fi
-if [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
+if [ -f "$token" ] && [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
   printf 'token %s\n' "$(sha256sum <"$token" | cut -c 1-16)"
 fi
 about=$(systemctl show -p LoadState,ActiveState,SubState,UnitFileState,NRestarts "$unit.service")
@@ -70,12 +70,12 @@ for d in "$weights"/*/*/; do
   state=partial
   if [ -n "$stray" ]; then
     state=linked
-  elif [ -e "$d$manifest" ]; then
+  elif [ -f "$d$manifest" ]; then
     state=damaged
     if [ -z "$(printf '%s\n' "$files" | LC_ALL=C comm -13 - "$d$manifest")" ]; then state=whole; fi
-  elif [ -e "$d/config.json" ] && [ -z "$(find "$d" -name '*.incomplete' -o -name '*.part')" ]; then
+  elif [ -f "$d/config.json" ] && [ -z "$(find "$d" -name '*.incomplete' -o -name '*.part')" ]; then
     index=$d/model.safetensors.index.json
-    if [ -e "$index" ]; then
+    if [ -f "$index" ]; then
       state=loose
       for f in $(grep -o '"[^"/]*\.safetensors"' "$index" | tr -d '"' | sort -u); do
         [ -s "$d/$f" ] || state=partial

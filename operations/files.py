@@ -46,6 +46,9 @@ while read -r folder name mode content; do
   mkdir -p "$folder"; cd "$folder"
   if [ -d "$name" ]; then
     echo "$folder/$name is a directory, a file is expected; try: sudo rmdir $folder/$name" >&2; exit 1
+  elif [ -e "$name" ] && [ ! -f "$name" ]; then # a FIFO has no end, and a device is not ours to replace
+    echo "$folder/$name is a $(stat -Lc %F "$name"), not a file; try: sudo mv $folder/$name $folder/$name.old" >&2
+    exit 1
   fi
   new=$(mktemp "$folder/.$name.XXXXXX")
   printf %s "$content" | base64 -d >"$new"

@@ -36,6 +36,7 @@ _FAILURES = 3  # in a row mean that a host has no guard; fewer may be its connec
 # $1 run. What a dead controller left armed goes back now: at its deadline it would take this change with it.
 PREPARE = rf"""
 for state in {lock.RUNS}/*/guard/state; do
+  [ -f "$state" ] || continue
   case $(head -n 1 "$state" 2>/dev/null) in
   armed | applied) python3 "${{state%/state}}/guard.py" rollback "superseded by run $1" >&2 ;;
   esac

@@ -12,6 +12,7 @@ AUTHORIZE = r"""
 set -e; umask 077; cd
 mkdir -p .ssh
 file=$(readlink -f .ssh/authorized_keys)
+if [ -e "$file" ] && [ ! -f "$file" ]; then echo "$file is a $(stat -Lc %F "$file"), not a file" >&2; exit 1; fi
 if [ -e "$file" ]; then chmod go-w .ssh "$file"; fi # sshd ignores what others may write
 if [ -e "$file" ] && grep -q "^$1\( \|\$\)" "$file"; then exit 0; fi
 new=$(mktemp "$file.XXXXXX"); trap 'rm -f "$new"' EXIT
@@ -27,6 +28,7 @@ SUDOERS = "/etc/sudoers.d/sparkrig"
 # $1 the file, $2 its line for our user. sudo reads no file with a dot in its name (sudoers(5))
 ALLOW = r"""
 set -e; umask 077
+if [ -e "$1" ] && [ ! -f "$1" ]; then echo "$1 is a $(stat -Lc %F "$1"), not a file" >&2; exit 1; fi
 if [ -e "$1" ] && grep -qxF "$2" "$1"; then exit 0; fi
 new=$(mktemp "${1%/*}/.sparkrig.XXXXXX"); trap 'rm -f "$new"' EXIT
 if [ -e "$1" ]; then cat "$1" >"$new"; else echo '# Written by sparkrig onboard' >"$new"; fi

@@ -132,7 +132,8 @@ LAST_WORDS = (
 
 # $1 the port, $2 the path, $3 what is asked, $4 seconds. The key travels on standard input: ps shows arguments.
 ASK = rf"""
-key=$(sed -n 's/^VLLM_API_KEY=//p' {secrets.PATH} 2>/dev/null | tail -n 1)
+key=
+if [ -f {secrets.PATH} ]; then key=$(sed -n 's/^VLLM_API_KEY=//p' {secrets.PATH} | tail -n 1); fi
 {{ if [ -n "$key" ]; then printf 'header = "Authorization: Bearer %s"\n' "$key"; fi; }} |
   curl -K - -s -m "$4" --noproxy '*' -H 'Content-Type: application/json' --data-binary "$3" \
     -w '\n%{{http_code}}\n' "http://127.0.0.1:$1$2" || :

@@ -49,6 +49,7 @@ AUTHORIZE = (
 read -r line
 mkdir -p .ssh
 file=$(readlink -f .ssh/authorized_keys)
+if [ -e "$file" ] && [ ! -f "$file" ]; then echo "$file is a $(stat -Lc %F "$file"), not a file" >&2; exit 1; fi
 new=$(mktemp "$file.XXXXXX"); trap 'rm -f "$new"' EXIT
 if [ -e "$file" ]; then
   sed "/ $1\$/d" "$file" | sed "\$a\\" >"$new" # the last line may lack its end
@@ -65,7 +66,7 @@ FORGET = (
     + r"""
 rm -f "$1" "$1.pub"
 file=$(readlink -f .ssh/authorized_keys) || exit 0
-if [ -e "$file" ] && grep -q " $2\$" "$file"; then
+if [ -f "$file" ] && grep -q " $2\$" "$file"; then
   new=$(mktemp "$file.XXXXXX"); trap 'rm -f "$new"' EXIT
   sed "/ $2\$/d" "$file" >"$new"
   chmod --reference="$file" "$new"

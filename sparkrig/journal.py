@@ -27,6 +27,9 @@ ABSENT = "absent"
 HELD = "held"
 _STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
 
+# The place of a run in the file that comes next; a FIFO there has no end
+_NUMBER = r"grep -D skip -d skip -ahxs '[1-9][0-9]\{0,8\}'"
+
 # Every path that a run may leave changed; operations.files keeps what was not ours beside it.
 PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig" not in path))
 
@@ -111,7 +114,7 @@ if [ ! -e {RUNS}/$run ]; then
   mkdir -p "$new/before/files"
   chmod 700 {ROOT}
   for path in "$@"; do
-    if [ -e "$path" ] || [ -L "$path" ]; then
+    if [ -f "$path" ] || [ -L "$path" ]; then # what is no file is never written to
       mkdir -p "$new/before/files${{path%/*}}"
       cp -a "$path" "$new/before/files$path"
     fi
@@ -122,7 +125,7 @@ if [ ! -e {RUNS}/$run ]; then
   mkdir "$new/wrote"
   : >"$new/wrote/state"
   printf '%s\n' "$@" >"$new/paths"
-  last=$(sed -s -n '/^[1-9][0-9]\{{0,8\}}$/p' {RUNS}/*/number 2>/dev/null | sort -n | tail -n 1)
+  last=$({_NUMBER} {RUNS}/*/number | sort -n | tail -n 1)
   printf '%s\n' "$((${{last:-0}} + 1))" >"$new/number"
   rm -f {RUNS}/*/seen # of steps that broke off
   find "$new" ! -type l -exec sync {{}} +
@@ -159,7 +162,7 @@ mv after.new after
 sync .
 cd /
 find {RUNS} -mindepth 1 -maxdepth 1 -name '[0-9]*' ! -name "$run" | while read -r each; do
-  number=$(sed -n '/^[1-9][0-9]\{{0,8\}}$/p' "$each/number" 2>/dev/null)
+  number=$({_NUMBER} "$each/number") || :
   printf '%09d %s\n' "${{number:-0}}" "$each"
 done | sort -r | tail -n +{_KEPT} | while read -r _ old; do rm -rf "$old"; done
 release "$run"
@@ -221,18 +224,23 @@ for run in {RUNS}/*; do
   [ -d "$run" ] || continue
   case ${{run##*/}} in *[!A-Za-z0-9.-]*) continue ;; esac # no name of ours
   printf 'run %s %s\n' "${{run##*/}}" "$(text "$run/run.json")"
-  {{ cat "$run/steps"; echo; }} | sed 's/^/step /' # a torn row has no end, and would take the next with it
-  if [ -f "$run/before/state" ]; then sed 's/^/before /' "$run/before/state"; else echo 'lacks before/state'; fi
-  sed -n 's/^file \([^ ]*\) .*/\1/p' "$run/before/state" 2>/dev/null | while read -r path; do
-    [ -e "$run/before/files$path" ] || [ -L "$run/before/files$path" ] || echo "lacks before/files$path"
-  done
-  if [ -e "$run/after" ]; then sed 's/^/after /' "$run/after"; fi
-  number=$(sed -n '/^[1-9][0-9]\{{0,8\}}$/p' "$run/number" 2>/dev/null)
+  # a torn row has no end, and would take the next with it
+  if [ -f "$run/steps" ]; then {{ cat "$run/steps"; echo; }} | sed 's/^/step /'; fi
+  if [ -f "$run/before/state" ]; then
+    sed 's/^/before /' "$run/before/state"
+    sed -n 's/^file \([^ ]*\) \([0-7]\{{1,4\}} .*\|symbolic link\)$/\1/p' "$run/before/state" |
+      while read -r path; do
+        [ -f "$run/before/files$path" ] || [ -L "$run/before/files$path" ] || echo "lacks before/files$path"
+      done
+  else echo 'lacks before/state'
+  fi
+  if [ -f "$run/after" ]; then sed 's/^/after /' "$run/after"; fi
+  number=$({_NUMBER} "$run/number")
   if [ -n "$number" ]; then echo "number $number"; elif [ -e "$run/wrote" ]; then echo 'lacks number'; fi
   if [ -f "$run/wrote/state" ]; then {{ cat "$run/wrote/state"; echo; }} | sed -n 's/^./wrote &/p'
   elif [ -n "$number" ]; then echo 'lacks wrote/state'; fi
   if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(text "$run/guard/state")"; fi
-  case $(cat "$run/guard/state" 2>/dev/null) in
+  case $(text "$run/guard/state") in
   committed*) [ -f "$run/guard/before/links.json" ] || echo 'lacks guard/before/links.json' ;;
   esac
   if [ -e "$run/guard/deadline" ]; then printf 'deadline %s\n' "$(text "$run/guard/deadline")"; fi

@@ -30,7 +30,8 @@ _OWNER_BYTES = 40000  # of owner.json or run.json: 64 names of 253 characters, a
 TICK_S = 2  # a holder outlives its connection, or the lock, by as much
 
 # held FILE: whether a process keeps it locked. text FILE: the start of it, in one row. whose: owner_run, as far as
-# it can be read. release RUN: the lock, if it is that run's.
+# it can be read. release RUN: the lock, if it is that run's. Who opens a FIFO waits for its other end, so only a
+# file is read, or locked.
 FUNCTIONS = rf"""
 lock={FOLDER}/lock
 alone() {{
@@ -40,12 +41,12 @@ alone() {{
   flock -w 20 9 || {{ echo "{FOLDER} is held by another process" >&2; exit 75; }}
 }}
 held() {{
-  [ -e "$1" ] || return 1
+  [ -f "$1" ] || return 1
   flock -n -s -E 75 "$1" true 2>/dev/null && return 1
   [ $? = 75 ]
 }}
-text() {{ head -c {_OWNER_BYTES} "$1" 2>/dev/null | tr '\n\000' '  '; }}
-whose() {{ owner_run=$(head -c 200 $lock/run 2>/dev/null | tr -d '\n\000'); }}
+text() {{ [ ! -f "$1" ] || head -c {_OWNER_BYTES} "$1" 2>/dev/null | tr '\n\000' '  '; }}
+whose() {{ owner_run=$([ ! -f $lock/run ] || head -c 200 $lock/run 2>/dev/null | tr -d '\n\000'); }}
 release() {{
   alone
   whose

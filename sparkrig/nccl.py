@@ -281,7 +281,7 @@ if [ -n "$version" ]; then
 fi
 printf 'gpus %s\n' "$(timeout -k 2 30 nvidia-smi -L 2>/dev/null | grep -c '^GPU ')"
 for device in /dev/infiniband/uverbs*; do [ -e "$device" ] && { echo rdma; break; }; done
-[ -r "$environment" ] && echo environment
+[ -f "$environment" ] && [ -r "$environment" ] && echo environment
 sed -n 's/^\(MemTotal\|MemAvailable\):[[:space:]]*\([0-9]*\) kB.*/\1 \2/p' /proc/meminfo
 while [ "$port" -le "$last" ] && ss -Hltn "sport = :$port" | grep -q .; do port=$((port + 1)); done
 [ "$port" -le "$last" ] && printf 'port %s\n' "$port"

@@ -16,8 +16,9 @@ from sparkrig.value import Value
 from sparkrig.words import listed
 
 # immutable: chattr +i; append-only: chattr +a; read-only: the mount; mount: the file is a mount point of its own;
-# folder: a folder in place of a file; no-folder: a file in place of a folder
-Kind = Literal["immutable", "append-only", "read-only", "mount", "folder", "no-folder"]
+# folder, fifo, socket, device: such a thing in place of a file, or at the end of a link there; no-folder: a
+# file in place of a folder
+Kind = Literal["immutable", "append-only", "read-only", "mount", "folder", "no-folder", "fifo", "socket", "device"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -54,6 +55,9 @@ def refusals(found: Iterable[Barred], due: Collection[str]) -> list[Refusal]:
 
 def _refusal(kind: Kind, where: str, paths: list[str]) -> Refusal:
     due = "" if paths == [where] else f", and {listed(paths)} {'is' if len(paths) == 1 else 'are'} to be written"
+    special = {"fifo": "a FIFO", "socket": "a socket", "device": "a device"}
+    if kind in special:
+        return Refusal(f"{where} is {special[kind]}, not a file", f"sudo mv {where} {where}.old")
     what, cure = {
         "immutable": (f"{where} is immutable (chattr +i){due}", f"sudo chattr -i {quoted_path(where)}"),
         "append-only": (f"{where} is append-only (chattr +a){due}", f"sudo chattr -a {quoted_path(where)}"),

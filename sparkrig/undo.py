@@ -50,14 +50,15 @@ while read -r verb path sum content; do
     if [ "$verb" = put ]; then
       cp -a --remove-destination "$1$path" "$new"
     else
-      found=$(sha256sum <"$path")
+      found=
+      if [ -f "$path" ]; then found=$(sha256sum <"$path"); fi
       if [ "${found%% *}" != "$sum" ]; then
         echo "$path was changed while it was merged; try: the same again" >&2; exit 1
       fi
       cp -p "$path" "$new"
       printf %s "$content" | base64 -d >"$new"
     fi
-    sync "$new"
+    [ -L "$new" ] || sync "$new" # what a link leads to is not ours to sync, and may be no file
     intends "$path" "$new"
     mv -fT "$new" "$path"
     sync "$folder"
@@ -130,11 +131,11 @@ merge)
 esac
 if [ -n "$why" ]; then printf '%s\n' "$why"; exit 0; fi
 mkdir -p "$now${path%/*}"
-if [ -e "$path" ]; then cp -a "$path" "$now$path"; fi
+if [ -f "$path" ] || [ -L "$path" ]; then cp -a "$path" "$now$path"; fi
 printf '%s %s %s %s\n' "$verb" "$path" "$sum" "$content" | restore "$2"
 if ! why=$(systemctl restart docker 2>&1); then
   verb=remove
-  if [ -e "$now$path" ]; then verb=put; fi
+  if [ -e "$now$path" ] || [ -L "$now$path" ]; then verb=put; fi
   printf '%s %s\n' "$verb" "$path" | restore "$now"
   systemctl reset-failed docker 2>/dev/null || : # else it may have started too often
   systemctl restart docker >&2 || :
@@ -163,7 +164,8 @@ done
 
 # The GID block of a file that was put back is as old as the file. $1 the rails, $2 the program that looks it up
 GIDS = r"""
-netdev=$(sed -n 's/^ *"\([^"]*\)":.*/\1/p' "$1" 2>/dev/null | head -n 1)
+netdev=
+if [ -f "$1" ]; then netdev=$(sed -n 's/^ *"\([^"]*\)":.*/\1/p' "$1" | head -n 1); fi
 if [ -n "$netdev" ] && [ -e "$2" ]; then python3 "$2" "$netdev" >&2; fi
 """
 

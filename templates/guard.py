@@ -485,9 +485,9 @@ def has_gid(netdev: str, gid: str) -> bool:
 
 
 def content(file: Path) -> str:
-    """Of a file below /sys; an empty slot of a GID table cannot be read."""
+    """Of a file; an empty slot of a GID table cannot be read, and a FIFO in place of a file has no end."""
     try:
-        return file.read_text().strip()
+        return file.read_text(errors="replace").strip() if file.is_file() else ""
     except OSError:
         return ""
 

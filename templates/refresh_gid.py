@@ -63,9 +63,14 @@ def settled_table(rails: dict[str, IPv4Interface]) -> list[gid.Gid]:
 
 
 def refresh(path: Path, block: str) -> int:
-    """Replace the block of one file, atomically, if it says something else; 1 where the file has none."""
+    """Replace the block of one file, atomically, if it says something else; 1 where the file has none.
+
+    Every other byte stays, whatever its encoding and its line ends.
+    """
     try:
-        old = path.read_text()
+        if not path.is_file():
+            raise ValueError("it is no file")
+        old = path.read_bytes().decode(errors="surrogateescape")
         new = gid.replace_block(old, block)
     except (OSError, ValueError) as error:
         print(f"sparkrig: {path}: {error}; run the deploy again", file=sys.stderr)
@@ -73,8 +78,8 @@ def refresh(path: Path, block: str) -> int:
     if new == old:
         return 0
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(descriptor, "w") as file:
-        file.write(new)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(new.encode(errors="surrogateescape"))
         file.flush()
         os.fchmod(descriptor, path.stat().st_mode & 0o7777)
         os.fsync(descriptor)

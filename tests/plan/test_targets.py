@@ -14,6 +14,7 @@ CONF = "/etc/nccl.conf"
 ROWS = {
     "immutable": (f"barred immutable {CONF} {CONF}", f"{CONF} is immutable (chattr +i)", f"sudo chattr -i {CONF}"),
     "a folder": (f"barred folder {CONF} {CONF}", f"{CONF} is a directory", f"sudo mv {CONF} {CONF}.old"),
+    "a FIFO": (f"barred fifo {CONF} {CONF}", f"{CONF} is a FIFO, not a file", f"sudo mv {CONF} {CONF}.old"),
     "read-only": (
         "barred read-only /etc/docker /etc/docker/daemon.json",
         "/etc/docker cannot be written: its file system is read-only, "

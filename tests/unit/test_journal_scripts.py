@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -433,6 +434,11 @@ def test_what_a_power_cut_tore_is_read_as_far_as_it_goes(spark: Spark, harm: Cal
     assert journal.outcome(found.runs[0], found) == "interrupted"
 
 
+def special(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+
+
 FORGED = "x\nstep 1 begun x\ncurrent file /etc/x 0\nrun R {}\nnonsense\n"
 SPOILT: dict[str, Callable[[Path], object]] = {
     "no run.json": lambda run: (run / "run.json").unlink(),
@@ -442,6 +448,11 @@ SPOILT: dict[str, Callable[[Path], object]] = {
     "a huge run.json": lambda run: (run / "run.json").write_text("[" * 9_000_000),
     "rows in its deadline": lambda run: (run / "guard/deadline").write_text(FORGED),
     "an end that is no time": lambda run: (run / "after").write_text("end soon\n"),
+    "a FIFO for run.json": lambda run: special(run / "run.json"),
+    "a FIFO for its deadline": lambda run: special(run / "guard/deadline"),
+    "a FIFO for its number": lambda run: special(run / "number"),
+    "a FIFO for what it wrote": lambda run: special(run / "wrote/state"),
+    "a FIFO for what stood there": lambda run: special(run / "before/state"),
     "rows in the guard's state": lambda run: (run / "guard/state").write_text(FORGED),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -130,6 +131,27 @@ def test_the_mode_of_a_file_stays_and_nothing_is_left_behind(host: Host) -> None
     assert host.files[0].stat().st_mode & 0o7777 == 0o640
     names = {entry.name for entry in host.files[0].parent.iterdir()}
     assert names == {"rails.json", "nccl.conf", "container.env", "lock", "table"}
+
+
+def test_every_other_byte_of_a_file_stays(host: Host) -> None:
+    """Its encoding and its line ends are its owner's; drift says what is odd about them."""
+    one, other = host.files
+    one.write_bytes(one.read_bytes().replace(b"A=1", b"A=caf\xe9"))
+    other.write_bytes(other.read_bytes().replace(b"\n", b"\r\n"))
+    host.gids(1, 1)
+    assert host.program.main("enp1s0f0np0") == 0
+    assert one.read_bytes() == expected(1).encode().replace(b"A=1", b"A=caf\xe9")
+    block = f"{gid.BLOCK_BEGIN}\nNCCL_IB_GID_INDEX=1\n{gid.BLOCK_END}".encode()
+    assert other.read_bytes() == b"A=1\r\n" + block + b"\r\nB=2\r\n"
+
+
+@pytest.mark.timeout(5)
+def test_a_fifo_in_the_place_of_a_file_is_not_waited_for(host: Host) -> None:
+    host.files[0].unlink()
+    os.mkfifo(host.files[0])
+    host.gids(1, 1)
+    assert host.program.main("enp1s0f0np0") == 1
+    assert host.files[0].is_fifo() and "NCCL_IB_GID_INDEX=1" in host.files[1].read_text()
 
 
 def test_a_file_that_lost_its_block_is_not_guessed_at(host: Host) -> None:

@@ -30,6 +30,18 @@ SAID: dict[str, tuple[tuple[Barred, ...], list[tuple[str, str]]]] = {
         (Barred("folder", CONF, CONF),),
         [(f"{CONF} is a directory, and a file is expected there", f"sudo mv {CONF} {CONF}.old")],
     ),
+    "a FIFO in place of a file": (
+        (Barred("fifo", CONF, CONF),),
+        [(f"{CONF} is a FIFO, not a file", f"sudo mv {CONF} {CONF}.old")],
+    ),
+    "a socket": (
+        (Barred("socket", CONF, CONF),),
+        [(f"{CONF} is a socket, not a file", f"sudo mv {CONF} {CONF}.old")],
+    ),
+    "a device": (
+        (Barred("device", CONF, CONF),),
+        [(f"{CONF} is a device, not a file", f"sudo mv {CONF} {CONF}.old")],
+    ),
     "a mount point": (
         (Barred("mount", CONF, CONF),),
         [(f"{CONF} is a mount point, and a file is to be replaced there", f"sudo umount {CONF}")],
@@ -76,12 +88,16 @@ def test_nonsense_is_an_error() -> None:
 # What a person does to a file or a folder, in a mount namespace; $1: the root. Only root of the machine may set
 # the flags of chattr, so lsattr prints what it was seen to print.
 FLAGS = {"immutable": "----i---------e-------", "append-only": "-----a--------e-------"}
+SOCKET = """of() { rm "$1"; python3 -c 'import socket, sys; socket.socket(1).bind(sys.argv[1])' "$1"; }; of"""
 FAULTS: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
     "nothing": ("", "", []),
     "immutable": ("", "etc/nccl.conf", [("immutable", "etc/nccl.conf")]),
     "append-only": ("", "etc/nccl.conf", [("append-only", "etc/nccl.conf")]),
     "immutable folder": ("", "etc/sparkrig", [("immutable", "etc/sparkrig")]),
     "a folder in place": ("rm $1/etc/nccl.conf; mkdir $1/etc/nccl.conf", "", [("folder", "etc/nccl.conf")]),
+    "a fifo": ("rm $1/etc/nccl.conf; mkfifo $1/etc/nccl.conf", "", [("fifo", "etc/nccl.conf")]),
+    "a socket": (f"{SOCKET} $1/etc/nccl.conf", "", [("socket", "etc/nccl.conf")]),
+    "a link to a device": ("ln -sf /dev/null $1/etc/nccl.conf", "", [("device", "etc/nccl.conf")]),
     "a file in place": ("rmdir $1/etc/sparkrig; touch $1/etc/sparkrig", "", [("no-folder", "etc/sparkrig")]),
     "no folder yet": ("rmdir $1/etc/sparkrig", "", []),
     "a mount point": ("mount --bind $1/other $1/etc/nccl.conf", "", [("mount", "etc/nccl.conf")]),
