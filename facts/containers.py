@@ -30,7 +30,7 @@ toolkit=$(dpkg-query -W -f='${db:Status-Status} ${Version}' nvidia-container-too
 case $toolkit in 'installed '*) toolkit=${toolkit#* } ;; *) toolkit= ;; esac
 printf 'toolkit %s\n' "$toolkit"
 # apt reads no file with other characters in its name (sources.list(5)); no name holds a slash
-grep -lsZE -D skip '^[^#]*(libnvidia-container|nvidia-container-toolkit)' \
+LC_ALL=C grep -lsZE -D skip '^[^#]*(libnvidia-container|nvidia-container-toolkit)' \
   /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources | tr '\n\0' '/\n' |
   while IFS= read -r f; do
     case ${f#/etc/apt/sources.list.d/} in /etc/apt/sources.list) ;; *[!A-Za-z0-9_.-]*) continue ;; esac

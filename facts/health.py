@@ -31,7 +31,7 @@ if [ -r /sys/module/nvidia/version ]; then printf 'driver %s\n' "$(cat /sys/modu
 for f in /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json; do
   [ -f "$f" ] && [ -r "$f" ] || continue
   printf 'cdi %s\n' "$(path_word "$f")"
-  grep -o 'hostPath"\{0,1\}:[[:space:]]*[^,}]*' "$f" | sed 's/^[^:]*:[[:space:]]*//' | tr -d "\"'\r" |
+  grep -ao 'hostPath"\{0,1\}:[[:space:]]*[^,}]*' "$f" | sed 's/^[^:]*:[[:space:]]*//' | tr -d "\"'\r" |
     sed 's/[[:space:]]*$//' | sort -u | while IFS= read -r path; do
       if [ ! -e "$path" ]; then printf 'missing %s\n' "$path"; fi
     done

@@ -25,12 +25,13 @@ WITHOUT_SECRETS = (
     r"s/^([ \t-]*[A-Za-z0-9_.\x22\x27-]*" + _HUSHED + r")[^ \t].*/\1x/; "
     r"s/([{,][ \t]*[A-Za-z0-9_.\x22\x27-]*" + _HUSHED + r")(\x22[^\x22]*\x22|\x27[^\x27]*\x27|[^,}]*)/\1x/g"
 )
-# $1...: folders, the first that has a name wins
+# $1...: folders, the first that has a name wins. In UTF-8 `.` stops at a byte that is none of it, and would
+# leave the rest of a secret.
 NETPLAN = rf"""
 {PATH_WORD}
 for folder; do for f in "$folder"/*.yaml; do
   if [ -f "$f" ] && [ -r "$f" ]; then
-    printf 'netplan %s %s\n' "$(path_word "$f")" "$(sed -E '{WITHOUT_SECRETS}' "$f" | base64 -w0)"
+    printf 'netplan %s %s\n' "$(path_word "$f")" "$(LC_ALL=C sed -E '{WITHOUT_SECRETS}' "$f" | base64 -w0)"
   fi
 done; done
 """.strip("\n")

@@ -79,7 +79,7 @@ df -B1M --output=avail,file "$@" | while read -r room; do
 done
 for p; do [ -w "$p" ] || printf 'read-only %s\n' "$p"; done
 dpkg-query -W -f='package ${db:Status-Status} ${db:Status-Eflag} ${binary:Package}\n' |
-  grep -Ev '^package (installed|config-files|not-installed) ok ' || :
+  grep -aEv '^package (installed|config-files|not-installed) ok ' || :
 """
         + BARRED
         + r"""

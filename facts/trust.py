@@ -19,7 +19,7 @@ for f in /etc/ssh/ssh_host_*_key.pub; do
   if [ -f "$f" ]; then printf 'host %s\n' "$(head -n 1 "$f")"; fi
 done
 f=$home/.ssh/authorized_keys
-if [ -f "$f" ]; then sed -n '/ {trust.MARK}$/s/^/authorized /p' "$f"; fi
+if [ -f "$f" ]; then sed -n '/ {trust.MARK}\r*$/s/^/authorized /p' "$f"; fi
 """
 
 

@@ -52,7 +52,7 @@ file=$(readlink -f .ssh/authorized_keys)
 if [ -e "$file" ] && [ ! -f "$file" ]; then echo "$file is a $(stat -Lc %F "$file"), not a file" >&2; exit 1; fi
 new=$(mktemp "$file.XXXXXX"); trap 'rm -f "$new"' EXIT
 if [ -e "$file" ]; then
-  sed "/ $1\$/d" "$file" | sed "\$a\\" >"$new" # the last line may lack its end
+  sed "/ $1\r*\$/d" "$file" | sed "\$a\\" >"$new" # the last line may lack its end
   chmod --reference="$file" "$new"
 fi
 printf '%s\n' "$line" >>"$new"
@@ -66,9 +66,9 @@ FORGET = (
     + r"""
 rm -f "$1" "$1.pub"
 file=$(readlink -f .ssh/authorized_keys) || exit 0
-if [ -f "$file" ] && grep -q " $2\$" "$file"; then
+if [ -f "$file" ] && tr -d '\r' <"$file" | grep -q " $2\$"; then
   new=$(mktemp "$file.XXXXXX"); trap 'rm -f "$new"' EXIT
-  sed "/ $2\$/d" "$file" >"$new"
+  sed "/ $2\r*\$/d" "$file" >"$new"
   chmod --reference="$file" "$new"
   sync "$new"; mv -fT "$new" "$file"; sync "${file%/*}"
 fi

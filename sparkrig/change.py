@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sparkrig import file_diff
+from sparkrig import file_diff, line_ends
 from sparkrig.files import File, Found, stale
 
 Kind = Literal[
@@ -60,16 +60,18 @@ def of_files(wanted: Iterable[File], found: Mapping[str, Found]) -> Iterator[Cha
 
 def of_file(file: File, found: Found | None) -> Change:
     """A file that must be written; found: as it stands on the host, None where it is absent."""
-    new = file.content.splitlines()
+    new = line_ends.lines(file.content)
     if found is None:
         return Change(
             "file", file.path, None, f"a new file, {_lines(new)}", file_diff.diff(file.path, "", file.content)
         )
-    here, there = file_diff.without_gids(replace(file, content=found.content)), file_diff.without_gids(file)
-    diff = file_diff.diff(file.path, here, there)
+    alike = replace(file, content=line_ends.like(found.content, file.content))
+    here, there = file_diff.without_gids(alike), file_diff.without_gids(file)
+    diff = (*file_diff.ends(found.content, file.content), *file_diff.diff(file.path, here, there))
     rights = [f"{found.mode} {found.owner}", f"{found.mode if file.mode == 'keep' else file.mode} root:root"]
     told = rights if rights[0] != rights[1] else ["", ""]
-    old = found.content.splitlines()
+    told[0] = ", ".join(filter(None, (told[0], found.fault)))
+    old = line_ends.lines(found.content)
     keeps = file_diff.keeping(file.path, file_diff.lost(file, found))
     return Change("file", file.path, _standing(old, told[0]), _standing(new, told[1]), diff, keeps=keeps)
 

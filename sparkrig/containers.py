@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sparkrig import bounds, grammar
+from sparkrig import bounds, encoding, grammar
 from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
@@ -32,7 +32,8 @@ class Containers(Value):
     docker: whether the engine answers; trouble: what it said where it does not; runtimes: those it has
     loaded; running: count of containers that a restart would stop, paused ones included; daemon_json: the
     file's text, None where it is absent; toolkit: installed version, or None; sources: apt source files in
-    use that name the toolkit's repository; by_flag: whether the engine was started with --add-runtime nvidia.
+    use that name the toolkit's repository; by_flag: whether the engine was started with --add-runtime nvidia;
+    fault: why the bytes of daemon.json are no text, or empty.
     """
 
     installed: bool
@@ -44,6 +45,7 @@ class Containers(Value):
     toolkit: str | None
     sources: tuple[str, ...]
     by_flag: bool = False
+    fault: str = ""
 
     @property
     def registered(self) -> bool:
@@ -58,17 +60,18 @@ def parse(lines: Iterable[str]) -> Containers:
     info = bounds.loads(first["info"]) if first.get("info") else None
     if info and info["runtimes"] is None:  # docker up to 28.0 answers for an engine that is not there
         info = None
-    encoded = first.get("daemon")
+    daemon = base64.b64decode(first["daemon"]) if "daemon" in first else None
     return Containers(
         installed="docker" in first,
         docker=info is not None,
         trouble=first.get("trouble", ""),
         runtimes=tuple(sorted(info["runtimes"])) if info else (),
         running=int(info["running"]) + int(info.get("paused", 0)) if info else 0,
-        daemon_json=None if encoded is None else base64.b64decode(encoded).decode("utf-8", "replace"),
+        daemon_json=None if daemon is None else daemon.decode("utf-8", "replace"),
         toolkit=grammar.VERSION.held(first["toolkit"]) if first.get("toolkit") else None,
         sources=tuple(rest for word, rest in rows if word == "source"),
         by_flag="flag" in first,
+        fault=encoding.fault(daemon or b""),
     )
 
 
@@ -114,11 +117,15 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
 
 
 def wanted(found: Containers) -> str | None:
-    """What daemon.json should be. Raises Refusal where it is no JSON object.
+    """What daemon.json should be. Raises Refusal where it is no JSON object, or no text.
 
     It stays as it is where a flag names the runtime: dockerd does not start where both do.
     """
-    return found.daemon_json if found.by_flag else merge(found.daemon_json)
+    if found.by_flag:
+        return found.daemon_json
+    if found.fault:
+        raise Refusal(f"{DAEMON_JSON} is {found.fault}", encoding.look(DAEMON_JSON))
+    return merge(found.daemon_json)
 
 
 def merge(text: str | None) -> str:

@@ -33,16 +33,20 @@ _RELOAD = "sudo netplan generate && sudo nmcli connection reload"
 
 @dataclass(frozen=True)
 class Given:
-    """What a definition gives a netdev; mtu None is the driver's own; known: whether that could be read."""
+    """What a definition gives a netdev; mtu None is the driver's own; known: whether that could be read.
+
+    fault: why its bytes are no text, or empty.
+    """
 
     addresses: tuple[IPv4Interface, ...] = ()
     mtu: int | None = None
     dhcp: bool = False
     known: bool = True
+    fault: str = ""
 
     def __str__(self) -> str:
         if not self.known:
-            return "not to be read"
+            return f"not to be read: {self.fault}" if self.fault else "not to be read"
         address = ", ".join(map(str, self.addresses)) or ("DHCP" if self.dhcp else "no fixed address")
         return address + (f", MTU {self.mtu}" if self.mtu else "")
 
@@ -147,6 +151,7 @@ def _of_file(
             next((netdef.mtu for netdef in mine if netdef.mtu), None),
             any(netdef.dhcp for netdef in mine),
             file.readable,
+            file.fault,
         )
         for netdev in declared
         if netdev in links and (mine := [each for each in defining if _bound(each, same, links[netdev])])
@@ -181,7 +186,7 @@ def _of_a_fabric(netdef: Netdef) -> bool:
 
 def _file_stays(file: File, files: Sequence[File], beside: Sequence[str]) -> str:
     if not file.readable:
-        return "it is not understood, so what else it defines is unknown"
+        return f"it is {file.fault or 'not understood'}, so what else it defines is unknown"
     if PurePosixPath(file.path).parent != PurePosixPath(MOVABLE):
         return f"only files in {MOVABLE} are moved"
     if beside:

@@ -10,8 +10,9 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
-from sparkrig import environment, gid, trust
+from sparkrig import environment, gid, line_ends, trust
 from sparkrig.files import File, Found
 from sparkrig.settings import names_a_secret
 from sparkrig.words import listed, plain
@@ -26,13 +27,24 @@ _NO_FRAGMENT = (trust.KNOWN_HOSTS, environment.RAILS, environment.GID_MODULE, en
 
 
 def diff(path: str, before: str, after: str) -> tuple[str, ...]:
-    """A unified diff with three lines of context, bounded, without control characters and secrets."""
+    """A unified diff with three lines of context, bounded, without control characters and secrets.
+
+    Where lines end in another way that is said before it, for the lines look the same.
+    """
     from sparkrig.redaction.credentials import masked  # its patterns take time, and few runs write a file
 
-    rows = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
+    rows = chain(
+        ends(before, after),
+        difflib.unified_diff(line_ends.lines(before), line_ends.lines(after), path, path, lineterm=""),
+    )
     told = [_cut(plain(row)) for row, _ in zip(rows, range(SHOWN + 1), strict=False)]
     shown = masked("\n".join(told[:SHOWN])).split("\n") if told else []
     return (*shown, *(["... more lines differ"] if len(told) > SHOWN else []))
+
+
+def ends(before: str, after: str) -> tuple[str, ...]:
+    """In what way lines end otherwise, as rows above a diff."""
+    return tuple(f"# {said}" for said in line_ends.differ(before, after))
 
 
 def lost(wanted: File, found: Found) -> list[str]:
@@ -78,4 +90,4 @@ def without_gids(file: File) -> str:
 
 
 def _lines(file: File) -> list[str]:
-    return without_gids(file).splitlines()
+    return line_ends.lines(without_gids(file))

@@ -7,6 +7,7 @@ import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from sparkrig import encoding
 from sparkrig.value import Value
 
 
@@ -24,14 +25,16 @@ class File:
 
 @dataclass(frozen=True)
 class Found(Value):
-    """A file as it stands on a host."""
+    """A file as it stands on a host. fault: why its bytes are no text, or empty; content has U+FFFD for them."""
 
     content: str
     mode: str
     owner: str
+    fault: str = ""
 
     def matches(self, wanted: File) -> bool:
-        return (self.content, self.mode, self.owner) == (wanted.content, wanted.mode, "root:root")
+        same = (self.content, self.mode, self.owner) == (wanted.content, wanted.mode, "root:root")
+        return same and not self.fault
 
 
 def parse(lines: Iterable[str]) -> dict[str, Found]:
@@ -43,10 +46,11 @@ def parse(lines: Iterable[str]) -> dict[str, Found]:
             raise ValueError(f"cannot read the row {line[:60]!r} of a file")
         path, mode, owner, encoded = fields
         try:
-            content = base64.b64decode(encoded, validate=True).decode("utf-8", "replace")
+            content = base64.b64decode(encoded, validate=True)
         except binascii.Error as error:
             raise ValueError(f"cannot read the content of {path}: {error}") from None
-        found[path] = Found(content, mode.rjust(4, "0"), owner)
+        text, fault = content.decode("utf-8", "replace"), encoding.fault(content)
+        found[path] = Found(text, mode.rjust(4, "0"), owner, fault)
     return found
 
 

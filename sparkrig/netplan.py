@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from sparkrig import rows, safe_yaml
+from sparkrig import encoding, rows, safe_yaml
 from sparkrig.links import Link
 from sparkrig.words import plain
 
@@ -82,7 +82,8 @@ class File:
     """One netplan file.
 
     others: what it defines beside ethernets (`bonds bond0`); renderer: the default that it sets for all
-    files; readable: whether it is understood; shadowed: whether another of the same name replaces it.
+    files; readable: whether it is understood; fault: why its bytes are no text, or empty; shadowed: whether
+    another of the same name replaces it.
     """
 
     path: str
@@ -90,6 +91,7 @@ class File:
     others: tuple[str, ...] = ()
     renderer: str = ""
     readable: bool = True
+    fault: str = ""
     shadowed: bool = False
 
     @property
@@ -144,8 +146,11 @@ def _precedence(file: File) -> int:
 def _parse(row: str) -> File:
     word, _, encoded = row.partition(" ")
     path = rows.path(word)
-    text = base64.b64decode(encoded).decode("utf-8", "replace")
+    content = base64.b64decode(encoded)
+    text, fault = content.decode("utf-8", "replace"), encoding.fault(content)
     try:
+        if fault:
+            raise ValueError(fault)
         if len(text) > _LONGEST:
             raise ValueError(f"{len(text)} characters are too many for a netplan file")
         return _read(path, safe_yaml.load(text, _Loader))
@@ -153,7 +158,7 @@ def _parse(row: str) -> File:
         # Unreadable for us may still be a definition: every word of it counts as a name and as a MAC.
         words = {word.strip(":") for word in re.findall(r"[\w.:*?-]+", text)}
         lowered = tuple(sorted(word.lower() for word in words))
-        return File(path, (Netdef(path, tuple(sorted(words)), lowered),), readable=False)
+        return File(path, (Netdef(path, tuple(sorted(words)), lowered),), readable=False, fault=fault)
 
 
 def _read(path: str, document: Any) -> File:

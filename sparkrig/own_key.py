@@ -68,6 +68,8 @@ def _usable(file: Path) -> PublicKey:
     half = _public(file)
     try:
         found = public(half.read_text(encoding="utf-8"), str(half))
+    except UnicodeDecodeError:
+        raise Refusal(f"{half} is no text in UTF-8", f"ssh-keygen -y -f {file} > {half}") from None
     except OSError as error:
         cure = (
             f"ssh-keygen -y -f {quoted_path(file)} > {quoted_path(half)}"

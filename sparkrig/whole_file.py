@@ -33,6 +33,19 @@ def folder(file: Path) -> None:
         raise _refusal(file, error) from None
 
 
+def read(file: Path, errors: str = "strict") -> str:
+    """The text of a file with the ends of lines that it has. Raises Refusal for one that cannot be read.
+
+    errors: `surrogateescape` for a file that may hold other bytes, which `write` puts back as they were.
+    """
+    try:
+        return file.read_bytes().decode(errors=errors)
+    except OSError as error:
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None
+    except UnicodeDecodeError:
+        raise Refusal(f"{file} is no text in UTF-8", f"file {file}") from None
+
+
 def write(file: Path, text: str, mode: int = 0o644) -> None:
     """Put a text into a file; a link stays one, and a file that stood there keeps its mode. Raises Refusal.
 
@@ -44,7 +57,7 @@ def write(file: Path, text: str, mode: int = 0o644) -> None:
             return
         real = file.resolve()
         kept = stat.S_IMODE(real.stat().st_mode) if real.exists() else mode
-        with _beside(real, text.encode(), kept) as new:
+        with _beside(real, text.encode(errors="surrogateescape"), kept) as new:
             new.replace(real)
     except OSError as error:
         raise _refusal(file, error) from None

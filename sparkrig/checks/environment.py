@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from sparkrig import file_diff, gid, targets
+from sparkrig import file_diff, gid, line_ends, targets
 from sparkrig.check import Check, Subject, check, refused, there
 from sparkrig.file_diff import without_gids
 from sparkrig.files import File, Found
@@ -54,9 +54,12 @@ def _barred(found: Check, wanted: File, subject: Subject) -> Check:
 def _differs(wanted: File, found: Found) -> str:
     """In what way, in words; empty where it does not."""
     odd = [] if (found.mode, found.owner) == (wanted.mode, "root:root") else [f"{found.mode} {found.owner}"]
-    here, declared = without_gids(replace(wanted, content=found.content)), without_gids(wanted)
+    alike = replace(wanted, content=line_ends.like(found.content, wanted.content))
+    here, declared = without_gids(alike), without_gids(wanted)
+    odd += [f"it is {found.fault}"] if found.fault else []
+    odd += line_ends.differ(found.content, wanted.content)
     if here != declared:
-        odd.append(_lines(wanted, found, declared.splitlines(), here.splitlines()))
+        odd.append(_lines(wanted, found, line_ends.lines(declared), line_ends.lines(here)))
     return ", ".join(odd)
 
 

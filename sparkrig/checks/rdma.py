@@ -48,5 +48,6 @@ def _in_files(subject: Subject, wanted: list[File]) -> Check:
 def _variables(text: str) -> str:
     """The variables of a file's GID block; comments are for people."""
     _, _, rest = text.partition(gid.BLOCK_BEGIN)
-    lines = rest.partition(gid.BLOCK_END)[0].splitlines()
-    return " ".join(line for line in lines if line and not line.startswith("#")) or "no GID block"
+    lines = rest.partition(gid.BLOCK_END)[0].split("\n")
+    told = [line.replace("\r", r"\r") for line in lines if line.strip() and not line.startswith("#")]
+    return " ".join(told) or "no GID block"

@@ -52,7 +52,7 @@ class Book:
 
 
 def book(asked: Asked) -> Book:
-    from sparkrig import inventory, inventory_file, settings
+    from sparkrig import inventory, inventory_file, settings, whole_file
 
     file = asked.file
     try:
@@ -68,7 +68,7 @@ def book(asked: Asked) -> Book:
     if not file.exists():
         return Book(file, inventory_file.new(file), settings.Fleet({}), {}, defaults)
     fleet, data = files.inventory(file, **asked.overrides)
-    return Book(file, file.read_text(encoding="utf-8"), fleet, data, defaults)
+    return Book(file, whole_file.read(file), fleet, data, defaults)
 
 
 def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target]]:

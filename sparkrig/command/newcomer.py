@@ -169,7 +169,7 @@ def _know(at: Target, key: HostKey) -> None:
     from sparkrig.onboarding import hostkey
 
     whole_file.folder(at.known_hosts)
-    before = at.known_hosts.read_text(encoding="utf-8") if at.known_hosts.exists() else ""
+    before = whole_file.read(at.known_hosts, "surrogateescape") if at.known_hosts.exists() else ""
     whole_file.write(at.known_hosts, hostkey.added(before, key.line(at.entry)), 0o600)
     terminal.echo(f"{at.entry} is known from now on: {at.known_hosts}", err=True)
 
@@ -230,6 +230,8 @@ def _first_line(name: str) -> str:
             return lines.readline().rstrip("\n")
     except OSError as error:
         raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
+    except UnicodeDecodeError:  # its own text holds the bytes
+        raise Refusal(f"{file} is no text in UTF-8", f"ls -l {quoted_path(file)}") from None
 
 
 @dataclass(frozen=True)

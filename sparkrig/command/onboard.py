@@ -162,7 +162,9 @@ def _let_in(at: Target, key: HostKey, entrance: Entrance) -> None:
 
 def _unchanged(book: Book) -> None:
     """Raise Refusal where somebody changed the inventory since it was read."""
-    if book.file.exists() and book.file.read_text(encoding="utf-8") != book.text:
+    from sparkrig import whole_file
+
+    if book.file.exists() and whole_file.read(book.file) != book.text:
         raise Refusal(f"{book.file} was changed meanwhile, and is left as it is", "the same again")
 
 

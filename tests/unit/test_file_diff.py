@@ -77,7 +77,8 @@ def test_a_new_file_is_all_new_and_a_long_one_is_cut() -> None:
     assert changed(made.diff) == ["+ # ours", "+ NCCL_SOCKET_IFNAME=cx"] and made.keeps == ""
     long = Found("\n".join(f"{n}{'x' * 500}" for n in range(5000)), "0644", "root:root")
     rows = of_file(ENV, long).diff
-    assert len(rows) == file_diff.SHOWN + 1 and rows[-1] == "... more lines differ"
+    assert rows[0] == "# the last line has no end"
+    assert len(rows) == file_diff.SHOWN + 2 and rows[-1] == "... more lines differ"
     assert max(map(len, rows)) < 130
 
 

@@ -6,6 +6,8 @@ import base64
 
 import pytest
 
+from sparkrig import encoding
+from sparkrig.change import of_file
 from sparkrig.files import File, Found, parse, stale
 
 WANTED = File("/etc/nccl.conf", "A=1\nümlaut\n")
@@ -46,3 +48,15 @@ def test_a_broken_row_is_an_error(line: str) -> None:
 )
 def test_stale(rows: list[str], late: bool) -> None:
     assert stale([WANTED], parse(rows)) == ([WANTED] if late else [])
+
+
+def test_a_file_that_is_no_text_is_never_as_it_should_be() -> None:
+    """What stands for its bytes may be the very text that is wanted."""
+    encoded = base64.b64encode(b"a\ncaf\xe9\n").decode()
+    (found,) = parse([f"/etc/nccl.conf 644 root:root {encoded}"]).values()
+    assert found.fault == "not UTF-8 text (byte 0xe9 in line 2)"
+    assert not found.matches(File("/etc/nccl.conf", found.content))
+    made = of_file(File("/etc/nccl.conf", "a\n"), found)
+    assert made.before == f"2 lines, {found.fault}" and all(row.isprintable() for row in made.diff)
+    assert encoding.fault("é\r\n".encode()) == encoding.fault(b"") == ""
+    assert encoding.look("/a b") == "sudo iconv -f UTF-8 -t UTF-8 '/a b'"

@@ -243,6 +243,12 @@ def test_a_netplan_file_that_hurts_counts_as_not_understood() -> None:
         },
         holds,
     )
+    latin = "# f\xfcr den Keller\nnetwork: {ethernets: {enp1s0f0np0: {mtu: 1500}}}".encode("latin-1")
+    (file,) = netplan.parse([f"/etc/netplan/a.yaml {base64.b64encode(latin).decode()}"])
+    assert not file.readable and "enp1s0f0np0" in file.netdefs[0].names, "netplan itself takes no such file"
+    assert file.fault == "not UTF-8 text (byte 0xfc in line 1)"
+    ends = base64.b64encode(b"network:\r\n  ethernets:\r\n    e:\r\n      mtu: 9000\r\n").decode()
+    assert netplan.parse([f"/a.yaml {ends}"])[0].netdefs[0].mtu == 9000, "YAML takes CRLF for the end of a line"
     text = base64.b64encode("network: {ethernets: {e: {mtu: ²}}}".encode()).decode()
     (odd,) = netplan.parse([f"/a.yaml {text}"])
     assert odd.readable and odd.netdefs[0].mtu is None

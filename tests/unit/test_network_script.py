@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from facts.network import NETPLAN, Network
+from facts.noun import PREAMBLE
 from sparkrig import netplan, rows
 from tests.tables import each_row
 from tests.unit.shells import sh
@@ -43,6 +44,14 @@ def test_no_secret_of_a_netplan_file_leaves_the_host(tmp_path: Path, text: str) 
     assert json.dumps(yaml.safe_load(sent), sort_keys=True).count("{") == json.dumps(yaml.safe_load(text)).count(
         "{"
     )
+
+
+def test_no_secret_leaves_the_host_beside_a_byte_that_is_no_text(tmp_path: Path) -> None:
+    """In the locale of the look, C.UTF-8, nothing but a character is matched."""
+    for line in (f"password: caf\xe9 {CANARY}", f"{{password: caf\xe9 {CANARY}}}", f'password: "\xe9{CANARY}"'):
+        (tmp_path / "50-all.yaml").write_bytes(line.encode("latin-1"))
+        row = sh(f"{PREAMBLE}\n{NETPLAN}", str(tmp_path)).stdout.strip()
+        assert CANARY.encode() not in base64.b64decode(row.split(" ")[2]), line
 
 
 def test_everything_else_is_read_as_it_stands(tmp_path: Path) -> None:

@@ -265,12 +265,14 @@ def test_another_key_is_written_into_the_inventory(desk: Desk) -> None:
 
 def test_the_users_formatting_stays(with_a: Desk) -> None:
     old, mine = '"ssh_user"', '"mtu": 9000,  # as we like it\n                "ssh_user"'
-    with_a.file.write_text(with_a.file.read_text().replace(old, mine))
+    text = with_a.file.read_text().replace(old, mine)
+    with_a.file.write_bytes(text.replace("\n", "\r\n").encode())  # as an editor on Windows leaves it
     before = with_a.file.read_text().splitlines()
     done = with_a.scripted("spark-b", "--name", "right", APPLIED=finished(with_a))
     after = with_a.file.read_text().splitlines()
     assert [line for line in before if line not in after] == [], done.stderr
     assert list(inventory.load(with_a.file)) == ["spark-a", "right"]
+    assert with_a.file.read_bytes().count(b"\n") == with_a.file.read_bytes().count(b"\r\n")
 
 
 # --- NVIDIA's own upgrade, which reboots

@@ -26,7 +26,7 @@ from sparkrig.owned import WRITTEN
 from sparkrig.serving import served
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
-from tests.unit.test_undo_scripts import NCCL, Spark
+from tests.unit.test_undo_scripts import DAEMON, NCCL, Spark
 
 DEADLINE_S = 10  # a script that waits for a FIFO is ended then; each takes a hundredth of it
 RUN = f"{lock.RUNS}/20261122T120000Z-1"
@@ -160,14 +160,18 @@ def test_an_undo_waits_for_no_fifo_that_took_a_file_s_place(tmp_path: Path) -> N
     assert spark.file(NCCL).is_fifo()
 
 
-def test_an_undo_puts_a_link_back_that_leads_nowhere(tmp_path: Path) -> None:
+def test_an_undo_puts_back_each_byte_and_a_link_that_leads_nowhere(tmp_path: Path) -> None:
+    stood = b'{"label": "caf\xe9"}\r\n'
     spark = Spark(tmp_path)
     (spark.bin / "sync").unlink()
     spark.file(NCCL).symlink_to("/nowhere/at/all")
+    spark.file(DAEMON).write_bytes(stood)
     spark.begin("1")
     spark.file(NCCL).unlink()
     spark.write("1", NCCL, "A=1\n")
+    spark.write("1", DAEMON, "{}\n")
     spark.end("1")
     spark.undo("1", "2")
     spark.holders.cut()
+    assert spark.file(DAEMON).read_bytes() == stood
     assert spark.file(NCCL).readlink() == Path("/nowhere/at/all")

@@ -239,6 +239,28 @@ def test_others_lines_stay_as_they_are(home: Path, before: bytes | None) -> None
     assert [entry.name for entry in file.parent.iterdir()] == ["authorized_keys"]
 
 
+def test_a_line_of_ours_that_ends_in_crlf_is_ours(home: Path) -> None:
+    """sshd takes it, so one that were not found would let the peer in for ever."""
+    file = home / ".ssh" / "authorized_keys"
+    file.parent.mkdir()
+    theirs = f"{A} me@laptop\r\n"
+    file.write_bytes(f"{theirs}{LINE}\r\n".encode())
+    assert [each.strip() for each in look(home).authorized] == [LINE]
+    assert authorize(home).returncode == 0
+    assert file.read_bytes() == f"{theirs}{LINE}\n".encode()
+    file.write_bytes(f"{theirs}{LINE}\r\n".encode())
+    assert run(home, FORGET, trust.KEY, trust.MARK).returncode == 0
+    assert file.read_bytes() == theirs.encode()
+
+
+def test_what_is_no_file_is_not_waited_for(home: Path) -> None:
+    (home / ".ssh").mkdir()
+    os.mkfifo(home / ".ssh" / "authorized_keys")
+    done = authorize(home)
+    assert done.returncode == 1 and "authorized_keys is a fifo, not a file" in done.stderr
+    assert run(home, FORGET, trust.KEY, trust.MARK).returncode == 0 and look(home).authorized == ()
+
+
 def test_a_link_is_followed_and_kept(home: Path) -> None:
     (home / ".ssh").mkdir()
     (home / "keys").write_text(f"{A} me\n")

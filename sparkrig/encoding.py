@@ -1,0 +1,25 @@
+"""Whether the bytes of a file are UTF-8 text, and what is said of those that are not.
+
+Every file that we write is, and so are those that others write for JSON (RFC 8259, section 8.1) or YAML (YAML 1.2,
+section 5.2). One that is not is merged into by nobody: with what stands in the place of its bytes it would be
+another one.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+
+def fault(content: bytes) -> str:
+    """What is wrong, to follow `it is` or the name of a file; empty where nothing is."""
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return f"not UTF-8 text (byte 0x{content[error.start]:02x} in line {line})"
+    return ""
+
+
+def look(path: str) -> str:
+    """The command that shows a file up to the byte that is no text, and its place."""
+    return f"sudo iconv -f UTF-8 -t UTF-8 {shlex.quote(path)}"
