@@ -110,7 +110,7 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
         user = remote.read(at, Trust(), seconds=int(60 * patience)).user
         step("login from the peer", AS_USER, user, FORGET, "sparkrig", trust.KEY, trust.MARK, seconds=60)
     if rows:
-        step("files", undo.RESTORE, before, seconds=60, stdin=rows)
+        plan = undo.left(plan, step("files", undo.RESTORE, before, seconds=60, stdin=rows))
     if docker := plan.files(docker=True):
         said = step(
             undo.DOCKER_PART, undo.DOCKER, "yes" if restart_docker else "no", before, seconds=360, stdin=docker

@@ -35,13 +35,16 @@ PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig"
 
 # stands PATH...: what stands there, a row each, holds and the toolkit's packages too. The GID block of a file
 # follows the devices by itself (templates/refresh_gid.py), so it is no change. row PATH FILE: PATH, were FILE
-# there
+# there; of a link its own text counts, and where it leads is never read
 _ROW = rf"""
 row() {{
-  if [ -f "$2" ]; then
+  if [ -L "$2" ]; then
+    sum=$(readlink "$2" | sha256sum)
+    printf 'file %s link %s %s\n' "$1" "$(stat -c '%U:%G' "$2")" "${{sum%% *}}"
+  elif [ -f "$2" ]; then
     sum=$(LC_ALL=C sed '/^{gid.BLOCK_BEGIN.partition(" (")[0]}/,/^{gid.BLOCK_END}/d' "$2" | sha256sum)
     printf 'file %s %s %s\n' "$1" "$(stat -c '%a %U:%G' "$2")" "${{sum%% *}}"
-  elif [ -e "$2" ] || [ -L "$2" ]; then printf 'file %s %s\n' "$1" "$(stat -c '%F' "$2")"
+  elif [ -e "$2" ]; then printf 'file %s %s\n' "$1" "$(stat -c '%F' "$2")"
   else return 1
   fi
 }}
@@ -69,7 +72,9 @@ keeps() {{
   {secrets.PATH}) ;;
   *)
     rm -rf "$1/wrote/files$2"
-    if [ -f "${{3:-}}" ]; then cp -p "$3" "$1/wrote/files$2" && sync "$1/wrote/files$2"; fi
+    if [ -L "${{3:-}}" ]; then cp -a "$3" "$1/wrote/files$2"
+    elif [ -f "${{3:-}}" ]; then cp -p "$3" "$1/wrote/files$2" && sync "$1/wrote/files$2"
+    fi
     ;;
   esac
   row "$2" "${{3:-}}" >>"$1/wrote/state" || printf 'file %s {ABSENT}\n' "$2" >>"$1/wrote/state"
@@ -253,7 +258,7 @@ _UNREACHED = "no answer on rail"  # as sparkrig.guard says that a half does not 
 
 Snapshot = Mapping[str, str]
 _WHOLE = re.compile(
-    rf"{ABSENT}|{HELD}|[0-7]{{1,4}} \S+:\S+ [0-9a-f]{{64}}"
+    rf"{ABSENT}|{HELD}|([0-7]{{1,4}}|link) \S+:\S+ [0-9a-f]{{64}}"
 )  # a value that keeps() wrote to its end
 Outcome = Literal["running", "done", "failed", "interrupted", "rolled back", "undone"]
 

@@ -33,16 +33,33 @@ _MEASURED = (
 )
 _SHOWN = frozenset(journal.PATHS) - {*PRIVATE, *(f"{path}.before-sparkrig" for path in PRIVATE)}
 
-# $1 the folder of what stood there; on stdin a row a file: put PATH, remove PATH, merge PATH SUM BASE64, or
-# restart PATH, which leaves the file as it is. SUM is that of the file that was merged: it may be another one by
-# now.
+# $1 the folder of what stood there; on stdin a row a file: put PATH FOUND, remove PATH FOUND, merge PATH SUM
+# BASE64, or restart PATH, which leaves the file as it is. FOUND is what the plan saw there, as `row` of the journal
+# has it, with | for each blank; SUM that of the file that was merged. A person was asked in between: where something
+# else stands there by now it stays, and a row `changed PATH` says so.
 RESTORE = (
     journal.INTENDS
-    + r"""
+    + rf"""
 set -e
+stands_there() {{
+  stood=$(row "$1" "$1") || stood="file $1 {ABSENT}"
+  printf %s "${{stood#"file $1 "}}" | tr ' ' '|'
+}}
+"""
+    + r"""
 new=; trap 'rm -f "$new"' EXIT
 while read -r verb path sum content; do
   folder=${path%/*}
+  case $verb in
+  put | remove)
+    if [ -n "$sum" ] && [ "$(stands_there "$path")" != "$sum" ]; then echo "changed $path"; continue; fi
+    ;;
+  merge)
+    found=
+    if [ -f "$path" ] && [ ! -L "$path" ]; then found=$(sha256sum <"$path"); fi
+    if [ "${found%% *}" != "$sum" ]; then echo "changed $path"; continue; fi
+    ;;
+  esac
   case $verb in
   put | merge)
     mkdir -p "$folder"
@@ -50,15 +67,10 @@ while read -r verb path sum content; do
     if [ "$verb" = put ]; then
       cp -a --remove-destination "$1$path" "$new"
     else
-      found=
-      if [ -f "$path" ]; then found=$(sha256sum <"$path"); fi
-      if [ "${found%% *}" != "$sum" ]; then
-        echo "$path was changed while it was merged; try: the same again" >&2; exit 1
-      fi
-      cp -p "$path" "$new"
+      cp -a "$path" "$new"
       printf %s "$content" | base64 -d >"$new"
     fi
-    [ -L "$new" ] || sync "$new" # what a link leads to is not ours to sync, and may be no file
+    if [ ! -L "$new" ]; then sync "$new"; fi # of a link there is its folder alone
     intends "$path" "$new"
     mv -fT "$new" "$path"
     sync "$folder"
@@ -76,13 +88,19 @@ done
 """
 )
 
-# unfit FILE: why docker does not start with it, in a row; nothing where it would
-_UNFIT = r"""
-unfit() {
-  said=$(timeout 30 dockerd --validate --config-file "$1" 2>&1 </dev/null) && return
+# unfit FILE: why docker does not start with it, in a row; nothing where it would. A link leads from its own place,
+# not from where it is kept.
+_UNFIT = rf"""
+unfit() {{
+  file=$1
+  if [ -L "$1" ]; then
+    file=$(readlink "$1")
+    case $file in /*) ;; *) file={containers.DAEMON_JSON.rpartition("/")[0]}/$file ;; esac
+  fi
+  said=$(timeout 30 dockerd --validate --config-file "$file" 2>&1 </dev/null) && return
   said=$(printf '%s\n' "$said" | tail -n 1 | head -c 400)
-  printf 'unfit %s\n' "${said:-dockerd --validate fails and does not say why}"
-}
+  printf 'unfit %s\n' "${{said:-dockerd --validate fails and does not say why}}"
+}}
 """
 
 # $1 a daemon.json, or nothing and on stdin its text in BASE64
@@ -96,10 +114,11 @@ unfit "$new"
 """
 )
 
-# $1... files; a row for each that is there and not too long: file PATH BASE64
+# $1... files; a row for each that is there, no link and not too long: file PATH BASE64. A link may lead to what is
+# not ours to show.
 TEXTS = rf"""
 for file; do
-  if [ -f "$file" ] && [ "$(stat -L -c %s "$file")" -le {merge.MOST_BYTES} ]; then
+  if [ -f "$file" ] && [ ! -L "$file" ] && [ "$(stat -c %s "$file")" -le {merge.MOST_BYTES} ]; then
     printf 'file %s %s\n' "$file" "$(base64 -w 0 <"$file")"
   fi
 done
@@ -132,7 +151,8 @@ esac
 if [ -n "$why" ]; then printf '%s\n' "$why"; exit 0; fi
 mkdir -p "$now${path%/*}"
 if [ -f "$path" ] || [ -L "$path" ]; then cp -a "$path" "$now$path"; fi
-printf '%s %s %s %s\n' "$verb" "$path" "$sum" "$content" | restore "$2"
+changed=$(printf '%s %s %s %s\n' "$verb" "$path" "$sum" "$content" | restore "$2")
+if [ -n "$changed" ]; then printf '%s\n' "$changed"; exit 0; fi
 if ! why=$(systemctl restart docker 2>&1); then
   verb=remove
   if [ -e "$now$path" ] || [ -L "$now$path" ]; then verb=put; fi
@@ -189,7 +209,8 @@ class Change:
     another one changed it and that cannot be merged; diff: what leads from what stands there to what would stand
     there, of a file that another one changed; wrote: the runs whose change of it is taken back, newest first,
     where that is the case; stood: those of them before which something stood there; text, sum: what a merged file
-    becomes, and the SHA-256 of the one that it was made of.
+    becomes, and the SHA-256 of the one that it was made of;
+    now: what stands there, as the journal has it.
     """
 
     item: str
@@ -201,6 +222,7 @@ class Change:
     stood: tuple[str, ...] = ()
     text: str = ""
     sum: str = ""
+    now: str = ""
 
     @property
     def kind(self) -> str:
@@ -215,7 +237,7 @@ class Change:
         """The row of RESTORE for a file."""
         if self.act == "merge":
             return f"merge {self.name} {self.sum} {base64.b64encode(self.text.encode()).decode()}\n"
-        return f"{_VERBS[self.act]} {self.name}\n"
+        return f"{_VERBS[self.act]} {self.name} {self.now.replace(' ', '|')}".rstrip() + "\n"
 
 
 _VERBS: Mapping[Act, str] = {"put back": "put", "remove": "remove", "restart": "restart"}
@@ -368,13 +390,21 @@ def whole(
 
 
 def left(plan: Plan, told: str) -> Plan:
-    """The plan after what FIT or DOCKER printed: a daemon.json that docker does not start with is left alone."""
-    word, _, why = told.strip().partition(" ")
-    if word not in ("unfit", "failed"):
-        return plan
-    act: Act = "unfit" if word == "unfit" else "failed"
+    """The plan after what FIT, RESTORE or DOCKER printed.
+
+    A daemon.json that docker does not start with is left alone, and so is what was changed since the plan.
+    """
+    found: dict[str, tuple[Act, str]] = {}
+    for line in told.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "changed":
+            found[rest] = ("foreign", "it was changed while this run was taken back")
+        elif word in ("unfit", "failed"):
+            found[containers.DAEMON_JSON] = ("unfit" if word == "unfit" else "failed", plain(rest[:_SAID]))
     changes = [
-        replace(each, act=act, why=plain(why[:_SAID])) if each.name == containers.DAEMON_JSON else each
+        replace(each, act=found[each.name][0], why=found[each.name][1])
+        if each.kind == "file" and each.name in found
+        else each
         for each in plan.changes
     ]
     return replace(plan, changes=tuple(changes))
@@ -451,11 +481,12 @@ def plan(found: Journal, run_id: str, *, everything: bool) -> Plan:
     changes = []
     for item, (before, _) in pairs.items():
         wrote = _writers(found, run, item)
-        act = _act(item, before, found.current.get(item, ABSENT), wrote, everything=everything)
+        now = found.current.get(item, ABSENT)
+        act = _act(item, before, now, wrote, everything=everything)
         names = tuple(each.id for each, items in later if item in items)
         chain = [each for each, _ in wrote] if act == "foreign" else []
         stood = tuple(each.id for each in chain if each.before.get(item, ABSENT) != ABSENT)
-        changes.append(Change(item, act, names, wrote=tuple(each.id for each in chain), stood=stood))
+        changes.append(Change(item, act, names, wrote=tuple(each.id for each in chain), stood=stood, now=now))
     if _owes_restart(found, run_id):
         changes = [
             replace(each, act="restart") if each.name == containers.DAEMON_JSON and each.act == "already" else each
@@ -594,10 +625,18 @@ def _merged(run_id: str, change: Change, texts: Mapping[str, str]) -> Change:
     return replace(change, act="merge", diff=diff, text=wanted, sum=total)
 
 
+def _no_text(now: str) -> str:
+    """Why what stands there cannot be merged. now: as the journal has it."""
+    if now == ABSENT:
+        return "it is gone"
+    kind = "a link" if now.startswith("link ") else now if not now[:1].isdigit() else "no text, or too long"
+    return f"it is {plain(kind)} now"
+
+
 def _taken_back(change: Change, now: str | None, texts: Mapping[str, str]) -> str | None:
     """What a file is without what the runs wrote, from the newest on. Raises Conflict."""
     if now is None:
-        raise merge.Conflict("it is no text file now, or gone")
+        raise merge.Conflict(_no_text(change.now))
     if not change.wrote:
         raise merge.Conflict("the run broke off, and did not note that it wrote this")
     state: str | None = now

@@ -75,7 +75,7 @@ def test_a_later_change_of_the_same_item_goes_with_it_and_is_named() -> None:
     second = {**FIRST, NCCL: "644 b", PIN: "644 p"}
     found = host(run(1, NOTHING, FIRST), run(2, FIRST, second), now=second)
     plan = undo.plan(found, "R1", everything=False)
-    assert [each for each in plan.changes if each.item == NCCL] == [Change(NCCL, "remove", ("R2",))]
+    assert [each for each in plan.changes if each.item == NCCL] == [Change(NCCL, "remove", ("R2",), now="644 b")]
     assert PIN not in {each.item for each in plan.changes}, "what R1 did not change is no business of its undo"
     assert acts(found, "R2") == {NCCL: "put back", PIN: "remove"}
 

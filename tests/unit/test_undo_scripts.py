@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -284,17 +286,171 @@ def test_a_restart_of_docker_that_an_undo_owes_is_done_by_the_next(spark: Spark)
     assert not spark.plan("1").docker, "once is enough"
 
 
-def test_a_file_that_changed_while_it_was_merged_is_left_alone(spark: Spark) -> None:
-    spark.file(DAEMON).write_text(THEIRS)
+def edit(file: Path) -> None:
+    file.write_text("C=3\n")
+
+
+def link(file: Path) -> None:
+    """To a file with the very content, which the run never wrote."""
+    other = file.with_name("other")
+    other.write_bytes(file.read_bytes())
+    other.chmod(0o600)
+    file.unlink()
+    file.symlink_to("other")
+
+
+# what stood there before the run, and what another one does between the plan and its being carried out
+BETWEEN: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "a file that goes back is edited": (THEIRS, edit),
+    "a file that goes is edited": ("", edit),
+    "a file that goes back becomes a link": (THEIRS, link),
+    "a file that goes becomes a link": ("", link),
+    "a file that goes gets another mode": ("", lambda file: file.chmod(0o600)),
+    "a file that goes back is gone": (THEIRS, Path.unlink),
+}
+
+
+def standing(file: Path) -> dict[str, tuple[int, str]]:
+    """What stands beside a file, links as such."""
+    return {
+        each.name: (each.lstat().st_mode, str(each.readlink()) if each.is_symlink() else each.read_text())
+        for each in file.parent.iterdir()
+        if each.is_symlink() or each.is_file()
+    }
+
+
+def test_what_is_changed_between_the_plan_and_its_act_stays_and_is_said(tmp_path: Path) -> None:
+    def row(stood: str, between: Callable[[Path], object]) -> None:
+        root = tmp_path / str(len([*tmp_path.iterdir()]))
+        file, kept = root / "etc/nccl.conf", root / "kept"
+        file.parent.mkdir(parents=True)
+        file.write_text("A=1\n")
+        file.chmod(0o644)
+        if stood:
+            Path(f"{kept}{file}").parent.mkdir(parents=True)
+            Path(f"{kept}{file}").write_text(stood)
+        now = sh(f'{journal.STANDS}row "$1" "$1"', str(file)).stdout.split(" ", 2)[2].strip()
+        change = undo.Change(f"file {file}", "put back" if stood else "remove", now=now)
+        between(file)
+        found = standing(file)
+        tool(root / "bin", "sync", "")
+        done = sh(undo.RESTORE, str(kept), stdin=change.row, path=root / "bin")
+        assert done.returncode == 0, done.stderr
+        assert standing(file) == found
+        (left,) = undo.left(Plan("1", (change,)), done.stdout).changes
+        assert (left.act, left.why) == ("foreign", "it was changed while this run was taken back")
+
+    each_row(BETWEEN, row)
+
+
+def test_a_file_that_changed_while_it_was_merged_is_left_alone(tmp_path: Path) -> None:
+    def row(between: Callable[[Path], object]) -> None:
+        file = tmp_path / str(len([*tmp_path.iterdir()])) / "daemon.json"
+        file.parent.mkdir()
+        file.write_text(EDITED)
+        total = hashlib.sha256(EDITED.encode()).hexdigest()
+        change = undo.Change(f"file {file}", "merge", text=THEIRS, sum=total)
+        between(file)
+        found = standing(file)
+        done = sh(undo.RESTORE, str(tmp_path), stdin=change.row)
+        assert (done.returncode, done.stdout) == (0, f"changed {file}\n"), done.stderr
+        assert standing(file) == found
+
+    each_row([(edit,), (link,), (Path.unlink,)], row)
+
+
+def test_a_link_of_another_one_is_never_read_nor_written_through(spark: Spark) -> None:
+    """It may lead to what root alone may read; the file that it leads to is none of ours."""
+    spark.file(NCCL).write_text("B=2\n")
     spark.begin("1")
-    spark.write("1", DAEMON, OURS)
+    spark.write("1", NCCL, "A=1\n")
     spark.end("1")
-    spark.file(DAEMON).write_text(EDITED)
-    rows = spark.plan("1").files(docker=True)
-    spark.file(DAEMON).write_text(OURS)
-    done = spark.sh(undo.RESTORE, f"{lock.RUNS}/1/before/files", stdin=rows)
-    assert done.returncode == 1 and "was changed while it was merged" in done.stderr
-    assert spark.file(DAEMON).read_text() == OURS
+    secret = spark.root / "secret"
+    secret.write_text("A=1\n")
+    spark.file(NCCL).unlink()
+    spark.file(NCCL).symlink_to(secret)
+    secret.chmod(0o644)
+    plan = spark.undo("1", "2")
+    (change,) = plan.changes
+    assert (change.act, change.why) == ("foreign", "it is a link now")
+    assert spark.file(NCCL).readlink() == secret and secret.read_text() == "A=1\n"
+    told = spark.sh(undo.TEXTS, NCCL).stdout
+    assert told == "", "what it leads to goes over no wire"
+
+
+LINKS = {"dangling": "nowhere/at-all", "relative": "kept.json", "out": "/srv/elsewhere.json"}
+
+
+@pytest.mark.slow  # runs the scripts again and again
+def test_a_link_that_stood_there_goes_back_as_it_was(tmp_path: Path) -> None:
+    def row(leads: str, path: str) -> None:
+        spark = Spark(tmp_path / str(len([*tmp_path.iterdir()])))
+        shutil.rmtree(spark.bin / "sync", ignore_errors=True)
+        (spark.bin / "sync").unlink()  # the real one fails for a link that leads nowhere
+        spark.file(path).with_name("kept.json").write_text(THEIRS)
+        spark.file(path).symlink_to(leads)
+        spark.begin("1")
+        spark.write("1", path, OURS)
+        spark.end("1")
+        assert not spark.file(path).is_symlink()
+        assert acts(spark.undo("1", "2")) == {path: "put back"}
+        spark.holders.cut()
+        assert str(spark.file(path).readlink()) == leads
+        assert spark.file(path).with_name("kept.json").read_text() == THEIRS
+        assert acts(spark.plan("1")) == {}, "and that is all"
+
+    each_row([(leads, path) for leads in LINKS.values() for path in (DAEMON, NCCL)], row)
+
+
+def test_a_link_that_leads_nowhere_comes_back_where_docker_does_not_start(tmp_path: Path) -> None:
+    """It was taken for no file at all."""
+    file, kept, tools = tmp_path / "etc/daemon.json", tmp_path / "kept", tmp_path / "bin"
+    before = Path(f"{kept}{file}")
+    for folder in (file.parent, before.parent):
+        folder.mkdir(parents=True)
+    before.write_text(THEIRS)
+    file.symlink_to("nowhere")
+    for name, text in {"docker": "", "dockerd": "", "sync": "", "systemctl": f"test -L {file}"}.items():
+        tool(tools, name, text)
+    done = sh(undo.DOCKER, "no", str(kept), path=tools, stdin=f"put {file}\n")
+    assert (done.returncode, done.stdout) == (0, "failed \n"), done.stderr
+    assert str(file.readlink()) == "nowhere"
+
+
+def test_docker_is_asked_of_the_file_that_a_kept_link_leads_to(tmp_path: Path) -> None:
+    kept = tmp_path / "daemon.json"
+    tool(tmp_path / "bin", "dockerd", f'echo "$3" >>{tmp_path}/asked')
+    for leads in ("kept.json", "/srv/kept.json"):
+        kept.unlink(missing_ok=True)
+        kept.symlink_to(leads)
+        assert sh(undo.FIT, str(kept), path=tmp_path / "bin").stdout == ""
+    assert (tmp_path / "asked").read_text().splitlines() == ["/etc/docker/kept.json", "/srv/kept.json"]
+
+
+def test_a_merged_file_keeps_what_hangs_on_it(tmp_path: Path) -> None:
+    file = tmp_path / "daemon.json"
+    file.write_text(EDITED)
+    file.chmod(0o640)
+    os.setxattr(file, "user.note", b"of another one")
+    total = hashlib.sha256(EDITED.encode()).hexdigest()
+    done = sh(undo.RESTORE, str(tmp_path), stdin=undo.Change(f"file {file}", "merge", text=THEIRS, sum=total).row)
+    assert done.returncode == 0, done.stderr
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (THEIRS, 0o640)
+    assert os.getxattr(file, "user.note") == b"of another one"
+
+
+def test_a_link_whose_text_alone_is_another_one_is_another_one(spark: Spark) -> None:
+    """Both lead to the same content."""
+    for name in ("one", "two"):
+        spark.file(NCCL).with_name(name).write_text("B=2\n")
+    spark.file(NCCL).symlink_to("one")
+    spark.begin("1")
+    spark.file(NCCL).unlink()
+    spark.file(NCCL).symlink_to("two")
+    (run,) = spark.look().runs
+    item = f"file {NCCL}"
+    assert run.before[item] != spark.look().current[item]
+    assert run.before[item].startswith("link ")
 
 
 @pytest.mark.slow  # runs the scripts again and again
