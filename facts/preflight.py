@@ -11,26 +11,24 @@ from facts.noun import Noun
 from sparkrig import preflight
 from sparkrig.owned import WRITTEN
 
-# Prints `barred KIND WHERE PATH` for each file that cannot be put in its place (sparkrig.targets). Nothing is
-# tried out: a folder's clock would move, and who watches it would be woken. faccessat(2), which is behind -w,
-# knows of immutable files and of mounts for root, too, and nothing of append-only ones. lsattr says nothing of a
-# file system that has no such flags.
-BARRED = (
-    r"""
+# $1... files. Prints `barred KIND WHERE PATH` for each that cannot be put in its place (sparkrig.targets). A link
+# to a device may be a mask that its owner wants, and counts as a device. Nothing is tried out: a folder's clock
+# would move, and who watches it would be woken. faccessat(2), which is behind -w, knows of immutable files and of
+# mounts for root, too, and nothing of append-only ones. lsattr says nothing of a file system that has no such flags.
+BARS = r"""
 barred() { printf 'barred %s %s %s\n' "$1" "$2" "$path"; }
 flagged() { case $flags in *"$line$1 $2$line"*) return 0 ;; *) return 1 ;; esac; }
 line='
 '
 points=$line
 while read -r _ _ _ _ at _; do points=$points$at$line; done </proc/self/mountinfo
-set --
-for path in """
-    + " ".join(WRITTEN)
-    + r"""; do
+count=$#
+for path; do
   at=${path%/*}
   until [ -e "$at" ] || [ -L "$at" ] || [ -z "$at" ]; do at=${at%/*}; done
   set -- "$@" "$path" "${at:-/}"
 done
+shift "$count"
 flags=$line$(lsattr -d "$@" 2>/dev/null |
   sed -n 's/^[a-zA-Z-]*i[a-zA-Z-]* /immutable /p; t; s/^[a-zA-Z-]*a[a-zA-Z-]* /append-only /p')$line
 while [ $# -gt 0 ]; do
@@ -50,7 +48,7 @@ while [ $# -gt 0 ]; do
   fi
 done
 """.strip("\n")
-)
+BARRED = f"set -- {' '.join(WRITTEN)}\n{BARS}"
 
 
 def _parse(lines: Iterable[str]) -> preflight.Preflight:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyinfra import host, inventory, state
 from pyinfra.api import Host, StringCommand, operation
 
+from facts.preflight import BARS
 from facts.trust import Trust as TrustFact
 from operations import plan, remote
 from operations.files import write
@@ -73,6 +74,17 @@ if [ -f "$file" ] && tr -d '\r' <"$file" | grep -q " $2\$"; then
   sync "$new"; mv -fT "$new" "$file"; sync "${file%/*}"
 fi
 """
+)
+
+# What bars FORGET (sparkrig.targets); nothing where there is nothing to forget
+KEYS_BAR = (
+    _HOME
+    + r"""
+file=$(readlink -f .ssh/authorized_keys) || exit 0
+[ -e "$file" ] || exit 0
+set -- "$file"
+"""
+    + BARS
 )
 
 # $1 the peer, $2 seconds

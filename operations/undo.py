@@ -7,17 +7,19 @@ from typing import Protocol
 
 from pyinfra.api import Host
 
+from facts.preflight import BARS
 from facts.trust import Trust
 from operations import guard, journal, remote
 from operations.guard import Bench
 from operations.journal import Run
 from operations.remote import Failed, Lost
 from operations.shell import script
-from operations.trust import AS_USER, FORGET
-from sparkrig import environment, lock, trust, undo
+from operations.trust import AS_USER, FORGET, KEYS_BAR
+from sparkrig import environment, lock, targets, trust, undo
 from sparkrig.guard import LIVE_S, Order
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings
+from sparkrig.targets import Barred
 from sparkrig.undo import Plan
 
 
@@ -68,6 +70,17 @@ def fit(at: Host, plan: Plan, patience: float) -> Plan:
     merged = plan.merged_docker
     kept = "" if merged else plan.kept_docker
     return undo.left(plan, remote.shell(at, undo.FIT, kept, seconds=int(60 * patience), stdin=merged or None))
+
+
+def barred(at: Host, plan: Plan, patience: float) -> tuple[Barred, ...]:
+    """What of a plan's files cannot be put in its place, with the login's. Raises Failed or Lost."""
+    seconds = int(60 * patience)
+    told = remote.shell(at, BARS, *plan.targets, seconds=seconds)
+    if plan.login:
+        user = remote.read(at, Trust(), seconds=seconds).user
+        told += remote.shell(at, AS_USER, user, KEYS_BAR, "sparkrig", seconds=seconds)
+    rows = [line.removeprefix("barred ") for line in told.splitlines()]
+    return remote.parsed("files that cannot be put back", lambda: targets.parse(rows))
 
 
 def read(at: Host, plan: Plan, patience: float) -> Plan:

@@ -16,6 +16,17 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address
 ROCE_V2 = "RoCE v2"
 BLOCK_BEGIN = "# gid: begin (kept current by /usr/local/lib/sparkrig/refresh_gid.py)"
 BLOCK_END = "# gid: end"
+BEGINS = BLOCK_BEGIN.partition(" (")[0]
+# how each line of ours in it begins; another one's lines may stand there, too
+OURS = (
+    BEGINS,
+    BLOCK_END,
+    "# One index does not fit: ",
+    "NCCL_IB_GID_INDEX=",
+    "NCCL_IB_ROCE_VERSION_NUM=",
+    "NCCL_IB_ADDR_FAMILY=",
+    "NCCL_IB_ADDR_RANGE=",
+)
 
 # One grep reads the 1024 slots of every port; the kernel refuses to name the type of an empty one.
 COMMAND = r"""
@@ -126,11 +137,12 @@ def block(choice: Choice) -> str:
 
 
 def replace_block(text: str, new: str) -> str:
-    """`text` with its GID block replaced. Raises ValueError where it has none."""
+    """`text` with its GID block replaced, behind which others' lines in it go. Raises ValueError without one."""
     begin, end = text.find(BLOCK_BEGIN), text.find(BLOCK_END)
     if begin < 0 or end < begin:
         raise ValueError("the file has no GID block")
-    return text[:begin] + new + text[end + len(BLOCK_END) :]
+    theirs = [line for line in text[begin:end].splitlines() if line.strip() and not line.startswith(OURS)]
+    return text[:begin] + "\n".join([new, *theirs]) + text[end + len(BLOCK_END) :]
 
 
 def _supernet(subnets: tuple[IPv4Network, ...]) -> IPv4Network | None:

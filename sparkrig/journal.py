@@ -25,7 +25,7 @@ ROOT = RUNS.rpartition("/")[0]
 _KEPT = 20  # runs
 ABSENT = "absent"
 HELD = "held"
-_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
+DPKG_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
 
 # The place of a run in the file that comes next; a FIFO there has no end
 _NUMBER = r"grep -D skip -d skip -ahxs '[1-9][0-9]\{0,8\}'"
@@ -33,16 +33,17 @@ _NUMBER = r"grep -D skip -d skip -ahxs '[1-9][0-9]\{0,8\}'"
 # Every path that a run may leave changed; operations.files keeps what was not ours beside it.
 PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig" not in path))
 
-# stands PATH...: what stands there, a row each, holds and the toolkit's packages too. The GID block of a file
-# follows the devices by itself (templates/refresh_gid.py), so it is no change. row PATH FILE: PATH, were FILE
-# there; of a link its own text counts, and where it leads is never read
+# stands PATH...: what stands there, a row each, holds and the toolkit's packages too. What the GID block of a
+# file has of ours follows the devices by itself (templates/refresh_gid.py), so it is no change; another one's line
+# in it is. row PATH FILE: PATH, were FILE there; of a link its own text counts, and where it leads is never read
+_GIDS = "; ".join([*(f"/^{begins}/d" for begins in gid.OURS), ""])
 _ROW = rf"""
 row() {{
   if [ -L "$2" ]; then
     sum=$(readlink "$2" | sha256sum)
     printf 'file %s link %s %s\n' "$1" "$(stat -c '%U:%G' "$2")" "${{sum%% *}}"
   elif [ -f "$2" ]; then
-    sum=$(LC_ALL=C sed '/^{gid.BLOCK_BEGIN.partition(" (")[0]}/,/^{gid.BLOCK_END}/d' "$2" | sha256sum)
+    sum=$(LC_ALL=C sed '/^{gid.BEGINS}/,/^{gid.BLOCK_END}/{{{_GIDS}}}' "$2" | sha256sum)
     printf 'file %s %s %s\n' "$1" "$(stat -c '%a %U:%G' "$2")" "${{sum%% *}}"
   elif [ -e "$2" ]; then printf 'file %s %s\n' "$1" "$(stat -c '%F' "$2")"
   else return 1
@@ -183,7 +184,7 @@ NOTE = (
     + rf"""
 seen() {{
   xargs -d '\n' stat -c '%n %d:%i %s %z' <"$run/paths" 2>/dev/null
-  stat -c '%n %d:%i %s %z' {_STATUS} 2>/dev/null
+  stat -c '%n %d:%i %s %z' {DPKG_STATUS} 2>/dev/null
 }}
 held() {{ apt-mark showhold | LC_ALL=C sort; }}
 begins() {{
@@ -197,7 +198,7 @@ wrote() {{
   [ -e "$run/seen" ] || return 0
   seen >"$run/seen.new"
   LC_ALL=C sort "$run/seen" "$run/seen.new" | uniq -u | cut -d ' ' -f 1 | uniq | while read -r path; do
-    if [ "$path" != {_STATUS} ]; then keeps "$run" "$path" "$path"; continue; fi
+    if [ "$path" != {DPKG_STATUS} ]; then keeps "$run" "$path" "$path"; continue; fi
     held >"$run/held.new"
     {{
       LC_ALL=C comm -23 "$run/held" "$run/held.new" | sed 's/^/hold /; s/$/ {ABSENT}/'

@@ -7,9 +7,9 @@ or places that touch each other, there is no merge: a person has to choose.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, unified_diff
-from typing import Any
+from typing import Any, Literal
 
 from sparkrig import bounds, gid, line_ends, words
 
@@ -19,35 +19,92 @@ _LINES = 60  # of a diff
 _WIDTH = 200  # characters of a line of it
 
 Edit = tuple[int, int, list[str]]  # the lines from the first to before the second become these
+# text: a line means what it does among its neighbours; variables: each line stands for itself
+Form = Literal["json", "text", "variables"]
 
 
 class Conflict(Exception):
     """Both sides changed the same place; the message says which, or why a merge cannot be."""
 
 
-def lines(base: str, back: str, now: str) -> str:
-    """`now` without what leads from `back` to `base`, line by line. Raises Conflict."""
+def lines(base: str, back: str, now: str, *, apart: bool = False) -> str:
+    """`now` without what leads from `back` to `base`, line by line. Raises Conflict.
+
+    apart: each line stands for itself, so that a line which another one added is kept wherever it stands. The end
+    of a line is no part of it: a file that another one turned into CRLF stays so.
+    """
     if max(text.count("\n") for text in (base, back, now)) > _MOST_LINES:
         raise Conflict(f"more than {_MOST_LINES} lines")
     old = base.splitlines(keepends=True)
     ours, theirs = _edits(old, back), _edits(old, now)
-    done = [edit for edit in ours if edit in theirs]
+    same = [_bare(new) for _, _, new in theirs]
+    done = [
+        edit
+        for edit in ours
+        if any(edit[:2] == other[:2] and _bare(edit[2]) == new for other, new in zip(theirs, same, strict=True))
+    ]
     ours = [edit for edit in ours if edit not in done]
+    if apart:
+        theirs = [moved for edit in theirs if (moved := _apart(edit, ours))]
     for start, end, _ in ours:
         for first, last, _ in theirs:
-            if first <= end and start <= last:
+            if first <= end and start <= last and not (apart and first == last):
                 raise Conflict(f"both changed line {min(start, first) + 1}")
-    for start, end, new in sorted([*ours, *theirs], key=lambda edit: edit[:2], reverse=True):
-        old[start:end] = new
-    return "".join(old)
+    end_of_line = "\r\n" if _crlf(now) else "\n"
+    if _crlf(now) and not _crlf(base):
+        ours = [(start, end, [_ended(row, end_of_line) for row in new]) for start, end, new in ours]
+    merged = _as_in(old, now)
+    # from the last on; at the same place what stood there before comes first
+    sides = [(edit, 0) for edit in ours] + [(edit, 1) for edit in theirs]
+    rows = [(*edit[:2], side, number, edit[2]) for number, (edit, side) in enumerate(sides)]
+    for start, end, _, _, new in sorted(rows, key=lambda row: row[:4], reverse=True):
+        merged[start:end] = new
+    whole = [_ended(row, end_of_line) for row in merged[:-1]]
+    return "".join([*whole, *merged[-1:]])
+
+
+def _apart(edit: Edit, ours: list[Edit]) -> Edit | None:
+    """Another one's edit where each line stands for itself: what it adds comes after what we take back around it.
+
+    None where it takes away what we take away, too.
+    """
+    first, last, new = edit
+    around = [end for start, end, _ in ours if start <= first and last <= end]
+    if not around or (new and first < last):
+        return edit
+    return (max(around), max(around), new) if new else None
 
 
 def _edits(old: list[str], text: str) -> list[Edit]:
     new = text.splitlines(keepends=True)
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    return [
-        (start, end, new[first:last]) for word, start, end, first, last in matcher.get_opcodes() if word != "equal"
-    ]
+    return [(start, end, new[first:last]) for word, start, end, first, last in _turns(old, new) if word != "equal"]
+
+
+def _turns(old: list[str], new: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    return SequenceMatcher(None, _bare(old), _bare(new), autojunk=False).get_opcodes()
+
+
+def _as_in(old: list[str], text: str) -> list[str]:
+    """The lines, those that another text has too as they end there."""
+    new, found = text.splitlines(keepends=True), list(old)
+    for word, start, end, first, last in _turns(old, new):
+        if word == "equal":
+            found[start:end] = new[first:last]
+    return found
+
+
+def _bare(rows: Iterable[str]) -> list[str]:
+    return [row.rstrip("\r\n") for row in rows]
+
+
+def _ended(row: str, end: str) -> str:
+    """A line with its end where it has none, or with that very one where it is CRLF."""
+    return row.rstrip("\r\n") + end if end == "\r\n" or not row.endswith("\n") else row
+
+
+def _crlf(text: str) -> bool:
+    """Whether most lines of a text end so."""
+    return 2 * text.count("\r\n") > text.count("\n")
 
 
 def objects(base: str | None, back: str | None, now: str) -> str | None:
@@ -104,31 +161,44 @@ def _same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def file(base: str | None, back: str | None, now: str, *, as_json: bool) -> str | None:
+def file(base: str | None, back: str | None, now: str, *, form: Form) -> str | None:
     """What a file becomes; None where it goes. Raises Conflict.
 
-    as_json: it holds a JSON object. The GID block of a file follows the devices, so it is nobody's change.
+    What the GID block has of ours follows the devices, so it is nobody's change; other lines in it are.
     """
-    if base is not None and _without_block(base) == _without_block(now):
+    if base is not None and _without_gids(base) == _without_gids(now):
         return back
-    if as_json:
+    if form == "json":
         return objects(base, back, now)
-    if base is None or back is None:
+    if base is None or (back is None and form == "text"):
         raise Conflict("there is no whole file to go back to" if back is None else "it was not there")
-    block = _block(now)
-    base, back = (text.replace(_block(text), block) if block and _block(text) else text for text in (base, back))
-    return lines(base, back, now)
+    base, stood = _with_gids_of(now, base), _with_gids_of(now, back or "")
+    merged = lines(base, stood, now, apart=form == "variables")
+    return merged if back is not None or merged.strip() else None
 
 
-def _block(text: str) -> str:
-    """The GID block of a file with its marks; empty where it has none."""
-    start, end = text.find(gid.BLOCK_BEGIN), text.find(gid.BLOCK_END)
-    return text[start : end + len(gid.BLOCK_END)] if 0 <= start < end else ""
+def _gids(text: str) -> Iterator[tuple[str, bool]]:
+    """Each line of a file, and whether it is one of ours within the GID block, as the journal's digest has it."""
+    within = False
+    for row in text.splitlines(keepends=True):
+        within = within or row.startswith(gid.BEGINS)
+        yield row, within and row.startswith(gid.OURS)
+        within = within and not row.startswith(gid.BLOCK_END)
 
 
-def _without_block(text: str) -> str:
-    block = _block(text)
-    return text.replace(block, "") if block else text
+def _without_gids(text: str) -> str:
+    return "".join(row for row, ours in _gids(text) if not ours)
+
+
+def _with_gids_of(other: str, text: str) -> str:
+    """The text with the GID block of another one, where both have one."""
+    block = [row for row, ours in _gids(other) if ours]
+    found = list(_gids(text))
+    place = next((number for number, (_, ours) in enumerate(found) if ours), None)
+    if not block or place is None:
+        return text
+    before, after = ([row for row, ours in part if not ours] for part in (found[:place], found[place:]))
+    return "".join([*before, *block, *after])
 
 
 def diff(old: str | None, new: str | None, was: str, becomes: str) -> tuple[str, ...]:

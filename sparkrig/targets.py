@@ -57,7 +57,10 @@ def _refusal(kind: Kind, where: str, paths: list[str]) -> Refusal:
     due = "" if paths == [where] else f", and {listed(paths)} {'is' if len(paths) == 1 else 'are'} to be written"
     special = {"fifo": "a FIFO", "socket": "a socket", "device": "a device"}
     if kind in special:
-        return Refusal(f"{where} is {special[kind]}, not a file", f"sudo mv {where} {where}.old")
+        return Refusal(
+            f"{where} is {special[kind]}, not a file",
+            _aside(where),
+        )
     what, cure = {
         "immutable": (f"{where} is immutable (chattr +i){due}", f"sudo chattr -i {quoted_path(where)}"),
         "append-only": (f"{where} is append-only (chattr +a){due}", f"sudo chattr -a {quoted_path(where)}"),
@@ -71,11 +74,15 @@ def _refusal(kind: Kind, where: str, paths: list[str]) -> Refusal:
         ),
         "folder": (
             f"{where} is a directory, and a file is expected there",
-            f"sudo mv {quoted_path(where)} {quoted_path(f'{where}.old')}",
+            _aside(where),
         ),
         "no-folder": (
             f"{where} is no directory, and one is expected there{due}",
-            f"sudo mv {quoted_path(where)} {quoted_path(f'{where}.old')}",
+            _aside(where),
         ),
     }[kind]
     return Refusal(what, cure)
+
+
+def _aside(where: str) -> str:
+    return f"sudo mv {quoted_path(where)} {quoted_path(f'{where}.old')}"

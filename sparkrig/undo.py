@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sparkrig import containers, journal, lock, merge, records, trust
+from sparkrig import containers, environment, journal, lock, merge, records, targets, trust
 from sparkrig.cure import over_ssh, quoted, quoted_path
 from sparkrig.journal import ABSENT, Journal, Run
 from sparkrig.owned import PRIVATE
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
+from sparkrig.targets import Barred
 from sparkrig.words import listed, plain
 
 Act = Literal[
@@ -34,9 +35,9 @@ _MEASURED = (
 _SHOWN = frozenset(journal.PATHS) - {*PRIVATE, *(f"{path}.before-sparkrig" for path in PRIVATE)}
 
 # $1 the folder of what stood there; on stdin a row a file: put PATH FOUND, remove PATH FOUND, merge PATH SUM
-# BASE64, or restart PATH, which leaves the file as it is. FOUND is what the plan saw there, as `row` of the journal
-# has it, with | for each blank; SUM that of the file that was merged. A person was asked in between: where something
-# else stands there by now it stays, and a row `changed PATH` says so.
+# BASE64, or restart PATH, which leaves the file as it is. FOUND is what the plan saw there, as `row` of the
+# journal has it, with | for each blank; SUM that of the file that was merged. A person was asked in between: where
+# something else stands there by now it stays, and a row `changed PATH` says so.
 RESTORE = (
     journal.INTENDS
     + rf"""
@@ -296,6 +297,12 @@ class Plan:
         rows = [each for each in self.pending if each.kind == "file"]
         mine = [each for each in rows if (each.name == containers.DAEMON_JSON) is docker]
         return "".join(each.row for each in mine)
+
+    @property
+    def targets(self) -> list[str]:
+        """The files that are put back or removed, dpkg's own included where a hold changes."""
+        paths = [each.name for each in self.pending if each.kind != "hold" and each.act != "restart"]
+        return [*paths, *([journal.DPKG_STATUS] if self.holds() else [])]
 
     def holds(self) -> list[str]:
         """The words of HOLDS; none where no hold changes."""
@@ -649,15 +656,38 @@ def _taken_back(change: Change, now: str | None, texts: Mapping[str, str]) -> st
         back = texts.get(_kept(run, change))
         if back is None and run in change.stood:  # else it would be taken for absent, and the file go
             raise merge.Conflict(f"what stood there before {run} is a link, no text, or too long")
-        state = merge.file(base, back, state, as_json=change.name == containers.DAEMON_JSON)
+        state = merge.file(base, back, state, form=_form(change.name))
     return state
 
 
-def judge(plans: Mapping[str, Plan], running: Mapping[str, int], *, restart_docker: bool) -> None:
-    """Raise Refusal where docker would have to restart while containers run, and nobody gave leave.
+def _form(path: str) -> merge.Form:
+    if path == containers.DAEMON_JSON:
+        return "json"
+    return "variables" if path in environment.WITH_GIDS else "text"
 
-    running: containers that run on each host whose docker must restart.
+
+def judge(
+    plans: Mapping[str, Plan],
+    running: Mapping[str, int],
+    barred: Mapping[str, Collection[Barred]],
+    *,
+    restart_docker: bool,
+) -> None:
+    """Raise Refusal where something would fail on the way, before anything is changed on any host.
+
+    running: containers that run on each host whose docker must restart; barred: the files of each that cannot be
+    put back. Docker is not restarted under containers without leave.
     """
+    bars = [
+        (name, refusal)
+        for name, found in barred.items()
+        for refusal in targets.refusals(found, {each.path for each in found})
+    ]
+    if bars:
+        raise Refusal(
+            "; ".join(f"{name}: {each.what}" for name, each in bars),
+            "; ".join(over_ssh(name, each.cure) for name, each in bars),
+        )
     for name, count in running.items():
         if plans[name].docker and count and not restart_docker:
             raise Refusal(

@@ -24,7 +24,7 @@ from facts.network import Network
 from facts.nic import Nics
 from facts.noun import Noun
 from facts.ping import Pings
-from facts.preflight import Preflight
+from facts.preflight import BARS, Preflight
 from facts.rdma import Rdma
 from facts.secrets import Secrets
 from facts.serving import Serving
@@ -78,6 +78,8 @@ TEXTS = {
     "secrets.WRITE": secret_file.WRITE,
     "secrets.REMOVE": secret_file.REMOVE,
     "trust.AS_USER": node_trust.AS_USER,
+    "trust.KEYS_BAR": node_trust.KEYS_BAR,
+    "preflight.BARS": BARS,
     "trust.MAKE": node_trust.MAKE,
     "trust.AUTHORIZE": node_trust.AUTHORIZE,
     "trust.FORGET": node_trust.FORGET,

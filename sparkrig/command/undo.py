@@ -190,8 +190,8 @@ def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked:
 
 
 def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, asked: _Asked) -> None:
-    """Merge what others changed, ask docker whether it starts with a daemon.json that goes back, and what its
-    restart would stop.
+    """Merge what others changed, ask docker whether it starts with a daemon.json that goes back, what its restart
+    would stop, and what keeps a file from going back.
     """
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from facts.containers import Containers
@@ -227,6 +227,14 @@ def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Flee
     if group.left and not group.due:
         group.ends(f"nothing else is undone: {'; '.join(group.left)}", 2)
         return
+    bars = session.ask(
+        {name: hosts[name] for name, plan in group.plans.items() if plan.targets},
+        "Looking whether each file can be put back",
+        lambda at: operations.barred(at, group.plans[at.name], fleet[at.name].patience),
+    )
+    if lose(bars):
+        return
+    barred = {name: each for name, each in bars.items() if not isinstance(each, Exception)}
     answers = session.ask(
         {name: hosts[name] for name, plan in group.plans.items() if plan.docker},
         "Asking docker what runs",
@@ -236,7 +244,7 @@ def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Flee
         return
     running = {name: each.running for name, each in answers.items() if not isinstance(each, Exception)}
     try:
-        judgement.judge(group.plans, running, restart_docker=asked.restart_docker)
+        judgement.judge(group.plans, running, barred, restart_docker=asked.restart_docker)
     except Refusal as refusal:
         group.ends(f"{refusal.what}. Nothing is undone. Try: {refusal.cure}", 1)
 

@@ -171,6 +171,14 @@ def test_replace_block_leaves_the_rest_and_is_idempotent() -> None:
     assert gid.replace_block(gid.replace_block(once, longer), new) == once
 
 
+def test_a_line_of_another_one_in_the_block_comes_after_it() -> None:
+    old, new = (gid.block(gid.Choice(index, "", ())) for index in (3, 1))
+    text = FILE.format(old.replace(gid.BLOCK_END, f"MINE=1\n{gid.BLOCK_END}"))
+    once = gid.replace_block(text, new)
+    assert once == FILE.format(f"{new}\nMINE=1")
+    assert gid.replace_block(once, new) == once
+
+
 @pytest.mark.parametrize(
     "text", ["NCCL_IB_GID_INDEX=3\n", gid.BLOCK_BEGIN, gid.BLOCK_END, f"{gid.BLOCK_END}\n{gid.BLOCK_BEGIN}\n"]
 )

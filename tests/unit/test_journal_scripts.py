@@ -308,6 +308,17 @@ def test_a_gid_that_moved_is_no_change(spark: Spark) -> None:
     assert journal.changed(found.runs[0], found) == {}
 
 
+def test_a_line_of_another_one_in_the_gid_block_is_a_change(spark: Spark) -> None:
+    """A block without an end hid all that comes after it, too."""
+    text = "A=1\n# gid: begin (kept current)\nNCCL_IB_GID_INDEX=1\n{}# gid: end\nB=2\n"
+    endless = text.replace("# gid: end\n", "")
+    found = set()
+    for each in (text.format(""), text.format("MINE=1\n"), endless.format("C=1\n"), endless.format("C=2\n")):
+        spark.file.write_text(each)
+        found.add(sh(f'{journal.STANDS}row "$1" "$1"', str(spark.file)).stdout)
+    assert len(found) == 4
+
+
 def test_steps_are_noted_with_how_they_ended_and_keep_the_input(spark: Spark) -> None:
     spark.begin()
     assert spark.step("cat", "It's | one", stdin="hello\n").stdout == "hello\n"

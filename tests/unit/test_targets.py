@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from facts.preflight import BARRED
+from facts.preflight import BARRED, BARS
 from sparkrig import targets
 from sparkrig.owned import WRITTEN
 from sparkrig.targets import Barred
@@ -100,6 +100,11 @@ FAULTS: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
     "a link to a device": ("ln -sf /dev/null $1/etc/nccl.conf", "", [("device", "etc/nccl.conf")]),
     "a file in place": ("rmdir $1/etc/sparkrig; touch $1/etc/sparkrig", "", [("no-folder", "etc/sparkrig")]),
     "no folder yet": ("rmdir $1/etc/sparkrig", "", []),
+    "a link to a FIFO": (
+        "rm $1/etc/nccl.conf; mkfifo $1/fifo; ln -s $1/fifo $1/etc/nccl.conf",
+        "",
+        [("fifo", "etc/nccl.conf")],
+    ),
     "a mount point": ("mount --bind $1/other $1/etc/nccl.conf", "", [("mount", "etc/nccl.conf")]),
     "read-only": (
         "mount -t tmpfs tmpfs $1/etc/sparkrig; mount -o remount,ro $1/etc/sparkrig",
@@ -146,3 +151,15 @@ def test_the_script_finds_each_alone_and_leaves_nothing(tmp_path: Path) -> None:
 
 def times(root: Path) -> list[tuple[str, int]]:
     return sorted((str(each), each.stat().st_mtime_ns) for each in root.rglob("*"))
+
+
+def test_any_paths_are_looked_at_alike(tmp_path: Path) -> None:
+    """As an undo does, whose paths a host's journal has."""
+    odd = tmp_path / "etc;touch x"
+    odd.mkdir()
+    (odd / "a").mkdir()
+    done = subprocess.run(
+        ["sh", "-c", BARS, "x", f"{odd}/a", f"{odd}/b"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.stdout == f"barred folder {odd}/a {odd}/a\n", done.stderr
+    assert not (tmp_path / "x").exists()

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparkrig
+from facts.preflight import BARS
 from operations import remote
 from operations.remote import Lost
 from sparkrig import trust, undo
@@ -218,9 +219,9 @@ def test_the_network_goes_back_where_the_run_kept_a_change_of_it() -> None:
 def test_docker_is_not_restarted_under_containers_without_leave() -> None:
     plan = Plan("R1", (Change(DAEMON, "remove"),))
     with pytest.raises(Refusal, match="a: docker must restart, and 2 container"):
-        undo.judge({"a": plan}, {"a": 2}, restart_docker=False)
-    undo.judge({"a": plan}, {"a": 2}, restart_docker=True)
-    undo.judge({"a": replace(plan, changes=(Change(DAEMON, "already"),))}, {"a": 2}, restart_docker=False)
+        undo.judge({"a": plan}, {"a": 2}, {}, restart_docker=False)
+    undo.judge({"a": plan}, {"a": 2}, {}, restart_docker=True)
+    undo.judge({"a": replace(plan, changes=(Change(DAEMON, "already"),))}, {"a": 2}, {}, restart_docker=False)
 
 
 def test_the_login_between_the_halves_goes_with_its_file() -> None:
@@ -265,6 +266,7 @@ def typed(
     *words: str,
     a: Journal | None = None,
     docker: str = "",
+    bars: str = "",
 ) -> tuple[Result, list[str]]:
     """`sparkrig undo` on hosts that are only made up, and the hosts that something was done to."""
     from operations import undo
@@ -284,6 +286,9 @@ def typed(
         return {name: judgement.left(plan, told) if plan.docker else plan for name, plan in plans.items()}
 
     def shell(at: Any, text: str, *words: str, **_: object) -> str:
+        if text == BARS:
+            assert "/etc/nccl.conf" in words or at.name not in bars
+            return bars.partition(" ")[2] if bars.startswith(f"{at.name} ") else ""
         assert (text, words) == (judgement.FIT, (KEPT_DAEMON,))
         return docker if at.name == "spark-b" and docker.startswith("unfit") else ""
 
@@ -305,6 +310,37 @@ def test_a_pair_is_undone_together(monkeypatch: pytest.MonkeyPatch, pair: str) -
     (group,) = json.loads(done.stdout)["groups"]
     assert group["outcome"].startswith("undone, as run 20")
     assert {each["act"] for each in group["plans"]["spark-b"]["changes"]} == {"remove", "release", "stays"}
+
+
+# what one half's look at the targets prints, and what is said of it
+BARRED = {
+    "immutable": ("immutable /etc/nccl.conf", "/etc/nccl.conf is immutable (chattr +i)", "sudo chattr -i"),
+    "read-only": ("read-only /etc", "/etc cannot be written: its file system is read-only", "findmnt -T /etc"),
+    "a folder": ("folder /etc/nccl.conf", "/etc/nccl.conf is a directory", "sudo mv /etc/nccl.conf"),
+    "a FIFO": ("special /etc/nccl.conf", "/etc/nccl.conf is a FIFO, a socket or a device", "sudo mv"),
+    "a mount point": ("mount /etc/nccl.conf", "/etc/nccl.conf is a mount point", "sudo umount"),
+}
+
+
+def test_what_bars_one_file_of_one_half_is_refused_before_anything_is_changed(
+    monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    def refused(row: str, what: str, cure: str) -> None:
+        told = f"spark-b barred {row} /etc/nccl.conf"
+        for words in (["--yes"], ["--dry"]):
+            done, touched = typed(monkeypatch, pair, SETTLED, *words, bars=told)
+            said = " ".join(done.output.split())
+            assert (done.exit_code, touched) == (1, []), said
+            assert f"spark-b: {what}" in said and f"Try: ssh spark-b {cure}" in said
+            assert "Nothing is undone" in said
+
+    each_row(BARRED, refused)
+
+
+def test_a_plan_names_each_file_that_it_needs() -> None:
+    found = host(run(1, NOTHING, {**FIRST, PIN: "p"}), now={**FIRST, PIN: "edited"})
+    plan = undo.plan(found, "R1", everything=False)
+    assert plan.targets == ["/etc/nccl.conf", "/var/lib/dpkg/status"]
 
 
 def test_where_one_half_is_away_nothing_is_undone(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:

@@ -203,12 +203,15 @@ def test_a_secret_of_another_one_is_not_shown_in_the_difference(spark: Spark) ->
 def test_an_edit_after_a_run_that_broke_off_is_left_alone_and_shown(spark: Spark) -> None:
     spark.begin("1")
     spark.write("1", NCCL, "A=1\n")
-    spark.file(NCCL).write_text("A=1\nB=2\n")
+    spark.file(NCCL).write_text("A=2\n")
     (change,) = spark.plan("1").changes
-    assert change.act == "foreign" and "-B=2" in change.diff
+    assert change.act == "foreign" and "-A=2" in change.diff
     spark.begin("2")
     spark.end("2")
     assert acts(spark.plan("1")) == {NCCL: "foreign"}, "a later run that ended makes it no more ours"
+    spark.file(NCCL).write_text("A=1\nB=2\n")
+    spark.undo("1", "3")
+    assert spark.file(NCCL).read_text() == "B=2\n"
 
 
 # what happens before and after a file takes its place, what an edit then makes of it, and what undo does
@@ -216,7 +219,7 @@ CUTS: dict[str, tuple[str, str, str, str]] = {
     "before it takes its place": (KILL, "", "", "already"),
     "just after": ("", KILL, "", "remove"),
     "just before, then an edit": (KILL, "", "C=3\n", "foreign"),
-    "just after, then an edit": ("", KILL, "A=1\nC=3\n", "foreign"),
+    "just after, then an edit": ("", KILL, "A=2\n", "foreign"),
 }
 
 
