@@ -94,8 +94,8 @@ def prepare(at: Host, run: str, patience: float) -> None:
     remote.shell(at, PREPARE, run, seconds=int((60 + guard.BACK_S) * patience))
 
 
-def carry_out(bench: Bench) -> None:
-    """Change all or nothing. Raises RolledBack."""
+def carry_out(bench: Bench) -> dict[str, str]:
+    """Change all or nothing; by host, what was to be put back and is not all as it was. Raises RolledBack."""
     names = " and ".join(bench.orders)
     bench.deadline = time.monotonic() + bench.window
     bench.tell(f"rollback armed on {names}: reverts in {bench.window} s unless confirmed")
@@ -115,9 +115,10 @@ def carry_out(bench: Bench) -> None:
     except RolledBack as why:
         raise RolledBack(_give_up(bench, str(why))) from None
     bench.tell(f"confirmed on {names}; rollback disarmed")
-    for name, told in answers.items():
-        if isinstance(told, Told) and told.detail:
-            bench.tell(f"{name}: what was to be put back is not all as it was: {told.detail}")
+    amiss = {name: plain(told.detail) for name, told in answers.items() if isinstance(told, Told) and told.detail}
+    for name, said in amiss.items():
+        bench.tell(f"{name}: what was to be put back is not all as it was: {said}")
+    return amiss
 
 
 def _start(bench: Bench, at: Host) -> Told:

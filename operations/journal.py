@@ -32,9 +32,10 @@ from operations.remote import Failed, Lost
 from operations.shell import script
 from sparkrig import controller, journal, lock
 from sparkrig.cure import over_ssh
-from sparkrig.journal import Journal
+from sparkrig.journal import Journal, Left
 from sparkrig.lock import Answer
 from sparkrig.refusal import Refusal
+from sparkrig.words import plain
 
 _SECONDS = 60  # of each of the scripts here, times patience
 _LONGEST_S = 7 * 86400  # of a run; its holder ends with its connection, and in any case then
@@ -103,6 +104,12 @@ def locked(run: Run, hosts: Mapping[str, Host]) -> Iterator[None]:
 def look(at: Host) -> Journal:
     """The journal of a host. Raises Failed or Lost."""
     return remote.read(at, JournalFact(), seconds=int(_SECONDS * _patience(at)))
+
+
+def leave(run: Run, at: Host, left: Iterable[Left]) -> None:
+    """Keep what an undo did not put back, before it ends. Raises Failed or Lost."""
+    rows = "".join(f"{each.item}\t{plain(each.why)}\n" for each in left)
+    remote.shell(at, journal.LEFT, run.id, seconds=int(_SECONDS * _patience(at)), stdin=rows)
 
 
 def unlock(hosts: Mapping[str, Host], locks: Mapping[str, str]) -> dict[str, str]:

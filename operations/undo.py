@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from pyinfra.api import Host
@@ -44,7 +45,7 @@ def carry_out(
 ) -> dict[str, Plan]:
     """Do what the plans say, the network first, for it alone can fail and be back where it was.
 
-    Returns the plans as they were carried out: a file that docker did not start with was left alone.
+    Returns the plans as they were carried out, with what was not put back; the journals keep that, too.
 
     run: the undo itself; hosts: both halves of a pair; mine: the settings of one of them, for its deadlines.
     Raises Refusal where nothing was done, RolledBack where the network is as it was and nothing else was done,
@@ -53,7 +54,8 @@ def carry_out(
     for name in hosts:
         told(name, "keep what stands there now")
     journal.begin(run, hosts)
-    _network(run, hosts, plans, mine, told)
+    amiss_there = _network(run, hosts, plans, mine, told)
+    plans = {name: replace(plan, amiss=amiss_there.get(name, "")) for name, plan in plans.items()}
     answers = remote.each(hosts, lambda at: _host(run, at, plans[at.name], mine.patience, told, restart_docker))
     amiss = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, (Failed, Lost))]
     if amiss:
@@ -90,7 +92,10 @@ def read(at: Host, plan: Plan, patience: float) -> Plan:
     return undo.merged(plan, texts)
 
 
-def _network(run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], mine: Settings, told: Told) -> None:
+def _network(
+    run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], mine: Settings, told: Told
+) -> dict[str, str]:
+    """Put the network back; by host, what is not all as it was."""
     orders = {
         name: Order(
             step=undo.step("network"),
@@ -102,11 +107,12 @@ def _network(run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], min
         for name in hosts
         if plans[name].network
     }
-    if orders:
-        for at in hosts.values():
-            told(at.name, "network")
-            guard.prepare(at, run.id, mine.patience)
-        guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, told.say))
+    if not orders:
+        return {}
+    for at in hosts.values():
+        told(at.name, "network")
+        guard.prepare(at, run.id, mine.patience)
+    return guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, told.say))
 
 
 def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_docker: bool) -> Plan:
@@ -135,4 +141,7 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
         step("holds", undo.HOLDS, *words, seconds=120)
     if rows:
         step("GID index", undo.GIDS, environment.RAILS, environment.REFRESH, seconds=60)
+    plan = undo.verified(plan, journal.look(at), run.id)
+    if left := undo.left_behind(plan):
+        journal.leave(run, at, left)
     return plan

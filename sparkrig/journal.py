@@ -23,6 +23,7 @@ from sparkrig.value import Value
 
 ROOT = RUNS.rpartition("/")[0]
 _KEPT = 20  # runs
+_LEFT_B = 16384  # of what an undo left alone
 ABSENT = "absent"
 HELD = "held"
 DPKG_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
@@ -175,6 +176,16 @@ release "$run"
 """
 )
 
+# $1 run, an undo; on stdin a row for each thing that it did not put back: ITEM, a tab, and why
+LEFT = rf"""
+set -e
+umask 077
+cat >"{RUNS}/$1/left.new"
+sync "{RUNS}/$1/left.new"
+mv "{RUNS}/$1/left.new" "{RUNS}/$1/left"
+sync "{RUNS}/$1"
+"""
+
 # What is noted in the file $steps before and after each command that changes something: that it begins, how it
 # ended, and which files and holds are other ones since. A file is looked at by its place and time alone, a hundred
 # times as fast as by its content; dpkg keeps holds in its status.
@@ -245,6 +256,7 @@ for run in {RUNS}/*; do
   if [ -n "$number" ]; then echo "number $number"; elif [ -e "$run/wrote" ]; then echo 'lacks number'; fi
   if [ -f "$run/wrote/state" ]; then {{ cat "$run/wrote/state"; echo; }} | sed -n 's/^./wrote &/p'
   elif [ -n "$number" ]; then echo 'lacks wrote/state'; fi
+  if [ -f "$run/left" ]; then head -c {_LEFT_B} "$run/left" | sed 's/^/left /'; fi
   if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(text "$run/guard/state")"; fi
   case $(text "$run/guard/state") in
   committed*) [ -f "$run/guard/before/links.json" ] || echo 'lacks guard/before/links.json' ;;
@@ -275,6 +287,14 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Left(Value):
+    """Something that an undo did not put back, and why."""
+
+    item: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Run:
     """One run on one host.
 
@@ -283,7 +303,8 @@ class Run:
     guarded network change, and the reason of a rollback; deadline: when that rolls back unless it is confirmed;
     lacks: what of its folder is not there any more, so that what stood there before is not known; number: its
     place among the runs of the host, None of a version that numbered none; wrote: what it itself put to each
-    item, one after the other, the last being what it left; None where that version kept none of it.
+    item, one after the other, the last being what it left; None where that version kept none of it; left:
+    what it did not put back, of an undo.
     """
 
     id: str
@@ -297,6 +318,7 @@ class Run:
     lacks: tuple[str, ...] = ()
     number: int | None = None
     wrote: Mapping[str, tuple[str, ...]] | None = None
+    left: tuple[Left, ...] = ()
 
     @property
     def torn(self) -> bool:
@@ -404,6 +426,9 @@ def _told(run: Run, found: dict[str, dict[str, str]], word: str, rest: str) -> R
         return replace(run, number=int(rest), wrote=run.wrote or {})
     if word == "wrote":
         return replace(run, wrote=_written(run.wrote or {}, rest))
+    if word == "left":
+        item, _, why = rest.partition("\t")
+        return replace(run, left=(*run.left, Left(words.plain(item), words.plain(why))))
     if word == "lacks":
         return replace(run, lacks=(*run.lacks, words.plain(rest)))
     raise ValueError(f"cannot read the row {word!r} of the journal")
@@ -483,13 +508,19 @@ def outcome(run: Run, journal: Journal) -> Outcome:
     return "failed" if last and last.rc else "interrupted"
 
 
-def undone(journal: Journal) -> set[str]:
-    """The runs that a later one took back, and nobody brought back since."""
-    gone: set[str] = set()
+def undone(journal: Journal) -> dict[str, Run]:
+    """The runs that a later one took back, and nobody brought back since; by name, the last one that did."""
+    gone: dict[str, Run] = {}
     for run in journal.runs:  # newest first, so what took a run back is known to stand or not
         if run.owner.undoes and run.ended is not None and run.id not in gone:
-            gone.add(run.owner.undoes)
+            gone.setdefault(run.owner.undoes, run)
     return gone
+
+
+def left(run: Run, journal: Journal) -> tuple[Left, ...]:
+    """What of a run was not put back by the one that took it back, or what an undo did not put back itself."""
+    back = undone(journal).get(run.id)
+    return back.left if back else run.left
 
 
 def where(run: Run) -> str:

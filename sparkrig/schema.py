@@ -133,11 +133,18 @@ class Changed(TypedDict):
     after: str
 
 
+class Left(TypedDict):
+    """Something that was not put back, and why."""
+
+    item: str
+    why: str
+
+
 class Run(Owner):
     """One run on one host, and who began it.
 
     ended: seconds since 1970 by the host's clock, None where it did not end; detail: the outcome in words;
-    network: whether it changed the network.
+    network: whether it changed the network; left: what of it an undo did not put back, or what it did not itself.
     """
 
     outcome: journal.Outcome
@@ -146,6 +153,7 @@ class Run(Owner):
     steps: list[journal.Step]
     changed: list[Changed]
     network: bool
+    left: list[Left]
 
 
 class Journal(TypedDict):
@@ -362,12 +370,16 @@ class Plan(TypedDict):
 
 
 class Undone(TypedDict):
-    """A pair, or a Spark on its own. plans: by host; outcome: in words; exit_code: of this group alone."""
+    """A pair, or a Spark on its own.
+
+    plans: by host; outcome: in words; exit_code: of this group alone; left: by host, what is not put back.
+    """
 
     hosts: list[str]
     plans: dict[str, Plan]
     outcome: str
     exit_code: int
+    left: dict[str, list[Left]]
 
 
 class Undo(TypedDict):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkrig import containers, environment, journal, lock, merge, records, targets, trust
 from sparkrig.cure import over_ssh, quoted, quoted_path
-from sparkrig.journal import ABSENT, Journal, Run
+from sparkrig.journal import ABSENT, HELD, Journal, Left, Run
 from sparkrig.owned import PRIVATE
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
@@ -23,7 +24,18 @@ from sparkrig.targets import Barred
 from sparkrig.words import listed, plain
 
 Act = Literal[
-    "put back", "remove", "merge", "restart", "hold", "release", "already", "foreign", "stays", "unfit", "failed"
+    "put back",
+    "remove",
+    "merge",
+    "restart",
+    "hold",
+    "release",
+    "already",
+    "foreign",
+    "stays",
+    "unfit",
+    "failed",
+    "differs",
 ]
 _SHOW = "sparkrig status INVENTORY --runs 20"
 _SAID = 400  # characters of what docker says
@@ -211,7 +223,7 @@ class Change:
     there, of a file that another one changed; wrote: the runs whose change of it is taken back, newest first,
     where that is the case; stood: those of them before which something stood there; text, sum: what a merged file
     becomes, and the SHA-256 of the one that it was made of;
-    now: what stands there, as the journal has it.
+    now, before: what stands there, and what stood there before, as the journal has it.
     """
 
     item: str
@@ -224,6 +236,7 @@ class Change:
     text: str = ""
     sum: str = ""
     now: str = ""
+    before: str = ""
 
     @property
     def kind(self) -> str:
@@ -246,11 +259,15 @@ _VERBS: Mapping[Act, str] = {"put back": "put", "remove": "remove", "restart": "
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done to one host. network: whether it goes back to what it was, under guard."""
+    """What is to be done to one host.
+
+    network: whether it goes back to what it was, under guard; amiss: what of it is not all as it was afterwards.
+    """
 
     run: str
     changes: tuple[Change, ...] = ()
     network: bool = False
+    amiss: str = ""
 
     @property
     def pending(self) -> tuple[Change, ...]:
@@ -325,7 +342,7 @@ def target(journals: Mapping[str, Journal], asked: str | None) -> str | None:
         known = {name: found for name, found in journals.items() if found.find(asked)}
         if not known:
             raise Refusal(f"no run {asked} is kept on {' or '.join(journals)}", _SHOW)
-        if all(asked in journal.undone(found) for found in known.values()):
+        if all(wholly_undone(asked, found) for found in known.values()):
             raise Refusal(f"{asked} is undone already", _SHOW)
         return asked
     newest = [
@@ -334,6 +351,12 @@ def target(journals: Mapping[str, Journal], asked: str | None) -> str | None:
     # hosts count their runs each for itself: one that keeps both knows which came later, else their clocks have to
     last = [run for run in newest if not any(_before(run, other, journals) for other in newest)]
     return max(last or newest, key=lambda run: (run.owner.since, run.id)).id if newest else None
+
+
+def wholly_undone(run_id: str, found: Journal) -> bool:
+    """Whether a run was taken back with nothing left alone; what was left can be asked for again."""
+    back = journal.undone(found).get(run_id)
+    return back is not None and not back.left
 
 
 def _before(run: Run, other: Run, journals: Mapping[str, Journal]) -> bool:
@@ -417,8 +440,62 @@ def left(plan: Plan, told: str) -> Plan:
     return replace(plan, changes=tuple(changes))
 
 
+def left_behind(plan: Plan) -> tuple[Left, ...]:
+    """What is not put back, and why; packages, which stay by design, are none of it."""
+    whys = {
+        "foreign": "changed since by another one",
+        "unfit": "docker cannot start with what stood there before",
+        "failed": "docker did not start with what stood there before",
+        "differs": "it is not as it stood there before",
+    }
+    found = [
+        Left(each.item, f"{whys[each.act]}: {each.why}" if each.why else whys[each.act])
+        for each in plan.changes
+        if each.act in whys
+    ]
+    return (*found, *([Left("network", plan.amiss)] if plan.amiss else []))
+
+
+def verified(plan: Plan, found: Journal, run_id: str) -> Plan:
+    """The plan once that run carried it out and the host was read again: what is not as it should be differs."""
+    run = found.find(run_id)
+    return replace(plan, changes=tuple(_verified(each, found, run) for each in plan.changes))
+
+
+def _verified(change: Change, found: Journal, run: Run | None) -> Change:
+    now = found.current.get(change.item, ABSENT)
+    merged = ((run.wrote or {}) if run else {}).get(change.item, ())[-1:]
+    wanted = {
+        "put back": change.before,
+        "remove": ABSENT,
+        "merge": merged[0] if merged else "",
+        "hold": HELD,
+        "release": ABSENT,
+    }.get(change.act)
+    if wanted is None or now == wanted or change.item == _MEASURED or change.kind == "profile":
+        return change
+    return replace(change, act="differs", why=f"{_short(now)} is there, {_short(wanted)} is expected")
+
+
+def _short(value: str) -> str:
+    """What stands somewhere, in words: `644 root:root 1f2e3d4c...`."""
+    return re.sub(r"\b([0-9a-f]{8})[0-9a-f]{56}\b", r"\1...", plain(value)) or "what was merged"
+
+
 def left_alone(name: str, plan: Plan) -> list[str]:
-    """What is to be said of files that docker does not start with, on the host of that name."""
+    """What is to be said of what is not put back, on the host of that name: a sentence each."""
+    docker = {each.item for each in plan.changes if each.act in ("unfit", "failed")}
+    rest = [each for each in left_behind(plan) if each.item not in docker]
+    said = [f"{_named(each.item)} of {name} is not put back ({each.why})" for each in rest]
+    return [*_refused_by_docker(name, plan), *said]
+
+
+def _named(item: str) -> str:
+    kind, _, name = item.partition(" ")
+    return {"hold": f"the hold of {name}", "network": "the network"}.get(kind, name)
+
+
+def _refused_by_docker(name: str, plan: Plan) -> list[str]:
     look = over_ssh(name, f"sudo dockerd --validate --config-file {quoted(plan.kept_docker)}")
     log = over_ssh(name, "sudo journalctl -u docker -n 30")
     words = {
@@ -479,7 +556,7 @@ def _may_be_later(garbled: Run, run: Run) -> bool:
 def plan(found: Journal, run_id: str, *, everything: bool) -> Plan:
     """What takes a run back on one host. everything: also what somebody else changed since."""
     run = found.find(run_id)
-    if run is None or run_id in journal.undone(found):
+    if run is None or wholly_undone(run_id, found):
         return Plan(run_id)
     later = _later(found, run)
     pairs = journal.changed(run, found)
@@ -493,7 +570,9 @@ def plan(found: Journal, run_id: str, *, everything: bool) -> Plan:
         names = tuple(each.id for each, items in later if item in items)
         chain = [each for each, _ in wrote] if act == "foreign" else []
         stood = tuple(each.id for each in chain if each.before.get(item, ABSENT) != ABSENT)
-        changes.append(Change(item, act, names, wrote=tuple(each.id for each in chain), stood=stood, now=now))
+        changes.append(
+            Change(item, act, names, wrote=tuple(each.id for each in chain), stood=stood, now=now, before=before)
+        )
     if _owes_restart(found, run_id):
         changes = [
             replace(each, act="restart") if each.name == containers.DAEMON_JSON and each.act == "already" else each

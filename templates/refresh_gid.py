@@ -65,8 +65,11 @@ def settled_table(rails: dict[str, IPv4Interface]) -> list[gid.Gid]:
 def refresh(path: Path, block: str) -> int:
     """Replace the block of one file, atomically, if it says something else; 1 where the file has none.
 
-    Every other byte stays, whatever its encoding and its line ends.
+    Every other byte stays, whatever its encoding and its line ends. A link is not ours, nor is what it leads to.
     """
+    if path.is_symlink():
+        print(f"sparkrig: {path} is a link and stays as it is", file=sys.stderr)
+        return 0
     try:
         if not path.is_file():
             raise ValueError("it is no file")
@@ -81,7 +84,9 @@ def refresh(path: Path, block: str) -> int:
     with os.fdopen(descriptor, "wb") as file:
         file.write(new.encode(errors="surrogateescape"))
         file.flush()
-        os.fchmod(descriptor, path.stat().st_mode & 0o7777)
+        kept = path.stat()
+        os.fchown(descriptor, kept.st_uid, kept.st_gid)
+        os.fchmod(descriptor, kept.st_mode & 0o7777)
         os.fsync(descriptor)
     Path(name).replace(path)
     print(f"sparkrig: {path} has the GID block of now", file=sys.stderr)

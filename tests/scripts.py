@@ -74,6 +74,7 @@ TEXTS = {
     "gid.COMMAND": gid.COMMAND,
     "WRITE": WRITE,
     "HOLD": HOLD,
+    "journal.LEFT": journal.LEFT,
     "journal.NOTE": f'steps=$1\n{journal.NOTE}note "$2" "$3"\n',
     "secrets.WRITE": secret_file.WRITE,
     "secrets.REMOVE": secret_file.REMOVE,

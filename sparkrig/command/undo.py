@@ -49,7 +49,7 @@ class _Group:
 
     @property
     def left(self) -> list[str]:
-        """The files that are left alone as docker does not start with them."""
+        """What is not put back, a sentence each."""
         from sparkrig import undo as judgement
 
         return [said for name, plan in self.plans.items() for said in judgement.left_alone(name, plan)]
@@ -109,7 +109,8 @@ def undo(
     RUN is one that `sparkrig status` shows; by default the newest that changed something. The plan comes first,
     and a question. A pair goes back as a pair, or not at all: where one half keeps nothing of a run that was made
     on both, nothing is undone but with --limit and --one-half. Packages that were installed stay. An undo is a run
-    too, and can be undone. Exit code 2: all is undone but a file that docker does not start with; 3: a host could
+    too, and can be undone. Exit code 2: something is not put back (another one changed it since, docker does not
+    start with it, or it is not as it was afterwards), and a line says what and why; 3: a host could
     not be read, or does not keep what stood there, or it broke off and the same again goes on; 4: the network
     could not be put back, and nothing was changed.
     """
@@ -271,7 +272,10 @@ def _carry_out(
             group.plans |= operations.carry_out(
                 run, able, group.plans, fleet[group.names[0]], told, restart_docker=asked.restart_docker
             )
-        group.ends("; ".join([f"undone, as run {run.id}", *group.left]), 2 if group.left else 0)
+        done = f"undone{', but not all' if group.left else ''}, as run {run.id}"
+        group.ends("; ".join([done, *group.left]), 2 if group.left else 0)
+        console.print(*(f"{', '.join(group.names)}: {done}", *group.left), sep="\n", markup=False, soft_wrap=True)
+        return
     except Refusal as refusal:
         group.ends(str(refusal), 1)
     except RolledBack as why:
@@ -292,6 +296,14 @@ def _show(console: Console, group: _Group) -> None:
 
 def _document(group: _Group) -> dict[str, Any]:
     from sparkrig.picture.journal import planned
+    from sparkrig.undo import left_behind
 
     plans = {name: planned(plan) for name, plan in group.plans.items()}
-    return {"hosts": list(group.names), "plans": plans, "outcome": group.outcome, "exit_code": group.code}
+    left = {name: [vars(each) for each in left_behind(plan)] for name, plan in group.plans.items()}
+    return {
+        "hosts": list(group.names),
+        "plans": plans,
+        "outcome": group.outcome,
+        "exit_code": group.code,
+        "left": left,
+    }

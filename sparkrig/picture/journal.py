@@ -83,7 +83,8 @@ def told(run: Run, found: Journal) -> str:
     if outcome == "rolled back":
         return f"rolled back: {run.guard.partition(' ')[2]}"
     if outcome in ("done", "undone"):
-        return f"{outcome}, {count}"
+        but = listed(f"{each.item.removeprefix('file ')} ({each.why})" for each in journal.left(run, found))
+        return f"{outcome}{f' but for {but}' if but else ''}, {count}"
     if outcome == "running":
         return f"running, {journal.where(run)}"
     return f"{outcome} {journal.where(run)}"
@@ -112,7 +113,7 @@ def ago(seconds: int) -> str:
 
 
 _SAID = {"already": "as before", "foreign": "left alone", "stays": "stays"}
-_SAID |= {"unfit": "left alone", "failed": "left alone", "restart": "as before"}
+_SAID |= {"unfit": "left alone", "failed": "left alone", "differs": "not put back", "restart": "as before"}
 
 
 _Row = tuple[str, str]
@@ -234,6 +235,7 @@ def _run(run: Run, found: Journal) -> dict[str, object]:
             for item, (before, after) in journal.changed(run, found).items()
         ],
         "network": run.moved_network,
+        "left": [vars(each) for each in journal.left(run, found)],
     }
 
 

@@ -83,6 +83,25 @@ def test_a_file_is_on_the_disk_before_it_takes_the_place(host: Host, monkeypatch
     assert synced[0] == (True, False) and len(synced) == len(host.files)
 
 
+def test_a_link_stays_one_and_what_it_leads_to_as_it_is(host: Host) -> None:
+    linked, other = host.files
+    elsewhere = linked.with_name("elsewhere")
+    linked.rename(elsewhere)
+    linked.symlink_to("elsewhere")
+    host.gids(1, 1)
+    assert host.program.main("enp1s0f0np0") == 0
+    assert (str(linked.readlink()), elsewhere.read_text()) == ("elsewhere", expected(3))
+    assert other.read_text() == expected(1)
+
+
+def test_a_file_keeps_its_owner(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    owners: list[tuple[int, int]] = []
+    monkeypatch.setattr(host.program.os, "fchown", lambda _, user, group: owners.append((user, group)))
+    host.gids(1, 1)
+    assert host.program.main("enp1s0f0np0") == 0
+    assert owners == [(file.stat().st_uid, file.stat().st_gid) for file in host.files]
+
+
 def test_nothing_is_written_where_nothing_moved(host: Host) -> None:
     before = [file.stat().st_ino for file in host.files]
     assert host.program.main("enp1s0f0np0") == 0

@@ -19,8 +19,9 @@ from operations import remote
 from operations.remote import Lost
 from sparkrig import trust, undo
 from sparkrig import undo as judgement
-from sparkrig.journal import Journal, Run, Step
+from sparkrig.journal import Journal, Left, Run, Step
 from sparkrig.lock import Owner
+from sparkrig.picture.journal import document, lines
 from sparkrig.refusal import Refusal
 from sparkrig.undo import Change, Plan
 from tests.tables import each_row
@@ -76,7 +77,9 @@ def test_a_later_change_of_the_same_item_goes_with_it_and_is_named() -> None:
     second = {**FIRST, NCCL: "644 b", PIN: "644 p"}
     found = host(run(1, NOTHING, FIRST), run(2, FIRST, second), now=second)
     plan = undo.plan(found, "R1", everything=False)
-    assert [each for each in plan.changes if each.item == NCCL] == [Change(NCCL, "remove", ("R2",), now="644 b")]
+    assert [each for each in plan.changes if each.item == NCCL] == [
+        Change(NCCL, "remove", ("R2",), now="644 b", before="absent")
+    ]
     assert PIN not in {each.item for each in plan.changes}, "what R1 did not change is no business of its undo"
     assert acts(found, "R2") == {NCCL: "put back", PIN: "remove"}
 
@@ -289,6 +292,8 @@ def typed(
         if text == BARS:
             assert "/etc/nccl.conf" in words or at.name not in bars
             return bars.partition(" ")[2] if bars.startswith(f"{at.name} ") else ""
+        if text == judgement.TEXTS:
+            return ""
         assert (text, words) == (judgement.FIT, (KEPT_DAEMON,))
         return docker if at.name == "spark-b" and docker.startswith("unfit") else ""
 
@@ -320,6 +325,85 @@ BARRED = {
     "a FIFO": ("special /etc/nccl.conf", "/etc/nccl.conf is a FIFO, a socket or a device", "sudo mv"),
     "a mount point": ("mount /etc/nccl.conf", "/etc/nccl.conf is a mount point", "sudo umount"),
 }
+
+
+EDITED = host(run(1, NOTHING, FIRST), now={**FIRST, NCCL: "644 edited"})
+ONLY_EDITED = host(run(1, NOTHING, {NCCL: "644 a"}), now={NCCL: "644 edited"})
+
+
+def test_what_another_one_changed_is_not_called_undone(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    """It was, with exit code 0, and nothing but the plan told of it."""
+    done, touched = typed(monkeypatch, pair, EDITED, "--yes")
+    assert (done.exit_code, touched) == (2, ["spark-a", "spark-b"])
+    assert "undone, but not all, as run 20" in done.output
+    assert "\n/etc/nccl.conf of spark-b is not put back (changed since by another one" in done.output
+    document, _ = typed(monkeypatch, pair, EDITED, "--yes", "--json")
+    (group,) = json.loads(document.stdout)["groups"]
+    assert group["exit_code"] == 2 and group["left"]["spark-a"] == []
+    (left,) = group["left"]["spark-b"]
+    assert left["item"] == NCCL and left["why"].startswith("changed since by another one")
+
+
+def test_where_another_one_changed_all_of_it_nothing_is_done(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    nothing = host(run(1, NOTHING, NOTHING), now=NOTHING)
+    done, touched = typed(monkeypatch, pair, ONLY_EDITED, "--yes", a=nothing)
+    assert (done.exit_code, touched) == (2, [])
+    assert "nothing else is undone: /etc/nccl.conf of spark-b is not put back" in " ".join(done.output.split())
+
+
+# what is done to an item, what stands there afterwards, and what is said of it
+AFTERWARDS: dict[str, tuple[Change, State, str]] = {
+    "as it was": (Change(NCCL, "put back", before="644 a"), {NCCL: "644 a"}, ""),
+    "another mode": (
+        Change(NCCL, "put back", before=f"640 root:root {'a' * 64}"),
+        {NCCL: f"600 root:root {'a' * 64}"},
+        "it is not as it stood there before: 600 root:root aaaaaaaa... is there, 640 root:root aaaaaaaa... is "
+        "expected",
+    ),
+    "gone": (Change(NCCL, "remove"), {}, ""),
+    "there again": (
+        Change(NCCL, "remove"),
+        {NCCL: "644 x"},
+        "it is not as it stood there before: 644 x is there, absent is expected",
+    ),
+    "still held": (
+        Change(HOLD, "release"),
+        {HOLD: "held"},
+        "it is not as it stood there before: held is there, absent is expected",
+    ),
+    "merged": (Change(DAEMON, "merge"), {DAEMON: "644 merged"}, ""),
+    "merged, then edited": (
+        Change(DAEMON, "merge"),
+        {DAEMON: "644 edited"},
+        "it is not as it stood there before: 644 edited is there, 644 merged is expected",
+    ),
+    "a package": (Change(TOOLKIT, "stays"), {TOOLKIT: "1.17"}, ""),
+    "restarted": (Change(DAEMON, "restart"), {DAEMON: "644 x"}, ""),
+}
+
+
+def test_what_stands_there_afterwards_is_looked_at() -> None:
+    def row(change: Change, now: State, why: str) -> None:
+        taking = wrote(2, 2, {DAEMON: "644 a"}, {DAEMON: ("644 merged",)}, done=False)
+        plan = undo.verified(Plan("R1", (change,)), host(taking, now=now), "R2")
+        assert [each.why for each in undo.left_behind(plan)] == ([why] if why else [])
+
+    each_row(AFTERWARDS, row)
+
+
+def test_what_was_left_can_be_asked_for_again_and_is_shown() -> None:
+    left = Left(NCCL, "changed since by another one")
+    taking = replace(run(2, {**FIRST, NCCL: "edited"}, {NCCL: "edited"}, undoes="R1"), left=(left,))
+    found = host(run(1, NOTHING, FIRST), taking, now={NCCL: "edited"})
+    assert undo.target({"a": found}, None) is None, "what is left is not the next to be undone by itself"
+    assert undo.target({"a": found}, "R1") == "R1"
+    assert acts(found, "R1", everything=True)[NCCL] == "remove"
+    shown = "\n".join(lines("spark-a", found, 5))
+    assert shown.count("but for /etc/nccl.conf (changed since by another one)") == 2, "at the run and at its undo"
+    assert [each["left"] for each in document(found, 5)["runs"]] == [[vars(left)]] * 2  # type: ignore[attr-defined]
+    again = host(*reversed(found.runs), run(3, {NCCL: "edited"}, NOTHING, undoes="R1"), now=NOTHING)
+    with pytest.raises(Refusal, match="R1 is undone already"):
+        undo.target({"a": again}, "R1")
 
 
 def test_what_bars_one_file_of_one_half_is_refused_before_anything_is_changed(
@@ -400,6 +484,7 @@ def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytes
     from operations import journal, undo
 
     done: list[str] = []
+    kept: list[Left] = []
 
     def perform(run: object, at: object, name: str, *_: object) -> str:
         done.append(name)
@@ -407,6 +492,8 @@ def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytes
 
     monkeypatch.setattr(journal, "begin", lambda *_: None)
     monkeypatch.setattr(journal, "end", lambda *_: None)
+    monkeypatch.setattr(journal, "look", lambda _: host(now={}))
+    monkeypatch.setattr(journal, "leave", lambda _, __, left: kept.extend(left))
     monkeypatch.setattr(journal, "perform", perform)
     plan = Plan("R1", (Change(DAEMON, "put back"), Change(HOLD, "release")))
     hosts: Any = {"spark-a": SimpleNamespace(name="spark-a")}
@@ -418,6 +505,7 @@ def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytes
         ("failed", "Job failed"),
         ("release", ""),
     ]
+    assert kept == [Left(DAEMON, "docker did not start with what stood there before: Job failed")]
 
 
 GONE = host(now=FIRST)

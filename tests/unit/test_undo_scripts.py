@@ -442,6 +442,23 @@ def test_a_merged_file_keeps_what_hangs_on_it(tmp_path: Path) -> None:
     assert os.getxattr(file, "user.note") == b"of another one"
 
 
+def test_what_an_undo_left_is_kept_with_it(spark: Spark) -> None:
+    spark.begin("1")
+    spark.write("1", NCCL, "A=1\n")
+    spark.end("1")
+    spark.begin("2", undoes="1")
+    rows = f"file {NCCL}\tchanged since\nprofile /etc/netplan/a b.yaml\twhy\n"
+    assert spark.sh(journal.LEFT, "2", stdin=rows).returncode == 0
+    assert journal.undone(spark.look()) == {}, "it has not ended"
+    spark.end("2")
+    found = spark.look()
+    (first,) = [run for run in found.runs if run.id == "1"]
+    assert [(each.item, each.why) for each in journal.left(first, found)] == [
+        (f"file {NCCL}", "changed since"),
+        ("profile /etc/netplan/a b.yaml", "why"),
+    ]
+
+
 def test_a_link_whose_text_alone_is_another_one_is_another_one(spark: Spark) -> None:
     """Both lead to the same content."""
     for name in ("one", "two"):
