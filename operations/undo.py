@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Protocol
 
 from pyinfra.api import Host
@@ -54,8 +53,8 @@ def carry_out(
     for name in hosts:
         told(name, "keep what stands there now")
     journal.begin(run, hosts)
-    amiss_there = _network(run, hosts, plans, mine, told)
-    plans = {name: replace(plan, amiss=amiss_there.get(name, "")) for name, plan in plans.items()}
+    there = _network(run, hosts, plans, mine, told)
+    plans = {name: undo.network_done(plan, there.get(name, "")) for name, plan in plans.items()}
     answers = remote.each(hosts, lambda at: _host(run, at, plans[at.name], mine.patience, told, restart_docker))
     amiss = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, (Failed, Lost))]
     if amiss:
@@ -103,6 +102,7 @@ def _network(
             seconds=int(LIVE_S * mine.patience),
             patience=mine.patience,
             restore=f"{lock.RUNS}/{plans[name].run}/guard/before",
+            mine=plans[name].mine,
         )
         for name in hosts
         if plans[name].network

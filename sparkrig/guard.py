@@ -22,6 +22,7 @@ ARM_S = 120  # the snapshot and the ways back: ten questions, and the files
 SAVE_S = 100  # of a commit, but for its profiles: checkpoint, a look or two at the links, and the files
 RETURN_S = 60  # that a host is given, after its dead-man woke up, to be reachable again
 NOT_RESTORED = "not as before: "  # and what, in the detail of a rollback; as in templates/guard.py
+STAYS = " stays as another one left it"  # after a path, in the detail of what puts a snapshot back; as there
 MARGIN_S = 10  # that must be left of the window for a commit to begin
 
 
@@ -32,7 +33,9 @@ class Order:
     step: what it is called in the journal; window: seconds until NetworkManager rolls back; seconds: of one
     activation and of waiting for the links; patience: factor on every other limit of the host; profiles: to add,
     modify or activate, in memory first; remove: UUIDs, and move: netplan files, that go at the commit; links: what
-    must be live at the end; restore: a snapshot to be put back instead, as a path on the host; discard: files that
+    must be live at the end; restore: a snapshot to be put back instead, as a path on the host; mine:
+    of the files that go back with it, the SHA-256 that each has while it is ours, None where an older version kept
+    none, so that all of them count as ours; discard: files that
     the commit takes away, for what was measured on another link proves nothing about this one.
     """
 
@@ -45,6 +48,7 @@ class Order:
     move: Sequence[str] = ()
     links: Sequence[Mapping[str, Any]] = ()
     restore: str | None = None
+    mine: Mapping[str, str] | None = None
     discard: Sequence[str] = (records.PATH,)
 
     def dump(self) -> str:

@@ -258,18 +258,25 @@ for run in {RUNS}/*; do
   elif [ -n "$number" ]; then echo 'lacks wrote/state'; fi
   if [ -f "$run/left" ]; then head -c {_LEFT_B} "$run/left" | sed 's/^/left /'; fi
   if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(text "$run/guard/state")"; fi
+  if [ -f "$run/guard/changed" ]; then echo network; sed 's/^/network /' "$run/guard/changed"; fi
   case $(text "$run/guard/state") in
   committed*) [ -f "$run/guard/before/links.json" ] || echo 'lacks guard/before/links.json' ;;
   esac
   if [ -e "$run/guard/deadline" ]; then printf 'deadline %s\n' "$(text "$run/guard/deadline")"; fi
 done
 stands {" ".join(PATHS)} | sed 's/^/current /'
+cat {RUNS}/*/guard/changed 2>/dev/null | cut -d ' ' -f 3- | LC_ALL=C sort -u | while IFS= read -r path; do
+  sum={ABSENT}
+  if [ -L "$path" ]; then sum=link; elif [ -f "$path" ]; then sum=$(sha256sum <"$path"); fi
+  printf 'profile %s %s\n' "${{sum%% *}}" "$path"
+done
 """
 )
 
 _UNREACHED = "no answer on rail"  # as sparkrig.guard says that a half does not reach the other
 
 Snapshot = Mapping[str, str]
+_NETWORK = re.compile(rf"({ABSENT}|[0-9a-f]{{64}}) ({ABSENT}|[0-9a-f]{{64}}) (/.+)")
 _WHOLE = re.compile(
     rf"{ABSENT}|{HELD}|([0-7]{{1,4}}|link) \S+:\S+ [0-9a-f]{{64}}"
 )  # a value that keeps() wrote to its end
@@ -304,7 +311,8 @@ class Run:
     lacks: what of its folder is not there any more, so that what stood there before is not known; number: its
     place among the runs of the host, None of a version that numbered none; wrote: what it itself put to each
     item, one after the other, the last being what it left; None where that version kept none of it; left:
-    what it did not put back, of an undo.
+    what it did not put back, of an undo; network: what its change of the network made of which item (`profile
+    PATH`, by digests), None where that version kept none of it.
     """
 
     id: str
@@ -319,6 +327,7 @@ class Run:
     number: int | None = None
     wrote: Mapping[str, tuple[str, ...]] | None = None
     left: tuple[Left, ...] = ()
+    network: Mapping[str, tuple[str, str]] | None = None
 
     @property
     def torn(self) -> bool:
@@ -390,6 +399,9 @@ def parse(lines: Iterable[str]) -> Journal:
             name, _, whose = rest.partition(" ")
             runs.append(Run(grammar.RUN.held(name), lock.owner(whose)))
             found = {}
+        elif word == "profile":
+            value, _, path = rest.partition(" ")
+            found.setdefault("now", {})[f"profile {path}"] = value
         elif word == "current":
             _item(found.setdefault("now", {}), rest)
         elif runs:
@@ -426,6 +438,10 @@ def _told(run: Run, found: dict[str, dict[str, str]], word: str, rest: str) -> R
         return replace(run, number=int(rest), wrote=run.wrote or {})
     if word == "wrote":
         return replace(run, wrote=_written(run.wrote or {}, rest))
+    if word == "network":
+        row = _NETWORK.fullmatch(rest)
+        known = run.network or {}
+        return replace(run, network={**known, f"profile {row[3]}": (row[1], row[2])} if row else known)
     if word == "left":
         item, _, why = rest.partition("\t")
         return replace(run, left=(*run.left, Left(words.plain(item), words.plain(why))))
@@ -475,13 +491,19 @@ def changed(run: Run, journal: Journal) -> dict[str, tuple[str, str]]:
     if run.wrote is not None:
         pairs = {item: pair for item, pair in pairs.items() if item.startswith("package ")}
         pairs |= {item: (run.before.get(item, ABSENT), values[-1]) for item, values in run.wrote.items()}
+    pairs |= (run.network or {}) if run.moved_network else {}
     return {item: pairs[item] for item in sorted(pairs) if pairs[item][0] != pairs[item][1]}
+
+
+def stood(run: Run, item: str) -> str:
+    """What a run found of an item."""
+    return (run.network or {}).get(item, (run.before.get(item, ABSENT),))[0]
 
 
 def differing(run: Run, journal: Journal) -> dict[str, tuple[str, str]]:
     """What was another one at the end of a run than before it, whatever made it so."""
     after = _left(run, journal)
-    items = sorted({*run.before, *after})
+    items = sorted({*run.before, *(item for item in after if not item.startswith("profile "))})
     pairs = {item: (run.before.get(item, ABSENT), after.get(item, ABSENT)) for item in items}
     return {item: pair for item, pair in pairs.items() if pair[0] != pair[1]}
 

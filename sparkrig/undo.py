@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sparkrig import containers, environment, journal, lock, merge, records, targets, trust
+from sparkrig import containers, environment, guard, journal, lock, merge, records, targets, trust
 from sparkrig.cure import over_ssh, quoted, quoted_path
 from sparkrig.journal import ABSENT, HELD, Journal, Left, Run
 from sparkrig.owned import PRIVATE
@@ -261,12 +261,14 @@ _VERBS: Mapping[Act, str] = {"put back": "put", "remove": "remove", "restart": "
 class Plan:
     """What is to be done to one host.
 
-    network: whether it goes back to what it was, under guard; amiss: what of it is not all as it was afterwards.
+    network: whether it goes back to what it was, under guard; noted: whether it is known which of its files are
+    ours; amiss: what of it is not all as it was afterwards.
     """
 
     run: str
     changes: tuple[Change, ...] = ()
     network: bool = False
+    noted: bool = False
     amiss: str = ""
 
     @property
@@ -316,9 +318,16 @@ class Plan:
         return "".join(each.row for each in mine)
 
     @property
+    def mine(self) -> dict[str, str] | None:
+        """The network's files that go back, with the digest of each; None where it is not known which are ours."""
+        going = [each for each in self.pending if each.kind == "profile"]
+        return {each.name: each.now for each in going} if self.noted else None
+
+    @property
     def targets(self) -> list[str]:
         """The files that are put back or removed, dpkg's own included where a hold changes."""
-        paths = [each.name for each in self.pending if each.kind != "hold" and each.act != "restart"]
+        going = [each.name for each in self.pending if each.kind != "hold" and each.act != "restart"]
+        paths = [path for path in going if not re.search(r"\s", path)]  # a profile may be called by any name
         return [*paths, *([journal.DPKG_STATUS] if self.holds() else [])]
 
     def holds(self) -> list[str]:
@@ -456,6 +465,20 @@ def left_behind(plan: Plan) -> tuple[Left, ...]:
     return (*found, *([Left("network", plan.amiss)] if plan.amiss else []))
 
 
+def network_done(plan: Plan, detail: str) -> Plan:
+    """The plan once the guard put the network back. detail: what it says of what is not as it was."""
+    said = [part for part in detail.split("; ") if part]
+    stays = [part.removesuffix(guard.STAYS) for part in said if part.endswith(guard.STAYS)]
+    changes = [
+        replace(each, act="foreign") if each.kind == "profile" and each.name in stays else each
+        for each in plan.changes
+    ]
+    known = {each.name for each in changes}
+    more = [Change(f"profile {path}", "foreign") for path in stays if path not in known]
+    amiss = "; ".join(part for part in said if not part.endswith(guard.STAYS))
+    return replace(plan, changes=(*changes, *more), amiss=amiss)
+
+
 def verified(plan: Plan, found: Journal, run_id: str) -> Plan:
     """The plan once that run carried it out and the host was read again: what is not as it should be differs."""
     run = found.find(run_id)
@@ -580,7 +603,7 @@ def plan(found: Journal, run_id: str, *, everything: bool) -> Plan:
         ]
     last = found.runs[0]
     moved_back = last.owner.undoes == run_id and last.after is None and last.moved_network
-    return Plan(run_id, tuple(changes), run.moved_network and not moved_back)
+    return Plan(run_id, tuple(changes), run.moved_network and not moved_back, noted=run.network is not None)
 
 
 def _owes_restart(found: Journal, run_id: str) -> bool:
@@ -637,7 +660,7 @@ def _act(item: str, before: str, now: str, wrote: Writers, *, everything: bool) 
 def _led_back(item: str, before: str, now: str, wrote: Writers) -> bool:
     """Whether the newest run wrote what stands there, the one before it what that one found, and so on."""
     for run, values in wrote:
-        found = run.before.get(item, ABSENT)
+        found = journal.stood(run, item)
         if now not in values and (run.after is not None or now != found):
             return False
         now = found

@@ -20,6 +20,7 @@ Sources: [@nm-checkpoint]; what a checkpoint does and does not restore was seen 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -64,6 +65,7 @@ BACK_S = ROLLBACK_S + SETTLE_S + LOOK_S + ANSWERS_S + 2 * ROUND_S + LOOK_S + 2 *
 
 LIVE = ("armed", "applied")  # states in which a way back is still needed
 NOT_RESTORED = "not as before: "
+STAYS = " stays as another one left it"
 ROOM_B = 16384  # for a state with its detail
 CAUSE_MAX = 1000  # characters of why it went back: what is not as before comes after it
 # The states to come, each with the detail that counts where there is not even the room to write another one
@@ -117,6 +119,7 @@ class Guard:
         self.applying = f"sparkrig-apply-{self.run}"
         self.lock = folder / "lock"
         self.room = folder / "room"
+        self.changes = folder / ".changed"  # room for `changed`, as for a state
         self.unsaid: dict = {}  # what the disk had no room for
 
     @property
@@ -144,6 +147,7 @@ class Guard:
         """
         for state, detail in RESERVED.items():
             write(self.reserved(state), f"{state}\n{detail}\n".ljust(ROOM_B))
+        write(self.changes, "".ljust(ROOM_B))
         self.lock.touch()
         kept = [file.stat().st_size for file in self.before.rglob("*") if file.is_file()]
         blocks = 4096 * 2 * (len(kept) + 1)  # the last of each file is not full, and a folder may need one more
@@ -222,7 +226,8 @@ def apply(guard: Guard) -> None:
     left: list[str] = []
     try:
         if order["restore"]:
-            left = put_back(without(guard, ROOT / order["restore"].lstrip("/")))
+            wanted, theirs = without(guard, ROOT / order["restore"].lstrip("/"))
+            left = [*put_back(wanted), *(f"{path}{STAYS}" for path in theirs)]
         for profile in order["profiles"]:
             activate(profile, order["seconds"])
         for uuid in order["remove"]:
@@ -245,6 +250,7 @@ def commit(guard: Guard) -> None:
             make_permanent(order)
             verify(guard, order)
             sync(*PERSISTENT)
+            note_changes(guard)
             guard.say("committed", guard.told()["detail"])  # from here on a power cut keeps the change
         except FAULTS as trouble:
             back(guard, str(trouble))
@@ -580,35 +586,79 @@ def discarded(guard: Guard) -> list[tuple[Path, Path]]:
     return [(guard.folder / f"discarded-{place.name}", place) for place in places]
 
 
-def without(guard: Guard, earlier: Path) -> Path:
+class Origin:
+    """What a change is about: its own order's, or that of the change which it takes back."""
+
+    def __init__(self, folder: Path) -> None:
+        order = json.loads((folder / "order.json").read_text())
+        while order["restore"]:
+            order = json.loads((ROOT / order["restore"].lstrip("/")).with_name("order.json").read_text())
+        self.uuids = {*order["remove"], *(profile["uuid"] for profile in order["profiles"])}
+        self.moved = {path.lstrip("/") for path in order["move"]}
+        self.netdevs = {link["netdev"] for link in order["links"]}
+
+    def files(self, was: Path, now: Path) -> list[str]:
+        """The paths, below each of two folders, of the files that it is about."""
+        found = []
+        for place in PERSISTENT:
+            then, today = contents(was / place), contents(now / place)
+            for name in sorted({*then, *today}):
+                text = then.get(name, b"") + today.get(name, b"")
+                if f"{place}/{name}" in self.moved or any(uuid.encode() in text for uuid in self.uuids):
+                    found.append(f"{place}/{name}")
+        return found
+
+    def concerns(self, name: str, link: dict) -> bool:
+        return name in self.netdevs or link["profile"] in self.uuids
+
+
+def without(guard: Guard, earlier: Path) -> tuple[Path, list[str]]:
     """The snapshot of now, but with what an earlier run changed as it was before that run.
 
-    Whatever else was made or joined since is not that run's, and stays. earlier: the snapshot that it made.
+    Whatever else was made or joined since is not that run's, and stays; so does a file of that run's that is not
+    what the order knows of it, with the link that it makes. earlier: the snapshot that it made. The paths of such
+    files come second.
     """
-    order = json.loads((earlier.parent / "order.json").read_text())
-    while order["restore"]:  # it took back another one
-        order = json.loads((ROOT / order["restore"].lstrip("/")).with_name("order.json").read_text())
-    uuids = {*order["remove"], *(profile["uuid"] for profile in order["profiles"])}
-    moved = {path.lstrip("/") for path in order["move"]}
-    netdevs = {link["netdev"] for link in order["links"]}
-
-    wanted = guard.folder / "wanted"
+    origin, mine = Origin(earlier.parent), guard.order.get("mine")
+    wanted, left, kept = guard.folder / "wanted", list[str](), set[str]()
     shutil.copytree(guard.before, wanted, copy_function=copy_owned)
-    for place in PERSISTENT:
-        was, now = contents(earlier / place), contents(wanted / place)
-        for name in {*was, *now}:
-            text = was.get(name, b"") + now.get(name, b"")
-            if f"{place}/{name}" in moved or any(uuid.encode() in text for uuid in uuids):
-                restore_file(earlier / place / name, wanted / place / name)
-
-    def concerned(name: str, link: dict) -> bool:
-        return name in netdevs or link["profile"] in uuids
+    for path in origin.files(earlier, wanted):
+        now = "link" if (ROOT / path).is_symlink() else digest(wanted / path)
+        if mine is None or now in (mine.get(f"/{path}"), digest(earlier / path)):
+            restore_file(earlier / path, wanted / path)
+        else:
+            left.append(f"/{path}")
+            text = (wanted / path).read_bytes() if now != ABSENT and (wanted / path).is_file() else b""
+            kept |= {uuid for uuid in origin.uuids if uuid.encode() in text}
 
     then, today = (json.loads((each / "links.json").read_text())["links"] for each in (earlier, guard.before))
-    other = {name: link for name, link in today.items() if not concerned(name, link)}
-    theirs = {name: link for name, link in then.items() if concerned(name, link)}
+    stay = {name for name, link in today.items() if link["profile"] in kept or not origin.concerns(name, link)}
+    other = {name: link for name, link in today.items() if name in stay}
+    theirs = {name: link for name, link in then.items() if origin.concerns(name, link) and name not in stay}
     write(wanted / "links.json", json.dumps({"links": {**other, **theirs}}))
-    return wanted
+    return wanted, left
+
+
+def note_changes(guard: Guard) -> None:
+    """What a commit made of which file: a row each of what it was, what it is, and its path.
+
+    A way back long after knows by it what another one changed since. The room was taken before the first change.
+    """
+    rows = [
+        f"{was} {now} /{path}\n"
+        for path in Origin(guard.folder).files(guard.before, ROOT)
+        if (was := digest(guard.before / path)) != (now := digest(ROOT / path)) and "\n" not in path
+    ]
+    overwrite(guard.changes, "".join(rows))
+    guard.changes.replace(guard.folder / "changed")
+    fsync(guard.folder)
+
+
+ABSENT = "absent"
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ABSENT
 
 
 def put_back(before: Path) -> list[str]:

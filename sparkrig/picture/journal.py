@@ -171,6 +171,11 @@ def rows(plan: Plan) -> list[_Row]:
         if each.kind == "file":
             told.append((_SAID.get(each.act, each.act), each.name + _why(each)))
             told += [("", row) for row in each.diff]
+    told += [
+        ("left alone", f"{each.name} of the network (changed since by another one; --all takes it back too)")
+        for each in plan.changes
+        if each.kind == "profile" and each.act == "foreign"
+    ]
     for act in ("release", "hold", "already", "foreign"):
         names = [each for each in plan.changes if each.kind == "hold" and each.act == act]
         if names:

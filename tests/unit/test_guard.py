@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -23,6 +24,7 @@ import pytest
 
 from sparkrig import guard, network
 from sparkrig.guard import Ping, Told
+from tests.tables import each_row
 from tests.unit.shells import tool
 
 PROGRAM = Path(__file__).resolve().parents[2] / "templates" / "guard.py"
@@ -486,6 +488,155 @@ def test_what_an_earlier_run_changed_is_put_back_and_nothing_else(world: World) 
     assert not (world.root / "etc/netplan/40-cx7.yaml").exists()
 
 
+SUM = {
+    text: hashlib.sha256(text.encode()).hexdigest() for text in ("before", "uuid=ours", "uuid=theirs", "net: {}")
+}
+OURS, THEIRS, MOVED = (
+    f"{PROFILES}/sparkrig-cx.nmconnection",
+    f"{PROFILES}/Wired 1.nmconnection",
+    "etc/netplan/4.yaml",
+)
+
+
+def test_a_commit_notes_what_it_made_of_which_file(world: World) -> None:
+    """By this an undo, long after, can tell another one's edit; it stands before the state does."""
+    order(world, remove=["uuid-theirs"], move=[f"/{MOVED}"])
+    for path, text in {THEIRS: "uuid-theirs", MOVED: "net: {}", f"{PROFILES}/other": "uuid=another"}.items():
+        (world.root / path).write_text(text)
+    world.applied()
+    deleted = {"writes": {THEIRS: "", OURS: "uuid=ours", f"{PROFILES}/other": "edited meanwhile"}}
+    world.set({"Connection Save": deleted})
+    before = len(world.calls)
+    assert world.call("commit") == Told("committed")
+    theirs, empty = hashlib.sha256(b"uuid-theirs").hexdigest(), hashlib.sha256(b"").hexdigest()
+    assert (world.folder / "changed").read_text().splitlines() == [
+        f"{theirs} {empty} /{THEIRS}",
+        f"absent {SUM['uuid=ours']} /{OURS}",
+        f"{SUM['net: {}']} absent /{MOVED}",
+    ]
+    calls = world.calls[before:]
+    assert calls.index(f"fsync {world.folder}/.changed") < calls.index(f"fsync {world.folder}/.state.committed")
+
+
+@pytest.mark.slow  # a call for each sync of a commit
+def test_each_write_of_a_commit_may_fail_alone(world: World) -> None:
+    """Whichever it is: what is committed has noted what it changed, and what is taken back is as before."""
+    count, states = 0, set()
+    while True:
+        count += 1
+        world.set({**UP, **BACK}, mtu=1500)
+        world.applied()
+        world.set({"Connection Save": {"writes": {OURS: "uuid=ours"}}, **BACK, "ip link set": {"mtu": 1500}})
+        before = len(world.calls)
+        told = world.call("commit", full=count)
+        syncs = [call for call in world.calls[before:] if call.startswith("fsync")]
+        states.add(told.state)
+        if told.state == "committed":
+            assert SUM["uuid=ours"] in (world.folder / "changed").read_text(), syncs
+        else:
+            assert told.state == "rolled-back" and not (world.root / OURS).exists(), syncs
+        assert world.call("recover") == told
+        (world.root / OURS).unlink(missing_ok=True)
+        (world.folder / "changed").unlink(missing_ok=True)
+        world.again()
+        if len(syncs) < count:
+            break
+    assert states == {"committed", "rolled-back"} and count > 8
+
+
+def taking_back(world: World, mine: dict[str, str] | None) -> None:
+    """An undo of a run that made our profile, removed THEIRS and moved MOVED; what it knows to be ours."""
+    earlier = world.folder.parent.parent / "20261120T000000Z-0000" / "guard" / "before"
+    (earlier / PROFILES).mkdir(parents=True)
+    (earlier / "etc/netplan").mkdir()
+    made = {**ORDER, "remove": ["uuid-theirs"], "move": [f"/{MOVED}"]}
+    made["profiles"] = [{"uuid": "uuid=ours", "verb": "add", "properties": {}}]
+    (earlier.parent / "order.json").write_text(json.dumps(made))
+    (earlier / THEIRS).write_text("uuid-theirs")
+    (earlier / MOVED).write_text("net: {}")
+    (world.root / OURS).write_text("uuid=ours")
+    link = {"connected": True, "external": False, "profile": "ours", "mtu": 1500, "carrier": True}
+    links = {"cx": {**link, "addresses": ["10.0.0.1/24"]}}
+    (earlier / "links.json").write_text(json.dumps({"links": links, "default": []}))
+    order(world, profiles=[], links=[], restore=f"/{earlier.relative_to(world.root)}", mine=mine)
+
+
+def files(world: World) -> dict[str, str]:
+    places = [world.root / place for place in (PROFILES, "etc/netplan")]
+    return {
+        str(file.relative_to(world.root)): f"-> {file.readlink()}" if file.is_symlink() else file.read_text()
+        for place in places
+        for file in place.iterdir()
+    }
+
+
+def link_of_another(file: Path) -> None:
+    """With the very content."""
+    (file.parent.parent / "elsewhere").write_text(file.read_text())
+    file.unlink()
+    file.symlink_to("../elsewhere")
+
+
+# what another one does to the files of a run, and which of them stays as it is
+SINCE_THEN: dict[str, tuple[Callable[[Path], object], list[str]]] = {
+    "nothing": (lambda _: None, []),
+    "edits ours": (lambda root: (root / OURS).write_text("uuid=ours dns=9.9.9.9"), [OURS]),
+    "links ours": (lambda root: link_of_another(root / OURS), [OURS]),
+    "makes what was moved anew": (lambda root: (root / MOVED).write_text("net: {mine: 1}"), [MOVED]),
+    "makes what was removed anew": (lambda root: (root / THEIRS).write_text("uuid-theirs mine"), [THEIRS]),
+    "copies ours": (lambda root: (root / PROFILES / "copy").write_text("uuid=ours"), [f"{PROFILES}/copy"]),
+    "puts back what was moved": (lambda root: (root / MOVED).write_text("net: {}"), []),
+    "deletes ours": (lambda root: (root / OURS).unlink(), []),
+}
+AS_BEFORE = {f"{PROFILES}/old.nmconnection": "before", THEIRS: "uuid-theirs", MOVED: "net: {}"}
+
+
+@pytest.mark.parametrize("way_back", ["", "rollback", "recover"])
+def test_a_file_of_the_network_that_another_one_changed_since_stays(
+    world: World, tmp_path_factory: pytest.TempPathFactory, way_back: str
+) -> None:
+    """Of an undo, and of what takes the undo back itself."""
+
+    def row(act: Callable[[Path], object], stays: list[str]) -> None:
+        for path in (OURS, THEIRS, MOVED, f"{PROFILES}/copy"):
+            (world.root / path).unlink(missing_ok=True)
+        shutil.rmtree(world.folder.parent.parent)
+        world.folder.mkdir(parents=True)
+        (world.folder / "guard.py").write_text(HASTY)
+        taking_back(world, {f"/{OURS}": SUM["uuid=ours"], f"/{THEIRS}": "absent", f"/{MOVED}": "absent"})
+        act(world.root)
+        now = files(world)
+        told = world.call("start")
+        said = told.detail.split("; ") if told.detail else []
+        assert (told.state, said) == ("applied", [f"/{path}{guard.STAYS}" for path in stays])
+        expected = {path: text for path, text in now.items() if path in stays}
+        assert files(world) == {**AS_BEFORE, **expected}
+        if way_back:
+            assert world.call(way_back, *(["why"] if way_back == "rollback" else [])).state == "rolled-back"
+            assert files(world) == now
+
+    each_row(SINCE_THEN, row)
+
+
+def test_an_undo_that_does_not_know_what_was_ours_puts_all_of_it_back(world: World) -> None:
+    """Of a run of a version that noted none."""
+    taking_back(world, None)
+    (world.root / OURS).write_text("uuid=ours edited")
+    world.applied()
+    assert files(world) == AS_BEFORE
+
+
+def test_the_link_of_a_profile_that_stays_stays_too(world: World) -> None:
+    taking_back(world, {f"/{OURS}": SUM["uuid=ours"]})
+    earlier = world.folder.parent.parent / "20261120T000000Z-0000" / "guard" / "before"
+    off = {"connected": False, "external": False, "profile": "", "mtu": 1500, "carrier": True, "addresses": []}
+    (earlier / "links.json").write_text(json.dumps({"links": {"cx": off}, "default": []}))
+    (world.root / OURS).write_text("uuid=ours edited")
+    world.set({}, profile="uuid=ours")
+    world.applied()
+    assert not any("device disconnect" in call for call in world.calls)
+
+
 def test_what_an_undo_could_not_put_back_is_said_with_its_commit(world: World) -> None:
     earlier = world.folder.parent.parent / "20261120T000000Z-0000" / "guard" / "before"
     earlier.mkdir(parents=True)
@@ -881,7 +1032,7 @@ def test_links_go_back_side_by_side(program: Any) -> None:
 
 
 def test_both_sides_of_the_guard_count_with_the_same_numbers(program: Any) -> None:
-    for name in ("GRACE_S", "ASK_S", "RELOAD_S", "BACK_S", "NOT_RESTORED"):
+    for name in ("GRACE_S", "ASK_S", "RELOAD_S", "BACK_S", "NOT_RESTORED", "STAYS"):
         assert getattr(program, name) == getattr(guard, name), name
     assert f" {guard.BACK_S} s,\ntimes `patience`" in (PROGRAM.parents[1] / "docs/safety.md").read_text()
 

@@ -19,7 +19,9 @@ from operations.files import WRITE
 from operations.journal import noted
 from operations.shell import script
 from sparkrig import containers, environment, journal, lock, undo
+from sparkrig.guard import STAYS
 from sparkrig.journal import Journal
+from sparkrig.picture import journal as picture
 from sparkrig.undo import Plan
 from tests.tables import each_row
 from tests.unit.holders import Holders
@@ -440,6 +442,88 @@ def test_a_merged_file_keeps_what_hangs_on_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (file.read_text(), file.stat().st_mode & 0o777) == (THEIRS, 0o640)
     assert os.getxattr(file, "user.note") == b"of another one"
+
+
+def committed(spark: Spark, run: str, rows: str) -> None:
+    """A change of the network by that run, as its guard notes it."""
+    guard = spark.file(lock.RUNS) / run / "guard"
+    (guard / "before").mkdir(parents=True)
+    (guard / "before/links.json").write_text("{}")
+    (guard / "state").write_text("committed\n")
+    (guard / "changed").write_text(spark.here(rows))
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+WIRED, CABLE = "/etc/NetworkManager/Wired connection 1.nmconnection", "/etc/netplan/90-NM-x.yaml"
+TO_LINK = "-> link"
+# what a run made of two files of the network, what stands there, and what becomes of both
+NETWORK: dict[str, tuple[str | None, str | None, str, str]] = {
+    "as the run left it": ("new", None, "put back", "put back"),
+    "edited": ("edited", None, "foreign", "put back"),
+    "deleted": (None, None, "foreign", "put back"),
+    "a link": (TO_LINK, None, "foreign", "put back"),
+    "made anew": ("new", "mine", "put back", "foreign"),
+    "back already": ("old", "gone", "already", "already"),
+}
+
+
+@pytest.mark.slow  # runs the scripts again and again
+def test_a_file_of_the_network_that_another_one_changed_is_left_alone_and_told(tmp_path: Path) -> None:
+    def row(cable: str | None, wired: str | None, act: str, other: str) -> None:
+        spark = Spark(tmp_path / str(len([*tmp_path.iterdir()])))
+        for folder in ("etc/NetworkManager", "etc/netplan"):
+            (spark.root / folder).mkdir(parents=True)
+        spark.begin("1")
+        spark.end("1")
+        rows = [f"{digest('old')} {digest('new')} {CABLE}", f"{digest('gone')} absent {WIRED}"]
+        committed(spark, "1", "".join(f"{each}\n" for each in (*rows, f"{digest('torn')} absen")))
+        for path, text in ((CABLE, cable), (WIRED, wired)):
+            if text == TO_LINK:
+                spark.file(path).with_name("new").write_text("new")
+                spark.file(path).symlink_to("new")
+            elif text is not None:
+                spark.file(path).write_text(text)
+        plan = undo.plan(spark.look(), "1", everything=False)
+        assert acts(plan) == {CABLE: act, WIRED: other} and plan.network
+        going = {CABLE: digest("new"), WIRED: "absent"}
+        assert plan.mine == {path: going[path] for path, act in acts(plan).items() if act == "put back"}
+        left = [path for path, act in acts(plan).items() if act == "foreign"]
+        assert [each.item for each in undo.left_behind(plan)] == [f"profile {path}" for path in left]
+        told = [said for act, said in picture.rows(plan) if act == "left alone"]
+        assert [said.partition(" of the network")[0] for said in told] == left
+        everything = undo.plan(spark.look(), "1", everything=True)
+        assert (everything.mine or {}).keys() == {path for path, act in acts(plan).items() if act != "already"}
+        spark.holders.cut()
+
+    each_row(NETWORK, row)
+
+
+def test_a_later_run_of_ours_that_changed_the_same_profile_is_no_other_one(spark: Spark) -> None:
+    (spark.root / "etc/netplan").mkdir()
+    for run, was, now in (("1", "old", "one"), ("2", "one", "two")):
+        spark.begin(run)
+        spark.end(run)
+        committed(spark, run, f"{digest(was)} {digest(now)} {CABLE}\n")
+    spark.file(CABLE).write_text("two")
+    assert acts(undo.plan(spark.look(), "1", everything=False)) == {CABLE: "put back"}
+    committed_by_older = spark.file(lock.RUNS) / "1/guard/changed"
+    committed_by_older.unlink()
+    plan = undo.plan(spark.look(), "1", everything=False)
+    assert plan.network and plan.mine is None, "an older version noted nothing: all of it goes back, as ever"
+
+
+def test_what_the_guard_left_is_named_and_the_rest_is_what_is_not_as_before() -> None:
+    plan = Plan("1", (undo.Change(f"profile {CABLE}", "put back"),), network=True)
+    done = undo.network_done(plan, f"cx differs; {CABLE}{STAYS}; {WIRED}{STAYS}")
+    assert [(each.item, each.why) for each in undo.left_behind(done)] == [
+        (f"profile {CABLE}", "changed since by another one"),
+        (f"profile {WIRED}", "changed since by another one"),
+        ("network", "cx differs"),
+    ]
+    assert undo.left_behind(undo.network_done(plan, "")) == ()
 
 
 def test_what_an_undo_left_is_kept_with_it(spark: Spark) -> None:
