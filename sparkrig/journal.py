@@ -267,7 +267,7 @@ done
 stands {" ".join(PATHS)} | sed 's/^/current /'
 cat {RUNS}/*/guard/changed 2>/dev/null | cut -d ' ' -f 3- | LC_ALL=C sort -u | while IFS= read -r path; do
   sum={ABSENT}
-  if [ -L "$path" ]; then sum=link; elif [ -f "$path" ]; then sum=$(sha256sum <"$path"); fi
+  if [ -L "$path" ]; then sum="link"; elif [ -f "$path" ]; then sum=$(sha256sum <"$path"); fi
   printf 'profile %s %s\n' "${{sum%% *}}" "$path"
 done
 """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from sparkrig import containers, environment, lock, undo
 from sparkrig.journal import ABSENT, Journal, Run, Step
 from sparkrig.lock import Owner
-from sparkrig.undo import Plan
+from sparkrig.undo import Change, Plan
 
 DAEMON, NCCL = containers.DAEMON_JSON, environment.NCCL_CONF
 HOLD = "hold nvidia-driver-580-open"
@@ -23,8 +24,13 @@ CLOCKS = (2_000_000_000, 1_000_000_000, 1_500_000_000, 9, 1_900_000_000, 40, 7, 
 Files = dict[str, str]
 
 
+LINK = "-> "  # how the text of a link begins here
+
+
 def value(text: str | None) -> str:
-    return ABSENT if text is None else f"644 root:root {hashlib.sha256(text.encode()).hexdigest()}"
+    if text is None:
+        return ABSENT
+    return f"{'link' if text.startswith(LINK) else '644'} root:root {hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def dumped(document: Mapping[str, object]) -> str:
@@ -40,6 +46,7 @@ class Host:
     runs: list[Run] = field(default_factory=list)
     kept: Files = field(default_factory=dict)
     foreign: set[str] = field(default_factory=set)
+    lines: set[str] = field(default_factory=set)
     at_first: Files = field(default_factory=dict)
 
     def snapshot(self) -> dict[str, str]:
@@ -51,7 +58,7 @@ class Host:
 
     def texts(self, paths: list[str]) -> Files:
         known = {**self.kept, **self.files}
-        return {path: known[path] for path in paths if path in known}
+        return {path: known[path] for path in paths if path in known and not known[path].startswith(LINK)}
 
     def run(self, writes: Mapping[str, str | None], *, cut: str = "", undoes: str = "", holds: str = "") -> str:
         """A run that writes these. cut: where the power goes: before or after the last of it takes its place."""
@@ -87,7 +94,7 @@ class Host:
 
 def deploy(host: Host, cut: str = "") -> None:
     """As a deploy does it: daemon.json is merged into, nccl.conf replaced; nothing where it is so already."""
-    daemon = {**json.loads(host.files.get(DAEMON, "{}")), "runtimes": OURS}
+    daemon = {**settings(host), "runtimes": OURS}
     nccl = f"# ours\nA=1\nRUN={len(host.runs) % 2}\n"
     writes = {DAEMON: dumped(daemon), NCCL: nccl}
     host.run({path: text for path, text in writes.items() if host.files.get(path) != text}, cut=cut, holds="held")
@@ -95,16 +102,45 @@ def deploy(host: Host, cut: str = "") -> None:
 
 def edit_daemon(host: Host) -> None:
     name = f"user-{len(host.runs)}"
-    host.files[DAEMON] = dumped({**json.loads(host.files.get(DAEMON, "{}")), name: True})
+    host.files[DAEMON] = dumped({**settings(host), name: True})
     host.foreign.add(name)
 
 
 def edit_nccl(host: Host) -> None:
-    host.files[NCCL] = host.files.get(NCCL, "") + f"USER_{len(host.runs)}=1\n"
+    line = f"USER_{len(host.runs)}=1\n"
+    there = host.files.get(NCCL, "")
+    host.files[NCCL] = ("" if there.startswith(LINK) else there) + line
+    host.lines.add(line)
 
 
-def take_back(host: Host, cut: str = "") -> None:
-    """The newest run, as `sparkrig undo` does it; each promise is checked. cut: where the power goes."""
+def link(path: str) -> Callable[[Host], None]:
+    def linked(host: Host) -> None:
+        host.files[path] = f"{LINK}theirs-{len(host.runs)}"
+
+    return linked
+
+
+def delete(path: str) -> Callable[[Host], None]:
+    return lambda host: host.put(path, None)
+
+
+def settings(host: Host) -> dict[str, object]:
+    """What daemon.json says; nothing where it is a link that leads nowhere."""
+    text = host.files.get(DAEMON, "{}")
+    found: dict[str, object] = {} if text.startswith(LINK) else json.loads(text)
+    return found
+
+
+def gone(host: Host, change: Change) -> bool:
+    """Whether something else stands there than the plan saw, as RESTORE looks at it."""
+    return change.kind == "file" and value(host.files.get(change.name)) != change.now
+
+
+def take_back(host: Host, cut: str = "", between: Callable[[Host], None] | None = None) -> None:
+    """The newest run, as `sparkrig undo` does it; each promise is checked.
+
+    cut: where the power goes; between: what another one does while the plan is shown.
+    """
     found = host.journal()
     target = undo.target({"a": found}, None)
     if target is None:
@@ -112,21 +148,33 @@ def take_back(host: Host, cut: str = "") -> None:
     plan = undo.plan(found, target, everything=False)
     plan = undo.merged(plan, host.texts(undo.texts_of(plan)))
     before = dict(host.files)
+    if between:
+        between(host)
+        before = dict(host.files)
     writes = written(host, plan)
+    plan = undo.left(plan, "".join(f"changed {each.name}\n" for each in plan.pending if gone(host, each)))
     host.run(writes, undoes=target, cut=cut)
     for each in () if cut else plan.pending:
         if each.kind == "hold":
             host.holds = set() if each.act == "release" else {each.name}
     for each in plan.changes:
+        was = before.get(each.name)
         if each.act == "foreign" and each.kind == "file":
-            assert host.files.get(each.name) == before.get(each.name), "it is left alone"
+            assert host.files.get(each.name) == was, "it is left alone"
             assert each.why, "and why"
-            assert each.diff or before.get(each.name) is None, "and shown"
+            assert between or each.diff or was is None or was.startswith(LINK), "and shown"
+    left = [each.item for each in undo.left_behind(plan)]
+    assert left == [each.item for each in plan.changes if each.act == "foreign"], "and named"
+    if not cut:
+        after = undo.verified(plan, host.journal(), host.runs[-1].id)
+        assert undo.left_behind(after) == undo.left_behind(plan), "all else is as it should be"
 
 
 def written(host: Host, plan: Plan) -> dict[str, str | None]:
     writes: dict[str, str | None] = {}
     for each in plan.pending:
+        if gone(host, each):
+            continue
         if each.act == "merge":
             assert hashlib.sha256(host.files[each.name].encode()).hexdigest() == each.sum
             writes[each.name] = each.text
@@ -143,42 +191,68 @@ EVENTS: dict[str, Callable[[Host], None]] = {
     "cut after": lambda host: deploy(host, "after"),
     "edit daemon.json": edit_daemon,
     "edit nccl.conf": edit_nccl,
+    "link nccl.conf": link(NCCL),
+    "delete nccl.conf": delete(NCCL),
+    "delete daemon.json": delete(DAEMON),
     "undo": take_back,
+    "undo, an edit between": lambda host: take_back(host, between=edit_nccl),
+    "undo, a link between": lambda host: take_back(host, between=link(NCCL)),
+    "undo, a link of docker's between": lambda host: take_back(host, between=link(DAEMON)),
     "undo cut": lambda host: take_back(host, "after"),
 }
+OLD = [event for event in EVENTS if not re.match("link|delete|undo, ", event)]
+OWN = {"deploy", "cut before", "cut after", "undo", "undo cut"}
 FIRST: dict[str, Files] = {
     "nothing": {},
     "theirs": {DAEMON: dumped({"log-driver": "local", "runtimes": {"kata": {}}}), NCCL: "B=2\n"},
 }
 
 
-def histories(most: int) -> list[tuple[str, ...]]:
-    return [each for length in range(1, most + 1) for each in itertools.product(EVENTS, repeat=length)]
+def histories(most: int, events: Iterable[str] = EVENTS) -> list[tuple[str, ...]]:
+    return [each for length in range(1, most + 1) for each in itertools.product(events, repeat=length)]
+
+
+def short() -> list[tuple[str, ...]]:
+    """All of two, and of three what follows a deploy."""
+    return [*histories(2), *(("deploy", *each) for each in itertools.product(EVENTS, repeat=2))]
 
 
 def lived(first: Files, history: tuple[str, ...]) -> Host:
     host = Host(dict(first), at_first=first)
     for event in history:
-        before = json.loads(host.files.get(DAEMON, "{}"))
+        before, nccl = settings(host), host.files.get(NCCL, "")
         EVENTS[event](host)
-        now = json.loads(host.files.get(DAEMON, "{}"))
-        kept = {name for name in host.foreign if name in before}
-        assert kept <= {*now}, (history, event, "another one's setting is never dropped")
+        now, text = settings(host), host.files.get(NCCL, "")
+        if event not in OVERWRITES:
+            kept = {name for name in host.foreign if name in before}
+            assert kept <= {*now}, (history, event, "another one's setting is never dropped")
+        if event in ("undo", "undo cut", "undo, an edit between"):
+            mine = {line for line in host.lines if line in nccl}
+            assert all(line in text for line in mine), (history, event, "nor a line")
+        if event in ("undo", "undo cut") and nccl.startswith(LINK):
+            assert text == nccl, (history, event, "nor a link")
     return host
+
+
+# what takes another one's away by its own name
+OVERWRITES = ("delete daemon.json", "undo, a link of docker's between")
+
+
+def test_what_another_one_did_outlives_every_short_history() -> None:
+    for first, history in itertools.product(FIRST.values(), short()):
+        lived(first, history)
 
 
 @pytest.mark.slow  # many histories
 def test_what_another_one_set_in_daemon_json_outlives_every_history() -> None:
-    for first, history in itertools.product(FIRST.values(), histories(4)):
+    for first, history in itertools.product(FIRST.values(), [*histories(3), *histories(4, OLD)]):
         lived(first, history)
 
 
 @pytest.mark.slow  # many histories
 def test_without_another_one_every_run_goes_back_to_what_stood_there() -> None:
     """Power cuts and wrong clocks included; undone one after the other, nothing of ours is left."""
-    for first, history in itertools.product(FIRST.values(), histories(4)):
-        if any(event.startswith("edit") for event in history):
-            continue
+    for first, history in itertools.product(FIRST.values(), histories(4, OWN)):
         host = lived(first, history)
         for _ in history:
             take_back(host)
@@ -187,11 +261,13 @@ def test_without_another_one_every_run_goes_back_to_what_stood_there() -> None:
 
 
 def test_what_is_ours_goes_from_daemon_json_whatever_others_set() -> None:
-    for first, history in itertools.product(FIRST.values(), histories(3)):
+    for first, history in itertools.product(FIRST.values(), short()):
+        if {*history} & {*OVERWRITES}:
+            continue
         host = lived(first, history)
         for _ in history:
             take_back(host)
-        now = json.loads(host.files.get(DAEMON, "{}"))
+        now = settings(host)
         assert {name: each for name, each in now.items() if not name.startswith("user-")} == json.loads(
             first.get(DAEMON, "{}")
         ), history
@@ -199,7 +275,7 @@ def test_what_is_ours_goes_from_daemon_json_whatever_others_set() -> None:
 
 def test_a_clock_that_jumps_changes_nothing() -> None:
     """The same history under clocks that go forward comes to the same plan."""
-    for history in histories(3):
+    for history in short():
         host = lived(FIRST["theirs"], history)
         found = host.journal()
         straight = [
