@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig.refusal import Refusal
-from sparkrig.whole_file import write
+from sparkrig.whole_file import read, write
 
 
 def mode(file: Path) -> str:
@@ -48,3 +48,15 @@ def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path) -> No
     with pytest.raises(Refusal, match="cannot be written: is a directory"):
         write(tmp_path / "folder", "text")
     assert [each.name for each in tmp_path.iterdir()] == ["folder"]
+
+
+def test_bytes_that_are_no_text_and_line_ends_go_back_as_they_were(tmp_path: Path) -> None:
+    """Others' lines in known_hosts may be in any encoding."""
+    file, stood = tmp_path / "known_hosts", b"a ssh-rsa x caf\xe9\r\n\n"
+    file.write_bytes(stood)
+    write(file, read(file, "surrogateescape") + "b\n")
+    assert file.read_bytes() == stood + b"b\n"
+    with pytest.raises(Refusal, match="is no text in UTF-8"):
+        read(file)
+    with pytest.raises(Refusal, match="cannot be read: no such file"):
+        read(tmp_path / "none")
