@@ -133,7 +133,8 @@ texts /etc/resolv.conf /run/systemd/resolve/resolv.conf | sed -n 's/^\(search\|d
 texts /etc/hosts | sed -n 's/#.*//; /^[ \t]*\(127\|::1\|f[ef]0\)/d; s/^[ \t]*[0-9a-fA-F.:]\{{3,\}}[ \t]//p' |
   tr -s '[:blank:]' '\n' | row neighbour
 for f in /proc/mounts /etc/fstab; do # of file systems of other machines: a name, or who logs in there
-  texts "$f" | sed -n 's,^//\([^/ ]*\)/.*,\1,p; s/^\([^ #/]*\):[^ ]*[ \t].*/\1/p' | sed 's/.*@//' | row neighbour
+  texts "$f" | sed -n 's,^//\([^/ ]*\)/.*,\1,p; s/^\([^ #/]*\):[^ ]*[ \t].*/\1/p' |
+    sed 's/.*@//' | row neighbour
 done
 part user getent passwd | while IFS=: read -r name why uid _ person home _; do
   case $name in unread*) printf '%s:%s\n' "$name" "$why"; continue ;; esac

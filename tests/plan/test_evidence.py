@@ -9,9 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from facts.examination import Examination
+from sparkrig import profiles
+from sparkrig.command.support import _ordinary
 from sparkrig.explain import Explained, explain
 from sparkrig.identity import is_spark
+from sparkrig.redaction import Redactor
+from tests import attacks
 from tests.plan.conftest import ROOT
 from tests.plan.test_doctor import PING, doctor
 from tests.tables import each_row
@@ -55,6 +61,28 @@ def test_what_a_doctor_said_then_is_what_it_says_of_the_archive(tmp_path: Path) 
         later = {key: each for key, each in statuses(now).items() if key[1] in SINCE}
         assert {**statuses(then), **later} == statuses(now)
         assert len(later) == len(hosts) * len(SINCE)
+
+    each_row([folder for folder in FOLDERS if (folder / "doctor.json").exists()], holds)
+
+
+@pytest.mark.slow  # a doctor of each archive, made of texts that were redacted with 230 lines beside them: 3 s
+def test_a_doctor_says_of_redacted_looks_what_it_says_of_the_looks(tmp_path: Path) -> None:
+    def holds(folder: Path) -> None:
+        then = json.loads((folder / "doctor.json").read_text())
+        settings = json.loads((folder / "settings.json").read_text())
+        netdevs = {netdev for each in settings.values() for netdev in each["fabric"]}
+        redactor = Redactor(ordinary=_ordinary(), shared=map(profiles.uuid, netdevs))
+        looks = {file: file.read_text() for file in folder.glob("machine-*/looks/*.txt")}
+        for text in (*looks.values(), *(each.line for each in attacks.planted())):
+            redactor.learn(text)
+        hosts = []
+        for machine in machines(folder):
+            (tmp_path / machine.name / "looks").mkdir(parents=True)
+            for file in (machine / "looks").iterdir():
+                (tmp_path / machine.name / "looks" / file.name).write_text(redactor.redact(looks[file]))
+            hosts.append(entry(tmp_path / machine.name, settings[machine.name]))
+        now = doctor(tmp_path, hosts, "--json").report
+        assert statuses(then) == {key: each for key, each in statuses(now).items() if key[1] not in SINCE}
 
     each_row([folder for folder in FOLDERS if (folder / "doctor.json").exists()], holds)
 
