@@ -12,6 +12,8 @@ from sparkrig.value import Value
 
 GB10_PCI = "10de:2e12"
 N1X_PCI = frozenset({"10de:2e03", "10de:2e06"})  # RTX Spark N1X: shares the family name, not the machine
+# NVIDIA keeps these for the Spark's GPU, N1X among them, and gives no list of what each one is [@nv-kernels-444].
+_FAMILY_PCI = re.compile("10de:2e[0-3][0-9a-f]")
 GB10_NAME = "NVIDIA GB10"
 BOOT_ID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # random(4), /proc/sys/kernel/random/boot_id
 
@@ -123,7 +125,8 @@ def _read_release(release: dict[str, str], line: str) -> None:
 def is_spark(identity: Identity) -> tuple[bool, str]:
     """Whether this is a DGX Spark, and the evidence in words.
 
-    A GPU that is seen decides; /etc/dgx-release decides only where none is (a driver that does not load).
+    A GPU that is known decides; /etc/dgx-release decides where none is seen (a driver that does not load), or one
+    that its PCI id alone does not tell from another of its family.
     """
     if N1X_PCI.intersection(identity.pci):
         return False, "its GPU is an N1X, not a GB10"
@@ -131,12 +134,14 @@ def is_spark(identity: Identity) -> tuple[bool, str]:
         return True, f"PCI device {GB10_PCI}"
     if GB10_NAME in identity.gpu:
         return True, f"nvidia-smi names {GB10_NAME}"
-    if identity.gpu or identity.pci:
+    family = [id for id in identity.pci if _FAMILY_PCI.fullmatch(id)]
+    if identity.gpu or (identity.pci and not family):
         return False, f"its GPU is {', '.join(identity.gpu or identity.pci)}, not a GB10"
     named = identity.release.get("DGX_NAME", "") + " " + identity.release.get("DGX_PRETTY_NAME", "")
     if "spark" in named.casefold():
         return True, f"/etc/dgx-release names {identity.release.get('DGX_NAME')}"
-    return False, "it has no GB10 GPU and no /etc/dgx-release of a DGX Spark"
+    seen = f"its GPU is {', '.join(family)}, of GB10's family, with" if family else "it has no GB10 GPU and"
+    return False, f"{seen} no /etc/dgx-release of a DGX Spark"
 
 
 def judge(identity: Identity, *, allow_non_spark: bool) -> None:
