@@ -1,14 +1,17 @@
 """Driver and kernel packages."""
 
+from facts.grub import GRUB
 from facts.noun import Noun
 from sparkrig import driver
 
 
 class Packages(Noun[driver.Packages]):
-    """Installed packages of driver and kernel, with apt's own forecast of a dist-upgrade."""
+    """Installed packages of driver and kernel, with apt's own forecast of a dist-upgrade and GRUB's next boot."""
 
     parse = staticmethod(driver.parse)
-    script = r"""
+    script = (
+        GRUB
+        + r"""
 dpkg-query -W -f='dpkg ${db:Status-Want} ${db:Status-Status} ${Package} ${Version}\n' 2>/dev/null |
   grep -aE ' (linux-|[^ ]*nvidia|cuda-drivers)' || true
 [ ! -r /sys/module/nvidia/version ] || { read -r version < /sys/module/nvidia/version; echo "module $version"; }
@@ -20,3 +23,4 @@ else # a simulation that knows no candidate proves nothing
   printf 'E: apt has no package lists\nsimulated 100\n'
 fi
 """
+    )

@@ -1,5 +1,6 @@
 """Kernel, memory, load, temperature, and what waits for the next boot."""
 
+from facts.grub import GRUB
 from facts.noun import PATH_WORD, Noun
 from sparkrig import health
 
@@ -12,6 +13,8 @@ class Health(Noun[health.Health]):
     # A thermal zone whose device sleeps cannot be read (EAGAIN, ENODATA).
     script = (
         PATH_WORD
+        + "\n"
+        + GRUB
         + r"""
 printf 'boot_id %s\nkernel %s\n' "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)"
 printf 'cmdline %s\n' "$(sed 's/UUID=[^ ]*/UUID=/g' /proc/cmdline)"

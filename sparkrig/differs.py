@@ -26,13 +26,18 @@ class Compared:
 def notes(id: str, found: Examination) -> tuple[str, ...]:
     """What is worth knowing of a host beside the value that differs; sentences without a full stop."""
     if id == "identity.kernel":
-        then = found.condition.health.next
-        boots = f"the next boot takes {then.release}" if then else "no kernel is installed"
-        return (boots, *_installed(found, "linux-image-"))
+        return (_boots(found), *_installed(found, "linux-image-"))
     if id == "driver.version":
         loaded = found.condition.gpu.driver or found.condition.health.driver
         return (f"loaded: {loaded or 'not told'}", *_installed(found, "nvidia-driver-", "nvidia-kernel-common-"))
     return ()
+
+
+def _boots(found: Examination) -> str:
+    health = found.condition.health
+    if health.next:
+        return f"the next boot takes {health.next.release}"
+    return "GRUB's menu does not tell what the next boot takes" if health.grub else "no kernel is installed"
 
 
 def _installed(found: Examination, *beginnings: str) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from sparkrig import grammar
+from sparkrig import grammar, grub
 from sparkrig.apt import install_past_the_hold, past_the_hold
 from sparkrig.cure import quoted
 from sparkrig.files import File
@@ -89,12 +89,14 @@ class Packages(Value):
 
     upgrade: package -> `install VERSION` or `remove`, from apt's own simulation; None where apt could not
     simulate, with its reason in `trouble`. module: the version of the nvidia.ko that is loaded, else "".
+    grub: what GRUB boots next, None where there is no menu of it, as in a list of packages.
     """
 
     rows: tuple[Package, ...]
     upgrade: dict[str, str] | None
     trouble: str = ""
     module: str = ""
+    grub: grub.Boot | None = None
 
     @property
     def installed(self) -> list[Package]:
@@ -105,8 +107,9 @@ class Packages(Value):
 
 
 def parse(lines: Iterable[str]) -> Packages:
-    """Read the driver fact: `dpkg WANT STATUS NAME VERSION`, `module VERSION`, `simulated RC`, and of apt's
-    simulation the rows `Inst`, `Remv`, `E:`. Raises ValueError where one makes no sense."""
+    """Read the driver fact: `dpkg WANT STATUS NAME VERSION`, `module VERSION`, `simulated RC`, of apt's simulation
+    the rows `Inst`, `Remv`, `E:`, and GRUB's menu. Raises ValueError where one makes no sense."""
+    lines = list(lines)
     rows: list[Package] = []
     upgrade: dict[str, str] = {}
     simulated: str | None = None
@@ -133,7 +136,7 @@ def parse(lines: Iterable[str]) -> Packages:
         raise ValueError("apt's simulation of a dist-upgrade left no result")
     ok = simulated == "0"
     reason = "" if ok else " ".join(trouble) or f"exit {simulated}"
-    return Packages(tuple(rows), upgrade if ok else None, reason, module)
+    return Packages(tuple(rows), upgrade if ok else None, reason, module, grub.read(lines))
 
 
 def _bare(rest: str) -> str:
@@ -236,18 +239,28 @@ def newer(release: str) -> list[tuple[int, int, str]]:
 
 
 def kernels(packages: Packages) -> list[str]:
-    """The releases of the installed kernels, as `uname -r` prints them, in GRUB's order: the last boots next."""
+    """The releases of the installed kernels, as `uname -r` prints them, in the order of GRUB's templates."""
     found = [_IMAGE.fullmatch(row.name) for row in packages.installed]
     return sorted({each["kernel"] for each in found if each}, key=newer)
 
 
+def boots_next(releases: Iterable[str], menu: grub.Boot | None) -> str:
+    """The release that boots next: by GRUB's menu, which knows an owner's pin; the newest where there is no menu.
+
+    Empty where the menu does not tell, and where there is no kernel at all.
+    """
+    if menu is not None:
+        return menu.kernel
+    return max(releases, key=newer, default="")
+
+
 @dataclass(frozen=True)
 class NextBoot:
-    """The kernel that boots next by the installed packages, and where its nvidia.ko comes from.
+    """The kernel that boots next, and where its nvidia.ko comes from by the installed packages.
 
-    kernel: its release, empty where no kernel's package is among them; modules: the package that has a fitting
-    nvidia.ko, else empty; dkms: the package that builds one on the Spark for each kernel, else empty;
-    others: the packages of prebuilt modules that do not fit, for another kernel or of another branch.
+    kernel: its release, empty where GRUB's menu does not tell it or no package of it is installed; modules: the
+    package that has a fitting nvidia.ko, else empty; dkms: the package that builds one on the Spark for each
+    kernel, else empty; others: the packages of prebuilt modules that do not fit, for another kernel or branch.
     """
 
     kernel: str
@@ -262,11 +275,13 @@ class NextBoot:
 
 
 def next_boot(packages: Packages, branch: int | None = None) -> NextBoot:
-    """What boots next: GRUB takes the highest kernel, and a module fits one kernel release and one branch.
+    """What boots next, as `boots_next` has it; a module fits one kernel release and one branch.
 
     branch: that of the driver; None takes modules of any. What is built by DKMS may have failed to build.
     """
-    kernel = next(reversed(kernels(packages)), "")
+    installed = kernels(packages)
+    release = boots_next(installed, packages.grub)
+    kernel = release if release in installed else ""  # of one that was built here, no package tells the modules
     prebuilt = [(each[0], _fits(each, kernel, branch)) for each in _prebuilt(packages)]
     return NextBoot(
         kernel,

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkrig import bounds, grammar
+from sparkrig import bounds, grammar, grub
 from sparkrig.cure import quoted
-from sparkrig.driver import BRANCH, modules_cure, newer
+from sparkrig.driver import BRANCH, boots_next, modules_cure
 from sparkrig.rows import path
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict
@@ -54,7 +54,7 @@ class Health(Value):
     kernel: the release that runs; cmdline: its command line without UUIDs; memory_total_kb,
     memory_available_kb, cma_total_kb, cma_free_kb: kB, as in /proc/meminfo; load: of the last minute;
     driver: version of the loaded nvidia module; cdi: CDI files; cdi_missing: host paths that they name and that
-    are not there; perftest: its version.
+    are not there; perftest: its version; grub: what GRUB boots next, where it has a menu.
     Each None, or empty, where it was not told.
     """
 
@@ -73,6 +73,7 @@ class Health(Value):
     perftest: str = ""
     cma_total_kb: int | None = None
     cma_free_kb: int | None = None
+    grub: grub.Boot | None = None
 
     @property
     def running(self) -> Kernel | None:
@@ -80,12 +81,15 @@ class Health(Value):
 
     @property
     def next(self) -> Kernel | None:
-        """The kernel that GRUB boots next: the highest."""
-        return max(self.kernels, key=lambda kernel: newer(kernel.release), default=None)
+        """The kernel that boots next, None where that is not told; one that is not installed has no module."""
+        release = boots_next((kernel.release for kernel in self.kernels), self.grub)
+        installed = next((kernel for kernel in self.kernels if kernel.release == release), None)
+        return installed or (Kernel(release, False) if release else None)
 
 
 def parse(lines: Iterable[str]) -> Health:
     """Read the `KEY VALUE` rows of the health fact. Raises ValueError where one makes no sense or is missing."""
+    lines = list(lines)
     rows = [(word, rest.strip()) for word, _, rest in (line.strip().partition(" ") for line in lines)]
     first = dict(rows)
     absent = [key for key in ("boot_id", "kernel") if not first.get(key)]
@@ -107,6 +111,7 @@ def parse(lines: Iterable[str]) -> Health:
         perftest=first.get("perftest", ""),
         cma_total_kb=_count(first.get("CmaTotal:")),
         cma_free_kb=_count(first.get("CmaFree:")),
+        grub=grub.read(lines),
     )
 
 
@@ -182,8 +187,13 @@ def _cma(total: int | None, free: int | None) -> str:
 def next_kernel(health: Health) -> Verdict:
     """Whether the kernel of the next boot has the nvidia.ko that the running one has."""
     now, then = health.running, health.next
-    if now is None or then is None or not now.nvidia:
+    if now is None or not now.nvidia:
         return Verdict("unknown", "no-nvidia-module", f"the running kernel {health.kernel} has no nvidia.ko")
+    if then is None:
+        return _untold(health, now)
+    if then not in health.kernels:
+        evidence = f"the next boot takes kernel {then.release} by GRUB's menu, and no modules of it are installed"
+        return Verdict("fault", "next-kernel", evidence, "sudo update-grub")
     cure = modules_cure(then.release, BRANCH)
     if not then.nvidia:
         evidence = f"the next boot takes kernel {then.release}, which has no nvidia.ko ({now.release} has one)"
@@ -195,6 +205,19 @@ def next_kernel(health: Health) -> Verdict:
         )
         return Verdict("fault", "next-kernel", evidence, cure)
     return Verdict("healthy", evidence=f"the next boot takes kernel {then.release}, which has an nvidia.ko")
+
+
+def _untold(health: Health, now: Kernel) -> Verdict:
+    """Where GRUB's menu does not tell its kernel: healthy only if each one that is installed would do."""
+    if all(kernel.nvidia and kernel.version == now.version for kernel in health.kernels):
+        return Verdict("healthy", evidence="each installed kernel has the nvidia.ko of the running one")
+    why = health.grub.why if health.grub else ""
+    return Verdict(
+        "unknown",
+        "next-kernel-unknown",
+        f"GRUB's menu does not tell which kernel the next boot takes: {why}",
+        "sudo grub-editenv list; sudo grep 'set default=' /boot/grub/grub.cfg",
+    )
 
 
 def cdi(health: Health) -> Verdict:

@@ -202,6 +202,8 @@ def read(packages: Packages) -> str:
 def notes(packages: Packages, *, sound: bool) -> Iterable[str]:
     """What is worth knowing beside the verdicts. sound: none of them is degraded or a fault, so a deploy holds."""
     installed = packages.installed
+    if len(kernels := driver.kernels(packages)) > 1:
+        yield f"{kernels[-1]} is taken to boot next; a list does not tell whether GRUB's menu has a pin"
     if tools := driver.tools_ahead(packages):
         yield f"{listed(tools)} have versions of their own, and are no sign of another driver"
     if installed and all("nvidia" in row.name for row in installed):

@@ -176,6 +176,18 @@ def swap(old: str, new: str) -> Edit:
     return edit
 
 
+def pinned(kernel: str) -> Edit:
+    """GRUB's menu boots that kernel next, and none of its modules is installed."""
+    entry = f"grub menuentry x {{ linux /boot/vmlinuz-{kernel}; }}"
+    menu = f"simulated 0\ngrub\n/boot/grub/grub.cfg\n{entry}\ngrub-whole\n"
+
+    def edit(text: str) -> str:
+        torn = swap(f"modules-nvidia-580-open-{kernel} ", "modules-nvidia-580-open-5.0 ")(text)
+        return swap("simulated 0\n", menu)(torn)
+
+    return edit
+
+
 def netplan(name: str, body: str) -> Edit:
     return swap("nm running\n", f"nm running\nnetplan {name} {base64.b64encode(body.encode()).decode()}\n")
 
@@ -260,6 +272,10 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
         swap("unit Load", "shutdown USEC=0\nshutdown MODE=reboot\nunit Load"),
         "a reboot is scheduled in 0 min",
     ),
+    "a pin on an older kernel": (
+        pinned("6.17.0-1026-nvidia"),
+        "kernel 6.17.0-1026-nvidia boots next, and no nvidia.ko of driver 580 fits it;",
+    ),
 }
 
 
@@ -332,6 +348,17 @@ def test_leave_to_restart_docker_is_taken_at_its_word(deploy: Deploy) -> None:
     run = deploy([host], "-y")
     assert run.code == 0, run.stderr
     assert [command for _, command in run.changes if "systemctl restart docker" in command]
+
+
+def test_a_kernel_without_its_module_that_grub_does_not_boot_holds_nothing_up(deploy: Deploy) -> None:
+    """The newest one lacks its module; GRUB's menu pins another, which has it."""
+    menu = "grub\n/boot/grub/grub.cfg\ngrub menuentry x { linux /boot/vmlinuz-6.17.0-1026-nvidia; }\ngrub-whole\n"
+    pin = swap("simulated 0\n", f"simulated 0\n{menu}")
+    torn = swap("modules-nvidia-580-open-6.17.0-1029-nvidia ", "modules-nvidia-580-open-5.0 ")
+    run = deploy([Host("@fake/spark-c", pin(torn(converged("a"))))], "-y")
+    assert "boots next" not in run.stderr
+    run = deploy([Host("@fake/spark-c", torn(converged("a")))], "-y")
+    assert "kernel 6.17.0-1029-nvidia boots next" in run.stderr
 
 
 @pytest.mark.promise(1)

@@ -23,6 +23,7 @@ from sparkrig.checks.condition import judged as of_verdict
 from sparkrig.differs import Compared
 from sparkrig.examination import Examination
 from sparkrig.gpu import Gpu
+from sparkrig.grub import Boot
 from sparkrig.health import Kernel
 from sparkrig.hostname import Hostname
 from sparkrig.neighbours import Heard, Neighbours
@@ -455,6 +456,10 @@ def test_what_is_installed_is_told_beside_what_runs() -> None:
         f"the next boot takes {NEXT}",
         f"installed: linux-image-{RUNS} 6.12.107-1, held",
     )
+    untold = replace(EXAMINED[A].condition.health, grub=Boot("", "its menu has no entry"))
+    condition = replace(EXAMINED[A].condition, health=untold)
+    (first, *_) = differs.notes("identity.kernel", replace(EXAMINED[A], condition=condition))
+    assert first == "GRUB's menu does not tell what the next boot takes"
     assert "installed: nvidia-driver-580-open 580.173.02-0ubuntu0.24.04.1, held" in differs.notes(
         "driver.version", EXAMINED[A]
     )

@@ -7,12 +7,15 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sparkrig import driver
 from sparkrig.driver import Package, Packages
+from sparkrig.grub import Boot
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 
@@ -627,6 +630,38 @@ def test_the_highest_kernel_boots_next_and_takes_the_modules_of_its_own_release_
         holds,
     )
     assert not driver.next_boot(carried(new, "nvidia-dkms-580-open"), 580).torn
+
+
+def test_a_kernel_that_grubs_menu_pins_boots_next_and_only_that_one_is_judged() -> None:
+    old, new = "linux-image-6.17.0-1008-nvidia", "linux-image-7.0.0-1019-nvidia"
+    fits_old = "linux-modules-nvidia-580-open-6.17.0-1008-nvidia"
+    fits_new = "linux-modules-nvidia-580-open-7.0.0-1019-nvidia"
+
+    def holds(names: tuple[str, ...], menu: Boot | None, kernel: str, torn: bool) -> None:
+        found = replace(carried(*names, "nvidia-driver-580-open"), grub=menu)
+        boot = driver.next_boot(found, 580)
+        assert (boot.kernel, boot.torn) == (kernel, torn)
+        expected = f"kernel {kernel} boots next, and no nvidia.ko of driver 580 fits it"
+        with pytest.raises(Refusal, match=expected) if torn else nullcontext():
+            driver.judge(found, 580)
+
+    pin = Boot("6.17.0-1008-nvidia", "Ubuntu, with Linux 6.17.0-1008-nvidia")
+    each_row(
+        {
+            "pinned, and only the newest has none": ((old, new, fits_old), pin, "6.17.0-1008-nvidia", False),
+            "pinned to the one that has none": ((old, new, fits_new), pin, "6.17.0-1008-nvidia", True),
+            "not told": ((old, new, fits_old), Boot("", "its menu has no entry"), "", False),
+            "built here": ((old, new, fits_old), Boot("6.18.1"), "", False),
+            "no menu": ((old, new, fits_old), None, "7.0.0-1019-nvidia", True),
+        },
+        holds,
+    )
+
+
+def test_the_look_at_the_packages_reads_grubs_menu_too() -> None:
+    rows = ["grub", "/boot/grub/grub.cfg", "grub menuentry x { linux /boot/vmlinuz-1.0; }"]
+    rows += ["grub-whole", "simulated 0"]
+    assert driver.parse(iter(rows)).grub == Boot("1.0", "x") and driver.parse(["simulated 0"]).grub is None
 
 
 def test_the_branch_is_told_by_what_carries_the_driver() -> None:

@@ -782,6 +782,22 @@ def test_what_a_deploy_would_hold_is_told() -> None:
     assert one.notes[-1].startswith("a deploy would hold 16 packages: linux-image-6.17.0-1014")
 
 
+def test_a_list_with_several_kernels_says_that_it_does_not_tell_a_pin() -> None:
+    newer = "linux-image-7.0.0-12-generic,7.0.0-12.12\n"
+    sparky = SPARKS["sparky"]
+    kernels = [name for line in sparky.splitlines() if (name := line.split(",")[0]).startswith("linux-image-6")]
+
+    def holds(text: str, release: str) -> None:
+        (found,) = explain(text)
+        pins = [note for note in found.notes if "GRUB's menu has a pin" in note]
+        assert [release in note for note in pins] == ([True] if release else [])
+
+    one = without(sparky, *kernels[1:])
+    each_row(
+        {"several": (sparky + newer, "7.0.0-12-generic"), "two": (one + newer, "7.0"), "one": (one, "")}, holds
+    )
+
+
 def test_a_list_whose_next_kernel_has_no_module_is_torn() -> None:
     sparky = SPARKS["sparky"]
     older = "linux-modules-nvidia-580-open-6.17.0-1026-nvidia"

@@ -9,6 +9,7 @@ import pytest
 
 from facts.health import Health as Fact
 from sparkrig import health
+from sparkrig.grub import Boot
 from sparkrig.health import Health, Kernel, Zone
 from tests.faults.record import Seen
 from tests.tables import each_row
@@ -211,6 +212,48 @@ def test_next_kernel() -> None:
         ],
         holds,
     )
+
+
+def test_the_next_kernel_is_the_one_of_grubs_menu() -> None:
+    bare, other = Kernel("7.0.0-1019-nvidia", False), replace(OLD, version=NOW.version)
+
+    def holds(menu: Boot | None, kernels: tuple[Kernel, ...], level: str, words: str) -> None:
+        found = health.next_kernel(replace(SPARK, kernels=kernels, grub=menu))
+        assert found.level == level and words in found.evidence
+        cause = {"fault": "next-kernel", "unknown": "next-kernel-unknown", "healthy": ""}[level]
+        assert found.cause == cause and (level == "healthy") == (not found.cure)
+
+    pinned, untold = Boot(NOW.release, "Ubuntu, with Linux"), Boot("", "its menu has no entry")
+    each_row(
+        {
+            "pinned, a newer one has no module": (pinned, (NOW, bare), "healthy", NOW.release),
+            "pinned to one without a module": (
+                Boot("6.0"),
+                (Kernel("6.0", False), NOW),
+                "fault",
+                "6.0, which has no",
+            ),
+            "pinned to another driver": (Boot(OLD.release), (OLD, NOW), "fault", "nvidia.ko of 580.95.05"),
+            "a newer one of another driver": (
+                pinned,
+                (NOW, replace(bare, nvidia=True, version="590")),
+                "healthy",
+                "",
+            ),
+            "a kernel that is gone": (Boot("6.1"), (NOW,), "fault", "6.1 by GRUB's menu, and no modules"),
+            "not told": (untold, (NOW, bare), "unknown", "the next boot takes: its menu has no entry"),
+            "not told, and all the same": (untold, (NOW, other), "healthy", "each installed kernel"),
+            "no menu": (None, (NOW, bare), "fault", "7.0.0-1019-nvidia"),
+        },
+        holds,
+    )
+
+
+def test_the_menu_of_grub_is_read_with_the_rest() -> None:
+    entry = ["menuentry x {", "linux /boot/vmlinuz-6.17.0-1008-nvidia", "}"]
+    rows = [*ROWS, "grub", "/boot/grub/grub.cfg", *(f"grub {line}" for line in entry), "grub-whole"]
+    found = health.parse(iter(rows))
+    assert found.grub == Boot("6.17.0-1008-nvidia", "x") and replace(found, grub=None) == health.parse(ROWS)
 
 
 @pytest.mark.fault(35)
