@@ -26,6 +26,7 @@ _DEPTH = 16  # of blocks in blocks, functions in functions and submenus in subme
 _STEPS = 20_000  # commands, of which a menu of ten kernels has some 200
 _HEADER = "# GRUB Environment Block"  # without it GRUB takes no variable of the block
 _VALUE = 4096  # characters of a variable
+_WORDS = 64  # of a test
 _SHOWN = 80  # characters of a name from the menu in a sentence
 
 
@@ -286,22 +287,9 @@ class _Entry:
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 # What GRUB sets by itself, and what stands for arguments. None of it is in any file.
 _ITS_OWN = re.compile(r"[?*@#0-9]|root|cmdpath|config_file|shim_lock|lockdown|(?:grub|net|pxe|feature|efi)_?\w*")
-_READS = frozenset(
-    [
-        "source",
-        ".",
-        "configfile",
-        "normal",
-        "blscfg",
-        "bls_import",
-        "eval",
-        "extract_entries_source",
-        "extract_entries_configfile",
-        "legacy_source",
-        "legacy_configfile",
-        "syslinux_source",
-        "syslinux_configfile",
-    ]
+# What goes on in another file, or makes commands of text.
+_READS = re.compile(
+    r"source|[.]|configfile|normal|blscfg|bls_import|eval|(?:legacy|syslinux|extract_entries)_(?:source|configfile)"
 )
 _TAKES_VALUE = ("--class", "--users", "--hotkey", "--source", "--id")
 
@@ -406,18 +394,20 @@ class _Run:
             self._block(name, arguments, command.block)
         elif name in self.functions:
             self.all(self.functions[name])
+        elif name is None:
+            raise Untold(f"{CFG} runs a command whose name only the machine tells")
         elif name == "load_env":
             self._load(arguments)
-        elif name in _READS:
+        elif _READS.fullmatch(name):
             self._source(name, arguments)
         elif name == "unset" and arguments and arguments[0]:
             self._set(arguments[0], "")
-        elif name is not None and re.fullmatch(r"linux(?:efi|16)?", name):
+        elif re.fullmatch(r"linux(?:efi|16)?", name):
             self.kernels.append(next(iter(arguments), None))
         else:
             self._assign(command, name, arguments)
 
-    def _assign(self, command: _Command, name: str | None, arguments: list[str | None]) -> None:
+    def _assign(self, command: _Command, name: str, arguments: list[str | None]) -> None:
         """`set NAME=VALUE`, `NAME=VALUE`, and whatever puts a value into a variable."""
         words = command.words[1:] if name == "set" else command.words
         kind, text = words[0].pieces[0] if words and words[0].pieces else ("", "")
@@ -459,7 +449,7 @@ class _Run:
             if not names or name in names:
                 self._set(name, value)
 
-    def _source(self, name: str | None, arguments: list[str | None]) -> None:
+    def _source(self, name: str, arguments: list[str | None]) -> None:
         path = next(iter(arguments), None)
         if name not in ("source", ".") or path != CUSTOM:
             raise Untold(f"{CFG} goes on in another place ({_name(name)} {_name(path)})".replace(" )", ")"))
@@ -476,6 +466,8 @@ def _variables(text: str) -> Iterator[tuple[str, str]]:
 
 def _test(words: Sequence[str | None], files: Mapping[str, str]) -> bool | None:
     """What `[ WORDS ]` says, None where a word or a file is not told."""
+    if len(words) > _WORDS:
+        return None
     for joint, decides in (("-o", True), ("-a", False)):
         if joint in words[1:-1]:
             at = words.index(joint, 1)

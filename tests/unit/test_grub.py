@@ -76,6 +76,7 @@ def test_what_the_files_do_not_tell_is_unknown_and_says_why() -> None:
             "another menu": (menu(entries="configfile (hd1,gpt1)/grub.cfg"), "", "another place (configfile"),
             "boot loader specification": (menu(entries="blscfg"), "", "another place (blscfg"),
             "variables of elsewhere": (menu("load_env -f /efi/env"), "", "variables of another file"),
+            "a command of the machine's": (menu("$grub_cpu x"), "", "a command whose name only the machine"),
             "a loop of entries": (menu("for x in 1 2; do menuentry $x { true; }\ndone"), "", "a loop"),
             "a loop that sets it": (menu("for x in 0 1; do set default=$x; done"), "", "only the machine"),
             "a search that sets it": (menu("search --set=default --label x"), "", "only the machine"),
@@ -147,6 +148,7 @@ def test_no_menu_takes_long_or_ends_in_another_error() -> None:
         "set default=" + "9" * 4000,
         "'" + "a\\" * 9000,
     ]
+    texts += [f"if [ {test} ]; then true; fi" for test in ("! " * 9000, f"a{' -o a' * 9000}")]
     began = time.monotonic()
     each_row(texts, lambda text: _is(grub.boots({CFG: text}), ""))
     assert menu("set default=" + "9" * 4000).kernel == "1.0"
