@@ -66,16 +66,13 @@ def _public(file: Path) -> Path:
 
 def _usable(file: Path) -> PublicKey:
     half = _public(file)
+    again = f"ssh-keygen -y -f {quoted_path(file)} > {quoted_path(half)}"
     try:
         found = public(half.read_text(encoding="utf-8"), str(half))
     except UnicodeDecodeError:
-        raise Refusal(f"{half} is no text in UTF-8", f"ssh-keygen -y -f {file} > {half}") from None
+        raise Refusal(f"{half} is no text in UTF-8", again) from None
     except OSError as error:
-        cure = (
-            f"ssh-keygen -y -f {quoted_path(file)} > {quoted_path(half)}"
-            if file.exists()
-            else f"ssh-keygen -t ed25519 -f {quoted_path(file)}"
-        )
+        cure = again if file.exists() else f"ssh-keygen -t ed25519 -f {quoted_path(file)}"
         raise Refusal(f"{half} cannot be read: {reason(error)}", cure) from None
     if any(f"{key.get_name()} {key.get_base64()}" == found.bare for key in Agent().get_keys()):
         return found

@@ -41,9 +41,9 @@ def read(file: Path, errors: str = "strict") -> str:
     try:
         return file.read_bytes().decode(errors=errors)
     except OSError as error:
-        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {file}") from None
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
     except UnicodeDecodeError:
-        raise Refusal(f"{file} is no text in UTF-8", f"file {file}") from None
+        raise Refusal(f"{file} is no text in UTF-8", f"file {quoted_path(file)}") from None
 
 
 def write(file: Path, text: str, mode: int = 0o644) -> None:

@@ -139,7 +139,8 @@ def test_a_journal_keeps_files_alone_and_says_what_else_stands_there(tmp_path: P
     spark.holders.cut()
     assert run.lacks == () and run.before == run.after
     stood = {kind: run.before[f"file {path}"] for kind, path in paths.items()}
-    assert stood == {**SPECIAL, "device": "symbolic link"}
+    assert stood.pop("device").startswith("link ")
+    assert stood == {kind: word for kind, word in SPECIAL.items() if kind != "device"}
     kept = [each.name for each in (spark.root / "var/lib/sparkrig/runs/1/before/files").rglob("*.conf")]
     assert kept == ["device.conf"]
 
@@ -155,8 +156,8 @@ def test_an_undo_waits_for_no_fifo_that_took_a_file_s_place(tmp_path: Path) -> N
     (change,) = spark.plan("1").changes
     done = spark.sh(undo.RESTORE, f"{lock.RUNS}/1/before/files", stdin=f"merge {NCCL} 00 QQ==\n")
     spark.holders.cut()
-    assert (change.act, change.why) == ("foreign", "it is no text file now, or gone")
-    assert done.returncode == 1 and "was changed while it was merged" in done.stderr
+    assert (change.act, change.why) == ("foreign", "it is fifo now")
+    assert (done.returncode, done.stdout) == (0, f"changed {spark.file(NCCL)}\n")
     assert spark.file(NCCL).is_fifo()
 
 

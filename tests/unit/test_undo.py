@@ -322,7 +322,7 @@ BARRED = {
     "immutable": ("immutable /etc/nccl.conf", "/etc/nccl.conf is immutable (chattr +i)", "sudo chattr -i"),
     "read-only": ("read-only /etc", "/etc cannot be written: its file system is read-only", "findmnt -T /etc"),
     "a folder": ("folder /etc/nccl.conf", "/etc/nccl.conf is a directory", "sudo mv /etc/nccl.conf"),
-    "a FIFO": ("special /etc/nccl.conf", "/etc/nccl.conf is a FIFO, a socket or a device", "sudo mv"),
+    "a FIFO": ("fifo /etc/nccl.conf", "/etc/nccl.conf is a FIFO, not a file", "sudo mv /etc/nccl.conf"),
     "a mount point": ("mount /etc/nccl.conf", "/etc/nccl.conf is a mount point", "sudo umount"),
 }
 
