@@ -135,6 +135,27 @@ def test_one_half_of_a_pair_serves_alone_and_it_can_be_undone(ready: Pair, inven
     seen("served, found settled, undone: no unit and no port is left")
 
 
+# a publisher's names: each would be a command, an option or two words where a shell read it
+ODD = ("x';touch PWNED;'y.bin", "$(touch PWNED).bin", "it's.json", " blank.bin", "-n", "two words/`id`.txt")
+
+
+def test_what_a_checkpoint_calls_its_files_is_data_on_both_halves(ready: Pair, inventory: str, seen: Seen) -> None:
+    folder = f"/srv/models/{IDS[TWO]}"
+    for name in ODD:
+        file = f"{folder}/{name}"
+        inside = file.rpartition("/")[0]
+        ready.a.output(f"sudo mkdir -p {shlex.quote(inside)} && echo odd | sudo tee {shlex.quote(file)}")
+    done = serve(inventory, TWO)
+    assert done.code == 0, done.stderr[-3000:]
+    listing = shlex.quote(f"cd {folder} && find . -type f ! -name '*.new' -print0 | sort -z | xargs -0 sha256sum")
+    here, there = (guest.output(f"sudo sh -c {listing}") for guest in ready)
+    assert here == there and all(f"./{name}\n" in f"{there}\n" for name in ODD)
+    for guest in ready:
+        assert guest.output("sudo find / -xdev -name 'PWNED*'") == ""
+    assert planned(inventory, TWO) == {}
+    seen(f"{len(ODD)} names that a shell would act on are on both halves as they are, and nothing ran")
+
+
 def test_a_pair_serves_as_one_and_what_moves_is_found_and_mended(ready: Pair, inventory: str, seen: Seen) -> None:
     done = serve(inventory, TWO)
     assert done.code == 0, done.stderr[-3000:]
