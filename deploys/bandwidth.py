@@ -50,7 +50,10 @@ def due(spark: Spark) -> Due | None:
 
 def _complaints(spark: Spark) -> Iterator[Complaint]:
     known, there = records.found(spark.found.files), looked_at(spark.peer)
-    boots = records.boot(spark.name, spark.found), records.boot(spark.peer or "", there.found if there else None)
+    boots = (
+        records.boot(spark.name, spark.found.identity),
+        records.boot(spark.peer or "", there.found.identity if there else None),
+    )
     for rail in spark.rails:
         if complaint := records.complaint(known.get(rail.netdev), rail, spark.settings, *boots):
             yield complaint

@@ -38,14 +38,13 @@ from sparkrig import (
     login,
     network,
     preflight,
-    records,
     secrets,
     settings,
     terminal,
     trust,
 )
 from sparkrig.cure import over_ssh, quoted
-from sparkrig.files import stale
+from sparkrig.files import DECLARED, MEASURED, stale
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.settings import Fleet, Rail, Settings
 from sparkrig.state import State
@@ -254,7 +253,7 @@ def due(spark: Spark) -> set[str]:
     if mine.node_ssh:
         paths |= {trust.KNOWN_HOSTS, trust.CLIENT} - found.files.keys()
     if paths or spark.network_moves:
-        paths |= {records.PATH, declared.PATH} if spark.peer else {declared.PATH}
+        paths |= {MEASURED, DECLARED} if spark.peer else {DECLARED}
     return paths
 
 

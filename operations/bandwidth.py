@@ -19,7 +19,7 @@ from operations.remote import Failed, Lost
 from sparkrig import history_file, measurement, records
 from sparkrig.change import Change
 from sparkrig.cure import over_ssh
-from sparkrig.files import File
+from sparkrig.files import MEASURED, File
 from sparkrig.measurement import Case, Measurement
 from sparkrig.records import Record
 from sparkrig.refusal import Refusal
@@ -143,7 +143,7 @@ def _report(host: Host, subject: str, verdict: Verdict) -> None:
 
 def _keep(host: Host, at: Host, kept: Mapping[str, Record], fleet: Fleet) -> bool:
     try:
-        remote.execute(at, write(File(records.PATH, records.dump(kept))), int(_KEEP_S * fleet[at.name].patience))
+        remote.execute(at, write(File(MEASURED, records.dump(kept))), int(_KEEP_S * fleet[at.name].patience))
     except (Failed, Lost) as error:
         what = f"what was measured cannot be kept on {at.name}: {error}"
         say(host, str(Refusal(what, over_ssh(at.name, "df -h /var/lib"))))

@@ -16,11 +16,11 @@ from operations.trial import Bench
 from sparkrig import bandwidth, measurement, nic
 from sparkrig.bandwidth import Expected
 from sparkrig.cure import over_ssh
-from sparkrig.measurement import Case, Finding, Measurement, Run
+from sparkrig.measurement import Case, Measurement, Run
 from sparkrig.settings import Fleet, Rail, Settings
 from sparkrig.survey import Survey
 from sparkrig.trial import Pace
-from sparkrig.verdict import Verdict, worst
+from sparkrig.verdict import Finding, Verdict, worst
 
 T = TypeVar("T")
 

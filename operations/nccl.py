@@ -21,11 +21,10 @@ from operations import remote
 from operations.remote import Failed, Lost
 from sparkrig import gpu, nccl
 from sparkrig.cure import over_ssh, quoted
-from sparkrig.measurement import Finding
 from sparkrig.nccl import Preflight
 from sparkrig.nic import Nic
 from sparkrig.settings import Fleet
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Finding, Verdict
 
 _SCRIPT = Path(__file__).resolve().parents[1] / "templates" / "all_gather.py"
 

@@ -14,9 +14,9 @@ from operations import remote
 from operations.remote import Failed, Lost
 from sparkrig import trial
 from sparkrig.bandwidth import Expected
-from sparkrig.measurement import Case, End, Finding, Measurement
+from sparkrig.measurement import Case, End, Measurement
 from sparkrig.trial import Pace, Trial
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Finding, Verdict
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from sparkrig.cure import over_ssh, quoted
-from sparkrig.measurement import Finding
 from sparkrig.value import Value
-from sparkrig.verdict import Level, Verdict, worst
+from sparkrig.verdict import Finding, Level, Verdict, worst
 from sparkrig.words import listed, rails
 
 CAGE_SPEED_MBPS = 200_000  # one 200 Gb/s cage for both twins [@epappas]

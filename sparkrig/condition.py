@@ -11,10 +11,9 @@ from sparkrig import health as hosts
 from sparkrig import nic
 from sparkrig.gpu import Gpu
 from sparkrig.health import Health
-from sparkrig.measurement import Finding
 from sparkrig.nic import Nic
 from sparkrig.value import Value
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Finding, Verdict
 
 # Nothing was there to be judged: a guest has no PCIe link and no sensor, an idle GPU shows no power clamp.
 _DOES_NOT_APPLY = frozenset(

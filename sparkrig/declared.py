@@ -13,8 +13,6 @@ from sparkrig import bounds
 from sparkrig.check import Check
 from sparkrig.files import Found
 
-PATH = "/var/lib/sparkrig/declared.json"
-
 
 @dataclass(frozen=True)
 class Declared:

@@ -20,11 +20,10 @@ from sparkrig.cabling import CAGE_SPEED_MBPS
 from sparkrig.cure import quoted
 from sparkrig.identity import GB10_NAME
 from sparkrig.links import in_one_subnet
-from sparkrig.measurement import Finding
 from sparkrig.nccl_tests import Bus
 from sparkrig.paste import Piece
 from sparkrig.perftest import Bandwidth
-from sparkrig.verdict import Verdict, worst
+from sparkrig.verdict import Finding, Verdict, worst
 from sparkrig.words import listed
 
 READABLE = (

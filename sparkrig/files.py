@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from sparkrig import encoding
 from sparkrig.value import Value
 
+# What a run keeps on a host of itself: what was declared, and what was measured.
+DECLARED = "/var/lib/sparkrig/declared.json"
+MEASURED = "/var/lib/sparkrig/bandwidth.json"
+
 
 @dataclass(frozen=True)
 class File:

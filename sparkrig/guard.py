@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from ipaddress import IPv4Interface, IPv6Address
 from typing import Any
 
-from sparkrig import bounds, network, records
+from sparkrig import bounds, network
+from sparkrig.files import MEASURED
 
 GRACE_S = 5  # between NetworkManager's deadline and the dead-man's, as in templates/guard.py
 ASK_S = 10  # one question to a tool of the host, as in templates/guard.py
@@ -49,7 +50,7 @@ class Order:
     links: Sequence[Mapping[str, Any]] = ()
     restore: str | None = None
     mine: Mapping[str, str] | None = None
-    discard: Sequence[str] = (records.PATH,)
+    discard: Sequence[str] = (MEASURED,)
 
     def dump(self) -> str:
         return json.dumps(asdict(self))

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sparkrig import bounds, containers, declared, gid, grammar, lock, secrets, words
+from sparkrig import bounds, containers, gid, grammar, lock, secrets, words
 from sparkrig.check import deploy
 from sparkrig.cure import quoted, quoted_path
+from sparkrig.files import DECLARED
 from sparkrig.lock import RUNS, Lock, Owner
 from sparkrig.owned import WRITTEN
 from sparkrig.value import Value
@@ -160,8 +161,8 @@ cd {RUNS}/"$run"
 if [ "$declares" = declares ]; then
   cat >declared.new
   sync declared.new
-  keeps . {declared.PATH} declared.new
-  mv declared.new {declared.PATH}
+  keeps . {DECLARED} declared.new
+  mv declared.new {DECLARED}
 fi
 {{ printf 'end %s\n' "$(date +%s)"; stands "$@"; }} >after.new
 sync after.new

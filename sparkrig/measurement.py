@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sparkrig import words
 from sparkrig.value import Value
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Finding, Verdict
 
 Test = Literal["ib_write_bw", "ib_write_lat"]
 
@@ -122,19 +122,6 @@ class Host:
     driver: str = ""
     firmware: str = ""
     perftest: str = ""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A verdict on something other than a figure.
-
-    subject: what it is about, in words ("spark-a", "rail 1", "pair"); rails: the numbers of the rails that
-    cannot be right because of it, where it is about rails.
-    """
-
-    subject: str
-    verdict: Verdict
-    rails: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

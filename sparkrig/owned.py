@@ -1,6 +1,7 @@
 """Every file that this toolkit owns on a host, so that one look reads them all."""
 
-from sparkrig import containers, declared, driver, environment, records, secrets, trust
+from sparkrig import containers, driver, environment, secrets, trust
+from sparkrig.files import DECLARED, MEASURED
 from sparkrig.serving import served
 
 OWNED = (
@@ -13,8 +14,8 @@ OWNED = (
     environment.GID_MODULE,
     environment.REFRESH,
     environment.DISPATCHER,
-    records.PATH,
-    declared.PATH,
+    MEASURED,
+    DECLARED,
     trust.KNOWN_HOSTS,
     trust.CLIENT,
     *served.PATHS,

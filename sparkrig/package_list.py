@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from sparkrig import driver, grammar
 from sparkrig.driver import NextBoot, Package, Packages
-from sparkrig.measurement import Finding
 from sparkrig.preflight import UNFINISHED
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Finding, Verdict
 from sparkrig.words import listed
 
 MARKED = "dpkg -l | sparkrig explain"

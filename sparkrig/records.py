@@ -7,22 +7,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
 from sparkrig import bandwidth
 from sparkrig.bandwidth import Figure
-from sparkrig.files import Found
-from sparkrig.identity import BOOT_ID
+from sparkrig.files import MEASURED, Found
+from sparkrig.identity import BOOT_ID, Identity
 from sparkrig.measurement import End, Measurement, Run
 from sparkrig.settings import Rail, Settings
 from sparkrig.words import listed
 
-if TYPE_CHECKING:
-    from sparkrig.state import State
-
-PATH = "/var/lib/sparkrig/bandwidth.json"
 _MOST_BYTES = 64 * 1024  # a file of 16 rails has 6 KiB
 
 _Text = Annotated[str, Field(max_length=64)]
@@ -110,9 +106,9 @@ def _record(here: End, there: End, done: Run, least: Measurement, boot: str, pee
     return Record(*rail, gbps, path_mtu, done.started_at, boot, peer_boot)
 
 
-def boot(name: str, found: State | None) -> Boot:
-    """The boot of the host of that name. found: what was seen of it, None where it was not looked at."""
-    return Boot(name, found.identity.boot_id if found else None)
+def boot(name: str, seen: Identity | None) -> Boot:
+    """The boot of the host of that name. seen: what it is, None where it was not looked at."""
+    return Boot(name, seen.boot_id if seen else None)
 
 
 def complaint(record: Record | None, rail: Rail, mine: Settings, here: Boot, there: Boot) -> Complaint | None:
@@ -155,7 +151,7 @@ def age(record: Record, now: datetime) -> str:
 
 def found(files: Mapping[str, Found]) -> dict[str, Record]:
     """The records of a host by netdev, from the files of ours that stand there."""
-    file = files.get(PATH)
+    file = files.get(MEASURED)
     return load(file.content if file else None)
 
 

@@ -196,7 +196,7 @@ class Group(TypedDict):
     hosts: list[str]
     topology: cabling.Topology
     gids: dict[str, rdma.Rdma]
-    findings: list[measurement.Finding]
+    findings: list[verdict.Finding]
 
 
 class Topology(TypedDict):

@@ -12,13 +12,13 @@ from sparkrig import topology as cages
 from sparkrig.cabling import Topology
 from sparkrig.condition import Condition
 from sparkrig.files import Found
-from sparkrig.measurement import End, Finding
+from sparkrig.measurement import End
 from sparkrig.neighbours import Neighbours
 from sparkrig.network import Network
 from sparkrig.rdma import Rdma
 from sparkrig.settings import Fleet, Rail
 from sparkrig.value import Value
-from sparkrig.verdict import Verdict, worst
+from sparkrig.verdict import Finding, Verdict, worst
 from sparkrig.words import listed
 
 _DEPLOY = "pyinfra INVENTORY deploys/cluster.py"

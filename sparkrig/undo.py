@@ -14,8 +14,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sparkrig import containers, environment, guard, journal, lock, merge, records, targets, trust
+from sparkrig import containers, environment, guard, journal, lock, merge, targets, trust
 from sparkrig.cure import over_ssh, quoted, quoted_path
+from sparkrig.files import MEASURED
 from sparkrig.journal import ABSENT, HELD, Journal, Left, Run
 from sparkrig.owned import PRIVATE
 from sparkrig.refusal import Refusal
@@ -41,9 +42,7 @@ _SHOW = "sparkrig status INVENTORY --runs 20"
 _SAID = 400  # characters of what docker says
 _PENDING = ("put back", "remove", "merge", "restart", "hold", "release")
 DOCKER_PART = "docker"  # the step of an undo that puts daemon.json back and restarts docker
-_MEASURED = (
-    f"file {records.PATH}"  # a measurement after a boot writes it outside of any run, so it is nobody else's
-)
+_MEASURED = f"file {MEASURED}"  # a measurement after a boot writes it outside of any run, so it is nobody else's
 _SHOWN = frozenset(journal.PATHS) - {*PRIVATE, *(f"{path}.before-sparkrig" for path in PRIVATE)}
 
 # $1 the folder of what stood there; on stdin a row a file: put PATH FOUND, remove PATH FOUND, merge PATH SUM

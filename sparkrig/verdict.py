@@ -30,6 +30,19 @@ class Verdict:
         return self.level == "healthy"
 
 
+@dataclass(frozen=True)
+class Finding:
+    """A verdict and what it is about, where that is no figure.
+
+    subject: what it is about, in words ("spark-a", "rail 1", "pair"); rails: the numbers of the rails that
+    cannot be right because of it, where it is about rails.
+    """
+
+    subject: str
+    verdict: Verdict
+    rails: tuple[int, ...] = ()
+
+
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The one that matters most; the first of equals; unknown where there is none at all.
 

@@ -20,8 +20,8 @@ _STATUS: Mapping[Kind, Status] = {
 
 def checks(subject: Subject) -> Iterator[Check]:
     known = records.found(subject.found.files)
-    here = records.boot(subject.name, subject.found)
-    there = records.boot(subject.fleet.peer(subject.name) or "", subject.peer)
+    here = records.boot(subject.name, subject.found.identity)
+    there = records.boot(subject.fleet.peer(subject.name) or "", subject.peer.identity if subject.peer else None)
     for rail in subject.fleet.rails(subject.name):
         id, want = f"bandwidth.{rail.netdev}", "a good measurement of the rail as it is"
         record = known.get(rail.netdev)

@@ -17,6 +17,7 @@ from sparkrig import declared, drift_files, terminal
 from sparkrig.command import files, looking
 from sparkrig.cure import quoted_path
 from sparkrig.drift import Report, report, unexplained
+from sparkrig.files import DECLARED
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
 
@@ -207,7 +208,7 @@ def judged(
 
 
 def _declared(seen: Mapping[str, State]) -> dict[str, Any]:
-    kept = {name: state.files.get(declared.PATH) for name, state in seen.items()}
+    kept = {name: state.files.get(DECLARED) for name, state in seen.items()}
     return {name: declared.load(file) for name, file in kept.items() if file}
 
 

@@ -125,11 +125,10 @@ def _plain(
 
 
 def _show(read: Mapping[str, Startup], verdicts: Mapping[str, Verdict], unread: Mapping[str, str]) -> None:
-    from sparkrig.measurement import Finding
     from sparkrig.picture.findings import Findings
     from sparkrig.picture.startup import Node
     from sparkrig.screen import Screen
-    from sparkrig.verdict import Verdict
+    from sparkrig.verdict import Finding, Verdict
 
     console = Screen()
     for name, node in read.items():

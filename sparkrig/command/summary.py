@@ -105,7 +105,8 @@ def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> 
     record = records.found(state.files).get(netdev)
     rail = next((rail for rail in fleet.rails(name) if rail.netdev == netdev), None)
     peer = fleet.peer(name) or ""
-    boots = records.boot(name, state), records.boot(peer, states.get(peer))
+    there = states.get(peer)
+    boots = records.boot(name, state.identity), records.boot(peer, there.identity if there else None)
     complaints: dict[str, str] = {}
     unknown: list[str] = []
     if link and link.carrier:

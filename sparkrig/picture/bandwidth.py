@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sparkrig import words
-from sparkrig.measurement import Case, Finding, Measurement, Run, amount, kind
+from sparkrig.measurement import Case, Measurement, Run, amount, kind
 from sparkrig.picture.findings import Findings, sign
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Finding, Verdict
 
 Way = tuple[int, str, str]
 """A rail, its sender, its receiver."""

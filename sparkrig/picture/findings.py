@@ -9,8 +9,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from sparkrig.measurement import Finding
-from sparkrig.verdict import Level, Verdict
+from sparkrig.verdict import Finding, Level, Verdict
 
 Shade = Level | Literal["quiet"]
 """How something is drawn: by its verdict's level, or `quiet` where nobody asked for it."""

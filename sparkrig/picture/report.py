@@ -10,11 +10,11 @@ from markupsafe import Markup
 
 from sparkrig import history as past
 from sparkrig.history import Entry, History, Kind, Mark, Trend
-from sparkrig.measurement import Finding, Rail, Run
+from sparkrig.measurement import Rail, Run
 from sparkrig.picture import plot
 from sparkrig.picture.plot import NARROW, WIDE, Band, Series
 from sparkrig.picture.templates import template
-from sparkrig.verdict import Verdict, worst
+from sparkrig.verdict import Finding, Verdict, worst
 
 _PLOTTED = 150  # runs; beyond, dots merge
 _LISTED = 40  # runs in the table

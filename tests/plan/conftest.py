@@ -18,7 +18,8 @@ import pytest
 from facts.noun import PREAMBLE
 from facts.spark import NOUNS
 from operations.environment import wanted as environment_files
-from sparkrig import driver, environment, lock, network, rdma, records
+from sparkrig import driver, environment, lock, network, rdma
+from sparkrig.files import MEASURED
 from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +62,7 @@ def converged(letter: str, name: str = "", number: int | None = None) -> str:
     )
     ours = environment_files(name or f"spark-{letter}", node, rails, {})
     files = [driver.pin_file(), driver.blacklist_file(), *ours]
-    rows = [_recoded(row, number) for row in parts["files"].splitlines() if row.startswith(records.PATH)]
+    rows = [_recoded(row, number) for row in parts["files"].splitlines() if row.startswith(MEASURED)]
     rows += [
         f"{file.path} {file.mode} root:root {base64.b64encode(file.content.encode()).decode()}" for file in files
     ]

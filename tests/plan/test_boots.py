@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import records
+from sparkrig.files import MEASURED
 from tests.plan.conftest import (
     BEGIN,
     END,
@@ -58,7 +58,7 @@ def measured_again() -> list[Host]:
     (before,) = re.findall(r"^boot_id=(.*)$", converged("b"), re.MULTILINE)
 
     def kept(text: str) -> str:
-        (row,) = re.findall(rf"^{records.PATH} .* (\S+)$", text, re.MULTILINE)
+        (row,) = re.findall(rf"^{MEASURED} .* (\S+)$", text, re.MULTILINE)
         now = base64.b64decode(row).decode().replace(before, REBOOTED)
         return text.replace(row, base64.b64encode(now.encode()).decode())
 
@@ -150,7 +150,7 @@ def test_a_change_beside_it_makes_it_no_change(deploy: Deploy) -> None:
 
 def test_a_rail_without_a_record_beside_it_makes_it_a_change(deploy: Deploy) -> None:
     hosts = after_a_boot()
-    hosts[0] = replace(hosts[0], seen=re.sub(rf"^{records.PATH} .*\n", "", hosts[0].seen, flags=re.MULTILINE))
+    hosts[0] = replace(hosts[0], seen=re.sub(rf"^{MEASURED} .*\n", "", hosts[0].seen, flags=re.MULTILINE))
     run = deploy(hosts, "--json", "-y")
     assert run.code == 0, run.stderr
     results = {each["name"]: each["success"] for each in json.loads(run.stdout)["results"]["operations"]}

@@ -9,8 +9,9 @@ from typing import Any
 
 from facts.spark import Spark
 from operations.subject import subject
-from sparkrig import checks, driver, environment, gid, network, records, secrets, settings
+from sparkrig import checks, driver, environment, gid, network, secrets, settings
 from sparkrig.check import Check, wrong
+from sparkrig.files import MEASURED
 from sparkrig.first_upgrade import FirstUpgrade
 from sparkrig.links import Route
 from sparkrig.preflight import Shutdown
@@ -253,7 +254,7 @@ MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "docker stopped": (box(docker=False, runtimes=(), trouble="no daemon"), {"containers.docker"}),
     "docker purged": (box(installed=False, docker=False, runtimes=()), {"containers.docker"}),
     "runtime unknown to docker": (box(runtimes=("runc",)), {"containers.runtime"}),
-    "record removed": (no_file(records.PATH), {f"bandwidth.{NETDEV}", f"bandwidth.{TWIN}"}),
+    "record removed": (no_file(MEASURED), {f"bandwidth.{NETDEV}", f"bandwidth.{TWIN}"}),
     "secrets nobody declared": (
         lambda state: replace(state, secrets=secrets.Secrets("0600", "root:root", "x", {"TOKEN": "1"})),
         {"secrets.values", "secrets.mode"},

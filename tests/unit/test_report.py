@@ -17,10 +17,10 @@ from rich.console import Console
 from sparkrig import history
 from sparkrig.bandwidth import BANDS
 from sparkrig.history import History, entries
-from sparkrig.measurement import End, Finding, Host, Measurement, Rail, Run
+from sparkrig.measurement import End, Host, Measurement, Rail, Run
 from sparkrig.picture import plot, report
 from sparkrig.picture.trend import trend
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Finding, Verdict
 from tests.unit.pages import Whole, is_whole_and_loads_nothing
 
 A, B = "spark-a", "spark-b"

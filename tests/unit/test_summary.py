@@ -19,6 +19,7 @@ from rich.console import Console
 from facts.spark import Spark
 from sparkrig import environment, records, settings
 from sparkrig.command import summary
+from sparkrig.files import MEASURED
 from sparkrig.network import Link
 from sparkrig.rdma import Rdma
 from sparkrig.state import State
@@ -52,11 +53,11 @@ def with_link(found: State, netdev: str = RAIL, **changes: Any) -> State:
 
 
 def with_record(found: State, **changes: Any) -> State:
-    file = found.files[records.PATH]
+    file = found.files[MEASURED]
     kept = records.load(file.content)
     kept[RAIL] = replace(kept[RAIL], **changes)
     written = replace(file, content=records.dump(kept))
-    return replace(found, files={**found.files, records.PATH: written})
+    return replace(found, files={**found.files, MEASURED: written})
 
 
 def without_file(found: State, path: str) -> State:
@@ -169,7 +170,7 @@ BAD: dict[str, tuple[Callable[[], State], str, str, str]] = {
         "none ✗",
     ),
     "not measured": (
-        lambda: without_file(state(), records.PATH),
+        lambda: without_file(state(), MEASURED),
         "gbps",
         "not measured",
         "none ✗",
