@@ -11,10 +11,10 @@ from facts.noun import Noun
 from sparkrig import preflight
 from sparkrig.owned import WRITTEN
 
-# $1... files. Prints `barred KIND WHERE PATH` for each that cannot be put in its place (sparkrig.targets). A link
-# to a device may be a mask that its owner wants, and counts as a device. Nothing is tried out: a folder's clock
-# would move, and who watches it would be woken. faccessat(2), which is behind -w, knows of immutable files and of
-# mounts for root, too, and nothing of append-only ones. lsattr says nothing of a file system without such flags.
+# $1... files. Prints `barred KIND WHERE PATH` for each that cannot be put in its place (sparkrig.targets).
+# A link to a device may be a mask that its owner wants, and counts as a device. Nothing is tried out: a folder's
+# clock would move, and who watches it would be woken. faccessat(2), which is behind -w, knows of immutable files
+# and of mounts for root, too, and nothing of append-only ones. lsattr says nothing of a file system without flags.
 BARS = r"""
 barred() { printf 'barred %s %s %s\n' "$1" "$2" "$path"; }
 flagged() { case $flags in *"$line$1 $2$line"*) return 0 ;; *) return 1 ;; esac; }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import SecretStr
 
 from sparkrig.apt import install_past_the_hold
-from sparkrig.cure import handed_on, quoted, quoted_path
+from sparkrig.cure import deploy, handed_on, quoted, quoted_path
 from sparkrig.files import File
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings
@@ -109,11 +109,6 @@ class Subject:
     def install(self, *packages: str) -> str:
         """The command that installs parts of driver or kernel on this host, past what a deploy holds there."""
         return self.run(install_past_the_hold(*packages, options="-y"))
-
-
-def deploy(inventory: str, what: Literal["cluster", "serve", "probe"] = "cluster") -> str:
-    """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement."""
-    return f"pyinfra {quoted_path(inventory)} deploys/{what}.py"
 
 
 def check(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from os import PathLike, fspath
+from typing import Literal
 
 from sparkrig.words import plain
 
@@ -39,6 +40,11 @@ def quoted_path(file: str | PathLike[str]) -> str:
     """The same of a file's name; one that begins with a dash is no option."""
     name = fspath(file)
     return quoted(f"./{name}" if name.startswith("-") else name)
+
+
+def deploy(inventory: str, what: Literal["cluster", "serve", "probe"] = "cluster") -> str:
+    """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement."""
+    return f"pyinfra {quoted_path(inventory)} deploys/{what}.py"
 
 
 def over_ssh(host: str, command: str, *options: str) -> str:

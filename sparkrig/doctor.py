@@ -104,7 +104,8 @@ def report(
 ) -> Report:
     """What the checks of all hosts come to.
 
-    found: by host; read: those that answered; roots: sparkrig.roots; notes: by host and id, what else was read.
+    found: by host; read: those that answered; roots: sparkrig.roots; notes: by host and id, what
+    else was read.
     """
     hosts, typed = [], cure.quoted_path(inventory)
     for name, checks in found.items():

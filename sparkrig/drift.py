@@ -16,8 +16,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.alike import judged
-from sparkrig.check import Check, Judged, Status, deploy
-from sparkrig.cure import quoted, quoted_path
+from sparkrig.check import Check, Judged, Status
+from sparkrig.cure import deploy, quoted, quoted_path
 from sparkrig.declared import Declared
 from sparkrig.refusal import Refusal
 from sparkrig.words import plain

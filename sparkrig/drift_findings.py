@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from sparkrig.check import deploy
-from sparkrig.cure import quoted, quoted_path, typed_here
+from sparkrig.cure import deploy, quoted, quoted_path, typed_here
 from sparkrig.drift import Report, Row
 
 _HOSTS = "--limit \0"  # no cure has that sign

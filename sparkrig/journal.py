@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig import bounds, containers, gid, grammar, lock, secrets, words
-from sparkrig.check import deploy
-from sparkrig.cure import quoted, quoted_path
+from sparkrig.cure import deploy, quoted, quoted_path
 from sparkrig.files import DECLARED
 from sparkrig.lock import RUNS, Lock, Owner
 from sparkrig.owned import WRITTEN

@@ -13,7 +13,8 @@ def load(text: str, loader: Any = yaml.SafeLoader) -> Any:
     """What a text says. loader: one that makes nothing but plain data. Raises yaml.YAMLError alone.
 
     PyYAML itself lets through what Python says of a date like 2026-99-99, of a number with 5000 digits, and of
-    brackets that nest a thousand levels deep; and half of a surrogate pair, which is no text (sparkrig.bounds).
+    brackets that nest a thousand levels deep; and half of a surrogate pair, which is no text
+    (sparkrig.bounds).
     """
     try:
         found = yaml.load(text, Loader=loader)  # noqa: S506 - a safe one

@@ -2,8 +2,8 @@
 
 The receiver runs perftest's servers as transient systemd units with a time limit, the sender its clients under
 `timeout`, so that a controller that dies leaves nothing behind for long. Nothing is written to a disk. What
-perftest itself prints is read by sparkrig.perftest. Sources: [@capetron] for detached servers; what exit 0 does
-not prove was seen on virtual machines with perftest 25.01.
+perftest itself prints is read by sparkrig.perftest. Sources: [@capetron] for detached servers; what
+exit 0 does not prove was seen on virtual machines with perftest 25.01.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig import driver, environment, gid, records
-from sparkrig.check import deploy
 from sparkrig.command import files
+from sparkrig.cure import deploy
 from sparkrig.settings import Fleet
 from sparkrig.state import State
 
