@@ -1,7 +1,7 @@
 """NCCL over a pair: one rank in a container on each host, from the first look to the last container's end.
 
-sparkrig.nccl has the scripts, their words, and the judgement. Nothing is written to a disk of a host, and
-a rank ends itself, so a controller that dies leaves nothing behind for long.
+sparkrig.nccl has the scripts, their words, and the judgement. Nothing is written to a disk of a host,
+and a rank ends itself, so a controller that dies leaves nothing behind for long.
 """
 
 from __future__ import annotations

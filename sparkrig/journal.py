@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sparkrig import bounds, containers, gid, grammar, lock, secrets, words
+from sparkrig import bounds, containers, gid, grammar, lock, secrets
 from sparkrig.cure import deploy, quoted, quoted_path
 from sparkrig.files import DECLARED
 from sparkrig.lock import RUNS, Lock, Owner
 from sparkrig.owned import WRITTEN
 from sparkrig.value import Value
+from sparkrig.words import plain
 
 ROOT = RUNS.rpartition("/")[0]
 _KEPT = 20  # runs
@@ -394,7 +395,7 @@ def parse(lines: Iterable[str]) -> Journal:
             taken = Lock(lock.owner(whose), {"alive": True, "dead": False}.get(alive))
         elif word == "held" and taken:
             seen, _, holder = rest.partition(" ")
-            taken = replace(taken, id=seen, run=words.plain(holder))
+            taken = replace(taken, id=seen, run=plain(holder))
         elif word == "run":
             name, _, whose = rest.partition(" ")
             runs.append(Run(grammar.RUN.held(name), lock.owner(whose)))
@@ -444,9 +445,9 @@ def _told(run: Run, found: dict[str, dict[str, str]], word: str, rest: str) -> R
         return replace(run, network={**known, f"profile {row[3]}": (row[1], row[2])} if row else known)
     if word == "left":
         item, _, why = rest.partition("\t")
-        return replace(run, left=(*run.left, Left(words.plain(item), words.plain(why))))
+        return replace(run, left=(*run.left, Left(plain(item), plain(why))))
     if word == "lacks":
-        return replace(run, lacks=(*run.lacks, words.plain(rest)))
+        return replace(run, lacks=(*run.lacks, plain(rest)))
     raise ValueError(f"cannot read the row {word!r} of the journal")
 
 

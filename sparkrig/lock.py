@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sparkrig import bounds, grammar, words
+from sparkrig import bounds, grammar
 from sparkrig.refusal import Refusal
+from sparkrig.words import plain
 
 FOLDER = "/run/sparkrig"
 _YEAR_10000 = 253402300800  # which datetime knows no more
@@ -250,7 +251,7 @@ def _hosts(found: object) -> tuple[str, ...]:
     """The names that a host keeps of a run's hosts; none of what is no list of names."""
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         return ()
-    return tuple(words.plain(name[:_NAME]) for name in found[:_HOSTS])
+    return tuple(plain(name[:_NAME]) for name in found[:_HOSTS])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, unified_diff
 from typing import Any, Literal
 
-from sparkrig import bounds, gid, line_ends, words
+from sparkrig import bounds, gid, line_ends
+from sparkrig.words import plain
 
 MOST_BYTES = 64 * 1024  # of a file; the longest of ours has 12 KiB
 _MOST_LINES = 2000  # difflib takes time by the square of them
@@ -207,7 +208,7 @@ def diff(old: str | None, new: str | None, was: str, becomes: str) -> tuple[str,
 
     before, after = (line_ends.lines(text or "") for text in (old, new))
     ends = [f"# {said}" for said in line_ends.differ(old or "", new or "") if new is not None]
-    told = [*ends, *(words.plain(row.rstrip("\n")) for row in unified_diff(before, after, was, becomes, n=1))]
+    told = [*ends, *(plain(row.rstrip("\n")) for row in unified_diff(before, after, was, becomes, n=1))]
     rows = [row[:_WIDTH] for row in masked("\n".join(told)).split("\n")] if told else []
     more = [f"... and {len(rows) - _LINES} lines more"] if len(rows) > _LINES else []
     return (*rows[:_LINES], *more)

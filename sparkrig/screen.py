@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from sparkrig import words
+from sparkrig.words import lines
 
 
 class Screen(Console):
@@ -25,10 +25,10 @@ class Screen(Console):
 
     def render_str(self, text: str, **how: Any) -> Text:
         """A string as a text that is as wide as it will be shown."""
-        return super().render_str(words.lines(text), **{**how, "markup": False, "emoji": False})
+        return super().render_str(lines(text), **{**how, "markup": False, "emoji": False})
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of anything."""
         for segment in super().render(renderable, options):
             text, style, control = segment
-            yield segment if control or text.isprintable() else Segment(words.lines(text), style)
+            yield segment if control or text.isprintable() else Segment(lines(text), style)

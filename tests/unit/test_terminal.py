@@ -25,11 +25,12 @@ from rich.table import Table
 from rich.text import Text
 
 from operations.remote import Failed, Lost
-from sparkrig import terminal, words
+from sparkrig import terminal
 from sparkrig.drift import Host, Report, Row
 from sparkrig.picture import drift_junit, drift_prom, templates
 from sparkrig.refusal import Refusal
 from sparkrig.screen import Screen
+from sparkrig.words import lines, plain
 from tests.hostile import CODES, codes
 from tests.tables import each_row
 
@@ -102,10 +103,10 @@ def test_what_prints_past_the_terminal_is_found() -> None:
 def test_plain_leaves_what_can_be_seen_and_nothing_else() -> None:
     for number in (*range(0x3200), *range(0xD700, 0x10000), *range(0xE0000, 0xE0100)):
         if codes(character := chr(number)):
-            assert words.plain(character) == " ", hex(number)
+            assert plain(character) == " ", hex(number)
     for said in ("spark-a", "é", "日本", "→ ✓ ≠ µs", "[/x] <b>&amp;", "a  b"):
-        assert words.plain(said) == words.lines(said) == said
-    assert words.lines("a\tb\nc\r\nd\x85e\u2028f") == "a       b\nc \nd e f"
+        assert plain(said) == lines(said) == said
+    assert lines("a\tb\nc\r\nd\x85e\u2028f") == "a       b\nc \nd e f"
 
 
 def shown(what: object, **how: Any) -> str:
@@ -235,7 +236,7 @@ def test_a_letter_that_the_terminal_lacks_is_no_error() -> None:
 
 
 def test_json_has_its_codes_as_escapes() -> None:
-    assert not codes(words.lines(json.dumps("".join(CODES))))
+    assert not codes(lines(json.dumps("".join(CODES))))
 
 
 def test_what_junit_and_prometheus_get_is_plain_whoever_cleaned_it_before() -> None:
