@@ -88,7 +88,7 @@ OWN: dict[str, dict[str, set[str]]] = {
     "a word of ours": {
         "facts/bundle.py": {"most"},
         "operations/again.py": {"fact.__module__", "fact.__name__"},
-        "sparkrig/check.py": {"what"},
+        "sparkrig/cure.py": {"what"},
         "sparkrig/command/onboard.py": {"second"},
         "sparkrig/doctor.py": {"'bandwidth' if paired else 'drift'"},
         "sparkrig/handover.py": {"mode", "path", "'it' if len(ports) == 1 else 'them'"},

@@ -591,7 +591,10 @@ SINCE_THEN: dict[str, tuple[Callable[[Path], object], list[str]]] = {
 AS_BEFORE = {f"{PROFILES}/old.nmconnection": "before", THEIRS: "uuid-theirs", MOVED: "net: {}"}
 
 
-@pytest.mark.parametrize("way_back", ["", "rollback", "recover"])
+@pytest.mark.parametrize(
+    "way_back",
+    ["", pytest.param("rollback", marks=pytest.mark.slow), pytest.param("recover", marks=pytest.mark.slow)],
+)
 def test_a_file_of_the_network_that_another_one_changed_since_stays(
     world: World, tmp_path_factory: pytest.TempPathFactory, way_back: str
 ) -> None:
