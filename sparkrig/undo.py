@@ -64,6 +64,7 @@ while read -r verb path sum content; do
   folder=${path%/*}
   case $verb in
   put | remove)
+    if [ "$verb" = remove ] && [ ! -e "$path" ] && [ ! -L "$path" ]; then continue; fi
     if [ -n "$sum" ] && [ "$(stands_there "$path")" != "$sum" ]; then echo "changed $path"; continue; fi
     ;;
   merge)
@@ -250,7 +251,8 @@ class Change:
         """The row of RESTORE for a file."""
         if self.act == "merge":
             return f"merge {self.name} {self.sum} {base64.b64encode(self.text.encode()).decode()}\n"
-        return f"{_VERBS[self.act]} {self.name} {self.now.replace(' ', '|')}".rstrip() + "\n"
+        seen = "" if self.item == _MEASURED else self.now  # which the network's way back takes away before
+        return f"{_VERBS[self.act]} {self.name} {seen.replace(' ', '|')}".rstrip() + "\n"
 
 
 _VERBS: Mapping[Act, str] = {"put back": "put", "remove": "remove", "restart": "restart"}

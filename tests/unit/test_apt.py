@@ -79,9 +79,7 @@ def holder(root: Path) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         process.stdout.readline()
-        yield process
-        if process.poll() is None:
-            process.communicate("\n")
+        yield process  # the end of its input ends it, too
 
 
 def below(root: Path, script: str) -> str:

@@ -18,7 +18,7 @@ from operations.driver import HOLD
 from operations.files import WRITE
 from operations.journal import noted
 from operations.shell import script
-from sparkrig import containers, environment, journal, lock, undo
+from sparkrig import containers, environment, journal, lock, records, undo
 from sparkrig.guard import STAYS
 from sparkrig.journal import Journal
 from sparkrig.picture import journal as picture
@@ -346,6 +346,24 @@ def test_what_is_changed_between_the_plan_and_its_act_stays_and_is_said(tmp_path
         assert (left.act, left.why) == ("foreign", "it was changed while this run was taken back")
 
     each_row(BETWEEN, row)
+
+
+def test_a_file_that_has_to_go_and_is_gone_is_no_change_of_another_one(tmp_path: Path) -> None:
+    change = undo.Change(f"file {tmp_path}/nccl.conf", "remove", now="644 root:root 00")
+    done = sh(undo.RESTORE, str(tmp_path), stdin=change.row)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_a_measurement_that_the_way_back_of_the_network_took_away_is_put_back(tmp_path: Path) -> None:
+    """The guard's commit discards it, between the plan and the files: that is no change of another one."""
+    change = undo.Change(f"file {records.PATH}", "put back", now="644 root:root 00")
+    assert change.row == f"put {records.PATH}\n"
+    file, kept = tmp_path / "bandwidth.json", tmp_path / "kept"
+    Path(f"{kept}{tmp_path}").mkdir(parents=True)
+    Path(f"{kept}{file}").write_text("{}")
+    tool(tmp_path / "bin", "sync", "")
+    done = sh(undo.RESTORE, str(kept), stdin=f"put {file}\n", path=tmp_path / "bin")
+    assert (done.returncode, done.stdout, file.read_text()) == (0, "", "{}"), done.stderr
 
 
 def test_a_file_that_changed_while_it_was_merged_is_left_alone(tmp_path: Path) -> None:
