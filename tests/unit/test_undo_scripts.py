@@ -18,7 +18,8 @@ from operations.driver import HOLD
 from operations.files import WRITE
 from operations.journal import noted
 from operations.shell import script
-from sparkrig import containers, environment, journal, lock, records, undo
+from sparkrig import containers, environment, journal, lock, undo
+from sparkrig.files import MEASURED
 from sparkrig.guard import STAYS
 from sparkrig.journal import Journal
 from sparkrig.picture import journal as picture
@@ -356,8 +357,8 @@ def test_a_file_that_has_to_go_and_is_gone_is_no_change_of_another_one(tmp_path:
 
 def test_a_measurement_that_the_way_back_of_the_network_took_away_is_put_back(tmp_path: Path) -> None:
     """The guard's commit discards it, between the plan and the files: that is no change of another one."""
-    change = undo.Change(f"file {records.PATH}", "put back", now="644 root:root 00")
-    assert change.row == f"put {records.PATH}\n"
+    change = undo.Change(f"file {MEASURED}", "put back", now="644 root:root 00")
+    assert change.row == f"put {MEASURED}\n"
     file, kept = tmp_path / "bandwidth.json", tmp_path / "kept"
     Path(f"{kept}{tmp_path}").mkdir(parents=True)
     Path(f"{kept}{file}").write_text("{}")
