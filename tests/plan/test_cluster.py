@@ -414,6 +414,7 @@ def test_a_bad_inventory_stops_before_the_first_connection(deploy: Deploy) -> No
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.slow
 def test_a_host_that_fails_in_mid_run_takes_its_peer_along_and_nobody_else(deploy: Deploy) -> None:
     hosts = fresh()
     hosts[1].responses = {"apt-mark hold": {"success": False, "stderr": "E: dpkg was interrupted"}}

@@ -276,6 +276,7 @@ def spoilt(letter: str, only: Sequence[str]) -> str:
 CHEAP = ("identity", "packages", "health", "nics", "trust", "rdma", "preflight", "hostname")
 
 
+@pytest.mark.slow
 def test_looks_with_the_worst_in_their_texts_are_judged_and_shown(place: Place) -> None:
     looked = spoilt("b", CHEAP).split("\n")
     _, other = halves()
@@ -323,6 +324,7 @@ def test_each_text_of_a_look_alone_is_judged_and_drawn(tmp_path: Path) -> None:
 # --- the deploy
 
 
+@pytest.mark.slow
 def test_a_deploy_with_a_hostile_half_ends_in_words(deploy: Deploy) -> None:
     fresh = pair(recorded("fresh-a"), recorded("fresh-b"))
     failing = {"success": False, "stdout": NOISY, "stderr": NOISY}
@@ -500,6 +502,7 @@ def reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Desk, Pat
     return desk, drift_files.last(desk.inventory)
 
 
+@pytest.mark.slow
 def test_a_report_with_the_worst_in_it_is_no_reason_to_accept(reported: tuple[Desk, Path]) -> None:
     desk, file = reported
     report = json.loads(file.read_text())

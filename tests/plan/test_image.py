@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from operations import build as image
 from sparkrig.serving import build
 from tests.plan.conftest import Deploy
@@ -44,6 +46,7 @@ def test_it_is_built_looked_into_and_named_in_this_order(deploy: Deploy) -> None
     assert not [host for host, _ in run.changes if host == "spark-b"]
 
 
+@pytest.mark.slow
 def test_one_that_came_out_wrong_gets_no_name(deploy: Deploy) -> None:
     found = hosts(Spark(images={BASE: IMAGE}), Spark())
     found[0].responses = {'printf "cubins': ["cubins 0"], "importlib.metadata": [f"version {VERSION}"]}

@@ -237,6 +237,7 @@ def test_drift_reports_both_halves_in_every_form(desk: Desk) -> None:
     drifts(desk, ONE)
 
 
+@pytest.mark.slow
 def test_drift_shows_both_halves(desk: Desk) -> None:
     tables(desk, dict([*OTHER_ONE.items()][:4]))
 

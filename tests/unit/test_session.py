@@ -159,6 +159,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             listener.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", REASONS)
 def test_the_reason_is_one_sentence(shown: dict[str, Any], host: str) -> None:
     assert set(shown) == {*ANSWERS, *REASONS}

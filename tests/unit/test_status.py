@@ -275,6 +275,7 @@ def test_a_lock_whose_files_are_garbled_is_shown_and_taken_away_as_it_was_seen(
     assert (second, last) == ("spark-b: not locked", "spark-a: unlocked")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "look"), [("undo", "the same with --dry"), ("unlock", "sparkrig status ")])
 def test_without_a_terminal_nobody_is_asked(inventory: str, verb: str, look: str) -> None:
     done = warm.run("sparkrig", verb, inventory)

@@ -37,6 +37,7 @@ def test_a_networkmanager_that_starts_is_waited_for(tmp_path: Path) -> None:
     assert asked == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "times"), [("activating", 60), ("active", 3), ("inactive", 1), ("failed", 1)])
 def test_one_that_does_not_come_is_not_waited_for_for_ever(tmp_path: Path, unit: str, times: int) -> None:
     printed, asked = look(tmp_path, fails=999, unit=unit)
