@@ -379,7 +379,10 @@ def test_json_is_whole(reached: tuple[Path, Path]) -> None:
 def test_a_host_that_is_not_reached_hides_nothing(reached: tuple[Path, Path]) -> None:
     done = sparkrig(str(reached[1]))
     assert done.returncode == 3
-    assert done.stderr == ""
+    # nothing, or on a busy machine what took over two seconds
+    assert all(
+        re.fullmatch(r"\S+: (connecting \.\.\.|\w+ after \d+ s)", each) for each in done.stderr.splitlines()
+    )
     assert f"╭─ @fake/{A} ─" in done.stdout
     assert "0.44 ✓" in done.stdout
     assert "not read: Could not connect (" in done.stdout
