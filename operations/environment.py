@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Interface
 from pathlib import Path
 
@@ -50,34 +50,30 @@ def files(
     + nccl: more variables for NCCL on the host
     + moving: whether the network is about to change, so that the GID must be looked up again
     """
+
+    def made(current: rdma.Rdma) -> list[File]:
+        node = environment.node(rails, current, management, socket_interface=socket_interface)
+        return wanted(host.name, node, rails, extra, nccl)
+
     if moving and not state.is_executing:
-        plan.report(_foreseen(found, seen, rails, management, socket_interface, extra, nccl))
+        plan.report(_foreseen(lambda: made(seen), found, rails))
         yield "# the GID is looked up once the network stands"
         return
-    current = again(Rdma) if moving else seen
-    node = environment.node(rails, current, management, socket_interface=socket_interface)
-    yield from place._inner(wanted(host.name, node, rails, extra, nccl), found)
+    yield from place._inner(made(again(Rdma) if moving else seen), found)
 
 
 def _foreseen(
-    found: Mapping[str, Found],
-    seen: rdma.Rdma,
-    rails: Mapping[str, IPv4Interface],
-    management: tuple[str, IPv4Interface] | None,
-    socket_interface: str,
-    extra: Mapping[str, str],
-    nccl: Mapping[str, str],
+    made: Callable[[], list[File]], found: Mapping[str, Found], rails: Mapping[str, IPv4Interface]
 ) -> Iterable[Change]:
     """What is written by the GIDs as they are now; where a rail has none yet, that it waits for one."""
     try:
-        node = environment.node(rails, seen, management, socket_interface=socket_interface)
+        return of_files(made(), found)
     except Refusal:
         waiting = [
             Change("file", path, "as it is" if path in found else None, "with the GID index that is found then")
             for path in (environment.NCCL_CONF, environment.CONTAINER_ENV)
         ]
         return [*of_files(_keeper(rails), found), *waiting]
-    return of_files(wanted(host.name, node, rails, extra, nccl), found)
 
 
 def wanted(

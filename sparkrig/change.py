@@ -7,7 +7,7 @@ nothing is judged a second time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from sparkrig import file_diff, line_ends
@@ -65,9 +65,8 @@ def of_file(file: File, found: Found | None) -> Change:
         return Change(
             "file", file.path, None, f"a new file, {_lines(new)}", file_diff.diff(file.path, "", file.content)
         )
-    alike = replace(file, content=line_ends.like(found.content, file.content))
-    here, there = file_diff.without_gids(alike), file_diff.without_gids(file)
-    diff = (*file_diff.ends(found.content, file.content), *file_diff.diff(file.path, here, there))
+    ends = file_diff.ends(found.content, file.content)
+    diff = (*ends, *file_diff.diff(file.path, *file_diff.sides(file, found)))
     rights = [f"{found.mode} {found.owner}", f"{found.mode if file.mode == 'keep' else file.mode} root:root"]
     told = rights if rights[0] != rights[1] else ["", ""]
     told[0] = ", ".join(filter(None, (told[0], found.fault)))

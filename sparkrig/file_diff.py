@@ -81,6 +81,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}..."
 
 
+def sides(wanted: File, found: Found) -> tuple[str, str]:
+    """What stands there and what is wanted, without the ends of lines and the GID blocks, which may differ."""
+    alike = replace(wanted, content=line_ends.like(found.content, wanted.content))
+    return without_gids(alike), without_gids(wanted)
+
+
 def without_gids(file: File) -> str:
     """The text without what follows the devices by itself."""
     try:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, unified_diff
 from typing import Any, Literal
 
-from sparkrig import bounds, gid, line_ends
+from sparkrig import bounds, file_diff, gid, line_ends
 from sparkrig.words import plain
 
 MOST_BYTES = 64 * 1024  # of a file; the longest of ours has 12 KiB
@@ -207,7 +207,7 @@ def diff(old: str | None, new: str | None, was: str, becomes: str) -> tuple[str,
     from sparkrig.redaction.credentials import masked  # its patterns take time, and few texts are compared
 
     before, after = (line_ends.lines(text or "") for text in (old, new))
-    ends = [f"# {said}" for said in line_ends.differ(old or "", new or "") if new is not None]
+    ends = () if new is None else file_diff.ends(old or "", new)
     told = [*ends, *(plain(row.rstrip("\n")) for row in unified_diff(before, after, was, becomes, n=1))]
     rows = [row[:_WIDTH] for row in masked("\n".join(told)).split("\n")] if told else []
     more = [f"... and {len(rows) - _LINES} lines more"] if len(rows) > _LINES else []

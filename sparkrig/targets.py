@@ -55,34 +55,16 @@ def refusals(found: Iterable[Barred], due: Collection[str]) -> list[Refusal]:
 
 def _refusal(kind: Kind, where: str, paths: list[str]) -> Refusal:
     due = "" if paths == [where] else f", and {listed(paths)} {'is' if len(paths) == 1 else 'are'} to be written"
-    special = {"fifo": "a FIFO", "socket": "a socket", "device": "a device"}
-    if kind in special:
-        return Refusal(
-            f"{where} is {special[kind]}, not a file",
-            _aside(where),
-        )
+    aside = f"sudo mv {quoted_path(where)} {quoted_path(f'{where}.old')}"
     what, cure = {
-        "immutable": (f"{where} is immutable (chattr +i){due}", f"sudo chattr -i {quoted_path(where)}"),
-        "append-only": (f"{where} is append-only (chattr +a){due}", f"sudo chattr -a {quoted_path(where)}"),
-        "read-only": (
-            f"{where} cannot be written: its file system is read-only{due}",
-            f"findmnt -T {quoted_path(where)}",
-        ),
-        "mount": (
-            f"{where} is a mount point, and a file is to be replaced there",
-            f"sudo umount {quoted_path(where)}",
-        ),
-        "folder": (
-            f"{where} is a directory, and a file is expected there",
-            _aside(where),
-        ),
-        "no-folder": (
-            f"{where} is no directory, and one is expected there{due}",
-            _aside(where),
-        ),
+        "immutable": (f"is immutable (chattr +i){due}", f"sudo chattr -i {quoted_path(where)}"),
+        "append-only": (f"is append-only (chattr +a){due}", f"sudo chattr -a {quoted_path(where)}"),
+        "read-only": (f"cannot be written: its file system is read-only{due}", f"findmnt -T {quoted_path(where)}"),
+        "mount": ("is a mount point, and a file is to be replaced there", f"sudo umount {quoted_path(where)}"),
+        "folder": ("is a directory, and a file is expected there", aside),
+        "no-folder": (f"is no directory, and one is expected there{due}", aside),
+        "fifo": ("is a FIFO, not a file", aside),
+        "socket": ("is a socket, not a file", aside),
+        "device": ("is a device, not a file", aside),
     }[kind]
-    return Refusal(what, cure)
-
-
-def _aside(where: str) -> str:
-    return f"sudo mv {quoted_path(where)} {quoted_path(f'{where}.old')}"
+    return Refusal(f"{where} {what}", cure)

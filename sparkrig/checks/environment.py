@@ -54,8 +54,7 @@ def _barred(found: Check, wanted: File, subject: Subject) -> Check:
 def _differs(wanted: File, found: Found) -> str:
     """In what way, in words; empty where it does not."""
     odd = [] if (found.mode, found.owner) == (wanted.mode, "root:root") else [f"{found.mode} {found.owner}"]
-    alike = replace(wanted, content=line_ends.like(found.content, wanted.content))
-    here, declared = without_gids(alike), without_gids(wanted)
+    here, declared = file_diff.sides(wanted, found)
     odd += [f"it is {found.fault}"] if found.fault else []
     odd += line_ends.differ(found.content, wanted.content)
     if here != declared:

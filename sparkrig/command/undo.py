@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sparkrig.journal import Journal
     from sparkrig.settings import Fleet
     from sparkrig.undo import Plan
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -195,59 +197,54 @@ def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Flee
     would stop, and what keeps a file from going back.
     """
     from sparkrig import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from facts.containers import Containers
-    from operations import remote
     from operations import undo as operations
     from sparkrig import undo as judgement
 
-    def lose(answers: Mapping[str, Any]) -> bool:
-        lost = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, Exception)]
+    def asked_of(
+        which: Callable[[Plan], object], title: str, question: Callable[[Host, Plan, float], T]
+    ) -> dict[str, T] | None:
+        """What the hosts of those plans answer; None where one does not, which ends the group."""
+        of = {name: hosts[name] for name, plan in group.plans.items() if which(plan)}
+        found = session.ask(of, title, lambda at: question(at, group.plans[at.name], fleet[at.name].patience))
+        lost = [f"{name}: {answer}" for name, answer in found.items() if isinstance(answer, Exception)]
         if lost:
             group.ends("; ".join(lost), 3)
-        return bool(lost)
+            return None
+        return {name: answer for name, answer in found.items() if not isinstance(answer, Exception)}
 
     if not group.plans:
         return
-    read = session.ask(
-        {name: hosts[name] for name, plan in group.plans.items() if judgement.texts_of(plan)},
-        "Reading what was changed since",
-        lambda at: operations.read(at, group.plans[at.name], fleet[at.name].patience),
-    )
-    if lose(read):
+    read = asked_of(judgement.texts_of, "Reading what was changed since", operations.read)
+    if read is None:
         return
-    group.plans |= {name: plan for name, plan in read.items() if not isinstance(plan, Exception)}
+    group.plans |= read
     group.outcome = "planned" if group.due else f"nothing is left to undo of {group.target}"
-    fit = session.ask(
-        {name: hosts[name] for name, plan in group.plans.items() if plan.checked},
-        "Asking docker whether it starts with what stood there",
-        lambda at: operations.fit(at, group.plans[at.name], fleet[at.name].patience),
-    )
-    if lose(fit):
+    docker = "Asking docker whether it starts with what stood there"
+    fit = asked_of(lambda plan: plan.checked, docker, operations.fit)
+    if fit is None:
         return
-    group.plans |= {name: plan for name, plan in fit.items() if not isinstance(plan, Exception)}
+    group.plans |= fit
     if group.left and not group.due:
         group.ends(f"nothing else is undone: {'; '.join(group.left)}", 2)
         return
-    bars = session.ask(
-        {name: hosts[name] for name, plan in group.plans.items() if plan.targets},
-        "Looking whether each file can be put back",
-        lambda at: operations.barred(at, group.plans[at.name], fleet[at.name].patience),
-    )
-    if lose(bars):
+    barred = asked_of(lambda plan: plan.targets, "Looking whether each file can be put back", operations.barred)
+    if barred is None:
         return
-    barred = {name: each for name, each in bars.items() if not isinstance(each, Exception)}
-    answers = session.ask(
-        {name: hosts[name] for name, plan in group.plans.items() if plan.docker},
-        "Asking docker what runs",
-        lambda at: remote.read(at, Containers(), seconds=int(60 * fleet[at.name].patience)),
-    )
-    if lose(answers):
+    running = asked_of(lambda plan: plan.docker, "Asking docker what runs", _running)
+    if running is None:
         return
-    running = {name: each.running for name, each in answers.items() if not isinstance(each, Exception)}
     try:
         judgement.judge(group.plans, running, barred, restart_docker=asked.restart_docker)
     except Refusal as refusal:
         group.ends(f"{refusal.what}. Nothing is undone. Try: {refusal.cure}", 1)
+
+
+def _running(at: Host, _: Plan, patience: float) -> int:
+    """How many containers run there."""
+    from facts.containers import Containers
+    from operations import remote
+
+    return remote.read(at, Containers(), seconds=int(60 * patience)).running
 
 
 def _carry_out(
