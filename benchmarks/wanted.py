@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks.shell import Ssh
 from sparkrig import files
-from sparkrig.environment import CONTAINER_ENV, NCCL_CONF
-from sparkrig.owned import OWNED
+from sparkrig.rdma.environment import CONTAINER_ENV, NCCL_CONF
+from sparkrig.runs.managed_files import OWNED
 from sparkrig.settings import Fleet
 
 # the journal's and the measurement's own; and the toolkit's source, which is where the others want it

@@ -12,8 +12,8 @@ from pyinfra.api import deploy
 from deploys.spark import Spark, alone, looked_at
 from operations import bandwidth as operations
 from operations.bandwidth import Due
-from sparkrig import records
-from sparkrig.records import Complaint
+from sparkrig.bandwidth import records
+from sparkrig.bandwidth.records import Complaint
 
 
 @deploy("Bandwidth")

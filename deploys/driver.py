@@ -7,8 +7,8 @@ from pyinfra.api import deploy
 from deploys.spark import Spark, alone
 from operations import driver as operations
 from operations import files
-from sparkrig import driver
 from sparkrig.files import stale
+from sparkrig.host import driver
 
 
 @deploy("Driver")

@@ -16,11 +16,11 @@ from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 from deploys.cluster import cluster
 from deploys.spark import Spark, judge, remember
 from operations import plan as reports
-from sparkrig.plan import Planned, Step
+from sparkrig.look.state import State
 from sparkrig.refusal import Refusal
+from sparkrig.reports.plan import Planned, Step
 from sparkrig.serving import served
 from sparkrig.settings import Fleet
-from sparkrig.state import State
 
 
 def plan(

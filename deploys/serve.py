@@ -18,12 +18,13 @@ from deploys.spark import Spark, look, looked_at, refuse
 from operations import image, serving, weights
 from operations.group import Group, together
 from operations.journal import close
-from sparkrig import environment, targets, trust
 from sparkrig.files import File, stale
-from sparkrig.images import Image, one
+from sparkrig.host import targets, trust
+from sparkrig.host.images import Image, one
+from sparkrig.io.catalogue_files import catalogue
+from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import plan, served
-from sparkrig.serving.catalogue_files import catalogue
 from sparkrig.serving.lint import Finding
 from sparkrig.serving.model import Catalogue
 from sparkrig.serving.plan import Chosen, Node, Wish

@@ -20,34 +20,24 @@ from pyinfra.api.exceptions import DeployError
 
 from facts.rdma import Rdma
 from facts.spark import Spark as SparkFact
-from operations import remote
 from operations.again import again
 from operations.journal import close
 from operations.network import planned
 from operations.refusal import say
 from operations.secrets import gathered
 from operations.subject import over, subject
-from operations.waiting import Watching, watched
-from sparkrig import (
-    checks,
-    containers,
-    declared,
-    driver,
-    environment,
-    identity,
-    login,
-    network,
-    preflight,
-    secrets,
-    settings,
-    terminal,
-    trust,
-)
+from sparkrig import checks, login, settings
+from sparkrig.checks import last_declaration
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.files import DECLARED, MEASURED, stale
+from sparkrig.host import containers, driver, identity, preflight, secrets, trust
+from sparkrig.io import remote, terminal
+from sparkrig.io.waiting import Watching, watched
+from sparkrig.look.state import State
+from sparkrig.network import plan
+from sparkrig.rdma import environment
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.settings import Fleet, Rail, Settings
-from sparkrig.state import State
 
 terminal.clean_pyinfra()  # here too, for an inventory of the user's own that does not check itself
 
@@ -79,7 +69,7 @@ class Spark:
         return {netdev: address for netdev, address in self.settings.fabric.items() if netdev not in idle}
 
     @cached_property
-    def network_plan(self) -> network.Plan:
+    def network_plan(self) -> plan.Plan:
         return planned(self.found.network, self.settings)
 
     @cached_property
@@ -155,8 +145,8 @@ def _cabling(spark: Spark) -> list[Refusal]:
     there = looked_at(spark.peer)
     if there is None or not (spark.network_moves or there.network_moves):
         return []
-    from operations import survey  # with all that it judges, which a pair whose network stands does not need
-    from sparkrig import topology
+    from sparkrig.fabric import topology
+    from sparkrig.io import survey  # with all that it judges, which a pair whose network stands does not need
 
     names = [name for name in spark.fleet if name in (spark.name, there.name)]
     patience = max(spark.fleet[name].patience for name in names)
@@ -190,8 +180,8 @@ def declaration(spark: Spark) -> str:
     What the files should be is known once the GIDs are; for all else the first look is enough.
     """
     found = replace(spark.found, rdma=again(Rdma)) if spark.network_moves else spark.found
-    kept = declared.of(checks.of(subject(spark.name, spark.fleet, {spark.name: found})), time.time())
-    return declared.dump(kept)
+    kept = last_declaration.of(checks.of(subject(spark.name, spark.fleet, {spark.name: found})), time.time())
+    return last_declaration.dump(kept)
 
 
 def judge(spark: Spark, *, peer_is_here: bool) -> list[Refusal]:

@@ -6,7 +6,7 @@ from pyinfra.api import deploy
 
 from deploys.spark import Spark, alone, looked_at
 from operations import trust as operations
-from sparkrig import trust
+from sparkrig.host import trust
 
 
 @deploy("Trust")

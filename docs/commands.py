@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sparkrig.command.cli import sparkrig
+from sparkrig.cli.main import sparkrig
 
 PAGE = Path(__file__).resolve().parent / "commands.md"
 _WIDTH = 78  # what click makes of a terminal of 80 columns

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from docs import commands, schemas
-from sparkrig.bandwidth import BANDS, Band
-from sparkrig.catalogue import KINDS
-from sparkrig.serving.catalogue_files import catalogue
+from sparkrig.bandwidth.bands import BANDS, Band
+from sparkrig.checks.reference import KINDS
+from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving.model import Checkpoint
 from sparkrig.serving.rules import RULES, Claim
 from sparkrig.settings import Settings

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
-from sparkrig.schema import DOCUMENTS
+from sparkrig.reports.schema import DOCUMENTS
 from sparkrig.serving.model import Model
 
 FOLDER = Path(__file__).resolve().parent / "schema"

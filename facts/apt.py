@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from facts.noun import Noun
-from sparkrig import apt
+from sparkrig.host import apt
 
 # A shell function that prints who holds a lock of apt's, `lock PATH PID NAME`. A lock of another file system
 # may have the same inode, so the process must have the very file open.

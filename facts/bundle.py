@@ -16,7 +16,7 @@ from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
 from facts.noun import PREAMBLE, Noun, understood
-from sparkrig import bounds
+from sparkrig.parsing import bounds
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
 """Docker and the NVIDIA container toolkit."""
 
 from facts.noun import Noun
-from sparkrig import containers
+from sparkrig.host import containers
 
 
 class Containers(Noun[containers.Containers]):

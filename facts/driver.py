@@ -2,7 +2,7 @@
 
 from facts.grub import GRUB
 from facts.noun import Noun
-from sparkrig import driver
+from sparkrig.host import driver
 
 
 class Packages(Noun[driver.Packages]):

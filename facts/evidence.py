@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from facts.network import EACH
 from facts.noun import PREAMBLE, Noun
-from sparkrig import support
+from sparkrig.redaction import archive
 
 TOOL_S = 20  # of each program
 PART_S = 60  # of each part
@@ -32,7 +32,7 @@ log() {{
     printf '(exit %s)\n' $?
 }}
 newest() {{ # the last lines, as many as there is room for
-  awk -v room={support.PART_BYTES - 1} '
+  awk -v room={archive.PART_BYTES - 1} '
     {{ row[NR] = $0; room -= length($0) + 1 }}
     {{ while (room < 0) {{ room += length(row[++gone]) + 1; delete row[gone] }} }}
     END {{ for (i = gone + 1; i <= NR; i++) print row[i] }}'
@@ -183,7 +183,7 @@ part() {{
   {{
     status=$( {{
       {{ timeout -k 2 {PART_S} sh -c "$2" 2>&1 </dev/null 3>&- 4>&-; echo $? >&3; }} |
-        head -c {support.PART_BYTES + 1} | base64 -w0 >&4
+        head -c {archive.PART_BYTES + 1} | base64 -w0 >&4
     }} 3>&1 )
   }} 4>&1
   printf ' %s\n' "$status"
@@ -192,20 +192,20 @@ part() {{
 """
 
 
-class Evidence(Noun[dict[str, support.Part]]):
+class Evidence(Noun[dict[str, archive.Part]]):
     """The parts of TOOLS and JOURNALS, by name; those that were not reached in time are not there."""
 
-    parse = staticmethod(support.parts)
+    parse = staticmethod(archive.parts)
     script = _command({**TOOLS, **JOURNALS})
-    limit = (support.PART_BYTES * 4 // 3 + 200) * (len(TOOLS) + len(JOURNALS))  # in base64
+    limit = (archive.PART_BYTES * 4 // 3 + 200) * (len(TOOLS) + len(JOURNALS))  # in base64
 
     @staticmethod
-    def default() -> dict[str, support.Part]:
+    def default() -> dict[str, archive.Part]:
         return {}
 
 
-class Identifiers(Noun[support.Identifiers]):
+class Identifiers(Noun[archive.Identifiers]):
     """What must not be in an archive, as the host has it: it stays in the memory of this machine."""
 
-    parse = staticmethod(support.identifiers)
+    parse = staticmethod(archive.identifiers)
     script = _command({"identifiers": IDENTIFIERS})

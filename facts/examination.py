@@ -11,7 +11,7 @@ from facts.health import Health
 from facts.hostname import Hostname
 from facts.nic import Nics
 from facts.noun import Noun
-from sparkrig import examination
+from sparkrig.look import examination
 
 _MORE: dict[str, type[Noun[Any]]] = {"nics": Nics, "gpu": Gpu, "health": Health, "hostname": Hostname}
 

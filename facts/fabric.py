@@ -9,7 +9,7 @@ from facts.health import Health
 from facts.network import Network
 from facts.nic import Nics
 from facts.rdma import Rdma
-from sparkrig import survey
+from sparkrig.fabric import survey
 
 
 class Fabric(Bundle[survey.Fabric]):

@@ -2,7 +2,7 @@
 
 from facts.noun import Noun
 from sparkrig import files
-from sparkrig.owned import OWNED
+from sparkrig.runs.managed_files import OWNED
 
 
 class Files(Noun[dict[str, files.Found]]):

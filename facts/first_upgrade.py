@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from facts.noun import Noun
-from sparkrig import first_upgrade
+from sparkrig.host import first_upgrade
 
 # Most hosts have no such unit, or have its mark, and are asked nothing more. Only root can see the mark.
 LOOK = rf"""

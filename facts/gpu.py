@@ -1,14 +1,14 @@
 """The GPU, as nvidia-smi tells of it."""
 
 from facts.noun import Noun
-from sparkrig import gpu
+from sparkrig.host import gpu
 
 
 class Gpu(Noun[gpu.Gpu]):
     """The (first) GPU, with its GSP firmware, or what keeps nvidia-smi from telling."""
 
     parse = staticmethod(gpu.parse)
-    # Both calls take less than a look at a host may (operations.survey), or a GPU that hangs would hide its host.
+    # Both calls take less than a look at a host may (sparkrig.io.survey), or a GPU that hangs would hide its host.
     # Of -q only these lines are printed: the rest holds serial number and UUID. T.Limit is read there, because a
     # driver that does not know its field of --query-gpu answers no other field either.
     script = (

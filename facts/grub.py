@@ -1,6 +1,6 @@
 """What decides which kernel GRUB boots next: its menu and its variables."""
 
-# Rows for sparkrig.grub.read, among those of a noun: `grub`, of each file its path and `grub LINE`, at last
+# Rows for sparkrig.host.grub.read, among those of a noun: `grub`, of each file its path and `grub LINE`, at last
 # `grub-whole`. A host without GRUB's menu prints none. A line with a command that decides nothing is left out, and
 # so is a password; of a kernel's command line only its file is kept. The menu of three kernels is 7 kB of rows;
 # one that was cut off lacks the last row, and is not judged.

@@ -2,7 +2,7 @@
 
 from facts.grub import GRUB
 from facts.noun import PATH_WORD, Noun
-from sparkrig import health
+from sparkrig.host import health
 
 
 class Health(Noun[health.Health]):

@@ -1,7 +1,7 @@
 """What a host's own name leads to."""
 
 from facts.noun import Noun
-from sparkrig import hostname
+from sparkrig.host import hostname
 
 
 class Hostname(Noun[hostname.Hostname]):

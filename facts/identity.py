@@ -1,7 +1,7 @@
 """Who a host is."""
 
 from facts.noun import Noun
-from sparkrig import identity
+from sparkrig.host import identity
 
 
 class Identity(Noun[identity.Identity]):

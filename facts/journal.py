@@ -1,7 +1,7 @@
 """What this toolkit did to a host, who is at it now, and what stands there."""
 
 from facts.noun import Noun
-from sparkrig import journal
+from sparkrig.runs import journal
 
 
 class Journal(Noun[journal.Journal]):

@@ -7,8 +7,8 @@ from typing import Any
 from facts.bundle import Bundle
 from facts.nic import Nics
 from facts.spark import NOUNS
+from sparkrig.look.state import State
 from sparkrig.onboarding.proposal import Seen
-from sparkrig.state import State
 
 
 class Newcomer(Bundle[Seen]):

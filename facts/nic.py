@@ -2,7 +2,7 @@
 
 from facts.network import EACH
 from facts.noun import Noun
-from sparkrig import nic
+from sparkrig.host import nic
 
 
 class Nics(Noun[dict[str, nic.Nic]]):

@@ -8,15 +8,15 @@ from typing import TypeVar
 from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
-from sparkrig import bounds
-from sparkrig.words import plain
+from sparkrig.parsing import bounds
+from sparkrig.text import plain
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 _SHOWN = 300  # characters of a parser's sentence, which may have a host's text in it
 
-# path_word PATH: a path as one word of a row, read by sparkrig.rows.path. A blank or a newline in it
+# path_word PATH: a path as one word of a row, read by sparkrig.parsing.rows.path. A blank or a newline in it
 # would make other words and rows of it, so such a path goes in base64; so do all bytes that are no plain letters.
 PATH_WORD = r"""
 path_word() {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 
 from facts.noun import PREAMBLE, Noun
-from sparkrig import ping
-from sparkrig.ping import Target
+from sparkrig.network import ping
+from sparkrig.network.ping import Target
 
 
 class Pings(Noun[dict[str, tuple[ping.Ping, ...]]]):

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from facts.apt import HOLDERS
 from facts.first_upgrade import LOOK
 from facts.noun import Noun
-from sparkrig import preflight
-from sparkrig.owned import WRITTEN
+from sparkrig.host import preflight
+from sparkrig.runs.managed_files import WRITTEN
 
-# $1... files. Prints `barred KIND WHERE PATH` for each that cannot be put in its place (sparkrig.targets).
+# $1... files. Prints `barred KIND WHERE PATH` for each that cannot be put in its place (sparkrig.host.targets).
 # A link to a device may be a mask that its owner wants, and counts as a device. Nothing is tried out: a folder's
 # clock would move, and who watches it would be woken. faccessat(2), which is behind -w, knows of immutable files
 # and of mounts for root, too, and nothing of append-only ones. lsattr says nothing of a file system without flags.

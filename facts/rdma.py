@@ -1,7 +1,7 @@
 """RDMA devices and their GID tables."""
 
 from facts.noun import Noun
-from sparkrig import gid, rdma
+from sparkrig.rdma import gid, rdma
 
 
 class Rdma(Noun[rdma.Rdma]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from facts.noun import PREAMBLE, Noun
-from sparkrig.images import CONTENT_OF
+from sparkrig.host.images import CONTENT_OF
 from sparkrig.serving import served
 
 # files_of FOLDER: size and path of each file of a checkpoint, as its manifest has them

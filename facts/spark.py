@@ -17,7 +17,7 @@ from facts.rdma import Rdma
 from facts.secrets import Secrets
 from facts.serving import Serving
 from facts.trust import Trust
-from sparkrig.state import State
+from sparkrig.look.state import State
 
 NOUNS: dict[str, type[Noun[Any]]] = {
     "identity": Identity,

@@ -1,7 +1,7 @@
 """How far a host's part of a served model is on its way up."""
 
 from facts.noun import Noun
-from sparkrig.images import CONTENT_OF
+from sparkrig.host.images import CONTENT_OF
 from sparkrig.serving import served, startup
 
 _WANTED = " ".join(f"-e '{words}'" for words in startup.WANTED)

@@ -9,10 +9,11 @@ from pyinfra import logger
 from pyinfra.api import Host, StringCommand
 
 from facts.apt import HOLDERS
-from operations import remote, unit
-from operations.remote import Failed, Lost
-from sparkrig import apt
+from operations import unit
 from sparkrig.cure import over_ssh, quoted
+from sparkrig.host import apt
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
 from sparkrig.refusal import Refusal
 
 WAIT_S = 300  # for whoever else uses apt, times patience

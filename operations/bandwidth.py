@@ -11,20 +11,21 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
-from operations import journal, plan, remote
+from operations import journal, plan
 from operations.files import write
 from operations.journal import recorded
 from operations.refusal import Commands, refusing, say
-from operations.remote import Failed, Lost
-from sparkrig import history_file, measurement, records
-from sparkrig.change import Change
+from sparkrig.bandwidth import measurement, records
+from sparkrig.bandwidth.measurement import Case, Measurement
+from sparkrig.bandwidth.records import Record
 from sparkrig.cure import over_ssh
+from sparkrig.fabric.survey import Survey
 from sparkrig.files import MEASURED, File
-from sparkrig.measurement import Case, Measurement
-from sparkrig.records import Record
+from sparkrig.io import history_file, remote
+from sparkrig.io.remote import Failed, Lost
 from sparkrig.refusal import Refusal
+from sparkrig.runs.change import Change
 from sparkrig.settings import Fleet
-from sparkrig.survey import Survey
 from sparkrig.verdict import Verdict
 
 _KEEP_S = 60  # to write a file; times `patience`
@@ -47,7 +48,7 @@ def measure(due: Callable[[], Due | None], leads: bool, peer: str, fleet: Fleet,
     + leads: whether this host measures; the other half of the pair only shows in the plan that it is due
     + peer: name of the host at the other end
     + fleet: the checked settings of all hosts
-    + thorough: see sparkrig.bandwidth.cases
+    + thorough: see sparkrig.bandwidth.bands.cases
     """
     reason = due()
     if reason is None:
@@ -93,7 +94,7 @@ def _failed(state: State, host: Host) -> bool:  # noqa: ARG001 - pyinfra passes 
 
 
 def _measure(host: Host, peer: Host, fleet: Fleet, thorough: bool) -> bool:
-    from operations.check import check  # a run that only looks need not know how to measure
+    from sparkrig.io.fabric_check import check  # a run that only looks need not know how to measure
 
     try:
         done = check({host.name: host, peer.name: peer}, fleet, _Log(host), thorough=thorough)

@@ -8,13 +8,14 @@ from pyinfra import host
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from facts.serving import Serving as ServingFact
-from operations import remote, unit
+from operations import unit
 from operations.files import write
 from operations.journal import recorded
 from operations.refusal import Commands, refusing, say
-from operations.remote import Failed, Lost
 from sparkrig.cure import quoted
 from sparkrig.files import File
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build
 from sparkrig.serving.build import Base

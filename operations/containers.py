@@ -12,9 +12,10 @@ from operations.again import again
 from operations.files import write
 from operations.journal import recorded
 from operations.refusal import Commands, refusing
-from operations.shell import script
-from sparkrig import containers, file_diff, journal
-from sparkrig.change import Change
+from sparkrig.host import containers
+from sparkrig.io.shell import script
+from sparkrig.runs import file_diff, journal
+from sparkrig.runs.change import Change
 from sparkrig.settings import Settings
 
 

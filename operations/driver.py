@@ -11,9 +11,10 @@ from operations.again import again
 from operations.apt import update
 from operations.journal import recorded
 from operations.refusal import Commands, refusing
-from operations.shell import script
-from sparkrig import driver, journal
-from sparkrig.change import Change
+from sparkrig.host import driver
+from sparkrig.io.shell import script
+from sparkrig.runs import journal
+from sparkrig.runs.change import Change
 
 # $1... packages
 HOLD = (

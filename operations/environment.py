@@ -16,10 +16,10 @@ from operations import plan
 from operations.again import again
 from operations.files import place
 from operations.refusal import Commands, refusing
-from sparkrig import environment, gid, rdma
-from sparkrig.change import Change, of_files
 from sparkrig.files import File, Found
+from sparkrig.rdma import environment, gid, rdma
 from sparkrig.refusal import Refusal
+from sparkrig.runs.change import Change, of_files
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 # Plain text for NCCL and docker: there is no HTML to escape.

@@ -12,10 +12,10 @@ from pyinfra.api import StringCommand, operation
 from operations import plan
 from operations.journal import recorded
 from operations.refusal import Commands
-from operations.shell import script
-from sparkrig import journal
-from sparkrig.change import of_files
 from sparkrig.files import File, Found, stale
+from sparkrig.io.shell import script
+from sparkrig.runs import journal
+from sparkrig.runs.change import of_files
 
 
 @operation()

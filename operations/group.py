@@ -11,11 +11,12 @@ from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from facts.serving import Serving as ServingFact
-from operations import remote, unit
+from operations import unit
 from operations.journal import recorded
 from operations.refusal import Commands, refusing, say
-from operations.remote import Failed, Lost
 from sparkrig.files import File
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
 from sparkrig.refusal import Refusal
 from sparkrig.serving.plan import Chosen, Wish
 from sparkrig.serving.served import Serving

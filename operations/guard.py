@@ -18,11 +18,12 @@ import gevent
 from pyinfra.api import Host
 from pyinfra.api.exceptions import PyinfraError
 
-from operations import remote
-from operations.remote import Failed, Lost
-from sparkrig import guard, lock
-from sparkrig.guard import Order, Ping, Told
-from sparkrig.words import plain
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.network import guard
+from sparkrig.network.guard import Order, Ping, Told
+from sparkrig.runs import lock
+from sparkrig.text import plain
 
 _PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "guard.py"
 APART_S = 5  # between the two proofs that a new connection gets in

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from operations import remote
 from operations.group import LOOK_S, Group, hosts, long, look, tell, user
 from sparkrig.cure import over_ssh, quoted
-from sparkrig.images import Image
+from sparkrig.host.images import Image
+from sparkrig.host.trust import plain
+from sparkrig.io import remote
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
-from sparkrig.trust import plain
 
 _PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`
 

@@ -26,16 +26,17 @@ from pyinfra import state as process
 from pyinfra.api import FunctionCommand, Host, QuoteString, State, StringCommand, operation
 
 from facts.journal import Journal as JournalFact
-from operations import apt, remote
+from operations import apt
 from operations.refusal import Commands, refusing, say
-from operations.remote import Failed, Lost
-from operations.shell import script
-from sparkrig import controller, journal, lock
 from sparkrig.cure import over_ssh
-from sparkrig.journal import Journal, Left
-from sparkrig.lock import Answer
+from sparkrig.io import remote, run_claims
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.io.shell import script
 from sparkrig.refusal import Refusal
-from sparkrig.words import plain
+from sparkrig.runs import journal, lock
+from sparkrig.runs.journal import Journal, Left
+from sparkrig.runs.lock import Answer
+from sparkrig.text import plain
 
 _SECONDS = 60  # of each of the scripts here, times patience
 _LONGEST_S = 7 * 86400  # of a run; its holder ends with its connection, and in any case then
@@ -115,7 +116,7 @@ def leave(run: Run, at: Host, left: Iterable[Left]) -> None:
 def unlock(hosts: Mapping[str, Host], locks: Mapping[str, str]) -> dict[str, str]:
     """Free hosts from their locks, whatever holds them; by host, why that could not be done, or nothing.
 
-    locks: the one that was seen on each (sparkrig.lock.Lock.id); one that was taken since stays.
+    locks: the one that was seen on each (sparkrig.runs.lock.Lock.id); one that was taken since stays.
     """
     answers = remote.each(hosts, lambda at: _shell(at, lock.UNLOCK, locks[at.name]))
     return {name: str(answer) if isinstance(answer, Exception) else "" for name, answer in answers.items()}
@@ -169,7 +170,7 @@ def _let_go(run: Run, hosts: Mapping[str, Host]) -> None:
 
 def _claim(run: Run, hosts: Mapping[str, Host]) -> None:
     try:
-        controller.claim(run.id)
+        run_claims.claim(run.id)
     except OSError as error:  # it costs no more than a question after a crash
         for at in hosts.values():
             at.log_styled(
@@ -182,7 +183,7 @@ def _claim(run: Run, hosts: Mapping[str, Host]) -> None:
 def _taken(at: Host, run: str, owner: str, text: str, *words: str) -> Answer:
     """The lock of one host; an earlier process of this machine that is known to be dead is no obstacle."""
     answer = _asked(at, text, run, owner, "", *words)
-    if answer.found == "held" and controller.dead(answer.owner.run):
+    if answer.found == "held" and run_claims.dead(answer.owner.run):
         return _asked(at, text, run, owner, answer.owner.run, *words)
     return answer
 
@@ -197,7 +198,7 @@ def _asked(at: Host, text: str, *words: str) -> Answer:
 
 
 def _hold(at: Host, run: str) -> None:
-    """Keep the lock of a host for as long as this connection to it is there (sparkrig.lock.HOLD)."""
+    """Keep the lock of a host for as long as this connection to it is there (sparkrig.runs.lock.HOLD)."""
     try:
         remote.execute(at, script(lock.HOLD, run, seconds=_LONGEST_S), _LONGEST_S, quiet=True)
     except (Failed, Lost) as error:

@@ -10,16 +10,17 @@ from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from facts.network import Network
-from operations import guard, journal, remote
+from operations import guard, journal
 from operations import plan as plans
 from operations.guard import Bench, RolledBack
 from operations.refusal import Commands, refusing, say
-from operations.remote import Failed, Lost
-from sparkrig import network
-from sparkrig.change import Change, Kind
 from sparkrig.cure import over_ssh
-from sparkrig.guard import Order, Ping, order
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.network import plan as network
+from sparkrig.network.guard import Order, Ping, order
 from sparkrig.refusal import Refusal
+from sparkrig.runs.change import Change, Kind
 from sparkrig.settings import Fleet, Settings
 
 

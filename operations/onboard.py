@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from operations.door import Door
-from operations.remote import Failed
+from sparkrig.io.first_login import Door
+from sparkrig.io.remote import Failed
 from sparkrig.onboarding.operator import PublicKey
 from sparkrig.refusal import Refusal
 

@@ -13,9 +13,9 @@ from threading import Event
 from pyinfra import host
 from pyinfra import state as run
 
-from sparkrig.change import Change, lines
 from sparkrig.refusal import Refusal
-from sparkrig.words import plain
+from sparkrig.runs.change import Change, lines
+from sparkrig.text import plain
 
 # by host and by the hash of its operation, in this process
 _CHANGES: dict[str, dict[str, list[Change]]] = {}

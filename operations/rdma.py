@@ -11,7 +11,7 @@ from pyinfra.api import operation
 from facts.rdma import Rdma
 from operations.again import again
 from operations.refusal import Commands, refusing
-from sparkrig import gid, rdma
+from sparkrig.rdma import gid, rdma
 from sparkrig.refusal import Refusal
 
 

@@ -10,7 +10,7 @@ from pyinfra import logger
 from pyinfra.api import FunctionCommand, Host, State
 
 from operations import plan
-from sparkrig.frame import SENTENCES
+from sparkrig.io.frame import SENTENCES
 from sparkrig.refusal import SAID, Refusal
 
 Commands = Generator[Any, None, None]

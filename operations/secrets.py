@@ -14,11 +14,12 @@ from pyinfra.api import StringCommand, operation
 from operations import plan as plans
 from operations.journal import recorded
 from operations.refusal import Commands, refusing
-from operations.shell import script
-from sparkrig import journal, secrets
-from sparkrig.change import Change
 from sparkrig.cure import quoted, quoted_path
+from sparkrig.host import secrets
+from sparkrig.io.shell import script
 from sparkrig.refusal import Refusal
+from sparkrig.runs import journal
+from sparkrig.runs.change import Change
 
 
 def gathered(sources: Mapping[str, str]) -> dict[str, SecretStr | None]:

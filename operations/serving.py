@@ -17,19 +17,20 @@ from pyinfra import inventory
 from pyinfra.api import Host
 
 from facts.files import Files
-from operations import remote
 from operations.files import write
 from operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
-from operations.remote import Failed, Lost
-from sparkrig import journal, secrets
 from sparkrig.cure import quoted
 from sparkrig.files import File, Found, stale
+from sparkrig.host import secrets
+from sparkrig.host.trust import plain
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
 from sparkrig.refusal import Refusal
+from sparkrig.runs import journal
 from sparkrig.serving import plan, served, smoke
 from sparkrig.serving.plan import Chosen
 from sparkrig.serving.rules import version
 from sparkrig.serving.served import Serving
-from sparkrig.trust import plain
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates" / "serving"
 

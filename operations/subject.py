@@ -9,13 +9,13 @@ from pydantic import SecretStr
 
 from operations.environment import wanted
 from operations.secrets import gathered
-from sparkrig import environment
-from sparkrig.check import Subject
+from sparkrig.checks.check import Subject
 from sparkrig.checks.network import cabled
 from sparkrig.files import File
+from sparkrig.look.state import State
+from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings
-from sparkrig.state import State
 
 
 def subject(name: str, fleet: Fleet, found: Mapping[str, State], inventory: str = "INVENTORY") -> Subject:

@@ -10,17 +10,19 @@ from pyinfra.api import Host, StringCommand, operation
 
 from facts.preflight import BARS
 from facts.trust import Trust as TrustFact
-from operations import plan, remote
+from operations import plan
 from operations.files import write
 from operations.journal import recorded
 from operations.refusal import Commands, refusing
-from operations.remote import Failed, Lost
-from operations.shell import script
-from sparkrig import journal, trust
-from sparkrig.change import Change, of_files
 from sparkrig.cure import over_ssh
 from sparkrig.files import Found, stale
+from sparkrig.host import trust
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.io.shell import script
 from sparkrig.refusal import Refusal
+from sparkrig.runs import journal
+from sparkrig.runs.change import Change, of_files
 
 # $1 a user, $2 a script that runs as that user, $3 and later its words. Root never writes below a home folder
 # itself: a link there would lead it elsewhere.
@@ -76,7 +78,7 @@ fi
 """
 )
 
-# What bars FORGET (sparkrig.targets); nothing where there is nothing to forget
+# What bars FORGET (sparkrig.host.targets); nothing where there is nothing to forget
 KEYS_BAR = (
     _HOME
     + r"""

@@ -9,18 +9,21 @@ from pyinfra.api import Host
 
 from facts.preflight import BARS
 from facts.trust import Trust
-from operations import guard, journal, remote
+from operations import guard, journal
 from operations.guard import Bench
 from operations.journal import Run
-from operations.remote import Failed, Lost
-from operations.shell import script
 from operations.trust import AS_USER, FORGET, KEYS_BAR
-from sparkrig import environment, lock, targets, trust, undo
-from sparkrig.guard import LIVE_S, Order
+from sparkrig.host import targets, trust
+from sparkrig.host.targets import Barred
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.io.shell import script
+from sparkrig.network.guard import LIVE_S, Order
+from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
+from sparkrig.runs import lock, undo
+from sparkrig.runs.undo import Plan
 from sparkrig.settings import Settings
-from sparkrig.targets import Barred
-from sparkrig.undo import Plan
 
 
 class Told(Protocol):

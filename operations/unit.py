@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyinfra.api import Host, StringCommand
 
-from operations import remote
-from operations.shell import script
+from sparkrig.io import remote
+from sparkrig.io.shell import script
 
 _GRACE_S = 60  # for systemd to start the unit and to end it
 

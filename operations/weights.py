@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from facts.serving import FILES_OF
-from operations import remote
 from operations.group import STEP_S, Group, long, look, on_all, tell, user
 from operations.unit import proxies
-from sparkrig import secrets
 from sparkrig.cure import over_ssh, quoted
+from sparkrig.host import secrets
+from sparkrig.host.trust import plain
+from sparkrig.io import remote
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
 from sparkrig.serving.served import Weights
-from sparkrig.trust import plain
 
 _WEIGHTS_S = 12 * 3600  # 118 GB, over a slow line; times `patience`
 

@@ -12,7 +12,7 @@ import shlex
 from os import PathLike, fspath
 from typing import Literal
 
-from sparkrig.words import plain
+from sparkrig.text import plain
 
 # On the machine that runs sparkrig; all others are for the host.
 _HERE = frozenset({"pyinfra", "sparkrig", "ssh", "ssh-add", "ssh-copy-id", "ssh-keygen"})

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sparkrig import encoding
+from sparkrig.parsing import encoding
 from sparkrig.value import Value
 
 # What a run keeps on a host of itself: what was declared, and what was measured.

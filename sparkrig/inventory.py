@@ -12,8 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sparkrig import frame, login, settings, terminal
+from sparkrig import login, settings
 from sparkrig.cure import quoted_path
+from sparkrig.io import frame, terminal
 
 Host = str | tuple[str, Mapping[str, Any]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkrig.words import lines, plain
+from sparkrig.text import lines, plain
 
 SAID = "Refused: "
 """What a host's line in a run of pyinfra begins with, where nothing more is done there."""

@@ -25,10 +25,9 @@ from pydantic import (
     model_validator,
 )
 
-from sparkrig import bounds, expected
-from sparkrig.driver import BRANCH
-from sparkrig.links import in_one_subnet
-from sparkrig.serving import hub
+from sparkrig.host.driver import BRANCH
+from sparkrig.network.links import in_one_subnet
+from sparkrig.parsing import bounds, expected, hub
 
 NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
 DefinitionName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$")]
@@ -86,7 +85,7 @@ _SHARED = (
     "memory_gib",
 )
 
-# What sparkrig.gid finds on each host.
+# What sparkrig.rdma.gid finds on each host.
 _DISCOVERED = frozenset(
     {"NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}
 )

@@ -60,7 +60,7 @@ FILES_S = 10  # reading and writing files, and the pauses between looks
 RELOAD_S = NETPLAN_S + ASK_S
 LINKS_S = LOOK_S + UP_S + 2 * ASK_S  # all links at once: each is activated and gets its MTU
 ROUND_S = RESTART_S + AWAKE_S + ANSWERS_S + RELOAD_S + LINKS_S + RETURN_S + LOOK_S  # of put_back()
-# all of back(), each step at its slowest; sparkrig/guard.py has the sum
+# all of back(), each step at its slowest; sparkrig/network/guard.py has the sum
 BACK_S = ROLLBACK_S + SETTLE_S + LOOK_S + ANSWERS_S + 2 * ROUND_S + LOOK_S + 2 * ASK_S + FILES_S
 
 LIVE = ("armed", "applied")  # states in which a way back is still needed

@@ -10,7 +10,7 @@ import pytest
 
 # thousands of tests are no garbage; a tenth of their time went into looking through them
 gc.set_threshold(50_000)
-# a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/session.py)
+# a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/io/session.py)
 os.environ.setdefault("SPARKRIG_WAIT_S", "0")
 
 

@@ -3,7 +3,7 @@
     python -m tests.from_support ARCHIVE tests/fixtures/support/NAME
 
 Each file of it becomes a file there, the same text by the same name. What the archive is does not matter to the
-machine that unpacks it: sparkrig.support takes plain files of plain names and bounded sizes alone.
+machine that unpacks it: sparkrig.redaction.archive takes plain files of plain names and bounded sizes alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from sparkrig import support
+from sparkrig.redaction import archive as support
 from sparkrig.refusal import Refusal
 
 MOST = support.WHOLE_BYTES  # of an archive, which is smaller than what is in it

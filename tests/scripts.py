@@ -38,7 +38,10 @@ from operations import trust as node_trust
 from operations.containers import FETCH_KEY
 from operations.driver import HOLD
 from operations.files import WRITE
-from sparkrig import gid, guard, journal, lock, nccl, trial, undo
+from sparkrig.bandwidth import nccl, perftest_run
+from sparkrig.network import guard
+from sparkrig.rdma import gid
+from sparkrig.runs import journal, lock, undo
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 NOUNS: list[type[Noun[Any]]] = [
@@ -91,10 +94,10 @@ TEXTS = {
     "guard.ASK": guards.ASK,
     "LINK": guard.LINK,
     "FETCH_KEY": FETCH_KEY,
-    "trial.PREFLIGHT": trial.PREFLIGHT,
-    "trial.SERVER": trial.SERVER,
-    "trial.CLIENT": trial.CLIENT,
-    "trial.STOP": trial.STOP,
+    "trial.PREFLIGHT": perftest_run.PREFLIGHT,
+    "trial.SERVER": perftest_run.SERVER,
+    "trial.CLIENT": perftest_run.CLIENT,
+    "trial.STOP": perftest_run.STOP,
     "nccl.PREFLIGHT": nccl.PREFLIGHT,
     "nccl.RANK": nccl.RANK,
     "nccl.END": nccl.END,

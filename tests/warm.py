@@ -105,7 +105,7 @@ def load() -> None:
     metadata.entry_points = cache(metadata.entry_points)  # type: ignore[assignment] # pyinfra asks for each host
     import_module("pyinfra_cli.main")  # the first: it patches what all others import
     connectors = import_module("pyinfra.api.connectors")
-    models = import_module("sparkrig.serving.catalogue_files")
+    models = import_module("sparkrig.io.catalogue_files")
     models.catalogue = cache(models.catalogue)  # type: ignore[attr-defined] # before others import it by name
     models.catalogue()
     for package in PACKAGES:
@@ -159,7 +159,7 @@ def _become(order: Mapping[str, Any]) -> NoReturn:
         if program == "pyinfra":
             from pyinfra_cli.main import main
         else:
-            from sparkrig.command.cli import main
+            from sparkrig.cli.main import main
         main()
         code = 0
     except SystemExit as end:

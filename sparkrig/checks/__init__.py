@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from sparkrig.check import Check, Subject
 from sparkrig.checks import (
     bandwidth,
     containers,
@@ -21,6 +20,7 @@ from sparkrig.checks import (
     serving,
     trust,
 )
+from sparkrig.checks.check import Check, Subject
 
 NOUNS: tuple[Callable[[Subject], Iterable[Check]], ...] = (
     identity.checks,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkrig import login
-from sparkrig.check import Check, Status
-from sparkrig.identity import Identity
+from sparkrig.checks.check import Check, Status
+from sparkrig.host.identity import Identity
 
 _WANTS = {
     "ssh": "a login with a known host key",
@@ -26,7 +26,7 @@ def checks(name: str, data: Mapping[str, Any], found: Identity) -> Iterator[Chec
 
 
 def unread(name: str, data: Mapping[str, Any], why: str) -> list[Check]:
-    """Of a host that did not let us in, or did not answer. why: the sentence of sparkrig.session."""
+    """Of a host that did not let us in, or did not answer. why: the sentence of sparkrig.io.session."""
     step, refusal = login.hindrance(name, data, why)
     failed: Status = "unknown" if step == "look" else "drift"
     found = {each: _check(each, f"access.{step} says why", "skipped") for each in _WANTS}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sparkrig import records
-from sparkrig.check import Check, Status, Subject
+from sparkrig.bandwidth import records
+from sparkrig.bandwidth.records import Complaint, Kind
+from sparkrig.checks.check import Check, Status, Subject
 from sparkrig.cure import over_ssh
-from sparkrig.records import Complaint, Kind
 
 _STATUS: Mapping[Kind, Status] = {
     "absent": "missing",

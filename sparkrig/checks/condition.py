@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig import condition, gpu, health, nic
-from sparkrig.check import Check, Status
-from sparkrig.condition import Condition
+from sparkrig.checks.check import Check, Status
+from sparkrig.host import condition, gpu, health, nic
+from sparkrig.host.condition import Condition
 from sparkrig.verdict import Verdict
 
 _WANTS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig import containers
-from sparkrig.check import Check, Subject, check, refused, there
+from sparkrig.checks.check import Check, Subject, check, refused, there
+from sparkrig.host import containers
 from sparkrig.refusal import Refusal
 
 

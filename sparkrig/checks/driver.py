@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig import driver
-from sparkrig.check import Check, Subject, check, there
+from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.environment import file
-from sparkrig.words import listed
+from sparkrig.host import driver
+from sparkrig.text import listed
 
 
 def checks(subject: Subject) -> Iterator[Check]:

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from sparkrig import file_diff, gid, line_ends, targets
-from sparkrig.check import Check, Subject, check, refused, there
-from sparkrig.file_diff import without_gids
+from sparkrig.checks.check import Check, Subject, check, refused, there
 from sparkrig.files import File, Found
+from sparkrig.host import targets
+from sparkrig.parsing import line_ends
+from sparkrig.rdma import gid
+from sparkrig.runs import file_diff
+from sparkrig.runs.file_diff import without_gids
 
 _NAMED = 3  # as many lines are shown; more are counted
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sparkrig import preflight
-from sparkrig.check import Check, Subject, refused
-from sparkrig.first_upgrade import FirstUpgrade
+from sparkrig.checks.check import Check, Subject, refused
+from sparkrig.host import preflight
+from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.refusal import Refusal
-from sparkrig.words import listed
+from sparkrig.text import listed
 
 
 def checks(subject: Subject) -> Iterator[Check]:

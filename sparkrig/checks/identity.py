@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig import identity
-from sparkrig.check import Check, Subject, refused
+from sparkrig.checks.check import Check, Subject, refused
+from sparkrig.host import identity
 from sparkrig.refusal import Refusal
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig import environment
-from sparkrig.check import Check, Subject, check
+from sparkrig.checks.check import Check, Subject, check
 from sparkrig.checks.network import cabled
-from sparkrig.hostname import Hostname
-from sparkrig.preflight import SKEW_WARN_S
-from sparkrig.words import listed
+from sparkrig.host.hostname import Hostname
+from sparkrig.host.preflight import SKEW_WARN_S
+from sparkrig.rdma import environment
+from sparkrig.text import listed
 
 
 def checks(subject: Subject, name: Hostname) -> Iterator[Check]:

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
-from sparkrig import definitions, network
-from sparkrig.check import Check, Subject, check, there, wrong
+from sparkrig.checks.check import Check, Subject, check, there, wrong
 from sparkrig.cure import quoted
-from sparkrig.definitions import Definition
-from sparkrig.links import Link
+from sparkrig.look.state import State
+from sparkrig.network import definitions, plan
+from sparkrig.network.definitions import Definition
+from sparkrig.network.links import Link
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings
-from sparkrig.state import State
 
 _CABLE = "seat the QSFP cable on both Sparks, and check that the peer is on"
 
@@ -47,7 +47,7 @@ def checks(subject: Subject) -> Iterator[Check]:
 def _refusal(subject: Subject) -> Refusal | None:
     mine = subject.settings
     try:
-        network.plan(
+        plan.plan(
             subject.found.network,
             mine.fabric,
             mine.mtu,
@@ -119,8 +119,8 @@ def _second(subject: Subject, netdev: str, others: Sequence[Definition]) -> Chec
 
 
 def _profile(subject: Subject, netdev: str, address: IPv4Interface) -> Check:
-    wanted = network.profile(netdev, address, subject.settings.mtu)
-    known = subject.found.network.profiles.get(network.uuid(netdev))
+    wanted = plan.profile(netdev, address, subject.settings.mtu)
+    known = subject.found.network.profiles.get(plan.uuid(netdev))
     id, want = f"net.{netdev}.profile", f"{wanted['connection.id']}: {address}, MTU {subject.settings.mtu}"
     if known is None:
         return there(id, want, None, subject.apply)
@@ -140,7 +140,7 @@ def _active(subject: Subject, netdev: str) -> Check:
     named = found.profiles[on].name if on in found.profiles else on
     return check(
         f"net.{netdev}.active",
-        on == network.uuid(netdev),
+        on == plan.uuid(netdev),
         "our profile is active",
         f"{named} is active" if named else "none is active",
         subject.apply,
@@ -153,5 +153,5 @@ def _stale(subject: Subject) -> list[Check]:
         Check(f"net.{netdev}.profile", "no profile of ours", known.name, "extra", subject.apply)
         for known in subject.found.network.profiles.values()
         if (netdev := known.properties.get("connection.interface-name", "")) not in declared(subject)
-        and known.uuid == network.uuid(netdev)
+        and known.uuid == plan.uuid(netdev)
     ]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sparkrig import clones
-from sparkrig.check import Check, Subject
+from sparkrig.checks import clones
+from sparkrig.checks.check import Check, Subject
 from sparkrig.checks.condition import judged
 from sparkrig.checks.network import cabled
 from sparkrig.cure import quoted
-from sparkrig.halves import halved
-from sparkrig.journal import Journal
-from sparkrig.ping import NOT_INSTALLED, Ping
+from sparkrig.fabric.survey import Survey
+from sparkrig.host.trust import plain
+from sparkrig.look.state import State
+from sparkrig.network.ping import NOT_INSTALLED, Ping
+from sparkrig.runs.halves import halved
+from sparkrig.runs.journal import Journal
 from sparkrig.settings import Rail
-from sparkrig.state import State
-from sparkrig.survey import Survey
-from sparkrig.trust import plain
+from sparkrig.text import listed
 from sparkrig.verdict import Verdict, worst
-from sparkrig.words import listed
 
 Pings = Mapping[str, Sequence[Ping]]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig import gid
-from sparkrig.check import Check, Subject, check, there
+from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.network import cabled, declared
-from sparkrig.environment import WITH_GIDS
 from sparkrig.files import File
+from sparkrig.rdma import gid
+from sparkrig.rdma.environment import WITH_GIDS
 
 
 def checks(subject: Subject) -> Iterator[Check]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig import secrets
-from sparkrig.check import Check, Subject, check, refused
+from sparkrig.checks.check import Check, Subject, check, refused
+from sparkrig.host import secrets
 from sparkrig.refusal import Refusal
-from sparkrig.words import listed
+from sparkrig.text import listed
 
 
 def checks(subject: Subject) -> Iterator[Check]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.check import Check, Subject, check, there
+from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.serving import served
 from sparkrig.serving.served import Record
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig import trust
-from sparkrig.check import Check, Subject, check
+from sparkrig.checks.check import Check, Subject, check
+from sparkrig.host import trust
 
 
 def checks(subject: Subject) -> Iterator[Check]:

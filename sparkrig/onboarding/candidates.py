@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sparkrig.refusal import Refusal
-from sparkrig.words import listed
+from sparkrig.text import listed
 
 # Factory names as they are seen in the field: spark-1a2b, gx10-9641 (ASUS), promaxgb10-... (Dell), zgx-... (HP)
 _LIKELY = re.compile(r"spark|gx10|gb10|promax|zgx|thinkstationpgx|edgexpert|atom|gn100", re.IGNORECASE)

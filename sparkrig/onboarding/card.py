@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sparkrig import clones, definitions, driver, identity, preflight, schema
+from sparkrig.checks import clones
+from sparkrig.host import driver, identity, preflight
+from sparkrig.network import definitions
 from sparkrig.onboarding.proposal import Proposal, Seen, others
+from sparkrig.reports import schema
 from sparkrig.settings import Settings
+from sparkrig.text import listed
 from sparkrig.verdict import Level
-from sparkrig.words import listed
 
 _CAGES = {"p0": "cage p0 (next to the RJ45)", "p1": "cage p1"}
 

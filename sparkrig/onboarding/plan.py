@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sparkrig import containers, schema
+from sparkrig.host import containers
 from sparkrig.onboarding.proposal import Seen
 from sparkrig.refusal import Refusal
+from sparkrig.reports import schema
 from sparkrig.settings import Fleet
-from sparkrig.words import listed
+from sparkrig.text import listed
 
 
 @dataclass(frozen=True)

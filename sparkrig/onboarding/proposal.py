@@ -13,14 +13,14 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from itertools import count
 from typing import Any
 
-from sparkrig import definitions, links
-from sparkrig.definitions import ADOPT, LEAVE, Definition
-from sparkrig.network import Network
-from sparkrig.nic import Nic
+from sparkrig.host.nic import Nic
+from sparkrig.look.state import State
+from sparkrig.network import definitions, links
+from sparkrig.network.definitions import ADOPT, LEAVE, Definition
+from sparkrig.network.plan import Network
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
-from sparkrig.state import State
-from sparkrig.words import listed
+from sparkrig.text import listed
 
 FIRST = 11  # the last number of the first Spark's addresses, as in inventories/pair.py
 _PAIR = "sparks"

@@ -135,7 +135,7 @@ def keys(book: Book, sheet: Sheet) -> None:
         sheet.sub(cut, lambda found: f"key-{book.number('key', found[0])}")
     for pattern in (_FINGERPRINT, _MD5, _HASHED_HOST):
         sheet.sub(pattern, lambda found: f"key-{book.number('key', found[0])}")
-    # OpenSSH's form, which our own parser reads (sparkrig.trust)
+    # OpenSSH's form, which our own parser reads (sparkrig.host.trust)
     sheet.sub(_PUBLIC, lambda found: f"AAAApseudonym{book.number('key', found[0].rstrip('=')):07d}")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from urllib.parse import quote
 
-from sparkrig import paste
+from sparkrig.parsing import section
 
 # One character stands for each value that was replaced, so that no later kind reads a pseudonym.
 _FIRST, _LAST = 0xF0000, 0x10FFFD
@@ -99,7 +99,7 @@ def clean(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return _CONTROL.sub("", paste.without_control(_NUL.sub(" ", text)))
+    return _CONTROL.sub("", section.without_control(_NUL.sub(" ", text)))
 
 
 def squashed(text: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparkrig import bounds
+from sparkrig.parsing import bounds
 
 Value = str | bool | Mapping[str, Any] | Sequence[Any]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from sparkrig import bounds, safe_yaml
+from sparkrig.parsing import bounds, safe_yaml
 from sparkrig.serving import arguments, container
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.container import Container, Described, Mount

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from sparkrig.serving import hub
+from sparkrig.parsing import hub
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.rules import RULES, Rule, Severity, Version, version
-from sparkrig.words import listed
+from sparkrig.text import listed
 
 MEMORY_GIB = 121.7  # what vLLM sees of a Spark's 128 GB [@docai-122b]
 HIGHEST, SAFE = 0.90, 0.80

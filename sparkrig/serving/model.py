@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from sparkrig.serving import hub
+from sparkrig.parsing import hub
 
 Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^\S[^\r\n]*$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from sparkrig import environment, secrets
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.files import File, Found
-from sparkrig.images import Image
+from sparkrig.host import secrets
+from sparkrig.host.images import Image
+from sparkrig.parsing import hub
+from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import hub, launch, lint, served
+from sparkrig.serving import launch, lint, served
 from sparkrig.serving.arguments import read, whole_number
 from sparkrig.serving.budget import GIB, Use, budget
 from sparkrig.serving.lint import Case, Finding

@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from sparkrig import bounds
 from sparkrig.files import File, Found
-from sparkrig.images import Image, contents
-from sparkrig.serving import hub
+from sparkrig.host.images import Image, contents
+from sparkrig.parsing import bounds, hub
 from sparkrig.value import Value
 
 UNIT = "sparkrig-serve"  # and the name of its container

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sparkrig import bounds
+from sparkrig.parsing import bounds
 
 QUESTION = "What is the capital of France? Answer in one short sentence."
 CHAT, PLAIN = "/v1/chat/completions", "/v1/completions"

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkrig import bounds
-from sparkrig.images import Image, known
+from sparkrig.host.images import Image, known
+from sparkrig.parsing import bounds
 from sparkrig.value import Value
 
 UNIT = "sparkrig-serve.service"

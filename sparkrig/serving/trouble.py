@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from sparkrig import nccl
-from sparkrig.images import one
+from sparkrig.bandwidth import nccl
+from sparkrig.host.images import one
 from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
 from sparkrig.verdict import Level, Verdict
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.command import cli
+from sparkrig.cli import main
 from tests.faults import endstate
 from tests.faults.record import Seen
 from tests.lab.commands import CLUSTER, LAB, run
@@ -40,7 +40,7 @@ NOT_LOOKS = {"apply", "bandwidth", "unlock", "onboard", "bench"} | {
 @pytest.mark.representative
 def test_every_verb_is_either_tried_here_or_none_that_looks() -> None:
     tried = {words[1] for words in LOOKS.values() if words[0] == "sparkrig"}
-    assert set(cli._VERBS) == tried | NOT_LOOKS
+    assert set(main._VERBS) == tried | NOT_LOOKS
 
 
 @pytest.mark.promise(5)

@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from lab import USER, ssh, ssh_data
-from operations import door
-from operations.door import Door, Target
+from sparkrig.io import first_login
+from sparkrig.io.first_login import Door, Target
 from tests.lab.guests import Guest
 
 PASSWORD = "correct horse"
@@ -40,9 +40,9 @@ class Fresh:
     @contextmanager
     def login(self) -> Iterator[Door]:
         """In by the password, as whoever looks at what onboarding did; root by it, too."""
-        key = door.scan(self.target)
+        key = first_login.scan(self.target)
         assert key.fingerprint == self.fingerprint
-        with door.door(self.target, key, SecretStr(PASSWORD)) as entered:
+        with first_login.door(self.target, key, SecretStr(PASSWORD)) as entered:
             assert entered
             entered.become_root(SecretStr(PASSWORD))
             yield entered

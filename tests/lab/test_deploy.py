@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lab import NODES, pair
-from sparkrig import gpu
-from sparkrig.gpu import Gpu
+from sparkrig.host import gpu
+from sparkrig.host.gpu import Gpu
 from tests.faults.record import Seen
 from tests.lab.commands import LAB, ROOT, SOLO, Done, assert_state, deploy, drift, mend, planned, run, wrong
 from tests.lab.guests import Guest, Pair

@@ -16,7 +16,7 @@ import pytest
 
 from lab import USER, toolkit_repo
 from sparkrig import inventory
-from sparkrig.first_upgrade import MARK, UNIT
+from sparkrig.host.first_upgrade import MARK, UNIT
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, ROOT, Done, run
 from tests.lab.factory import PASSWORD, Fresh, unpack

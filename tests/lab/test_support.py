@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import support
-from sparkrig.explain import explain
+from sparkrig.explain.tools import explain
+from sparkrig.redaction import archive
 from tests import canaries
 from tests.faults import endstate
 from tests.lab.commands import LAB, run
@@ -80,7 +80,7 @@ def test_an_archive_of_the_pair_has_no_canary_and_changes_nothing(deployed: Pair
     done = run("sparkrig", "support", LAB, "--yes", "--output", str(file), timeout=900)
 
     assert done.code == 0, done.stdout + done.stderr
-    files = support.unpack(file.read_bytes(), "it")
+    files = archive.unpack(file.read_bytes(), "it")
     text = "\n".join([*files, *files.values()])
     words = {kind: given for kind, (_, given) in canaries.FORMS.items()}
     words["ssid"] = (*words["ssid"], "Quill")
@@ -105,4 +105,4 @@ def test_an_archive_of_the_pair_has_no_canary_and_changes_nothing(deployed: Pair
     assert endstate.differences(before, endstate.of(deployed)) == []
 
     shown = run("sparkrig", "support", "--open", str(file))
-    assert shown.code == 0 and files[support.CONTENTS].splitlines()[0] in shown.stdout
+    assert shown.code == 0 and files[archive.CONTENTS].splitlines()[0] in shown.stdout

@@ -15,7 +15,7 @@ import pytest
 from lab.machine import Machine
 from lab.nodes import MANAGEMENT
 from lab.waiting import wait_until
-from sparkrig.first_upgrade import UNIT
+from sparkrig.host.first_upgrade import UNIT
 from tests.faults.deploying import deploying
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, LAB, ROOT, deploy, planned, run

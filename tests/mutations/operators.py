@@ -3,7 +3,7 @@
 cosmic-ray changes operators, conditions, numbers, loops and decorators. Our modules are made of calls, returns and
 comprehensions as well, so those are taken away here. mutmut 3 does not fit: every module that it mutates
 imports mutmut (mutmut/mutation/trampoline_templates.py), and what runs on hosts as a program of its own
-(templates/guard.py, sparkrig/gid.py) has the standard library alone.
+(templates/guard.py, sparkrig/rdma/gid.py) has the standard library alone.
 """
 
 from __future__ import annotations

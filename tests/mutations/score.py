@@ -16,13 +16,13 @@ FROZEN = "tests/unit/test_contracts.py::test_what_a_guarding_module_hands_out_is
 MODULES = {
     "templates/guard.py": ("tests/unit/test_guard.py",),
     "operations/guard.py": ("tests/unit/test_guarded_change.py", "tests/plan/test_guard.py"),
-    "sparkrig/guard.py": ("tests/unit/test_guard.py", "tests/unit/test_guarded_change.py"),
-    "sparkrig/lock.py": ("tests/unit/test_journal_scripts.py", "tests/plan/test_journal.py"),
-    "sparkrig/journal.py": ("tests/unit/test_journal_scripts.py", "tests/plan/test_journal.py"),
-    "sparkrig/undo.py": ("tests/unit/test_undo.py",),
-    "sparkrig/driver.py": ("tests/unit/test_driver.py",),
-    "sparkrig/gid.py": ("tests/unit/test_gid.py",),
-    "sparkrig/trust.py": ("tests/unit/test_trust.py",),
+    "sparkrig/network/guard.py": ("tests/unit/test_guard.py", "tests/unit/test_guarded_change.py"),
+    "sparkrig/runs/lock.py": ("tests/unit/test_journal_scripts.py", "tests/plan/test_journal.py"),
+    "sparkrig/runs/journal.py": ("tests/unit/test_journal_scripts.py", "tests/plan/test_journal.py"),
+    "sparkrig/runs/undo.py": ("tests/unit/test_undo.py",),
+    "sparkrig/host/driver.py": ("tests/unit/test_driver.py",),
+    "sparkrig/rdma/gid.py": ("tests/unit/test_gid.py",),
+    "sparkrig/host/trust.py": ("tests/unit/test_trust.py",),
 }
 
 

@@ -18,8 +18,11 @@ import pytest
 from facts.noun import PREAMBLE
 from facts.spark import NOUNS
 from operations.environment import wanted as environment_files
-from sparkrig import driver, environment, lock, network, rdma
 from sparkrig.files import MEASURED
+from sparkrig.host import driver
+from sparkrig.network import plan as network
+from sparkrig.rdma import environment, rdma
+from sparkrig.runs import lock
 from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 
-from sparkrig import driver
+from sparkrig.host import driver
 from tests.plan.conftest import ROOT, converged, joined, recorded, sections
 
 FOLDER = ROOT / "tests" / "fixtures" / "sparks"

@@ -11,8 +11,8 @@ from typing import Any
 from operations.serving import texts
 from sparkrig import settings
 from sparkrig.files import File
+from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving import plan, served
-from sparkrig.serving.catalogue_files import catalogue
 from sparkrig.serving.plan import Chosen, Node
 from tests.plan.conftest import FABRIC, A, B, Host, pair
 from tests.plan.test_security import trusting

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sparkrig import first_upgrade
+from sparkrig.host import first_upgrade
 from sparkrig.settings import Settings
 from tests.plan.conftest import (
     FABRIC,

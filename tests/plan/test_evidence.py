@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from facts.examination import Examination
-from sparkrig import profiles
-from sparkrig.command.support import _ordinary
-from sparkrig.explain import Explained, explain
-from sparkrig.identity import is_spark
+from sparkrig.cli.support import _ordinary
+from sparkrig.explain.tools import Explained, explain
+from sparkrig.host.identity import is_spark
+from sparkrig.network import profiles
 from sparkrig.redaction import Redactor
 from tests import attacks
 from tests.plan.conftest import ROOT

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import handover
+from sparkrig.network import handover
 from tests.plan.conftest import FABRIC, A, B, Deploy, converged, pair, recorded
 from tests.plan.desk import Desk
 from tests.plan.test_cluster import netplan

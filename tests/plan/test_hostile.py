@@ -13,9 +13,9 @@ import pytest
 from facts.examination import Examination
 from facts.spark import Spark
 from sparkrig import inventory
-from sparkrig.command import doctor, drift, summary
-from sparkrig.neighbours import Neighbours
-from sparkrig.picture import doctor as picture
+from sparkrig.cli import doctor, drift, summary
+from sparkrig.fabric.neighbours import Neighbours
+from sparkrig.render import doctor as picture
 from tests.hostile import BOMB, DEEP, looks, survives
 from tests.plan import fleet
 from tests.plan.conftest import APT, JOURNAL, A, B, Deploy, converged, joined, pair, recorded, sections

@@ -29,14 +29,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from facts.examination import Examination
 from facts.spark import Spark
-from sparkrig import discovery, drift_files, inventory, terminal
-from sparkrig.command import cli, drift, files, newcomer, summary
-from sparkrig.command.cli import _VERBS
+from sparkrig import inventory
+from sparkrig.cli import drift, files, main, newcomer, summary
+from sparkrig.cli.main import _VERBS
+from sparkrig.io import catalogue_files, discovery, drift_files, terminal
+from sparkrig.io.screen import Screen
 from sparkrig.onboarding.candidates import Candidate
-from sparkrig.picture import drift as drift_picture
-from sparkrig.picture import drift_html, drift_junit, drift_prom
-from sparkrig.screen import Screen
-from sparkrig.serving import catalogue_files
+from sparkrig.render import drift as drift_picture
+from sparkrig.render import drift_html, drift_junit, drift_prom
 from tests import warm
 from tests.hostile import BOMB, CODES, DEEP, MARKUP, WORST, codes, poisoned, worst
 from tests.plan import fleet
@@ -353,7 +353,7 @@ def test_names_on_the_network_are_shown_and_steer_nothing(monkeypatch: pytest.Mo
     file = tmp_path / "mine.py"
 
     def holds(*words: str) -> None:
-        done = CliRunner().invoke(cli.sparkrig, ["onboard", "--inventory", str(file), *words], input="99\n")
+        done = CliRunner().invoke(main.sparkrig, ["onboard", "--inventory", str(file), *words], input="99\n")
         assert done.exit_code == 1 and (done.exception is None or isinstance(done.exception, SystemExit)), done
         harmless("what is said", done.stdout + done.stderr)
 
@@ -479,7 +479,7 @@ def test_a_catalogue_that_is_garbage_is_refused_in_words(tmp_path: Path, monkeyp
         how = "surrogateescape" if text == "\udcff" else "surrogatepass"
         (tmp_path / f"{name}.yaml").write_bytes(text.encode("utf-8", how))
         monkeypatch.setattr(files, "catalogue", catalogue)
-        done = CliRunner().invoke(cli.sparkrig, ["models"])
+        done = CliRunner().invoke(main.sparkrig, ["models"])
         assert done.exit_code == 1 and isinstance(done.exception, SystemExit), (done.exception, done.output)
         harmless("what is said", done.stdout + done.stderr)
 

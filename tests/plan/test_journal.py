@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sparkrig import lock
+from sparkrig.runs import lock
 from tests.plan.conftest import (
     APT,
     BEGIN,

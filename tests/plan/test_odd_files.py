@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import containers, driver, environment
+from sparkrig.host import containers, driver
+from sparkrig.rdma import environment
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
 from tests.plan.desk import Desk
 from tests.plan.test_hostile import clean

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.applied import Applied
+from sparkrig.runs.applied import Applied
 from tests import warm
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
 from tests.plan.desk import Desk, Done

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from sparkrig import secrets, trust
+from sparkrig.host import secrets, trust
 from tests.plan.conftest import FABRIC, A, B, Deploy, Host, converged, pair, sections
 
 CANARY = "hf_canary_9f2c"

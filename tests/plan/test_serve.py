@@ -243,7 +243,7 @@ def test_an_image_that_did_not_arrive_is_said(deploy: Deploy) -> None:
 
 
 def test_one_image_in_two_stores_is_settled(deploy: Deploy) -> None:
-    """Its ID is a store's own (sparkrig/images.py)."""
+    """Its ID is a store's own (sparkrig/host/images.py)."""
     a = serving(BOTH, "a", 2, contents={IMAGE: HELD})
     b = in_another_store(serving(BOTH, "b", 2), BOTH, 1, 2)
     run = served_by(deploy, a, b, "-y", *PAIR)

@@ -14,8 +14,7 @@ from tests.unit.startups import recorded, rows
 
 # the command, with little more than the two seconds after which progress is shown between two looks
 PROGRAM = (
-    "import sparkrig.command.startup as startup; startup._PAUSE_S = 2.1;"
-    "from sparkrig.command.cli import main; main()"
+    "import sparkrig.cli.startup as startup; startup._PAUSE_S = 2.1;from sparkrig.cli.main import main; main()"
 )
 
 

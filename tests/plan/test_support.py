@@ -20,8 +20,9 @@ import pytest
 from facts.evidence import IDENTIFIERS as IDENTIFIERS_SCRIPT
 from facts.evidence import JOURNALS, TOOLS, Evidence
 from facts.examination import Examination
-from sparkrig import profiles, support
-from sparkrig.command import support as command
+from sparkrig.cli import support as command
+from sparkrig.network import profiles
+from sparkrig.redaction import archive
 from sparkrig.settings import Fleet
 from tests import canaries, warm
 from tests.plan import fleet
@@ -85,7 +86,7 @@ class Done:
 
     @property
     def files(self) -> dict[str, str]:
-        return support.unpack(self.file.read_bytes(), "it")
+        return archive.unpack(self.file.read_bytes(), "it")
 
     @property
     def everything(self) -> str:
@@ -93,7 +94,7 @@ class Done:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        return support.manifest(self.files, "it")
+        return archive.manifest(self.files, "it")
 
 
 def typed(folder: Path, entries: list[tuple[str, dict[str, Any]]], *words: str, stdin: str = "") -> Done:
@@ -147,11 +148,11 @@ def test_what_our_own_parsers_read_is_read_from_an_archive_too(sent: Done) -> No
 
 def test_the_list_of_what_is_in_it_is_shown(sent: Done) -> None:
     for name, text in sent.files.items():
-        if name not in (support.MANIFEST, support.CONTENTS):
+        if name not in (archive.MANIFEST, archive.CONTENTS):
             assert re.search(rf"^  {re.escape(name)} +{len(text.encode()):,} bytes$", sent.stdout, re.M), name
     assert re.search(r"^  serial numbers: \d+ times, \d+ different, such as serial-1$", sent.stdout, re.M)
     assert "serial by lspci: not installed" in sent.stdout and "Missing" not in sent.stdout
-    assert sent.stdout.startswith(sent.files[support.CONTENTS])
+    assert sent.stdout.startswith(sent.files[archive.CONTENTS])
 
 
 def test_the_file_is_private_and_its_headers_name_nobody(sent: Done) -> None:
@@ -180,8 +181,8 @@ def test_without_a_terminal_it_is_not_written_unless_asked_for(tmp_path: Path) -
 
 def test_nothing_is_written_where_the_answer_is_no(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("sparkrig.command.files.agreed", lambda question: asked.append(question))
-    made, file = support.Archive("0", "now", (), (), {}), tmp_path / "sent.tar.gz"
+    monkeypatch.setattr("sparkrig.cli.files.agreed", lambda question: asked.append(question))
+    made, file = archive.Archive("0", "now", (), (), {}), tmp_path / "sent.tar.gz"
     with pytest.raises(SystemExit) as end:
         command._write(made, file, opened=False, yes=False, as_json=False)
     assert end.value.code == 1 and not file.exists() and str(file) in asked[0]
@@ -243,7 +244,7 @@ def test_odd_bytes_long_lines_and_what_was_cut(tmp_path: Path) -> None:
     assert done.code == 0, done.stdout + done.stderr
     kernel, ip = files["machine-1/journals/kernel.txt"], files["machine-1/tools/ip.txt"]
     assert "token-" in kernel and "QQQQ" not in kernel and not re.search("[\x00\x1b\r]", kernel)
-    assert len(ip) <= support.PART_BYTES and ip.endswith("a line \n") and "cut-in" not in ip
+    assert len(ip) <= archive.PART_BYTES and ip.endswith("a line \n") and "cut-in" not in ip
     assert {"name": "machine-1/tools/ip.txt", "bytes": len(ip), "cut": True} in done.manifest["files"]
 
 
@@ -253,8 +254,8 @@ def test_a_verdict_that_fails_is_evidence_and_takes_nothing_with_it(
     def broken(*_: object) -> None:
         raise KeyError("a netdev that no Spark had until today")
 
-    monkeypatch.setattr("sparkrig.command.drift.judged", broken)
-    monkeypatch.setattr("sparkrig.command.doctor.judged", lambda *_: SimpleNamespace(dumps=lambda: "{}"))
+    monkeypatch.setattr("sparkrig.cli.drift.judged", broken)
+    monkeypatch.setattr("sparkrig.cli.doctor.judged", lambda *_: SimpleNamespace(dumps=lambda: "{}"))
     found = command._Found({}, {}, {})
     command._judge("sparks.py", "sparks.py", Fleet({}), {}, found)
     assert "a netdev that no Spark had" in found.verdicts["drift.error.txt"] and "doctor.json" in found.verdicts
@@ -265,7 +266,7 @@ def test_it_is_opened_as_it_is(sent: Done) -> None:
     done = warm.run("sparkrig", "support", "--open", str(sent.file))
     assert (done.returncode, done.stderr) == (0, "")
     for name, text in sent.files.items():
-        if name != support.MANIFEST:
+        if name != archive.MANIFEST:
             assert f"--- {name} -" in done.stdout and text.splitlines()[0].strip() in done.stdout
     told = warm.run("sparkrig", "support", "--open", "--json", str(sent.file))
     assert json.loads(told.stdout)["files"] == sent.manifest["files"]
@@ -274,8 +275,8 @@ def test_it_is_opened_as_it_is(sent: Done) -> None:
 def test_an_archive_of_a_stranger_does_not_steer_the_terminal(tmp_path: Path) -> None:
     file = tmp_path / "theirs.tar.gz"
     text = "a\x1b]0;title\x07b \x1b[2J\x9b31m\u202e\r\n"
-    made = support.Archive("\x1b[2J", "now", (), (support.File("ip.txt", text),), {}, ("\x1b[31m",))
-    file.write_bytes(support.pack(made))
+    made = archive.Archive("\x1b[2J", "now", (), (archive.File("ip.txt", text),), {}, ("\x1b[31m",))
+    file.write_bytes(archive.pack(made))
     done = warm.run("sparkrig", "support", "--open", str(file))
     assert done.returncode == 0 and "ab " in done.stdout
     assert not re.search("[^\n -~]", done.stdout)

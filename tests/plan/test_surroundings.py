@@ -24,9 +24,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sparkrig import drift_files
-from sparkrig.command import cli
-from sparkrig.command.cli import _VERBS
+from sparkrig.cli import main
+from sparkrig.cli.main import _VERBS
+from sparkrig.io import drift_files
 from tests import warm
 from tests.plan import fleet
 from tests.plan.conftest import ROOT, B, converged, pair, recorded, run_deploy
@@ -195,10 +195,10 @@ def test_a_user_who_is_not_known_has_no_home(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("HOME", "/home/spark")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     verb = ["completion", "zsh"]
-    assert CliRunner().invoke(cli.sparkrig, verb).exit_code == 0
+    assert CliRunner().invoke(main.sparkrig, verb).exit_code == 0
     assert os.environ["HOME"] == "/home/spark"
     monkeypatch.delenv("HOME")
-    assert CliRunner().invoke(cli.sparkrig, verb).exit_code == 0
+    assert CliRunner().invoke(main.sparkrig, verb).exit_code == 0
     assert drift_files.last(Path("pair.py")).is_relative_to("/nonexistent")
 
 

@@ -6,7 +6,7 @@ import re
 
 from testinfra.host import Host
 
-# the set by name, written down apart from sparkrig.driver on purpose
+# the set by name, written down apart from sparkrig.host.driver on purpose
 KEPT = re.compile(
     r"(lib|xserver-xorg-video-)?nvidia-.*(580|59\d|[6-9]\d\d).*|nvidia-(driver.*|modprobe)|cuda-drivers.*"
     r"|linux-(image|headers|modules|nvidia)-.*"

@@ -10,14 +10,14 @@ from typing import Any
 from facts.fabric import Fabric
 from operations.subject import subject
 from sparkrig import checks, settings
-from sparkrig.check import Check
 from sparkrig.checks import access, condition, live, pair
-from sparkrig.examination import Examination
-from sparkrig.hostname import Hostname
-from sparkrig.neighbours import Heard, Neighbours
-from sparkrig.ping import Ping
+from sparkrig.checks.check import Check
+from sparkrig.fabric.neighbours import Heard, Neighbours
+from sparkrig.fabric.survey import Survey
+from sparkrig.host.hostname import Hostname
+from sparkrig.look.examination import Examination
+from sparkrig.network.ping import Ping
 from sparkrig.settings import Fleet
-from sparkrig.survey import Survey
 from tests.plan.conftest import recorded
 from tests.unit.test_checks import NETDEV, PAIR, SEEN, TWIN, A, B
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 
-from sparkrig import lock
+from sparkrig.runs import lock
 
 
 class Holders:

@@ -8,7 +8,7 @@ import re
 from ipaddress import IPv4Interface
 from typing import Any
 
-from sparkrig.network import Network, Plan, parse, plan, profile, uuid
+from sparkrig.network.plan import Network, Plan, parse, plan, profile, uuid
 
 A, B = "enp1s0f0np0", "enP2p1s0f0np0"
 A1, B1 = "enp1s0f1np1", "enP2p1s0f1np1"

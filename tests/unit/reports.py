@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
-from sparkrig import declared
-from sparkrig.check import Check
-from sparkrig.drift import Acceptance, Report, report
+from sparkrig.checks import last_declaration
+from sparkrig.checks.check import Check
 from sparkrig.refusal import Refusal
+from sparkrig.reports.drift import Acceptance, Report, report
 
 A, B = "spark-a", "spark-b"
 NOW = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
@@ -60,7 +60,7 @@ def made(
 ) -> Report:
     """The report. deployed: whether a deploy kept on each host that all of it was wanted, a week ago."""
     kept = {
-        name: declared.of(checks, (NOW - timedelta(days=7)).timestamp())
+        name: last_declaration.of(checks, (NOW - timedelta(days=7)).timestamp())
         for name, checks in found.items()
         if deployed and not isinstance(checks, Refusal)
     }

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.applied import Applied
-from sparkrig.command import applying
+from sparkrig.cli import applying
+from sparkrig.runs.applied import Applied
 
 
 def ended(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[int, Applied]:

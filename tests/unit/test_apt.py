@@ -13,9 +13,9 @@ import pytest
 
 from facts.apt import Holders
 from operations import apt as operations
-from operations import remote
-from sparkrig import apt
-from sparkrig.apt import Holder
+from sparkrig.host import apt
+from sparkrig.host.apt import Holder
+from sparkrig.io import remote
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from facts.evidence import JOURNALS, TOOLS
-from sparkrig.explain import explain
+from sparkrig.explain.tools import explain
 from sparkrig.redaction import Redactor
 from sparkrig.redaction.book import Known
 from tests import attacks, canaries

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sparkrig import bandwidth
-from sparkrig.bandwidth import BANDS, Expected, Figure, judge, judge_latency, judge_pair
-from sparkrig.measurement import Case
+from sparkrig.bandwidth import bands
+from sparkrig.bandwidth.bands import BANDS, Expected, Figure, judge, judge_latency, judge_pair
+from sparkrig.bandwidth.measurement import Case
 from sparkrig.verdict import Verdict
 
 CABLE = Expected(path_mtu=4096)
@@ -63,7 +63,7 @@ def test_a_slow_start_names_its_cure() -> None:
     ("floor", "hold"), [(None, True), (55.0, True), (50.0, True), (49.9, False), (0.01, False)]
 )
 def test_the_bands_are_not_shown_for_another_kind_of_link(floor: float | None, hold: bool) -> None:
-    assert bandwidth.bands(Expected(floor)) == (BANDS if hold else ())
+    assert bands.bands(Expected(floor)) == (BANDS if hold else ())
 
 
 def test_the_bands_leave_no_gap_and_name_their_source() -> None:
@@ -144,7 +144,7 @@ def test_latency(microseconds: float, floor: float | None, level: str) -> None:
 
 
 def test_what_is_measured_thoroughly() -> None:
-    found = bandwidth.cases([0, 1], "a", "b", thorough=True)
+    found = bands.cases([0, 1], "a", "b", thorough=True)
     alone = [case for case in found if not case.together and case.test == "ib_write_bw"]
     assert {(case.rails, case.sender, case.queue_pairs) for case in alone} == {
         ((rail,), sender, pairs) for rail in (0, 1) for sender in "ab" for pairs in (1, 4)
@@ -157,13 +157,13 @@ def test_what_is_measured_thoroughly() -> None:
 
 
 def test_what_is_measured_quickly() -> None:
-    assert bandwidth.cases([0, 1], "a", "b", thorough=False) == [
+    assert bands.cases([0, 1], "a", "b", thorough=False) == [
         Case("ib_write_bw", (0,), "a", "b", 4),
         Case("ib_write_bw", (1,), "a", "b", 4),
         Case("ib_write_bw", (0, 1), "a", "b", 4),
     ]
-    assert bandwidth.cases([1], "a", "b", thorough=False) == [Case("ib_write_bw", (1,), "a", "b", 4)]
-    assert bandwidth.cases([], "a", "b", thorough=True) == []
+    assert bands.cases([1], "a", "b", thorough=False) == [Case("ib_write_bw", (1,), "a", "b", 4)]
+    assert bands.cases([], "a", "b", thorough=True) == []
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_what_is_measured_quickly() -> None:
 def test_rails_that_share_a_pcie_link_are_not_measured_at_once(
     links: dict[int, str], at_once: list[tuple[int, ...]]
 ) -> None:
-    found = bandwidth.cases([0, 1, 2, 3], "a", "b", thorough=False, links=links)
+    found = bands.cases([0, 1, 2, 3], "a", "b", thorough=False, links=links)
     assert [case.rails for case in found if case.together] == at_once
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sparkrig.command import bandwidth, files
-from sparkrig.measurement import Host, Measurement, Rail, Run
+from sparkrig.bandwidth.measurement import Host, Measurement, Rail, Run
+from sparkrig.cli import bandwidth, files
 from sparkrig.refusal import Refusal
 from sparkrig.verdict import Verdict
 

@@ -10,15 +10,15 @@ from time import sleep
 import pytest
 from rich.console import Console
 
-from sparkrig.picture.bench import Page
-from sparkrig.serving import catalogue_files
+from sparkrig.io import catalogue_files
+from sparkrig.io.bench_run import Lateness
+from sparkrig.render.bench import Page
 from sparkrig.serving.bench import counters, report
 from sparkrig.serving.bench.answer import Answer, Spread, figures, spread
 from sparkrig.serving.bench.beside import METRICS, otherwise, served, told
 from sparkrig.serving.bench.counters import Counted, between
 from sparkrig.serving.bench.report import Left, Measured, exit_code, verdict
 from sparkrig.serving.bench.workload import LONG_8K, QA, USUAL, WORKLOADS, Workload, prose
-from sparkrig.serving.bench_run import Lateness
 from sparkrig.serving.model import Model
 
 CATALOGUE = catalogue_files.catalogue()

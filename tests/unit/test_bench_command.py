@@ -29,8 +29,8 @@ import httpx2
 import pytest
 from click.testing import CliRunner, Result
 
-from sparkrig.command.bench import bench
-from sparkrig.serving import catalogue_files
+from sparkrig.cli.bench import bench
+from sparkrig.io import catalogue_files
 from sparkrig.serving.bench.workload import WORKLOADS
 from tests import warm
 from tests.schemas import complaints

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from operations import check
-from operations.trial import Bench
-from sparkrig.measurement import Case, Measurement
-from sparkrig.trial import Pace
+from sparkrig.bandwidth.measurement import Case, Measurement
+from sparkrig.bandwidth.perftest_run import Pace
+from sparkrig.io import fabric_check
+from sparkrig.io.measure import Bench
 from sparkrig.verdict import Verdict
 
 GOOD, LOW = Verdict("healthy"), Verdict("fault", "below-floor", "0.00 Gb/s", "again")
@@ -65,7 +65,7 @@ def test_a_rail_that_starves_beside_another_or_on_soft_roce_is_looked_at_twice(
         asked.append(which)
         return next(left)
 
-    monkeypatch.setattr("operations.trial.run", run)
+    monkeypatch.setattr("sparkrig.io.measure.run", run)
     bench = cast(Bench, SimpleNamespace(pace=Pace(5, 1.0, virtual)))
-    assert check._measured(bench, case, before) == kept
+    assert fabric_check._measured(bench, case, before) == kept
     assert asked == [case] * times

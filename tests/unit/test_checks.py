@@ -9,14 +9,17 @@ from typing import Any
 
 from facts.spark import Spark
 from operations.subject import subject
-from sparkrig import checks, driver, environment, gid, network, secrets, settings
-from sparkrig.check import Check, wrong
+from sparkrig import checks, settings
+from sparkrig.checks.check import Check, wrong
 from sparkrig.files import MEASURED
-from sparkrig.first_upgrade import FirstUpgrade
-from sparkrig.links import Route
-from sparkrig.preflight import Shutdown
-from sparkrig.profiles import Profile
-from sparkrig.state import State
+from sparkrig.host import driver, secrets
+from sparkrig.host.first_upgrade import FirstUpgrade
+from sparkrig.host.preflight import Shutdown
+from sparkrig.look.state import State
+from sparkrig.network import plan
+from sparkrig.network.links import Route
+from sparkrig.network.profiles import Profile
+from sparkrig.rdma import environment, gid
 from tests.plan.conftest import FABRIC, REBOOTED, converged
 from tests.tables import each_row
 
@@ -91,7 +94,7 @@ def no_link(netdev: str) -> Change:
 def profile(netdev: str, **properties: str) -> Change:
     def change(state: State) -> State:
         known = dict(state.network.profiles)
-        ours = known[network.uuid(netdev)]
+        ours = known[plan.uuid(netdev)]
         known[ours.uuid] = replace(ours, properties={**ours.properties, **properties})
         return net(profiles=known)(state)
 
@@ -100,7 +103,7 @@ def profile(netdev: str, **properties: str) -> Change:
 
 def no_profile(netdev: str) -> Change:
     def change(state: State) -> State:
-        return net(profiles={u: p for u, p in state.network.profiles.items() if u != network.uuid(netdev)})(state)
+        return net(profiles={u: p for u, p in state.network.profiles.items() if u != plan.uuid(netdev)})(state)
 
     return change
 
@@ -108,7 +111,7 @@ def no_profile(netdev: str) -> Change:
 def in_memory(netdev: str) -> Change:
     def change(state: State) -> State:
         known = dict(state.network.profiles)
-        ours = known[network.uuid(netdev)]
+        ours = known[plan.uuid(netdev)]
         known[ours.uuid] = replace(ours, filename=f"/run/NetworkManager/system-connections/{netdev}")
         return net(profiles=known)(state)
 
@@ -127,9 +130,9 @@ def second_profile(name: str = "mine", digit: str = "1") -> Change:
 def stale_profile(state: State) -> State:
     netdev = "enp1s0f1np1"
     ours = Profile(
-        network.uuid(netdev),
+        plan.uuid(netdev),
         f"/etc/NetworkManager/system-connections/sparkrig-{netdev}.nmconnection",
-        network.profile(netdev, IPv4Interface("192.168.102.11/24"), 9000),
+        plan.profile(netdev, IPv4Interface("192.168.102.11/24"), 9000),
     )
     return net(profiles={**state.network.profiles, ours.uuid: ours})(state)
 

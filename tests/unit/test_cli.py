@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from docs.commands import contexts
-from sparkrig.command.cli import _VERBS
+from sparkrig.cli.main import _VERBS
 from tests import warm
 from tests.tables import each_row
 
@@ -39,7 +39,7 @@ def test_help_loads_nothing_heavy() -> None:
         import atexit, json, sys
         atexit.register(lambda: json.dump(sorted({name.split('.')[0] for name in sys.modules}), sys.stderr))
         sys.argv = ['sparkrig', '--help']
-        from sparkrig.command.cli import main
+        from sparkrig.cli.main import main
         main()"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stderr))
@@ -52,7 +52,7 @@ def test_the_end_looks_for_no_garbage() -> None:
         import atexit, gc, sys
         atexit.register(lambda: print(gc.get_freeze_count(), gc.get_count()[0], file=sys.stderr))
         sys.argv = ['sparkrig', '--help']
-        from sparkrig.command.cli import main
+        from sparkrig.cli.main import main
         main()"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     frozen, left = map(int, done.stderr.split())
@@ -63,9 +63,9 @@ def test_the_end_looks_for_no_garbage() -> None:
 def test_drift_loads_what_judges_while_it_waits() -> None:
     code = """if True:
         import json, sys
-        import sparkrig.command.drift as drift
+        import sparkrig.cli.drift as drift
         before = sorted(sys.modules)
-        from sparkrig import session
+        from sparkrig.io import session
         import gevent
         with session._loading(drift._MEANWHILE):
             with gevent.Timeout(60):
@@ -73,7 +73,7 @@ def test_drift_loads_what_judges_while_it_waits() -> None:
                     gevent.sleep(0.01)
         json.dump(before, sys.stdout)"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    later = {"pyinfra", "sparkrig.state", "sparkrig.checks", "facts", "deploys", "rich"}
+    later = {"pyinfra", "sparkrig.look.state", "sparkrig.checks", "facts", "deploys", "rich"}
     assert not later & {*json.loads(done.stdout)}
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from facts.identity import Identity as Fact
-from sparkrig import identity
-from sparkrig.check import Check
-from sparkrig.clones import NEW_MACHINE_ID, Clones, clones
+from sparkrig.checks.check import Check
+from sparkrig.checks.clones import NEW_MACHINE_ID, Clones, clones
+from sparkrig.host import identity
+from sparkrig.look.state import State
 from sparkrig.onboarding import card
 from sparkrig.onboarding.proposal import Seen
-from sparkrig.state import State
 from tests.tables import each_row
 from tests.unit.doctored import EXAMINED, checks_of, fleet, state
 from tests.unit.shells import sh

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sparkrig.command import files
+from sparkrig.cli import files
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_what_is_written_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from sparkrig.command import files; "
+        "import sys; from pathlib import Path; from sparkrig.cli import files; "
         r"files.write(Path(sys.argv[1]), '\xb5')"
     )
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import drift_files
-from sparkrig.check import Status
-from sparkrig.command.cli import _VERBS
-from sparkrig.drift import Host, Report, Row
+from sparkrig.checks.check import Status
+from sparkrig.cli.main import _VERBS
+from sparkrig.io import drift_files
+from sparkrig.reports.drift import Host, Report, Row
 
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": "/nonexistent"}
@@ -114,7 +114,7 @@ def test_verbs_are_completed_without_loading_them(folder: Path) -> None:
     code = """if True:
         import atexit, sys
         atexit.register(lambda: print(*sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr))
-        from sparkrig.command.cli import main
+        from sparkrig.cli.main import main
         main()"""
     asked = {"COMP_WORDS": "sparkrig ", "COMP_CWORD": "1", "_SPARKRIG_COMPLETE": "bash_complete"}
     done = subprocess.run(

@@ -10,10 +10,10 @@ import pytest
 from pyinfra.api.exceptions import FactProcessError
 
 from facts.fabric import Fabric
-from sparkrig.condition import Condition, findings
-from sparkrig.gpu import Gpu
-from sparkrig.health import Health
-from sparkrig.nic import Nic, Pcie
+from sparkrig.host.condition import Condition, findings
+from sparkrig.host.gpu import Gpu
+from sparkrig.host.health import Health
+from sparkrig.host.nic import Nic, Pcie
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "spark"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from facts.containers import Containers as Fact
-from sparkrig.containers import (
+from sparkrig.host.containers import (
     DAEMON_JSON,
     KEYRING,
     SOURCE_PATH,

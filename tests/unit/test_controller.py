@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import controller
+from sparkrig.io import run_claims
 
 RUN = "20261121T031500Z-ab12"
-CLAIM = "import sys; from sparkrig import controller; controller.claim(sys.argv[1]); print(flush=True); input()"
+CLAIM = "import sys; from sparkrig.io import run_claims; run_claims.claim(sys.argv[1]); print(flush=True); input()"
 
 
 @pytest.fixture(autouse=True)
@@ -33,28 +33,28 @@ def claimed(run: str = RUN) -> subprocess.Popen[str]:
 
 def test_a_process_that_lives_is_not_dead_and_one_that_was_killed_is() -> None:
     with claimed() as process:
-        assert not controller.dead(RUN)
+        assert not run_claims.dead(RUN)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert controller.dead(RUN)
+        assert run_claims.dead(RUN)
 
 
 def test_one_that_ended_well_has_given_it_up(state: Path) -> None:
     with claimed() as process:
         process.communicate("\n")
-    assert not controller.dead(RUN)
+    assert not run_claims.dead(RUN)
     assert [*(state / "sparkrig/runs").iterdir()] == []
 
 
 @pytest.mark.parametrize("run", ["", "20261121T031500Z-0000", "../runs"], ids=["none", "another's", "no name"])
 def test_what_this_machine_never_held_is_nothing_it_can_say(run: str) -> None:
-    assert not controller.dead(run)
+    assert not run_claims.dead(run)
 
 
 def test_its_own_run_is_not_dead() -> None:
-    controller.claim(RUN)
-    controller.claim(RUN)
-    assert not controller.dead(RUN)
+    run_claims.claim(RUN)
+    run_claims.claim(RUN)
+    assert not run_claims.dead(RUN)
 
 
 def test_old_ones_are_forgotten(state: Path) -> None:
@@ -62,5 +62,5 @@ def test_old_ones_are_forgotten(state: Path) -> None:
         process.kill()
     file = state / "sparkrig/runs" / RUN
     os.utime(file, (0, 0))
-    controller.claim("20261121T041500Z-cd34")
+    run_claims.claim("20261121T041500Z-cd34")
     assert not file.exists()

@@ -13,35 +13,25 @@ from typing import Any
 
 import pytest
 
-from sparkrig import (
-    containers,
-    cure,
-    driver,
-    gid_table,
-    gpu,
-    grammar,
-    halves,
-    health,
-    journal,
-    network,
-    package_list,
-    preflight,
-    rdma,
-    targets,
-    undo,
-)
-from sparkrig.apt import install_as_installed, install_past_the_hold
-from sparkrig.check import Subject
-from sparkrig.drift import Report
-from sparkrig.drift_findings import mends
-from sparkrig.gid import Gid
-from sparkrig.gpu import Gpu, gsp
-from sparkrig.journal import Journal, Run, Step
-from sparkrig.lock import Owner
-from sparkrig.picture import journal as shown
+from sparkrig import cure
+from sparkrig.checks.check import Subject
+from sparkrig.explain import package_list
+from sparkrig.host import containers, driver, gpu, health, preflight, targets
+from sparkrig.host.apt import install_as_installed, install_past_the_hold
+from sparkrig.host.gpu import Gpu, gsp
+from sparkrig.network import plan as network
+from sparkrig.parsing import grammar
+from sparkrig.rdma import gid_table, rdma
+from sparkrig.rdma.gid import Gid
 from sparkrig.refusal import Refusal
+from sparkrig.render import journal as shown
+from sparkrig.reports.drift import Report
+from sparkrig.reports.findings import mends
+from sparkrig.runs import halves, journal, undo
+from sparkrig.runs.journal import Journal, Run, Step
+from sparkrig.runs.lock import Owner
+from sparkrig.text import plain
 from sparkrig.verdict import Verdict
-from sparkrig.words import plain
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,49 +68,55 @@ QUOTES = {
 OWN: dict[str, dict[str, set[str]]] = {
     "quoted before, or made of words that are": {
         "operations/secrets.py": {"_typed(where)"},
-        "sparkrig/apt.py": {"again", "command", "pids", "words"},
-        "sparkrig/command/apply.py": {"again", "typed"},
-        "sparkrig/command/draft.py": {"ours"},
-        "sparkrig/doctor.py": {"inventory"},
-        "sparkrig/frame.py": {"again"},
-        "sparkrig/handover.py": {"lines"},
+        "sparkrig/host/apt.py": {"again", "command", "pids", "words"},
+        "sparkrig/cli/apply.py": {"again", "typed"},
+        "sparkrig/cli/draft.py": {"ours"},
+        "sparkrig/reports/doctor.py": {"inventory"},
+        "sparkrig/io/frame.py": {"again"},
+        "sparkrig/network/handover.py": {"lines"},
     },
     "a word of ours": {
         "facts/bundle.py": {"most"},
         "operations/again.py": {"fact.__module__", "fact.__name__"},
         "sparkrig/cure.py": {"what"},
-        "sparkrig/command/onboard.py": {"second"},
-        "sparkrig/doctor.py": {"'bandwidth' if paired else 'drift'"},
-        "sparkrig/handover.py": {"mode", "path", "'it' if len(ports) == 1 else 'them'"},
-        "sparkrig/journal.py": {"verb"},
+        "sparkrig/cli/onboard.py": {"second"},
+        "sparkrig/reports/doctor.py": {"'bandwidth' if paired else 'drift'"},
+        "sparkrig/network/handover.py": {"mode", "path", "'it' if len(ports) == 1 else 'them'"},
+        "sparkrig/runs/journal.py": {"verb"},
         "sparkrig/serving/plan.py": {"name"},
     },
     "in a sentence behind the command": {
         "operations/bandwidth.py": {"peer.name"},
-        "operations/nccl.py": {"name"},
+        "sparkrig/io/nccl_run.py": {"name"},
         "operations/onboard.py": {"line"},
         "operations/serving.py": {"plain(group.head)"},
         "operations/weights.py": {"last"},
-        "sparkrig/cabling.py": {"mine[1]", "cable.other.host"},
+        "sparkrig/fabric/cabling.py": {"mine[1]", "cable.other.host"},
         "sparkrig/login.py": {"user"},
-        "sparkrig/targets.py": {"due"},
-        "sparkrig/trial.py": {"case.receiver"},
+        "sparkrig/host/targets.py": {"due"},
+        "sparkrig/bandwidth/perftest_run.py": {"case.receiver"},
     },
     "in a sentence that begins with the name of a tool, or speaks of one": {
         "deploys/spark.py": {"login"},
         "operations/guard.py": {"bench.left", "error"},
-        "operations/trial.py": {"at.name", "users.running[0]"},
-        "sparkrig/command/apply.py": {"why"},
-        "sparkrig/command/draft.py": {"at.user"},
-        "sparkrig/command/newcomer.py": {"whom"},
-        "sparkrig/command/onboard.py": {"failed", "at.typed", "at.user"},
-        "sparkrig/definitions.py": {"file.shown"},
-        "sparkrig/gpu.py": {"gpu.name or 'a GPU'"},
+        "sparkrig/io/measure.py": {"at.name", "users.running[0]"},
+        "sparkrig/cli/apply.py": {"why"},
+        "sparkrig/cli/draft.py": {"at.user"},
+        "sparkrig/cli/newcomer.py": {"whom"},
+        "sparkrig/cli/onboard.py": {"failed", "at.typed", "at.user"},
+        "sparkrig/network/definitions.py": {"file.shown"},
+        "sparkrig/host/gpu.py": {"gpu.name or 'a GPU'"},
         "sparkrig/inventory.py": {"inventory"},
         "sparkrig/onboarding/card.py": {"listed(shared.host_keys)"},
         "sparkrig/serving/launch.py": {"described.container.image", "', '.join(services)"},
         "sparkrig/serving/plan.py": {"', '.join(warnings)"},
-        "sparkrig/support.py": {"len(made.files)", "len(made.hosts)", "made.created", "made.version", "why"},
+        "sparkrig/redaction/archive.py": {
+            "len(made.files)",
+            "len(made.hosts)",
+            "made.created",
+            "made.version",
+            "why",
+        },
     },
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from zeroconf import ServiceInfo, Zeroconf
 
-from sparkrig import discovery
+from sparkrig.io import discovery
 from sparkrig.onboarding.candidates import Candidate
 
 HERE = ["127.0.0.1"]

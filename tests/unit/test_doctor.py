@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from sparkrig import settings
-from sparkrig.check import Check
-from sparkrig.doctor import Report, report
-from sparkrig.picture.doctor import lines
-from sparkrig.records import Record, age
+from sparkrig.bandwidth.records import Record, age
+from sparkrig.checks.check import Check
+from sparkrig.render.doctor import lines
+from sparkrig.reports.doctor import Report, report
 
 A, B = "spark-a", "spark-b"
 NOW = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)

@@ -14,21 +14,21 @@ from facts.examination import Examination as Look
 from facts.fabric import Fabric
 from facts.spark import Spark
 from operations.subject import subject
-from sparkrig import differs, login
-from sparkrig.alike import judged
-from sparkrig.apt import install_past_the_hold
-from sparkrig.check import Check, Status
-from sparkrig.checks import access
+from sparkrig import login
+from sparkrig.checks import access, remedy
+from sparkrig.checks.check import Check, Status
 from sparkrig.checks.condition import judged as of_verdict
-from sparkrig.differs import Compared
-from sparkrig.examination import Examination
-from sparkrig.gpu import Gpu
-from sparkrig.grub import Boot
-from sparkrig.health import Kernel
-from sparkrig.hostname import Hostname
-from sparkrig.neighbours import Heard, Neighbours
-from sparkrig.ping import NOT_INSTALLED, Ping
-from sparkrig.roots import roots
+from sparkrig.checks.consistency import judged
+from sparkrig.checks.remedy import Compared
+from sparkrig.checks.root_causes import roots
+from sparkrig.fabric.neighbours import Heard, Neighbours
+from sparkrig.host.apt import install_past_the_hold
+from sparkrig.host.gpu import Gpu
+from sparkrig.host.grub import Boot
+from sparkrig.host.health import Kernel
+from sparkrig.host.hostname import Hostname
+from sparkrig.look.examination import Examination
+from sparkrig.network.ping import NOT_INSTALLED, Ping
 from sparkrig.verdict import Verdict
 from tests.unit import test_checks as declared
 from tests.unit.doctored import CROSSES, EXAMINED, HEARD, Change, checks_of, fleet, state
@@ -375,7 +375,7 @@ def differing(change: Change, id: str) -> Check:
     values = {name: one(found, id, name).found for name in (A, B)}
     check = next(check for check in judged(found, lambda _: "")[B] if check.id == id)
     assert check.wrong
-    return replace(check, cure=differs.cure(check, B, hosts, values))
+    return replace(check, cure=remedy.cure(check, B, hosts, values))
 
 
 def kernel(release: str, *installed: str) -> Change:
@@ -452,15 +452,15 @@ def test_what_brings_hosts_together(change: Change, id: str, cure: str) -> None:
 
 
 def test_what_is_installed_is_told_beside_what_runs() -> None:
-    assert differs.notes("identity.kernel", EXAMINED[A])[:2] == (
+    assert remedy.notes("identity.kernel", EXAMINED[A])[:2] == (
         f"the next boot takes {NEXT}",
         f"installed: linux-image-{RUNS} 6.12.107-1, held",
     )
     untold = replace(EXAMINED[A].condition.health, grub=Boot("", "its menu has no entry"))
     condition = replace(EXAMINED[A].condition, health=untold)
-    (first, *_) = differs.notes("identity.kernel", replace(EXAMINED[A], condition=condition))
+    (first, *_) = remedy.notes("identity.kernel", replace(EXAMINED[A], condition=condition))
     assert first == "GRUB's menu does not tell what the next boot takes"
-    assert "installed: nvidia-driver-580-open 580.173.02-0ubuntu0.24.04.1, held" in differs.notes(
+    assert "installed: nvidia-driver-580-open 580.173.02-0ubuntu0.24.04.1, held" in remedy.notes(
         "driver.version", EXAMINED[A]
     )
-    assert differs.notes("net.manager", EXAMINED[A]) == ()
+    assert remedy.notes("net.manager", EXAMINED[A]) == ()

@@ -12,9 +12,9 @@ import pytest
 from pydantic import SecretStr
 
 from facts.newcomer import Newcomer
-from operations import door, onboard
-from operations.remote import Failed, Lost
-from sparkrig import own_key
+from operations import onboard
+from sparkrig.io import first_login, ssh_keys
+from sparkrig.io.remote import Failed, Lost
 from sparkrig.onboarding.address import Address, parse
 from sparkrig.onboarding.operator import PublicKey, public
 from sparkrig.refusal import Refusal
@@ -47,8 +47,8 @@ def spark(tmp_path: Path) -> Iterator[Spark]:
         yield running
 
 
-def at(port: int, user: str = "", **data: Any) -> door.Target:
-    return door.target(parse(f"{user}127.0.0.1:{port}"), data)
+def at(port: int, user: str = "", **data: Any) -> first_login.Target:
+    return first_login.target(parse(f"{user}127.0.0.1:{port}"), data)
 
 
 # --- where it is
@@ -82,7 +82,7 @@ def test_where_a_spark_is(
     home: Path, text: str, data: dict[str, Any], config: str, found: tuple[Any, ...]
 ) -> None:
     (home / ".ssh" / "config").write_text(config)
-    target = door.target(parse(text), data)
+    target = first_login.target(parse(text), data)
     assert (target.host, target.port, target.user, target.tells_user, target.tells_port) == found
     assert target.typed == "spark"
     assert target.known_hosts == home / ".ssh" / "known_hosts"
@@ -91,29 +91,29 @@ def test_where_a_spark_is(
 def test_a_way_by_another_host_is_refused(home: Path) -> None:
     (home / ".ssh" / "config").write_text("Host spark\n ProxyJump bastion\n")
     with pytest.raises(Refusal, match="by way of bastion"):
-        door.target(Address("spark"), {})
+        first_login.target(Address("spark"), {})
 
 
 # --- its host key
 
 
 def test_the_host_key_is_the_one_that_sshd_has(server: Server) -> None:
-    assert door.scan(at(server.port)).fingerprint == fingerprint(server.public)
-    other = door.scan(at(server.port), ["ecdsa-sha2-nistp256"])
+    assert first_login.scan(at(server.port)).fingerprint == fingerprint(server.public)
+    other = first_login.scan(at(server.port), ["ecdsa-sha2-nistp256"])
     assert other.fingerprint == fingerprint(server.etc / "ssh_host_ecdsa_key.pub")
-    assert door.scan(at(server.port), ["ssh-rsa"]).kind == "ssh-ed25519", "it has no rsa key"
+    assert first_login.scan(at(server.port), ["ssh-rsa"]).kind == "ssh-ed25519", "it has no rsa key"
 
 
 @pytest.mark.parametrize("hashed", [False, True])
 def test_a_key_is_known_by_the_file_that_ssh_writes(home: Path, server: Server, hashed: bool) -> None:
-    assert door.known(at(server.port)) == []
-    key = door.scan(at(server.port))
+    assert first_login.known(at(server.port)) == []
+    key = first_login.scan(at(server.port))
     file = home / ".ssh" / "known_hosts"
     broken = "" if hashed else "broken line\n"  # which ssh-keygen would not hash
     file.write_text(f"# mine\n{broken}{key.line(at(server.port).entry)}")
     if hashed:
         subprocess.run(["ssh-keygen", "-q", "-H", "-f", file], check=True, capture_output=True)
-    assert door.known(at(server.port)) == [key]
+    assert first_login.known(at(server.port)) == [key]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_key_is_known_by_the_file_that_ssh_writes(home: Path, server: Server, 
 )
 def test_who_does_not_answer_is_lost(host: str, words: str) -> None:
     with pytest.raises(Lost, match=words):
-        door.scan(door.target(Address(host, None, free_port()), {}))
+        first_login.scan(first_login.target(Address(host, None, free_port()), {}))
 
 
 # --- logging in
@@ -130,12 +130,12 @@ def test_who_does_not_answer_is_lost(host: str, words: str) -> None:
 @pytest.mark.slow  # a real login
 def test_a_key_opens_the_door_and_words_stay_words(home: Path, server: Server) -> None:
     own = keygen(home / ".ssh" / "id_ed25519")
-    key = door.scan(at(server.port))
-    with door.door(at(server.port), key) as shut:
+    key = first_login.scan(at(server.port))
+    with first_login.door(at(server.port), key) as shut:
         assert shut is None
     (server.home / ".ssh").mkdir()
     (server.home / ".ssh" / "authorized_keys").write_text(own.with_suffix(".pub").read_text())
-    with door.door(at(server.port), key) as entered:
+    with first_login.door(at(server.port), key) as entered:
         assert entered
         assert entered.shell('printf "%s|" "$HOME" "$@"', "a'b $c", "") == f"{server.home}|a'b $c||"
         with pytest.raises(Failed, match="ouch"):
@@ -145,11 +145,11 @@ def test_a_key_opens_the_door_and_words_stay_words(home: Path, server: Server) -
 
 
 def test_a_password_opens_the_door_and_sudo(spark: Spark) -> None:
-    key = door.scan(at(spark.port))
+    key = first_login.scan(at(spark.port))
     assert key.fingerprint == fingerprint(spark.public)
-    with door.door(at(spark.port, "nvidia@"), key, SecretStr("wrong")) as shut:
+    with first_login.door(at(spark.port, "nvidia@"), key, SecretStr("wrong")) as shut:
         assert shut is None
-    with door.door(at(spark.port, "nvidia@"), key, SecretStr(PASSWORD)) as entered:
+    with first_login.door(at(spark.port, "nvidia@"), key, SecretStr(PASSWORD)) as entered:
         assert entered
         assert not entered.is_root()
         with pytest.raises(Failed, match="incorrect password attempt"):
@@ -166,7 +166,10 @@ def test_a_password_opens_the_door_and_sudo(spark: Spark) -> None:
 
 
 def test_another_host_key_closes_the_door(server: Server, spark: Spark) -> None:
-    with pytest.raises(Lost, match="another host key"), door.door(at(spark.port), door.scan(at(server.port))):
+    with (
+        pytest.raises(Lost, match="another host key"),
+        first_login.door(at(spark.port), first_login.scan(at(server.port))),
+    ):
         pytest.fail("it went in")
 
 
@@ -253,25 +256,25 @@ def test_what_visudo_refuses_is_never_put_in_place(tmp_path: Path) -> None:
 
 def test_the_usual_key_is_found_and_need_not_be_told(home: Path) -> None:
     keygen(home / ".ssh" / "id_ecdsa", "ecdsa")
-    assert own_key.find(None, ()).file == home / ".ssh" / "id_ecdsa"
+    assert ssh_keys.find(None, ()).file == home / ".ssh" / "id_ecdsa"
     own = keygen(home / ".ssh" / "id_ed25519")
-    found = own_key.find(None, ())
+    found = ssh_keys.find(None, ())
     assert (found.file, found.told) == (own, False)
     assert found.public == public(own.with_suffix(".pub").read_text(), "")
 
 
 def test_another_key_is_told(home: Path) -> None:
     own = keygen(home / "keys" / "spark")
-    assert own_key.find("~/keys/spark.pub", ()) == own_key.find(str(own), ())
-    assert own_key.find(str(own), ()).told
-    assert not own_key.find(None, (str(own),)).told, "ssh's own configuration names it"
+    assert ssh_keys.find("~/keys/spark.pub", ()) == ssh_keys.find(str(own), ())
+    assert ssh_keys.find(str(own), ()).told
+    assert not ssh_keys.find(None, (str(own),)).told, "ssh's own configuration names it"
 
 
 def test_where_there_is_none_one_is_made(home: Path) -> None:
-    found = own_key.find(None, ())
+    found = ssh_keys.find(None, ())
     assert (found.file, found.public) == (home / ".ssh" / "id_ed25519", None)
-    made = own_key.make(found)
-    assert made == own_key.find(None, ()).public
+    made = ssh_keys.make(found)
+    assert made == ssh_keys.find(None, ()).public
     assert oct(found.file.stat().st_mode)[-3:] == "600"
 
 
@@ -280,7 +283,7 @@ def test_a_key_with_a_passphrase_needs_an_agent(
 ) -> None:
     own = keygen(home / ".ssh" / "id_ed25519", passphrase="secret words")
     with pytest.raises(Refusal, match="has a passphrase, and no ssh agent holds it") as caught:
-        own_key.find(None, ())
+        ssh_keys.find(None, ())
     assert caught.value.cure == f"ssh-add {own}"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", tmp_path / "agent"], stdout=subprocess.PIPE, text=True)
     try:
@@ -289,10 +292,10 @@ def test_a_key_with_a_passphrase_needs_an_agent(
         subprocess.run(["ssh-keygen", "-q", "-p", "-P", "secret words", "-N", "", "-f", own], check=True)
         subprocess.run(["ssh-add", "-q", own], check=True)
         subprocess.run(["ssh-keygen", "-q", "-p", "-P", "", "-N", "secret words", "-f", own], check=True)
-        assert own_key.find(None, ()).file == own
+        assert ssh_keys.find(None, ()).file == own
         own.unlink()
         own.with_suffix(".pub").unlink()
-        assert own_key.find(None, ()).public, "the agent's own"
+        assert ssh_keys.find(None, ()).public, "the agent's own"
     finally:
         agent.terminate()
         agent.communicate(timeout=10)
@@ -302,4 +305,4 @@ def test_a_key_with_a_passphrase_needs_an_agent(
 def test_a_key_without_its_public_half_is_refused(home: Path, asked: str | None) -> None:
     keygen(home / ".ssh" / "id_ed25519").with_suffix(".pub").unlink()
     with pytest.raises(Refusal, match=r"\.pub cannot be read"):
-        own_key.find(asked, ())
+        ssh_keys.find(asked, ())

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from sparkrig import declared
-from sparkrig.check import Check
-from sparkrig.drift import Acceptance, Report, Row, report, unexplained
-from sparkrig.drift_findings import accepted, holding, mends
+from sparkrig.checks import last_declaration
+from sparkrig.checks.check import Check
 from sparkrig.refusal import Refusal
+from sparkrig.reports.drift import Acceptance, Report, Row, report, unexplained
+from sparkrig.reports.findings import accepted, holding, mends
 from tests.unit.reports import (
     BEFORE,
     CLEAN,
@@ -92,7 +92,7 @@ def test_an_unreachable_host_hides_no_drift_elsewhere() -> None:
     ],
 )
 def test_who_moved_is_told_by_what_was_wanted_last(check: Check, kept: Any, mover: str) -> None:
-    known = None if kept is None else declared.Declared(1.0, kept)
+    known = None if kept is None else last_declaration.Declared(1.0, kept)
     told = report({A: [check]}, {A: known}, None, [], inventory=INVENTORY, version="0", started=NOW, seconds=1)
     assert row(told, A, "net.mtu").moved == mover
 
@@ -101,7 +101,7 @@ def test_who_moved_is_told_by_what_was_wanted_last(check: Check, kept: Any, move
 def test_the_newer_of_record_and_report_says_what_was_wanted(days: int, mover: str) -> None:
     """The record is a week old, and wanted 8000; the report saw that 9000 was wanted, and held."""
     earlier = made({A: [mtu()]}, when=NOW - timedelta(days=days))
-    kept = declared.Declared((NOW - timedelta(days=7)).timestamp(), {"net.mtu": "8000"})
+    kept = last_declaration.Declared((NOW - timedelta(days=7)).timestamp(), {"net.mtu": "8000"})
     told = report(
         {A: [mtu(1500)]}, {A: kept}, earlier, [], inventory=INVENTORY, version="0", started=NOW, seconds=1
     )

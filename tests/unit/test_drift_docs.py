@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from docs.make import DOCTORS, DRIFT, with_checks
-from sparkrig.catalogue import KINDS
-from sparkrig.command.cli import sparkrig
-from sparkrig.drift import Acceptance
-from sparkrig.picture import drift_prom
+from sparkrig.checks.reference import KINDS
+from sparkrig.cli.main import sparkrig
+from sparkrig.render import drift_prom
+from sparkrig.reports.drift import Acceptance
 from tests.tables import each_row
 from tests.unit import test_checks
 from tests.unit.reports import DRIFTED

@@ -15,11 +15,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.cells import cell_len
 from rich.console import Console
 
-from sparkrig.check import Check
-from sparkrig.drift import Acceptance, Report
-from sparkrig.picture import drift_html, drift_junit, drift_prom
-from sparkrig.picture.drift import moment, show
+from sparkrig.checks.check import Check
 from sparkrig.refusal import Refusal
+from sparkrig.render import drift_html, drift_junit, drift_prom
+from sparkrig.render.drift import moment, show
+from sparkrig.reports.drift import Acceptance, Report
 from tests.tables import each_row
 from tests.unit.pages import Whole, is_whole_and_loads_nothing
 from tests.unit.reports import CLEAN, DEPLOY, DRIFTED, HALF, LOST, NOW, A, B, fleet, healthy, made, mtu, upgrade

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import driver
-from sparkrig.driver import Package, Packages
-from sparkrig.grub import Boot
+from sparkrig.host import driver
+from sparkrig.host.driver import Package, Packages
+from sparkrig.host.grub import Boot
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 

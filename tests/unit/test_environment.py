@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from operations.environment import wanted
-from sparkrig import environment, gid
-from sparkrig.environment import Node, container, nccl, node
-from sparkrig.rdma import Device, Rdma
+from sparkrig.rdma import environment, gid
+from sparkrig.rdma.environment import Node, container, nccl, node
+from sparkrig.rdma.rdma import Device, Rdma
 from sparkrig.refusal import Refusal
 
 RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "nccl"

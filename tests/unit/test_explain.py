@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sparkrig import nccl_tests, paste
-from sparkrig.command.explain import explain as command
-from sparkrig.explain import Explained, exit_code, explain
+from sparkrig.bandwidth import nccl_tests
+from sparkrig.cli.explain import explain as command
+from sparkrig.explain.tools import Explained, exit_code, explain
+from sparkrig.parsing import section
 from sparkrig.verdict import Verdict
 from tests.tables import each_row
 
@@ -1205,8 +1206,9 @@ def test_json() -> None:
 
 
 def test_it_starts_without_pyinfra_and_pydantic() -> None:
-    words = "import sys; from sparkrig import explain; from sparkrig.picture import explained; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    loads = "import sys; from sparkrig.explain import tools; from sparkrig.render import explained"
+    words = [sys.executable, "-c", f"{loads}; print(*sys.modules)"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert not {"pyinfra", "gevent", "paramiko", "pydantic", "matplotlib"} & {*done.stdout.split()}
 
 
@@ -1241,7 +1243,7 @@ def test_rows_of_nccl_tests() -> None:
 
 
 def test_a_paste_without_tools_has_no_pieces() -> None:
-    assert paste.pieces(paste.plain("nothing\nof this\n")) == []
+    assert section.pieces(section.plain("nothing\nof this\n")) == []
 
 
 # --- what looks healthy and proves nothing

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from operations import plan
-from sparkrig import driver, environment, file_diff, gid
-from sparkrig.change import of_file
 from sparkrig.files import File, Found
+from sparkrig.host import driver
+from sparkrig.rdma import environment, gid
+from sparkrig.runs import file_diff
+from sparkrig.runs.change import of_file
 from tests.tables import each_row
 
 BLOCK = f"{gid.BLOCK_BEGIN}\nNCCL_IB_GID_INDEX=%d\n{gid.BLOCK_END}\n"

@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from sparkrig import encoding
-from sparkrig.change import of_file
 from sparkrig.files import File, Found, parse, stale
+from sparkrig.parsing import encoding
+from sparkrig.runs.change import of_file
 
 WANTED = File("/etc/nccl.conf", "A=1\nümlaut\n")
 

@@ -15,16 +15,16 @@ from pydantic import SecretStr
 from facts.first_upgrade import FirstUpgrade as Fact
 from facts.noun import Noun
 from facts.preflight import Preflight as Whole
-from operations import door
-from operations.remote import Failed, Lost
-from sparkrig import preflight
-from sparkrig.command import waiting
-from sparkrig.command.newcomer import Asked, Entrance, Password
-from sparkrig.first_upgrade import MARK, UNIT, FirstUpgrade, Stage, parse
+from sparkrig.cli import waiting
+from sparkrig.cli.newcomer import Asked, Entrance, Password
+from sparkrig.host import preflight
+from sparkrig.host.first_upgrade import MARK, UNIT, FirstUpgrade, Stage, parse
+from sparkrig.host.preflight import Preflight
+from sparkrig.io import first_login
+from sparkrig.io.remote import Failed, Lost
 from sparkrig.onboarding.address import parse as address
 from sparkrig.onboarding.hostkey import HostKey
 from sparkrig.onboarding.proposal import Wishes
-from sparkrig.preflight import Preflight
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.factory import PASSWORD, look, out_of_the_box
@@ -289,8 +289,8 @@ def test_another_host_key_after_the_reboot_is_refused(tmp_path: Path, monkeypatc
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     with out_of_the_box(tmp_path / "spark", look("fresh-b")) as spark:
-        at = door.target(address(f"nvidia@127.0.0.1:{spark.port}"), {})
-        key = door.scan(at)
+        at = first_login.target(address(f"nvidia@127.0.0.1:{spark.port}"), {})
+        key = first_login.scan(at)
         password = Password(at, ASKED, SecretStr(PASSWORD))
         with ExitStack() as stack:
             back = waiting.again(stack, at, key, entrance(DONE), password)

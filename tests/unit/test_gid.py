@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import gid
+from sparkrig.rdma import gid
 
 V1, V2 = "IB/RoCE v1", "RoCE v2"
 NETDEV = {"rocep1s0f0": "enp1s0f0np0", "roceP2p1s0f0": "enP2p1s0f0np0"}

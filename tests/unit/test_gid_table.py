@@ -7,9 +7,9 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address
 
 import pytest
 
-from sparkrig import gid
-from sparkrig.gid import Gid
-from sparkrig.gid_table import Port, judge, parse_ibdev2netdev, parse_show_gids, written_index
+from sparkrig.rdma import gid
+from sparkrig.rdma.gid import Gid
+from sparkrig.rdma.gid_table import Port, judge, parse_ibdev2netdev, parse_show_gids, written_index
 from tests.tables import each_row
 
 V1, V2 = "IB/RoCE v1", "RoCE v2"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from facts.gpu import Gpu as Fact
-from operations import survey
-from sparkrig import gpu
-from sparkrig.gpu import Gpu
+from sparkrig.host import gpu
+from sparkrig.host.gpu import Gpu
+from sparkrig.io import survey
 from tests.faults.record import Seen
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from facts.grub import GRUB
-from sparkrig import grub
-from sparkrig.grub import CFG, CUSTOM, ENV, Boot
+from sparkrig.host import grub
+from sparkrig.host.grub import CFG, CUSTOM, ENV, Boot
 from tests.tables import each_row
 from tests.unit.shells import sh
 

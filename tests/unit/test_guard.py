@@ -22,8 +22,9 @@ from typing import Any
 
 import pytest
 
-from sparkrig import guard, network
-from sparkrig.guard import Ping, Told
+from sparkrig.network import guard
+from sparkrig.network import plan as network
+from sparkrig.network.guard import Ping, Told
 from tests.tables import each_row
 from tests.unit.shells import tool
 

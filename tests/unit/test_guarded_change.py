@@ -13,7 +13,7 @@ from pyinfra.connectors.util import CommandOutput, OutputLine
 
 from operations import guard as guarded
 from operations.guard import Bench, RolledBack
-from sparkrig import guard
+from sparkrig.network import guard
 from tests.plan.guarded import COMMIT, GUARDED, LINK, PREPARE, REVERT, START, WAIT
 
 WORDS = {PREPARE: "prepare", START: "start", LINK: "link", COMMIT: "commit", REVERT: "revert", WAIT: "wait"}

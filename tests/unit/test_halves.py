@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from sparkrig.checks import pair
-from sparkrig.command import status
-from sparkrig.halves import halved
-from sparkrig.journal import Journal, Run, Step
-from sparkrig.lock import Lock, Owner
+from sparkrig.cli import status
+from sparkrig.runs.halves import halved
+from sparkrig.runs.journal import Journal, Run, Step
+from sparkrig.runs.lock import Lock, Owner
 from tests.tables import each_row
 
 WHY = "pyinfra inventories/pair.py deploys/cluster.py"  # what its operator typed, elsewhere

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import handover, netplan
+from sparkrig.network import handover, netplan
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.network_host import MANAGEMENT, A, B, Host, link

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from facts.health import Health as Fact
-from sparkrig import health
-from sparkrig.grub import Boot
-from sparkrig.health import Health, Kernel, Zone
+from sparkrig.host import health
+from sparkrig.host.grub import Boot
+from sparkrig.host.health import Health, Kernel, Zone
 from tests.faults.record import Seen
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

@@ -12,7 +12,8 @@ import paramiko
 import pytest
 from paramiko import common
 
-from sparkrig import heartbeat, ssh, stream
+from sparkrig import ssh
+from sparkrig.ssh import heartbeat, stream
 
 KEY = paramiko.ECDSAKey.generate()
 

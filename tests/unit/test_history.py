@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from sparkrig import history, history_file
-from sparkrig.history import Entry, History, changes, dumps, entries, leading, loads, marks, trend
-from sparkrig.measurement import End, Host, Measurement, Rail, Run
+from sparkrig.bandwidth import history
+from sparkrig.bandwidth.history import Entry, History, changes, dumps, entries, leading, loads, marks, trend
+from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
+from sparkrig.io import history_file
 from sparkrig.refusal import Refusal
 from sparkrig.verdict import Level, Verdict
 from tests.tables import each_row

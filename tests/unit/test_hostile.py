@@ -26,10 +26,15 @@ from facts.noun import Noun
 from facts.preflight import Preflight
 from facts.rdma import Rdma
 from facts.spark import Spark
-from sparkrig import bounds, containers, declared, lock, merge, netplan, perftest, records, rows, safe_yaml
+from sparkrig.bandwidth import perftest, records
+from sparkrig.checks import last_declaration
 from sparkrig.files import Found
-from sparkrig.picture import journal as picture
+from sparkrig.host import containers
+from sparkrig.network import netplan
+from sparkrig.parsing import bounds, rows, safe_yaml
 from sparkrig.refusal import Refusal
+from sparkrig.render import journal as picture
+from sparkrig.runs import lock, merge
 from sparkrig.serving import launch
 from sparkrig.serving.launch import Unreadable
 from tests.hostile import BOMB, DEEP, looks, mutated, survives
@@ -190,7 +195,9 @@ def test_each_reader_of_a_host_s_json_takes_no_half_of_a_surrogate_pair() -> Non
             "daemon.json": (lambda: containers.merge(base64.b64decode(daemon).decode()),),
             "daemon.json, merged": (lambda: merge.objects("{}", "{}", f'{{"x": {HALF}}}'),),
             "run.json": (lambda: lock.owner(owner),),
-            "declared.json": (lambda: declared.load(Found(f'{{"at": 1, "wants": {{"x": {HALF}}}}}', "", "")),),
+            "declared.json": (
+                lambda: last_declaration.load(Found(f'{{"at": 1, "wants": {{"x": {HALF}}}}}', "", "")),
+            ),
             "bandwidth.json": (lambda: records.load(records.dump({}).replace("[]", f'[{{"netdev": {HALF}}}]')),),
             "addresses": (lambda: Network().process([f'addr [{{"ifname": {HALF}}}]']),),
             "RDMA": (lambda: Rdma().process([f'links [{{"ifname": {HALF}}}]']),),
@@ -209,7 +216,12 @@ def test_json_and_yaml_are_read_in_one_place() -> None:
     bare = re.compile(r"\bjson\.loads?\(|JSONDecoder\(|(?<!safe_)yaml\.(?:safe_|full_|unsafe_)?load\(")
     # of its own texts: the version of a line of the history, a word that the same module wrote; and one that takes
     # out what a string hides, also one that is no text
-    own = {"sparkrig/bounds.py", "sparkrig/safe_yaml.py", "sparkrig/history.py", "sparkrig/drift.py"}
+    own = {
+        "sparkrig/parsing/bounds.py",
+        "sparkrig/parsing/safe_yaml.py",
+        "sparkrig/bandwidth/history.py",
+        "sparkrig/reports/drift.py",
+    }
     own |= {"sparkrig/redaction/sheet.py"}
     rooms = ("sparkrig", "facts", "operations", "deploys")
     found = {

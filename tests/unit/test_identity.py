@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.identity import Identity, is_spark, judge, parse
+from sparkrig.host.identity import Identity, is_spark, judge, parse
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 

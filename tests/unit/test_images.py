@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.images import CONTENT_OF, HELD, Image, contents, known, one
+from sparkrig.host.images import CONTENT_OF, HELD, Image, contents, known, one
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 

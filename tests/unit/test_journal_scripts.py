@@ -16,7 +16,7 @@ from pyinfra.api import HiddenValue, StringCommand
 from facts.journal import Journal as JournalFact
 from operations.journal import noted, recorded
 from operations.refusal import Commands
-from sparkrig import journal, lock
+from sparkrig.runs import journal, lock
 from tests.tables import each_row
 from tests.unit.holders import Holders
 from tests.unit.shells import sh, tool

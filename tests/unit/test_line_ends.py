@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from sparkrig import environment, file_diff, gid, line_ends, merge
-from sparkrig.change import of_file
 from sparkrig.checks import rdma
 from sparkrig.files import File, Found
+from sparkrig.parsing import line_ends
+from sparkrig.rdma import environment, gid
+from sparkrig.runs import file_diff, merge
+from sparkrig.runs.change import of_file
 from tests.tables import each_row
 
 TEXT = "# ours\nNCCL_SOCKET_IFNAME=cx\n"

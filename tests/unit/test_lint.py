@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.catalogue import KINDS
+from sparkrig.checks.reference import KINDS
+from sparkrig.io import catalogue_files
 from sparkrig.refusal import Refusal
-from sparkrig.serving import build, catalogue_files, launch, lint, served, smoke
+from sparkrig.serving import build, launch, lint, served, smoke
 from sparkrig.serving.lint import Case, Find, Finding
 from sparkrig.serving.rules import BY_ID, RULES, Claim, Rule, Version, version
 from tests.tables import each_row

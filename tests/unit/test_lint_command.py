@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from docs.make import LINT, with_rules
-from sparkrig.command.lint import lint
-from sparkrig.serving import catalogue_files
+from sparkrig.cli.lint import lint
+from sparkrig.io import catalogue_files
 from sparkrig.serving.rules import RULES
 from tests.unit import test_launch
 from tests.unit.test_lint import RAY, SERVE, pair, serve
@@ -157,8 +157,8 @@ RAY_PAIR = "-tp 2 --distributed-executor-backend ray --quantization modelopt_fp4
 
 
 def test_a_catalogue_that_cannot_stand_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sparkrig.io import catalogue_files
     from sparkrig.refusal import Refusal
-    from sparkrig.serving import catalogue_files
 
     def refuse() -> None:
         raise Refusal("models/x.yaml is no YAML", "git diff")

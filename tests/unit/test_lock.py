@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
-from operations import journal, remote
+from operations import journal
 from operations.journal import Run
-from operations.remote import Failed, Lost
-from sparkrig import journal as scripts
-from sparkrig import lock
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
 from sparkrig.refusal import Refusal
+from sparkrig.runs import journal as scripts
+from sparkrig.runs import lock
 from tests.tables import each_row
 from tests.unit.shells import sh
 from tests.unit.sshd import keygen, sshd
@@ -68,7 +69,7 @@ class Controller:
 
 
 def shell(at: Half, text: str, *words: str) -> str:
-    """What the scripts do, each alone on its host (`alone` of sparkrig.lock); others may come before it."""
+    """What the scripts do, each alone on its host (`alone` of sparkrig.runs.lock); others may come before it."""
     if text == lock.IDENTITY:
         return at.machine.identity
     getcurrent().parent.switch()
@@ -221,7 +222,8 @@ FORCED = 'ForceCommand exec /bin/rbash -c "$SSH_ORIGINAL_COMMAND"'
 # argv: a folder for the host's, the inventory's data. Holds the lock until its standard input ends.
 CONTROLLER = """if True:
     import json, sys
-    from sparkrig import journal as scripts, lock, session
+    from sparkrig.runs import journal as scripts, lock
+    from sparkrig.io import session
     for place, name in (lock, "HOLD"), (lock, "LOCK"), (lock, "RELEASE"), (scripts, "ABANDON"):
         text = getattr(place, name).replace("-gt 200", "-gt 20").replace("/var/lib/sparkrig", f"{sys.argv[1]}/var")
         setattr(place, name, text.replace("/run/sparkrig", f"{sys.argv[1]}/run"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sparkrig import gid, merge
+from sparkrig.rdma import gid
+from sparkrig.runs import merge
 from tests.tables import each_row
 
 END = gid.BLOCK_END

@@ -21,10 +21,11 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from docs.make import MODELS, with_models
-from sparkrig.command import models as verb
-from sparkrig.picture.models import Listing, Page
+from sparkrig.cli import models as verb
+from sparkrig.io import catalogue_files
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, catalogue_files, container, launch
+from sparkrig.render.models import Listing, Page
+from sparkrig.serving import arguments, container, launch
 from sparkrig.serving.budget import Use, fewest_nodes
 from sparkrig.serving.model import Checkpoint, Launch, Model, find
 from tests.tables import each_row
@@ -595,7 +596,7 @@ def test_json_without_a_name_has_all_models() -> None:
 
 def test_nothing_of_pyinfra_is_loaded() -> None:
     code = (
-        "import sys\nfrom click.testing import CliRunner\nfrom sparkrig.command.models import models\n"
+        "import sys\nfrom click.testing import CliRunner\nfrom sparkrig.cli.models import models\n"
         "assert not {'rich', 'pydantic', 'yaml'} & set(sys.modules)\n"
         "assert CliRunner().invoke(models, []).exit_code == 0\n"
         "assert not {'pyinfra', 'paramiko', 'gevent'} & {name.split('.')[0] for name in sys.modules}\n"

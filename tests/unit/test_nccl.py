@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import nccl
-from sparkrig.images import Image
-from sparkrig.nccl import GIB, Nccl, Preflight, judge, message_size, obstacle, parse, parse_preflight
-from sparkrig.nic import Nic
+from sparkrig.bandwidth import nccl
+from sparkrig.bandwidth.nccl import GIB, Nccl, Preflight, judge, message_size, obstacle, parse, parse_preflight
+from sparkrig.host.images import Image
+from sparkrig.host.nic import Nic
 from sparkrig.verdict import Verdict
 from tests.tables import each_row
 

@@ -17,10 +17,10 @@ import gevent
 import pytest
 from pyinfra.connectors.util import CommandOutput, OutputLine, run_local_process
 
-from operations import nccl as checked
-from operations.nccl import Bench, Outcome
 from sparkrig import settings
-from sparkrig.nccl import GIB
+from sparkrig.bandwidth.nccl import GIB
+from sparkrig.io import nccl_run as checked
+from sparkrig.io.nccl_run import Bench, Outcome
 from sparkrig.verdict import Verdict
 from tests.unit.shells import tool
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from facts.neighbours import Neighbours as Fact
-from sparkrig.neighbours import Heard, Neighbours, parse
+from sparkrig.fabric.neighbours import Heard, Neighbours, parse
 
 ROWS = """\
 sent enP2p1s0f0np0 40

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sparkrig import links, profiles
-from sparkrig.network import Plan, Route, parse, plan, profile, uuid
+from sparkrig.network import links, profiles
+from sparkrig.network.plan import Plan, Route, parse, plan, profile, uuid
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.network_host import A1, B1, FABRIC, LINK_LOCAL, MANAGEMENT, WIRED, A, B, Host, link, v4

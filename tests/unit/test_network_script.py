@@ -12,7 +12,8 @@ import yaml
 
 from facts.network import NETPLAN, Network
 from facts.noun import PREAMBLE
-from sparkrig import netplan, rows
+from sparkrig.network import netplan
+from sparkrig.parsing import rows
 from tests.tables import each_row
 from tests.unit.shells import sh
 

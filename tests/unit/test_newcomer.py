@@ -14,11 +14,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from operations import door
-from operations.door import Target
-from sparkrig.command import newcomer
-from sparkrig.command.newcomer import Asked, Entrance, Password
-from sparkrig.command.onboard import onboard
+from sparkrig.cli import newcomer
+from sparkrig.cli.newcomer import Asked, Entrance, Password
+from sparkrig.cli.onboard import onboard
+from sparkrig.io import first_login
+from sparkrig.io.first_login import Target
 from sparkrig.onboarding.address import parse
 from sparkrig.onboarding.proposal import Wishes
 from sparkrig.refusal import Refusal
@@ -46,7 +46,7 @@ def spark(tmp_path: Path) -> Iterator[Spark]:
 
 
 def at(spark: Spark) -> Target:
-    return door.target(parse(f"nvidia@127.0.0.1:{spark.port}"), {})
+    return first_login.target(parse(f"nvidia@127.0.0.1:{spark.port}"), {})
 
 
 def known(home: Path) -> str:
@@ -128,7 +128,7 @@ def test_a_changed_key_is_refused_in_words(home: Path, spark: Spark) -> None:
 def test_the_same_spark_at_another_address_is_recognised(home: Path, spark: Spark) -> None:
     kind, encoded, _ = spark.public.read_text().split()
     (home / ".ssh" / "known_hosts").write_text(f"spark-a.local {kind} {encoded}\n")
-    others = {"spark-a": door.target(parse("nvidia@spark-a.local"), {})}
+    others = {"spark-a": first_login.target(parse("nvidia@spark-a.local"), {})}
     with pytest.raises(
         Refusal, match=r"shows the host key of spark-a, which the inventory reaches as spark-a.local"
     ):
@@ -141,7 +141,7 @@ def test_the_same_spark_at_another_address_is_recognised(home: Path, spark: Spar
 def enter(spark: Spark, stack: ExitStack, **asked: object) -> tuple[Entrance, Password]:
     whole = replace(SCRIPT, **asked)  # type: ignore[arg-type]
     password = Password(at(spark), whole)
-    return newcomer.enter(stack, at(spark), door.scan(at(spark)), whole, password), password
+    return newcomer.enter(stack, at(spark), first_login.scan(at(spark)), whole, password), password
 
 
 def password_file(folder: Path, text: str = PASSWORD, mode: int = 0o600) -> str:
@@ -193,13 +193,13 @@ def test_a_spark_that_takes_keys_only_asks_for_no_password(home: Path, tmp_path:
         (home / ".ssh" / "id_ed25519").unlink()
         (home / ".ssh" / "id_ed25519.pub").unlink()
     with sshd(tmp_path / "keys-only") as server:
-        spark = door.target(parse(f"nvidia@127.0.0.1:{server.port}"), {})
+        spark = first_login.target(parse(f"nvidia@127.0.0.1:{server.port}"), {})
         asked = replace(SCRIPT, password_file=password_file(tmp_path))
         with (
             ExitStack() as stack,
             pytest.raises(Refusal, match="takes keys only, and lets in none of yours") as no,
         ):
-            newcomer.enter(stack, spark, door.scan(spark), asked, Password(spark, asked))
+            newcomer.enter(stack, spark, first_login.scan(spark), asked, Password(spark, asked))
     if mine:
         line = (home / ".ssh" / "id_ed25519.pub").read_text().strip()
         assert no.value.cure.startswith("on the Spark, as nvidia: ") and line in no.value.cure
@@ -232,10 +232,10 @@ def test_a_password_that_others_can_read_is_refused(tmp_path: Path, spark: Spark
 
 
 def test_a_user_that_nobody_said_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    somebody = door.target(parse("spark-a.local"), {})
+    somebody = first_login.target(parse("spark-a.local"), {})
     assert (somebody.guessed, newcomer.named(somebody, SCRIPT)) == (True, somebody)
     monkeypatch.setattr(click, "prompt", lambda text, default, **_: "nvidia" if default else "")
     named = newcomer.named(somebody, replace(SCRIPT, yes=False))
     assert (named.user, named.guessed) == ("nvidia", False)
-    told = door.target(parse("me@spark-a.local"), {})
+    told = first_login.target(parse("me@spark-a.local"), {})
     assert newcomer.named(told, replace(SCRIPT, yes=False)) == told

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from facts.nic import Nics
-from sparkrig import catalogue, nic
-from sparkrig.nic import Link, Module, Nic, Pcie
+from sparkrig.checks import reference
+from sparkrig.host import nic
+from sparkrig.host.nic import Link, Module, Nic, Pcie
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
@@ -416,7 +417,7 @@ def test_a_netdev_s_name_is_what_linux_allows() -> None:
     def holds(name: str, allowed: bool) -> None:
         rows = [f"{name} port p0"]
         if allowed:
-            assert [catalogue.kind(f"nic.{netdev}.pcie").name for netdev in nic.parse(rows)] == ["nic.NETDEV.pcie"]
+            assert [reference.kind(f"nic.{netdev}.pcie").name for netdev in nic.parse(rows)] == ["nic.NETDEV.pcie"]
         else:
             with pytest.raises(ValueError, match="cannot read the row"):
                 nic.parse(rows)

@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
-import sparkrig as package
-from operations.remote import Lost
+import sparkrig.io as package
 from sparkrig import inventory, inventory_file
-from sparkrig.command import applying
-from sparkrig.journal import Journal, Run
+from sparkrig.cli import applying
+from sparkrig.io.remote import Lost
+from sparkrig.runs.journal import Journal, Run
 from tests import warm
 from tests.plan.conftest import converged
 from tests.plan.recordings import UNITS, fresh
@@ -38,7 +38,7 @@ from tests.unit.sshd import fingerprint, free_port, keygen
 # The command as it is, but for pyinfra: APPLIED is what its run leaves of each Spark, DIES where it is killed.
 PLAYED = """
 import os, shutil, signal, sys
-from sparkrig.command import onboard, waiting
+from sparkrig.cli import onboard, waiting
 
 waiting.POLL_S = 0.01
 
@@ -59,7 +59,7 @@ for step in ("_let_in", "_write", "_apply"):
     setattr(onboard, step, mortal(step, getattr(onboard, step)))
 """
 PROGRAM = f"""{PLAYED}
-from sparkrig.command.cli import main
+from sparkrig.cli.main import main
 sys.argv[0] = "sparkrig"
 main()
 """
@@ -385,7 +385,7 @@ APPLY = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace as Some
-from sparkrig.command import onboard
+from sparkrig.cli import onboard
 sys.executable = sys.argv[1]
 after = Some(fleet={"a": 1, "b": 1, "c": 1}, file=Path("inventories/mine.py"))
 draft = Some(after=after, found={"b": 1, "a": 1})

@@ -16,9 +16,9 @@ import pytest
 
 from facts.spark import Spark
 from sparkrig import settings
-from sparkrig.links import Route
-from sparkrig.netplan import File, Netdef
-from sparkrig.nic import Nic
+from sparkrig.host.nic import Nic
+from sparkrig.network.links import Route
+from sparkrig.network.netplan import File, Netdef
 from sparkrig.onboarding import card, hostkey, plan
 from sparkrig.onboarding.address import Address, parse
 from sparkrig.onboarding.candidates import Candidate, only, ordered
@@ -458,7 +458,7 @@ def test_a_plan_counts_what_somebody_would_notice() -> None:
     ],
 )
 def test_a_refusal_names_the_option_that_cures_it(refusal: Refusal | None, option: str) -> None:
-    from sparkrig import containers
+    from sparkrig.host import containers
 
     known = fleet(spark_b={})
     busy = seen("b")

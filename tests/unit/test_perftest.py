@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.perftest import Bandwidth, Latency, failure, parse_bandwidth, parse_latency
+from sparkrig.bandwidth.perftest import Bandwidth, Latency, failure, parse_bandwidth, parse_latency
 from tests.tables import each_row
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from sparkrig.cabling import Cage, End, Host, Topology, Twin
-from sparkrig.picture.cages import loose_end
-from sparkrig.picture.topology import Drawing
-from sparkrig.picture.topology_svg import svg
+from sparkrig.fabric.cabling import Cage, End, Host, Topology, Twin
+from sparkrig.render.cages import loose_end
+from sparkrig.render.topology import Drawing
+from sparkrig.render.topology_svg import svg
 from tests.tables import each_row
 from tests.unit import topologies as made
 

@@ -10,9 +10,9 @@ import pytest
 
 from facts.hostname import Hostname as HostnameFact
 from facts.ping import Pings
-from sparkrig.hostname import Hostname
-from sparkrig.hostname import parse as parse_name
-from sparkrig.ping import COUNT, Ping, parse, targets
+from sparkrig.host.hostname import Hostname
+from sparkrig.host.hostname import parse as parse_name
+from sparkrig.network.ping import COUNT, Ping, parse, targets
 from tests.unit.shells import sh, tool
 
 PEER = IPv4Address("192.168.100.12")

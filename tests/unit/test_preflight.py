@@ -12,9 +12,9 @@ import pytest
 
 from facts.preflight import Preflight as Fact
 from facts.spark import NOUNS
-from sparkrig import preflight
-from sparkrig.apt import Holder
-from sparkrig.preflight import Manager, Preflight, Shutdown
+from sparkrig.host import preflight
+from sparkrig.host.apt import Holder
+from sparkrig.host.preflight import Manager, Preflight, Shutdown
 from tests.unit.shells import sh, tool
 
 NOW = 1795231768.0

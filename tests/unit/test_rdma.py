@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sparkrig.rdma import Device, Rdma, parse
+from sparkrig.rdma.rdma import Device, Rdma, parse
 
 LINKS = [
     {

@@ -6,9 +6,10 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-from sparkrig import records, settings
-from sparkrig.measurement import End, Host, Measurement, Rail, Run
-from sparkrig.records import Boot, Complaint, Record
+from sparkrig import settings
+from sparkrig.bandwidth import records
+from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
+from sparkrig.bandwidth.records import Boot, Complaint, Record
 from sparkrig.verdict import Verdict
 from tests.tables import each_row
 

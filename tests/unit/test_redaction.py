@@ -7,7 +7,7 @@ from ipaddress import IPv6Address
 from time import process_time
 from uuid import UUID
 
-from sparkrig import profiles
+from sparkrig.network import profiles
 from sparkrig.redaction import KINDS, Redactor
 from sparkrig.redaction.book import Known
 from tests import canaries

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from sparkrig import gid
+from sparkrig.rdma import gid
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "templates" / "refresh_gid.py"
 ADDRESS = {"enp1s0f0np0": "192.168.100.11", "enP2p1s0f0np0": "192.168.101.11"}

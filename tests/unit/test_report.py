@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sparkrig import history
-from sparkrig.bandwidth import BANDS
-from sparkrig.history import History, entries
-from sparkrig.measurement import End, Host, Measurement, Rail, Run
-from sparkrig.picture import plot, report
-from sparkrig.picture.trend import trend
+from sparkrig.bandwidth import history
+from sparkrig.bandwidth.bands import BANDS
+from sparkrig.bandwidth.history import History, entries
+from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
+from sparkrig.render import plot, report
+from sparkrig.render.trend import trend
 from sparkrig.verdict import Finding, Verdict
 from tests.unit.pages import Whole, is_whole_and_loads_nothing
 
@@ -178,7 +178,7 @@ def test_ids_of_two_pictures_stay_apart() -> None:
 
 def test_matplotlib_loads_only_to_plot() -> None:
     code = (
-        "import sys; import sparkrig.picture.report, sparkrig.picture.trend, sparkrig.history_file;"
+        "import sys; import sparkrig.render.report, sparkrig.render.trend, sparkrig.io.history_file;"
         "sys.exit('matplotlib' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

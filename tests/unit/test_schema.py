@@ -17,29 +17,31 @@ import yaml
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-import sparkrig as package
+import sparkrig.io as package
 from docs.schemas import FOLDER, texts
-from operations.door import Target
-from operations.remote import Lost
-from sparkrig import drift, settings, support
-from sparkrig.applied import Applied
-from sparkrig.change import Change
-from sparkrig.command import apply as applied
-from sparkrig.command import applying, models, onboard, summary, topology
-from sparkrig.command import plan as planning
-from sparkrig.command import support as support_command
-from sparkrig.command.bench import bench
-from sparkrig.command.cli import _VERBS, sparkrig
-from sparkrig.command.draft import Book, Draft
-from sparkrig.journal import Journal
-from sparkrig.lock import Lock
+from sparkrig import settings
+from sparkrig.cli import apply as applied
+from sparkrig.cli import applying, models, onboard, summary, topology
+from sparkrig.cli import plan as planning
+from sparkrig.cli import support as support_command
+from sparkrig.cli.bench import bench
+from sparkrig.cli.draft import Book, Draft
+from sparkrig.cli.main import _VERBS, sparkrig
+from sparkrig.fabric.survey import Survey
+from sparkrig.io import catalogue_files
+from sparkrig.io.first_login import Target
+from sparkrig.io.remote import Lost
 from sparkrig.onboarding import plan
 from sparkrig.onboarding.hostkey import HostKey
-from sparkrig.plan import Planned, Step
+from sparkrig.redaction import archive
 from sparkrig.refusal import Refusal
-from sparkrig.schema import DOCUMENTS
-from sparkrig.serving import catalogue_files
-from sparkrig.survey import Survey
+from sparkrig.reports import drift
+from sparkrig.reports.plan import Planned, Step
+from sparkrig.reports.schema import DOCUMENTS
+from sparkrig.runs.applied import Applied
+from sparkrig.runs.change import Change
+from sparkrig.runs.journal import Journal
+from sparkrig.runs.lock import Lock
 from tests.schemas import complaints
 from tests.tables import each_row
 from tests.unit import (
@@ -148,7 +150,7 @@ def benched(folder: Path, patch: Patch) -> str:
 
 
 def unlocked(folder: Path, patch: Patch) -> str:
-    from sparkrig.command.unlock import unlock
+    from sparkrig.cli.unlock import unlock
 
     file = folder / "sparks.py"
     file.write_text("sparks = ['spark-a', 'spark-b']\n")
@@ -181,9 +183,9 @@ def examined(folder: Path, patch: Patch) -> str:
 
 def supported(folder: Path, patch: Patch) -> str:
     file = folder / "sent.tar.gz"
-    given = (support.File("drift.json", "{}\n"), support.File("machine-1/tools/ip.txt", "$ ip\n", cut=True))
-    made = support.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), given, {"mac": (3, 2)}, ("x",), ("y",))
-    file.write_bytes(support.pack(made))
+    given = (archive.File("drift.json", "{}\n"), archive.File("machine-1/tools/ip.txt", "$ ip\n", cut=True))
+    made = archive.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), given, {"mac": (3, 2)}, ("x",), ("y",))
+    file.write_bytes(archive.pack(made))
     return CliRunner().invoke(support_command.support, ["--open", "--json", str(file)]).stdout
 
 
@@ -247,7 +249,7 @@ def test_every_verb_with_json_has_a_schema_and_says_so() -> None:
         command = sparkrig.get_command(context, verb)
         assert command is not None
         if "--json" in options(command):
-            assert verb in DOCUMENTS, "sparkrig/schema.py: DOCUMENTS; then make docs"
+            assert verb in DOCUMENTS, "sparkrig/reports/schema.py: DOCUMENTS; then make docs"
             assert f"docs/schema/{verb}.json" in command.get_help(click.Context(command))
 
     each_row(sorted(_VERBS), holds)

@@ -12,9 +12,9 @@ from pydantic import SecretStr
 
 from facts.secrets import LOOK
 from operations.secrets import REMOVE, WRITE, gathered, write
-from sparkrig import secrets
+from sparkrig.host import secrets
+from sparkrig.host.secrets import Plan, Secrets, plan, told
 from sparkrig.refusal import Refusal
-from sparkrig.secrets import Plan, Secrets, plan, told
 from sparkrig.settings import Settings, SettingsError, parse
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

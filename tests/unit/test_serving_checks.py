@@ -10,10 +10,10 @@ import pytest
 from facts.spark import Spark as SparkFact
 from operations.subject import subject
 from sparkrig import settings
-from sparkrig.check import Check
 from sparkrig.checks import serving as checks
+from sparkrig.checks.check import Check
+from sparkrig.look.state import State
 from sparkrig.serving import served
-from sparkrig.state import State
 from tests.plan.conftest import FABRIC
 from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, in_another_store, serving
 from tests.tables import each_row

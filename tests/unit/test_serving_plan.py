@@ -12,11 +12,11 @@ import pytest
 
 from sparkrig import settings
 from sparkrig.files import File, Found
-from sparkrig.images import Image
+from sparkrig.host.images import Image
+from sparkrig.io.catalogue_files import catalogue
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, plan, served, smoke
 from sparkrig.serving.budget import GIB
-from sparkrig.serving.catalogue_files import catalogue
 from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.plan import Chosen, Node, Wish
 from sparkrig.serving.served import Record, Serving, Weights

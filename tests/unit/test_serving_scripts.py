@@ -18,7 +18,7 @@ import pytest
 
 from facts.serving import Serving as ServingFact
 from operations import build, image, serving, unit, weights
-from sparkrig.images import Image
+from sparkrig.host.images import Image
 from sparkrig.serving import served, smoke
 from tests.unit.shells import sh, tool
 from tests.unit.sshd import free_ports

@@ -169,9 +169,9 @@ def test_the_reason_is_one_sentence(shown: dict[str, Any], host: str) -> None:
 # the command as it is, but for the pause between two tries, and the time after which it says what it is at
 HASTY = """
 import sys
-from sparkrig import session  # first, since it patches what all others import
-from sparkrig import progress
-from sparkrig.command.cli import main
+from sparkrig.io import session  # first, since it patches what all others import
+from sparkrig.io import progress
+from sparkrig.cli.main import main
 session._PAUSE_S, progress.WORTH_S, progress._TICK_S = 0.2, 0.3, 0.05
 sys.argv[0] = "sparkrig"
 main()

@@ -15,8 +15,8 @@ from facts.files import Files
 from facts.identity import Identity
 from operations.containers import FETCH_KEY
 from operations.files import WRITE
-from sparkrig import identity
-from sparkrig.owned import OWNED
+from sparkrig.host import identity
+from sparkrig.runs.managed_files import OWNED
 from tests import scripts
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

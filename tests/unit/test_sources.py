@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from sparkrig.serving.catalogue_files import catalogue
+from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving.rules import RULES, Claim
 from sparkrig.serving.startup import REFERENCES, TOTALS
 

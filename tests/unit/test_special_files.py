@@ -21,8 +21,8 @@ from facts.noun import Noun
 from facts.serving import Serving
 from facts.startup import Startup
 from operations.files import WRITE
-from sparkrig import journal, lock, undo
-from sparkrig.owned import WRITTEN
+from sparkrig.runs import journal, lock, undo
+from sparkrig.runs.managed_files import WRITTEN
 from sparkrig.serving import served
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

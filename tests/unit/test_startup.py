@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from facts.startup import Startup as Fact
-from sparkrig.images import Image
-from sparkrig.serving import catalogue_files
+from sparkrig.host.images import Image
+from sparkrig.io import catalogue_files
 from sparkrig.serving.startup import DOING, MEANINGS, REFERENCES, TOTALS, WANTED, Seen, attempts, parse, read
 from sparkrig.serving.trouble import SIGNS, judge
 from sparkrig.verdict import Verdict

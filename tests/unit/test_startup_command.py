@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import sparkrig as package
-from operations import remote
-from operations.remote import Lost
-from sparkrig.command import startup
+import sparkrig.io as package
+from sparkrig.cli import startup
+from sparkrig.io import remote
+from sparkrig.io.remote import Lost
 from sparkrig.serving.startup import Seen
 from tests.unit.startups import logged, recorded, seen
 from tests.unit.test_survey import SETTINGS

@@ -15,15 +15,15 @@ from click import unstyle
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-import sparkrig as package
+import sparkrig.io as package
 from operations import journal as operations
-from operations.remote import Lost
-from sparkrig import journal, undo
-from sparkrig.command import status
-from sparkrig.command.unlock import unlock
-from sparkrig.journal import Journal, Run, Step
-from sparkrig.lock import Lock, Owner
-from sparkrig.picture import journal as picture
+from sparkrig.cli import status
+from sparkrig.cli.unlock import unlock
+from sparkrig.io.remote import Lost
+from sparkrig.render import journal as picture
+from sparkrig.runs import journal, undo
+from sparkrig.runs.journal import Journal, Run, Step
+from sparkrig.runs.lock import Lock, Owner
 from tests import warm
 
 ID = "20261121T031500Z-ab12"

@@ -11,7 +11,8 @@ import paramiko
 import pytest
 from paramiko import common
 
-from sparkrig import bounds, stream
+from sparkrig.parsing import bounds
+from sparkrig.ssh import stream
 from tests.tables import each_row
 
 KEY = paramiko.ECDSAKey.generate()

@@ -17,12 +17,14 @@ import pytest
 from rich.console import Console
 
 from facts.spark import Spark
-from sparkrig import environment, records, settings
-from sparkrig.command import summary
+from sparkrig import settings
+from sparkrig.bandwidth import records
+from sparkrig.cli import summary
 from sparkrig.files import MEASURED
-from sparkrig.network import Link
-from sparkrig.rdma import Rdma
-from sparkrig.state import State
+from sparkrig.look.state import State
+from sparkrig.network.plan import Link
+from sparkrig.rdma import environment
+from sparkrig.rdma.rdma import Rdma
 from tests import warm
 from tests.plan.conftest import REBOOTED, recorded
 

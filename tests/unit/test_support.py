@@ -15,11 +15,10 @@ from urllib.parse import quote
 import pytest
 
 from facts import evidence
-from sparkrig import support
-from sparkrig.redaction import Redactor, addresses, sheet
+from sparkrig.io.atomic_write import create
+from sparkrig.redaction import Redactor, addresses, archive, sheet
 from sparkrig.redaction.book import Known
 from sparkrig.refusal import Refusal
-from sparkrig.whole_file import create
 from tests import from_support
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
@@ -31,21 +30,21 @@ def test_a_part_comes_as_it_is_with_its_status_and_to_its_limit() -> None:
     script = evidence._command(
         {
             "odd": r"printf '\377\000 \033[1m two\r\nlines\n'; echo gone >&2; exit 3",
-            "long": f"head -c {support.PART_BYTES - 6} /dev/zero | tr '\\0' x; printf '\\nlast line that is cut'",
+            "long": f"head -c {archive.PART_BYTES - 6} /dev/zero | tr '\\0' x; printf '\\nlast line that is cut'",
             "none": "run no-such-program --all",
             "quiet": ":",
         }
     )
-    found = support.parts(sh(script).stdout.splitlines())
-    assert found["odd"] == support.Part("\ufffd\0 \033[1m two\r\nlines\ngone\n", 3)
-    assert found["long"].cut and found["long"].text == "x" * (support.PART_BYTES - 6) + "\n"
+    found = archive.parts(sh(script).stdout.splitlines())
+    assert found["odd"] == archive.Part("\ufffd\0 \033[1m two\r\nlines\ngone\n", 3)
+    assert found["long"].cut and found["long"].text == "x" * (archive.PART_BYTES - 6) + "\n"
     assert found["none"].text == "$ no-such-program --all\nno-such-program: command not found\n"
-    assert found["quiet"] == support.Part("")
+    assert found["quiet"] == archive.Part("")
 
 
 def test_of_a_part_that_is_torn_nothing_is_taken() -> None:
     def holds(row: str) -> None:
-        assert support.parts(["part whole YQ== 0", row]) == {"whole": support.Part("a")}
+        assert archive.parts(["part whole YQ== 0", row]) == {"whole": archive.Part("a")}
 
     each_row(
         ["part torn YQ", "part torn YQ==", "part torn Y 0", "part torn YQ== x", "Welcome to DGX OS", ""], holds
@@ -54,9 +53,9 @@ def test_of_a_part_that_is_torn_nothing_is_taken() -> None:
 
 def test_a_journal_keeps_its_newest_lines() -> None:
     row = "seq -f 'line %06g of a journal' 1 20000"
-    text = support.parts(sh(evidence._command({"log": f"{row} | newest"})).stdout.splitlines())["log"]
+    text = archive.parts(sh(evidence._command({"log": f"{row} | newest"})).stdout.splitlines())["log"]
     assert text.text.endswith("line 020000 of a journal\n") and not text.cut
-    assert support.PART_BYTES - 50 < len(text.text) <= support.PART_BYTES
+    assert archive.PART_BYTES - 50 < len(text.text) <= archive.PART_BYTES
 
 
 SMI = """cat <<'E'
@@ -83,7 +82,7 @@ def test_a_host_says_what_identifies_it(tmp_path: Path) -> None:
         'case "$*" in *machine-id*) echo 5f0e9c3a7b1d4e2f8a6c0b9d8e7f6a5b ;; esac; /bin/cat "$@"',
     )
     done = sh(evidence.Identifiers().command(), path=tmp_path / "bin")
-    found = support.identifiers(done.stdout.splitlines())
+    found = archive.identifiers(done.stdout.splitlines())
     assert "spark-7f3c" in found.of("machine")
     assert found.of("user")[:2] == ("mallory", "mq") and found.of("person") == ("Mallory Quince",)
     assert {"1981924007312", "MT2513VS04417"} <= {*found.of("serial")}
@@ -111,11 +110,11 @@ def test_a_host_names_its_neighbours_and_they_are_found_in_any_text(tmp_path: Pa
     (tmp_path / "mounts").write_text(MOUNTS)
     script = evidence.IDENTIFIERS.replace("/etc/hosts", str(tmp_path / "hosts"))
     script = script.replace("/proc/mounts /etc/fstab", str(tmp_path / "mounts"))
-    part = support.parts(sh(evidence._command({"identifiers": script})).stdout.splitlines())["identifiers"]
+    part = archive.parts(sh(evidence._command({"identifiers": script})).stdout.splitlines())["identifiers"]
     rows = [each.removeprefix("neighbour ") for each in part.text.splitlines() if each.startswith("neighbour ")]
     assert rows == ["quokkabox", "quokka.hoard.example", "wombatnas", "numbatbox", "bilbyhost"]
-    found = support.Identifiers(tuple(("neighbour", each) for each in rows))
-    redactor = Redactor(support.known({"zebra": found}, {"zebra": ("zebra",)}, ()))
+    found = archive.Identifiers(tuple(("neighbour", each) for each in rows))
+    redactor = Redactor(archive.known({"zebra": found}, {"zebra": ("zebra",)}, ()))
     shown = redactor.redact("slow since quokkabox moved; wombatnas, NUMBATBOX and bilbyhost too")
     assert not any(each in shown.lower() for each in ("quokka", "wombat", "numbat", "bilby")), shown
 
@@ -125,7 +124,7 @@ def test_what_could_not_be_asked_is_said(tmp_path: Path) -> None:
     for name in ("sed", "tr", "grep", "cat", "timeout"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name) or "")
     text = f"PATH={tmp_path}/bin\n{evidence.IDENTIFIERS}"
-    bare = support.parts(sh(evidence._command({"identifiers": text})).stdout.splitlines())["identifiers"].text
+    bare = archive.parts(sh(evidence._command({"identifiers": text})).stdout.splitlines())["identifiers"].text
     said = {line.removeprefix("unread ") for line in bare.splitlines() if line.startswith("unread ")}
     absent = {f"{word} by {name}: not installed" for word, name in (("user", "getent"), ("ssid", "nmcli"))}
     assert said > absent | {"serial by nvidia-smi: exit 9", "serial by ethtool: not installed"}
@@ -138,9 +137,9 @@ def test_a_name_with_what_cannot_be_seen_is_known_whole_and_as_texts_have_it() -
     def holds(mark: str) -> None:
         name = f"Attic{mark}Den 5G"
         word = base64.b64encode(f"{needed}ssid {name}\nend\n".encode()).decode()
-        found = support.identifiers([f"part identifiers {word} 0"])
+        found = archive.identifiers([f"part identifiers {word} 0"])
         assert found.of("ssid") == (name,)
-        redactor = Redactor(support.known({"zebra": found}, {"zebra": ("zebra",)}, ()))
+        redactor = Redactor(archive.known({"zebra": found}, {"zebra": ("zebra",)}, ()))
         shown = redactor.redact(f"joined {name}, {json.dumps(name)}, {quote(name)}")
         assert shown == 'joined ssid-1, "ssid-1", ssid-1'
 
@@ -151,16 +150,16 @@ def test_a_name_with_what_cannot_be_seen_is_known_whole_and_as_texts_have_it() -
 # --- the archive
 
 
-def made(*files: support.File) -> support.Archive:
-    return support.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), files, {"mac": (3, 2)}, ("x",), ("y",))
+def made(*files: archive.File) -> archive.Archive:
+    return archive.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), files, {"mac": (3, 2)}, ("x",), ("y",))
 
 
 def test_what_is_packed_is_unpacked() -> None:
-    given = made(support.File("doctor.json", "{}\n"), support.File("machine-1/tools/ip.txt", "ä\n", cut=True))
-    found = support.unpack(support.pack(given), "it")
-    assert found["machine-1/tools/ip.txt"] == "ä\n" and support.manifest(found, "it")["missing"] == ["x"]
-    assert "machine-1/tools/ip.txt          3 bytes, cut" in found[support.CONTENTS]
-    assert support.pack(given) == support.pack(given), "a time is in it"
+    given = made(archive.File("doctor.json", "{}\n"), archive.File("machine-1/tools/ip.txt", "ä\n", cut=True))
+    found = archive.unpack(archive.pack(given), "it")
+    assert found["machine-1/tools/ip.txt"] == "ä\n" and archive.manifest(found, "it")["missing"] == ["x"]
+    assert "machine-1/tools/ip.txt          3 bytes, cut" in found[archive.CONTENTS]
+    assert archive.pack(given) == archive.pack(given), "a time is in it"
 
 
 def tar(*members: tuple[str, bytes, bytes]) -> bytes:
@@ -193,7 +192,7 @@ FOREIGN = {
     "a folder": tar(MANIFEST, ("a", FOLDER, b"")),
     "a pipe": tar(MANIFEST, ("a", FIFO, b"")),
     "one name twice": tar(MANIFEST, ("a", FILE, b"x"), ("sparkrig-support/a", FILE, b"y")),
-    "a large file": tar(MANIFEST, ("a", FILE, bytes(support.FILE_BYTES + 1))),
+    "a large file": tar(MANIFEST, ("a", FILE, bytes(archive.FILE_BYTES + 1))),
     "no text": tar(MANIFEST, ("a", FILE, b"\xff")),
     "no manifest": tar(("a", FILE, b"x")),
     "a manifest of others": tar(("manifest.json", FILE, b'{"schema": "other/1"}')),
@@ -217,17 +216,17 @@ def test_what_is_no_archive_of_ours_is_refused_and_nothing_of_it_is_written(tmp_
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(support, "WHOLE_BYTES", 100_000)
+    monkeypatch.setattr(archive, "WHOLE_BYTES", 100_000)
     with pytest.raises(Refusal, match="larger than an archive can be"):
-        support.unpack(gzip.compress(bytes(200_000)), "it")
-    monkeypatch.setattr(support, "_MEMBERS", 3)
+        archive.unpack(gzip.compress(bytes(200_000)), "it")
+    monkeypatch.setattr(archive, "_MEMBERS", 3)
     with pytest.raises(Refusal, match="too many"):
-        support.unpack(tar(*((f"a{number}", FILE, b"") for number in range(9))), "it")
+        archive.unpack(tar(*((f"a{number}", FILE, b"") for number in range(9))), "it")
 
 
 def test_an_archive_becomes_fixtures(tmp_path: Path) -> None:
     file, folder = tmp_path / "it.tar.gz", tmp_path / "fixtures" / "one"
-    file.write_bytes(support.pack(made(support.File("machine-1/tools/ip.txt", "$ ip\r\nä\n"))))
+    file.write_bytes(archive.pack(made(archive.File("machine-1/tools/ip.txt", "$ ip\r\nä\n"))))
     assert folder / "machine-1/tools/ip.txt" in from_support.unpacked(file, folder)
     assert (folder / "machine-1/tools/ip.txt").read_bytes() == "$ ip\r\nä\n".encode()
     assert "sparkrig 0.1.0, 2026-11-22T10:00Z" in (folder / "SOURCE.txt").read_text()
@@ -255,8 +254,8 @@ def test_a_file_is_made_whole_private_and_once(tmp_path: Path) -> None:
 
 def test_a_file_that_a_known_identifier_is_left_in_is_left_out() -> None:
     blind = Redactor(Known(serials=("MT2513VS04417",)), kinds=[])
-    given = [support.File("one.txt", "MT2513-VS04417\n"), support.File("other.txt", "well\n")]
-    found = support.archive(given, blind, support.Archive("0", "now", (), (), {}))
+    given = [archive.File("one.txt", "MT2513-VS04417\n"), archive.File("other.txt", "well\n")]
+    found = archive.archive(given, blind, archive.Archive("0", "now", (), (), {}))
     assert [each.name for each in found.files] == ["other.txt"]
     assert found.missing == ("one.txt is left out: something of the kind serial is still in it",)
 
@@ -266,8 +265,8 @@ def test_a_file_of_more_identifiers_than_pseudonyms_is_left_out(monkeypatch: pyt
     monkeypatch.setattr(addresses, "_MEASURING", IPv4Network("198.18.0.0/29"))
 
     def holds(text: str) -> None:
-        given = [support.File("one.txt", text), support.File("other.txt", "well\n")]
-        found = support.archive(given, Redactor(), support.Archive("0", "now", (), (), {}))
+        given = [archive.File("one.txt", text), archive.File("other.txt", "well\n")]
+        found = archive.archive(given, Redactor(), archive.Archive("0", "now", (), (), {}))
         assert [each.name for each in found.files] == ["other.txt"]
         assert found.missing == ("one.txt is left out: it has more identifiers than can be told apart",)
 
@@ -275,8 +274,8 @@ def test_a_file_of_more_identifiers_than_pseudonyms_is_left_out(monkeypatch: pyt
 
 
 def test_the_names_of_files_and_all_sentences_are_redacted_too() -> None:
-    about = support.Archive("0", "now", (), (), {}, missing=("zebra: gone",), notes=("zebra: so",))
-    given = [support.File("zebra/looks/zebra.txt", "x\n")]
-    found = support.archive(given, Redactor(Known(machines=(("zebra",),))), about)
+    about = archive.Archive("0", "now", (), (), {}, missing=("zebra: gone",), notes=("zebra: so",))
+    given = [archive.File("zebra/looks/zebra.txt", "x\n")]
+    found = archive.archive(given, Redactor(Known(machines=(("zebra",),))), about)
     assert [each.name for each in found.files] == ["machine-1/looks/machine-1.txt"]
     assert (found.missing, found.notes) == (("machine-1: gone",), ("machine-1: so",))

@@ -11,9 +11,9 @@ import pytest
 
 from facts.fabric import Fabric
 from sparkrig import settings
-from sparkrig.measurement import End
-from sparkrig.neighbours import Heard, Neighbours
-from sparkrig.survey import Survey
+from sparkrig.bandwidth.measurement import End
+from sparkrig.fabric.neighbours import Heard, Neighbours
+from sparkrig.fabric.survey import Survey
 
 FLEET = settings.parse(
     {

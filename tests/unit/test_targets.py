@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from facts.preflight import BARRED, BARS
-from sparkrig import targets
-from sparkrig.owned import WRITTEN
-from sparkrig.targets import Barred
+from sparkrig.host import targets
+from sparkrig.host.targets import Barred
+from sparkrig.runs.managed_files import WRITTEN
 from tests.tables import each_row
 from tests.unit.shells import tool
 

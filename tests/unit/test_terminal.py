@@ -24,20 +24,20 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from operations.remote import Failed, Lost
-from sparkrig import terminal
-from sparkrig.drift import Host, Report, Row
-from sparkrig.picture import drift_junit, drift_prom, templates
+from sparkrig.io import terminal
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.io.screen import Screen
 from sparkrig.refusal import Refusal
-from sparkrig.screen import Screen
-from sparkrig.words import lines, plain
+from sparkrig.render import drift_junit, drift_prom, templates
+from sparkrig.reports.drift import Host, Report, Row
+from sparkrig.text import lines, plain
 from tests.hostile import CODES, codes
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("sparkrig", "operations", "facts", "deploys", "inventories")
 # the place itself: pyinfra's and click's own ways to print, and rich's
-PLACE = {"sparkrig/terminal.py", "sparkrig/screen.py"}
+PLACE = {"sparkrig/io/terminal.py", "sparkrig/io/screen.py"}
 PRINTS = {
     *("print", "pprint", "click.echo", "click.secho", "click.prompt", "click.confirm", "click.echo_via_pager"),
     *("Console", "rich.print", "rich.get_console", "sys.stdout.write", "sys.stderr.write"),
@@ -222,7 +222,7 @@ def test_the_holes_of_a_page_and_of_a_drawing_are_plain() -> None:
 def test_a_letter_that_the_terminal_lacks_is_no_error() -> None:
     """Of a terminal in Latin-1; the program itself, for its streams are Python's own."""
     program = (
-        "from sparkrig import screen, terminal; terminal.encodings();"
+        "from sparkrig.io import screen, terminal; terminal.encodings();"
         "terminal.echo('\\u65e5\\udce9'); screen.Screen().print('\\u65e5\\udce9')"
     )
     done = subprocess.run(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import trial
-from sparkrig.bandwidth import Expected
-from sparkrig.measurement import Case, End
-from sparkrig.trial import Client, Pace, Servers, Stopped, Trial, Users
+from sparkrig.bandwidth import perftest_run
+from sparkrig.bandwidth.bands import Expected
+from sparkrig.bandwidth.measurement import Case, End
+from sparkrig.bandwidth.perftest_run import Client, Pace, Servers, Stopped, Trial, Users
 from tests.faults.record import Seen
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
@@ -34,7 +34,7 @@ PERFTEST = "ib_write_bw -D 5 -q 4 -s 65536 -F --report_gbits"
 
 
 def test_the_words_of_a_server() -> None:
-    assert trial.server_words(CASE, "r1", FAR, PACE) == [
+    assert perftest_run.server_words(CASE, "r1", FAR, PACE) == [
         *("35", "15", "18515", "18614", "r1", PERFTEST),
         *("0", "enp1s0f1np1", "rocep1s0f1", "3"),
         *("1", "enP2p1s0f1np1", "roceP2p1s0f1", "4"),
@@ -43,14 +43,14 @@ def test_the_words_of_a_server() -> None:
 
 def test_the_words_of_a_client_leave_out_a_rail_without_a_server() -> None:
     ends = {rail: (NEAR[rail], FAR[rail]) for rail in (0, 1)}
-    assert trial.client_words(CASE, ends, {1: 18520}, PACE) == [
+    assert perftest_run.client_words(CASE, ends, {1: 18520}, PACE) == [
         *("5", "20", PERFTEST),
         *("1", "enP2p1s0f0np0", "roceP2p1s0f0", "5", "192.168.101.12", "18520"),
     ]
 
 
 def test_the_words_of_the_end() -> None:
-    assert trial.stop_words("r1", FAR, {0: 18515, 1: 18517}, why=True) == [
+    assert perftest_run.stop_words("r1", FAR, {0: 18515, 1: 18517}, why=True) == [
         *("r1", "why"),
         *("0", "enp1s0f1np1", "18515"),
         *("1", "enP2p1s0f1np1", "18517"),
@@ -58,12 +58,12 @@ def test_the_words_of_the_end() -> None:
 
 
 def test_latency_is_counted_in_rounds() -> None:
-    assert trial.command(Case("ib_write_lat", (0,), "a", "b"), PACE) == "ib_write_lat -n 1000 -F"
+    assert perftest_run.command(Case("ib_write_lat", (0,), "a", "b"), PACE) == "ib_write_lat -n 1000 -F"
 
 
 def test_an_emulated_processor_may_acknowledge_later() -> None:
     slow = Pace(5, 1.0, virtual=True)
-    assert trial.command(CASE, slow) == "ib_write_bw -D 5 -q 4 -s 65536 -u 18 -F --report_gbits"
+    assert perftest_run.command(CASE, slow) == "ib_write_bw -D 5 -q 4 -s 65536 -u 18 -F --report_gbits"
 
 
 def test_each_deadline_lies_within_the_next() -> None:
@@ -77,8 +77,8 @@ def test_each_deadline_lies_within_the_next() -> None:
 
 @pytest.mark.fault(27)
 def test_message_size_stays_at_what_gb10_carries(seen: Seen) -> None:
-    assert trial.MESSAGE_SIZE <= 65536
-    seen(f"every measurement asks for messages of {trial.MESSAGE_SIZE} bytes")
+    assert perftest_run.MESSAGE_SIZE <= 65536
+    seen(f"every measurement asks for messages of {perftest_run.MESSAGE_SIZE} bytes")
 
 
 # --- the scripts, run
@@ -103,7 +103,9 @@ def client(tmp_path: Path, *, ping: str = "exit 0", perftest: str) -> dict[int, 
     tool(tmp_path / "bin", "ib_write_bw", perftest)
     words = ["1", "5", "ib_write_bw -q 4"]
     words += ["0", "a", "dev0", "3", "192.0.2.1", "18515", "1", "b", "dev1", "4", "192.0.2.2", "18516"]
-    return trial.parse_client(printed(trial.CLIENT, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
+    return perftest_run.parse_client(
+        printed(perftest_run.CLIENT, *words, tools=tmp_path / "bin", net=tmp_path / "net")
+    )
 
 
 def test_a_client_gives_table_report_and_status_of_each_rail(tmp_path: Path) -> None:
@@ -160,16 +162,18 @@ def test_a_netdev_that_goes_in_mid_test_is_a_flap(tmp_path: Path) -> None:
     found = client(tmp_path, perftest=f"[ $4 != dev0 ] || rm -r {tmp_path}/net/a")
     assert (found[0].flaps, found[1].flaps) == (1, 0)
     tool(tmp_path / "bin", "systemctl", "exit 0")
-    gone = trial.STOP.replace("/net/$2", "/net/gone")
+    gone = perftest_run.STOP.replace("/net/$2", "/net/gone")
     said = printed(gone, "r1", "", "0", "a", "18515", tools=tmp_path / "bin", net=tmp_path / "net")
-    assert trial.parse_stop(said).flaps == {0: None}
+    assert perftest_run.parse_stop(said).flaps == {0: None}
 
 
 def test_a_client_that_hangs_is_ended(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "ping", "exit 0")
     tool(tmp_path / "bin", "ib_write_bw", "sleep 60")
     words = ["1", "0.1", "ib_write_bw", "0", "a", "dev0", "3", "192.0.2.1", "18515"]
-    found = trial.parse_client(printed(trial.CLIENT, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
+    found = perftest_run.parse_client(
+        printed(perftest_run.CLIENT, *words, tools=tmp_path / "bin", net=tmp_path / "net")
+    )
     assert found[0].status == 124
 
 
@@ -184,7 +188,9 @@ def server(tmp_path: Path, *, ss: str, systemctl: str = "exit 0", systemd_run: s
     # nobody waits for a second: one goes by with every third look
     tool(tmp_path / "bin", "date", f"echo look >>{tmp_path}/clock; echo $(($(wc -l <{tmp_path}/clock) / 3))")
     words = ["35", "1", "18515", "18517", "r1", "ib_write_bw -q 4", "0", "a", "dev0", "3", "1", "b", "dev1", "4"]
-    return trial.parse_server(printed(trial.SERVER, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
+    return perftest_run.parse_server(
+        printed(perftest_run.SERVER, *words, tools=tmp_path / "bin", net=tmp_path / "net")
+    )
 
 
 def test_a_server_takes_the_next_free_port_and_is_a_unit_with_an_end(tmp_path: Path) -> None:
@@ -229,7 +235,9 @@ def test_the_end_stops_each_unit_and_asks_why(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "systemctl", f'echo "$*" >>{tmp_path}/stopped; exit 5')
     tool(tmp_path / "bin", "journalctl", 'echo "first of $2"; echo second')
     words = ["r1", "why", "0", "a", "18515", "1", "b", "18516"]
-    found = trial.parse_stop(printed(trial.STOP, *words, tools=tmp_path / "bin", net=tmp_path / "net"))
+    found = perftest_run.parse_stop(
+        printed(perftest_run.STOP, *words, tools=tmp_path / "bin", net=tmp_path / "net")
+    )
     assert found.flaps == {0: 3, 1: 3}
     assert found.said[1] == "first of sparkrig-bandwidth-18516-r1\nsecond"
     assert (tmp_path / "stopped").read_text().splitlines() == ["stop sparkrig-bandwidth-*-r1.service"]
@@ -238,8 +246,8 @@ def test_the_end_stops_each_unit_and_asks_why(tmp_path: Path) -> None:
 def test_the_end_stops_servers_that_nobody_heard_of(tmp_path: Path) -> None:
     """As after a Ctrl-C while the servers came up."""
     tool(tmp_path / "bin", "systemctl", f'echo "$*" >>{tmp_path}/stopped')
-    words = trial.stop_words("r1", FAR, {}, why=False)
-    printed(trial.STOP, *words, tools=tmp_path / "bin", net=tmp_path / "net")
+    words = perftest_run.stop_words("r1", FAR, {}, why=False)
+    printed(perftest_run.STOP, *words, tools=tmp_path / "bin", net=tmp_path / "net")
     assert (tmp_path / "stopped").read_text().splitlines() == ["stop sparkrig-bandwidth-*-r1.service"]
 
 
@@ -248,7 +256,7 @@ def test_the_end_stops_servers_that_nobody_heard_of(tmp_path: Path) -> None:
 
 def test_who_else_uses_perftest() -> None:
     def holds(users: Users, causes: list[tuple[str, str]]) -> None:
-        assert [(verdict.level, verdict.cause) for verdict in trial.judge_preflight(users)] == causes
+        assert [(verdict.level, verdict.cause) for verdict in perftest_run.judge_preflight(users)] == causes
 
     each_row(
         [
@@ -264,11 +272,11 @@ def test_who_else_uses_perftest() -> None:
 
 def test_reading_who_else() -> None:
     text = "running u1\nended u2\nother 77 ib_write_bw waits\nother 78 ib_send_lat runs\nheld 18515 nc 9\n"
-    assert trial.parse_preflight(text) == Users(
+    assert perftest_run.parse_preflight(text) == Users(
         ("u1",), ("u2",), (("ib_write_bw", 77, True), ("ib_send_lat", 78, False)), ("nc", 9)
     )
-    assert trial.parse_preflight("held 18515 tokio runtime w 9\n").holder == ("tokio runtime w", 9)
-    assert trial.parse_preflight("") == Users()
+    assert perftest_run.parse_preflight("held 18515 tokio runtime w 9\n").holder == ("tokio runtime w", 9)
+    assert perftest_run.parse_preflight("") == Users()
 
 
 # --- what it came to
@@ -293,7 +301,7 @@ def came_to(
     case = Case("ib_write_bw", (0,), "spark-a", "spark-b", 4)
     clients = {0: client} if client else {}
     done = Trial(case, servers, clients, Stopped(flaps, {0: said} if said else {}), lost)
-    measured = trial.judge(done, 0, Expected(path_mtu=4096))
+    measured = perftest_run.judge(done, 0, Expected(path_mtu=4096))
     assert measured.verdict.level == "healthy" or measured.verdict.cure
     return measured.verdict.level, measured.verdict.cause
 
@@ -352,5 +360,5 @@ def test_what_it_came_to() -> None:
 def test_a_flap_says_how_often() -> None:
     case = Case("ib_write_bw", (0,), "spark-a", "spark-b", 4)
     done = Trial(case, SERVERS, {0: Client(True, TABLE, "", 0, flaps=1)}, Stopped({0: 5}, {}))
-    evidence = trial.judge(done, 0, Expected()).verdict.evidence
+    evidence = perftest_run.judge(done, 0, Expected()).verdict.evidence
     assert evidence.startswith("the link lost its carrier 2 times during the test (111.86 Gb/s")

@@ -13,11 +13,11 @@ import pytest
 
 from facts.trust import LOOK
 from operations.trust import AS_USER, AUTHORIZE, FORGET, MAKE, PROVE, REMOVE
-from sparkrig import trust
 from sparkrig.files import Found
+from sparkrig.host import trust
+from sparkrig.host.trust import Peer, Trust
 from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError, parse
-from sparkrig.trust import Peer, Trust
 from tests.unit.shells import sh, tool
 
 A = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDHqPAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"

@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import sparkrig
+import sparkrig.io
 from facts.preflight import BARS
-from operations import remote
-from operations.remote import Lost
-from sparkrig import trust, undo
-from sparkrig import undo as judgement
-from sparkrig.journal import Journal, Left, Run, Step
-from sparkrig.lock import Owner
-from sparkrig.picture.journal import document, lines
+from sparkrig.host import trust
+from sparkrig.io import remote
+from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
-from sparkrig.undo import Change, Plan
+from sparkrig.render.journal import document, lines
+from sparkrig.runs import undo
+from sparkrig.runs import undo as judgement
+from sparkrig.runs.journal import Journal, Left, Run, Step
+from sparkrig.runs.lock import Owner
+from sparkrig.runs.undo import Change, Plan
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
@@ -273,7 +274,7 @@ def typed(
 ) -> tuple[Result, list[str]]:
     """`sparkrig undo` on hosts that are only made up, and the hosts that something was done to."""
     from operations import undo
-    from sparkrig.command.undo import undo as verb
+    from sparkrig.cli.undo import undo as verb
 
     touched: list[str] = []
     found = {"spark-a": a or SETTLED, "spark-b": b}
@@ -302,7 +303,7 @@ def typed(
         connected=lambda data: nullcontext(dict.fromkeys(data)),
         ask=ask,
     )
-    monkeypatch.setattr(sparkrig, "session", session, raising=False)
+    monkeypatch.setattr(sparkrig.io, "session", session, raising=False)
     monkeypatch.setattr(remote, "shell", shell)
     monkeypatch.setattr(remote, "read", lambda *_, **__: SimpleNamespace(running=0))
     monkeypatch.setattr(undo, "carry_out", carry_out)

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from sparkrig import containers, environment, lock, undo
-from sparkrig.journal import ABSENT, Journal, Run, Step
-from sparkrig.lock import Owner
-from sparkrig.undo import Change, Plan
+from sparkrig.host import containers
+from sparkrig.rdma import environment
+from sparkrig.runs import lock, undo
+from sparkrig.runs.journal import ABSENT, Journal, Run, Step
+from sparkrig.runs.lock import Owner
+from sparkrig.runs.undo import Change, Plan
 
 DAEMON, NCCL = containers.DAEMON_JSON, environment.NCCL_CONF
 HOLD = "hold nvidia-driver-580-open"

@@ -17,13 +17,15 @@ import pytest
 from operations.driver import HOLD
 from operations.files import WRITE
 from operations.journal import noted
-from operations.shell import script
-from sparkrig import containers, environment, journal, lock, undo
 from sparkrig.files import MEASURED
-from sparkrig.guard import STAYS
-from sparkrig.journal import Journal
-from sparkrig.picture import journal as picture
-from sparkrig.undo import Plan
+from sparkrig.host import containers
+from sparkrig.io.shell import script
+from sparkrig.network.guard import STAYS
+from sparkrig.rdma import environment
+from sparkrig.render import journal as picture
+from sparkrig.runs import journal, lock, undo
+from sparkrig.runs.journal import Journal
+from sparkrig.runs.undo import Plan
 from tests.tables import each_row
 from tests.unit.holders import Holders
 from tests.unit.shells import sh, tool

@@ -9,7 +9,7 @@ import pytest
 
 from deploys import spark
 from facts.network import Network
-from operations import remote
+from sparkrig.io import remote
 from tests.unit.shells import sh, tool
 
 NMCLI = """

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sparkrig.io.atomic_write import read, write
 from sparkrig.refusal import Refusal
-from sparkrig.whole_file import read, write
 
 
 def mode(file: Path) -> str:

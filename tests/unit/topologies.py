@@ -8,12 +8,12 @@ from ipaddress import IPv4Interface, IPv6Address
 from typing import Any
 
 from sparkrig import settings
-from sparkrig.cabling import Topology
-from sparkrig.gid import ROCE_V2, Gid
-from sparkrig.neighbours import Heard, Neighbours
-from sparkrig.network import Link, Network
-from sparkrig.rdma import Device, Rdma
-from sparkrig.topology import Seen, build
+from sparkrig.fabric.cabling import Topology
+from sparkrig.fabric.neighbours import Heard, Neighbours
+from sparkrig.fabric.topology import Seen, build
+from sparkrig.network.plan import Link, Network
+from sparkrig.rdma.gid import ROCE_V2, Gid
+from sparkrig.rdma.rdma import Device, Rdma
 
 TWINS = {"p0": ("enp1s0f0np0", "enP2p1s0f0np0"), "p1": ("enp1s0f1np1", "enP2p1s0f1np1")}
 NETDEVS = tuple(netdev for twins in TWINS.values() for netdev in twins)

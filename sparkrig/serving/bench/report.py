@@ -15,7 +15,7 @@ from sparkrig.serving.bench.answer import UNREACHABLE, Figures
 from sparkrig.serving.bench.beside import Told, otherwise
 from sparkrig.serving.bench.counters import Counted
 from sparkrig.serving.model import Catalogue, Model, Source
-from sparkrig.words import listed
+from sparkrig.text import listed
 
 SCHEMA: Literal["sparkrig.bench/1"] = "sparkrig.bench/1"
 

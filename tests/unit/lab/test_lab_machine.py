@@ -19,7 +19,7 @@ from lab.errors import LabError
 from lab.inventory import host_data
 from lab.machine import Machine, State
 from lab.nodes import ALL, DEFAULT_PORT
-from sparkrig.command.onboard import onboard
+from sparkrig.cli.onboard import onboard
 from sparkrig.settings import parse
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,0 +1,160 @@
+"""What a run of the bandwidth check measures and finds: plain data, from the first test to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sparkrig import text
+from sparkrig.value import Value
+from sparkrig.verdict import Finding, Verdict
+
+Test = Literal["ib_write_bw", "ib_write_lat"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to measure: a perftest program, over one rail or several at once, in one direction.
+
+    rails: their numbers; sender, receiver: host names; queue_pairs: of each rail.
+    """
+
+    test: Test
+    rails: tuple[int, ...]
+    sender: str
+    receiver: str
+    queue_pairs: int = 1
+
+    @property
+    def together(self) -> bool:
+        return len(self.rails) > 1
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One rail's share of a case.
+
+    gbps: Gb/s (ib_write_bw), latency_us: typical latency in microseconds (ib_write_lat), path_mtu: bytes;
+    each None where it was not learnt. together: other rails were busy at the same time.
+    """
+
+    test: Test
+    rail: int
+    sender: str
+    receiver: str
+    queue_pairs: int
+    together: bool
+    verdict: Verdict
+    gbps: float | None = None
+    latency_us: float | None = None
+    path_mtu: int | None = None
+
+
+def kind(what: Case | Measurement) -> str:
+    """What is measured, in a word or two: 1 QP, 4 QPs, all at once, latency."""
+    if what.test == "ib_write_lat":
+        return "latency"
+    if what.together:
+        return "all at once"
+    return "1 QP" if what.queue_pairs == 1 else f"{what.queue_pairs} QPs"
+
+
+def amount(measured: Measurement) -> str:
+    """The figure with its unit."""
+    if measured.gbps is not None:
+        return f"{measured.gbps:.2f} Gb/s"
+    return "no figure" if measured.latency_us is None else f"{measured.latency_us:.2f} us"
+
+
+def title(case: Case) -> str:
+    """A case in words."""
+    return f"{text.rails(case.rails)}, {case.sender} to {case.receiver}, {kind(case)}"
+
+
+def sentence(measured: Measurement) -> str:
+    """One measurement in words, with its verdict."""
+    what = f"rail {measured.rail}, {measured.sender} to {measured.receiver}, {kind(measured)}"
+    cause = f" ({measured.verdict.cause})" if measured.verdict.cause else ""
+    return f"{what}: {amount(measured)}, {measured.verdict.level}{cause}"
+
+
+def summary(measured: Sequence[Measurement]) -> str:
+    """What a healthy rail reached, in words: its bandwidth alone at the most queue pairs, and its latency."""
+    alone = [each for each in measured if each.gbps is not None and not each.together]
+    most = max((each.queue_pairs for each in alone), default=0)
+    figures = sorted(each.gbps or 0.0 for each in alone if each.queue_pairs == most)
+    latency = [f", {each.latency_us:.2f} us" for each in measured if each.latency_us is not None]
+    if not figures:
+        return ""
+    spread = "" if len(figures) == 1 else f" to {figures[-1]:.2f}"
+    return f"{figures[0]:.2f}{spread} Gb/s{''.join(latency[:1])}"
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a rail: RDMA device, GID index, netdev, IPv4 address."""
+
+    device: str
+    gid_index: int
+    netdev: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Rail:
+    """A rail of a run: its ends by host name (empty where it could not be measured), and its verdict."""
+
+    number: int
+    ends: Mapping[str, End]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a host was when it was measured; a figure is only comparable among equals.
+
+    firmware: of the ConnectX-7; each empty where it was not learnt.
+    """
+
+    boot_id: str = ""
+    kernel: str = ""
+    driver: str = ""
+    firmware: str = ""
+    perftest: str = ""
+
+
+@dataclass(frozen=True)
+class Run(Value):
+    """One run of the bandwidth check on one pair.
+
+    id: unique; started_at: UTC, ISO 8601; mtu: of the fabric's netdevs, in bytes; findings: on the fabric
+    (cabling, GIDs, all rails at once, NCCL); health: on the hosts, as background.
+    """
+
+    id: str
+    started_at: str
+    pair: str
+    mtu: int
+    hosts: Mapping[str, Host]
+    rails: tuple[Rail, ...]
+    measurements: tuple[Measurement, ...]
+    findings: tuple[Finding, ...]
+    health: tuple[Finding, ...] = ()
+
+    def to_json(self) -> Any:
+        """Without the boot IDs, which are UUIDs: the history compares them, and nobody is shown them."""
+        found = super().to_json()
+        hosts = {name: {**host, "boot_id": ""} for name, host in found["hosts"].items()}
+        return {**found, "hosts": hosts}
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rail is healthy, and nothing else about the fabric is at fault."""
+        faults = [finding for finding in self.findings if finding.verdict.level == "fault"]
+        return all(rail.verdict.healthy for rail in self.rails) and not faults
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Those that decide whether the fabric is in spec."""
+        return [*(rail.verdict for rail in self.rails), *(finding.verdict for finding in self.findings)]

@@ -1,0 +1,612 @@
+"""The NCCL check: an all_gather of two ranks, what their logs mean, and whether the figure is good enough.
+
+No MPI and no ssh between the hosts: both run a container of one image, which must have PyTorch and be there
+already, with templates/all_gather.py on its standard input. In order (sparkrig/io/nccl_run.py does it):
+
+1. Run PREFLIGHT with preflight_words() on both hosts; parse_preflight() each. What obstacle() returns is the
+   verdict, and nothing is started. size = message_size() of both, port = the one that rank 0's host found.
+2. Read port_xmit_data of every RDMA device on both hosts.
+3. Run RANK with rank_words() on both hosts at once, the script on standard input. A line
+   `sparkrig-nccl stage NAME` tells how far a rank is.
+4. When a rank ends with another status than 0, end the other one too, and give None as its status: PyTorch
+   takes minutes to notice. In any case run END with container() on both hosts at the end.
+5. Read the counters again; moved(); parse() what ended() makes of each rank; judge().
+
+Sources: [@nvidia-nccl, @playbooks-102, @epappas, @graham33] for figures, [@nccl-docs] for variables; log
+lines: NCCL's own source from v2.18.3 to v2.30.7, and tests/fixtures/nccl, recorded with NCCL 2.28.9
+and PyTorch 2.11.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from textwrap import shorten
+
+from sparkrig.cure import quoted
+from sparkrig.host.images import CONTENT_OF, Image, known, one
+from sparkrig.host.nic import Nic
+from sparkrig.parsing import bounds
+from sparkrig.rdma.environment import CONTAINER_ENV
+from sparkrig.text import listed
+from sparkrig.verdict import Level, Verdict
+
+GIB = 2**30
+SIZES = (4 * GIB, 8 * GIB)  # 16 GB can freeze a node [@playbooks-102]; 4 to 8 GB are our choice
+KEPT_SHARE = 0.12  # of the memory, which stays available [@capetron]
+# What a rank takes beside its message: 1.0 GiB on the host and 1.6 GiB on the GPU were measured with
+# PyTorch 2.11 (tests/fixtures/nccl), which are one memory on a Spark.
+OVERHEAD = 4 * GIB
+LIMIT_S = 180  # of a rank, from its container's start; an all_gather of 8 GiB takes 0.2 s on a healthy pair
+FIRST_PORT, LAST_PORT = 29600, 29699
+
+PASS_GBPS = 21.875  # NVIDIA's pass line, GB/s [@nvidia-nccl]
+WORKING = ("2.28.9", "2.30.7")  # NCCL releases [@nvidia-nccl, @sparknet]
+SLOW = ("2.27.7",)  # gave 1.5 to 3 GB/s, as builds from the development branch did [@playbooks-102]
+
+
+@dataclass(frozen=True)
+class Band:
+    """The verdict on a bus bandwidth from `least` GB/s up."""
+
+    least: float
+    level: Level
+    cause: str
+    meaning: str
+    cure: str
+
+
+# Published for 16 GB; the bus bandwidth is level from far smaller messages on (18.5 GB/s at 32 MB of 23.2).
+BANDS = (
+    Band(PASS_GBPS, "healthy", "", "", ""),  # expect 22 to 24
+    # MTU 1500 gave 18.94 to 20.95 [@playbooks-25]
+    Band(
+        14.0,
+        "degraded",
+        "below-pass",
+        f"below the pass line of {PASS_GBPS} GB/s",
+        "check MTU 9000 on both, then repeat while idle",
+    ),
+    # one HCA gives about 11
+    Band(8.0, "degraded", "one-hca", "what one HCA carries", "name both twins in NCCL_IB_HCA (run the deploy)"),
+    # about 3, and 1.5 to 3 with releases that are known to be slow
+    Band(
+        1.5,
+        "fault",
+        "nccl-build",
+        "what a bad NCCL build or a missing libibverbs gives",
+        "set nccl_image to one with NCCL 2.28.9 or 2.30.7, and libibverbs",
+    ),
+    # TCP gives 1 to 1.5 at most
+    Band(0.0, "fault", "tcp-speed", "no more than TCP carries", "measure the rails alone with sparkrig bandwidth"),
+)
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What the check needs of a host.
+
+    docker: the engine's version, empty where none answers; image: the wanted one, None where it is
+    absent; gpus: how many nvidia-smi lists; rdma: an RDMA device is there; environment: our environment file
+    is there; total, available: memory in bytes; port: a free TCP port, None where all of ours are taken.
+    """
+
+    docker: str
+    image: Image | None
+    gpus: int
+    rdma: bool
+    environment: bool
+    total: int
+    available: int
+    port: int | None
+
+
+@dataclass(frozen=True)
+class Nccl:
+    """What one rank printed.
+
+    busbw: bus bandwidth in GB/s (10^9), as nccl-tests has it, None without a result; size: of the gathered
+    message, in bytes; sent: what this rank must have sent in all, in bytes; wrong: elements with a wrong value;
+    version: NCCL release; transport: IB (any plugin of that family), Socket, P2P, SHM, another plugin's name,
+    or empty; plugin: the name of the network that NCCL chose; devices: RDMA devices that it found;
+    gid_indexes: those in use; why_socket: why it did without RDMA; stage: the last that was reached;
+    error: a cause of ERRORS, empty with a result; detail: the line that told.
+    """
+
+    busbw: float | None = None
+    size: int = 0
+    sent: int = 0
+    wrong: int = 0
+    version: str = ""
+    transport: str = ""
+    plugin: str = ""
+    devices: tuple[str, ...] = ()
+    gid_indexes: tuple[int, ...] = ()
+    why_socket: str = ""
+    stage: str = ""
+    error: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Error:
+    """How a rank can end without a result; level unknown where that says nothing about the fabric."""
+
+    cause: str
+    pattern: str
+    meaning: str
+    cure: str
+    level: Level = "fault"
+
+
+# What stands before the words of a line of NCCL or of PyTorch.
+_PREFIX = re.compile(r"^.*NCCL (?:WARN|INFO) |^(?:\[rank\d+\]: ?)?(?:\[[EW]\d+ [^]]*\] ?)?(?:\[c10d\] )?")
+_NEVER = r"(?!)"  # told by the exit status alone
+# What explains most comes first: the first that fits a rank is its error, and the first of both is the pair's.
+ERRORS = (
+    Error(
+        "nccl-version",
+        r"Mismatched NCCL version",
+        "the ranks run different NCCL releases",
+        "put one image on both hosts: docker save on one, docker load on the other",
+    ),
+    Error(
+        "image-drift",
+        r"[Mm]essage truncated",
+        "the ranks do not agree about their messages",
+        "put one image on both hosts: docker save on one, docker load on the other",
+    ),  # section 9
+    Error(
+        "memory-registration",
+        r"ibv_reg_\w*mr\w* failed.*(?:Cannot allocate memory|errno 12\b)",
+        "the NIC could not register memory",
+        "cold boot both hosts, with kho=off on a 7.0 kernel",
+    ),  # sections 3 and 9
+    Error(
+        "cuda-memory",
+        r"(?i)\bout of memory\b|cudaErrorMemoryAllocation",
+        "no memory for the GPU",
+        "free memory (sync; echo 3 > /proc/sys/vm/drop_caches), then repeat",
+        "unknown",
+    ),
+    Error(
+        "no-gpu",
+        r"No CUDA GPUs are available|Found no NVIDIA driver|no CUDA-capable device|could not select device driver"
+        r"|nvidia-container-cli:|unresolvable CDI device",
+        "the container has no GPU",
+        "docker run --rm --gpus all IMAGE nvidia-smi",
+        "unknown",
+    ),
+    Error(
+        "image-unfit",
+        r"No module named 'torch|NCCL built in|no kernel image is available|driver version is insufficient"
+        r"|unsupported toolchain|exec format error|executable file not found",
+        "the image does not fit",
+        "set nccl_image to one with PyTorch and NCCL for this GPU",
+        "unknown",
+    ),
+    Error(
+        "no-interface",
+        r"no socket interface found|No usable listening interface|NET/Socket ?: no interface found"
+        r"|no device found matching",
+        "NCCL_SOCKET_IFNAME names no interface that is up",
+        "compare NCCL_SOCKET_IFNAME with ip -4 addr, then run the deploy again",
+    ),
+    Error("port-busy", r"EADDRINUSE", "the rendezvous port is taken", "repeat the check", "unknown"),
+    Error(
+        "queue-pair",
+        r"ibv_(?:modify|create)_qp failed",
+        "the NIC refused a queue pair",
+        "compare NCCL_IB_GID_INDEX with show_gids, then run the deploy again",
+    ),
+    Error(
+        "rdma-completion",
+        r"Got completion from peer .*status=",
+        "an RDMA transfer failed",
+        "ping each rail, then measure it alone with sparkrig bandwidth",
+    ),  # section 4: a cold ARP table does this too
+    Error(
+        "no-rendezvous",
+        r"clients joined|client socket has (?:timed out|failed)|DistNetworkError.*connect",
+        "the ranks did not meet",
+        "check that the hosts reach each other over TCP (ping, firewall)",
+        "unknown",
+    ),
+    Error(
+        "container",
+        r"^docker: |^Error response from daemon",
+        "docker could not start it",
+        "start the image by hand with docker run",
+        "unknown",
+    ),
+    Error("killed", _NEVER, "it was killed (exit 137)", "look for an out-of-memory kill in dmesg", "unknown"),
+    Error(
+        "nccl-error",
+        r"nccl(?:System|Internal|UnhandledCuda)Error|unhandled (?:system|cuda) error",
+        "NCCL failed",
+        "measure the rails alone with sparkrig bandwidth",
+    ),
+    Error("no-result", _NEVER, "it ended without a result", "start the image by hand with docker run", "unknown"),
+    Error(
+        "timeout",
+        r"Watchdog caught collective operation timeout",
+        "it did not end in time",
+        "measure the rails alone with sparkrig bandwidth",
+    ),
+    Error(
+        "peer-lost",
+        r"Connection closed by remote peer|ncclRemoteError|remote process exited|Connection was likely closed"
+        r"|[Cc]onnection reset by peer|Broken pipe",
+        "the other rank went away",
+        "look at the other host",
+        "unknown",
+    ),
+    Error("stopped", _NEVER, "it was ended with the other rank", "repeat the check", "unknown"),
+)
+_RANKED = {error.cause: number for number, error in enumerate(ERRORS)}
+# Exit statuses: of `timeout` and of a process that its own alarm ended; of SIGKILL; of docker itself.
+_STATUSES = {124: "timeout", 142: "timeout", 137: "killed", 125: "container", 126: "container", 127: "container"}
+
+# Why NCCL falls back to sockets, with the cure; "No device found" alone is normal where a plugin finds them.
+_SOCKET_REASONS = {
+    "NCCL_IB_DISABLE is set": (
+        r"NCCL_IB_DISABLE set by environment to [1-9]",
+        "take NCCL_IB_DISABLE out of the setting environment",
+    ),
+    "NCCL_NET is set": (
+        r"NCCL_NET set by environment to Socket",
+        "take NCCL_NET out of the setting environment",
+    ),
+    "libibverbs is missing in the image": (
+        r"Failed to open libibverbs",
+        "set nccl_image to one with libibverbs",
+    ),
+    "NCCL found no RDMA device": (
+        r"NET/IB ?: No device found",
+        "compare NCCL_IB_HCA with rdma link, then run the deploy again",
+    ),
+}
+
+# $1 image, $2 first port, $3 last port, $4 environment file
+PREFLIGHT = (
+    CONTENT_OF
+    + r"""
+image=$1 port=$2 last=$3 environment=$4
+version=$(timeout -k 2 20 docker version --format '{{.Server.Version}}' 2>/dev/null) || version=
+if [ -n "$version" ]; then
+  printf 'docker %s\n' "$version"
+  id=$(timeout -k 2 20 docker image inspect --format '{{.Id}}' "$image" 2>/dev/null) && printf 'image %s\n' "$id"
+  content_of "$image"
+fi
+printf 'gpus %s\n' "$(timeout -k 2 30 nvidia-smi -L 2>/dev/null | grep -c '^GPU ')"
+for device in /dev/infiniband/uverbs*; do [ -e "$device" ] && { echo rdma; break; }; done
+[ -f "$environment" ] && [ -r "$environment" ] && echo environment
+sed -n 's/^\(MemTotal\|MemAvailable\):[[:space:]]*\([0-9]*\) kB.*/\1 \2/p' /proc/meminfo
+while [ "$port" -le "$last" ] && ss -Hltn "sport = :$port" | grep -q .; do port=$((port + 1)); done
+[ "$port" -le "$last" ] && printf 'port %s\n' "$port"
+:
+"""
+)
+
+# $@ rank_words(). NCCL and PyTorch write to both outputs; the exit status is evidence of its own.
+RANK = r"""
+"$@" 2>&1
+printf '\nsparkrig-nccl exit %s\n' $?
+"""
+
+# $1 container(). Docker refuses to remove what it is removing already, hence again; no word of its counts but that
+# there is none of that name left.
+END = r"""
+for _ in 1 2 3; do
+  timeout -k 5 10 docker rm -f "$1" >/dev/null 2>&1
+  left=$(timeout -k 5 10 docker ps -aq --filter "name=$1") && [ -z "$left" ] && exit
+  sleep 1
+done
+echo "docker still has the container $1" >&2
+exit 1
+"""
+
+NOT_ASKED_FOR = Verdict(
+    "unknown",
+    "nccl-skipped",
+    "NCCL was not checked, for no nccl_image is set",
+    "set nccl_image to an image with PyTorch and NCCL, if the pair is to run one model on both",
+)
+
+
+def preflight_words(image: str) -> list[str]:
+    """The words of PREFLIGHT."""
+    return [image, str(FIRST_PORT), str(LAST_PORT), CONTAINER_ENV]
+
+
+def parse_preflight(lines: Iterable[str]) -> Preflight:
+    """Read what PREFLIGHT prints. Raises ValueError where it says nothing about memory, or no number."""
+    rows = dict(line.strip().partition(" ")[::2] for line in lines)
+    if "MemTotal" not in rows or "MemAvailable" not in rows:
+        raise ValueError("the host did not say how much memory it has")
+    return Preflight(
+        docker=rows.get("docker", ""),
+        image=known(rows.get("image", ""), [rows.get("content", "")]),
+        gpus=int(rows.get("gpus", 0)),
+        rdma="rdma" in rows,
+        environment="environment" in rows,
+        total=int(rows["MemTotal"]) * 1024,
+        available=int(rows["MemAvailable"]) * 1024,
+        port=int(rows["port"]) if "port" in rows else None,
+    )
+
+
+def message_size(hosts: Iterable[Preflight]) -> int | None:
+    """How many bytes to gather: whole GiB within SIZES that every host has room for, or None.
+
+    KEPT_SHARE of a host's memory stays available, for a Spark without memory needs a hard reset.
+    """
+    room = min(int(host.available - KEPT_SHARE * host.total) - OVERHEAD for host in hosts)
+    least, most = SIZES
+    return None if room < least else min(room // GIB * GIB, most)
+
+
+def obstacle(found: Mapping[str, Preflight], image: str) -> Verdict | None:
+    """Why the check cannot be run on these hosts, or None. A check that was not run is not passed."""
+    for name, host in found.items():
+        for good, cause, evidence, cure in (
+            (host.gpus, "no-gpu", "nvidia-smi lists no GPU", "nvidia-smi; run the deploy's driver step"),
+            (host.docker, "no-docker", "docker does not answer", "systemctl status docker"),
+            (host.image, "no-image", f"the image {image} is not there", f"docker pull {quoted(image)}"),
+            (host.rdma, "no-rdma", "there is no /dev/infiniband", "attach the cable, then rdma link"),
+            (host.environment, "no-environment", f"{CONTAINER_ENV} is not there", "run the deploy"),
+            (host.port, "port-busy", f"TCP ports {FIRST_PORT} to {LAST_PORT} are taken", "ss -ltnp"),
+            (message_size([host]), "memory-low", _memory(host), "stop what uses memory, then repeat"),
+        ):
+            if not good:
+                return Verdict("unknown", cause, f"{name}: {evidence}", cure)
+    images = {name: host.image for name, host in found.items() if host.image}
+    if not one(images.values()):
+        held = ", ".join(f"{name} {each.short}" for name, each in images.items())
+        cure = f"docker save {quoted(image)} on one host, docker load on the other"
+        return Verdict("unknown", "image-differs", f"{image} is not one image: {held}", cure)
+    return None
+
+
+def _memory(host: Preflight) -> str:
+    needed = SIZES[0] + OVERHEAD + KEPT_SHARE * host.total
+    return f"{host.available / GIB:.1f} GiB of memory available, {needed / GIB:.1f} GiB needed"
+
+
+def container(run: str) -> str:
+    """The container's name on both hosts; `run` is the run's id, of letters, digits, `_`, `.` and `-`."""
+    return f"sparkrig-nccl-{run}"
+
+
+def limit(patience: float) -> int:
+    """Seconds after which a rank has ended itself."""
+    return int(LIMIT_S * patience)
+
+
+def rank_words(
+    run: str, image: str, rank: int, address: str, port: int, size: int, patience: float = 1.0
+) -> list[str]:
+    """The words of RANK; the script comes on its standard input.
+
+    address, port: where rank 0 is met; size: bytes to gather. The rank ends itself after limit(patience) seconds,
+    whatever becomes of the connection; the host ends it half a minute later.
+    """
+    own = limit(patience)
+    return [
+        *("timeout", "-k", "10", str(own + 30)),
+        # --init, because a first process of a container would ignore the alarm that ends it
+        *("docker", "run", "--rm", "-i", "--init", "--pull", "never", "--name", container(run)),
+        *("--gpus", "all", "--network", "host", "--ipc", "host", "--device", "/dev/infiniband"),
+        *("--ulimit", "memlock=-1", "--cap-add", "IPC_LOCK", "--env-file", CONTAINER_ENV),
+        *("-e", "NCCL_DEBUG=INFO", "-e", "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET"),
+        # unbuffered, so that a rank that is killed leaves its log
+        *("-e", "NCCL_DEBUG_FILE=/dev/stderr"),
+        *("--entrypoint", "python3", image, "-", "--rank", str(rank), "--address", address),
+        *("--port", str(port), "--bytes", str(size), "--limit", str(own)),
+    ]
+
+
+def ended(printed: str) -> tuple[str, int | None]:
+    """What a rank printed and its exit status, of what RANK printed; None where it did not come to that."""
+    log, mark, status = printed.rpartition("\nsparkrig-nccl exit ")
+    return (log, int(status)) if mark and status.strip().isdecimal() else (printed, None)
+
+
+def moved(before: Mapping[str, Nic], after: Mapping[str, Nic], netdevs: Iterable[str]) -> dict[str, int]:
+    """Bytes that each RDMA device of those netdevs sent between two looks, where it counts them."""
+    found = {}
+    for netdev in netdevs:
+        first, last = before.get(netdev), after.get(netdev)
+        if first and last and first.sent_bytes is not None and last.sent_bytes is not None:
+            grown = last.sent_bytes - first.sent_bytes
+            found[last.device] = grown if grown >= 0 else last.sent_bytes  # it started anew
+    return found
+
+
+def parse(log: str, status: int | None = 0) -> Nccl:
+    """Read what one rank printed.
+
+    status: its exit status, None where it was ended on purpose or is not known. Raises ValueError where its
+    result makes no sense.
+    """
+    measured = _result(log)
+    error, detail = ("", "") if measured else _error(log, status)
+    found = measured or Nccl(version=_last(r"NCCL version (\d+\.\d+\.\d+)", log))
+    plugin = _last(r"Using network ([^\r\n]+)", log).strip()
+    return replace(
+        found,
+        transport=_transport(log, plugin),
+        plugin=plugin,
+        devices=_devices(log),
+        gid_indexes=tuple(sorted({int(each) for each in re.findall(r"NET/IB\b.*\bGID (\d+) \(", log)})),
+        why_socket=next((why for why, (sign, _) in _SOCKET_REASONS.items() if re.search(sign, log)), ""),
+        stage=_last(r"sparkrig-nccl stage (\S+)", log),
+        error=error,
+        detail=detail,
+    )
+
+
+def _result(log: str) -> Nccl | None:
+    """The figures that templates/all_gather.py printed; the log of another thread may share their line."""
+    printed = _last(r"sparkrig-nccl (\{[^{}\r\n]*\})", log)
+    if not printed:
+        return None
+    try:
+        figures = bounds.loads(printed)
+        busbw, size = float(figures["busbw"]), int(figures["bytes"])
+        if not 0 < busbw < float("inf"):
+            raise ValueError(f"a bus bandwidth of {busbw}")
+        return Nccl(
+            busbw=busbw,
+            size=size,
+            sent=size // 2 * int(figures["rounds"]),
+            wrong=int(figures["wrong"]),
+            version=str(figures["nccl"]),
+        )
+    except (ValueError, LookupError, TypeError) as error:
+        raise ValueError(f"the rank's result cannot be read ({error!r})") from None
+
+
+def _transport(log: str, plugin: str) -> str:
+    """What carried the data: the channels say it; where the log is cut before them, NCCL's choice."""
+    channels = set(re.findall(r"\bvia NET/([^/\r\n]+)/", log)) | set(re.findall(r"\bvia (P2P|SHM)\b", log))
+    names = {"IB" if name.startswith("IB") else name for name in channels or {plugin}}
+    return "Socket" if "Socket" in names else "+".join(sorted(names))
+
+
+def _devices(log: str) -> tuple[str, ...]:
+    """The RDMA devices of `NET/IB : Using [0]NAME:PORT/RoCE ... [RO]; OOB ...`, in NCCL's order."""
+    listed = " ".join(re.findall(r"NET/IB\w* ?: Using([^;\r\n]*)", log))
+    return tuple(dict.fromkeys(re.findall(r"([A-Za-z][\w.-]*):\d+/[A-Za-z]", listed)))
+
+
+def _error(log: str, status: int | None) -> tuple[str, str]:
+    """The cause why a rank has no result, and the line that tells."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    told = {
+        error.cause: next((line for line in lines if re.search(error.pattern, line)), None) for error in ERRORS
+    }
+    causes = {cause: line for cause, line in told.items() if line}
+    if status in _STATUSES:
+        causes.setdefault(_STATUSES[status], "")
+    if not causes:
+        causes = {"stopped" if status is None else "no-result": lines[-1] if lines else ""}
+    cause = min(causes, key=_RANKED.__getitem__)
+    return cause, shorten(_PREFIX.sub("", causes[cause]), 160, placeholder=" ...")
+
+
+def _last(pattern: str, text: str) -> str:
+    """The first group of the last match, or nothing."""
+    found = re.findall(pattern, text)
+    return str(found[-1]) if found else ""
+
+
+def judge(
+    ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]], rails: Verdict | None = None
+) -> Verdict:
+    """The verdict on one run.
+
+    ranks: what both ranks printed, by host, rank 0 first; moved: bytes by which port_xmit_data of each RDMA device
+    grew meanwhile, by host and device; rails: the verdict on the rails alone, where they were measured, for a slow
+    rail explains a slow figure.
+    """
+    failed = {name: rank for name, rank in ranks.items() if rank.busbw is None}
+    if failed:
+        return _failed(failed)
+    wrong = {name: rank.wrong for name, rank in ranks.items() if rank.wrong}
+    if wrong:
+        counts = ", ".join(f"{count} on {name}" for name, count in wrong.items())
+        cure = "measure the rails alone with sparkrig bandwidth, and look for memory errors in dmesg"
+        return Verdict("fault", "wrong-values", f"gathered values were wrong: {counts}", cure)
+    return _carried(ranks, moved) or _figure(ranks, moved, rails) or _healthy(ranks, moved)
+
+
+def _failed(failed: Mapping[str, Nccl]) -> Verdict:
+    name, rank = min(failed.items(), key=lambda each: _RANKED[each[1].error])
+    error = ERRORS[_RANKED[rank.error]]
+    where = f" in stage {rank.stage}" if rank.stage else ""
+    detail = f" ({rank.detail.rstrip('.')})" if rank.detail else ""
+    return Verdict(error.level, error.cause, f"{name}: {error.meaning}{where}{detail}", error.cure)
+
+
+def _carried(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> Verdict | None:
+    """What is wrong with the way that the data took; None where RDMA carried it, as far as can be told."""
+    for name, rank in ranks.items():
+        if rank.transport == "Socket":
+            why = f"; {rank.why_socket}" if rank.why_socket else ""
+            _, cure = _SOCKET_REASONS.get(rank.why_socket, ("", "look for NET/IB in the container's NCCL log"))
+            evidence = f"{name}: NCCL went over NET/Socket at {rank.busbw:.2f} GB/s{why}"
+            return Verdict("fault", "nccl-socket", evidence, cure)
+        if rank.transport != "IB":
+            evidence = f"{name}: the log names {rank.transport or 'nothing'} as the transport, and not NET/IB"
+            return Verdict("unknown", "nccl-transport", evidence, "repeat the check")
+        counted = moved.get(name)
+        if counted and sum(counted.values()) < rank.sent / 2:
+            evidence = (
+                f"{name}: NET/IB is claimed, and port_xmit_data moved by {sum(counted.values()) / 1e9:.2f} GB "
+                f"of {rank.sent / 1e9:.2f}"
+            )
+            return Verdict("fault", "counters-still", evidence, "repeat the check, with nothing else in between")
+    return None
+
+
+def _figure(
+    ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]], rails: Verdict | None
+) -> Verdict | None:
+    """What is wrong with the bus bandwidth, or None."""
+    slowest = min(ranks.values(), key=_busbw)
+    band = next(band for band in BANDS if _busbw(slowest) >= band.least)
+    if band.level == "healthy":
+        return None
+    evidence = f"{_evidence(ranks)}, {band.meaning}"
+    if rails and not rails.healthy:
+        return Verdict(band.level, "rails-slow", f"{evidence}, and {rails.evidence}", rails.cure)
+    idle = _idle(ranks, moved)
+    if band.cause == "one-hca" and idle:
+        evidence += f"; {idle}"
+    if band.cause == "nccl-build":
+        cure = band.cure if slowest.version not in WORKING else "measure the rails alone with sparkrig bandwidth"
+        return Verdict(band.level, band.cause, f"{evidence}; {_release(slowest.version)}", cure)
+    return Verdict(band.level, band.cause, evidence, band.cure)
+
+
+def _healthy(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> Verdict:
+    """A good figure over NET/IB is healthy where the counters agree, and not proven where nobody read them.
+
+    It has a cause, as all has that is worth a word on the screen: a check that ran is seen to have run.
+    """
+    unread = [name for name in ranks if not moved.get(name)]
+    if unread:
+        evidence = f"{_evidence(ranks)}, but port_xmit_data was not read on {listed(unread)}"
+        return Verdict("unknown", "counters-unread", evidence, "ls /sys/class/infiniband/*/ports/1/counters")
+    return Verdict("healthy", "nccl", _evidence(ranks))
+
+
+def _evidence(ranks: Mapping[str, Nccl]) -> str:
+    slowest = min(ranks.values(), key=_busbw)
+    over = f" over {listed(slowest.devices)}" if slowest.devices else ""
+    return f"{_busbw(slowest):.2f} GB/s at {slowest.size / GIB:g} GiB by NCCL {slowest.version}{over}"
+
+
+def _busbw(rank: Nccl) -> float:
+    return rank.busbw or 0.0
+
+
+def _idle(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> str:
+    """Which devices carried next to nothing (a tenth of an even share), in words."""
+    rows = [
+        f"{device} of {name} carried nothing"
+        for name in ranks
+        for device, count in moved.get(name, {}).items()
+        if count < sum(moved[name].values()) / len(moved[name]) / 10
+    ]
+    return ", ".join(rows)
+
+
+def _release(version: str) -> str:
+    if version in WORKING:
+        return f"NCCL {version} is known to work"
+    if version in SLOW:
+        return f"NCCL {version} is known to be slow"
+    return f"NCCL {version} is not among the releases that are known to work ({', '.join(WORKING)})"

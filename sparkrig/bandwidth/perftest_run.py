@@ -1,0 +1,484 @@
+"""One trial: the scripts that run a case on two hosts, the words they are given, and what they print.
+
+The receiver runs perftest's servers as transient systemd units with a time limit, the sender its clients under
+`timeout`, so that a controller that dies leaves nothing behind for long. Nothing is written to a disk. What
+perftest itself prints is read by sparkrig.bandwidth.perftest. Sources: [@capetron] for detached servers; what
+exit 0 does not prove was seen on virtual machines with perftest 25.01.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparkrig.bandwidth import bands, perftest
+from sparkrig.bandwidth.bands import Expected, Figure
+from sparkrig.bandwidth.measurement import Case, End, Measurement
+from sparkrig.cure import over_ssh
+from sparkrig.verdict import Verdict
+
+FIRST_PORT, LAST_PORT = 18515, 18614
+MESSAGE_SIZE = 65536  # larger RC writes were reported to fail on GB10 [@perftest-394]
+LATENCY_ROUNDS = 1000
+# 4.096 us x 2^18 = 1.07 s until a queue pair repeats what was not acknowledged; perftest's 14 is 67 ms. An
+# emulated processor is later than that, and soft-RoCE that repeats may end in completion status 9.
+VIRTUAL_ACK_TIMEOUT = 18
+
+_AGAIN = "measure again; with -vvv, pyinfra INVENTORY deploys/bandwidth.py shows all that was printed"
+_OUT_OF_TIME = (124, 137)  # of timeout(1)
+_KILLED = re.compile(r"code=(?:killed|dumped), status=\S+")
+
+# $1 seconds that a server of ours may wait for its client, $2 first port. Ours without a client are left over
+# and are ended; what is not ours is named and left alone.
+PREFLIGHT = r"""
+patience=$1 first=$2 now=$(cut -d. -f1 /proc/uptime)
+systemctl list-units --plain --no-legend --state=active 'sparkrig-bandwidth-*' | while read -r unit _; do
+  port=${unit#sparkrig-bandwidth-}; port=${port%%-*}
+  since=$(systemctl show -p ActiveEnterTimestampMonotonic --value "$unit")
+  if ss -Htn state established "sport = :$port" | grep -q . || [ $((now - since / 1000000)) -lt "$patience" ]; then
+    echo "running $unit"
+  else
+    systemctl stop "$unit" && echo "ended $unit"
+  fi
+done
+for process in /proc/[0-9]*; do
+  name=$(cat "$process/comm" 2>/dev/null) || continue
+  case $name in ib_write_*|ib_read_*|ib_send_*|ib_atomic_*) ;; *) continue ;; esac
+  grep -q 'sparkrig-bandwidth' "$process/cgroup" 2>/dev/null && continue
+  if ss -Hltnp | grep -q "pid=${process#/proc/},"; then state=waits; else state=runs; fi
+  echo "other ${process#/proc/} $name $state"
+done
+ss -Hltnp "sport = :$first" | sed -n "s/.*((\"\([^\"]*\)\",pid=\([0-9]*\).*/held $first \1 \2/p" | head -n 1
+"""
+
+# $1 seconds to live, $2 seconds to wait, $3 first port, $4 last port, $5 run, $6 the command,
+# then per rail: number, netdev, device, GID index
+SERVER = r"""
+life=$1 wait=$2 port=$3 last=$4 run=$5 command=$6; shift 6
+listening() { ss -Hltn "sport = :$1" | grep -q .; }
+next_rail() {
+  while listening "$port"; do
+    port=$((port + 1))
+    if [ "$port" -gt "$last" ]; then port=$last; echo "failed $1 every port up to $last is taken"; return; fi
+  done
+  unit=sparkrig-bandwidth-$port-$run
+  echo "flaps $1 $(cat "/sys/class/net/$2/carrier_down_count")"
+  said=$(systemd-run --quiet --collect --unit="$unit" --property=RuntimeMaxSec="$life" \
+    $command -d "$3" -x "$4" -p "$port" 2>&1) ||
+    { echo "failed $1 systemd-run refused the server: $(printf %s "$said" | tr '\n' ' ')"; return; }
+  end=$(($(date +%s) + wait))
+  until listening "$port"; do
+    if ! systemctl is-active -q "$unit" || [ "$(date +%s)" -ge "$end" ]; then
+      echo "failed $1 $(journalctl -u "$unit" -n 5 -o cat | tr '\n' ' ')"
+      systemctl stop "$unit"; return
+    fi
+    sleep 0.1
+  done
+  echo "server $1 $port"
+  port=$((port + 1))
+}
+while [ $# -gt 0 ]; do next_rail "$1" "$2" "$3" "$4"; shift 4; done
+"""
+
+# $1 seconds for a ping, $2 seconds in all, $3 the command, then per rail: number, netdev, device, GID index,
+# the peer's address, port. The rails run at once; each one's lines come in one piece.
+CLIENT = r"""
+ping=$1 limit=$2 command=$3; shift 3
+flaps() { echo "flaps $(cat "/sys/class/net/$1/carrier_down_count")"; }
+reaches() { netdev=$1 peer=$2; shift 2; ping -q -W "$ping" -I "$netdev" "$@" "$peer" >/dev/null 2>&1; }
+one() {
+  echo "rail $1"; flaps "$2"; mtu=$(cat "/sys/class/net/$2/mtu")
+  # some of several: a ping may get lost
+  if ! reaches "$2" "$5" -c 1; then echo unreachable
+  elif ! reaches "$2" "$5" -c 3 -i 0.2 -M "do" -s $((mtu - 28)); then echo "short $mtu"
+  else
+    {
+      { timeout -k 5 "$limit" $command -d "$3" -x "$4" -p "$6" --out_json --out_json_file=/dev/fd/3 "$5" 2>&1
+        printf '\nexit %s\n' $?; } | sed 's/^/table /'
+    } 3>&1
+  fi
+  flaps "$2"
+}
+all() {
+  [ $# -gt 0 ] || return 0
+  one "$1" "$2" "$3" "$4" "$5" "$6" | { shift 6; rest=$(all "$@"); cat; printf '\n%s\n' "$rest"; }
+}
+all "$@"
+"""
+
+# $1 run, $2 "why" for the servers' last words, then per rail: number, netdev, port. Every server of the run is
+# stopped, for where SERVER was broken off nobody knows which it had started.
+STOP = r"""
+run=$1 why=$2; shift 2
+systemctl stop "sparkrig-bandwidth-*-$run.service" 2>/dev/null || :  # most have ended by themselves
+while [ $# -gt 0 ]; do
+  echo "flaps $1 $(cat "/sys/class/net/$2/carrier_down_count")"
+  if [ "$why" = why ]; then
+    journalctl -u "sparkrig-bandwidth-$3-$run" -n 20 -o cat --no-pager | sed "s/^/said $1 /"
+  fi
+  shift 3
+done
+"""
+
+
+@dataclass(frozen=True)
+class Servers:
+    """What SERVER printed, by rail number.
+
+    ports: where each server listens; flaps: carrier losses of its netdev so far, None where the netdev is gone;
+    failed: why there is none.
+    """
+
+    ports: Mapping[int, int]
+    flaps: Mapping[int, int | None]
+    failed: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class Client:
+    """What CLIENT printed of one rail.
+
+    reached: whether the peer answered a ping; table, report: perftest's own words and its JSON; status: its
+    exit code, None where it never ran; flaps: carrier losses during the trial, on this end; short: the MTU, in
+    bytes, where frames of that size did not cross, else None.
+    """
+
+    reached: bool = False
+    table: str = ""
+    report: str = ""
+    status: int | None = None
+    flaps: int = 0
+    short: int | None = None
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """What STOP printed, by rail number: carrier losses so far (see Servers), and the servers' last words."""
+
+    flaps: Mapping[int, int | None]
+    said: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class Users:
+    """What PREFLIGHT printed: who else uses perftest, or its port.
+
+    running: measurements of ours; ended: leftovers of ours; others: perftest of others, as (name, process id,
+    whether it only waits for a client); holder: (name, process id) of what has the first port.
+    """
+
+    running: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    others: tuple[tuple[str, int, bool], ...] = ()
+    holder: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast and how long.
+
+    seconds: of one measurement; patience: factor on every deadline; virtual: soft-RoCE between emulated
+    processors. The properties are deadlines in seconds.
+    """
+
+    seconds: int
+    patience: float
+    virtual: bool = False
+
+    @property
+    def life(self) -> int:
+        """Of a server, from its start."""
+        return int((self.seconds + 30) * self.patience)
+
+    @property
+    def wait(self) -> int:
+        """Until a server listens, and until its client comes."""
+        return int(15 * self.patience)
+
+    @property
+    def ping(self) -> int:
+        return int(5 * self.patience)
+
+    @property
+    def client(self) -> int:
+        return int((self.seconds + 15) * self.patience)
+
+    @property
+    def script(self) -> int:
+        """Of a whole script; longer than all that it waits for."""
+        return self.life + self.wait
+
+
+def command(case: Case, pace: Pace) -> str:
+    """perftest's words, without those that differ by rail."""
+    late = f" -u {VIRTUAL_ACK_TIMEOUT}" if pace.virtual else ""
+    if case.test == "ib_write_lat":
+        return f"ib_write_lat -n {LATENCY_ROUNDS}{late} -F"
+    return f"ib_write_bw -D {pace.seconds} -q {case.queue_pairs} -s {MESSAGE_SIZE}{late} -F --report_gbits"
+
+
+def server_words(case: Case, run: str, ends: Mapping[int, End], pace: Pace) -> list[str]:
+    """The words of SERVER. ends: the receiver's end of each rail."""
+    common = [str(pace.life), str(pace.wait), str(FIRST_PORT), str(LAST_PORT), run, command(case, pace)]
+    return common + [
+        word for number, end in ends.items() for word in (str(number), end.netdev, end.device, str(end.gid_index))
+    ]
+
+
+def client_words(
+    case: Case, ends: Mapping[int, tuple[End, End]], ports: Mapping[int, int], pace: Pace
+) -> list[str]:
+    """The words of CLIENT. ends: (the sender's, the receiver's) of each rail that has a server.
+
+    The ping comes first because the first RoCE packet to an unknown neighbour fails (IBV_WC_RETRY_EXC_ERR).
+    """
+    words = [str(pace.ping), str(pace.client), command(case, pace)]
+    for number, (here, there) in ends.items():
+        if number in ports:
+            rail = (number, here.netdev, here.device, here.gid_index, there.address, ports[number])
+            words += map(str, rail)
+    return words
+
+
+def stop_words(run: str, ends: Mapping[int, End], ports: Mapping[int, int], *, why: bool) -> list[str]:
+    """The words of STOP. why: ask for the servers' last words."""
+    served = {number: end for number, end in ends.items() if number in ports}
+    rails = [word for number, end in served.items() for word in (str(number), end.netdev, str(ports[number]))]
+    return [run, "why" if why else "", *rails]
+
+
+def parse_preflight(text: str) -> Users:
+    others = [rest.split() for rest in _rest(text, "other")]
+    held = [rest.split(maxsplit=1)[1].rsplit(maxsplit=1) for rest in _rest(text, "held")]  # names have blanks
+    return Users(
+        running=tuple(_rest(text, "running")),
+        ended=tuple(_rest(text, "ended")),
+        others=tuple((name, int(process), state == "waits") for process, name, state in others),
+        holder=(held[0][0], int(held[0][1])) if held else None,
+    )
+
+
+def judge_preflight(users: Users) -> list[Verdict]:
+    """What those users mean for a measurement; a port that is taken costs it nothing."""
+    found = [
+        Verdict("degraded", "host-busy", f"{name} (process {process}), not ours, is measuring", "wait for its end")
+        for name, process, waits in users.others
+        if not waits
+    ]
+    waiting = {(name, process) for name, process, waits in users.others if waits}
+    for name, process in sorted(waiting | ({users.holder} if users.holder else set())):
+        evidence = f"{name} (process {process}), not ours, listens where perftest does; it was left alone"
+        found.append(Verdict("healthy", "port-busy", evidence, f"sudo kill {process:d}, if nobody needs it"))
+    for unit in users.ended:
+        found.append(Verdict("healthy", "stale-server", f"{unit} was left over by an earlier run, and was ended"))
+    return found
+
+
+def parse_server(text: str) -> Servers:
+    return Servers(
+        ports={number: int(rest) for number, rest in _by_rail(text, "server")},
+        flaps=_flaps(text),
+        failed={number: rest.strip() for number, rest in _by_rail(text, "failed")},
+    )
+
+
+def parse_stop(text: str) -> Stopped:
+    said: dict[int, list[str]] = {}
+    for number, words in _by_rail(text, "said"):
+        said.setdefault(number, []).append(words)
+    return Stopped(_flaps(text), {number: "\n".join(lines) for number, lines in said.items()})
+
+
+def parse_client(text: str) -> dict[int, Client]:
+    """Each rail's part of what CLIENT printed; a rail that is not there broke off."""
+    sections: dict[int, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("rail "):
+            lines = sections.setdefault(int(line.split()[1]), [])
+        lines.append(line)
+    return {number: _client(lines[1:]) for number, lines in sections.items()}
+
+
+def _client(lines: Sequence[str]) -> Client:
+    found = _Reading()
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if line == "unreachable":
+            found.reached = False
+        elif word == "short":
+            found.short = _count(rest)
+        elif word == "flaps":
+            found.flaps.append(_count(rest))
+        elif word == "table":
+            found.table.append(rest)
+        elif line.strip():
+            found.report.append(line)
+    status = next((int(row.split()[1]) for row in reversed(found.table) if row.startswith("exit ")), None)
+    return Client(
+        reached=found.reached,
+        table="\n".join(row for row in found.table if not row.startswith("exit ")),
+        report="\n".join(found.report),
+        status=status,
+        flaps=_losses(found.flaps[0], found.flaps[-1]) if found.flaps else 0,
+        short=found.short,
+    )
+
+
+@dataclass
+class _Reading:
+    reached: bool = True
+    short: int | None = None
+    table: list[str] = field(default_factory=list)
+    report: list[str] = field(default_factory=list)
+    flaps: list[int | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All that a case left: each script's output as read, and a sentence where a host was lost on the way."""
+
+    case: Case
+    servers: Servers = Servers({}, {}, {})
+    clients: Mapping[int, Client] = field(default_factory=dict)
+    stopped: Stopped = Stopped({}, {})
+    lost: str = ""
+
+    def flaps(self, rail: int) -> int:
+        """How often the rail's link went down during the trial, seen from the end that saw more."""
+        there = 0
+        if rail in self.stopped.flaps:
+            there = _losses(self.servers.flaps.get(rail), self.stopped.flaps[rail])
+        return max(there, self.clients.get(rail, Client()).flaps)
+
+
+def judge(trial: Trial, rail: int, expected: Expected, suspects: Sequence[Verdict] = ()) -> Measurement:
+    """What one rail's share of a trial came to."""
+    case, verdict = trial.case, _broken(trial, rail)
+    figures: dict[str, Any] = {}
+    if verdict is None:
+        try:
+            verdict, figures = _figures(case, trial.clients[rail], expected, suspects)
+        except ValueError as error:
+            verdict = Verdict("unknown", "no-result", str(error), _AGAIN)
+    if trial.flaps(rail):
+        verdict = _flapped(trial, rail, verdict)
+    return Measurement(
+        case.test, rail, case.sender, case.receiver, case.queue_pairs, case.together, verdict, **figures
+    )
+
+
+def _figures(
+    case: Case, client: Client, expected: Expected, suspects: Sequence[Verdict]
+) -> tuple[Verdict, dict[str, Any]]:
+    """The verdict on a trial that ran, and its figures as Measurement has them. Raises ValueError without any."""
+    if case.test == "ib_write_lat":
+        latency = perftest.parse_latency(client.table, client.report)
+        typical = latency.average_us if latency.typical_us is None else latency.typical_us
+        return bands.judge_latency(typical, expected), {"latency_us": typical}
+    read = perftest.parse_bandwidth(client.table, client.report)
+    figure = Figure(read.gbps, read.path_mtu, case.queue_pairs, case.together)
+    return bands.judge(figure, expected, suspects), {"gbps": read.gbps, "path_mtu": read.path_mtu}
+
+
+def _broken(trial: Trial, rail: int) -> Verdict | None:
+    """Why a rail's share of a trial has no figure, as far as that can be told; None where it may have one."""
+    case, client = trial.case, trial.clients.get(rail)
+    refused = trial.servers.failed.get(rail)
+    if refused:
+        return _no_server(case, refused)
+    if trial.lost:
+        return Verdict(
+            "fault", "peer-died", trial.lost, f"{over_ssh(case.receiver, 'true')}, and {case.sender}; then again"
+        )
+    if client is None:
+        return Verdict("unknown", "no-result", f"{case.sender} printed nothing for this rail", _AGAIN)
+    if not client.reached:
+        return Verdict(
+            "fault",
+            "unreachable",
+            f"{case.receiver} does not answer a ping over this rail",
+            "sparkrig topology INVENTORY shows which cage the cable reaches",
+        )
+    if client.short:
+        return Verdict(
+            "fault",
+            "short-frames",
+            f"small frames reach {case.receiver} over this rail, those of MTU {client.short} do not, "
+            "although both ends have it",
+            "join the Sparks by a cable, or set MTU 9216 on every port of the switch between them",
+        )
+    if client.status == 0:
+        return None
+    said = trial.stopped.said.get(rail, "")
+    if killed := _KILLED.search(said):
+        return Verdict(
+            "fault",
+            "peer-died",
+            f"the server on {case.receiver} was ended in mid-test ({killed[0]})",
+            f"journalctl -b on {case.receiver} says who ended it; then measure again",
+        )
+    known = perftest.failure(client.table) or perftest.failure(said)
+    if known:
+        return known
+    if client.status in _OUT_OF_TIME:
+        return Verdict("fault", "timed-out", "the test did not end within its time limit", _AGAIN)
+    last = next((row for row in reversed(client.table.splitlines()) if row.strip(" -")), "nothing")
+    return Verdict(
+        "unknown", "no-result", f"{case.test} ended with {client.status}, and said: {last.strip()}", _AGAIN
+    )
+
+
+def _no_server(case: Case, refused: str) -> Verdict:
+    if "is taken" in refused:
+        return Verdict(
+            "unknown",
+            "port-busy",
+            f"no port for a server on {case.receiver}: {refused}",
+            f"ss -ltnp on {case.receiver} shows who has them",
+        )
+    known = perftest.failure(refused)
+    return known or Verdict("unknown", "no-server", f"no server came up on {case.receiver}: {refused}", _AGAIN)
+
+
+def _flapped(trial: Trial, rail: int, verdict: Verdict) -> Verdict:
+    """A link that went down in mid-test is what explains everything else, and spoils a good figure too."""
+    times = trial.flaps(rail)
+    return Verdict(
+        "fault" if verdict.level in ("fault", "unknown") else "degraded",
+        "link-flap",
+        f"the link lost its carrier {times} time{'s' if times > 1 else ''} during the test ({verdict.evidence})",
+        "seat the plugs of this cable anew on both Sparks, or try another cable",
+    )
+
+
+def _rest(text: str, word: str) -> Iterable[str]:
+    return (line[len(word) + 1 :] for line in text.splitlines() if line.startswith(f"{word} "))
+
+
+def _by_rail(text: str, word: str) -> Iterable[tuple[int, str]]:
+    for rest in _rest(text, word):
+        number, _, value = rest.partition(" ")
+        yield int(number), value
+
+
+def _flaps(text: str) -> dict[int, int | None]:
+    return {number: _count(rest) for number, rest in _by_rail(text, "flaps")}
+
+
+def _count(text: str) -> int | None:
+    """carrier_down_count; None where it could not be read, since the netdev is gone."""
+    return int(text) if text.strip().isdecimal() else None
+
+
+def _losses(before: int | None, after: int | None) -> int:
+    """How often a carrier went between two looks. A ConnectX-7 that loses its cable leaves the PCI bus, and counts
+    anew when it is back (dgx-spark-mlnx-hotplug, a package of DGX OS).
+    """
+    if before is None:
+        return 0
+    if after is None:
+        return 1
+    return after - before if after >= before else max(after, 1)

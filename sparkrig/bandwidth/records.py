@@ -1,0 +1,176 @@
+"""The last measurement of each rail, kept on both hosts: a deploy measures again what it does not prove."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from sparkrig.bandwidth import bands
+from sparkrig.bandwidth.bands import Figure
+from sparkrig.bandwidth.measurement import End, Measurement, Run
+from sparkrig.files import MEASURED, Found
+from sparkrig.host.identity import BOOT_ID, Identity
+from sparkrig.settings import Rail, Settings
+from sparkrig.text import listed
+
+_MOST_BYTES = 64 * 1024  # a file of 16 rails has 6 KiB
+
+_Text = Annotated[str, Field(max_length=64)]
+_Bytes = Annotated[int, Field(ge=0, le=65536)]
+_BootId = Annotated[str, Field(pattern=rf"^({BOOT_ID})?$")]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The last measurement of a rail, as kept on both hosts.
+
+    netdev, address, peer, mtu: the rail it was taken on; gbps, path_mtu: alone, with several queue pairs;
+    measured_at: UTC, ISO 8601; boot_id, peer_boot_id: the kernel's id of the boot that each end was in, empty
+    where an earlier sparkrig wrote the file.
+    """
+
+    netdev: _Text
+    address: _Text
+    peer: _Text
+    mtu: _Bytes
+    gbps: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    path_mtu: _Bytes
+    measured_at: _Text
+    boot_id: _BootId = ""
+    peer_boot_id: _BootId = ""
+
+
+@dataclass(frozen=True)
+class _File:
+    rails: Annotated[list[Record], Field(max_length=64)]
+
+
+@dataclass(frozen=True)
+class Boot:
+    """The boot that a host is in. id: the kernel's; empty where it cannot be read, None where nobody looked."""
+
+    host: str
+    id: str | None
+
+
+# absent: there is no record; other: of another rail; boot: of an earlier boot; unread: the boot cannot be told;
+# poor: its figure is not that of a healthy rail
+Kind = Literal["absent", "other", "boot", "unread", "poor"]
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """Why a record does not show that a rail is healthy. said: in words; hosts: those whose boot it is about."""
+
+    kind: Kind
+    said: str
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the rail may be as good as the record says: it was not measured since a boot.
+
+        After a degraded start-up of the ConnectX-7 a rail comes back at 13 Gb/s [@playbooks-108, @forum-363461].
+        """
+        return self.kind in ("boot", "unread")
+
+
+def of(done: Run, one: str, other: str) -> tuple[dict[str, Record], dict[str, Record]]:
+    """What is kept of a run on its two hosts, by netdev: the least that a rail reached alone."""
+    own: dict[str, Record] = {}
+    mirrored: dict[str, Record] = {}
+    for rail in done.rails:
+        alone = [
+            each
+            for each in done.measurements
+            if each.rail == rail.number and each.gbps is not None and each.queue_pairs > 1 and not each.together
+        ]
+        if alone:
+            least = min(alone, key=lambda each: each.gbps or 0.0)
+            near, far = rail.ends[one], rail.ends[other]
+            boots = done.hosts[one].boot_id, done.hosts[other].boot_id
+            own[near.netdev] = _record(near, far, done, least, *boots)
+            mirrored[far.netdev] = _record(far, near, done, least, *reversed(boots))
+    return own, mirrored
+
+
+def _record(here: End, there: End, done: Run, least: Measurement, boot: str, peer_boot: str) -> Record:
+    gbps, path_mtu = round(least.gbps or 0.0, 2), least.path_mtu or 0
+    rail = here.netdev, here.address, there.address, done.mtu
+    return Record(*rail, gbps, path_mtu, done.started_at, boot, peer_boot)
+
+
+def boot(name: str, seen: Identity | None) -> Boot:
+    """The boot of the host of that name. seen: what it is, None where it was not looked at."""
+    return Boot(name, seen.boot_id if seen else None)
+
+
+def complaint(record: Record | None, rail: Rail, mine: Settings, here: Boot, there: Boot) -> Complaint | None:
+    """Why a record does not show that a rail is healthy now, or None where it does.
+
+    mine: the settings of the host whose record it is; here, there: the boots that it and its peer are in. A peer
+    that was not looked at is not compared.
+    """
+    if record is None:
+        return Complaint("absent", "not measured")
+    if (record.address, record.peer, record.mtu) != (str(rail.address.ip), str(rail.peer_address.ip), mine.mtu):
+        said = f"measured as {record.address} to {record.peer} at MTU {record.mtu}, not as declared"
+        return Complaint("other", said)
+    if since := _since(record, here, there):
+        return since
+    verdict = bands.judge(Figure(record.gbps, record.path_mtu), bands.expected(mine))
+    return None if verdict.healthy else Complaint("poor", verdict.evidence)
+
+
+def _since(record: Record, here: Boot, there: Boot) -> Complaint | None:
+    """Whether a host was booted since a record was taken: its figure, good or bad, is of the boot before."""
+    ends = ((here, record.boot_id), (there, record.peer_boot_id))
+    hidden = tuple(boot.host for boot, _ in ends if boot.id == "")
+    if hidden:
+        return Complaint(
+            "unread", f"the boot of {listed(hidden)} cannot be told, and it may be a later one", hidden
+        )
+    later = tuple(boot.host for boot, measured in ends if boot.id is not None and boot.id != measured)
+    return Complaint("boot", f"not measured since the boot of {listed(later)}", later) if later else None
+
+
+def age(record: Record, now: datetime) -> str:
+    """How long ago a record was taken, in words; empty where it does not say."""
+    try:
+        days = (now - datetime.fromisoformat(record.measured_at)).days
+    except (TypeError, ValueError):
+        return ""
+    return f"measured {days} day{'s' if days != 1 else ''} ago" if days > 0 else "measured within a day"
+
+
+def found(files: Mapping[str, Found]) -> dict[str, Record]:
+    """The records of a host by netdev, from the files of ours that stand there."""
+    file = files.get(MEASURED)
+    return load(file.content if file else None)
+
+
+def load(text: str | None) -> dict[str, Record]:
+    """The records of a host by netdev; none where the file is absent or not ours to understand."""
+    if not text or len(text) > _MOST_BYTES:
+        return {}
+    try:
+        return {record.netdev: record for record in _file().validate_json(text, strict=True).rails}
+    except ValueError:
+        return {}
+
+
+@cache
+def _file() -> TypeAdapter[_File]:
+    return TypeAdapter(_File)
+
+
+def dump(records: Mapping[str, Record]) -> str:
+    """The text of the file."""
+    document: dict[str, Any] = {"rails": [asdict(record) for record in records.values()]}
+    return json.dumps(document, indent=2) + "\n"

@@ -1,0 +1,43 @@
+"""What the last whole deploy declared of a host, kept there: it tells who moved, the host or the declaration.
+
+Source: Puppet's corrective against intentional change [@puppet-run-statuses].
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sparkrig.checks.check import Check
+from sparkrig.files import Found
+from sparkrig.parsing import bounds
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What each check wanted, by its id. at: when, in seconds since 1970 by the controller's clock."""
+
+    at: float = 0.0
+    wants: Mapping[str, str] = field(default_factory=dict)
+
+
+def of(checks: Iterable[Check], at: float) -> Declared:
+    """What these checks want."""
+    return Declared(at, {check.id: check.want for check in checks})
+
+
+def dump(declared: Declared) -> str:
+    """The text of the file."""
+    return json.dumps({"at": round(declared.at), "wants": dict(declared.wants)}, indent=1) + "\n"
+
+
+def load(file: Found | None) -> Declared | None:
+    """What was kept; None where nothing was, or where it is not ours to understand."""
+    try:
+        document = bounds.loads(file.content) if file else {}
+        return Declared(
+            bounds.finite(str(document["at"])), {str(id): str(want) for id, want in document["wants"].items()}
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

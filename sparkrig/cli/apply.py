@@ -1,0 +1,148 @@
+"""`sparkrig apply`: the plan of an inventory, one question, and the run of pyinfra that its deploy file is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkrig.cli import applying, files, plan
+from sparkrig.cli.plan import Plan
+from sparkrig.cure import quoted_path
+from sparkrig.runs import change
+from sparkrig.text import listed, plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sparkrig.runs.applied import Applied
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class _Outcome:
+    """What came of it. lines: sentences, the last of which says how it ended; code: the exit code."""
+
+    lines: list[str] = field(default_factory=list)
+    code: int = 0
+
+
+@click.command()
+@files.INVENTORY
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host, and its peer.")
+@click.option("--all", "everything", is_flag=True, help="Show the whole text of new files, too.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/apply.json).")
+def apply(inventory_file: Path, limit: tuple[str, ...], everything: bool, yes: bool, as_json: bool) -> None:
+    """Make hosts what is declared: show the plan, ask once, and carry it out.
+
+    It is the run of `pyinfra INVENTORY deploys/cluster.py`, in a process of its own, and plain pyinfra is always
+    enough. A host that is refused or cannot be read is left out with its peer; the others go on. Exit code 1:
+    refused, declined, or the run did not get to its end; 2: a check failed; 3: a host could not be reached; 4: the
+    network was changed and rolled back (docs/plan.md).
+    """
+    again = shlex.join(["sparkrig", "apply", files.typed(inventory_file), *plan.limited(limit)])
+    files.must_answer(yes, f"{again.replace(' apply ', ' plan ', 1)}, which shows the plan; then {again} --yes")
+    from sparkrig.io.screen import Screen
+
+    console = Screen(stderr=as_json)
+    with files.refusals():
+        made = plan.of(inventory_file, limit, wait_s=None)
+    plan.show(console, made, everything=everything)
+    outcome = _carried_out(made, again, yes=yes)
+    _show(console, outcome)
+    if as_json:
+        said = outcome.lines[-1]
+        files.document("apply", plan=made.document(), outcome=said, exit_code=outcome.code)
+    raise SystemExit(outcome.code)
+
+
+def _carried_out(made: Plan, again: str, *, yes: bool) -> _Outcome:
+    due = [name for name, each in made.hosts.items() if each.due]
+    left_out = max((3 if each.unread else 1 for each in made.hosts.values() if each.stands), default=0)
+    if not due:
+        return _Outcome([_nothing(left_out, made)], left_out)
+    if not yes and not files.agreed("Apply this?"):
+        return _Outcome(["Declined; nothing was changed."], 1)
+    began = applying.now()
+    known = [plain(line).strip() for each in made.hosts.values() for line in change.lines(each.changes)]
+    hosts = _together(made, due)
+    code, applied = applying.run(_words(made, hosts), hosts, known)
+    if code == 0 and applied.whole:
+        next_ = f"sparkrig doctor {quoted_path(files.typed(made.inventory))}"
+        left = " The others are left as they are." if left_out else ""
+        return _Outcome([f"Done: {_counted(made, due)}.{left} Next: {next_}"], left_out)
+    said: dict[str, list[str]] = {}  # halves of a pair often hear the same
+    for name, told in applied.sentences.items():
+        for text in dict.fromkeys(told):
+            said.setdefault(text, []).append(name)
+    lines = [f"✗ {listed(names)}: {text}" for text, names in said.items()]
+    back = applying.rolled_back({name: made.data[name] for name in hosts}, began) if applied.step else False
+    return _Outcome([*lines, _ended(made, applied, again, back=back)], max(_code(applied, back=back), left_out))
+
+
+def _nothing(left_out: int, made: Plan) -> str:
+    if not left_out:
+        return "Nothing is to be done."
+    names = [name for name, each in made.hosts.items() if each.unread or each.refusals]
+    return f"Nothing was changed: what stands behind `try:` is the way on for {listed(names)}."
+
+
+def _together(made: Plan, due: Sequence[str]) -> list[str]:
+    """The hosts of the run: those that are due, with their peers."""
+    wanted = {*due, *(made.fleet.peer(name) for name in due)}
+    return [name for name in made.hosts if name in wanted]
+
+
+def _words(made: Plan, hosts: Sequence[str]) -> list[str]:
+    limit = [] if set(hosts) == set(made.fleet) else plan.limited(tuple(hosts))
+    return ["-y", *limit, str(made.inventory), str(_ROOT / plan.DEPLOY)]
+
+
+def _counted(made: Plan, due: Sequence[str]) -> str:
+    counts = [f"{made.hosts[name].count} on {name}" for name in due]
+    return f"changed {listed(counts)}"
+
+
+def _code(applied: Applied, *, back: bool) -> int:
+    if back:
+        return 4
+    if applied.lost:
+        return 3
+    return 2 if applied.checked and not applied.interrupted else 1
+
+
+def _ended(made: Plan, applied: Applied, again: str, *, back: bool) -> str:
+    """How a run that did not get to its end stands, and the one command to type."""
+    typed = quoted_path(files.typed(made.inventory))
+    if back:
+        return f"The network was put back to what it was. Try: sparkrig topology {typed}, then {again}"
+    if applied.interrupted:
+        where = f" at {applied.step}" if applied.step else ""
+        return f"Interrupted{where}; what was done before stays. It goes on with: {again}"
+    failed = [f"{name} at {step}" for name, step in applied.failed.items()]
+    if applied.checked:
+        return f"A check failed on {listed(failed)}; what was done before stays. Try: sparkrig doctor {typed}"
+    if failed:
+        return f"The run ended on {listed(failed)}; what was done before stays. It goes on with: {again}"
+    if applied.unreachable:
+        return f"{listed(applied.unreachable)} could not be reached. Try: sparkrig doctor {typed} access"
+    if applied.sentences:
+        return "Refused; nothing was changed."
+    why = f": {applied.trouble}" if applied.trouble else ""
+    return f"pyinfra did not get to its end{why}. Try: pyinfra {typed} {plan.DEPLOY} --dry"
+
+
+def _show(console: Console, outcome: _Outcome) -> None:
+    from sparkrig.render.plan import Sheet
+
+    sheet = Sheet(console)
+    sheet.blank()
+    for line in outcome.lines[:-1]:
+        sheet.put(line, "red", 0, 2)
+    sheet.put(outcome.lines[-1], "bold", 0, 2)

@@ -1,0 +1,140 @@
+"""`sparkrig bandwidth`: is each rail of a pair a healthy one, and if not, what is it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.cure import quoted_path
+from sparkrig.refusal import Refusal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sparkrig.bandwidth.history import History
+    from sparkrig.bandwidth.measurement import Run
+    from sparkrig.fabric.cabling import Topology
+    from sparkrig.settings import Fleet, Settings
+
+
+@click.command()
+@files.INVENTORY
+@click.option("--quick", is_flag=True, help="One direction and one number of queue pairs, for a first verdict.")
+@click.option("--seconds", type=click.IntRange(2, 60), help="Of each measurement; else the inventory's setting.")
+@click.option("--history", type=click.Path(path_type=Path), metavar="FILE", help="Where measurements are kept.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a report for a browser.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/bandwidth.json).")
+def bandwidth(
+    inventory_file: Path,
+    quick: bool,
+    seconds: int | None,
+    history: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure each rail of each pair, alone and together, and tell a faulty link from a healthy one.
+
+    It changes nothing on the hosts. Exit code 2: something is degraded or at fault; 3: it could not be told.
+    """
+    from rich.text import Text
+
+    from sparkrig.fabric.topology import groups
+    from sparkrig.io.screen import Screen
+    from sparkrig.verdict import exit_code
+
+    fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
+    pairs = [group for group in groups(fleet) if len(group) == 2]
+    if not pairs:
+        raise click.ClickException(
+            f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
+            f"Try: sparkrig topology {quoted_path(inventory_file)}"
+        )
+    console = Screen(stderr=as_json)
+    documents, codes = [], []
+    for pair in pairs:
+        try:
+            hosts = {name: data[name] for name in pair}
+            why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
+            run, drawn = _measure(console, hosts, fleet, why, thorough=not quick)
+        except Refusal as refusal:
+            said = Text.assemble((f"{refusal.what}.", "red"), f" Try: {refusal.cure}")
+            console.print(said, soft_wrap=True)
+            documents.append({"hosts": list(pair), "refused": refusal.what, "try": refusal.cure})
+            codes.append(3)
+            continue
+        documents.append(run.to_json())
+        codes.append(exit_code(run.verdicts))
+        earlier = _show(console, run, history)
+        if html and earlier is None:
+            codes.append(1)  # a page without its history would show a trend that is none
+        elif html and earlier is not None:
+            try:
+                _report(files.one_of(html, run.pair, len(pairs)), run, earlier, drawn, fleet[pair[0]])
+            except click.ClickException as error:  # what was measured is kept, and the next pair still comes
+                console.print(Text(error.format_message(), "yellow"), soft_wrap=True)
+                codes.append(1)
+    if as_json:
+        files.document("bandwidth", pairs=documents)
+    raise SystemExit(max(codes))
+
+
+def _measure(
+    console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet, why: str, *, thorough: bool
+) -> tuple[Run, Topology]:
+    """One pair, which nobody else works on meanwhile. Raises Refusal where somebody does, or it cannot be read."""
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from operations import journal
+    from sparkrig.cli.measuring import Measuring
+    from sparkrig.io.fabric_check import check
+    from sparkrig.io.remote import Failed, Lost
+
+    with session.connected(data) as found, Measuring(console, " and ".join(data)) as progress:
+        lost = {name: str(host) for name, host in found.items() if isinstance(host, Exception)}
+        if lost:
+            why = "; ".join(f"{name} cannot be reached: {reason}" for name, reason in lost.items())
+            raise Refusal(why, "sparkrig doctor INVENTORY access")
+        hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
+        try:
+            with journal.locked(journal.Run(why), hosts):
+                return check(hosts, fleet, progress, thorough=thorough), progress.topology
+        except (Failed, Lost) as error:
+            raise Refusal(str(error), "the same again, once that is mended") from None
+
+
+def _show(console: Console, run: Run, file: Path | None) -> History | None:
+    """The verdicts, and the run beside the earlier ones, which it joins; those, or None if they cannot be read."""
+    from rich.text import Text
+
+    from sparkrig.bandwidth import history
+    from sparkrig.io import history_file
+    from sparkrig.render.bandwidth import verdicts
+    from sparkrig.render.trend import trend
+
+    console.print()
+    console.print(verdicts(run))
+    console.print()
+    before = None
+    try:
+        before = history_file.read(run.pair, file)
+        place = history_file.append(run, file)
+    except Refusal as refusal:
+        console.print(Text.assemble((refusal.what, "yellow"), f"; try: {refusal.cure}"))
+        return before
+    console.print(trend(history.trends(before.entries, run), ascii_only=not console.encoding.startswith("utf")))
+    if before.remark:
+        console.print(before.remark)
+    console.print(f"Kept in {place}", style="dim", soft_wrap=True)
+    return before
+
+
+def _report(file: Path, run: Run, earlier: History, drawn: Topology, settings: Settings) -> None:
+    from sparkrig.bandwidth import bands as judgement
+    from sparkrig.render.report import html
+    from sparkrig.render.topology_svg import svg
+
+    bands = judgement.bands(judgement.expected(settings))
+    files.write(file, html(run, earlier, (svg(drawn), svg(drawn, narrow=True)), bands=bands))

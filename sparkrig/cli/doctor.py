@@ -1,0 +1,300 @@
+"""`sparkrig doctor`: whether hosts are well, category by category, and the one command to type now."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.cure import quoted_path
+from sparkrig.io import terminal
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from sparkrig.checks.check import Check
+    from sparkrig.checks.pair import Pings
+    from sparkrig.checks.remedy import Compared
+    from sparkrig.fabric.neighbours import Neighbours
+    from sparkrig.fabric.survey import Survey
+    from sparkrig.io.remote import Keep
+    from sparkrig.look.examination import Examination
+    from sparkrig.look.state import State
+    from sparkrig.reports.doctor import Report
+    from sparkrig.runs.journal import Journal
+    from sparkrig.settings import Fleet
+
+
+_TOGETHER = {
+    "pair.cabling",
+    "pair.halves",
+    "pair.NETDEV.ping",
+}  # what takes both halves of a pair at the same time
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen, by host.
+
+    unread: why nothing was; heard: of the halves that listened; pings: of those that pinged, by netdev or why not;
+    journals: of the halves whose journal was asked for, or why it was not read.
+    """
+
+    hosts: Mapping[str, Examination]
+    unread: Mapping[str, str]
+    heard: Mapping[str, Neighbours]
+    pings: Mapping[str, Pings | str]
+    journals: Mapping[str, Journal | str] = field(default_factory=dict)
+
+
+def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from sparkrig.checks.reference import CATEGORIES, KINDS
+
+        width = max(len(kind.name) for kind in KINDS)
+        for category in CATEGORIES:
+            terminal.echo(category)
+            for kind in KINDS:
+                if kind.category == category:
+                    terminal.echo(f"  {kind.name:{width}}  {kind.meaning}")
+        ctx.exit()
+
+
+def _names(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from sparkrig.checks.reference import CATEGORIES, KINDS
+
+    words = [*(each.split()[0].lower() for each in CATEGORIES), *(each.name for each in KINDS)]
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+@click.command()
+@files.INVENTORY
+@click.argument("names", metavar="[CHECK]...", nargs=-1, shell_complete=_names)
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list,
+    help="Name every check, with one line of meaning.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show every check, not only what is wrong.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/doctor.json).")
+def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json: bool) -> None:
+    """Say whether hosts are well, what is wrong with them and why, and the one command to type now.
+
+    CHECK is a check by name (net.enp1s0f0np0.mtu), the beginning of one (net, net.enp1s0f0np0) or a category
+    (network): only that is looked at. It changes nothing on a host; the halves of a pair send each other a few
+    frames and pings. Exit code 2: something is wrong; 3: a host could not be read, or something could not be told.
+    """
+    _refuse_unknown(names)
+    fleet, data = files.inventory(inventory_file)
+    started, clock = datetime.now(UTC), time.monotonic()
+    seen = look(inventory_file.name, fleet, data, names)
+    made = judged(files.typed(inventory_file), fleet, data, seen, names, started, clock)
+    _refuse_absent(made)
+    if as_json:
+        terminal.echo(made.dumps())
+    else:
+        _show(made, everything=verbose or bool(names))
+    raise SystemExit(made.exit)
+
+
+def _refuse_unknown(names: Sequence[str]) -> None:
+    """Before anything connects."""
+    from sparkrig.checks.reference import CATEGORIES, KINDS, kinds
+
+    for name in names:
+        if not kinds(name):
+            known = [*(each.lower() for each in CATEGORIES), *(each.name for each in KINDS)]
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise click.ClickException(f"no check is called {name}{meant}. Try: sparkrig doctor --list")
+
+
+def _refuse_absent(made: Report) -> None:
+    """A check that no host has did not pass."""
+    from sparkrig.checks.reference import means
+
+    ids = {row.id for host in made.hosts for row in host.rows}
+    for name in made.asked:
+        if any(host.read for host in made.hosts) and not any(means(name, id) for id in ids):
+            raise click.ClickException(
+                f"no host has a check {name}; nothing there is declared or to be seen that it could be about. "
+                f"Try: sparkrig doctor {quoted_path(made.inventory)} -v"
+            )
+
+
+def look(
+    title: str,
+    fleet: Fleet,
+    data: Mapping[str, Mapping[str, Any]],
+    names: Sequence[str],
+    keep: Keep | None = None,
+) -> Seen:
+    """Look at the hosts, and let the halves of a pair listen and ping.
+
+    names: checks that were asked for, all where there are none; keep: is given what each host printed.
+    """
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from operations import journal
+    from sparkrig.checks.reference import kinds
+    from sparkrig.fabric.neighbours import Neighbours
+    from sparkrig.io import examine
+    from sparkrig.look.examination import Examination
+
+    limits = {name: examine.limit_s(fleet[name]) for name in data}
+    looked = session.asked(
+        data, f"Looking at {title}", lambda at: examine.look(at, fleet, keep), wait_s=0, limits_s=limits
+    )
+    seen = {name: found for name, found in looked.items() if isinstance(found, Examination)}
+    halves = {name: data[name] for name in seen if fleet.peer(name) in seen}
+    wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER
+    heard, pinged, kept = {}, {}, {}
+    if halves and wanted & _TOGETHER:
+        with session.connected(halves) as hosts:  # both, so that they listen at the same time
+            if "pair.cabling" in wanted:
+                heard = session.ask(hosts, "Listening at the cages", lambda at: examine.listen(at, fleet, keep))
+            if "pair.halves" in wanted:
+                kept = session.ask(hosts, "Reading the journals", journal.look)
+            if "pair.NETDEV.ping" in wanted:
+                pinged = session.ask(
+                    hosts, "Pinging over each rail", lambda at: examine.ping(at, fleet, seen[at.name], keep)
+                )
+    return Seen(
+        seen,
+        {name: str(why) for name, why in looked.items() if isinstance(why, Exception)},
+        {name: Neighbours(trouble=str(it)) if isinstance(it, Exception) else it for name, it in heard.items()},
+        {name: str(it) if isinstance(it, Exception) else it for name, it in pinged.items()},
+        {name: str(it) if isinstance(it, Exception) else it for name, it in kept.items()},
+    )
+
+
+def judged(
+    inventory: str,
+    fleet: Fleet,
+    data: Mapping[str, Mapping[str, Any]],
+    seen: Seen,
+    names: Sequence[str],
+    started: datetime,
+    clock: float,
+) -> Report:
+    """The report on what was seen. started, clock: now and time.monotonic() as the look began."""
+    from importlib.metadata import version
+
+    from operations.subject import subject
+    from sparkrig.checks import access, pair, remedy
+    from sparkrig.checks.remedy import Compared
+    from sparkrig.checks.root_causes import roots
+    from sparkrig.reports.doctor import report
+
+    states = {name: seen.hosts[name].state for name in data if name in seen.hosts}
+    hosts = {name: Compared(subject(name, fleet, states, inventory), found) for name, found in seen.hosts.items()}
+    surveys = _surveys(fleet, seen)
+    read = {
+        name: [
+            *access.checks(name, data[name], each.found.state.identity),
+            *_checks(each, surveys.get(name), seen.pings.get(name), states),
+            *pair.halves(each.subject, seen.journals),
+        ]
+        for name, each in hosts.items()
+    }
+    unread = {name: access.unread(name, data[name], why) for name, why in seen.unread.items()}
+    compared = _compared(read, hosts)
+    found = {name: compared.get(name) or unread[name] for name in data}
+    return report(
+        found,
+        list(hosts),
+        fleet,
+        asked=names,
+        roots=roots(found, fleet),
+        notes={
+            (name, check.id): (*remedy.notes(check.id, hosts[name].found), *_age(check.id, hosts[name], started))
+            for name, checks in compared.items()
+            for check in checks
+        },
+        inventory=inventory,
+        version=version("sparkrig"),
+        started=started,
+        seconds=time.monotonic() - clock,
+    )
+
+
+def _checks(
+    host: Compared, survey: Survey | None, pings: Pings | str | None, group: Mapping[str, State]
+) -> list[Check]:
+    """Every check of a host that was read, but for its access."""
+    from sparkrig import checks
+    from sparkrig.checks import condition, live, pair
+
+    return [
+        *pair.checks(host.subject, survey, pings, group),
+        *checks.of(host.subject),
+        *live.checks(host.subject, host.found.hostname),
+        *condition.checks(host.found.condition),
+    ]
+
+
+def _age(id: str, host: Compared, now: datetime) -> tuple[str, ...]:
+    """How old the measurement of a rail is."""
+    noun, _, netdev = id.partition(".")
+    if noun != "bandwidth":
+        return ()
+    from sparkrig.bandwidth import records
+
+    record = records.found(host.found.state.files).get(netdev)
+    said = records.age(record, now) if record else ""
+    return (said,) if said else ()
+
+
+def _surveys(fleet: Fleet, seen: Seen) -> dict[str, Survey]:
+    """What a pair's hosts show together, by host; of those that listened."""
+    from sparkrig.fabric.survey import Survey
+    from sparkrig.fabric.topology import groups
+
+    fabrics = {name: seen.hosts[name].fabric for name in seen.heard}
+    return {
+        name: Survey(fleet, group, {each: fabrics[each] for each in group}, seen.heard)
+        for group in groups(fleet)
+        for name in group
+        if fabrics.keys() >= set(group)
+    }
+
+
+def _compared(read: Mapping[str, Sequence[Check]], hosts: Mapping[str, Compared]) -> dict[str, list[Check]]:
+    """The checks, with those of hosts that differ, and what brings them together."""
+    from sparkrig.checks import remedy
+    from sparkrig.checks.consistency import judged
+
+    values: dict[str, dict[str, str]] = {}
+    for name, checks in read.items():
+        for check in checks:
+            if check.alike and not check.wrong:
+                values.setdefault(check.id, {})[name] = check.found
+    after = judged(read, lambda _: remedy.PAGE)
+    return {
+        name: [
+            replace(each, cure=remedy.cure(each, name, hosts, values[each.id])) if each is not before else each
+            for before, each in zip(read[name], checks, strict=True)
+        ]
+        for name, checks in after.items()
+    }
+
+
+def _show(made: Report, *, everything: bool) -> None:
+    from sparkrig.io.screen import Screen
+    from sparkrig.render.doctor import lines
+
+    console = Screen()
+    width = min(console.width, 100) if console.is_terminal else None
+    for line in lines(made, everything=everything, ascii_only=console.options.ascii_only, width=width):
+        console.print(line, soft_wrap=True)

@@ -1,0 +1,218 @@
+"""What `sparkrig onboard` knows and proposes before its one question.
+
+The inventory as it is and as it would be, the hosts, and what would be done to them; nothing is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.cli.newcomer import Asked, Entrance
+from sparkrig.cure import quoted_path
+from sparkrig.refusal import Refusal
+
+if TYPE_CHECKING:
+    from sparkrig.io.first_login import Door, Target
+    from sparkrig.onboarding.plan import Plan
+    from sparkrig.onboarding.proposal import Proposal, Seen
+    from sparkrig.settings import Fleet
+
+_LOOK_S = 90  # times `patience`; apt's simulation is the longest of it
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Book:
+    """An inventory file: its text, its checked settings, and the data of its hosts, by name.
+
+    defaults: what its groups say of any host.
+    """
+
+    file: Path
+    text: str
+    fleet: Fleet
+    data: Mapping[str, Mapping[str, Any]]
+    defaults: Mapping[str, Any]
+
+    def with_text(self, text: str, **overrides: Any) -> Book:
+        """The same with another text, which is not written yet. Exit code 1 where it cannot stand."""
+        from sparkrig import inventory, settings
+
+        try:
+            fleet, data = inventory.fleet_of(text, self.file, **overrides)
+        except settings.SettingsError as error:
+            raise click.ClickException(f"what would be written cannot stand: {error}") from None
+        return replace(self, text=text, fleet=fleet, data=data)
+
+
+def book(asked: Asked) -> Book:
+    from sparkrig import inventory, inventory_file, settings
+    from sparkrig.io import atomic_write
+
+    file = asked.file
+    try:
+        defaults = inventory.defaults(file)
+    except settings.SettingsError as error:
+        raise click.ClickException(str(error)) from None
+    if not defaults.get("_sudo"):
+        ours = quoted_path(_ROOT / "inventories/group_data")
+        raise Refusal(
+            f"{file.parent}/group_data/all.py does not set _sudo, without which nothing is applied",
+            f"cp -r {ours} {quoted_path(file.parent)}/, or another --inventory",
+        )
+    if not file.exists():
+        return Book(file, inventory_file.new(file), settings.Fleet({}), {}, defaults)
+    fleet, data = files.inventory(file, **asked.overrides)
+    return Book(file, atomic_write.read(file), fleet, data, defaults)
+
+
+def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target]]:
+    """The name of a Spark that is in the inventory; how it is reached; and how the others there are."""
+    from sparkrig.io import first_login
+    from sparkrig.onboarding import address
+
+    wanted, name, at = address.parse(typed), None, None
+    there = {
+        host: first_login.target(address.Address(str(own.get("ssh_hostname") or host.removeprefix("@ssh/"))), own)
+        for host, own in book.data.items()
+        if not host.startswith("@") or host.startswith("@ssh/")
+    }
+    for host, other in there.items():
+        asked = replace(wanted, host=other.typed) if wanted.host == host else wanted
+        here = first_login.target(asked, book.data[host])
+        if (here.host, here.port) == (other.host, other.port):
+            name, at = host, here
+    others = {host: other for host, other in there.items() if host != name}
+    return name, at or first_login.target(wanted, book.defaults), others
+
+
+@dataclass(frozen=True)
+class Draft:
+    """All that is known and proposed before the question.
+
+    found: the Spark and the other half of its pair; others: all Sparks of the inventory that were looked at.
+    """
+
+    book: Book
+    made: Proposal
+    after: Book
+    found: Mapping[str, Seen]
+    plans: Sequence[Plan]
+    here: Sequence[str]
+    others: Mapping[str, Seen] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> Seen:
+        return self.found[self.made.name]
+
+    @property
+    def refused(self) -> bool:
+        return any(plan.refusals for plan in self.plans)
+
+    @property
+    def due(self) -> bool:
+        return bool(self.here) or any(self.plans)
+
+
+def draft(at: Target, name: str | None, book: Book, entrance: Entrance, asked: Asked) -> Draft:
+    from sparkrig.onboarding.proposal import propose
+
+    seen = _look(entrance.door, book)
+    others = _others(name, book, asked)
+    login: dict[str, Any] = {"ssh_hostname": at.typed}
+    login |= {} if at.tells_port else {"ssh_port": at.port}
+    login |= {} if at.tells_user else {"ssh_user": at.user}
+    login |= {"ssh_key": _below_home(entrance.own.file)} if entrance.own and entrance.own.told else {}
+    lonely = {other: each for other, each in others.items() if book.fleet[other].pair is None}
+    made = propose(login, seen, book.fleet, lonely, asked.wishes, name)
+    after = book.with_text(made.written(book.text), **asked.overrides) if made.edits else book
+    found = {made.name: seen} | ({made.peer: others[made.peer]} if made.peer else {})
+    here = _here(book, made, entrance)
+    return Draft(book, made, after, found, plans(after, found, made.name, at, entrance), here, others)
+
+
+def _below_home(file: Path) -> str:
+    """A path that means the same to others who share the inventory."""
+    return f"~/{file.relative_to(Path.home())}" if file.is_relative_to(Path.home()) else str(file)
+
+
+def _look(entered: Door, book: Book) -> Seen:
+    from facts.newcomer import Newcomer
+    from sparkrig.io import progress
+
+    seconds = int(_LOOK_S * float(book.defaults.get("patience", 1)))
+    with progress.hosts([entered.at.typed], "Looking at the new Spark") as told:
+        told(entered.at.typed, "reading")
+        seen = entered.read(Newcomer(), seconds=seconds)
+        told.done(entered.at.typed)
+    return seen
+
+
+def _others(name: str | None, book: Book, asked: Asked) -> dict[str, Seen]:
+    """The Sparks of the inventory that are, or may become, its peer. Raises Lost where one cannot be read."""
+    fleet = book.fleet
+    if name and fleet[name].pair:
+        wanted = [peer] if (peer := fleet.peer(name)) else []
+    elif asked.wishes.solo:
+        wanted = []
+    else:
+        wanted = [other for other in fleet if fleet[other].pair is None and other != name]
+    if not wanted:
+        return {}
+    return looked_at(wanted, book, f"Looking at {book.file.name}", ", which may be its peer,")
+
+
+def looked_at(hosts: Sequence[str], book: Book, title: str, role: str = "") -> dict[str, Seen]:
+    """Hosts of an inventory, each as it is now. Raises Lost, with their role, where some cannot be read."""
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from facts.newcomer import Newcomer
+    from sparkrig.io import remote
+    from sparkrig.io.remote import Lost
+
+    answers = session.asked(
+        {host: book.data[host] for host in hosts},
+        title,
+        lambda host: remote.read(host, Newcomer(), seconds=int(_LOOK_S * book.fleet[host.name].patience)),
+    )
+    found = {host: answer for host, answer in answers.items() if not isinstance(answer, Exception)}
+    if unread := {host: answer for host, answer in answers.items() if host not in found}:
+        raise Lost("; ".join(f"{host}{role} cannot be read: {answer}" for host, answer in unread.items()))
+    return found
+
+
+def _here(book: Book, made: Proposal, entrance: Entrance) -> list[str]:
+    """What is written on this machine."""
+    said = []
+    if entrance.own and entrance.own.public is None:
+        said.append(f"a key pair of yours, without a passphrase: {entrance.own.file}")
+    if made.edits:
+        what = f"{made.name} is added" if made.new else f"the data of {made.name}"
+        said.append(f"{book.file}: {what}" + (f", as a pair with {made.peer}" if made.peer else ""))
+    return said
+
+
+def plans(
+    after: Book, found: Mapping[str, Seen], name: str, at: Target, entrance: Entrance | None = None
+) -> list[Plan]:
+    """What would be done to each host; entrance: what the Spark of that name still lacks, if anything."""
+    from deploys import dry
+    from operations.onboard import SUDOERS
+    from sparkrig.onboarding import plan
+
+    data = {host: after.data[host] for host in found}
+    steps = dry.plan(data, after.fleet, {host: each.state for host, each in found.items()})
+    login = []
+    if entrance and entrance.own:
+        login.append(f"Login: your public key, in ~/.ssh/authorized_keys of {at.user}")
+    if entrance and entrance.sudo_asks:
+        login.append(f"Login: sudo without a password for {at.user}, in {SUDOERS}")
+    return [
+        plan.of(host, each, after.fleet, steps[host], login if host == name else ())
+        for host, each in found.items()
+    ]

@@ -1,0 +1,236 @@
+"""`sparkrig drift`: what the hosts of an inventory are not, of all that is declared of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.checks import last_declaration
+from sparkrig.cli import files, looking
+from sparkrig.cure import quoted_path
+from sparkrig.files import DECLARED
+from sparkrig.io import drift_files, terminal
+from sparkrig.refusal import Refusal
+from sparkrig.reports.drift import Report, report, unexplained
+from sparkrig.settings import Fleet
+
+if TYPE_CHECKING:
+    from sparkrig.checks.check import Check
+    from sparkrig.look.state import State
+
+_ROOT = Path(__file__).resolve().parents[2]
+_FILE = click.Path(path_type=Path)
+# what asks, judges and shows, loaded while hosts are waited for; those that come first are parts of later ones
+_MEANWHILE = (
+    "facts.spark",
+    "sparkrig.checks",
+    "deploys.spark",
+    "operations.bandwidth",
+    "deploys.dry",
+    "rich.console",
+    "sparkrig.render.drift",
+)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Which hosts, for how long each, and compared with what."""
+
+    inventory: Path
+    limit: tuple[str, ...]
+    timeout: float | None
+    since: Path | None
+
+    @property
+    def typed(self) -> str:
+        return files.typed(self.inventory)
+
+
+@click.command()
+@files.INVENTORY
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host (and its peer is read too).")
+@click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="Give a host up then; else after 90.")
+@click.option("--since", type=_FILE, metavar="FILE", help="Compare with this report instead of the last one.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Show all: what holds, and hosts never deployed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/drift.json).")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Write it as JUnit XML, for CI.")
+@click.option("--prom", type=_FILE, metavar="FILE", help="Write it for node_exporter's textfile collector.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write it as a page for a browser.")
+def drift(
+    inventory_file: Path,
+    limit: tuple[str, ...],
+    timeout: float | None,
+    since: Path | None,
+    everything: bool,
+    as_json: bool,
+    junit: Path | None,
+    prom: Path | None,
+    html: Path | None,
+) -> None:
+    """Show what hosts are not, of all that is declared of them, and what mends it.
+
+    It looks and changes nothing on a host. The report is kept on this machine, so that the next one can tell
+    what is new. Exit code 2: something drifted; 3: a host could not be read, or a check could not be told
+    (docs/drift.md).
+    """
+    asked = _Asked(inventory_file, limit, timeout, since)
+    with files.refusals():
+        made, whole = _report(asked)
+        try:
+            if as_json:
+                terminal.echo(made.dumps())
+            else:
+                _show(made, everything=everything)
+        finally:  # where it cannot be shown, it is kept and written all the same
+            if whole:
+                _keep(asked, made)
+            _write(made, junit, prom, html)
+    raise SystemExit(made.exit)
+
+
+def _show(made: Report, *, everything: bool) -> None:
+    from sparkrig.io.screen import Screen
+    from sparkrig.render.drift import show
+
+    folder = "" if Path.cwd() == _ROOT else str(_ROOT)
+    show(Screen(), made, everything=everything, folder=folder)
+
+
+def _keep(asked: _Asked, made: Report) -> None:
+    """Make it the last report of its inventory; what was found does not depend on whether that can be done."""
+    try:
+        drift_files.keep(asked.inventory, made)
+    except Refusal as refusal:
+        _warn("this report is not kept, and the next one will not show what is new", refusal)
+
+
+def _kept(asked: _Asked) -> Report | None:
+    """The last report of the inventory; none where it cannot be read, for it only shows what is new."""
+    try:
+        return drift_files.kept(asked.inventory)
+    except Refusal as refusal:
+        _warn("the last report is left out, and what is new is not shown", refusal)
+        return None
+
+
+def _warn(what: str, refusal: Refusal) -> None:
+    terminal.echo(f"Warning: {what}: {refusal.what}. Try: {refusal.cure}", err=True)
+
+
+def _write(made: Report, junit: Path | None, prom: Path | None, html: Path | None) -> None:
+    """The files that were asked for, each by itself; exit code 1 where one cannot be written."""
+    wanted: list[tuple[Path, Callable[[], str]]] = []
+    if junit:
+        from sparkrig.render import drift_junit
+
+        wanted.append((junit, partial(drift_junit.xml, made)))
+    if prom:
+        from sparkrig.render import drift_prom
+
+        wanted.append((prom, partial(drift_prom.metrics, made)))
+    if html:
+        from sparkrig.render import drift_html
+
+        wanted.append((html, partial(drift_html.html, made)))
+    files.write_each(wanted)
+
+
+def _report(asked: _Asked) -> tuple[Report, bool]:
+    """The report, and whether it is one to keep: of the whole fleet, beside its last one. Raises Refusal."""
+    fleet, every = files.inventory(asked.inventory)
+    data = files.limited(every, asked.limit, fleet)
+    accepted = drift_files.accepted(asked.inventory)
+    earlier = drift_files.read(asked.since) if asked.since else _kept(asked)
+    if asked.since and earlier and not any(earlier.host(name) for name in data):
+        raise Refusal(
+            f"{asked.since} is a report of other hosts", f"sparkrig drift {quoted_path(asked.inventory)}"
+        )
+    started, clock = datetime.now(UTC), time.monotonic()
+    seen, found = _look(asked, fleet, data)
+    made = report(
+        found,
+        _declared(seen),
+        earlier,
+        accepted,
+        inventory=asked.typed,
+        version=version("sparkrig"),
+        started=started,
+        seconds=time.monotonic() - clock,
+    )
+    return made, len(data) == len(fleet) and not asked.since
+
+
+def _look(
+    asked: _Asked, fleet: Fleet, data: Mapping[str, Any]
+) -> tuple[dict[str, State], dict[str, list[Check] | Refusal]]:
+    """What was seen of each host that could be read, and the checks of each, or why it could not."""
+    title = f"Looking at {asked.inventory.name}"
+    seen, unread = looking.look(title, fleet, data, _MEANWHILE, timeout=asked.timeout)
+    return seen, _judged(asked.typed, fleet, data, seen, unread)
+
+
+def judged(
+    typed: str,
+    fleet: Fleet,
+    data: Mapping[str, Any],
+    seen: Mapping[str, State],
+    unread: Mapping[str, str],
+    started: datetime,
+    clock: float,
+) -> Report:
+    """The report on hosts that were looked at already, compared with no earlier one; nothing is kept.
+
+    typed: the inventory as a command names it; unread: why a host was not read; started, clock: now and
+    time.monotonic() as the look began.
+    """
+    return report(
+        _judged(typed, fleet, data, seen, unread),
+        _declared(seen),
+        None,
+        drift_files.accepted(Path(typed)),
+        inventory=typed,
+        version=version("sparkrig"),
+        started=started,
+        seconds=time.monotonic() - clock,
+    )
+
+
+def _declared(seen: Mapping[str, State]) -> dict[str, Any]:
+    kept = {name: state.files.get(DECLARED) for name, state in seen.items()}
+    return {name: last_declaration.load(file) for name, file in kept.items() if file}
+
+
+def _judged(
+    typed: str, fleet: Fleet, data: Mapping[str, Any], seen: Mapping[str, State], unread: Mapping[str, str]
+) -> dict[str, list[Check] | Refusal]:
+    from deploys import dry
+    from operations.subject import subject
+    from sparkrig import checks
+
+    subjects = {name: subject(name, fleet, seen, typed) for name in seen}
+    found = {name: checks.of(each) for name, each in subjects.items()}
+    planned = dry.plan(data, fleet, seen)
+    whole = {
+        name: made + unexplained(made, _peer(fleet.peer(name), found), planned[name], each.apply, each.serve)
+        for (name, made), each in zip(found.items(), subjects.values(), strict=True)
+    }
+    quoted = quoted_path(typed)
+    lost = {name: looking.hindrance(name, data[name], unread[name], quoted) for name in data if name not in seen}
+    return {name: lost[name] if name in lost else whole[name] for name in data}
+
+
+def _peer(name: str | None, found: Mapping[str, list[Check]]) -> Sequence[Check] | None:
+    return found.get(name) if name else ()

@@ -1,0 +1,65 @@
+"""`sparkrig explain`: what the output of a tool means that somebody pasted."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from sparkrig.cli.files import document
+from sparkrig.io import terminal
+
+if TYPE_CHECKING:
+    from sparkrig.explain.tools import Explained
+
+
+@click.command()
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.File("rb"))
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/explain.json).")
+def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
+    """Say in plain words what ib_write_bw, show_gids, nvidia-smi and their like printed.
+
+    Reads what is pasted or piped in, or FILEs; several tools' outputs may follow each other, prompts and all. It
+    looks at nothing else, and shows no serial number. Exit code 1: nothing of it can be read; 2: something is
+    degraded or at fault; 3: nothing is worse than unknown.
+    """
+    from sparkrig.explain import tools as judgement
+
+    found: list[Explained] = []
+    given = ""
+    for file in files or (sys.stdin.buffer,):
+        if file.isatty():
+            terminal.echo("Paste what a tool printed, then press Ctrl-D on a line of its own.", err=True)
+        given += (text := _decoded(file.read()))
+        found += judgement.explain(text)
+    if not given.strip():
+        raise click.ClickException(
+            "nothing was given. What a tool complains of goes to its standard error: TOOL 2>&1 | sparkrig explain"
+        )
+    if not found:
+        readable = "\n".join(f"  {line}" for line in judgement.READABLE)
+        raise click.ClickException(f"nothing of this can be read. What can be:\n{readable}")
+    if as_json:
+        document("explain", explained=[asdict(each) for each in found])
+    else:
+        _show(found)
+    sys.exit(judgement.exit_code(found))
+
+
+def _decoded(content: bytes) -> str:
+    """Text of a terminal, or of a Windows editor or shell."""
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return content.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+
+
+def _show(found: list[Explained]) -> None:
+    from sparkrig.io.screen import Screen
+    from sparkrig.render.explained import explained
+
+    console = Screen()
+    for number, each in enumerate(found):
+        if number:
+            console.print()
+        console.print(explained(each))

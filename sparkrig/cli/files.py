@@ -1,0 +1,148 @@
+"""The user's side of a verb: an inventory that is read, what is written or printed, a question."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.io import terminal
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from sparkrig.serving.model import Catalogue
+    from sparkrig.settings import Fleet
+
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+class _InventoryFile(click.Path):
+    """A file that a shell completes with the inventories of this folder, and any other once it is none of them."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        found = sorted(str(file) for file in Path("inventories").glob("*.py"))
+        return [CompletionItem(file) for file in found if file.startswith(incomplete)] or super().shell_complete(
+            ctx, param, incomplete
+        )
+
+
+INVENTORY = click.argument("inventory_file", metavar="INVENTORY", type=_InventoryFile(path_type=Path))
+"""The argument that every verb about hosts begins with."""
+
+
+def typed(file: Path) -> str:
+    """An inventory as a command names it that is typed in the folder of the toolkit."""
+    return str(file if Path.cwd() == _ROOT else file.resolve())
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """A Refusal of what stands within ends the verb: its sentence, one thing to try, exit code 1."""
+    from sparkrig.refusal import Refusal
+
+    try:
+        yield
+    except Refusal as refusal:
+        raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
+
+
+def catalogue() -> Catalogue:
+    """The models of models/; exit code 1 where a file of it cannot stand."""
+    from sparkrig.io import catalogue_files
+
+    with refusals():
+        return catalogue_files.catalogue()
+
+
+def try_doctor(file: Path) -> None:
+    """Say who knows why a host could not be read."""
+    terminal.echo(f"Try: {shlex.join(['sparkrig', 'doctor', typed(file), 'access'])}", err=True)
+
+
+def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
+    """The fleet of an inventory file and its hosts' data; exit code 1 where it cannot stand."""
+    from sparkrig import inventory, settings
+
+    try:
+        return inventory.fleet(file, **overrides)
+    except settings.SettingsError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict[str, Any]:
+    """The data of the hosts that --limit names, and of their peers; all where it names none.
+
+    Raises Refusal for a host that is not in the inventory, which is an error and no empty fleet.
+    """
+    import difflib
+
+    from sparkrig.cure import quoted
+    from sparkrig.refusal import Refusal
+
+    for name in limit:
+        if name not in data:
+            [close] = difflib.get_close_matches(name, data, 1, 0)
+            raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(close)}")
+    wanted = {*limit, *(fleet.peer(name) for name in limit)} if limit else set(data)
+    return {name: values for name, values in data.items() if name in wanted}
+
+
+def document(verb: str, **fields: Any) -> None:
+    """Print what a verb has for programs; sparkrig.reports.schema says what that is."""
+    print_json({"schema": f"sparkrig.{verb}/1", **fields})
+
+
+def print_json(made: Mapping[str, Any]) -> None:
+    """Print a document that is whole."""
+    terminal.echo(json.dumps(made, indent=2))
+
+
+def write(file: Path, text: str) -> None:
+    """Put a whole text into a file; exit code 1 where it cannot be written."""
+    from sparkrig.io import atomic_write
+
+    with refusals():
+        atomic_write.write(file, text)
+
+
+def write_each(made: Iterable[tuple[Path, Callable[[], str]]]) -> None:
+    """Put texts into files, each by itself; exit code 1 at the end, in one sentence, where some cannot be."""
+    from sparkrig.io import atomic_write
+    from sparkrig.refusal import Refusal
+
+    refused: list[Refusal] = []
+    for file, text in made:
+        try:
+            atomic_write.write(file, text())
+        except Refusal as refusal:
+            refused.append(refusal)
+    if refused:
+        cures = dict.fromkeys(each.cure for each in refused)
+        with refusals():
+            raise Refusal("; ".join(each.what for each in refused), "; ".join(cures))
+
+
+def one_of(file: Path, name: str, count: int) -> Path:
+    """The file itself where there is one text to write; else one that is named after what it is about."""
+    return file if count == 1 else file.with_stem(f"{file.stem}-{name.replace('/', '-')}")
+
+
+def must_answer(yes: bool, instead: str = "the same with --yes") -> None:
+    """Exit code 1 where a question will have to be answered, and nobody is there to. instead: what to try then."""
+    if not yes and not sys.stdin.isatty():
+        raise click.ClickException(f"nobody can be asked without a terminal. Try: {instead}")
+
+
+def agreed(question: str) -> bool:
+    """Whether whoever sits at the terminal says yes; anything else is no."""
+    return terminal.confirm(question)

@@ -1,0 +1,169 @@
+"""`sparkrig lint`: what a launch of vLLM does that a Spark cannot, or that people disagree on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.cure import quoted_path
+from sparkrig.io import terminal
+from sparkrig.text import reason
+
+if TYPE_CHECKING:
+    from sparkrig.serving.launch import Launch
+    from sparkrig.serving.lint import Case, Finding
+    from sparkrig.serving.model import Catalogue
+
+_TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sparkrig lint -"
+
+
+@click.command()
+@click.argument("words", metavar="[FILE | - | -- COMMAND]", nargs=-1, type=click.Path())
+@click.option("--sparks", type=click.IntRange(1), help="How many there are; up to two where it is not said.")
+@click.option("--vllm", metavar="VERSION", help="Of vLLM, where the image does not tell: 0.19.2.")
+@click.option("--catalogue", is_flag=True, help="The launches of models/ instead: of all, or of models by name.")
+@click.option("--list", "listing", is_flag=True, help="Every rule with its meaning, and no more.")
+@click.option("-v", "--verbose", is_flag=True, help="The reasons of notes, too.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/lint.json).")
+def lint(
+    words: tuple[str, ...],
+    sparks: int | None,
+    vllm: str | None,
+    catalogue: bool,
+    listing: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Say what a launch of vLLM does that a Spark cannot, or that people disagree on.
+
+    It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a compose
+    file, a recipe, or what `docker inspect` printed of a running container. It runs nothing.
+
+    An error is a hard fact. A warning is what somebody found to fail, with both sides and their dates where others
+    found otherwise. A note is advice. Exit code 1: no launch of vLLM can be read; 2: an error or a warning was
+    found.
+    """
+    from sparkrig.serving import lint as judgement
+
+    if listing:
+        _list()
+        return
+    version = _version(vllm)
+    known = files.catalogue()
+    told = _catalogued(known, words) if catalogue else [(launch, None) for launch in _launches(words)]
+    cases = [judgement.Case(launch, known.find, sparks or nodes, version) for launch, nodes in told]
+    found = [judgement.judge(case) for case in cases]
+    if as_json:
+        files.document("lint", launches=[_plain(case, each) for case, each in zip(cases, found, strict=True)])
+    else:
+        _show(cases, found, verbose=verbose)
+    sys.exit(judgement.exit_code(finding for each in found for finding in each))
+
+
+def _version(text: str | None) -> tuple[int, ...] | None:
+    from sparkrig.serving.rules import version
+
+    found = version(text) if text else None
+    if text and found is None:
+        raise click.ClickException(f"--vllm is {text}, a version such as 0.19.2 expected. Try: vllm --version")
+    return found
+
+
+def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, int | None]]:
+    """The catalogue's own launches with their Sparks; exit code 1 for a name that it does not have."""
+    from sparkrig.serving import catalogued
+
+    models = [known.find(name) for name in names] if names else [*known.models.values()]
+    unknown = [name for name, model in zip(names, models, strict=False) if model is None]
+    if unknown:
+        raise click.ClickException(f"the catalogue has no model {unknown[0]}. Try: sparkrig models")
+    return [each for model in models if model for each in catalogued.launches(model)]
+
+
+def _launches(words: Sequence[str]) -> list[Launch]:
+    """Of a command that a shell has parted, or of a text; exit code 1 where there is none."""
+    from sparkrig.serving import launch
+
+    text = " ".join(words) if len(words) > 1 else _text(words[0] if words else "-")
+    try:
+        return launch.typed(words) if len(words) > 1 else launch.read(text)
+    except launch.Unreadable as error:
+        raise click.ClickException(f"{error}. {_cure(text)}") from None
+
+
+def _cure(text: str) -> str:
+    """What to try: where a script is given a recipe or a compose file [@forum-365083-eugr], it has the launch."""
+    words = text.split() if "\n" not in text.strip() else []
+    file = next((word for word in words if word.endswith((".yaml", ".yml"))), "")
+    return f"Try: sparkrig lint {quoted_path(file)}" if file else _TRY
+
+
+def _text(word: str) -> str:
+    """What stands in a file, comes from standard input, or was typed as one word."""
+    if word == "-":
+        if sys.stdin.isatty():
+            terminal.echo("Paste how vLLM is launched, then press Ctrl-D on a line of its own.", err=True)
+        return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
+    if " " in word and not Path(word).exists():
+        return word
+    try:
+        return Path(word).read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise click.ClickException(f"{word} cannot be read: {reason(error)}. {_TRY}") from None
+
+
+def _plain(case: Case, found: Sequence[Finding]) -> dict[str, Any]:
+    """A launch as sparkrig.reports.schema.Launched."""
+    return {
+        "source": case.launch.source,
+        "model": case.launch.model,
+        "known": case.model.name if case.model else None,
+        "image": case.container.image,
+        "gpus": case.gpus,
+        "findings": [
+            {
+                "rule": each.rule.id,
+                "severity": each.severity,
+                "topic": each.rule.topic,
+                "meaning": each.rule.meaning,
+                "found": each.found,
+                "better": each.better,
+                "holds": each.rule.holds,
+                "reasons": [asdict(claim) for claim in each.rule.reasons],
+                "against": [asdict(claim) for claim in each.rule.against],
+            }
+            for each in found
+        ],
+    }
+
+
+def _show(cases: Sequence[Case], found: Sequence[Sequence[Finding]], *, verbose: bool) -> None:
+    console, drawing = _screen(verbose=verbose)
+    for case, each in zip(cases, found, strict=True):
+        for line in drawing.launch(case, each):
+            console.print(line, soft_wrap=True)
+        console.print()
+    console.print(drawing.verdict([finding for each in found for finding in each]), soft_wrap=True)
+
+
+def _list() -> None:
+    from sparkrig.serving.rules import RULES
+
+    console, drawing = _screen(verbose=True)
+    for line in drawing.rules(RULES):
+        console.print(line, soft_wrap=True)
+
+
+def _screen(*, verbose: bool) -> tuple[Any, Any]:
+    from sparkrig.io.screen import Screen
+    from sparkrig.render.lint import Drawing
+
+    console = Screen()
+    width = console.width if console.is_terminal else None
+    return console, Drawing(width, ascii_only=console.options.ascii_only, everything=verbose)

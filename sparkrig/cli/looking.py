@@ -1,0 +1,54 @@
+"""The one look at each host of an inventory, as `sparkrig drift` and `plan` take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparkrig import login
+from sparkrig.cure import of_inventory
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Fleet
+
+if TYPE_CHECKING:
+    from pyinfra.api import Host
+
+    from sparkrig.look.state import State
+
+LOOK_S = 90  # times `patience`; a healthy host answers within a few
+
+
+def look(
+    title: str,
+    fleet: Fleet,
+    data: Mapping[str, Any],
+    meanwhile: Sequence[str],
+    *,
+    timeout: float | None = None,
+    wait_s: float | None = 0,
+) -> tuple[dict[str, State], dict[str, str]]:
+    """What was seen of each host that could be read, and why the others could not.
+
+    meanwhile: modules that are loaded while hosts are waited for; timeout: in seconds, for each host; wait_s: for
+    how long a host may be rebooting, None for the usual time.
+    """
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.io import remote
+
+    limits = {name: timeout or LOOK_S * fleet[name].patience for name in data}
+
+    def read(at: Host) -> State:
+        from facts.spark import Spark
+
+        mine = fleet[at.name]
+        return remote.read(at, Spark(), mine.weights if mine.model else "", seconds=int(limits[at.name]))
+
+    answers = session.asked(data, title, read, wait_s=wait_s, limits_s=limits, meanwhile=meanwhile)
+    seen = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
+    return seen, {name: str(answer) for name, answer in answers.items() if isinstance(answer, Exception)}
+
+
+def hindrance(name: str, data: Mapping[str, Any], why: str, inventory: str) -> Refusal:
+    """Why a host cannot be read, and what to try. inventory: the file, quoted as it is typed."""
+    _, refusal = login.hindrance(name, data, why)
+    return Refusal(refusal.what, of_inventory(refusal.cure, inventory))

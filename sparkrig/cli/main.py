@@ -1,0 +1,180 @@
+"""The `sparkrig` command: its verbs, each loaded only when it is asked for."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import surroundings
+from sparkrig.io import terminal
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+@dataclass(frozen=True)
+class _Verb:
+    """Where a verb lives, what it is for, and how it is typed."""
+
+    module: str
+    help: str
+    example: str
+
+
+_VERBS = {
+    "accept": _Verb(
+        "sparkrig.cli.accept",
+        "Live with a drift until a day, with a reason, in a file that goes into git.",
+        "sparkrig accept inventories/pair.py identity.kernel --until 2027-01-31 --why 'update planned'",
+    ),
+    "apply": _Verb(
+        "sparkrig.cli.apply",
+        "Make hosts what is declared of them: the plan, one question, then pyinfra's own run.",
+        "sparkrig apply inventories/pair.py",
+    ),
+    "bandwidth": _Verb(
+        "sparkrig.cli.bandwidth",
+        "Measure each rail of a pair, and tell a faulty link from a healthy one.",
+        "sparkrig bandwidth inventories/pair.py",
+    ),
+    "bench": _Verb(
+        "sparkrig.cli.bench",
+        "Measure how fast a served model answers, beside what others measured.",
+        "sparkrig bench http://spark-a:8000",
+    ),
+    "completion": _Verb(
+        "sparkrig.cli.completion",
+        "Make a shell complete verbs, options and inventories.",
+        "sparkrig completion bash",
+    ),
+    "doctor": _Verb(
+        "sparkrig.cli.doctor",
+        "Say whether hosts are well, what is wrong and why, and the one command to type now.",
+        "sparkrig doctor inventories/pair.py",
+    ),
+    "drift": _Verb(
+        "sparkrig.cli.drift",
+        "Show what hosts are not, of all that is declared of them, and what mends it.",
+        "sparkrig drift inventories/pair.py",
+    ),
+    "explain": _Verb(
+        "sparkrig.cli.explain",
+        "Say what the output of ib_write_bw, show_gids, nvidia-smi, ... means.",
+        "sparkrig explain ib_write_bw.txt",
+    ),
+    "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
+    "lint": _Verb(
+        "sparkrig.cli.lint",
+        "Say what a launch of vLLM does that a Spark cannot, or that people disagree on.",
+        "sparkrig lint -- vllm serve openai/gpt-oss-120b -tp 4",
+    ),
+    "models": _Verb(
+        "sparkrig.cli.models",
+        "Show which models fit one Spark or a pair, and all that is known of one.",
+        "sparkrig models show qwen3.5-122b-a10b",
+    ),
+    "onboard": _Verb(
+        "sparkrig.cli.onboard",
+        "Take a new Spark from out of the box into an inventory, and make it what is declared.",
+        "sparkrig onboard nvidia@spark-a.local",
+    ),
+    "plan": _Verb(
+        "sparkrig.cli.plan",
+        "Show what the deploy would change on each host, old to new, and how long it takes.",
+        "sparkrig plan inventories/pair.py",
+    ),
+    "startup": _Verb(
+        "sparkrig.cli.startup",
+        "Follow a served model on its way up, and say why one does not come up.",
+        "sparkrig startup inventories/pair.py",
+    ),
+    "status": _Verb(
+        "sparkrig.cli.status",
+        "Show who is at a host, what its last runs changed, and how they ended.",
+        "sparkrig status inventories/pair.py",
+    ),
+    "summary": _Verb(
+        "sparkrig.cli.summary",
+        "Show what an inventory's Sparks are set to, and the bandwidth of each rail.",
+        "sparkrig summary inventories/pair.py",
+    ),
+    "support": _Verb(
+        "sparkrig.cli.support",
+        "Write one archive that says how hosts are, without what identifies their owner.",
+        "sparkrig support inventories/pair.py",
+    ),
+    "topology": _Verb(
+        "sparkrig.cli.topology",
+        "Show which cage reaches which, against what is declared, and every GID.",
+        "sparkrig topology inventories/pair.py",
+    ),
+    "undo": _Verb(
+        "sparkrig.cli.undo",
+        "Put hosts back to what stood there before a run.",
+        "sparkrig undo inventories/pair.py --dry",
+    ),
+    "unlock": _Verb(
+        "sparkrig.cli.unlock",
+        "Take the lock of a host from a run that is known to be dead.",
+        "sparkrig unlock inventories/pair.py",
+    ),
+}
+
+
+class _Verbs(click.Group):
+    """A group that knows its verbs' names and help without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        verb = _VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        command: click.Command = getattr(importlib.import_module(verb.module), cmd_name)
+        command.epilog = f"\b\nExample: {verb.example}"  # \b: not wrapped, so that it can be copied
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(name, help=verb.help) for name, verb in sorted(_VERBS.items())]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [verb for verb in verbs if verb.value.startswith(incomplete)] + options
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, verb.help) for name, verb in sorted(_VERBS.items())])
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sparkrig")
+def sparkrig(**_: Any) -> None:
+    """Take one or two DGX Sparks from the box to a verified cluster.
+
+    Applying needs no more than pyinfra: pyinfra inventories/pair.py deploys/cluster.py
+
+    Exit codes: 0 in spec; 1 error of the tool or its input; 2 drift or a failed check; 3 a host unreachable or a
+    state unknown; 4 a change was made and rolled back.
+    """
+    surroundings.folder()
+    surroundings.home()
+
+
+def main() -> None:
+    """The console script."""
+    # all that was loaded would be looked through for garbage at every 700 objects more, and at the end, when the
+    # process gives back all of it anyway: each a tenth of a short command's time (2026-11-22)
+    gc.set_threshold(50_000)
+    click.UsageError.exit_code = 1  # click's own 2 means drift here, for ever
+    terminal.errors()
+    try:
+        with surroundings.streams():
+            surroundings.completion()
+            sparkrig(prog_name="sparkrig")
+    finally:
+        gc.freeze()

@@ -1,0 +1,191 @@
+"""`sparkrig models`: which models fit one Spark or a pair, and all that is known of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.cure import quoted
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from sparkrig.serving.budget import Use
+    from sparkrig.serving.model import Catalogue, Checkpoint, Model
+
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+_CLOSE = 0.5  # of difflib's ratio: a name that is offered instead
+_OPTIONS = (
+    click.option("--context", type=click.IntRange(min=1), help="Longest sequence, in tokens. [default: 32768]"),
+    click.option(
+        "--sequences", type=click.IntRange(min=1), help="How many of that length at a time. [default: 4]"
+    ),
+    click.option(
+        "--utilization",
+        type=click.FloatRange(0, 1, min_open=True),
+        help="Of the memory, for vLLM. [default: 0.85]",
+    ),
+    click.option("--memory", type=click.FloatRange(0, min_open=True), help="GiB of each Spark. [default: 121.6]"),
+    click.option("--kv-cache", type=click.Choice(["fp8", "bf16"]), help="Format of the KV cache. [default: fp8]"),
+    click.option(
+        "--draft", type=click.IntRange(min=0), help="Tokens that the model's own head drafts. [default: 0]"
+    ),
+    click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/models.json)."),
+)
+
+
+def _asked(verb: _Verb) -> _Verb:
+    for option in reversed(_OPTIONS):
+        verb = option(verb)
+    return verb
+
+
+class _Name(click.types.StringParamType):
+    """The name of a model, which a shell completes by the names of the files."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        from click.shell_completion import CompletionItem
+
+        from sparkrig.io import catalogue_files
+
+        return [CompletionItem(name) for name in catalogue_files.names() if name.startswith(incomplete.lower())]
+
+
+class _Models(click.Group):
+    """A group where a model may be named without `show`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
+
+
+@click.group(cls=_Models, invoke_without_command=True)
+@_asked
+@click.pass_context
+def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
+    """Show which models fit one Spark, which need a pair, and which fit neither.
+
+    It asks no host: the catalogue is in models/, each number of it with its source. What is left for the KV cache
+    is computed from the model's shape; the options say how it is to be served.
+    """
+    if ctx.invoked_subcommand:
+        _must_be_typed_behind(ctx)
+        return
+    use, known = _use(asked), files.catalogue()
+    if as_json:
+        _document(use, known, known.models.values())
+    else:
+        _list(use, known)
+
+
+@models.command(
+    short_help="Show all that is known of one model.",
+    epilog="\b\nExample: sparkrig models show gpt-oss-120b --context 131072",
+)
+@click.argument("name", type=_Name())
+@_asked
+def show(name: str, as_json: bool, **asked: Any) -> None:
+    """Show all that is known of one model: memory, checkpoints, launches, figures, contested claims.
+
+    NAME is a model, or one of its checkpoints as on Hugging Face, whose memory is shown then.
+    """
+    use, known = _use(asked), files.catalogue()
+    model = known.find(name)
+    if model is None:
+        raise click.ClickException(_unknown(name, known))
+    if as_json:
+        _document(use, known, [model])
+    else:
+        _show(use, known, model, model.checkpoint(name))
+
+
+def _must_be_typed_behind(ctx: click.Context) -> None:
+    """An option before `show` would be lost silently."""
+    given = [name for name, value in ctx.params.items() if value]
+    if given:
+        option = "--" + given[0].replace("as_json", "json").replace("_", "-")
+        raise click.UsageError(f"{option} belongs behind NAME.", ctx)
+
+
+def _use(asked: dict[str, Any]) -> Use:
+    from sparkrig.serving.budget import Use
+
+    names = {"kv_cache": "kv", "draft": "drafted"}
+    return Use(**{names.get(name, name): value for name, value in asked.items() if value is not None})
+
+
+def _unknown(name: str, known: Catalogue) -> str:
+    from difflib import get_close_matches
+
+    last = name.lower().rpartition("/")[2]
+    near = get_close_matches(last, known.models, 1, _CLOSE)
+    cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
+    said = (claim.says for model in known.models.values() for claim in model.claims)
+    absent = next((f": {each}" for each in said if f"there is no {last};" in each.lower()), "")
+    return f"the catalogue has no model and no checkpoint {name}{absent}. Try: {cure}"
+
+
+def _document(use: Use, known: Catalogue, chosen: Iterable[Model]) -> None:
+    from dataclasses import asdict
+
+    listed = list(chosen)
+    keys = {key for model in listed for key in model.sources()}
+    files.document(
+        "models",
+        use=asdict(use),
+        models=[_listed(model, use) for model in listed],
+        sources={key: known.sources[key].model_dump(mode="json") for key in sorted(keys)},
+    )
+
+
+def _listed(model: Model, use: Use) -> dict[str, Any]:
+    from sparkrig.serving.budget import fewest_nodes
+
+    return {
+        "model": model.model_dump(mode="json"),
+        "fewest_nodes": fewest_nodes(model, model.best(), use),
+        "rooms": [
+            _room(model, number, nodes, use) for number in range(len(model.checkpoints)) for nodes in (1, 2)
+        ],
+    }
+
+
+def _room(model: Model, number: int, nodes: Any, use: Use) -> dict[str, Any]:
+    from dataclasses import replace
+
+    from sparkrig.serving.budget import budget
+
+    made = budget(model, model.checkpoints[number], replace(use, nodes=nodes))
+    return {
+        "checkpoint": model.checkpoints[number].id,
+        "nodes": nodes,
+        "fit": made.fit,
+        "share_gib": made.share,
+        "weights_gib": made.weights,
+        "weights_estimated": made.estimated,
+        "graphs_gib": made.graphs,
+        "activations_gib": made.activations,
+        "kv_gib": made.kv,
+        "needed_gib": made.needed,
+        "tokens": made.tokens,
+        "sequences": made.sequences,
+        "assumed": list(made.assumed),
+    }
+
+
+def _list(use: Use, known: Catalogue) -> None:
+    from sparkrig.io.screen import Screen
+    from sparkrig.render.models import Listing
+
+    Screen().print(Listing(list(known.models.values()), use))
+
+
+def _show(use: Use, known: Catalogue, model: Model, checkpoint: Checkpoint) -> None:
+    from sparkrig.io.screen import Screen
+    from sparkrig.render.models import Page
+
+    Screen().print(Page(model, checkpoint, known.sources, use))

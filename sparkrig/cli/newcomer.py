@@ -1,0 +1,300 @@
+"""Getting to know a new Spark: who is there, its host key compared, a password asked for once, the way to root."""
+
+from __future__ import annotations
+
+import shlex
+import stat
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.cure import quoted, quoted_path
+from sparkrig.io import terminal
+from sparkrig.refusal import Refusal
+from sparkrig.text import reason
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from sparkrig.io.first_login import Door, Target
+    from sparkrig.io.ssh_keys import OwnKey
+    from sparkrig.onboarding.candidates import Candidate
+    from sparkrig.onboarding.hostkey import HostKey
+    from sparkrig.onboarding.proposal import Wishes
+
+_TRIES = 3  # of a password that is typed, as ssh has it
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options."""
+
+    file: Path
+    fingerprint: str | None
+    key: str | None
+    password_file: str | None
+    restart_docker: bool
+    yes: bool
+    as_json: bool
+    wishes: Wishes
+
+    def judge(self) -> None:
+        """Raise Refusal for what cannot be, before the network is asked anything."""
+        from sparkrig.onboarding import hostkey, proposal
+
+        proposal.judge(self.wishes)
+        if self.fingerprint:
+            hostkey.given(self.fingerprint)
+        if self.password_file not in (None, "", "-"):
+            _must_be_private(Path(str(self.password_file)))
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is to be written at all."""
+        return self.yes or not self.as_json
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """Settings for this run alone."""
+        return {"restart_docker": True} if self.restart_docker else {}
+
+
+# --- finding it
+
+
+def found(asked: Asked) -> str:
+    """The address of a Spark that announces itself: the one there is, or the one that is chosen."""
+    from sparkrig.io import discovery
+    from sparkrig.onboarding import candidates
+
+    terminal.echo("Asking the network who offers ssh (mDNS, 4 s) ...", err=True)
+    try:
+        found = candidates.ordered(discovery.look())
+    except OSError as error:
+        raise Refusal(f"this network cannot be asked ({error})", "sparkrig onboard USER@ADDRESS") from None
+    if not found or asked.yes or asked.as_json:
+        return _address(candidates.only(found))
+    for number, each in enumerate(found, 1):
+        mark = "" if each.likely else "  (its name is none that Sparks come with)"
+        terminal.echo(f"{number:3}  {each.name}  {', '.join(each.addresses)}{mark}", err=True)
+    chosen = terminal.prompt(f"Which one, 1 to {len(found)}", type=click.IntRange(1, len(found)))
+    return _address(found[chosen - 1])
+
+
+def _address(found: Candidate) -> str:
+    from sparkrig.io import discovery
+
+    host = discovery.reachable(found)
+    return host if found.port == 22 else f"{host}:{found.port}"
+
+
+def named(at: Target, asked: Asked) -> Target:
+    """The same with the user that somebody says; where nobody is there, it stays this machine's own."""
+    if not at.guessed or asked.yes or asked.as_json:
+        return at
+    user = terminal.prompt(f"Your user on {at.typed}, made at its first start", default=at.user)
+    return replace(at, user=user, guessed=False)
+
+
+# --- its host key
+
+
+def host_key(at: Target, others: Mapping[str, Target], asked: Asked) -> HostKey:
+    """The host key that is known, or that is compared now, and then known. others: the rest of the inventory."""
+    from sparkrig.checks import clones
+    from sparkrig.io import first_login as door
+
+    known = door.known(at)
+    shown = door.scan(at, [key.kind for key in known])
+    _as_given(at, shown, asked)
+    if shown in known:
+        return shown
+    if known:
+        forget = shlex.join(["ssh-keygen", "-f", str(at.known_hosts), "-R", at.entry])
+        raise Refusal(
+            f"the host key of {at.entry} is not the one that is known here ({shown.fingerprint} is shown). A "
+            "factory re-install makes a new one; without one, somebody else may be answering",
+            f"after a re-install: {forget}, then the same again, to compare the new one",
+        )
+    for other, there in others.items():
+        if shown in door.known(there):
+            raise Refusal(
+                f"{at.entry} shows the host key of {other}, which the inventory reaches as {there.typed}",
+                f"sparkrig onboard {quoted(there.typed)}; a second Spark with that key needs one of its own, and "
+                f"there: {clones.NEW_HOST_KEYS}",
+            )
+    _compare(at, shown, asked)
+    if asked.writes:
+        _know(at, shown)
+    return shown
+
+
+def _as_given(at: Target, shown: HostKey, asked: Asked) -> None:
+    """Raises Refusal where another fingerprint was given."""
+    from sparkrig.onboarding import hostkey
+
+    if asked.fingerprint and shown.fingerprint != hostkey.given(asked.fingerprint):
+        raise Refusal(
+            f"{at.entry} shows the {shown.short} host key {shown.fingerprint}, and not the one that was given; "
+            "somebody else may be answering",
+            f"on the Spark's own screen: {shown.console}",
+        )
+
+
+def _compare(at: Target, shown: HostKey, asked: Asked) -> None:
+    """Raises Refusal unless the fingerprint was given, or somebody says that it is the same."""
+    if asked.fingerprint:
+        return
+    if asked.yes or asked.as_json:
+        raise Refusal(
+            f"the host key of {at.entry} is not known here, and is not taken unseen",
+            f"--fingerprint with what the Spark's own screen prints: {shown.console}",
+        )
+    terminal.echo(f"{at.entry} is not known here yet. It shows this {shown.short} host key:\n", err=True)
+    terminal.echo(f"    {shown.fingerprint}\n", err=True)
+    terminal.echo("On the Spark's own screen, or over a way in that you trust already, type:\n", err=True)
+    terminal.echo(f"    {shown.console}\n", err=True)
+    if not files.agreed("Is it the same there?"):
+        raise Refusal("the host key was not confirmed, and nothing was written", "look at the Spark's screen")
+
+
+def _know(at: Target, key: HostKey) -> None:
+    from sparkrig.io import atomic_write
+    from sparkrig.onboarding import hostkey
+
+    atomic_write.folder(at.known_hosts)
+    before = atomic_write.read(at.known_hosts, "surrogateescape") if at.known_hosts.exists() else ""
+    atomic_write.write(at.known_hosts, hostkey.added(before, key.line(at.entry)), 0o600)
+    terminal.echo(f"{at.entry} is known from now on: {at.known_hosts}", err=True)
+
+
+# --- logging in
+
+
+@dataclass
+class Password:
+    """The one password: asked for when it is first needed, and dropped after its last use."""
+
+    at: Target
+    asked: Asked
+    kept: SecretStr | None = None
+    said: str = ""
+
+    @property
+    def tries(self) -> int:
+        return 1 if self.asked.password_file else _TRIES
+
+    def ask(self, why: str) -> SecretStr:
+        """It, from whoever sits there or from the file that was named. Raises Refusal."""
+        from pydantic import SecretStr
+
+        whom = f"{self.at.user}@{self.at.typed}"
+        if self.asked.password_file:
+            self.kept = SecretStr(_first_line(self.asked.password_file))
+        elif not sys.stdin.isatty():
+            raise Refusal(f"{why}, and nobody can be asked without a terminal", "--password-file FILE")
+        else:
+            if self.said != why:
+                terminal.echo(f"\n{why}. It is used now, and kept nowhere.", err=True)
+            self.said = why
+            self.kept = SecretStr(terminal.prompt(f"Password of {whom}", hide_input=True))
+        return self.kept
+
+    def drop(self) -> None:
+        self.kept = None
+
+
+def _must_be_private(file: Path) -> None:
+    """Raise Refusal for a file that is not there, or that others can read."""
+    try:
+        mode = file.stat().st_mode
+    except OSError as error:
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
+    if stat.S_ISREG(mode) and mode & 0o077:
+        raise Refusal(f"{file} can be read by others, and holds a password", f"chmod 600 {quoted_path(file)}")
+
+
+def _first_line(name: str) -> str:
+    if name == "-":
+        return sys.stdin.readline().rstrip("\n")
+    file = Path(name)
+    _must_be_private(file)
+    try:
+        with file.open(encoding="utf-8") as lines:
+            return lines.readline().rstrip("\n")
+    except OSError as error:
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
+    except UnicodeDecodeError:  # its own text holds the bytes
+        raise Refusal(f"{file} is no text in UTF-8", f"ls -l {quoted_path(file)}") from None
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """A login that can become root, and what pyinfra still lacks. own: the key that is to be let in."""
+
+    door: Door
+    own: OwnKey | None
+    sudo_asks: bool
+
+
+def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Password) -> Entrance:
+    """Get in by key or by password, and find out how to become root. Raises Refusal."""
+    from sparkrig.io import first_login as door
+    from sparkrig.io import ssh_keys
+
+    own = ssh_keys.find(asked.key, at.keys) if asked.key else None
+    entered = stack.enter_context(door.door(at, key))
+    if entered is None:
+        own = own or ssh_keys.find(None, at.keys)
+        if not door.takes_passwords(at, key):
+            raise _keys_only(at, own)
+        for left in reversed(range(password.tries)):
+            secret = password.ask(f"{at.typed} lets in no key of yours yet, and asks for a password")
+            if entered := stack.enter_context(door.door(at, key, secret)):
+                break
+            if not left:
+                raise Refusal(
+                    f"{at.typed} does not let {at.user} in with that password",
+                    f"sparkrig onboard USER@{quoted(at.typed)}, with the user that was made at its first start",
+                )
+            terminal.echo("It was not accepted.", err=True)
+    assert entered
+    asks = not entered.is_root()
+    if asks:
+        _become_root(entered, password)
+    return Entrance(entered, own, asks)
+
+
+def _keys_only(at: Target, own: OwnKey) -> Refusal:
+    """That a Spark takes no password, and how to put a key there at its own screen."""
+    if own.public is None:
+        cure = f"ssh-keygen -t ed25519 -f {quoted_path(own.file)}, and the same again"
+    else:
+        line = shlex.quote(own.public.line)
+        cure = f"on the Spark, as {at.user}: mkdir -pm 700 ~/.ssh && echo {line} >>~/.ssh/authorized_keys"
+    return Refusal(f"{at.typed} takes keys only, and lets in none of yours", cure)
+
+
+def _become_root(entered: Door, password: Password) -> None:
+    from sparkrig.io.remote import Failed
+
+    whom = entered.at.user
+    for left in reversed(range(password.tries)):
+        secret = password.kept or password.ask(f"sudo asks {whom} for a password there")
+        try:
+            entered.become_root(secret)
+            return
+        except Failed as error:
+            password.drop()
+            if not left or ("try again" not in str(error) and "incorrect" not in str(error)):
+                raise Refusal(
+                    f"{whom} cannot become root on {entered.at.typed}: {error}",
+                    f"on the Spark, as an administrator: sudo usermod -aG sudo {quoted(whom)}",
+                ) from None
+            terminal.echo("It was not accepted.", err=True)

@@ -1,0 +1,314 @@
+"""`sparkrig onboard`: a new Spark, from out of the box to in the inventory and as declared.
+
+Whatever is written, but the host key that was compared, is written after the one question; so a run that is broken
+off is finished by the same command, which reads from the host, the inventory and known_hosts how far it got.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import applying, files, newcomer, waiting
+from sparkrig.cli import draft as drafts
+from sparkrig.cli.draft import Book, Draft
+from sparkrig.cli.newcomer import Asked, Entrance, Password
+from sparkrig.cure import quoted, quoted_path
+from sparkrig.io import terminal
+from sparkrig.refusal import Refusal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sparkrig.io.first_login import Target
+    from sparkrig.onboarding.hostkey import HostKey
+    from sparkrig.onboarding.plan import Plan
+    from sparkrig.onboarding.proposal import Wishes
+    from sparkrig.reports import schema
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@click.command()
+@click.argument("address", required=False)
+@click.option(
+    "--inventory",
+    "inventory_file",
+    type=click.Path(path_type=Path),
+    default=Path("inventories/sparks.py"),
+    show_default=True,
+    help="Where it is written; made where there is none.",
+)
+@click.option("--fingerprint", metavar="SHA256:...", help="Of its host key, as its own screen prints it.")
+@click.option("--key", metavar="FILE", help="Your key, where it is not ~/.ssh/id_ed25519 or the agent's.")
+@click.option(
+    "--password-file", metavar="FILE", help="Its password, for scripts; - for standard input. Never kept."
+)
+@click.option("--name", help="Its name in the inventory, where not its own.")
+@click.option("--pair", help="Name of the pair that it makes with the Spark at the other end of its cable.")
+@click.option("--peer", metavar="HOST", help="Which of the inventory is at that end, where that is not clear.")
+@click.option("--solo", is_flag=True, help="Leave it on its own, whatever it is joined to.")
+@click.option("--fabric", multiple=True, metavar="NETDEV=ADDRESS/PREFIX", help="Instead of what is proposed.")
+@click.option(
+    "--adopt",
+    type=click.Choice(["adopt", "set-aside", "leave"]),
+    help="What becomes of other people's definitions of its fabric (docs/adopting.md).",
+)
+@click.option("--restart-docker", is_flag=True, help="Although containers run, where docker must restart.")
+@click.option("--yes", is_flag=True, help="Do not ask. A new host key then needs --fingerprint.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="For programs (docs/schema/onboard.json); writes nothing without --yes.",
+)
+def onboard(
+    address: str | None,
+    inventory_file: Path,
+    fingerprint: str | None,
+    key: str | None,
+    password_file: str | None,
+    restart_docker: bool,
+    yes: bool,
+    as_json: bool,
+    **wishes: Any,
+) -> None:
+    """Take a new Spark from out of the box into an inventory, and make it what is declared.
+
+    ADDRESS is as you would type it after ssh; without one, the network is asked who is there. It shows the host
+    key to compare, asks for the password once, looks without writing, proposes name, peer and addresses, shows
+    what would change, asks once, and applies it with pyinfra. The second Spark makes a pair. Broken off, the same
+    command goes on. Exit code 1: refused or declined; 2: something is left to do; 3: a host could not be reached;
+    4: the network was rolled back.
+    """
+    from sparkrig.io.screen import Screen
+
+    console = Screen(stderr=as_json)
+    with files.refusals():
+        asked = Asked(
+            inventory_file, fingerprint, key, password_file, restart_docker, yes, as_json, _wishes(**wishes)
+        )
+        asked.judge()
+        if not as_json:
+            files.must_answer(yes, "the same with --json, which shows the plan; then with --yes")
+        code = _onboard(address or newcomer.found(asked), asked, console)
+    raise SystemExit(code)
+
+
+def _wishes(fabric: Sequence[str], **others: Any) -> Wishes:
+    from sparkrig.onboarding.proposal import Wishes
+
+    pairs = [each.partition("=") for each in fabric]
+    if odd := [name for name, separator, address in pairs if not (name and separator and address)]:
+        raise Refusal(
+            f"--fabric {odd[0]}: NETDEV=ADDRESS/PREFIX is expected", "--fabric enp1s0f0np0=192.168.100.11/24"
+        )
+    return Wishes(fabric={name: address for name, _, address in pairs}, **others)
+
+
+def _show(console: Console, at: Target, draft: Draft) -> None:
+    from sparkrig.onboarding import card, plan
+    from sparkrig.render import card as picture
+
+    made, mine = draft.made, draft.after.fleet[draft.made.name]
+    title = made.name if made.name == at.typed else f"{made.name}  {at.user}@{at.typed}"
+    console.print()
+    console.print(picture.Card(title, card.heading(draft.seen), card.rows(draft.seen, mine, made, draft.others)))
+    if made.edits:
+        before = draft.book.text if draft.book.file.exists() else ""
+        console.print(f"\nInventory {draft.book.file}", style="bold", soft_wrap=True)
+        console.print(picture.difference(before, draft.after.text))
+    if draft.due:
+        console.print("\nPlan", style="bold")
+        console.print(picture.planned(draft.here, draft.plans))
+        console.print(f"\n{plan.total(draft.plans, draft.here)}.")
+
+
+# --- doing it
+
+
+def _let_in(at: Target, key: HostKey, entrance: Entrance) -> None:
+    """Let our key in, make sudo ask for nothing, and prove both by a new connection. Raises Refusal."""
+    from operations import onboard
+    from sparkrig.io import first_login, ssh_keys
+
+    if entrance.own:
+        public = entrance.own.public or ssh_keys.make(entrance.own)
+        at = replace(at, keys=(str(entrance.own.file), *at.keys))
+        onboard.authorize(entrance.door, public)
+    if entrance.sudo_asks:
+        onboard.allow_sudo(entrance.door)
+    with first_login.door(at, key) as again:
+        if again is None:
+            raise Refusal(
+                f"{at.typed} has your key in authorized_keys, and does not let it in",
+                "on the Spark: sudo journalctl -u ssh -n 20; ls -ld ~ ~/.ssh ~/.ssh/authorized_keys",
+            )
+        if not again.is_root():
+            raise Refusal(
+                f"sudo on {at.typed} still asks {at.user} for a password; a later rule is stronger",
+                f"on the Spark: sudo -l -U {quoted(at.user)}",
+            )
+
+
+def _unchanged(book: Book) -> None:
+    """Raise Refusal where somebody changed the inventory since it was read."""
+    from sparkrig.io import atomic_write
+
+    if book.file.exists() and atomic_write.read(book.file) != book.text:
+        raise Refusal(f"{book.file} was changed meanwhile, and is left as it is", "the same again")
+
+
+def _write(draft: Draft) -> None:
+    """Put the inventory in its place, where nobody changed it meanwhile. Raises Refusal."""
+    from sparkrig.io import atomic_write
+
+    _unchanged(draft.book)
+    atomic_write.write(draft.book.file, draft.after.text)
+
+
+def _apply(draft: Draft, asked: Asked) -> int:
+    """The exit code of pyinfra, which shows itself; plain pyinfra is all that applying needs."""
+    words = ["-y"]
+    if set(draft.after.fleet) != set(draft.found):
+        words += [word for host in draft.found for word in ("--limit", host)]
+    words += [word for key, value in asked.overrides.items() for word in ("--data", f"{key}={value}")]
+    words += [str(draft.after.file), _as_typed(_ROOT / "deploys" / "cluster.py")]
+    terminal.echo(f"\n$ pyinfra {shlex.join(words)}", err=asked.as_json)
+    with applying.interruptible():
+        return subprocess.run(
+            [applying.program(), *words],
+            env=applying.environment(),
+            stdout=sys.stderr if asked.as_json else None,
+            check=False,
+        ).returncode
+
+
+def _as_typed(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _verified(draft: Draft, at: Target) -> list[Plan]:
+    """What would still be done, by a second look. Raises Lost where a host cannot be read."""
+    found = drafts.looked_at([*draft.found], draft.after, "Looking again")
+    return drafts.plans(draft.after, found, draft.made.name, at)
+
+
+# --- all of it
+
+
+def _onboard(typed: str, asked: Asked, console: Console) -> int:
+    book = drafts.book(asked)
+    from sparkrig.io import session  # noqa: F401 # isort: skip - it patches the standard library before paramiko is loaded
+    from sparkrig.io.remote import Failed, Lost
+
+    name, at, others = drafts.target(typed, book)
+    try:
+        key = newcomer.host_key(at, others, asked)
+        at = newcomer.named(at, asked)
+        return _through(name, at, key, book, asked, console)
+    except (Failed, Lost) as error:
+        terminal.echo(f"Error: {error}. Try: {at.ssh}, and then the same again, which goes on", err=True)
+        return 3
+
+
+def _through(name: str | None, at: Target, key: HostKey, book: Book, asked: Asked, console: Console) -> int:
+    password = Password(at, asked)
+    with ExitStack() as stack:
+        entrance = newcomer.enter(stack, at, key, asked, password)
+        patience = float(book.defaults.get("patience", 1))
+        entrance = waiting.past_first_upgrade(stack, at, key, entrance, password, patience)
+        draft = drafts.draft(at, name, book, entrance, asked)
+        _show(console, at, draft)
+        code, outcome = _judged(draft, asked)
+        if outcome is None:
+            _unchanged(draft.book)
+            _let_in(at, key, entrance)
+        password.drop()
+    if outcome is None:
+        code, outcome = _carried_out(draft, at, asked, console)
+    console.print(f"\n{outcome}", soft_wrap=True)
+    if code in (1, 2, 4) and draft.due:
+        console.print(f"The same again goes on from there: {_again()}", soft_wrap=True)
+    if asked.as_json:
+        terminal.echo(json.dumps(_document(at, key, draft, outcome, code), indent=2))
+    return code
+
+
+def _again() -> str:
+    """What was typed; no password is ever part of it."""
+    return shlex.join(["sparkrig", *sys.argv[1:]])
+
+
+def _judged(draft: Draft, asked: Asked) -> tuple[int, str | None]:
+    """The exit code and a sentence where nothing is to be done, or may be; None where it is."""
+    if draft.refused:
+        return 1, "Refused; nothing was changed. What stands behind `try:` is the way on."
+    if not draft.due:
+        return 0, f"Nothing is to be done: {_next(draft)}"
+    if not asked.writes:
+        return 0, "Nothing was written; --yes applies it."
+    if not asked.yes and not files.agreed("Apply?"):
+        return 1, "Declined; nothing was changed."
+    return 0, None
+
+
+def _carried_out(draft: Draft, at: Target, asked: Asked, console: Console) -> tuple[int, str]:
+    """The inventory written, applied, and verified: the exit code, and what came of it."""
+    from sparkrig.render import card as picture
+
+    if draft.made.edits:
+        _write(draft)
+        console.print(f"\n{draft.after.file} is written.", soft_wrap=True)
+    began = applying.now()
+    if failed := _apply(draft, asked):
+        if applying.rolled_back({host: draft.after.data[host] for host in draft.found}, began):
+            return 4, "The network was put back to what it was; the lines above say why."
+        return 1, f"The deploy did not get to its end: pyinfra ended with {failed}."
+    left = _verified(draft, at)
+    if any(left):
+        console.print(picture.planned([], left))
+        return 2, "Something is still to be done."
+    return 0, f"Done: {_next(draft)}"
+
+
+def _next(draft: Draft) -> str:
+    """The verdict, and the command that comes next."""
+    file, made = draft.after.file, draft.made
+    if made.peer:
+        return (
+            f"{made.peer} and {made.name} are a pair, and as declared. Next: sparkrig doctor {quoted_path(file)}"
+        )
+    second = ". With a second Spark: seat the QSFP cable, then: sparkrig onboard" if not draft.seen.cages() else ""
+    return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {quoted_path(file)}{second}"
+
+
+def _document(at: Target, key: HostKey, draft: Draft, outcome: str, code: int) -> schema.Onboard:
+    from sparkrig.onboarding import card, plan
+
+    made = draft.made
+    return {
+        "schema": "sparkrig.onboard/1",
+        "address": at.typed,
+        "user": at.user,
+        "host_key": {"kind": key.kind, "fingerprint": key.fingerprint},
+        "name": made.name,
+        "peer": made.peer,
+        "inventory": str(draft.after.file),
+        "data": dict(made.data),
+        "peer_data": dict(made.peer_data),
+        "identity": card.document(draft.seen),
+        "here": list(draft.here),
+        "hosts": plan.document(draft.plans),
+        "outcome": outcome,
+        "exit_code": code,
+    }

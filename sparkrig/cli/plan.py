@@ -1,0 +1,115 @@
+"""`sparkrig plan`: what the deploy would change on the hosts of an inventory, old to new."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import files, looking
+from sparkrig.cure import quoted_path
+from sparkrig.reports.plan import Planned, code, document, held_up
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sparkrig.reports import schema
+    from sparkrig.settings import Fleet
+
+DEPLOY = "deploys/cluster.py"
+_MEANWHILE = ("facts.spark", "deploys.spark", "operations.bandwidth", "deploys.dry", "sparkrig.io.screen")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of an inventory: what would be done to each host, by its name."""
+
+    inventory: Path
+    fleet: Fleet
+    data: Mapping[str, Mapping[str, Any]]
+    hosts: Mapping[str, Planned]
+
+    @property
+    def exit(self) -> int:
+        return code(self.hosts.values())
+
+    @property
+    def patience(self) -> dict[str, float]:
+        return {name: self.fleet[name].patience for name in self.hosts}
+
+    def document(self) -> schema.Planning:
+        """The same for programs."""
+        hosts = [document(name, each, self.patience[name]) for name, each in self.hosts.items()]
+        return {
+            "schema": "sparkrig.plan/1",
+            "inventory": files.typed(self.inventory),
+            "deploy": DEPLOY,
+            "hosts": hosts,
+            "exit_code": self.exit,
+        }
+
+
+@click.command()
+@files.INVENTORY
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host, and its peer.")
+@click.option("--all", "everything", is_flag=True, help="Show the whole text of new files, too.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/plan.json).")
+def plan(inventory_file: Path, limit: tuple[str, ...], everything: bool, as_json: bool) -> None:
+    """Show what the deploy would change on each host: old and new, what breaks off, and how long it takes.
+
+    It looks and changes nothing. Files are shown as diffs, without values that look like secrets. `sparkrig apply`
+    shows the same plan, and carries it out. Exit code 0: nothing is to be done; 2: something is, or the deploy
+    would refuse a host; 3: a host could not be read (docs/plan.md).
+    """
+    with files.refusals():
+        made = of(inventory_file, limit)
+    if as_json:
+        files.print_json(made.document())
+    else:
+        from sparkrig.io.screen import Screen
+
+        console = Screen()
+        show(console, made, everything=everything)
+        if any(each.due for each in made.hosts.values()):
+            _next(console, shlex.join(["sparkrig", "apply", files.typed(inventory_file), *limited(limit)]))
+    raise SystemExit(made.exit)
+
+
+def limited(limit: tuple[str, ...]) -> list[str]:
+    """The words of --limit."""
+    return [word for name in limit for word in ("--limit", name)]
+
+
+def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0) -> Plan:
+    """The plan of the hosts as they are now. wait_s: as of `looking.look`. Raises Refusal."""
+    fleet, every = files.inventory(file)
+    data = files.limited(every, limit, fleet)
+    seen, unread = looking.look(f"Looking at {file.name}", fleet, data, _MEANWHILE, wait_s=wait_s)
+    from deploys import dry
+
+    made = dry.planned(data, fleet, seen)
+    quoted = quoted_path(files.typed(file))
+    hosts = {
+        name: made[name]
+        if name in made
+        else Planned(unread=looking.hindrance(name, data[name], unread[name], quoted))
+        for name in data
+    }
+    return Plan(file, fleet, data, held_up(hosts, {name: fleet.peer(name) for name in data}))
+
+
+def show(console: Console, made: Plan, *, everything: bool) -> None:
+    """The plan on a screen."""
+    from sparkrig.render import plan as picture
+
+    picture.show(console, made.hosts, made.patience, everything=everything)
+
+
+def _next(console: Console, command: str) -> None:
+    from sparkrig.render.plan import Sheet
+
+    Sheet(console).put(f"Next: {command}", "", 0, 2)

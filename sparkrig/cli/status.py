@@ -1,0 +1,106 @@
+"""`sparkrig status`: what was done to each host of an inventory, by whom, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.io import terminal
+
+if TYPE_CHECKING:
+    from sparkrig.io.remote import Failed, Lost
+    from sparkrig.runs.halves import Halved
+    from sparkrig.runs.journal import Journal
+    from sparkrig.settings import Fleet
+
+
+@click.command()
+@files.INVENTORY
+@click.option("--runs", type=click.IntRange(1, 20), default=5, help="How many of each host; 5 by default.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/status.json).")
+def status(inventory_file: Path, runs: int, as_json: bool) -> None:
+    """Show who is at a host, a rollback that is armed, and its last runs: what they changed and how they ended.
+
+    It looks and changes nothing. Exit code 2: a run broke off or failed, and no later one was done, or one was
+    committed or undone on one half of a pair alone; 3: a host could not be read; 4: the last run's network change
+    was rolled back.
+    """
+    from sparkrig.render import journal as picture
+    from sparkrig.runs import journal
+
+    fleet, data = files.inventory(inventory_file)
+    found = _look(data, inventory_file.name)
+    told = {name: each for name, each in found.items() if not isinstance(each, Exception)}
+    halved = _halved(fleet, told, files.typed(inventory_file))
+    read = journal.shared(told)
+    found = {**found, **read}
+    if as_json:
+        hosts = {
+            name: {"unread": str(each)} if isinstance(each, Exception) else picture.document(each, runs)
+            for name, each in found.items()
+        }
+        files.document("status", hosts=hosts, halves=[_half(each) for each in halved])
+    else:
+        _show(found, runs, files.typed(inventory_file), halved)
+    if len(read) < len(found):
+        files.try_doctor(inventory_file)
+        raise SystemExit(3)
+    alone = {each.run for each in halved}  # of such a run one half stands
+    left = {
+        journal.outcome(run, each)
+        for each in read.values()
+        if (run := journal.unsettled(each)) and run.id not in alone
+    }
+    raise SystemExit(4 if "rolled back" in left else 2 if left or halved else 0)
+
+
+def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from operations import journal
+
+    return session.asked(data, f"Reading the journals of {what}", journal.look)
+
+
+def _halved(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> list[Halved]:
+    """What was done to one half of a pair alone."""
+    from sparkrig.fabric.topology import groups
+    from sparkrig.runs.halves import halved
+
+    pairs = [{name: read[name] for name in names if name in read} for names in groups(fleet)]
+    return [each for pair in pairs for each in halved(pair, inventory)]
+
+
+def _half(each: Halved) -> dict[str, Any]:
+    return {**vars(each), "on": list(each.on), "others": list(each.others)}
+
+
+def _show(
+    found: Mapping[str, Journal | Failed | Lost], runs: int, inventory: str, halved: Sequence[Halved]
+) -> None:
+    from rich.text import Text
+
+    from sparkrig.io.screen import Screen
+    from sparkrig.render import journal as picture
+    from sparkrig.runs import journal
+
+    console = Screen()
+    for number, (name, each) in enumerate(found.items()):
+        if isinstance(each, Exception):
+            console.print(Text.assemble((name, "bold"), (f": not read: {each}", "red")), soft_wrap=True)
+            continue
+        if console.is_terminal:
+            if number:
+                console.print()
+            console.print(picture.status(name, each, runs, ascii_only=not console.encoding.startswith("utf")))
+        else:
+            for line in picture.lines(name, each, runs):
+                terminal.echo(line)
+        broken = journal.unsettled(each)
+        if broken and broken.id not in {half.run for half in halved}:
+            console.print(Text(f"{name}: {journal.advice(broken, each, inventory)}"), soft_wrap=True)
+    for half in halved:
+        console.print(Text(half.sentence), soft_wrap=True)

@@ -1,0 +1,320 @@
+"""`sparkrig summary`: what each Spark of an inventory is set to, on one screen."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.bandwidth import records
+from sparkrig.cli import files
+from sparkrig.cure import deploy
+from sparkrig.host import driver
+from sparkrig.look.state import State
+from sparkrig.rdma import environment, gid
+from sparkrig.settings import Fleet
+
+if TYPE_CHECKING:
+    from pyinfra.api import Host
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.table import Table
+    from rich.text import Text
+
+    from sparkrig.io.remote import Failed, Lost
+
+_ROOT = Path(__file__).resolve().parents[2]  # where pyinfra and pytest are typed
+_WIDE = 1000  # columns, more than any table has
+_LOOK_S = 120  # times `patience`; a healthy host answers within a few
+# each of these fields of a rail is a column of the screen, and what a complaint is filed under
+_COLUMNS = {"address": "address", "mtu": "MTU", "device": "device", "gid_index": "GID", "gbps": "Gb/s"}
+_NUMBERS = ("mtu", "gid_index", "gbps")
+
+
+@click.command()
+@files.INVENTORY
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/summary.json).")
+def summary(inventory_file: Path, as_json: bool) -> None:
+    """Show what each Spark is set to: driver, fabric, GID per device, containers, bandwidth per rail.
+
+    It looks and changes nothing. A Spark that cannot be read makes the exit code 3; the others are shown.
+    """
+    fleet, data = files.inventory(inventory_file)
+    found = _look(fleet, data, inventory_file.name)
+    states = {name: state for name, state in found.items() if not isinstance(state, Exception)}
+    rows = {
+        name: describe(fleet, name, states) if name in states else {"unread": str(why)}
+        for name, why in found.items()
+    }
+    if as_json:
+        files.document("summary", hosts=rows)
+    else:
+        _print(rows, inventory_file)
+    if any("unread" in row for row in rows.values()):
+        raise SystemExit(3)
+
+
+def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, State | Failed | Lost]:
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from facts.spark import Spark
+    from sparkrig.io import remote
+
+    def read(at: Host) -> State:
+        return remote.read(at, Spark(), seconds=int(_LOOK_S * fleet[at.name].patience))
+
+    return session.asked(data, f"Looking at the Sparks of {what}", read)
+
+
+def describe(fleet: Fleet, name: str, states: Mapping[str, State]) -> dict[str, Any]:
+    """One host's figures, as plain data. states: what was seen of each host that could be read, by name."""
+    state = states[name]
+    branch, packages = fleet[name].driver_branch, state.packages
+    hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
+    return {
+        "spark": {
+            "vendor": state.identity.vendor,
+            "dgx_os": state.identity.dgx_os,
+            "kernel": state.identity.kernel,
+        },
+        "driver": {
+            "version": driver.branch_version(packages, branch),
+            "held": len(hold) - len(unheld),
+            "unheld": unheld,
+            "later": driver.later_driver(packages),
+            "would_move": None if packages.upgrade is None else driver.touched(packages, branch),
+            "trouble": packages.trouble,
+        },
+        "rails": [_rail(fleet, name, states, netdev) for netdev in fleet[name].fabric],
+        "containers": {
+            "toolkit": state.containers.toolkit,
+            "nvidia_runtime": state.containers.registered,
+        },
+        "environment": _gid_lines(state),
+    }
+
+
+def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> dict[str, Any]:
+    """One declared fabric netdev; `complaints` says what is not as declared, by the field it is about.
+
+    `unknown` names the fields of which that cannot be told.
+    """
+    mine, state = fleet[name], states[name]
+    address = mine.fabric[netdev]
+    link, device = state.network.links.get(netdev), state.rdma.on(netdev)
+    slot = gid.find(state.rdma.gids, netdev, address.ip)
+    record = records.found(state.files).get(netdev)
+    rail = next((rail for rail in fleet.rails(name) if rail.netdev == netdev), None)
+    peer = fleet.peer(name) or ""
+    there = states.get(peer)
+    boots = records.boot(name, state.identity), records.boot(peer, there.identity if there else None)
+    complaints: dict[str, str] = {}
+    unknown: list[str] = []
+    if link and link.carrier:
+        if address not in link.addresses:
+            complaints["address"] = f"{address} is not on the link"
+        if link.mtu != mine.mtu:
+            complaints["mtu"] = f"MTU {link.mtu}, {mine.mtu} expected"
+        if device is None:
+            complaints["device"] = "no RDMA device sits on it"
+        if slot is None:
+            complaints["gid_index"] = f"no RoCE v2 GID for {address.ip}"
+        if rail and (poor := records.complaint(record, rail, mine, *boots)):
+            complaints["gbps"] = poor.said
+            unknown += ["gbps"] if poor.unknown else []
+    elif rail:
+        complaints["cabled"] = "the link has no carrier" if link else "there is no such netdev"
+    return {
+        "netdev": netdev,
+        "cabled": bool(link and link.carrier),
+        "address": str(address),
+        "mtu": link.mtu if link else None,
+        "device": device.name if device else None,
+        "path_mtu": device.active_mtu if device else None,
+        "gid_index": slot.index if slot else None,
+        "gbps": record.gbps if record else None,
+        "measured_path_mtu": record.path_mtu if record else None,
+        "measured_at": record.measured_at if record else None,
+        "complaints": complaints,
+        "unknown": unknown,
+    }
+
+
+def _gid_lines(state: State) -> list[str] | None:
+    """The GID variables that the containers get, as they stand in the file; None where there is no file."""
+    file = state.files.get(environment.CONTAINER_ENV)
+    if file is None:
+        return None
+    names = ("NCCL_IB_GID", "NCCL_IB_ROCE", "NCCL_IB_ADDR")
+    return [line for line in file.content.splitlines() if line.startswith(names)]
+
+
+def _print(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> None:
+    from rich.text import Text
+
+    from sparkrig.io.screen import Screen
+
+    console = Screen()
+    for name, row in rows.items():
+        console.print(_panel(name, row))
+    # never wrapped, so that it can be copied from a narrow terminal
+    console.print(Text.assemble("Next: ", (_next(rows, inventory_file), "bold")), soft_wrap=True)
+
+
+def _panel(name: str, row: Mapping[str, Any]) -> RenderableType:
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    title = Text(name, "bold")  # a string would be read as markup here, whatever the console says
+    if "unread" in row:
+        return Panel(f"not read: {row['unread']}", title=title, title_align="left", border_style="red")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column()
+    for label, text in _lines(row):
+        grid.add_row(label, text)
+    complaints = Table.grid(padding=(0, 1))
+    for rail in row["rails"]:
+        for mark, told in ((Text("✗", "red"), _wrong(rail)), (Text("?", "yellow"), _unknown(rail))):
+            if told:
+                complaints.add_row(mark, f"{rail['netdev']}: {'; '.join(told)}")
+    parts: list[RenderableType] = [grid, "", _Rails(row["rails"])] if row["rails"] else [grid]
+    if complaints.row_count:
+        parts.append(complaints)
+    return Panel(Group(*parts), title=title, title_align="left", border_style="cyan")
+
+
+def _lines(row: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
+    from rich.text import Text
+
+    spark, box, variables = row["spark"], row["containers"], row["environment"]
+    toolkit = f"toolkit {box['toolkit']}" if box["toolkit"] else ("✗ no toolkit", "red")
+    runtime = "nvidia runtime in docker"
+    lines: str | tuple[str, str] = ("✗ not written", "red")
+    if variables is not None:
+        lines = " ".join(variables) or "no RDMA on this Spark"
+    return [
+        ("spark", spark["vendor"]),
+        ("system", f"DGX OS {spark['dgx_os'] or '?'} · kernel {spark['kernel']}"),
+        ("driver", _driver(row["driver"])),
+        (
+            "containers",
+            Text.assemble(toolkit, " · ", runtime if box["nvidia_runtime"] else (f"✗ no {runtime}", "red")),
+        ),
+        ("environment", Text.assemble(lines)),
+    ]
+
+
+def _driver(row: Mapping[str, Any]) -> Text:
+    from rich.text import Text
+
+    parts: list[str | tuple[str, str]] = [(row["version"] or "none").split("-")[0]]
+    if row["unheld"]:
+        parts.append((f"✗ {row['held']} of {row['held'] + len(row['unheld'])} packages held", "red"))
+    else:
+        parts.append(f"{row['held']} packages held")
+    if row["later"]:
+        parts.append((f"✗ later than the branch: {', '.join(row['later'])}", "red"))
+    if row["would_move"] is None:
+        parts.append((f"? apt could not simulate an upgrade ({row['trouble']})", "yellow"))
+    elif row["would_move"]:
+        parts.append((f"✗ an upgrade moves {len(row['would_move'])}", "red"))
+    else:
+        parts.append("an upgrade moves none")
+    return Text(" · ").join(Text.assemble(part) for part in parts)
+
+
+class _Rails:
+    """The rails of a host as a table, and where that does not fit, one below the other, a figure a line."""
+
+    def __init__(self, rails: Sequence[Mapping[str, Any]]) -> None:
+        self.rails = rails
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.measure import Measurement
+
+        table = self.table()
+        wanted = Measurement.get(console, options.update(width=_WIDE), table).maximum  # else cut to what there is
+        yield table if wanted <= options.max_width else self.below()
+
+    def table(self) -> Table:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+        table.add_column("rail", no_wrap=True)
+        for field, heading in _COLUMNS.items():
+            table.add_column(heading, justify="right" if field in _NUMBERS else "left", no_wrap=True)
+        for rail in self.rails:
+            table.add_row(rail["netdev"], *self.cells(rail))
+        return table
+
+    def below(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table.grid(padding=(0, 2))
+        for rail in self.rails:
+            headings = _COLUMNS.values() if rail["cabled"] else ("",)
+            grid.add_row(Text("rail", "bold"), Text(rail["netdev"], "bold"))
+            for heading, cell in zip(headings, self.cells(rail), strict=True):
+                grid.add_row(heading, cell)
+        return grid
+
+    @staticmethod
+    def cells(rail: Mapping[str, Any]) -> list[Text]:
+        from rich.text import Text
+
+        if rail["cabled"]:
+            return [_cell(rail, field) for field in _COLUMNS]
+        return [Text("uncabled ✗", "red") if rail["complaints"] else Text("uncabled", "dim")]
+
+
+def _wrong(rail: Mapping[str, Any]) -> list[str]:
+    return [said for field, said in rail["complaints"].items() if field not in rail["unknown"]]
+
+
+def _unknown(rail: Mapping[str, Any]) -> list[str]:
+    return [rail["complaints"][field] for field in rail["unknown"]]
+
+
+def _cell(rail: Mapping[str, Any], field: str) -> Text:
+    from rich.text import Text
+
+    value = rail[field]
+    text = "none" if value is None else f"{value:.2f}" if field == "gbps" else str(value)
+    if field in rail["unknown"]:
+        return Text(f"{text} ?", "yellow")
+    if field in rail["complaints"]:
+        return Text(f"{text} ✗", "red")
+    return Text.assemble(f"{text} ", ("✓", "green")) if field == "gbps" and value is not None else Text(text)
+
+
+def _next(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
+    """One command that can be typed as it is, in the folder where this was typed."""
+    at_root = Path.cwd() == _ROOT
+    file = str(inventory_file if at_root else inventory_file.resolve())
+    if any("unread" in row for row in rows.values()):
+        words = ["sparkrig", "doctor", file, "access"]
+    elif not all(map(_in_spec, rows.values())):
+        words = shlex.split(deploy(file))
+    elif any(rail["unknown"] for row in rows.values() for rail in row["rails"]):
+        words = shlex.split(deploy(file, "probe"))
+    else:
+        words = ["pytest", "tests/state", "--inventory", file]
+    return ("" if at_root else f"cd {shlex.quote(str(_ROOT))} && ") + shlex.join(words)
+
+
+def _in_spec(row: Mapping[str, Any]) -> bool:
+    """Whether nothing on the screen of a host asks for a deploy."""
+    packages, box = row["driver"], row["containers"]
+    settled = (
+        not packages["unheld"]
+        and not packages["later"]
+        and packages["would_move"] == []
+        and row["environment"] is not None
+    )
+    return settled and box["toolkit"] and box["nvidia_runtime"] and not any(map(_wrong, row["rails"]))

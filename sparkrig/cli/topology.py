@@ -1,0 +1,78 @@
+"""`sparkrig topology`: which cage reaches which, and which GID carries each rail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import files
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sparkrig.fabric.survey import Survey
+    from sparkrig.settings import Fleet
+
+
+@click.command()
+@files.INVENTORY
+@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Draw it into a file as well.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/topology.json).")
+def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
+    """Show which cage of which Spark reaches which, against what is declared, and every GID.
+
+    It changes nothing; each host sends a few frames over each fabric port for two seconds. Exit code 2: the
+    cabling or a GID is not as declared; 3: something could not be told.
+    """
+    from sparkrig import verdict
+    from sparkrig.fabric.topology import groups
+    from sparkrig.io.screen import Screen
+    from sparkrig.render.topology_svg import svg as drawn
+
+    fleet, data = files.inventory(inventory_file)
+    console = Screen(stderr=as_json)
+    surveys = [_survey({name: data[name] for name in group}, fleet) for group in groups(fleet)]
+    for found in surveys:
+        _show(console, found)
+    if as_json:
+        files.document("topology", groups=[_document(found) for found in surveys])
+    if svg:
+        files.write_each(
+            (files.one_of(svg, found.names[0], len(surveys)), partial(drawn, found.topology)) for found in surveys
+        )
+    raise SystemExit(verdict.exit_code(finding.verdict for found in surveys for finding in found.fabric()))
+
+
+def _survey(data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.io import progress, survey
+
+    both = " and ".join(data)
+    with session.connected(data) as found, progress.hosts([both], "Looking at the cabling") as told:
+        return survey.look(found, fleet, partial(told, both))
+
+
+def _show(console: Console, found: Survey) -> None:
+    from sparkrig.render import gids
+    from sparkrig.render.findings import Findings
+    from sparkrig.render.topology import Drawing
+
+    console.print(Drawing(found.topology))
+    for table in gids.tables(found):
+        console.print(table)
+    console.print(Findings(each for each in found.fabric() if each not in found.topology.findings))
+
+
+def _document(found: Survey) -> dict[str, Any]:
+    from pydantic_core import to_jsonable_python
+
+    return {
+        "hosts": list(found.names),
+        "topology": found.topology.to_json(),
+        "gids": {name: fabric.rdma.to_json() for name, fabric in found.found.items()},
+        "findings": to_jsonable_python(found.fabric()),
+    }

@@ -1,0 +1,306 @@
+"""`sparkrig undo`: put the hosts of an inventory back to what stood there before a run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.refusal import Refusal
+
+if TYPE_CHECKING:
+    from pyinfra.api import Host
+    from rich.console import Console
+
+    from sparkrig.io.remote import Failed, Lost
+    from sparkrig.runs.journal import Journal
+    from sparkrig.runs.undo import Plan
+    from sparkrig.settings import Fleet
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Group:
+    """A pair, or a Spark on its own, which goes back together.
+
+    names: those that go back; others: the half that --limit leaves as it is; outcome: what came of it, with its
+    exit code.
+    """
+
+    names: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    journals: dict[str, Journal] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    outcome: str = "nothing to undo"
+    code: int = 0
+
+    @property
+    def due(self) -> bool:
+        return self.code == 0 and any(self.plans.values())
+
+    @property
+    def target(self) -> str:
+        """The run that goes back."""
+        return next(iter(self.plans.values())).run
+
+    @property
+    def left(self) -> list[str]:
+        """What is not put back, a sentence each."""
+        from sparkrig.runs import undo as judgement
+
+        return [said for name, plan in self.plans.items() for said in judgement.left_alone(name, plan)]
+
+    def ends(self, outcome: str, code: int) -> None:
+        self.outcome, self.code = outcome, code
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Which run is to be taken back, where, and how much of it."""
+
+    inventory: Path
+    run: str | None
+    limit: tuple[str, ...]
+    one_half: bool
+    everything: bool
+    restart_docker: bool
+
+    def group(self, names: tuple[str, ...]) -> _Group | None:
+        """What of a group goes back; None where --limit names none of it."""
+        mine = tuple(name for name in names if not self.limit or name in self.limit)
+        return _Group(mine, tuple(name for name in names if name not in mine)) if mine else None
+
+    def command(self, target: str, limit: Iterable[str], *, one_half: bool) -> str:
+        """What is typed to take back that run, on these hosts alone where they are named."""
+        words = ["sparkrig", "undo", files.typed(self.inventory), target]
+        words += [word for name in limit for word in ("--limit", name)]
+        return shlex.join([*words, *(["--one-half"] if one_half else [])])
+
+
+@click.command()
+@files.INVENTORY
+@click.argument("run", required=False)
+@click.option("--all", "everything", is_flag=True, help="Also what somebody else changed since.")
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host (and its peer is read too).")
+@click.option(
+    "--one-half", is_flag=True, help="With --limit: this half of a pair alone, although the run was made on both."
+)
+@click.option("--restart-docker", is_flag=True, help="Although containers run, where its daemon.json goes back.")
+@click.option("--dry", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/undo.json).")
+def undo(
+    inventory_file: Path,
+    run: str | None,
+    everything: bool,
+    limit: tuple[str, ...],
+    one_half: bool,
+    restart_docker: bool,
+    dry: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Put files, holds, pins and network profiles back to what stood there before RUN.
+
+    RUN is one that `sparkrig status` shows; by default the newest that changed something. The plan comes first,
+    and a question. A pair goes back as a pair, or not at all: where one half keeps nothing of a run that was made
+    on both, nothing is undone but with --limit and --one-half. Packages that were installed stay. An undo is a run
+    too, and can be undone. Exit code 2: something is not put back (another one changed it since, docker does not
+    start with it, or it is not as it was afterwards), and a line says what and why; 3: a host could
+    not be read, or does not keep what stood there, or it broke off and the same again goes on; 4: the network
+    could not be put back, and nothing was changed.
+    """
+    if one_half and not limit:
+        raise click.UsageError("--one-half expects --limit HOST, which names the half that goes back")
+    fleet, every = files.inventory(inventory_file)
+    with files.refusals():
+        data = files.limited(every, limit, fleet)
+    asked = _Asked(inventory_file, run, limit, one_half, everything, restart_docker)
+    if one_half:
+        data = {name: data[name] for name in limit}
+    if not dry:
+        files.must_answer(yes, "the same with --dry, which shows the plan; then with --yes")
+    from sparkrig.io.screen import Screen
+
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from operations import journal
+    from sparkrig.fabric.topology import groups
+
+    console = Screen(stderr=as_json)
+    with session.connected(data) as hosts:
+        found = session.ask(hosts, "Reading the journals", journal.look)
+        for name, each in found.items():
+            for line in [] if isinstance(each, Exception) else each.left_out():
+                console.print(f"{name}: {line}", markup=False, soft_wrap=True)
+        made = [_planned(group, found, asked) for names in groups(fleet) if (group := asked.group(names))]
+        for group in made:
+            _leave(group, hosts, fleet, asked)
+            _show(console, group)
+        due = [group for group in made if group.due]
+        if due and not dry:
+            if yes or files.agreed("Do this?"):
+                for group in due:
+                    _carry_out(console, group, hosts, fleet, asked)
+            else:
+                for group in due:
+                    group.ends("declined", 1)
+    if any(isinstance(found[name], Exception) for group in made for name in group.names):
+        files.try_doctor(inventory_file)
+    if as_json:
+        files.document("undo", groups=[_document(group) for group in made])
+    raise SystemExit(max(group.code for group in made))
+
+
+def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked: _Asked) -> _Group:
+    """What is to be done to one group; nothing where one half cannot be read, or lost what it kept."""
+    from sparkrig.runs import undo as judgement
+
+    unread = [
+        f"{name} cannot be read: {found[name]}" for name in group.names if isinstance(found[name], Exception)
+    ]
+    if unread:
+        group.ends("; ".join([*unread, "nothing is undone"]), 3)
+        return group
+    group.journals = {name: each for name in group.names if not isinstance(each := found[name], Exception)}
+    others = {name: None if isinstance(there := found.get(name), Exception) else there for name in group.others}
+    code = 1
+    try:
+        target = judgement.target(group.journals, asked.run)
+        if not target:
+            return group
+        keep = [name for name, each in group.journals.items() if each.find(target)]
+        command = f"{asked.command(target, keep, one_half=True)} --dry"
+        code = 3
+        judgement.readable(target, group.journals)
+        if not asked.one_half:
+            code = 1
+            judgement.spared(target, group.journals, others, command)
+            code = 3
+            judgement.whole(target, group.journals, others, command)
+    except Refusal as refusal:
+        group.ends(f"{refusal.what}; nothing is undone. Try: {refusal.cure}", code)
+        return group
+    group.plans = {
+        name: judgement.plan(each, target, everything=asked.everything) for name, each in group.journals.items()
+    }
+    return group
+
+
+def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, asked: _Asked) -> None:
+    """Merge what others changed, ask docker whether it starts with a daemon.json that goes back, what its restart
+    would stop, and what keeps a file from going back.
+    """
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from operations import undo as operations
+    from sparkrig.runs import undo as judgement
+
+    def asked_of(
+        which: Callable[[Plan], object], title: str, question: Callable[[Host, Plan, float], T]
+    ) -> dict[str, T] | None:
+        """What the hosts of those plans answer; None where one does not, which ends the group."""
+        of = {name: hosts[name] for name, plan in group.plans.items() if which(plan)}
+        found = session.ask(of, title, lambda at: question(at, group.plans[at.name], fleet[at.name].patience))
+        lost = [f"{name}: {answer}" for name, answer in found.items() if isinstance(answer, Exception)]
+        if lost:
+            group.ends("; ".join(lost), 3)
+            return None
+        return {name: answer for name, answer in found.items() if not isinstance(answer, Exception)}
+
+    if not group.plans:
+        return
+    read = asked_of(judgement.texts_of, "Reading what was changed since", operations.read)
+    if read is None:
+        return
+    group.plans |= read
+    group.outcome = "planned" if group.due else f"nothing is left to undo of {group.target}"
+    docker = "Asking docker whether it starts with what stood there"
+    fit = asked_of(lambda plan: plan.checked, docker, operations.fit)
+    if fit is None:
+        return
+    group.plans |= fit
+    if group.left and not group.due:
+        group.ends(f"nothing else is undone: {'; '.join(group.left)}", 2)
+        return
+    barred = asked_of(lambda plan: plan.targets, "Looking whether each file can be put back", operations.barred)
+    if barred is None:
+        return
+    running = asked_of(lambda plan: plan.docker, "Asking docker what runs", _running)
+    if running is None:
+        return
+    try:
+        judgement.judge(group.plans, running, barred, restart_docker=asked.restart_docker)
+    except Refusal as refusal:
+        group.ends(f"{refusal.what}. Nothing is undone. Try: {refusal.cure}", 1)
+
+
+def _running(at: Host, _: Plan, patience: float) -> int:
+    """How many containers run there."""
+    from facts.containers import Containers
+    from sparkrig.io import remote
+
+    return remote.read(at, Containers(), seconds=int(60 * patience)).running
+
+
+def _carry_out(
+    console: Console,
+    group: _Group,
+    hosts: Mapping[str, Host | Failed | Lost],
+    fleet: Fleet,
+    asked: _Asked,
+) -> None:
+    from operations import undo as operations
+    from operations.guard import RolledBack
+    from operations.journal import Run
+    from sparkrig.io import progress
+    from sparkrig.io.remote import Failed, Lost
+
+    target = group.target
+    able = {name: host for name in group.names if not isinstance(host := hosts[name], Exception)}
+    run = Run(asked.command(target, asked.limit, one_half=asked.one_half), undoes=target)
+    again = f"the same again goes on: {run.why}"
+    try:
+        with progress.hosts(able, f"Undoing {target}") as told:
+            group.plans |= operations.carry_out(
+                run, able, group.plans, fleet[group.names[0]], told, restart_docker=asked.restart_docker
+            )
+        done = f"undone{', but not all' if group.left else ''}, as run {run.id}"
+        group.ends("; ".join([done, *group.left]), 2 if group.left else 0)
+        console.print(*(f"{', '.join(group.names)}: {done}", *group.left), sep="\n", markup=False, soft_wrap=True)
+        return
+    except Refusal as refusal:
+        group.ends(str(refusal), 1)
+    except RolledBack as why:
+        group.ends(f"rolled back: {why}; nothing else was changed", 4)
+    except (Failed, Lost) as error:
+        group.ends(f"broke off: {error}; {again}", 3)
+    console.print(f"{', '.join(group.names)}: {group.outcome}", soft_wrap=True)
+
+
+def _show(console: Console, group: _Group) -> None:
+    from sparkrig.render.journal import undoing
+
+    if group.plans:
+        console.print(undoing(group.plans, group.journals))
+    if not group.due:
+        console.print(f"{', '.join(group.names)}: {group.outcome}", soft_wrap=True)
+
+
+def _document(group: _Group) -> dict[str, Any]:
+    from sparkrig.render.journal import planned
+    from sparkrig.runs.undo import left_behind
+
+    plans = {name: planned(plan) for name, plan in group.plans.items()}
+    left = {name: [vars(each) for each in left_behind(plan)] for name, plan in group.plans.items()}
+    return {
+        "hosts": list(group.names),
+        "plans": plans,
+        "outcome": group.outcome,
+        "exit_code": group.code,
+        "left": left,
+    }

@@ -1,0 +1,1 @@
+"""What the output of a tool means that a person pastes, a tool a file."""

@@ -1,0 +1,1 @@
+"""What joins hosts: who hears whom, which cage reaches which, and which rails that makes."""

@@ -1,0 +1,228 @@
+"""What a look at both hosts of a pair says of its fabric: which rails can be measured, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from sparkrig.bandwidth import measurement
+from sparkrig.bandwidth.measurement import End
+from sparkrig.fabric import topology as cages
+from sparkrig.fabric.cabling import Topology
+from sparkrig.fabric.neighbours import Neighbours
+from sparkrig.files import Found
+from sparkrig.host import condition, nic
+from sparkrig.host.condition import Condition
+from sparkrig.network.plan import Network
+from sparkrig.rdma import environment, gid, gid_table
+from sparkrig.rdma.rdma import Rdma
+from sparkrig.settings import Fleet, Rail
+from sparkrig.text import listed
+from sparkrig.value import Value
+from sparkrig.verdict import Finding, Verdict, worst
+
+_DEPLOY = "pyinfra INVENTORY deploys/cluster.py"
+
+
+@dataclass(frozen=True)
+class Fabric(Value):
+    """What one host shows of its fabric, and of all that bears upon it."""
+
+    network: Network
+    rdma: Rdma
+    files: dict[str, Found]
+    condition: Condition
+
+
+def fabric(network: Network, rdma: Rdma, files: dict[str, Found], **parts: Any) -> Fabric:
+    """A Fabric of its nouns."""
+    return Fabric(network, rdma, files, Condition(**parts))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One look at the hosts of a group (sparkrig.fabric.topology.groups): a pair, or a Spark on its own.
+
+    names: those hosts, the leading one first; found, heard: by host, absent where it could not be read;
+    unread: why not, by host.
+    """
+
+    fleet: Fleet
+    names: tuple[str, ...]
+    found: Mapping[str, Fabric]
+    heard: Mapping[str, Neighbours]
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rails(self) -> list[Rail]:
+        """As the leading host sees them."""
+        return self.fleet.rails(self.names[0])
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the rails are those of virtual machines."""
+        return any(found.condition.virtual for found in self.found.values())
+
+    @cached_property
+    def topology(self) -> Topology:
+        seen = {name: self._seen(name) for name in self.names}
+        built = cages.build(self.fleet, self.names, seen)
+        unread = [
+            Finding(name, Verdict("unknown", "unread", why, "sparkrig doctor INVENTORY access"))
+            for name, why in self.unread.items()
+        ]
+        told = [finding for finding in built.findings if finding.verdict.cause != "unread"]
+        return replace(built, findings=(*unread, *told))
+
+    def _seen(self, name: str) -> cages.Seen | None:
+        found = self.found.get(name)
+        if found is None:
+            return None
+        nics = found.condition.nics.values()
+        return cages.Seen(
+            found.network,
+            found.rdma,
+            self.heard.get(name),
+            {nic.netdev: nic.speed_mbps for nic in nics},
+            {nic.netdev: nic.cable or "" for nic in nics},
+        )
+
+    def fabric(self) -> list[Finding]:
+        """Everything that is to be said about cabling and GIDs, and about hosts that could not be read."""
+        return [*self.topology.findings, *self.gids()]
+
+    def health(self) -> list[Finding]:
+        """Everything that is to be said about the hosts themselves."""
+        each = [
+            finding for name, found in self.found.items() for finding in condition.findings(found.condition, name)
+        ]
+        perftest = self.perftest()
+        return each if perftest.healthy else [*each, Finding("pair", perftest)]
+
+    def perftest(self) -> Verdict:
+        """Two versions talk to one another as a rule, but what one of them cannot do is nowhere said."""
+        versions = {name: found.condition.health.perftest for name, found in self.found.items()}
+        known = {version for version in versions.values() if version}
+        if len(known) < 2:
+            return Verdict("healthy", evidence=f"perftest {min(known)}" if known else "")
+        said = listed(f"{version} on {name}" for name, version in versions.items() if version)
+        cure = "sudo apt-get install --only-upgrade perftest, on both hosts"
+        return Verdict("degraded", "versions-differ", f"perftest is {said}", cure)
+
+    def gids(self) -> list[Finding]:
+        """The GID of each declared netdev, against the one that the host's environment files carry."""
+        return [
+            Finding(f"{name} {netdev}", self.gid(name, netdev))
+            for name, found in self.found.items()
+            for netdev in self.fleet[name].fabric
+            if (link := found.network.links.get(netdev)) and link.carrier
+        ]
+
+    def gid(self, name: str, netdev: str) -> Verdict:
+        """The GID of one declared netdev, against the index that the environment files carry."""
+        found, address = self.found[name], self.fleet[name].fabric[netdev].ip
+        file = found.files.get(environment.CONTAINER_ENV)
+        try:
+            written = gid_table.written_index(file.content) if file else None
+        except ValueError as error:
+            return Verdict("unknown", "env-unreadable", f"{environment.CONTAINER_ENV}: {error}", _DEPLOY)
+        verdict = gid_table.judge(found.rdma.gids, netdev, address, written)
+        if verdict.cause == "gid-missing" and not self._has_address(name, netdev):
+            return replace(verdict, evidence=f"{verdict.evidence}; {address} is not on it", cure=_DEPLOY)
+        if verdict.healthy and file is None:
+            return Verdict("degraded", "env-missing", f"no {environment.CONTAINER_ENV} carries it", _DEPLOY)
+        return verdict
+
+    def blocked(self, rail: Rail) -> Verdict | None:
+        """Why a rail cannot be measured, or None. The cabling is asked first, for all else follows from it."""
+        cabling = [
+            finding.verdict
+            for finding in self.topology.findings
+            if rail.number in finding.rails and finding.verdict.level == "fault"
+        ]
+        if cabling:
+            return worst(cabling)
+        ends = [self._unready(name, netdev) for name, netdev in self._netdevs(rail)]
+        return next((verdict for verdict in ends if verdict), None)
+
+    def _unready(self, name: str, netdev: str) -> Verdict | None:
+        address = self.fleet[name].fabric[netdev]
+        network, rdma = self.found[name].network, self.found[name].rdma
+        link = network.links.get(netdev)
+        if link is None:
+            return Verdict("fault", "netdev-missing", f"{name} has no {netdev}", f"seat the QSFP plug on {name}")
+        if not link.carrier:
+            return Verdict(
+                "fault", "no-carrier", f"{netdev} on {name} has no carrier", "seat the plugs on both Sparks"
+            )
+        if not self._has_address(name, netdev):
+            return Verdict("fault", "no-address", f"{address} is not on {netdev} of {name}", _DEPLOY)
+        if rdma.on(netdev) is None:
+            return Verdict(
+                "fault", "no-rdma", f"no RDMA device sits on {netdev} of {name}", f"rdma link, on {name}"
+            )
+        if gid.find(rdma.gids, netdev, address.ip) is None:
+            return self.gid(name, netdev)
+        return None
+
+    def _has_address(self, name: str, netdev: str) -> bool:
+        return self.fleet[name].fabric[netdev] in self.found[name].network.links[netdev].addresses
+
+    def ends(self, rail: Rail) -> dict[str, End]:
+        """The ends of a rail that is not blocked, by host."""
+        found = {}
+        for name, netdev in self._netdevs(rail):
+            address, rdma = self.fleet[name].fabric[netdev].ip, self.found[name].rdma
+            device, slot = rdma.on(netdev), gid.find(rdma.gids, netdev, address)
+            if device and slot:
+                found[name] = End(device.name, slot.index, netdev, str(address))
+        return found
+
+    def suspects(self, rail: Rail) -> list[Verdict]:
+        """What is known of a rail and its hosts that would explain a reduced figure."""
+        found = []
+        for name, netdev in self._netdevs(rail):
+            mine = self.fleet[name].mtu
+            link = self.found[name].network.links[netdev]
+            if link.mtu < mine:
+                found.append(
+                    Verdict(
+                        "degraded",
+                        "mtu",
+                        f"{netdev} on {name} has MTU {link.mtu}, {mine} expected",
+                        "pyinfra INVENTORY deploys/network.py",
+                    )
+                )
+            state = self.found[name].condition
+            found += [nic.pcie(state.nics[netdev])] if netdev in state.nics else []
+            found.append(condition.load(state))
+        return found
+
+    def pcie_links(self) -> dict[int, str]:
+        """The PCIe link of each rail on the leading host, by number: the address of its NIC without the function.
+
+        Left out for virtual machines, whose NICs share no link.
+        """
+        nics = self.found[self.names[0]].condition.nics
+        addresses = {rail.number: nics[rail.netdev].pcie.address for rail in self.rails if rail.netdev in nics}
+        return {} if self.virtual else {rail: each.rpartition(".")[0] for rail, each in addresses.items()}
+
+    def hosts(self) -> dict[str, measurement.Host]:
+        """What each host was when it was looked at."""
+        return {name: _host(found.condition) for name, found in self.found.items()}
+
+    def _netdevs(self, rail: Rail) -> Iterable[tuple[str, str]]:
+        return zip(self.names, (rail.netdev, rail.peer_netdev), strict=True)
+
+
+def _host(found: Condition) -> measurement.Host:
+    firmwares = dict.fromkeys(nic.firmware for nic in found.nics.values() if nic.firmware)
+    return measurement.Host(
+        boot_id=found.health.boot_id,
+        kernel=found.health.kernel,
+        driver=found.gpu.driver or found.health.driver,
+        firmware=", ".join(firmwares),
+        perftest=found.health.perftest,
+    )

@@ -1,0 +1,253 @@
+"""Which cage of which host reaches which cage of the other, from what the hosts show.
+
+A frame that one twin sends is heard by both twins at the far end of the cable, and may be heard by its own
+twin, so it is cages that are matched. A frame that came through is the best evidence; equal cable serials
+(as digests) come next, a carrier at both ends last. Sources: [@epappas]
+for the serials; the order is our own reasoning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin, findings
+from sparkrig.fabric.neighbours import Neighbours
+from sparkrig.network.plan import Network
+from sparkrig.rdma import gid
+from sparkrig.rdma.rdma import Rdma
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Fleet
+
+# Drawn even where a Spark shows none of them, because an uncabled ConnectX-7 is not there: section 1.
+_CAGES = ("p0", "p1")
+# by the number of directions in which frames pass
+_BY_WAYS: tuple[Evidence, ...] = ("same cable serial", "heard one way", "heard both ways")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one host shows.
+
+    neighbours: None where the probe was not run; speeds: Mb/s by netdev; cables: a digest of the cable's
+    serial number by netdev, empty or absent where it is not known.
+    """
+
+    network: Network
+    rdma: Rdma
+    neighbours: Neighbours | None = None
+    speeds: Mapping[str, int | None] = field(default_factory=dict)
+    cables: Mapping[str, str] = field(default_factory=dict)
+
+
+def groups(fleet: Fleet) -> list[tuple[str, ...]]:
+    """The pairs of a fleet and its Sparks on their own, in the inventory's order."""
+    return [(name, peer) if (peer := fleet.peer(name)) else (name,) for name in fleet if fleet.leads(name)]
+
+
+def build(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Topology:
+    """The topology of one group of `groups()`, with what is to be said of it.
+
+    seen: by host, None or absent for one that could not be read. Hosts of other groups may be among them:
+    they are recognized where they are heard.
+    """
+    heard, strangers = _heard(hosts, seen)
+    drawn = tuple(_host(fleet, name, seen.get(name), strangers) for name in hosts)
+    wanted = _wanted(fleet, hosts, seen)
+    found = Topology(drawn, tuple(_found(drawn, heard, _serials(hosts, seen), wanted)))
+    known = replace(found, cables=(*found.cables, *_not_found(found, wanted)))
+    known = replace(known, cables=tuple(_noted(known, cable, _serials(hosts, seen)) for cable in known.cables))
+    return replace(known, findings=findings(known))
+
+
+def obstacles(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> list[Refusal]:
+    """Why no change of the network can bring the halves of a pair together: every fault of their cabling.
+
+    What is not known is no reason: a change that does not join the halves is taken back.
+    """
+    verdicts = [finding.verdict for finding in build(fleet, hosts, seen).findings]
+    return [Refusal(each.evidence, each.cure) for each in verdicts if each.level == "fault"]
+
+
+def cage_of(netdev: str, network: Network | None) -> str:
+    """The cage of a netdev: the kernel's port name, or else the end of its own (enp1s0f0np0), or else itself."""
+    link = network.links.get(netdev) if network else None
+    if link and link.port:
+        return link.port
+    ending = re.search(r"n(p\d+)$", netdev)
+    return ending.group(1) if ending else netdev
+
+
+def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, str]) -> Host:
+    network = seen.network if seen else None
+    real = {link.name for link in network.links.values() if re.fullmatch(r"p\d+", link.port)} if network else set()
+    # a Spark on its own does not miss a declared netdev: it has no cable
+    declared = set(fleet[name].fabric) if fleet.peer(name) else set()
+    numbers = _numbers(fleet, name)
+    twins: dict[str, list[Twin]] = {cage: [] for cage in _CAGES}
+    for netdev in sorted(real | declared, key=_by_domain):
+        twin = _twin(fleet, name, netdev, seen, numbers.get(netdev))
+        twins.setdefault(cage_of(netdev, network), []).append(twin)
+    return Host(
+        name,
+        tuple(Cage(cage, tuple(twins[cage]), strangers.get(End(name, cage), "")) for cage in sorted(twins)),
+        read=seen is not None,
+        silence=_silence(seen),
+    )
+
+
+def _numbers(fleet: Fleet, name: str) -> dict[str, int]:
+    """Rail numbers by netdev, for both hosts as the one that leads counts them."""
+    if fleet.leads(name):
+        return {rail.netdev: rail.number for rail in fleet.rails(name)}
+    return {rail.peer_netdev: rail.number for rail in fleet.rails(fleet.peer(name) or name)}
+
+
+def _by_domain(netdev: str) -> tuple[int, str]:
+    """enp1s0f0np0 before enP2p1s0f0np0: PCI domain 0 is not spelled."""
+    domain = re.match(r"enP(\d+)", netdev)
+    return int(domain.group(1)) if domain else 0, netdev
+
+
+def _twin(fleet: Fleet, host: str, netdev: str, seen: Seen | None, rail: int | None) -> Twin:
+    address = fleet[host].fabric.get(netdev)
+    device = seen.rdma.on(netdev) if seen else None
+    slot = gid.find(seen.rdma.gids, netdev, address.ip) if seen and address else None
+    return Twin(
+        netdev,
+        _state(netdev, seen),
+        rail,
+        address=str(address.ip) if address else "",
+        device=device.name if device else "",
+        gid_index=slot.index if slot else None,
+        speed_mbps=seen.speeds.get(netdev) if seen else None,
+    )
+
+
+def _state(netdev: str, seen: Seen | None) -> State:
+    if seen is None:
+        return "unread"
+    link = seen.network.links.get(netdev)
+    if link is None:
+        return "missing"
+    if link.carrier:
+        return "link"
+    return "down" if seen.neighbours and netdev in seen.neighbours.down else "no carrier"
+
+
+def _silence(seen: Seen | None) -> str:
+    """Why a host's silence says nothing of its cables: its probe did not run, or left out a lit netdev."""
+    if seen is None:
+        return ""
+    if seen.neighbours is None:
+        return "it was not started"
+    if seen.neighbours.trouble:
+        return seen.neighbours.trouble
+    told = {*seen.neighbours.sent, *seen.neighbours.down}
+    lit = {link.name for link in seen.network.links.values() if link.carrier and re.fullmatch(r"p\d", link.port)}
+    missing = sorted(lit - told, key=_by_domain)
+    return f"it says nothing of {missing[0]}" if missing else ""
+
+
+def _heard(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[set[Heard], dict[End, str]]:
+    """Who heard whom among the hosts, and who else is heard at an end, in words."""
+    owners = _owners(seen)
+    found: set[Heard] = set()
+    strangers: dict[End, str] = {}
+    for name in hosts:
+        here = seen.get(name)
+        for row in here.neighbours.heard if here and here.neighbours else ():
+            listener = End(name, cage_of(row.netdev, here.network if here else None))
+            senders = owners.get(row.mac, [])
+            if not senders:
+                strangers[listener] = f"a machine that the inventory does not name ({row.mac})"
+            elif len({end for end, _ in senders}) > 1:
+                continue  # a bond gives its address to netdevs of several cages, and nobody can tell them apart
+            elif senders[0][0].host not in hosts:
+                strangers[listener] = senders[0][0].host
+            elif senders[0][0] != listener:
+                found.update(Heard(end, listener, netdev, row.netdev) for end, netdev in senders)
+    return found, strangers
+
+
+def _owners(seen: Mapping[str, Seen | None]) -> dict[str, list[tuple[End, str]]]:
+    """Ends and netdevs by MAC address."""
+    owners: dict[str, list[tuple[End, str]]] = defaultdict(list)
+    for name, here in seen.items():
+        for link in here.network.links.values() if here else ():
+            if link.port:
+                owners[link.mac.lower()].append((End(name, link.port), link.name))
+    return owners
+
+
+def _serials(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> dict[End, set[str]]:
+    """Digests of cable serials by cage; both twins show the one cable."""
+    serials: dict[End, set[str]] = defaultdict(set)
+    for name in hosts:
+        here = seen.get(name)
+        for netdev, digest in here.cables.items() if here else ():
+            if digest:
+                serials[End(name, cage_of(netdev, here.network if here else None))].add(digest)
+    return serials
+
+
+def _wanted(
+    fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]
+) -> dict[tuple[End, End], list[int]]:
+    """The cables that the rails need, with the numbers of those rails: one for each two cages that they join."""
+    networks = [here.network if (here := seen.get(name)) else None for name in hosts]
+    wanted: dict[tuple[End, End], list[int]] = defaultdict(list)
+    for rail in fleet.rails(hosts[0]):
+        one = End(hosts[0], cage_of(rail.netdev, networks[0]))
+        other = End(hosts[1], cage_of(rail.peer_netdev, networks[1]))
+        wanted[one, other].append(rail.number)
+    return dict(wanted)
+
+
+def _found(
+    hosts: Sequence[Host],
+    heard: set[Heard],
+    serials: Mapping[End, set[str]],
+    wanted: Mapping[tuple[End, End], list[int]],
+) -> Iterator[Cable]:
+    """The cables that a frame or a serial number shows; a serial counts only where no frame says otherwise."""
+    ends = [End(host.name, cage.name) for host in hosts for cage in host.cages]
+    loud = {end for each in heard for end in (each.sender, each.listener)}
+    for one, other in combinations(ends, 2):
+        over = tuple(sorted(each for each in heard if {each.sender, each.listener} == {one, other}))
+        ways = len({each.sender for each in over})
+        same = bool(serials.get(one, set()) & serials.get(other, set()))
+        if ways or (same and not {one, other} & loud):
+            yield Cable(one, other, _BY_WAYS[ways], tuple(wanted.get((one, other), ())), over)
+
+
+def _not_found(found: Topology, wanted: Mapping[tuple[End, End], list[int]]) -> Iterator[Cable]:
+    """The wanted ones that nothing shows, or a carrier at both ends at best."""
+    taken = {end for cable in found.cables for end in cable.ends}
+    for (one, other), rails in wanted.items():
+        if any(cable.ends == (one, other) for cable in found.cables):
+            continue
+        free = all(
+            found.at(end).state == "link" and not found.at(end).stranger and end not in taken
+            for end in (one, other)
+        )
+        yield Cable(one, other, "carrier only" if free else "none", tuple(rails))
+
+
+def _noted(known: Topology, cable: Cable, serials: Mapping[End, set[str]]) -> Cable:
+    """The cable with what else speaks for or against it."""
+    one, other = (serials.get(end, set()) for end in cable.ends)
+    cages = [known.at(end) for end in cable.ends]
+    speeds = [cage.speed_mbps for cage in cages if cage.speed_mbps]
+    slots = [twin.gid_index for cage in cages for twin in cage.twins if twin.rail in cable.rails]
+    notes = []
+    if one and other and cable.real and cable.evidence != "same cable serial":
+        notes.append("same cable serial" if one & other else "cable serials differ")
+    if speeds and cable.real:
+        notes.append(f"{min(speeds) / 1000:g} Gb/s")
+    if slots and None not in slots and cable.real:
+        notes.append("GIDs at both ends")
+    return replace(cable, notes=tuple(notes))

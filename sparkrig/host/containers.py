@@ -1,0 +1,164 @@
+"""Docker with the NVIDIA runtime: what is there, and what its configuration should be.
+
+DGX OS ships docker-ce and the toolkit. docker.io conflicts with docker-ce, so docker is never installed
+here; the toolkit is, from NVIDIA's repository, only where it is absent [@epappas].
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sparkrig.files import File
+from sparkrig.parsing import bounds, encoding, grammar
+from sparkrig.refusal import Refusal
+from sparkrig.value import Value
+
+DAEMON_JSON = "/etc/docker/daemon.json"
+KEYRING = "/etc/apt/keyrings/sparkrig-nvidia-container-toolkit.gpg"
+SOURCE_PATH = "/etc/apt/sources.list.d/sparkrig-nvidia-container-toolkit.sources"
+TOOLKIT = "nvidia-container-toolkit"
+TOOLKIT_PARTS = (TOOLKIT, f"{TOOLKIT}-base", "libnvidia-container-tools", "libnvidia-container1")
+_RUNTIME = {"args": [], "path": "nvidia-container-runtime"}  # what nvidia-ctk itself writes
+
+
+@dataclass(frozen=True)
+class Containers(Value):
+    """The container engine as it stands.
+
+    docker: whether the engine answers; trouble: what it said where it does not; runtimes: those it has
+    loaded; running: count of containers that a restart would stop, paused ones included; daemon_json: the
+    file's text, None where it is absent; toolkit: installed version, or None; sources: apt source files in
+    use that name the toolkit's repository; by_flag: whether the engine was started with --add-runtime nvidia;
+    fault: why the bytes of daemon.json are no text, or empty.
+    """
+
+    installed: bool
+    docker: bool
+    trouble: str
+    runtimes: tuple[str, ...]
+    running: int
+    daemon_json: str | None
+    toolkit: str | None
+    sources: tuple[str, ...]
+    by_flag: bool = False
+    fault: str = ""
+
+    @property
+    def registered(self) -> bool:
+        """Whether the engine has the nvidia runtime now; what its file says counts at its next start."""
+        return "nvidia" in self.runtimes
+
+
+def parse(lines: Iterable[str]) -> Containers:
+    """Read the containers fact. Raises ValueError where a row makes no sense."""
+    rows = [line.partition(" ")[::2] for line in lines]
+    first = dict(rows)
+    info = bounds.loads(first["info"]) if first.get("info") else None
+    if info and info["runtimes"] is None:  # docker up to 28.0 answers for an engine that is not there
+        info = None
+    daemon = base64.b64decode(first["daemon"]) if "daemon" in first else None
+    return Containers(
+        installed="docker" in first,
+        docker=info is not None,
+        trouble=first.get("trouble", ""),
+        runtimes=tuple(sorted(info["runtimes"])) if info else (),
+        running=int(info["running"]) + int(info.get("paused", 0)) if info else 0,
+        daemon_json=None if daemon is None else daemon.decode("utf-8", "replace"),
+        toolkit=grammar.VERSION.held(first["toolkit"]) if first.get("toolkit") else None,
+        sources=tuple(rest for word, rest in rows if word == "source"),
+        by_flag="flag" in first,
+        fault=encoding.fault(daemon or b""),
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the containers of one host need: the toolkit, a daemon.json, a restart of docker."""
+
+    install_toolkit: bool
+    add_source: bool
+    daemon_json: File | None
+    restart: bool
+
+    def __bool__(self) -> bool:
+        return self.install_toolkit or self.daemon_json is not None or self.restart
+
+
+def plan(found: Containers, *, restart_docker: bool) -> Plan:
+    """What to do so that docker has the nvidia runtime, now and after its next start.
+
+    Raises Refusal where docker is absent or dead, its configuration cannot be read, or a restart would stop
+    running containers without leave.
+    """
+    if not found.installed:
+        raise Refusal("docker is not installed; DGX OS ships docker-ce", "sudo apt-get install docker-ce")
+    if not found.docker:
+        raise Refusal(
+            f"docker does not answer ({found.trouble or 'no reason given'})", "sudo systemctl status docker"
+        )
+    merged = wanted(found)
+    restart = not found.registered
+    if restart and found.running and not restart_docker:
+        raise Refusal(
+            f"docker must restart for its nvidia runtime, and {found.running} container(s) are running",
+            "stop them, or set restart_docker=True (--data restart_docker=True) and run again",
+        )
+    return Plan(
+        install_toolkit=found.toolkit is None,
+        # ours is written anew, for its URL or key may have been wrong
+        add_source=found.toolkit is None and not set(found.sources) - {SOURCE_PATH},
+        daemon_json=File(DAEMON_JSON, merged, "keep") if merged and merged != found.daemon_json else None,
+        restart=restart,
+    )
+
+
+def wanted(found: Containers) -> str | None:
+    """What daemon.json should be. Raises Refusal where it is no JSON object, or no text.
+
+    It stays as it is where a flag names the runtime: dockerd does not start where both do.
+    """
+    if found.by_flag:
+        return found.daemon_json
+    if found.fault:
+        raise Refusal(f"{DAEMON_JSON} is {found.fault}", encoding.look(DAEMON_JSON))
+    return merge(found.daemon_json)
+
+
+def merge(text: str | None) -> str:
+    """daemon.json with the nvidia runtime in it and all else as it was; the text itself where it has it.
+
+    A registered runtime keeps the path and arguments that its owner chose. Raises Refusal where the file is
+    no JSON object, for then nobody knows what it should be.
+    """
+    try:
+        document: Any = bounds.loads(text) if text and text.strip() else {}
+    except ValueError as error:
+        raise Refusal(
+            f"{DAEMON_JSON} is not valid JSON ({error})", f"sudo python3 -m json.tool {DAEMON_JSON}"
+        ) from None
+    if not isinstance(document, dict) or not isinstance(document.get("runtimes", {}), dict):
+        raise Refusal(f"{DAEMON_JSON} is not a JSON object with an object of runtimes", f"cat {DAEMON_JSON}")
+    registered = document.get("runtimes", {}).get("nvidia")
+    if text and isinstance(registered, dict) and (registered.get("path") or registered.get("runtimeType")):
+        return text
+    document["runtimes"] = {**document.get("runtimes", {}), "nvidia": _RUNTIME}
+    return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+
+
+def to_install(version: str | None) -> list[str]:
+    """What apt is asked for; it carries a version to no dependency by itself."""
+    if version is None:
+        return [TOOLKIT]
+    return [f"{name}={version}" for name in TOOLKIT_PARTS]
+
+
+def source_file(url: str) -> File:
+    """The deb822 source of the toolkit's flat repository, signed by its own keyring alone."""
+    return File(
+        SOURCE_PATH,
+        f"# Written by sparkrig\nTypes: deb\nURIs: {url}\nSuites: /\nSigned-By: {KEYRING}\n",
+    )

@@ -1,0 +1,408 @@
+"""Which packages keep a Spark on its driver branch, and the proof that they do.
+
+Sources: package lists of three Sparks in daily use [@spark-fleet-updates] (driver 580 beside nvidia-modprobe and
+nvidia-settings 610); NVIDIA's driver guide [@nvidia-driver-guide] (from 590 on the branch number leaves the
+package names, so that a hold by name alone does not keep 590 out: hold *and* pin, then simulate).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from sparkrig.cure import quoted
+from sparkrig.files import File
+from sparkrig.host import grub
+from sparkrig.host.apt import install_past_the_hold, past_the_hold
+from sparkrig.parsing import grammar
+from sparkrig.refusal import Refusal
+from sparkrig.value import Value
+
+BRANCH: Final = 580  # what a deploy keeps a Spark on, where its settings say nothing else
+PIN_PATH = "/etc/apt/preferences.d/00-sparkrig-nvidia.pref"
+BLACKLIST_PATH = "/etc/apt/apt.conf.d/52sparkrig-nvidia"
+
+# What has the branch in its name, and helpers that have not. A kernel that moves ahead of its prebuilt,
+# signed nvidia.ko leaves a Spark without GPU, so every installed kernel package stays too.
+_BRANCH_NAME = r"(?:lib|xserver-xorg-video-)?nvidia-(?:.+-)?{branch}(?:-.+)?|cuda-drivers-{branch}"
+_TOOLS = r"nvidia-(?:modprobe|persistenced|settings)"  # which NVIDIA versions on their own
+_HELPER = re.compile(rf"{_TOOLS}|cuda-drivers")
+_KERNEL = re.compile(
+    r"linux-(?:image|headers|modules|objects|signatures|nvidia|generic)(?:-.+)?|linux-tools-(?!common).+"
+)
+_DRIVER_NAME = re.compile(r"(?:lib|xserver-xorg-video-)?nvidia(?:-.+)?|cuda-drivers(?:-.+)?")
+
+# The packages that make up a driver, with or without the branch in their names. Tools that NVIDIA versions on
+# their own (nvidia-modprobe, nvidia-settings, libxnvctrl0, nvidia-persistenced, nvidia-xconfig) are not among
+# them: a Spark with driver 580 has them at 610. apt reads these expressions too, so they are POSIX ones.
+_PARTS = (
+    "(lib|xserver-xorg-video-)?nvidia-(driver|open|headless|dkms|kernel|firmware|compute|utils|fabricmanager"
+    "|nscq|nvsdm|imex|gpucomp|cfg1|common|decode|encode|extra|fbc1|gl)"
+)
+_WHOLE = "(xserver-xorg-video-nvidia|cuda-drivers)"
+_LATER = "(59[0-9]|[6-9][0-9][0-9])"
+_NUMBERED = rf"((lib|xserver-xorg-video-)?nvidia-(.+-)?|linux-[a-z]+-nvidia-|cuda-drivers-){_LATER}(-.+)?"
+# The kernel's modules have the kernel's version, so only the name tells their branch; from 590 on it has none.
+_UNNUMBERED_MODULES = "linux-(modules|objects|signatures)-nvidia-(server-)?open-.+"
+_PART_NAME = re.compile(rf"{_PARTS}(-.+)?|{_WHOLE}(-.+)?")
+_LATER_NAME = re.compile(f"{_NUMBERED}|{_UNNUMBERED_MODULES}")
+_LATER_VERSION = re.compile(rf"([0-9]+:)?{_LATER}[.]")
+# The few of them that tell which driver this is: the rest may be left from another one.
+_CARRIER = re.compile(
+    r"(?:nvidia-(?:driver|headless|headless-no-dkms|dkms|kernel-common|open)|libnvidia-compute)"
+    r"(?:-[0-9]+)?(?:-server)?(?:-open)?"
+)
+# linux-modules-nvidia-fs is GPUDirect Storage, and has no driver in it.
+_MODULES = re.compile(rf"linux-(?:modules|objects|signatures)-nvidia-[0-9]{{3}}-.+|{_UNNUMBERED_MODULES}")
+# What GRUB can boot, and the signed nvidia.ko of one kernel release; a name without a release is a meta package.
+_IMAGE = re.compile(r"linux-image-(?:unsigned-)?(?P<kernel>[0-9]+[.][0-9].*?)(?<!-dbg)(?<!-dbgsym)")
+_PREBUILT = re.compile(
+    r"linux-modules-nvidia-(?:(?P<branch>[0-9]{3})-)?(?:server-)?open-(?P<kernel>[0-9]+[.][0-9].*)"
+)
+_DKMS = re.compile(r"nvidia-dkms(?:-.+)?")
+_FIRST_UNNUMBERED = 590
+_TOOL = re.compile(rf"{_TOOLS}|nvidia-xconfig|libxnvctrl0")
+
+
+@dataclass(frozen=True)
+class Package:
+    """One row of dpkg: what is wanted of a package (`install`, `hold`, ...), its state and version."""
+
+    name: str
+    want: str
+    status: str
+    version: str
+
+    @property
+    def installed(self) -> bool:
+        return self.status not in ("", "not-installed", "config-files")  # unpacked or half-configured counts
+
+    @property
+    def held(self) -> bool:
+        return self.want == "hold"
+
+
+@dataclass(frozen=True)
+class Packages(Value):
+    """The packages of driver and kernel, and what a `dist-upgrade` would do now.
+
+    upgrade: package -> `install VERSION` or `remove`, from apt's own simulation; None where apt could not
+    simulate, with its reason in `trouble`. module: the version of the nvidia.ko that is loaded, else "".
+    grub: what GRUB boots next, None where there is no menu of it, as in a list of packages.
+    """
+
+    rows: tuple[Package, ...]
+    upgrade: dict[str, str] | None
+    trouble: str = ""
+    module: str = ""
+    grub: grub.Boot | None = None
+
+    @property
+    def installed(self) -> list[Package]:
+        return [row for row in self.rows if row.installed]
+
+    def version(self, name: str) -> str | None:
+        return next((row.version for row in self.installed if row.name == name), None)
+
+
+def parse(lines: Iterable[str]) -> Packages:
+    """Read the driver fact: `dpkg WANT STATUS NAME VERSION`, `module VERSION`, `simulated RC`, of apt's simulation
+    the rows `Inst`, `Remv`, `E:`, and GRUB's menu. Raises ValueError where one makes no sense."""
+    lines = list(lines)
+    rows: list[Package] = []
+    upgrade: dict[str, str] = {}
+    simulated: str | None = None
+    trouble: list[str] = []
+    module = ""
+    for line in lines:
+        word, _, rest = line.strip().partition(" ")
+        if word == "dpkg":
+            want, status, name, version, *_ = [*rest.split(" "), "", "", ""]
+            rows.append(Package(grammar.PACKAGE.held(name), want, status, version))
+            if rows[-1].installed:  # another one has none, or one that is of no use
+                grammar.VERSION.held(version)
+        elif word == "Inst":
+            upgrade[grammar.PACKAGE.held(_bare(rest))] = f"install {_candidate(rest)}"
+        elif word == "Remv":
+            upgrade[grammar.PACKAGE.held(_bare(rest))] = "remove"
+        elif word == "module":
+            module = rest
+        elif word == "simulated":
+            simulated = rest
+        elif word == "E:":
+            trouble.append(rest)
+    if simulated is None:
+        raise ValueError("apt's simulation of a dist-upgrade left no result")
+    ok = simulated == "0"
+    reason = "" if ok else " ".join(trouble) or f"exit {simulated}"
+    return Packages(tuple(rows), upgrade if ok else None, reason, module, grub.read(lines))
+
+
+def _bare(rest: str) -> str:
+    return rest.split(" ", 1)[0].split(":", 1)[0]
+
+
+def _candidate(rest: str) -> str:
+    found = re.search(r"\(([^ )]+)", rest)
+    return grammar.VERSION.held(found.group(1)) if found else "?"
+
+
+def belongs(package: Package, branch: int) -> bool:
+    """Whether a package is part of what must stay together on that driver branch."""
+    if _HELPER.fullmatch(package.name) or _KERNEL.fullmatch(package.name):
+        return True
+    if re.fullmatch(_BRANCH_NAME.format(branch=branch), package.name):
+        return True
+    of_branch = re.match(rf"(?:[0-9]+:)?{branch}[.]", package.version)
+    return bool(of_branch and _DRIVER_NAME.fullmatch(package.name))
+
+
+def hold_set(packages: Packages, branch: int) -> list[str]:
+    """The installed part of the branch's set, sorted; apt does not know the rest, and must not be asked."""
+    return sorted({row.name for row in packages.installed if belongs(row, branch)})
+
+
+def unheld(packages: Packages, branch: int) -> list[str]:
+    """What of the set is installed and not on hold."""
+    held = {row.name for row in packages.rows if row.held}
+    return [name for name in hold_set(packages, branch) if name not in held]
+
+
+def is_later(name: str, version: str) -> bool:
+    """Whether a package is a part of driver 590 or later, by its name or by its version."""
+    if _LATER_NAME.fullmatch(name):
+        return True
+    return bool(_PART_NAME.fullmatch(name) and _LATER_VERSION.match(version))
+
+
+def carries(name: str) -> bool:
+    """Whether a package alone shows which driver is installed: the driver, its compute library, its modules."""
+    return bool(_CARRIER.fullmatch(name) or _MODULES.fullmatch(name))
+
+
+def later_installed(packages: Packages) -> list[str]:
+    """The parts of a driver 590 or later, as `name version`; none where nothing that carries a driver is one.
+
+    Tools, firmware and libraries alone are no driver: they stay behind when one goes, and come ahead of the next.
+    """
+    return sorted(f"{row.name} {row.version}" for row in _later_rows(packages))
+
+
+def _later_rows(packages: Packages) -> list[Package]:
+    later = [row for row in packages.installed if is_later(row.name, row.version)]
+    return later if any(carries(row.name) for row in later) else []
+
+
+def tools_ahead(packages: Packages) -> list[str]:
+    """The tools of 590 or later, as `name version`: usual beside driver 580, and no sign of another driver."""
+    return sorted(
+        f"{row.name} {row.version}"
+        for row in packages.installed
+        if _TOOL.fullmatch(row.name) and _LATER_VERSION.match(row.version)
+    )
+
+
+def branch_version(packages: Packages, branch: int) -> str | None:
+    """The version of the package that a branch's driver is installed by, as dpkg has it; None where it is not."""
+    return packages.version(f"nvidia-driver-{branch}-open") or packages.version(f"nvidia-driver-{branch}")
+
+
+def versions(packages: Packages) -> list[str]:
+    """The driver's version as NVIDIA counts (580.173.02); several where its packages differ, oldest first.
+
+    The modules have their kernel's version, so a list of modules alone has none.
+    """
+    rows = [row for row in packages.installed if _CARRIER.fullmatch(row.name)]
+    found = {told[1] for row in rows if (told := re.match(r"(?:[0-9]+:)?([0-9]{3}[.][0-9.]*[0-9])", row.version))}
+    return sorted(found, key=newer)
+
+
+def branch(packages: Packages) -> int | None:
+    """The branch of the installed driver by what carries it: its version, else the names of its modules."""
+    if found := versions(packages):
+        return int(found[-1].split(".")[0])
+    return max((int(each["branch"]) for each in _prebuilt(packages) if each["branch"]), default=None)
+
+
+def _prebuilt(packages: Packages) -> list[re.Match[str]]:
+    """The installed packages of prebuilt modules, sorted by name: of which kernel, and of which branch."""
+    found = map(_PREBUILT.fullmatch, sorted(row.name for row in packages.installed))
+    return [each for each in found if each]
+
+
+def newer(release: str) -> list[tuple[int, int, str]]:
+    """The key that sorts releases and versions as `sort -V` does: numbers as numbers, the newest last."""
+    return [
+        (1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", release, re.I)
+    ]
+
+
+def kernels(packages: Packages) -> list[str]:
+    """The releases of the installed kernels, as `uname -r` prints them, in the order of GRUB's templates."""
+    found = [_IMAGE.fullmatch(row.name) for row in packages.installed]
+    return sorted({each["kernel"] for each in found if each}, key=newer)
+
+
+def boots_next(releases: Iterable[str], menu: grub.Boot | None) -> str:
+    """The release that boots next: by GRUB's menu, which knows an owner's pin; the newest where there is no menu.
+
+    Empty where the menu does not tell, and where there is no kernel at all.
+    """
+    if menu is not None:
+        return menu.kernel
+    return max(releases, key=newer, default="")
+
+
+@dataclass(frozen=True)
+class NextBoot:
+    """The kernel that boots next, and where its nvidia.ko comes from by the installed packages.
+
+    kernel: its release, empty where GRUB's menu does not tell it or no package of it is installed; modules: the
+    package that has a fitting nvidia.ko, else empty; dkms: the package that builds one on the Spark for each
+    kernel, else empty; others: the packages of prebuilt modules that do not fit, for another kernel or branch.
+    """
+
+    kernel: str
+    modules: str = ""
+    dkms: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def torn(self) -> bool:
+        """Whether the packages have no nvidia.ko for it, so that the Spark would come up without its GPU."""
+        return bool(self.kernel) and not self.modules and not self.dkms
+
+
+def next_boot(packages: Packages, branch: int | None = None) -> NextBoot:
+    """What boots next, as `boots_next` has it; a module fits one kernel release and one branch.
+
+    branch: that of the driver; None takes modules of any. What is built by DKMS may have failed to build.
+    """
+    installed = kernels(packages)
+    release = boots_next(installed, packages.grub)
+    kernel = release if release in installed else ""  # of one that was built here, no package tells the modules
+    prebuilt = [(each[0], _fits(each, kernel, branch)) for each in _prebuilt(packages)]
+    return NextBoot(
+        kernel,
+        next((name for name, fits in prebuilt if fits), ""),
+        min((row.name for row in packages.installed if _DKMS.fullmatch(row.name)), default=""),
+        tuple(name for name, fits in prebuilt if not fits),
+    )
+
+
+def _fits(modules: re.Match[str], kernel: str, branch: int | None) -> bool:
+    if modules["kernel"] != kernel:
+        return False
+    if branch is None:
+        return True
+    return int(modules["branch"]) == branch if modules["branch"] else branch >= _FIRST_UNNUMBERED
+
+
+def modules_package(kernel: str, branch: int) -> str:
+    """The name of the package with the nvidia.ko of that branch for a release of the kernel."""
+    return f"linux-modules-nvidia-{f'{branch}-' if branch < _FIRST_UNNUMBERED else ''}open-{kernel}"
+
+
+def modules_cure(kernel: str, branch: int) -> str:
+    """The commands that give a kernel its nvidia.ko: what is held is released, and held again afterwards.
+
+    The modules need other parts of the driver in their own version, so that a hold on those stands in the way.
+    """
+    return install_past_the_hold(modules_package(kernel, branch))
+
+
+def touched(packages: Packages, branch: int) -> list[str]:
+    """What a dist-upgrade would do to driver or kernel now, as `name: install VERSION`; empty when proven safe."""
+    kept = set(hold_set(packages, branch))
+    return sorted(
+        f"{name}: {action}"
+        for name, action in (packages.upgrade or {}).items()
+        if name in kept or _concerns(Package(name, "", "", action.removeprefix("install ")), branch)
+    )
+
+
+def _concerns(package: Package, branch: int) -> bool:
+    """Whether a package, installed or not, is a part of driver or kernel, of any branch; no tool is."""
+    if is_later(package.name, package.version):
+        return True
+    return belongs(package, branch) and not _HELPER.fullmatch(package.name)
+
+
+def pin_file() -> File:
+    """The apt preferences that keep 590 and later away, explicit installs by name included.
+
+    Helpers stay as they are: 610 of nvidia-modprobe beside driver 580 is what NVIDIA's repositories install.
+    """
+    return File(
+        PIN_PATH,
+        "# Written by sparkrig: NVIDIA driver 590 and later stay away from this Spark.\n"
+        "# A hold by name is not enough: from 590 on the branch number leaves the package names.\n"
+        f"Package: /^{_PARTS}(-|$)/ /^{_WHOLE}(-|$)/\n"
+        f"Pin: version /^([0-9]+:)?{_LATER}[.]/\n"
+        "Pin-Priority: -1\n"
+        "\n"
+        f"Package: /^{_NUMBERED}$/ /^{_UNNUMBERED_MODULES}$/\n"
+        "Pin: version *\n"
+        "Pin-Priority: -1\n",
+    )
+
+
+def blacklist_file() -> File:
+    """The unattended-upgrades blacklist; its entries are Python regular expressions, anchored at the start."""
+    return File(
+        BLACKLIST_PATH,
+        "// Written by sparkrig: unattended-upgrades leaves driver and kernel alone.\n"
+        "Unattended-Upgrade::Package-Blacklist {\n"
+        '    "(lib|xserver-xorg-video-)?nvidia(?!-(container|cuda|mlnx|spark))(-|$)";\n'
+        '    "cuda-drivers";\n'
+        '    "linux-(image|headers|modules|objects|signatures|nvidia|generic|tools)";\n'
+        "};\n",
+    )
+
+
+def later_driver(packages: Packages) -> list[str]:
+    """What of driver 590 or later is on this Spark: its installed parts, else the module that is still loaded."""
+    if later := later_installed(packages):
+        return later
+    return [f"nvidia.ko {packages.module}"] if _LATER_VERSION.match(packages.module) else []
+
+
+def way_back(packages: Packages, branch: int) -> str:
+    """How to get the branch instead of what is there: a name of its own goes, another changes its version."""
+    names = sorted(row.name for row in _later_rows(packages))
+    if not names:
+        return "sudo reboot"  # the packages are of the branch; only the module in memory is not
+    words = [f"{name}-" if _LATER_NAME.fullmatch(name) else f"{name}=VERSION-OF-{branch}" for name in names]
+    install = f"sudo apt-get install --allow-downgrades nvidia-driver-{branch:d}-open {quoted(*words)}"
+    return f"{past_the_hold(install)}; and reboot"
+
+
+def judge(packages: Packages, branch: int) -> None:
+    """Raise Refusal where holding would freeze a wrong state."""
+    if later := later_driver(packages):
+        found = f"a driver later than {branch} is installed ({', '.join(later)})"
+        raise Refusal(found, way_back(packages, branch))
+    boot = next_boot(packages, branch)
+    if versions(packages) and boot.torn:
+        has = f"; {', '.join(boot.others)} fits others" if boot.others else ""
+        raise Refusal(
+            f"kernel {boot.kernel} boots next, and no nvidia.ko of driver {branch} fits it{has}",
+            modules_cure(boot.kernel, branch),
+        )
+
+
+def judge_upgrade(packages: Packages, branch: int) -> None:
+    """Raise Refusal unless apt's own simulation proves that a dist-upgrade leaves driver and kernel alone."""
+    if packages.upgrade is None:
+        raise Refusal(
+            f"apt cannot simulate a dist-upgrade ({packages.trouble}), so the hold is not proven",
+            "sudo apt-get update && sudo apt-get -s dist-upgrade",
+        )
+    moved = touched(packages, branch)
+    if moved:
+        raise Refusal(
+            f"a dist-upgrade would still touch driver or kernel ({'; '.join(moved)})",
+            "sudo apt-get -s dist-upgrade",
+        )

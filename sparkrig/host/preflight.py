@@ -1,0 +1,238 @@
+"""Whether a host is fit to be changed at all: room, mounts, dpkg, clock, reboots to come, NetworkManager.
+
+Source: our own reasoning; each obstacle is made on the virtual pair (docs/faults.md, rows 2, 7, 8, 9, 29).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from sparkrig.cure import quoted_path
+from sparkrig.host import first_upgrade, targets
+from sparkrig.host.apt import Holder
+from sparkrig.host.apt import parse as parse_holders
+from sparkrig.host.first_upgrade import FirstUpgrade
+from sparkrig.parsing import bounds
+from sparkrig.refusal import Refusal
+from sparkrig.text import listed
+from sparkrig.value import Value
+
+ROOM_MB = 50  # what files, journal and backups of a run may take, many times over
+INSTALL_MB = 500  # package lists, archives and the unpacked toolkit
+SKEW_WARN_S = 60
+SKEW_MAX_S = 300  # apt refuses lists that are not valid yet, TLS certificates; seen from minutes on
+SHUTDOWN_S = 1800  # the longest that a deploy is expected to take
+OLDEST_MANAGER = (1, 40)  # checkpoints as they are used here
+UNFINISHED = ("half-installed", "unpacked", "half-configured")
+
+
+@dataclass(frozen=True)
+class Shutdown(Value):
+    """A shutdown that was scheduled: poweroff, reboot, ..., and in how many seconds."""
+
+    mode: str
+    in_s: float
+
+
+@dataclass(frozen=True)
+class Manager(Value):
+    """NetworkManager: its unit's load and active state; its version and its checkpoints where it runs."""
+
+    load: str = ""
+    active: str = ""
+    version: str = ""
+    checkpoints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Preflight(Value):
+    """What must be known of a host before its first change.
+
+    room_mb: free space by path (/, /var, /etc; /boot where it is a mount of its own); read_only: those of them
+    that cannot be written; unfinished: packages that dpkg left in the middle, in dpkg's order; journal: files of a
+    dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; synchronised: whether
+    the host says that its clock is kept, None where it says nothing; apt: who holds a lock of apt's; upgrade:
+    NVIDIA's own at the first start; barred: files of ours that cannot be put in their places.
+    """
+
+    room_mb: dict[str, int]
+    skew_s: float
+    read_only: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
+    journal: int = 0
+    synchronised: bool | None = None
+    shutdown: Shutdown | None = None
+    apt: tuple[Holder, ...] = ()
+    manager: Manager = field(default_factory=Manager)
+    upgrade: FirstUpgrade = field(default_factory=FirstUpgrade)
+    barred: tuple[targets.Barred, ...] = ()
+
+
+def parse(lines: Iterable[str], now: float) -> Preflight:
+    """Read the preflight fact. now: the controller's clock when the host's row `clock` arrived, in seconds.
+
+    Raises ValueError or LookupError where a row is absent or makes no sense.
+    """
+    rows = [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines)]
+    first = dict(reversed(rows))
+    unit = dict(rest.split("=", 1) for word, rest in rows if word in ("unit", "shutdown"))
+    clock = bounds.finite(first["clock"])
+    synchronised = first.get("synchronised")
+    return Preflight(
+        room_mb={path: int(free) for word, rest in rows if word == "room" for free, path in [rest.split()]},
+        skew_s=clock - now,
+        read_only=_all(rows, "read-only"),
+        unfinished=tuple(
+            name
+            for status, flag, name in (row.split(" ", 2) for row in _all(rows, "package"))
+            if status in UNFINISHED or flag == "reinstreq"
+        ),
+        journal=len(_all(rows, "journal")),
+        synchronised=None if not synchronised else synchronised == "yes",
+        shutdown=Shutdown(unit["MODE"], int(unit["USEC"]) / 1e6 - clock) if "USEC" in unit else None,
+        apt=parse_holders(f"{word} {rest}" for word, rest in rows),
+        manager=Manager(
+            unit.get("LoadState", ""),
+            unit.get("ActiveState", ""),
+            next((row[1:-1] for row in _quoted(rows, "s ")), ""),
+            tuple(path for row in _quoted(rows, "ao ") for path in re.findall(r'"([^"]*)"', row)),
+        ),
+        upgrade=first_upgrade.parse(f"{word} {rest}" for word, rest in rows),
+        barred=targets.parse(_all(rows, "barred")),
+    )
+
+
+def _all(rows: Iterable[tuple[str, str]], wanted: str) -> tuple[str, ...]:
+    return tuple(rest for word, rest in rows if word == wanted)
+
+
+def _quoted(rows: Iterable[tuple[str, str]], kind: str) -> list[str]:
+    """What busctl printed of a property of that D-Bus type."""
+    return [rest.removeprefix(kind) for rest in _all(rows, "nm") if rest.startswith(kind)]
+
+
+def judge(
+    found: Preflight, *, fabric: bool, running: bool, installs: bool, due: Collection[str] = ()
+) -> list[Refusal]:
+    """Every reason not to begin; the read-only mount alone where there is one, for it explains the rest.
+
+    fabric: whether a fabric is declared; running: whether NetworkManager answers; installs: whether packages are
+    to be installed; due: the files that are to be written.
+    """
+    if found.read_only:
+        return mounts(found)
+    upgrades = first_upgrade.refusals(found.upgrade)
+    fit = [*room(found, installs=installs), *dpkg(found), *clock(found), *shutdown(found)]
+    manager = _manager(found.manager, running=running) if fabric else []
+    return [*upgrades, *fit, *manager, *targets.refusals(found.barred, due)]
+
+
+def mounts(found: Preflight) -> list[Refusal]:
+    """Why nothing can be written."""
+    paths = found.read_only
+    if not paths:
+        return []
+    return [
+        Refusal(
+            f"{listed(paths)} {'is' if len(paths) == 1 else 'are'} mounted read-only, so nothing can be written; "
+            "a file system with errors is, too",
+            f"sudo dmesg | grep -i -e remount -e error; sudo mount -o remount,rw {quoted_path(paths[0])}",
+        )
+    ]
+
+
+def room(found: Preflight, *, installs: bool) -> list[Refusal]:
+    """Why a run has not room enough. installs: whether packages are to be installed."""
+    needed = {"/etc": ROOM_MB, "/var": INSTALL_MB if installs else ROOM_MB}
+    small = [path for path, least in needed.items() if found.room_mb.get(path, least) < least]
+    if not small:
+        return []
+    least, free = max(needed[path] for path in small), min(found.room_mb[path] for path in small)
+    have = "has" if len(small) == 1 else "have"
+    return [
+        Refusal(
+            f"{listed(small)} {have} {free} MB of room, and {least} MB are expected",
+            f"sudo apt-get clean; sudo du -xh {quoted_path(small[-1])} | sort -h | tail",
+        )
+    ]
+
+
+def dpkg(found: Preflight) -> list[Refusal]:
+    """Why dpkg has to be finished first."""
+    at_work = found.apt or found.upgrade.under_way  # then it is no wreck
+    if at_work or not (found.unfinished or found.journal):
+        return []
+    names = f" ({listed(found.unfinished)} unfinished)" if found.unfinished else ""
+    return [Refusal(f"dpkg was interrupted{names}", "sudo dpkg --configure -a")]
+
+
+def clock(found: Preflight) -> list[Refusal]:
+    """Why the clock is too far off."""
+    if abs(found.skew_s) <= SKEW_MAX_S:
+        return []
+    return [
+        Refusal(
+            f"{_skew(found)}; apt and TLS fail with a wrong clock",
+            "timedatectl; sudo systemctl restart systemd-timesyncd",
+        )
+    ]
+
+
+def _skew(found: Preflight) -> str:
+    way = "ahead of" if found.skew_s > 0 else "behind"
+    kept = {None: "", True: " (synchronised, by its own word)", False: " (and is not synchronised)"}
+    return f"the clock is {abs(found.skew_s):.0f} s {way} this machine's{kept[found.synchronised]}"
+
+
+def shutdown(found: Preflight) -> list[Refusal]:
+    """Why a run might be cut short."""
+    if found.shutdown is None or found.shutdown.in_s > SHUTDOWN_S:
+        return []
+    return [Refusal(to_come(found.shutdown), "sudo shutdown -c, or run again after it")]
+
+
+def to_come(shutdown: Shutdown) -> str:
+    """A shutdown, in words."""
+    return f"a {shutdown.mode} is scheduled in {max(0, shutdown.in_s) / 60:.0f} min"
+
+
+def _manager(found: Manager, *, running: bool) -> list[Refusal]:
+    if found.load == "masked":
+        return [
+            Refusal(
+                "NetworkManager is masked, and the fabric needs it",
+                "sudo systemctl unmask NetworkManager && sudo systemctl start NetworkManager",
+            )
+        ]
+    if not running:
+        state = f" ({found.active})" if found.active else ""
+        return [
+            Refusal(
+                f"NetworkManager does not run{state}, and the fabric needs it",
+                "sudo systemctl start NetworkManager",
+            )
+        ]
+    version = tuple(map(int, re.findall(r"\d+", found.version)[:2]))
+    if version and version < OLDEST_MANAGER:
+        oldest = ".".join(map(str, OLDEST_MANAGER))
+        return [
+            Refusal(
+                f"NetworkManager is {found.version}, and {oldest} or later is expected",
+                "sudo apt-get install network-manager",
+            )
+        ]
+    return []
+
+
+def warnings(found: Preflight) -> list[str]:
+    """What is worth a line, and keeps nothing from being done."""
+    said = first_upgrade.warnings(found.upgrade)
+    if SKEW_WARN_S < abs(found.skew_s) <= SKEW_MAX_S:
+        said.append(f"{_skew(found)}; try: timedatectl")
+    if found.shutdown and found.shutdown.in_s > SHUTDOWN_S:
+        said.append(f"{to_come(found.shutdown)}; try: sudo shutdown -c")
+    if found.room_mb.get("/boot", ROOM_MB) < ROOM_MB:
+        said.append(f"/boot has {found.room_mb['/boot']} MB of room, too little for another kernel")
+    return said

@@ -1,0 +1,1 @@
+"""All input and output of the controlling machine: connections, terminals, files."""

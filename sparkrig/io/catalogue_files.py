@@ -1,0 +1,98 @@
+"""The catalogue of models as it lies in models/: one YAML file a model, and one of all sources.
+
+models/sources.yaml has the sources of the whole repository, not of the catalogue alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from sparkrig.cure import quoted_path
+from sparkrig.parsing import safe_yaml
+from sparkrig.refusal import Refusal
+from sparkrig.serving.model import Catalogue, Model, Source
+from sparkrig.text import listed, reason
+
+FOLDER = Path(__file__).resolve().parents[2] / "models"
+_SOURCES = "sources.yaml"
+# libyaml's, where PyYAML was built with it, reads the same ten times faster
+_SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Part = TypeVar("_Part", Model, Source)
+
+
+class _Loader(_SAFE):  # type: ignore[misc]
+    """Refuses a key that comes twice, of which YAML would take the last without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys: set[str] = set()
+        for key, _ in node.value:
+            if key.value in keys:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} comes twice", problem_mark=key.start_mark)
+            keys.add(key.value)
+        return super().construct_mapping(node, deep=deep)  # type: ignore[no-any-return]
+
+
+def names(folder: Path = FOLDER) -> list[str]:
+    """The names of all models, without reading their files; empty where there is no such folder."""
+    return sorted(file.stem for file in folder.glob("*.yaml") if file.name != _SOURCES)
+
+
+def catalogue(folder: Path = FOLDER) -> Catalogue:
+    """All of it. Raises Refusal where a file cannot be read, or says what no file may say."""
+    sources = {
+        str(key): _checked(Source, each, folder / _SOURCES, key) for key, each in _read(folder / _SOURCES).items()
+    }
+    files = [folder / f"{name}.yaml" for name in names(folder)]
+    if not files:
+        raise Refusal(f"there is no model in {folder}", f"git -C {quoted_path(folder.parent)} checkout models")
+    models = {file.stem: _model(file, set(sources)) for file in files}
+    return Catalogue(models=models, sources=sources)
+
+
+def _model(file: Path, sources: set[str]) -> Model:
+    model = _checked(Model, _read(file), file)
+    if model.name != file.stem:
+        raise Refusal(
+            f"{file}: the name is {model.name}, {file.stem} expected",
+            f"mv {quoted_path(file)} {quoted_path(file.with_stem(model.name))}",
+        )
+    if unknown := model.sources() - sources:
+        raise Refusal(
+            f"{file}: nothing is known of the source {listed(sorted(unknown))}",
+            f"grep -n '^[a-z]' {quoted_path(file.with_name(_SOURCES))}",
+        )
+    return model
+
+
+def _read(file: Path) -> dict[Any, Any]:
+    try:
+        found = safe_yaml.load(file.read_text(encoding="utf-8"), _Loader)
+    except OSError as error:
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file.parent)}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Refusal(
+            f"{file} is no YAML: {' '.join(str(error).split())}", f"git diff {quoted_path(file)}"
+        ) from None
+    if not isinstance(found, dict):
+        raise Refusal(
+            f"{file}: fields with their values expected", f"compare it with {file.parent}/gpt-oss-120b.yaml"
+        )
+    return found
+
+
+def _checked(kind: type[_Part], found: Any, file: Path, key: object = "") -> _Part:
+    try:
+        return kind.model_validate(found)
+    except ValidationError as error:
+        raise Refusal(f"{file}: {_first(error, key)}", f"git diff {quoted_path(file)}") from None
+
+
+def _first(error: ValidationError, key: object) -> str:
+    """The first of what is wrong: which field, and what was expected of it."""
+    found = error.errors()[0]
+    where = ".".join(str(part) for part in (key, *found["loc"]) if part != "")
+    return f"{where or 'the file'}: {found['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,162 @@
+"""The check of a pair's fabric: the survey, every case that can be measured, NCCL, and what it all comes to."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Protocol, TypeVar
+
+from pyinfra.api import Host
+
+from facts.nic import Nics
+from sparkrig.bandwidth import bands, measurement
+from sparkrig.bandwidth.bands import Expected
+from sparkrig.bandwidth.measurement import Case, Measurement, Run
+from sparkrig.bandwidth.perftest_run import Pace
+from sparkrig.cure import over_ssh
+from sparkrig.fabric.survey import Survey
+from sparkrig.host import nic
+from sparkrig.io import measure, nccl_run, remote, survey
+from sparkrig.io.measure import Bench
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.settings import Fleet, Rail, Settings
+from sparkrig.verdict import Finding, Verdict, worst
+
+T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """Who is told how far a check is."""
+
+    def step(self, what: str) -> None:
+        """Something without a figure begins."""
+
+    def surveyed(self, found: Survey, cases: Sequence[Case]) -> None:
+        """The pair was looked at, and this is what will be measured."""
+
+    def started(self, case: Case) -> None:
+        """A case begins."""
+
+    def finished(self, measured: Sequence[Measurement]) -> None:
+        """What the case came to."""
+
+
+def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool) -> Run:
+    """Survey a pair and measure every rail that can be. Raises Failed or Lost where it cannot be surveyed.
+
+    hosts: both, the leading one first. thorough: see sparkrig.bandwidth.bands.cases, and NCCL is asked too
+    (sparkrig.io.nccl_run). A rail that cannot be measured, or a case that breaks off, is a verdict of the run; the
+    hosts are left as they were.
+    """
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    one, other = hosts
+    seen = survey.look(hosts, fleet, progress.step)
+    for name, why in seen.unread.items():
+        raise Failed(f"{name} cannot be read: {why}")
+    bench = _bench(seen, hosts, fleet[one])
+    progress.step("see that nobody else measures")
+    heard = remote.every(hosts, lambda at: measure.preflight(at, bench.pace))
+    others = [finding for found in heard.values() for finding in found]
+    cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links())
+    progress.surveyed(seen, cases)
+    measured: list[Measurement] = []
+    sums: list[Finding] = []
+    for case in cases:
+        progress.started(case)
+        shares = _measured(bench, case, measured)
+        progress.finished(shares)
+        measured += shares
+        sums += _sum(case, shares, bench.expected)
+    rails = tuple(_rail(seen, rail, measured) for rail in seen.rails)
+    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
+        sums = []  # a rail's own verdict says it already
+    gathered = _nccl(bench, fleet, rails, progress) if thorough else nccl_run.Outcome()
+    return Run(
+        id=bench.run,
+        started_at=started_at,
+        pair=fleet[one].pair or "",
+        mtu=fleet[one].mtu,
+        hosts=seen.hosts(),
+        rails=rails,
+        measurements=tuple(measured),
+        findings=(*seen.fabric(), *others, *sums, *gathered.fabric),
+        health=(*seen.health(), *gathered.health, *_after(seen, bench)),
+    )
+
+
+def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench:
+    able = [rail for rail in seen.rails if seen.blocked(rail) is None]
+    return Bench(
+        hosts,
+        {rail.number: seen.ends(rail) for rail in able},
+        {rail.number: seen.suspects(rail) for rail in able},
+        bands.expected(settings),
+        Pace(settings.bandwidth_seconds, settings.patience, seen.virtual),
+        secrets.token_hex(4),
+    )
+
+
+def _measured(bench: Bench, case: Case, before: Sequence[Measurement]) -> list[Measurement]:
+    """One case; once more where a rail that is well alone got too little beside others, a fault if it does twice.
+
+    They compete, and one may lose for as long as a short test lasts: 0.00 beside 0.23 Gb/s on the virtual pair.
+    Soft-RoCE may do so on a rail alone, too: 0.00 Gb/s, and 0.09 in the next test (2026-11-22).
+    """
+    shares = measure.run(bench, case)
+    unwell = {each.rail for each in before if not each.verdict.healthy}
+    starved = any(_too_little(each) for each in shares if each.rail not in unwell)
+    return measure.run(bench, case) if starved and (case.together or bench.pace.virtual) else shares
+
+
+def _too_little(share: Measurement) -> bool:
+    """Whether a rail carried less than it should; another test would find its path MTU as it is."""
+    return share.gbps is not None and not share.verdict.healthy and share.verdict.cause != "path-mtu"
+
+
+def _sum(case: Case, shares: Sequence[Measurement], expected: Expected) -> list[Finding]:
+    """What several rails at once came to together; nothing where one of them has no figure."""
+    figures = [each.gbps for each in shares if each.gbps is not None]
+    if not case.together or len(figures) < len(case.rails):
+        return []
+    subject = f"rails {' and '.join(map(str, case.rails))}, {case.sender} to {case.receiver}"
+    return [Finding(subject, bands.judge_pair(sum(figures), len(figures), expected))]
+
+
+def _after(seen: Survey, bench: Bench) -> list[Finding]:
+    """The RDMA errors that the measurement brought on."""
+    found = []
+    looks = remote.each(bench.hosts, lambda at: remote.read(at, Nics(), seconds=bench.pace.script))
+    for name, now in looks.items():
+        if isinstance(now, (Failed, Lost)):
+            found.append(Finding(name, Verdict("unknown", "unread", str(now), over_ssh(name, "true"))))
+            continue
+        before = seen.found[name].condition.nics
+        # soft-RoCE repeats what an emulated processor was too slow for: it says nothing of a cable
+        real = {netdev: after for netdev, after in now.items() if netdev in before and not after.virtual}
+        grew = {netdev: nic.errors_grew(before[netdev], after) for netdev, after in real.items()}
+        found += [Finding(f"{name} {netdev}", verdict) for netdev, verdict in grew.items() if not verdict.healthy]
+    return found
+
+
+def _nccl(bench: Bench, fleet: Fleet, rails: Sequence[measurement.Rail], progress: Progress) -> nccl_run.Outcome:
+    """What NCCL makes of a pair; nothing where no rail can be measured, which says it all."""
+    leader = next(iter(bench.hosts))
+    addresses = [ends[leader].address for ends in bench.ends.values()]
+    if not addresses:
+        return nccl_run.Outcome()
+    pair = nccl_run.Bench(bench.hosts, fleet, addresses[0], bench.run)
+    return nccl_run.check(pair, worst(rail.verdict for rail in rails), progress.step)
+
+
+def _rail(seen: Survey, rail: Rail, measured: Sequence[Measurement]) -> measurement.Rail:
+    blocked = seen.blocked(rail)
+    if blocked:
+        return measurement.Rail(rail.number, {}, blocked)
+    mine = [each for each in measured if each.rail == rail.number]
+    # of equals the figure that says most: alone, and with several queue pairs
+    telling = sorted(mine, key=lambda each: (each.together, -each.queue_pairs))
+    verdict = worst(each.verdict for each in telling)
+    if verdict.healthy:
+        verdict = Verdict("healthy", evidence=measurement.summary(mine))
+    return measurement.Rail(rail.number, seen.ends(rail), verdict)

@@ -1,0 +1,88 @@
+"""A trial on a pair: who else measures, servers on the receiver, clients on the sender, and the servers' end.
+
+sparkrig.bandwidth.perftest_run has the scripts, their words, and the judgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyinfra.api import Host
+
+from sparkrig.bandwidth import perftest_run
+from sparkrig.bandwidth.bands import Expected
+from sparkrig.bandwidth.measurement import Case, End, Measurement
+from sparkrig.bandwidth.perftest_run import Pace, Trial
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.verdict import Finding, Verdict
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A pair whose rails can be measured.
+
+    ends: of each rail that can be, by host; suspects: by rail, what would explain a reduced figure.
+    """
+
+    hosts: Mapping[str, Host]
+    ends: Mapping[int, Mapping[str, End]]
+    suspects: Mapping[int, Sequence[Verdict]]
+    expected: Expected
+    pace: Pace
+    run: str
+
+
+def preflight(at: Host, pace: Pace) -> list[Finding]:
+    """What else uses perftest on a host; servers that an earlier run of ours left over are ended."""
+    words = (str(pace.wait), str(perftest_run.FIRST_PORT))
+    users = perftest_run.parse_preflight(remote.shell(at, perftest_run.PREFLIGHT, *words, seconds=pace.script))
+    if users.running:
+        raise Failed(f"sparkrig already measures on {at.name} ({users.running[0]}); wait for its end")
+    return [Finding(at.name, verdict) for verdict in perftest_run.judge_preflight(users)]
+
+
+def run(bench: Bench, case: Case) -> list[Measurement]:
+    """One case, from its servers to their end; whatever happens, none of them is left running."""
+    done = _trial(bench, case)
+    return [perftest_run.judge(done, rail, bench.expected, bench.suspects[rail]) for rail in case.rails]
+
+
+def _trial(bench: Bench, case: Case) -> Trial:
+    receiver, sender = bench.hosts[case.receiver], bench.hosts[case.sender]
+    near = {rail: bench.ends[rail][case.sender] for rail in case.rails}
+    far = {rail: bench.ends[rail][case.receiver] for rail in case.rails}
+    done = Trial(case)
+    try:
+        words = perftest_run.server_words(case, bench.run, far, bench.pace)
+        done = replace(
+            done, servers=perftest_run.parse_server(_shell(receiver, bench, perftest_run.SERVER, words))
+        )
+        if done.servers.ports:
+            ends = {rail: (near[rail], far[rail]) for rail in case.rails}
+            words = perftest_run.client_words(case, ends, done.servers.ports, bench.pace)
+            done = replace(
+                done, clients=perftest_run.parse_client(_shell(sender, bench, perftest_run.CLIENT, words))
+            )
+    except (Lost, Failed) as error:
+        done = replace(done, lost=str(error))
+    except BaseException:
+        _stop(bench, done, far)
+        raise
+    return _stop(bench, done, far)
+
+
+def _stop(bench: Bench, done: Trial, far: Mapping[int, End]) -> Trial:
+    """The trial with its servers stopped; they end by themselves where their host cannot be asked."""
+    why = any(client.status != 0 for client in done.clients.values()) or bool(done.lost)
+    words = perftest_run.stop_words(bench.run, far, done.servers.ports, why=why)
+    try:
+        printed = _shell(bench.hosts[done.case.receiver], bench, perftest_run.STOP, words)
+    except (Lost, Failed) as error:
+        return replace(done, lost=done.lost or str(error))
+    return replace(done, stopped=perftest_run.parse_stop(printed))
+
+
+def _shell(at: Host, bench: Bench, text: str, words: Sequence[str]) -> str:
+    return remote.shell(at, text, *words, seconds=bench.pace.script)

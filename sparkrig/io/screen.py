@@ -1,0 +1,34 @@
+"""The one console that this toolkit draws on: whatever it is given, no control code of another's gets through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from sparkrig.text import lines
+
+
+class Screen(Console):
+    """rich's console without markup, emoji and highlighting in strings, and with every text made plain.
+
+    All that is shown is rendered to segments first: what moves the cursor is marked as such, and colours are
+    styles. The text of a segment has no use for a control character, so it is cleaned, whoever wrote it. A name
+    such as `[/x]` is no markup.
+    """
+
+    def __init__(self, *, stderr: bool = False, **how: Any) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, **how)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """A string as a text that is as wide as it will be shown."""
+        return super().render_str(lines(text), **{**how, "markup": False, "emoji": False})
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of anything."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control or text.isprintable() else Segment(lines(text), style)

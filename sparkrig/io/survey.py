@@ -1,0 +1,52 @@
+"""A look at a group of hosts together: first what each shows of its fabric, then who hears whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyinfra.api import Host
+
+from facts.fabric import Fabric
+from facts.neighbours import Neighbours
+from sparkrig.fabric import neighbours
+from sparkrig.fabric.survey import Survey
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.settings import Fleet
+
+LOOK_S = 60  # times `patience`; a healthy host answers within two
+_PROBE_S = 2.0  # hosts start within a second of one another
+
+
+def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable[[str], None]) -> Survey:
+    """The survey of one group of sparkrig.fabric.topology.groups.
+
+    hosts: each host of it, or why it is not connected. step: told what begins.
+    """
+    names = [name for name in fleet if name in hosts]
+    step("look at both hosts" if len(names) > 1 else "look at the host")
+    patience = max(fleet[name].patience for name in names)
+    seconds = int(LOOK_S * patience)
+    found = remote.each(hosts, lambda at: remote.read(at, Fabric(), seconds=seconds))
+    step("see which cage reaches which")
+    read = {name: at for name, at in hosts.items() if not isinstance(found[name], Exception)}
+    heard = hear(read, seconds)
+    return Survey(
+        fleet,
+        tuple(names),
+        found={name: result for name, result in found.items() if not isinstance(result, Exception)},
+        heard=heard,
+        unread={name: str(why) for name, why in found.items() if isinstance(why, Exception)},
+    )
+
+
+def hear(hosts: Mapping[str, Host | Failed | Lost], seconds: int) -> dict[str, neighbours.Neighbours]:
+    """Who hears whom below IP, of hosts that are asked at once; why not, of those that do not answer.
+
+    seconds: that a host is given to answer.
+    """
+    heard = remote.each(hosts, lambda at: remote.read(at, Neighbours(), _PROBE_S, seconds=seconds))
+    return {
+        name: neighbours.Neighbours(trouble=str(result)) if isinstance(result, Exception) else result
+        for name, result in heard.items()
+    }

@@ -1,0 +1,1 @@
+"""The networks of one host: links, NetworkManager's profiles, netplan's files, and what a deploy changes."""

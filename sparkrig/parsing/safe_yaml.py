@@ -1,0 +1,28 @@
+"""YAML that comes from outside, read as plain data: whatever is wrong with it is one kind of error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from sparkrig.parsing import bounds
+
+
+def load(text: str, loader: Any = yaml.SafeLoader) -> Any:
+    """What a text says. loader: one that makes nothing but plain data. Raises yaml.YAMLError alone.
+
+    PyYAML itself lets through what Python says of a date like 2026-99-99, of a number with 5000 digits, and of
+    brackets that nest a thousand levels deep; and half of a surrogate pair, which is no text
+    (sparkrig.parsing.bounds).
+    """
+    try:
+        found = yaml.load(text, Loader=loader)  # noqa: S506 - a safe one
+        bounds.judge_text(found)
+        return found
+    except (yaml.YAMLError, *bounds.OWN_FAULTS):
+        raise
+    except RecursionError:
+        raise yaml.YAMLError("it nests too deep") from None
+    except Exception as error:
+        raise yaml.YAMLError(f"a value makes no sense ({error or type(error).__name__})") from None

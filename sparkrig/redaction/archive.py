@@ -1,0 +1,312 @@
+"""The archive that an owner sends: what is in it, how it is made of texts without identifiers, and read again.
+
+It is a tar.gz of plain texts and JSON documents. A reader does not know who wrote it: names, sizes and kinds of
+members are checked before anything is kept, and no member is ever written by its own path.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import io
+import json
+import re
+import tarfile
+import textwrap
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sparkrig.parsing import bounds, rows
+from sparkrig.redaction import KINDS, Redactor
+from sparkrig.redaction.book import HOME_DOMAINS, Known
+from sparkrig.refusal import Refusal
+from sparkrig.value import Value
+
+PART_BYTES = 262_144  # of each part that a host prints; a list of all packages takes a third of it
+FILE_BYTES = 2_097_152  # of each file; the one look of a host takes 100 kB
+WHOLE_BYTES = 67_108_864
+_MEMBERS = 2000
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}(?:/[a-z0-9][a-z0-9._-]{0,60}){0,4}")
+MANIFEST, CONTENTS = "manifest.json", "contents.txt"
+_COLUMNS = 79
+_SCHEMA = "sparkrig.support/1"
+
+
+@dataclass(frozen=True)
+class Part(Value):
+    """What one part of the evidence printed. status: its exit code; cut: whether it had more to say."""
+
+    text: str
+    status: int = 0
+    cut: bool = False
+
+
+def parts(lines: Iterable[str]) -> dict[str, Part]:
+    """Read `part NAME BASE64 EXIT` rows. What is none is left out: the last one may be torn, as time was up."""
+    found: dict[str, Part] = {}
+    for line in lines:
+        words = line.split(" ")
+        if len(words) != 4 or words[0] != "part" or not re.fullmatch(r"\d{1,3}", words[3]):
+            continue
+        try:
+            raw = base64.b64decode(words[2], validate=True)
+        except binascii.Error:
+            continue
+        found[words[1]] = _part(raw, int(words[3]))
+    return found
+
+
+def _part(raw: bytes, status: int) -> Part:
+    text = raw[:PART_BYTES].decode(errors="replace")
+    cut = len(raw) > PART_BYTES
+    return Part(_whole_lines(text) if cut else text, status, cut)
+
+
+def _whole_lines(text: str) -> str:
+    """Without the last line, which is cut: half of a secret is not known as one."""
+    return text[: text.rfind("\n") + 1]
+
+
+@dataclass(frozen=True)
+class Identifiers(Value):
+    """What a host says of itself that must not be in an archive, and what it could not say.
+
+    rows: (word, value), a word for each kind; unread: sentences. A value is shown nowhere, so none is in `repr`.
+    """
+
+    rows: tuple[tuple[str, str], ...] = field(repr=False)
+    unread: tuple[str, ...] = ()
+
+    def of(self, word: str) -> tuple[str, ...]:
+        return tuple(value for each, value in self.rows if each == word)
+
+
+_NEEDED = {"machine": "its name", "mac": "its MAC addresses", "id": "its machine-id", "user": "its users"}
+
+
+def identifiers(lines: Iterable[str]) -> Identifiers:
+    """Read the part of that name. Raises ValueError where it is not whole, or lacks what every host has."""
+    part = parts(lines).get("identifiers")
+    told = rows.of(part.text) if part else []
+    if part is None or part.cut or part.status or told[-1:] != ["end"]:
+        raise ValueError("its own identifiers could not be read to the end")
+    given = [(word, value.strip()) for word, _, value in (row.partition(" ") for row in told)]
+    known = tuple((word, value) for word, value in given if word not in ("unread", "end") and value)
+    for word, what in _NEEDED.items():
+        if word not in {each for each, _ in known}:
+            raise ValueError(f"{what} could not be read")
+    return Identifiers(known, tuple(value for word, value in given if word == "unread"))
+
+
+def known(found: Mapping[str, Identifiers], named: Mapping[str, Sequence[str]], users: Iterable[str]) -> Known:
+    """What is known of all hosts.
+
+    named: for each host, its names in the inventory, the one that it has there first; users: of the inventory and
+    of this machine.
+    """
+
+    def every(word: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(value for each in found.values() for value in each.of(word)))
+
+    names = [(*own, *(found[host].of("machine") if host in found else ())) for host, own in named.items()]
+    domains = [each.partition(".")[2] for own in names for each in own if not re.fullmatch(r"[\d.:]+", each)]
+    return Known(
+        machines=tuple(names),
+        domains=tuple(each for each in (*every("domain"), *domains) if each not in HOME_DOMAINS),
+        neighbours=every("neighbour"),
+        users=tuple(dict.fromkeys((*every("user"), *users))),
+        people=tuple(each for each in every("person") if " " in each),
+        macs=every("mac"),
+        guids=every("guid"),
+        ids=every("id"),
+        serials=every("serial"),
+        ssids=every("ssid"),
+        keys=every("key"),
+    )
+
+
+@dataclass(frozen=True)
+class File(Value):
+    """One file of an archive: name, text, and whether it was cut."""
+
+    name: str
+    text: str
+    cut: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.text.encode())
+
+
+@dataclass(frozen=True)
+class Archive(Value):
+    """All of it.
+
+    hosts: their pseudonyms; replaced: by kind, how often, and how many different values; missing: what should be
+    in it and is not, in sentences; notes: what is good to know of it.
+    """
+
+    version: str
+    created: str
+    hosts: tuple[str, ...]
+    files: tuple[File, ...]
+    replaced: Mapping[str, tuple[int, int]]
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What a program reads of it (docs/schema/support.json), but for where it lies."""
+        return {
+            "version": self.version,
+            "created": self.created,
+            "hosts": list(self.hosts),
+            "files": [{"name": each.name, "bytes": each.size, "cut": each.cut} for each in self.files],
+            "replaced": {
+                kind: {"times": times, "different": different}
+                for kind, (times, different) in self.replaced.items()
+            },
+            "missing": list(self.missing),
+            "notes": list(self.notes),
+        }
+
+
+def archive(given: Iterable[File], redactor: Redactor, about: Archive) -> Archive:
+    """An archive of texts as hosts printed them. about: all but files and counts, its sentences not yet redacted.
+
+    A file in which a known identifier is left in spite of all is left out, and one that has too many.
+    """
+    raw = list(given)
+    for each in raw:
+        redactor.learn(each.text)
+    files, lacks = [], list(about.missing)
+    for each in raw:
+        name = redactor.redact(each.name).lower()
+        try:
+            new = _bounded(File(name, redactor.redact(each.text), each.cut))
+        except ValueError:
+            lacks.append(f"{name} is left out: it has more identifiers than can be told apart")
+            continue
+        if left := redactor.leaks(new.text):
+            lacks.append(f"{name} is left out: something of the kind {left[0]} is still in it")
+        else:
+            files.append(new)
+    return replace(
+        about,
+        files=tuple(files),
+        missing=tuple(map(redactor.redact, lacks)),
+        notes=tuple(map(redactor.redact, about.notes)),
+        replaced={kind: (count.times, count.different) for kind, count in redactor.counts.items()},
+    )
+
+
+def _bounded(file: File) -> File:
+    raw = file.text.encode()
+    if len(raw) <= FILE_BYTES:
+        return file
+    return File(file.name, _whole_lines(raw[:FILE_BYTES].decode(errors="ignore")), cut=True)
+
+
+def contents(made: Archive) -> str:
+    """The list that a person reads: what is in it, what was replaced, what is missing."""
+    width = max((len(each.name) for each in made.files), default=0)
+    meanings = {kind.name: kind for kind in KINDS}
+    lines = [f"sparkrig {made.version}, {made.created}, {len(made.files)} files of {len(made.hosts)} hosts", ""]
+    lines += [f"  {each.name:{width}}  {each.size:>9,} bytes{', cut' if each.cut else ''}" for each in made.files]
+    lines += [
+        "",
+        *_wrapped("Taken out, and replaced by pseudonyms (the same value has the same one on every host):", ""),
+    ]
+    for kind, (times, different) in made.replaced.items():
+        about = meanings.get(kind)
+        example = f", such as {about.pseudonym}" if about and times else ""
+        lines += _wrapped(f"{about.meaning if about else kind}: {times} times, {different} different{example}")
+    for title, sentences in (("Missing", made.missing), ("Good to know", made.notes)):
+        if sentences:
+            lines += ["", f"{title}:", *(line for each in sentences for line in _wrapped(each))]
+    return "\n".join(lines) + "\n"
+
+
+def _wrapped(sentence: str, indent: str = "  ") -> list[str]:
+    """A sentence in lines of a terminal's width; what has no blank in it stays whole."""
+    return textwrap.wrap(
+        sentence,
+        _COLUMNS,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def pack(made: Archive) -> bytes:
+    """The archive as a tar.gz: no names, times or owners of this machine are in its headers."""
+    manifest = json.dumps({"schema": _SCHEMA, **made.document}, indent=2) + "\n"
+    files = [File(CONTENTS, contents(made)), File(MANIFEST, manifest), *made.files]
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        for each in files:
+            about = tarfile.TarInfo(f"sparkrig-support/{each.name}")
+            about.size, about.mode, about.mtime = each.size, 0o600, 0
+            tar.addfile(about, io.BytesIO(each.text.encode()))
+    return packed.getvalue()
+
+
+def unpack(content: bytes, what: str) -> dict[str, str]:
+    """The texts of an archive by name. what: how the archive is called in a Refusal, which what is none raises."""
+    raw = _inflated(content, what)
+    found: dict[str, str] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
+            for member in tar:
+                name = member.name.removeprefix("sparkrig-support/")
+                if not member.isreg() or not _NAME.fullmatch(name) or ".." in name or name in found:
+                    raise _refused(
+                        what, f"it holds {member.name[:80]!r}, and plain files of plain names are expected"
+                    )
+                if member.size > FILE_BYTES or len(found) >= _MEMBERS:
+                    raise _refused(what, f"{name} is larger than any file of it, or there are too many")
+                stream = tar.extractfile(member)
+                text = stream.read(FILE_BYTES + 1) if stream else b""
+                if len(text) != member.size:
+                    raise _refused(what, f"{name} is not whole")
+                found[name] = text.decode()
+    except (tarfile.TarError, UnicodeDecodeError, EOFError, ValueError) as error:
+        raise _refused(what, f"it cannot be read ({type(error).__name__})") from None
+    if MANIFEST not in found:
+        raise _refused(what, f"it has no {MANIFEST}")
+    return found
+
+
+def manifest(files: Mapping[str, str], what: str) -> dict[str, Any]:
+    """The document of an archive that was unpacked. Raises Refusal where it is none of ours."""
+    try:
+        told = bounds.loads(files[MANIFEST])
+    except ValueError:
+        told = None
+    if not isinstance(told, dict) or told.get("schema") != _SCHEMA:
+        raise _refused(what, f"its {MANIFEST} is none of {_SCHEMA}")
+    return told
+
+
+def _inflated(content: bytes, what: str) -> bytes:
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        raw = stream.decompress(content, WHOLE_BYTES)
+    except zlib.error:
+        raise _refused(what, "it is no tar.gz") from None
+    if stream.unconsumed_tail or not stream.eof:
+        raise _refused(what, "it is larger than an archive can be, or cut off")
+    return raw
+
+
+def _refused(what: str, why: str) -> Refusal:
+    return Refusal(
+        f"{what} is no archive of sparkrig support: {why}", "sparkrig support INVENTORY, which makes one"
+    )

@@ -1,0 +1,196 @@
+"""A benchmark on a screen: a line for each workload; under it what others measured, and what the server said."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.progress import spent
+from sparkrig.serving.bench.answer import Error, Spread
+from sparkrig.serving.bench.beside import Told
+from sparkrig.serving.bench.report import Measured, Report
+from sparkrig.serving.model import Metric, Source
+
+_NAME = 18
+_LATE_S = 0.02  # below it, no first token of a real model looks any different
+_COLUMNS: Mapping[str, int] = {"at": 3, "p50": 10, "p95": 8, "rate": 11, "low": 8, "together": 11, "done": 8}
+_HEADS = (
+    ("", "", "first token s", "", "tok/s of one", "", "", ""),
+    ("workload", "at", "p50", "p95", "p50", "p95", "together", "done"),
+)
+_METRICS: Mapping[Metric, str] = {
+    "time to first token s": "p50",
+    "time to first token p95 s": "p95",
+    "decode tok/s": "rate",
+    "aggregate tok/s": "together",
+    "requests done": "done",
+}
+"""Which figure of the catalogue belongs into which column; the others stand beside what the server counted."""
+
+
+class Page:
+    """All of a report."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        report = self.report
+        signs = ASCII_SIGNS if options.ascii_only else SIGNS
+        width = options.max_width if console.is_terminal else None
+        if report.model:
+            known = f", {report.known} of the catalogue" if report.known else ", not in the catalogue (--as NAME)"
+            yield from _wrapped(Text.assemble((report.model, "bold"), f" at {report.url}", (known, "dim")), width)
+            yield ""
+        if report.workloads:
+            yield _head()
+        for each in report.workloads:
+            yield _line(each)
+            yield from _others(each)
+            for note in _notes(each):
+                yield from _wrapped(Text(note, "dim"), width, 2)
+            for error in each.figures.errors:
+                yield from _wrapped(_error(error, signs), width, 2, 4)
+        yield from self._beneath(signs, width)
+
+    def _beneath(self, signs: Mapping[Shade, str], width: int | None) -> Iterator[Text]:
+        report = self.report
+        if report.workloads:
+            yield Text()
+            yield from _wrapped(Text(_MEANING, "dim"), width)
+        for left in report.left if report.workloads else ():
+            yield from _wrapped(Text(f"{left.name}: not measured, {left.why}", "yellow"), width)
+        if report.elsewhere and any(each.figures.done for each in report.workloads):
+            yield from _wrapped(Text(f"Elsewhere, tok/s of one: {_elsewhere(report.elsewhere)}", "dim"), width)
+        for key, source in self._cited():
+            told = "; ".join(filter(None, (source.title, source.dated, source.versions, source.where)))
+            yield from _wrapped(Text(f"{key}: {told}", "dim"), width, 0, 2)
+        shade: Shade = "healthy" if report.exit == 0 else "unknown" if report.exit == 3 else "fault"
+        verdict = Text.assemble((signs[shade], STYLES[shade]), " ", (report.verdict, "bold"))
+        if report.workloads:
+            yield Text()
+            verdict.append(f" ({spent(report.seconds)})", "dim")
+        yield from _wrapped(verdict, width, 0, 2)
+
+    def _cited(self) -> Iterator[tuple[str, Source]]:
+        """The sources of what is shown."""
+        answered = any(each.figures.done for each in self.report.workloads)
+        shown = [told for each in self.report.workloads for told in each.others]
+        shown += self.report.elsewhere if answered else []
+        return (each for each in self.report.sources.items() if each[0] in {told.source for told in shown})
+
+
+_MEANING = (
+    "at: requests at a time. p95: what 95 of 100 requests are at least as good as. "
+    "together: tok/s of all of them. done: answered of asked, a warm-up included."
+)
+
+
+def _head() -> Text:
+    lines = [_columns(cells[0], cells[1:]) for cells in _HEADS]
+    return Text("\n".join(lines), "dim")
+
+
+def _columns(name: str, cells: Iterable[str]) -> str:
+    """A line of the table. A cell that is too wide takes of the room before it."""
+    line = f"{name:{_NAME}}"
+    end = _NAME
+    for cell, wide in zip(cells, _COLUMNS.values(), strict=True):
+        end += wide
+        line = f"{line}{cell.rjust(max(end - len(line), len(cell) + (1 if cell else 0)))}" if cell else line
+    return line
+
+
+def _line(measured: Measured) -> Text:
+    found = measured.figures
+    cells = (
+        str(measured.concurrency),
+        *_both(found.first_token_s, 2),
+        *_both(found.decode_rate, 1),
+        f"{found.aggregate:.1f}" if found.aggregate is not None else "-",
+        f"{found.done}/{found.asked}",
+    )
+    return Text(_columns(measured.name, cells), "bold" if found.done == found.asked else "bold red")
+
+
+def _both(spread: Spread | None, digits: int) -> tuple[str, str]:
+    return (f"{spread.p50:.{digits}f}", f"{spread.p95:.{digits}f}") if spread else ("-", "-")
+
+
+def _others(measured: Measured) -> Iterator[Text]:
+    """A line for each source."""
+    rows: dict[str, dict[str, str]] = {}
+    for each in measured.others:
+        column = _METRICS.get(each.metric)
+        if column and not each.cold:
+            rows.setdefault(_source(each), {})[column] = _span(each)
+    for source, cells in rows.items():
+        yield Text(_columns(f"  {source}", (cells.get(column, "") for column in _COLUMNS)), "dim")
+
+
+def _notes(measured: Measured) -> Iterator[str]:
+    """What has no column: cold prompts, and what the server counted."""
+    counted, beside = measured.counted, measured.others
+    if measured.cold_first_token_s is not None:
+        cold = [each for each in beside if each.cold and each.metric == "time to first token s"]
+        yield f"context in no cache: first token after {measured.cold_first_token_s:.2f} s{_beside(cold, ' s')}"
+    if counted.prefix_hits_percent is not None:
+        hits = [each for each in beside if each.metric == "prefix cache hits %"]
+        yield f"prefix cache: {counted.prefix_hits_percent:.0f} % of the prompts{_beside(hits, ' %')}"
+    if counted.acceptance_percent is not None:
+        drafts = [each for each in beside if each.metric == "draft acceptance %"]
+        step = f", {counted.tokens_per_step:.2f} tokens a step" if counted.tokens_per_step else ""
+        yield f"draft: {counted.acceptance_percent:.0f} % accepted{step}{_beside(drafts, ' %')}"
+    if counted.preemptions:
+        yield f"{counted.preemptions} requests were put off for want of KV cache"
+    if counted.others:
+        yield f"the server made {counted.others} tokens for others meanwhile: these figures are too low"
+    if measured.late_s > _LATE_S:
+        yield f"this machine was busy, and {1000 * measured.late_s:.0f} ms late itself: times are so much too long"
+    if measured.given_up:
+        yield f"given up {measured.given_up}"
+
+
+def _beside(told: Sequence[Told], unit: str) -> str:
+    said = ", ".join(f"{_source(each)}: {_span(each)}{unit}" for each in told)
+    return f" ({said})" if said else ""
+
+
+def _source(told: Told) -> str:
+    """Who says so, and what there is to say about it."""
+    return ", ".join([told.source, *(["a pair"] * (told.nodes == 2)), *([told.kind] * (told.kind != "measured"))])
+
+
+def _span(told: Told) -> str:
+    return f"{told.low:g}" if told.low == told.high else f"{told.low:g}-{told.high:g}"
+
+
+def _elsewhere(told: Sequence[Told]) -> str:
+    def one(each: Told) -> str:
+        return f"{_span(each)} ({'; '.join([*each.of, _source(each)])})"
+
+    return "; ".join(map(one, told))
+
+
+def _error(error: Error, signs: Mapping[Shade, str]) -> Text:
+    said = f": {error.said}" if error.said else ""
+    return Text.assemble((signs["fault"], STYLES["fault"]), f" {error.count} x {error.kind}{said}")
+
+
+def _wrapped(text: Text, width: int | None, indent: int = 0, hanging: int | None = None) -> Iterator[Text]:
+    """A text on as many lines as it takes, none of them longer than the screen."""
+    before, after = " " * indent, " " * (indent if hanging is None else hanging)
+    if width is None:
+        yield Text(before) + text
+        return
+    lines = textwrap.wrap(text.plain, max(width, 40), initial_indent=before, subsequent_indent=after)
+    start = 0
+    for number, line in enumerate(lines):
+        said = line[indent if number == 0 else len(after) :]
+        start = text.plain.index(said, start)
+        yield Text(before if number == 0 else after) + text[start : start + len(said)]
+        start += len(said)

@@ -1,0 +1,58 @@
+"""What a drawing of the cabling says of cages, netdevs and cables, in a terminal and as SVG."""
+
+from __future__ import annotations
+
+from sparkrig.fabric.cabling import Cable, Cage, End, Host, State, Topology, Twin, judge
+from sparkrig.render.findings import Shade
+
+_UNTOLD: dict[State, str] = {"missing": "no netdev", "unread": "not read", "link": "link"}
+
+
+def single(shown: Topology) -> list[Cable]:
+    """The cables that are drawn one by one: what is only wanted first, and not where both plugs are in use."""
+    drawn = [
+        cable
+        for cable in shown.cables
+        if not shown.switched(cable) and (cable.real or not all(shown.taken(end) for end in cable.ends))
+    ]
+    return sorted(drawn, key=lambda each: each.real)
+
+
+def loose_end(shown: Topology, end: End) -> tuple[Shade, str] | None:
+    """A lit end that leads to nobody of the drawing: how weighty that is, and who is heard there in a word or two.
+
+    None for any other end; no word where it should lead is drawn already.
+    """
+    cage = shown.at(end)
+    if cage.state != "link" or shown.taken(end):
+        return None
+    if cage.stranger:
+        name = "unknown machine" if "(" in cage.stranger else cage.stranger
+        return ("fault" if cage.rails else "degraded"), name
+    return ("unknown", "") if cage.rails else ("quiet", "?")
+
+
+def label(shown: Topology, cable: Cable) -> tuple[Shade, str]:
+    """What stands on a cable's line; no word on one that is not there where another one, or a stranger, is."""
+    judged = judge(shown, cable)
+    crowded = not cable.real and any(shown.taken(end) or shown.at(end).stranger for end in cable.ends)
+    word = "" if crowded else judged.cause or judged.evidence
+    return ("quiet" if cable.real and not cable.wanted and judged.healthy else judged.level), word
+
+
+def shade(twin: Twin) -> Shade:
+    """How a netdev is; quiet where nobody asked for it."""
+    if twin.state == "link":
+        return "healthy"
+    if twin.rail is None:
+        return "quiet"
+    return "unknown" if twin.state == "unread" else "fault"
+
+
+def state(host: Host, cage: Cage) -> str:
+    """What a cage is like, in a word or two."""
+    if not host.read:
+        return "not read"
+    if cage.state == "link" and cage.speed_mbps:
+        return f"{cage.speed_mbps / 1000:g} Gb/s"
+    return _UNTOLD.get(cage.state, cage.state)

@@ -1,0 +1,58 @@
+"""The drift report as one HTML page that needs nothing else: no network, no script, no font."""
+
+from __future__ import annotations
+
+from sparkrig.render.drift import shade
+from sparkrig.render.templates import template
+from sparkrig.reports import findings
+from sparkrig.reports.drift import Counts, Report, Row
+from sparkrig.verdict import Level
+
+_IN_WORDS = 4  # hosts; of more, the matrix has signs alone
+
+
+def html(report: Report) -> str:
+    """The page. Times are in UTC, for nobody knows where it will be read."""
+    rows = {host.name: {row.id: row for row in host.rows} for host in report.hosts}
+    return template("drift.html.j2").render(
+        report=report,
+        when=f"{report.started:%Y-%m-%d %H:%M} UTC",
+        chips=chips(report),
+        level=chips(report)[0][1],
+        headline=headline(report.counts),
+        mends=findings.mends(report),
+        unread=[host for host in report.hosts if host.unread],
+        accepted=findings.accepted(report),
+        checks=list(dict.fromkeys(row.id for host in report.hosts for row in host.rows)),
+        rows=rows,
+        in_words=len(rows) <= _IN_WORDS,
+        sign=_sign,
+        shade=shade,
+    )
+
+
+def chips(report: Report) -> list[tuple[str, Level]]:
+    """How bad it is, in words with a colour each, the weightiest first."""
+    counts = report.counts
+    said: list[tuple[str, Level]] = [("drift", "fault")] if counts.drift else []
+    said += [("unknown", "unknown")] if counts.unread or counts.unknown else []
+    return said or [("in spec", "healthy")]
+
+
+def headline(counts: Counts) -> str:
+    """What the page says first."""
+    parts = []
+    if counts.drift:
+        parts.append(f"{counts.drift} check{'s do' if counts.drift > 1 else ' does'} not hold")
+    if counts.unknown:
+        parts.append(f"{counts.unknown} could not be told")
+    if counts.unread:
+        parts.append(f"{counts.unread} of {counts.hosts} hosts could not be read")
+    spared = ", or accepted" if counts.accepted else ""
+    return "; ".join(parts) or f"All that is declared holds{spared}"
+
+
+def _sign(row: Row | None) -> str:
+    if row is not None and row.odd and shade(row) == "fault":
+        return "≠"
+    return {"healthy": "✓", "fault": "✗", "unknown": "?", "degraded": "~", "quiet": "·"}[shade(row)]

@@ -1,0 +1,254 @@
+"""A host's journal on a screen: who is at it now, what rolls back by itself, and its last runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sparkrig.cure import quoted
+from sparkrig.parsing import grammar
+from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.runs import journal
+from sparkrig.runs.journal import Journal, Outcome, Run
+from sparkrig.runs.undo import Change, Plan
+from sparkrig.text import listed
+
+_SHADES: Mapping[Outcome, Shade] = {
+    "done": "healthy",
+    "running": "unknown",
+    "undone": "quiet",
+    "rolled back": "degraded",
+    "failed": "fault",
+    "interrupted": "fault",
+}
+_DECADE = 10 * 365 * 86400  # s; sparkrig and the Spark are younger
+_NAMED = 2  # as many files are named; more are counted
+
+
+def status(name: str, found: Journal, runs: int, *, ascii_only: bool = False) -> RenderableType:
+    """One host: its lock, what is armed, and its newest runs."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for line in standing(found):
+        grid.add_row(Text("!", "yellow"), Text(line, "yellow"))
+    for run in found.readable[:runs]:
+        shade = _SHADES[journal.outcome(run, found)]
+        mark = (ASCII_SIGNS if ascii_only else SIGNS)[shade]
+        grid.add_row(Text(mark, STYLES[shade]), _block(run, found, STYLES[shade]))
+    if not found.runs:
+        grid.add_row("", Text("no run is kept", "dim"))
+    return Group(Text(name, "bold"), grid)
+
+
+def _block(run: Run, found: Journal, style: str) -> Text:
+    return Text.assemble(
+        (run.id, "bold"),
+        f"  {ago(found.now - run.owner.since)}, by {run.owner.who}\n",
+        (f"{run.owner.why}\n", "dim"),
+        (told(run, found), style),
+        f"; changed {changed(run, found)}",
+    )
+
+
+def lines(name: str, found: Journal, runs: int) -> list[str]:
+    """The same for a pipe: a line each, the host's name first."""
+    rows = standing(found) or ([] if found.runs else ["no run is kept"])
+    rows += [
+        f"{run.id} by {run.owner.who} for: {run.owner.why}: {told(run, found)}; changed: {changed(run, found)}"
+        for run in found.readable[:runs]
+    ]
+    return [f"{name}: {row}" for row in rows]
+
+
+def standing(found: Journal) -> list[str]:
+    """What holds or awaits the host right now."""
+    said = []
+    if found.lock:
+        said.append(f"locked by {found.lock.sentence}")
+    for run in found.runs:
+        if run.armed and run.deadline is not None:
+            left = max(0, int(run.deadline - found.now))
+            said.append(f"the network reverts in {left} s unless {run.id} confirms it")
+    return [*said, *found.left_out()]
+
+
+def told(run: Run, found: Journal) -> str:
+    """How a run ended, in words."""
+    outcome = journal.outcome(run, found)
+    count = f"{len(run.steps)} step{'' if len(run.steps) == 1 else 's'}"
+    if outcome == "rolled back":
+        return f"rolled back: {run.guard.partition(' ')[2]}"
+    if outcome in ("done", "undone"):
+        but = listed(f"{each.item.removeprefix('file ')} ({each.why})" for each in journal.left(run, found))
+        return f"{outcome}{f' but for {but}' if but else ''}, {count}"
+    if outcome == "running":
+        return f"running, {journal.where(run)}"
+    return f"{outcome} {journal.where(run)}"
+
+
+def changed(run: Run, found: Journal) -> str:
+    """What a run changed, files by name where they are few."""
+    items = [item.partition(" ")[::2] for item in journal.changed(run, found)]
+    files, holds, packages = (
+        [name for kind, name in items if kind == each] for each in ("file", "hold", "package")
+    )
+    parts = files if len(files) <= _NAMED else [f"{len(files)} files"]
+    parts += [f"{len(holds)} hold{'' if len(holds) == 1 else 's'}"] if holds else []
+    parts += [f"{len(packages)} package{'' if len(packages) == 1 else 's'}"] if packages else []
+    return listed([*parts, *(["the network"] if run.moved_network else [])]) or "nothing"
+
+
+def ago(seconds: int) -> str:
+    """`12 s ago`, `4 min ago`, `5 days ago`; where it is decades, one of the two clocks was not set."""
+    if seconds >= _DECADE:
+        return "at an unknown time"
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit} ago"
+    return f"{max(0, seconds)} s ago"
+
+
+_SAID = {"already": "as before", "foreign": "left alone", "stays": "stays"}
+_SAID |= {"unfit": "left alone", "failed": "left alone", "differs": "not put back", "restart": "as before"}
+
+
+_Row = tuple[str, str]
+
+
+def undoing(plans: Mapping[str, Plan], journals: Mapping[str, Journal]) -> RenderableType:
+    """What becomes of each item of hosts that go back together, so that a person can decide whether it should.
+
+    What is the same on all of them stands once.
+    """
+    heads = {name: _headline(plan, journals[name]) for name, plan in plans.items()}
+    items = {name: _items(plan) for name, plan in plans.items()}
+    if len(plans) < 2 or len({_without_age(head) for head in heads.values()}) > 1:
+        return Group(*(_told(f"{name}", f": {heads[name]}", items[name]) for name in plans))
+    first, *others = items.values()
+    same = [item for item in first if all(item in other for other in others)]
+    own = {name: [item for item in found if item not in same] for name, found in items.items()}
+    names = listed(plans)
+    return Group(
+        _told(names, f": {next(iter(heads.values()))}", same),
+        *(_told(name, " alone:", found) for name, found in own.items() if found),
+    )
+
+
+def _told(names: str, head: str, items: Sequence[Sequence[_Row]]) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for act, said in (row for item in items for row in item):
+        grid.add_row(Text(f"  {act}", "dim" if act in _SAID.values() else "bold"), said)
+    return Group(Text.assemble((names, "bold"), head), grid)
+
+
+def _items(plan: Plan) -> list[tuple[_Row, ...]]:
+    """The rows, those of one item together: its diff follows it."""
+    found: list[tuple[_Row, ...]] = []
+    for row in rows(plan):
+        if found and not row[0]:
+            found[-1] += (row,)
+        else:
+            found.append((row,))
+    return found
+
+
+def _without_age(headline: str) -> str:
+    """The halves of a pair do not begin a run in the same second."""
+    return re.sub(r", (?:\d+ \w+ ago|at an unknown time), for: ", ", for: ", headline, count=1)
+
+
+def rows(plan: Plan) -> list[_Row]:
+    """What is done, and to what."""
+    told = [("network", "as it was before that run, under guard: it reverts by itself unless confirmed")]
+    told = told if plan.network else []
+    for each in plan.changes:
+        if each.kind == "file":
+            told.append((_SAID.get(each.act, each.act), each.name + _why(each)))
+            told += [("", row) for row in each.diff]
+    told += [
+        ("left alone", f"{each.name} of the network (changed since by another one; --all takes it back too)")
+        for each in plan.changes
+        if each.kind == "profile" and each.act == "foreign"
+    ]
+    for act in ("release", "hold", "already", "foreign"):
+        names = [each for each in plan.changes if each.kind == "hold" and each.act == act]
+        if names:
+            said = f"hold of {listed(each.name for each in names)}{_why(names[0])}"
+            told.append((_SAID.get(act, act), said))
+    kept = [each.name for each in plan.changes if each.act == "stays"]
+    if kept:
+        ours = [name for name in kept if grammar.PACKAGE.fits(name)]  # another one is no package, or an option
+        remove = f"; to remove: sudo apt-get remove {quoted(*ours)}" if ours else ""
+        told.append(("stays", f"{listed(kept)}{remove}"))
+    if plan.login:
+        told.append(("remove", "the peer's line in authorized_keys, and this host's key pair for the peer"))
+    if plan.docker:
+        told.append(("restart", "docker, which reads its daemon.json only then"))
+    return told
+
+
+def _why(change: Change) -> str:
+    if change.act in ("unfit", "failed"):
+        return f" (docker does not start with what stood there: {change.why})"
+    if change.act == "foreign":
+        why = f", and cannot be merged: {change.why}" if change.why else ""
+        return f" (changed since by another one{why}; --all takes it back too)"
+    if change.diff:
+        return " (changed since by another one, whose change stays)"
+    return f" (changed by {listed(change.later)} too, which goes with it)" if change.later else ""
+
+
+def _headline(plan: Plan, found: Journal) -> str:
+    run = found.find(plan.run)
+    if run is None:
+        return f"{plan.run} did nothing here"
+    what = f"{plan.run} by {run.owner.who}, {ago(found.now - run.owner.since)}, for: {run.owner.why}"
+    return what if plan else f"nothing is left to undo of {what}"
+
+
+def document(found: Journal, runs: int) -> dict[str, object]:
+    """A host for programs."""
+    return {
+        "lock": found.lock
+        and {**vars(found.lock.owner), "run": found.lock.run or found.lock.owner.run, "alive": found.lock.alive},
+        "armed": [
+            {"run": run.id, "reverts_in_s": max(0, int(run.deadline - found.now))}
+            for run in found.runs
+            if run.armed and run.deadline is not None
+        ],
+        "runs": [_run(run, found) for run in found.readable[:runs]],
+        "left_out": [run.id for run in found.runs if run.garbled],
+    }
+
+
+def _run(run: Run, found: Journal) -> dict[str, object]:
+    return {
+        **vars(run.owner),
+        "run": run.id,
+        "outcome": journal.outcome(run, found),
+        "detail": told(run, found),
+        "ended": run.ended,
+        "steps": [vars(step) for step in run.steps],
+        "changed": [
+            {"item": item, "before": before, "after": after}
+            for item, (before, after) in journal.changed(run, found).items()
+        ],
+        "network": run.moved_network,
+        "left": [vars(each) for each in journal.left(run, found)],
+    }
+
+
+def planned(plan: Plan) -> dict[str, object]:
+    """A plan for programs."""
+    changes: Sequence[dict[str, object]] = [
+        {"item": each.item, "act": each.act, "later": list(each.later), "why": each.why, "diff": list(each.diff)}
+        for each in plan.changes
+    ]
+    return {"run": plan.run, "changes": changes, "network": plan.network, "restart_docker": plan.docker}

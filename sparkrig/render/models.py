@@ -1,0 +1,358 @@
+"""The catalogue of models on a screen: a list by what fits, and a page of one model."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import get_args
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from sparkrig.cure import quoted
+from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.serving.budget import (
+    BESIDE_GIB,
+    GIB,
+    MOST_UTILIZATION,
+    Budget,
+    Use,
+    budget,
+    fewest_nodes,
+)
+from sparkrig.serving.model import Checkpoint, Figure, Launch, Model, Nodes, Source, Standing
+
+_SHADES: dict[Standing, Shade] = {
+    "recommended": "healthy",
+    "works": "quiet",
+    "avoid": "fault",
+    "unknown": "unknown",
+}
+_GROUPS: Mapping[Nodes | None, str] = {1: "Fits one Spark", 2: "Needs the pair", None: "Fits neither"}
+_LINE = 72  # what a command's line may have at 80 columns: both indents, and the backslash, come on top
+_PREFERENCE: tuple[Standing, ...] = get_args(Standing)
+
+
+class _Drawn:
+    """Signs and dots for a console that may have ASCII alone."""
+
+    def __init__(self, ascii_only: bool) -> None:
+        self.dot = " - " if ascii_only else " · "
+        self._signs = ASCII_SIGNS if ascii_only else SIGNS
+
+    def sign(self, shade: Shade) -> Text:
+        return Text(self._signs[shade], STYLES[shade])
+
+
+class Listing:
+    """Each model in one line, by how many Sparks it takes; the recommended ones first."""
+
+    def __init__(self, models: Sequence[Model], use: Use) -> None:
+        self.models, self.use = sorted(models, key=_rank), use
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        drawn = _Drawn(options.ascii_only)
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+        for heading in ("", "model", "active", "format", "weights", "KV cache", "at a time", "tok/s"):
+            table.add_column(
+                heading, justify="left" if heading in ("", "model", "format") else "right", no_wrap=True
+            )
+        groups = {nodes: [each for each in self.models if self._takes(each) == nodes] for nodes in _GROUPS}
+        for nodes, fitting in groups.items():
+            if fitting:
+                table.add_row("", Text(_GROUPS[nodes], "bold"))
+            for model in fitting:
+                table.add_row(*_row(model, replace(self.use, nodes=nodes or 2), drawn))
+        yield table
+        yield ""
+        yield Text(_footer(self.use), "dim")
+        yield from _too_much(self.use, drawn)
+        standings = [f"{drawn.sign(_SHADES[each]).plain} {each}" for each in _PREFERENCE]
+        yield Text(f"{'  '.join(standings)}  (50) expected or told, not measured", "dim")
+        first = next(model for fitting in groups.values() for model in fitting)
+        yield Text.assemble("Next: ", (f"sparkrig models show {quoted(first.name)}", "bold"))
+
+    def _takes(self, model: Model) -> Nodes | None:
+        return fewest_nodes(model, model.best(), self.use)
+
+
+def _row(model: Model, use: Use, drawn: _Drawn) -> Iterator[RenderableType]:
+    made = budget(model, model.best(), use)
+    yield drawn.sign(_SHADES[model.standing])
+    yield model.name
+    yield f"{model.active_b:g} B"
+    yield model.best().format
+    yield _weights(made)
+    yield "none" if made.kv is not None and made.kv <= 0 else _gib(made.kv)
+    yield "?" if made.sequences is None else f"{int(made.sequences)}"
+    yield _speed(model)
+
+
+def _footer(use: Use) -> str:
+    return (
+        f"weights, KV cache: of each Spark, {_use(use)}; ~ is the least that the weights can take. at a time: how "
+        f"many sequences of {use.context:,} tokens the KV cache holds. tok/s: of one request."
+    )
+
+
+def _rank(model: Model) -> tuple[int, float]:
+    return _PREFERENCE.index(model.standing), -model.parameters_b
+
+
+def _use(use: Use) -> str:
+    cache = f"a cache in {use.kv}" + (f" and a draft of {use.drafted}" if use.drafted else "")
+    return f"at utilization {use.utilization:g} with {cache}"
+
+
+def _too_much(use: Use, drawn: _Drawn) -> Iterator[Text]:
+    if use.utilization > MOST_UTILIZATION:
+        said = f" above {MOST_UTILIZATION:g} of utilization a Spark runs out of memory"
+        yield drawn.sign("fault") + Text(f"{said} [@conselara-models, @conselara-hardware]")
+
+
+def _gib(size: float | None) -> str:
+    return "?" if size is None else f"{size:.1f} GiB" if abs(size) < 10 else f"{size:.0f} GiB"
+
+
+def _weights(made: Budget) -> str:
+    return f"~{_gib(made.weights)}" if made.estimated and made.weights is not None else _gib(made.weights)
+
+
+def _speed(model: Model) -> str:
+    """The best rate of one request that was measured; else what is expected, in parentheses."""
+    rates = [each for each in model.figures if each.metric == "decode tok/s" and each.concurrency == 1]
+    measured = [each.value for each in rates if each.kind == "measured"]
+    if measured:
+        return f"{max(measured):.0f}"
+    return f"({_range(rates[0])})" if rates else "?"
+
+
+def _range(figure: Figure) -> str:
+    return f"{figure.value:g}" + (f"-{figure.high:g}" if figure.high else "")
+
+
+class _Indented:
+    """A part of a page, two columns in, without blanks behind it: after a backslash they break a command."""
+
+    def __init__(self, part: RenderableType) -> None:
+        self.part = part
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in console.render_lines(self.part, options.update(width=options.max_width - 2), pad=False):
+            while line and not line[-1].text.strip():
+                line.pop()
+            yield Segment("  " if line else "")
+            yield from line[:-1]
+            yield from (Segment(last.text.rstrip(), last.style) for last in line[-1:])
+            yield Segment.line()
+
+
+class Page:
+    """All that is known of one model. checkpoint: of it, whose memory is asked for."""
+
+    def __init__(self, model: Model, checkpoint: Checkpoint, sources: Mapping[str, Source], use: Use) -> None:
+        self.model, self.checkpoint, self.sources, self.use = model, checkpoint, sources, use
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        drawn, model = _Drawn(options.ascii_only), self.model
+        yield self._head(drawn)
+        parts = {
+            "Memory": self._memory(drawn),
+            "Checkpoints": self._checkpoints(drawn),
+            "Launches": _apart(map(_launch, model.launches)) if model.launches else None,
+            "Figures": _figures(model.figures, drawn) if model.figures else None,
+            "Claims": self._claims(drawn) if model.claims else None,
+            "Sources": self._sources(),
+        }
+        for heading, part in parts.items():
+            if part:
+                yield ""
+                yield Text(heading, "bold")
+                yield _Indented(part)
+
+    def _head(self, drawn: _Drawn) -> Text:
+        model = self.model
+        facts = [model.architecture, f"{model.parameters_b:g} B", f"{model.active_b:g} B active"]
+        facts += [f"context {model.context:,}"] if model.context else []
+        said = Text.assemble((model.title, "bold"), "  ", (drawn.dot.join(facts), "dim"), "\n")
+        return said + drawn.sign(_SHADES[model.standing]) + Text(f" {model.standing}: {model.why}")
+
+    def _memory(self, drawn: _Drawn) -> RenderableType:
+        sizes: tuple[Nodes, Nodes] = (1, 2)
+        made = [budget(self.model, self.checkpoint, replace(self.use, nodes=nodes)) for nodes in sizes]
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(no_wrap=True)
+        for _ in made:
+            grid.add_column(justify="right", no_wrap=True)
+        grid.add_column()
+        grid.add_row("", *(Text(_WHERE[each.use.nodes], "dim") for each in made), "")
+        for name, told, meaning in _SHARES:
+            grid.add_row(name, *(told(each) for each in made), Text(meaning.format(use=self.use), "dim"))
+        assumed = "; ".join(dict.fromkeys(each for one in made for each in one.assumed))
+        return Group(
+            f"Of {self.checkpoint.id}, {_use(self.use)}:",
+            grid,
+            *(_verdict(each, drawn) for each in made),
+            *_too_much(self.use, drawn),
+            Text(f"Assumed: {assumed}.", "dim"),
+        )
+
+    def _checkpoints(self, drawn: _Drawn) -> RenderableType:
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True)
+        grid.add_column()
+        for each in self.model.checkpoints:
+            nodes = fewest_nodes(self.model, each, self.use)
+            shade: Shade = "fault" if each.bad else "healthy" if nodes else "degraded"
+            weights = _weights(budget(self.model, each, replace(self.use, nodes=1)))
+            facts = [each.format, weights, {1: "one Spark", 2: "the pair", None: "fits neither"}[nodes]]
+            if each.draft is not None:
+                facts.append("with a draft head" if each.draft else "no draft head")
+            grid.add_row(drawn.sign(shade), Text.assemble((each.id, "bold"), " ", drawn.dot.join(facts)))
+            if each.bad:
+                grid.add_row("", Text(f"do not use: {each.bad} ({each.source})", "red"))
+            if each.note:
+                grid.add_row("", Text(f"{each.note} ({each.source})", "dim"))
+        return grid
+
+    def _claims(self, drawn: _Drawn) -> RenderableType:
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True)
+        grid.add_column()
+        for each in self.model.claims:
+            grid.add_row(drawn.sign("unknown" if each.against else "quiet"), f"{each.says} ({each.source})")
+            if each.against:
+                grid.add_row("", Text(f"against it: {each.against} ({each.against_source})", "dim"))
+        return grid
+
+    def _sources(self) -> RenderableType:
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True)
+        grid.add_column()
+        for key in sorted(self.model.sources()):
+            source = self.sources[key]
+            told = filter(None, (source.title, source.dated, source.versions, source.where))
+            grid.add_row(key, Text("; ".join(told), "dim", overflow="fold"))
+        return grid
+
+
+def _held(made: Budget) -> str:
+    return "?" if made.sequences is None else f"{made.sequences:,.1f}"
+
+
+def _tokens(made: Budget) -> str:
+    return "?" if made.tokens is None else f"{made.tokens:,}"
+
+
+_WHERE: Mapping[Nodes, str] = {1: "one Spark", 2: "each of a pair"}
+_SHARES: tuple[tuple[str, Callable[[Budget], str], str], ...] = (
+    ("weights", _weights, ""),
+    ("CUDA graphs", lambda made: _gib(made.graphs), ""),
+    ("activations", lambda made: _gib(made.activations), "and the runtime"),
+    ("KV cache", lambda made: _gib(made.kv), "what they leave of {use.utilization:g} x {use.memory:g} GiB"),
+    ("  it holds", _held, "sequences of {use.context:,} tokens"),
+    ("  that is", _tokens, "tokens, as vLLM 0.19 counts"),
+    ("the system", lambda made: _gib(made.free), f"after {BESIDE_GIB:g} GiB for container, Python, ..."),
+)
+
+
+def _verdict(made: Budget, drawn: _Drawn) -> Text:
+    shades: dict[str, Shade] = {"fits": "healthy", "tight": "degraded", "no": "fault", "unknown": "unknown"}
+    use, on = made.use, "one Spark" if made.use.nodes == 1 else "a pair"
+    each = "" if use.nodes == 1 else " on each"
+    wanted = f"{use.sequences} sequences of {use.context:,} tokens take {_gib(made.needed)}{each}"
+    said = {
+        "fits": f"fits {on}: {wanted}",
+        "tight": f"tight on {on}: {'its shape is not known' if made.needed is None else wanted}",
+        "no": f"does not fit {on}: {_lacking(made)}{each}",
+        "unknown": f"fits {on} or not: no source says how large the weights are",
+    }[made.fit]
+    return Text.assemble(drawn.sign(shades[made.fit]), f" {said}")
+
+
+def _lacking(made: Budget) -> str:
+    if made.kv is not None and made.kv > 0 and made.paging:
+        one = made.paging.sequence_blocks * made.paging.block_bytes / GIB
+        return f"a sequence of {made.use.context:,} tokens takes {_gib(one)}"
+    return "the weights leave no KV cache"
+
+
+def _apart(parts: Iterable[RenderableType]) -> RenderableType:
+    """One below the other, with a line between two."""
+    first, *others = parts
+    return Group(first, *(line for part in others for line in ("", part)))
+
+
+def _launch(launch: Launch) -> RenderableType:
+    parts: list[RenderableType] = [Text.assemble((launch.title, "bold"), f" ({launch.source})")]
+    if launch.image:
+        parts.append(Text(f"image {launch.image}", "dim"))
+    if launch.typed:
+        parts.append(Text(f"typed: {launch.typed}", "dim"))
+    if launch.container:
+        options = re.split(r" (?=-)", launch.container)
+        parts.append(Text(" \\\n  ".join(_lines(["docker run", *options])), "dim"))
+    if launch.flags:
+        parts.append(Text(" \\\n  ".join(_lines(_words(launch)))))
+    if launch.note:
+        parts.append(Text(launch.note, "dim"))
+    return Group(*parts)
+
+
+def _words(launch: Launch) -> Iterator[str]:
+    """Variables, command and flags, a flag with its value in one piece where both fit on a line."""
+    yield from (shlex.quote(f"{name}={value}") for name, value in launch.environment.items())
+    yield f"vllm serve {launch.checkpoint}"
+    for words in launch.flag_words():
+        whole = shlex.join(words)
+        yield from [whole] if len(whole) <= _LINE else map(shlex.quote, words)
+
+
+def _lines(pieces: Iterable[str]) -> Iterator[str]:
+    """Pieces packed into lines, none of which is cut."""
+    line = ""
+    for piece in pieces:
+        if line and len(line) + len(piece) >= _LINE:
+            yield line
+            line = piece
+        else:
+            line = f"{line} {piece}".strip()
+    yield line
+
+
+def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
+    """One row a metric, kind, source; settings of one workload, which stands before a comma, are one range."""
+    rows: dict[tuple[str, str, int, str], list[Figure]] = {}
+    for each in figures:
+        rows.setdefault((each.metric, each.kind, each.nodes, each.source), []).append(each)
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for (metric, kind, nodes, source), row in rows.items():
+        told = drawn.dot.join(
+            f"{label}: {_span(values)}" if label else _span(values) for label, values in _labelled(row).items()
+        )
+        where = f"{kind}, {source}" if kind != "measured" else source
+        grid.add_row(metric, Text.assemble(told, (f" ({where}{', pair' if nodes == 2 else ''})", "dim")))
+    return grid
+
+
+def _labelled(row: Sequence[Figure]) -> Mapping[str, Sequence[float]]:
+    found: dict[tuple[str, int], list[Figure]] = {}
+    for each in row:
+        found.setdefault((each.of.partition(",")[0], each.concurrency), []).append(each)
+    return {
+        (workload if len(told) > 1 else told[0].of) + (f" x{concurrency}" if concurrency > 1 else ""): [
+            value for each in told for value in (each.value, each.high or each.value)
+        ]
+        for (workload, concurrency), told in found.items()
+    }
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,.10g}" if low == high else f"{low:,.10g}-{high:,.10g}"

@@ -1,0 +1,39 @@
+"""The pages and drawings that are texts with holes, in templates/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparkrig.text import lines
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_FOLDER = Path(__file__).resolve().parents[2] / "templates"
+
+
+@cache
+def template(name: str, **filters: Callable[[str], str]) -> Template:
+    """One of them; what fills its holes is made plain and escaped, and a hole that is left open is an error."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    jinja = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_plain,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    jinja.filters |= filters
+    return jinja.get_template(name)
+
+
+def _plain(value: object) -> object:
+    """What fills a hole, without control characters: XML has no place for them, even escaped."""
+    if not isinstance(value, str):
+        return value
+    return type(value)(lines(value))  # a drawing of ours stays one that is not escaped again

@@ -1,0 +1,233 @@
+"""The cabling drawn as SVG: the same picture as in the terminal, for a file and for the report."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from sparkrig.fabric.cabling import Cable, Cage, End, Host, Topology, Twin
+from sparkrig.render import cages
+from sparkrig.render.findings import SIGNS, Shade
+from sparkrig.render.templates import template
+
+_BOX, _CHANNEL, _EDGE, _TOP = 316, 280, 24, 24  # pixels
+_NAME, _HEAD, _TWIN, _GAP, _LINE = 40, 28, 24, 18, 19
+_LETTER = 7.0  # of 13 px text, about
+_NARROW_EDGE, _NARROW_CHANNEL = 3, 52  # with the box 374 pixels, what a page of 420 leaves between its edges
+
+
+def svg(shown: Topology, *, narrow: bool = False) -> str:
+    """The same as a drawing of its own: one SVG document, without scripts or references, light and dark.
+
+    narrow: for a page of some 400 pixels: one host below the other, the cables beside them, and on a cable its
+    sign alone, which the findings explain.
+    """
+    scene = _Narrow(shown) if narrow else _Scene(shown)
+    return template("topology.svg.j2").render(
+        names=" and ".join(host.name for host in shown.hosts),
+        said=". ".join(f"{each.subject}: {each.verdict.evidence}" for each in shown.findings),
+        hosts=[scene.host(host) for host in shown.hosts],
+        cables=[*map(scene.cable, scene.single), *scene.switched(), *scene.stubs()],
+        **scene.under(),
+    )
+
+
+class _Scene:
+    """Where everything of an SVG lies, in pixels."""
+
+    def __init__(self, shown: Topology) -> None:
+        self.shown = shown
+        self.row: dict[str, int] = {}
+        at = _TOP + _NAME
+        for name in sorted({cage.name for host in shown.hosts for cage in host.cages}):
+            self.row[name] = at + _HEAD // 2
+            at += _HEAD + _TWIN * max(len(host.cage(name).twins) for host in shown.hosts) + _GAP
+        self.height = at - _GAP + 8 - _TOP
+        self.bottom = _TOP + self.height
+        self.width = 2 * (_EDGE + _BOX) + _CHANNEL if len(shown.hosts) > 1 else _EDGE + _BOX + _CHANNEL
+        self.single = cages.single(shown)
+
+    def corner(self, host: str) -> tuple[int, int]:
+        """Where its box begins: from the left, from the top."""
+        return _EDGE + self._index(host) * (_BOX + _CHANNEL), _TOP
+
+    def side(self, host: str) -> int:
+        """In which direction the channel lies."""
+        return 1 if self._index(host) == 0 else -1
+
+    def _index(self, host: str) -> int:
+        return next(n for n, each in enumerate(self.shown.hosts) if each.name == host)
+
+    def host(self, host: Host) -> dict[str, Any]:
+        left, top = self.corner(host.name)
+        return {
+            "name": host.name,
+            "x": left,
+            "y": top,
+            "width": _BOX,
+            "height": self.height,
+            "cages": [self._cage(host, cage, left) for cage in host.cages],
+        }
+
+    def _cage(self, host: Host, cage: Cage, left: int) -> dict[str, Any]:
+        x, plug, _ = self._at(End(host.name, cage.name))
+        wanted = bool(cage.rails)
+        return {
+            "name": cage.name,
+            "state": cages.state(host, cage),
+            "quiet": not wanted,
+            "x": left,
+            "y": plug,
+            "plug": x,
+            "twins": [self._twin(twin, plug + _HEAD + _TWIN * n) for n, twin in enumerate(cage.twins)],
+        }
+
+    def _twin(self, twin: Twin, y: int) -> dict[str, Any]:
+        shade = cages.shade(twin)
+        return {
+            "y": y,
+            "rail": "" if twin.rail is None else f"rail {twin.rail}",
+            "netdev": twin.netdev,
+            "address": twin.address if twin.rail is not None else "",
+            "level": shade,
+            "sign": SIGNS[shade],
+        }
+
+    def _at(self, end: End) -> tuple[int, int, int]:
+        """Where a plug is, and in which direction the channel lies."""
+        (left, top), side = self.corner(end.host), self.side(end.host)
+        return left + (_BOX if side > 0 else 0), self.row[end.cage] + top - _TOP, side
+
+    def cable(self, cable: Cable) -> dict[str, Any]:
+        (x1, y1, out1), (x2, y2, out2) = map(self._at, cable.ends)
+        bend = 90 if cable.loops else _CHANNEL // 2
+        path = f"M{x1} {y1} C{x1 + out1 * bend} {y1} {x2 + out2 * bend} {y2} {x2} {y2}"
+        straight = cable.loops or y1 == y2
+        part = 0.5 if straight else 0.22
+        spot = _curve(part, (x1, x1 + out1 * bend, x2 + out2 * bend, x2), (y1, y1, y2, y2))
+        return _drawn(path, *cages.label(self.shown, cable), spot, real=cable.real)
+
+    def switched(self) -> Iterator[dict[str, Any]]:
+        """All that reach one another, joined in the middle."""
+        ends = self.joined()
+        x, y = _EDGE + _BOX + _CHANNEL // 2, sum(self._at(end)[1] for end in ends) // max(1, len(ends))
+        for end in ends:
+            x1, y1, out = self._at(end)
+            path = f"M{x1} {y1} C{x1 + out * 80} {y1} {x - out * 60} {y} {x} {y}"
+            yield _drawn(path, "degraded", "switch" if end == ends[-1] else "", (x, y), real=True)
+
+    def joined(self) -> list[End]:
+        return sorted({end for cable in self.shown.cables if self.shown.switched(cable) for end in cable.ends})
+
+    def loose(self) -> Iterator[tuple[End, Shade, str]]:
+        """Lit ends that lead to nobody of the drawing, and who is heard there."""
+        for host in self.shown.hosts:
+            for cage in host.cages:
+                end = End(host.name, cage.name)
+                if found := cages.loose_end(self.shown, end):
+                    yield end, *found
+
+    def stubs(self) -> Iterator[dict[str, Any]]:
+        for end, shade, word in self.loose():
+            x, y, out = self._at(end)
+            path = f"M{x} {y} C{x + out * 30} {y} {x + out * 50} {y + 26} {x + out * 80} {y + 26}"
+            if not word:
+                path = f"M{x} {y} h{out * 60}"
+            yield _drawn(path, shade, word, (x + out * 90, y + 26), real=True)
+
+    def under(self) -> dict[str, Any]:
+        """The findings, in lines, and how large it all is."""
+        second = self.legend()
+        y, found = self.bottom + (64 + second[1] if self.shown.cables else 36), []
+        letters = int((self.width - 3 * _EDGE) / _LETTER)
+        for finding in self.shown.findings:
+            verdict = finding.verdict
+            lines = [(line, "") for line in textwrap.wrap(verdict.evidence, letters)]
+            cure = textwrap.wrap(verdict.cure, letters - 6)
+            lines += [(f"→ {line}" if n == 0 else line, "cure") for n, line in enumerate(cure)]
+            found.append(
+                {
+                    "y": y,
+                    "level": verdict.level,
+                    "sign": SIGNS[verdict.level],
+                    "subject": finding.subject,
+                    "cause": verdict.cause or verdict.level,
+                    "lines": [(y + _LINE * n, *line) for n, line in enumerate(lines, 1)],
+                }
+            )
+            y += _LINE * (len(lines) + 1) + 10
+        return {
+            "findings": found,
+            "width": self.width,
+            "height": y + 4,
+            "legend": self.bottom + 26 if self.shown.cables else 0,
+            "second": second,
+        }
+
+    def legend(self) -> tuple[int, int]:
+        """Where its second half stands: from the left, and below the first."""
+        return 220, 0
+
+
+class _Narrow(_Scene):
+    """One host below the other, the channel to the right of both."""
+
+    def __init__(self, shown: Topology) -> None:
+        super().__init__(shown)
+        self.bottom = self.corner(shown.hosts[-1].name)[1] + self.height
+        self.width = 2 * _NARROW_EDGE + _BOX + _NARROW_CHANNEL
+
+    def corner(self, host: str) -> tuple[int, int]:
+        return _NARROW_EDGE, _TOP + self._index(host) * (self.height + _GAP)
+
+    def side(self, host: str) -> int:  # noqa: ARG002 - of either host
+        return 1
+
+    def cable(self, cable: Cable) -> dict[str, Any]:
+        (x, y1, _), (_, y2, _) = map(self._at, cable.ends)
+        reach = 40 + 16 * (self.single.index(cable) % 2)  # a curve comes three quarters as far as its reach
+        path = f"M{x} {y1} C{x + reach} {y1} {x + reach} {y2} {x} {y2}"
+        shade, word = cages.label(self.shown, cable)
+        spot = _curve(0.5 if cable.real else 0.75, (x, x + reach, x + reach, x), (y1, y1, y2, y2))
+        return _drawn(path, shade, word, spot, real=cable.real, brief=True)
+
+    def switched(self) -> Iterator[dict[str, Any]]:
+        ends = self.joined()
+        x, y = _NARROW_EDGE + _BOX + 36, sum(self._at(end)[1] for end in ends) // max(1, len(ends))
+        for end in ends:
+            plug, row, _ = self._at(end)
+            path = f"M{plug} {row} C{x} {row} {x} {row} {x} {y}"
+            yield _drawn(path, "degraded", "switch" if end == ends[-1] else "", (x, y), real=True, brief=True)
+
+    def stubs(self) -> Iterator[dict[str, Any]]:
+        for end, shade, word in self.loose():
+            x, y, _ = self._at(end)
+            yield _drawn(f"M{x} {y} h24", shade, word, (x + 36, y), real=True, brief=True)
+
+    def legend(self) -> tuple[int, int]:
+        return 24, _LINE
+
+
+def _drawn(
+    path: str, shade: Shade, word: str, spot: tuple[float, float], *, real: bool, brief: bool = False
+) -> dict[str, Any]:
+    """A line, and a word on it. brief: its sign alone."""
+    text = (SIGNS[shade] if brief else f"{SIGNS[shade]} {word}") if word else ""
+    return {
+        "path": path,
+        "level": shade,
+        "real": real,
+        "text": text,
+        "x": round(spot[0]),
+        "y": round(spot[1]),
+        "width": round(len(text) * _LETTER + 18),
+    }
+
+
+def _curve(part: float, xs: tuple[float, ...], ys: tuple[float, ...]) -> tuple[float, float]:
+    """A point of a cubic Bezier curve."""
+    weights = ((1 - part) ** 3, 3 * part * (1 - part) ** 2, 3 * part**2 * (1 - part), part**3)
+    return sum(w * x for w, x in zip(weights, xs, strict=True)), sum(
+        w * y for w, y in zip(weights, ys, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""The documents that verbs print: drift, doctor, plan, and the schema of each."""

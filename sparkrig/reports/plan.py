@@ -1,0 +1,135 @@
+"""What the deploy would do to each host: what its steps change, what breaks off meanwhile, how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sparkrig.refusal import Refusal
+from sparkrig.reports import schema
+from sparkrig.runs.change import Change, Kind
+
+# Seconds that a step with a change of that kind takes, times patience. The guard's proofs and the measurements:
+# the virtual pair on two emulated cores (docs/performance.md); all else is our own reasoning, from the same runs,
+# and depends on the line where apt loads something.
+_SECONDS: Mapping[Kind, int] = {
+    "hold": 20,
+    "profile": 25,
+    "link": 25,
+    "mtu": 25,
+    "address": 25,
+    "netplan": 25,
+    "package": 60,
+    "service": 10,
+    "rails": 40,
+}
+_STEP_S = 2
+_AROUND_S = 15  # the look, the journal's begin and its end
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operation that would change a host, by its name, and what it reported of that."""
+
+    name: str
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What the deploy would do to one host.
+
+    steps: in their order; refusals: why it would do nothing there; unread: why the host could not be read, with
+    what to try; held_up: the host of its pair for whose sake nothing is done here either, or empty.
+    """
+
+    steps: tuple[Step, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    unread: Refusal | None = None
+    held_up: str = ""
+
+    @property
+    def due(self) -> bool:
+        """Whether a run would change this host."""
+        return bool(self.steps) and not self.stands
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing can be done to it as it is now."""
+        return bool(self.refusals or self.unread or self.held_up)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(change for step in self.steps for change in step.changes)
+
+    @property
+    def count(self) -> int:
+        """How many things change; a step that reports nothing counts as one."""
+        return sum(len(step.changes) or 1 for step in self.steps)
+
+    @property
+    def interrupted(self) -> tuple[str, ...]:
+        """What breaks off while it is done, each once."""
+        return tuple(dict.fromkeys(change.interrupts for change in self.changes if change.interrupts))
+
+    @property
+    def exit(self) -> int:
+        if self.unread:
+            return 3
+        return 2 if self.steps or self.refusals else 0
+
+    def seconds(self, patience: float) -> int:
+        """Roughly how long a run takes; 0 where there is nothing to do. patience: factor on all times."""
+        if not self.steps:
+            return 0
+        steps = [max((_SECONDS.get(each.kind, 0) for each in step.changes), default=0) for step in self.steps]
+        return round((_AROUND_S + sum(_STEP_S + seconds for seconds in steps)) * patience)
+
+
+def held_up(made: Mapping[str, Planned], peers: Mapping[str, str | None]) -> dict[str, Planned]:
+    """The same, where a host is left out with a peer that nothing can be done to. peers: of each host, by name."""
+    held = {name: peer for name, peer in peers.items() if peer and peer in made and made[peer].stands}
+    return {
+        name: each if each.stands or name not in held else Planned(each.steps, held_up=held[name])
+        for name, each in made.items()
+    }
+
+
+def roughly(seconds: float) -> str:
+    """`less than a minute`, `about 3 min`."""
+    return "less than a minute" if seconds < 50 else f"about {max(1, round(seconds / 60))} min"
+
+
+def code(made: Collection[Planned]) -> int:
+    """The exit code of a plan; the most severe host wins."""
+    return max((each.exit for each in made), default=0)
+
+
+def document(name: str, planned: Planned, patience: float) -> schema.PlannedHost:
+    """One host for programs."""
+    return {
+        "name": name,
+        "steps": [
+            {
+                "name": step.name,
+                "changes": [
+                    {
+                        "kind": each.kind,
+                        "item": each.item,
+                        "before": each.before,
+                        "after": each.after,
+                        "diff": list(each.diff),
+                        "keeps": each.keeps,
+                    }
+                    for each in step.changes
+                ],
+            }
+            for step in planned.steps
+        ],
+        "refusals": [{"what": each.what, "cure": each.cure} for each in planned.refusals],
+        "unread": planned.unread.what if planned.unread else None,
+        "held_up_by": planned.held_up or None,
+        "interrupts": list(planned.interrupted),
+        "seconds": planned.seconds(patience),
+        "exit_code": planned.exit,
+    }

@@ -1,0 +1,96 @@
+"""One thing that a step of the deploy changes on a host, old to new: what plans are made of.
+
+An operation reports its changes from the values from which it makes its commands (operations.plan), so that
+nothing is judged a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkrig.files import File, Found, stale
+from sparkrig.parsing import line_ends
+from sparkrig.runs import file_diff
+
+Kind = Literal[
+    "file",
+    "package",
+    "hold",
+    "profile",
+    "link",
+    "address",
+    "mtu",
+    "netplan",
+    "service",
+    "secret",
+    "login",
+    "rails",
+]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that changes.
+
+    kind: what it is; item: its name (a path, a package, a netdev, ...); before: None where it is absent; after:
+    None where it goes; diff: of a file, a unified diff without values that look like secrets; interrupts: what
+    breaks off meanwhile, in words, or empty; keeps: of a file, what keeps the lines that go, or empty.
+    """
+
+    kind: Kind
+    item: str
+    before: str | None
+    after: str | None
+    diff: tuple[str, ...] = ()
+    interrupts: str = ""
+    keeps: str = ""
+
+    @property
+    def line(self) -> str:
+        """`mtu of enp1s0f0np0: 1500 -> 9000`."""
+        keeps = f" ({self.keeps})" if self.keeps else ""
+        return f"{self.kind} {self.item}: {self.before or 'none'} -> {self.after or 'none'}{keeps}"
+
+
+def of_files(wanted: Iterable[File], found: Mapping[str, Found]) -> Iterator[Change]:
+    """The files that must be written, each with what becomes of it; compared only once they are asked for."""
+    return (of_file(file, found.get(file.path)) for file in stale(wanted, found))
+
+
+def of_file(file: File, found: Found | None) -> Change:
+    """A file that must be written; found: as it stands on the host, None where it is absent."""
+    new = line_ends.lines(file.content)
+    if found is None:
+        return Change(
+            "file", file.path, None, f"a new file, {_lines(new)}", file_diff.diff(file.path, "", file.content)
+        )
+    ends = file_diff.ends(found.content, file.content)
+    diff = (*ends, *file_diff.diff(file.path, *file_diff.sides(file, found)))
+    rights = [f"{found.mode} {found.owner}", f"{found.mode if file.mode == 'keep' else file.mode} root:root"]
+    told = rights if rights[0] != rights[1] else ["", ""]
+    told[0] = ", ".join(filter(None, (told[0], found.fault)))
+    old = line_ends.lines(found.content)
+    keeps = file_diff.keeping(file.path, file_diff.lost(file, found))
+    return Change("file", file.path, _standing(old, told[0]), _standing(new, told[1]), diff, keeps=keeps)
+
+
+def _standing(lines: Sequence[str], rights: str) -> str:
+    return f"{_lines(lines)}, {rights}" if rights else _lines(lines)
+
+
+def _lines(lines: Sequence[str]) -> str:
+    return f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
+
+
+def lines(changes: Sequence[Change]) -> list[str]:
+    """The changes for a log: a line each, all holds in one, and the diff of each file that was there before."""
+    told: list[str] = []
+    if held := [each for each in changes if each.kind == "hold"]:
+        told.append(f"hold {len(held)} packages: {', '.join(each.item for each in held)}")
+    for change in changes:
+        if change.kind != "hold":
+            told.append(change.line)
+            told += [f"    {row}" for row in change.diff if change.before is not None]
+    return told

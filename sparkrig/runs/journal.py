@@ -1,0 +1,620 @@
+"""The journal of a host: what each run changed there, what stood there before, and how the run ended.
+
+/var/lib/sparkrig/runs/RUN/ holds `run.json` (who, why, where), `before/state`, `before/files` (what stood there),
+`steps` (begun and ended, a line each), `wrote/state` and `wrote/files` (what the run itself wrote), and `after`
+(what stood there at the end; a run without it did not get there). `number` counts the runs of a host: it is their
+order, since a clock may be wrong. The guarded change of the network keeps its own things in `guard/`
+(sparkrig.network.guard).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from sparkrig.cure import deploy, quoted, quoted_path
+from sparkrig.files import DECLARED
+from sparkrig.host import containers, secrets
+from sparkrig.parsing import bounds, grammar
+from sparkrig.rdma import gid
+from sparkrig.runs import lock
+from sparkrig.runs.lock import RUNS, Lock, Owner
+from sparkrig.runs.managed_files import WRITTEN
+from sparkrig.text import plain
+from sparkrig.value import Value
+
+ROOT = RUNS.rpartition("/")[0]
+_KEPT = 20  # runs
+_LEFT_B = 16384  # of what an undo left alone
+ABSENT = "absent"
+HELD = "held"
+DPKG_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
+
+# The place of a run in the file that comes next; a FIFO there has no end
+_NUMBER = r"grep -D skip -d skip -ahxs '[1-9][0-9]\{0,8\}'"
+
+# Every path that a run may leave changed; operations.files keeps what was not ours beside it.
+PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig" not in path))
+
+# stands PATH...: what stands there, a row each, holds and the toolkit's packages too. What the GID block of a
+# file has of ours follows the devices by itself (templates/refresh_gid.py), so it is no change; another one's line
+# in it is. row PATH FILE: PATH, were FILE there; of a link its own text counts, and where it leads is never read
+_GIDS = "; ".join([*(f"/^{begins}/d" for begins in gid.OURS), ""])
+_ROW = rf"""
+row() {{
+  if [ -L "$2" ]; then
+    sum=$(readlink "$2" | sha256sum)
+    printf 'file %s link %s %s\n' "$1" "$(stat -c '%U:%G' "$2")" "${{sum%% *}}"
+  elif [ -f "$2" ]; then
+    sum=$(LC_ALL=C sed '/^{gid.BEGINS}/,/^{gid.BLOCK_END}/{{{_GIDS}}}' "$2" | sha256sum)
+    printf 'file %s %s %s\n' "$1" "$(stat -c '%a %U:%G' "$2")" "${{sum%% *}}"
+  elif [ -e "$2" ]; then printf 'file %s %s\n' "$1" "$(stat -c '%F' "$2")"
+  else return 1
+  fi
+}}
+"""
+STANDS = (
+    _ROW
+    + rf"""
+stands() {{
+  for path in "$@"; do row "$path" "$path" || :; done
+  apt-mark showhold | sed 's/^/hold /; s/$/ {HELD}/'
+  dpkg-query -W -f '${{db:Status-Status}} ${{Package}} ${{Version}}\n' \
+    {" ".join(containers.TOOLKIT_PARTS)} 2>/dev/null | sed -n 's/^installed /package /p'
+}}
+"""
+)
+
+# keeps RUN PATH FILE: in that run's folder, that the run writes FILE to PATH, or removes PATH without one. The
+# content is for a merge, which secrets never take part in.
+# intends PATH FILE: the same for the run whose step is under way, before the file takes its place, so that after a
+# power cut it is known whose it is; nothing outside of a step, or for a path that is not ours to put back.
+_KEEPS = rf"""
+keeps() {{
+  mkdir -p "$1/wrote/files${{2%/*}}"
+  case $2 in
+  {secrets.PATH}) ;;
+  *)
+    rm -rf "$1/wrote/files$2"
+    if [ -L "${{3:-}}" ]; then cp -a "$3" "$1/wrote/files$2"
+    elif [ -f "${{3:-}}" ]; then cp -p "$3" "$1/wrote/files$2" && sync "$1/wrote/files$2"
+    fi
+    ;;
+  esac
+  row "$2" "${{3:-}}" >>"$1/wrote/state" || printf 'file %s {ABSENT}\n' "$2" >>"$1/wrote/state"
+  sync "$1/wrote/state"
+}}
+"""
+INTENDS = (
+    _ROW
+    + _KEEPS
+    + rf"""
+intends() {{
+  for at in {RUNS}/*/seen; do
+    if grep -qxF "$1" "${{at%/seen}}/paths" 2>/dev/null; then keeps "${{at%/seen}}" "$@"; fi
+  done
+}}
+"""
+)
+
+# $1 held or absent, $2... packages: the same for holds
+INTENDS_HOLDS = rf"""
+intends_holds() {{
+  word=$1; shift
+  for at in {RUNS}/*/seen; do
+    [ -e "$at" ] || continue
+    for name; do printf 'hold %s %s\n' "$name" "$word"; done >>"${{at%/seen}}/wrote/state"
+    sync "${{at%/seen}}/wrote/state"
+  done
+}}
+"""
+
+# $1 run, $2 who and why, $3 a run whose controller is known to be dead, $4... paths
+BEGIN = (
+    "set -e\n"
+    + lock.TAKE
+    + STANDS
+    + rf"""
+take "$@" || exit 0
+run=$1; shift 3
+if [ ! -e {RUNS}/$run ]; then
+  new={RUNS}/.$run
+  rm -rf "$new"
+  mkdir -p "$new/before/files"
+  chmod 700 {ROOT}
+  for path in "$@"; do
+    if [ -f "$path" ] || [ -L "$path" ]; then # what is no file is never written to
+      mkdir -p "$new/before/files${{path%/*}}"
+      cp -a "$path" "$new/before/files$path"
+    fi
+  done
+  stands "$@" >"$new/before/state"
+  printf '%s\n' "$owner" >"$new/run.json"
+  : >"$new/steps"
+  mkdir "$new/wrote"
+  : >"$new/wrote/state"
+  printf '%s\n' "$@" >"$new/paths"
+  last=$({_NUMBER} {RUNS}/*/number | sort -n | tail -n 1)
+  printf '%s\n' "$((${{last:-0}} + 1))" >"$new/number"
+  rm -f {RUNS}/*/seen # of steps that broke off
+  find "$new" ! -type l -exec sync {{}} +
+  mv -T "$new" "{RUNS}/$run"
+  sync {RUNS}
+fi
+"""
+)
+
+# $1 run: its lock is given back, and its folder goes, for it has changed nothing
+ABANDON = lock.RELEASE + f'if [ ! -s "{RUNS}/$1/steps" ]; then rm -rf "{RUNS}/$1"; fi\n'
+
+# $1 run, $2 `declares` where standard input has what was declared of this host, $3... paths. Old runs go now: at
+# its begin, one that takes back the oldest would lose what it puts back. Oldest are those of a version that
+# numbered none, by their names.
+END = (
+    "set -e\n"
+    + lock.FUNCTIONS
+    + STANDS
+    + _KEEPS
+    + rf"""
+umask 077
+run=$1 declares=$2; shift 2
+cd {RUNS}/"$run"
+if [ "$declares" = declares ]; then
+  cat >declared.new
+  sync declared.new
+  keeps . {DECLARED} declared.new
+  mv declared.new {DECLARED}
+fi
+{{ printf 'end %s\n' "$(date +%s)"; stands "$@"; }} >after.new
+sync after.new
+mv after.new after
+sync .
+cd /
+find {RUNS} -mindepth 1 -maxdepth 1 -name '[0-9]*' ! -name "$run" | while read -r each; do
+  number=$({_NUMBER} "$each/number") || :
+  printf '%09d %s\n' "${{number:-0}}" "$each"
+done | sort -r | tail -n +{_KEPT} | while read -r _ old; do rm -rf "$old"; done
+release "$run"
+"""
+)
+
+# $1 run, an undo; on stdin a row for each thing that it did not put back: ITEM, a tab, and why
+LEFT = rf"""
+set -e
+umask 077
+cat >"{RUNS}/$1/left.new"
+sync "{RUNS}/$1/left.new"
+mv "{RUNS}/$1/left.new" "{RUNS}/$1/left"
+sync "{RUNS}/$1"
+"""
+
+# What is noted in the file $steps before and after each command that changes something: that it begins, how it
+# ended, and which files and holds are other ones since. A file is looked at by its place and time alone, a hundred
+# times as fast as by its content; dpkg keeps holds in its status.
+NOTE = (
+    _ROW
+    + _KEEPS
+    + rf"""
+seen() {{
+  xargs -d '\n' stat -c '%n %d:%i %s %z' <"$run/paths" 2>/dev/null
+  stat -c '%n %d:%i %s %z' {DPKG_STATUS} 2>/dev/null
+}}
+held() {{ apt-mark showhold | LC_ALL=C sort; }}
+begins() {{
+  seen >"$run/seen.new"
+  if ! [ -e "$run/held" ] || [ "$(tail -n 1 "$run/seen.new")" != "$(cat "$run/status" 2>/dev/null)" ]; then
+    held >"$run/held"
+  fi
+  mv "$run/seen.new" "$run/seen"
+}}
+wrote() {{
+  [ -e "$run/seen" ] || return 0
+  seen >"$run/seen.new"
+  LC_ALL=C sort "$run/seen" "$run/seen.new" | uniq -u | cut -d ' ' -f 1 | uniq | while read -r path; do
+    if [ "$path" != {DPKG_STATUS} ]; then keeps "$run" "$path" "$path"; continue; fi
+    held >"$run/held.new"
+    {{
+      LC_ALL=C comm -23 "$run/held" "$run/held.new" | sed 's/^/hold /; s/$/ {ABSENT}/'
+      LC_ALL=C comm -13 "$run/held" "$run/held.new" | sed 's/^/hold /; s/$/ {HELD}/'
+    }} >>"$run/wrote/state"
+    sync "$run/wrote/state"
+    mv "$run/held.new" "$run/held"
+  done
+  tail -n 1 "$run/seen.new" >"$run/status"
+  rm -f "$run/seen" "$run/seen.new"
+}}
+note() {{
+  run=${{steps%/*}}
+  case $1 in ended*) wrote ;; esac
+  printf '%s %s %s\n' "$(date +%s)" "$1" "$2" >>"$steps" && sync "$steps" || return
+  case $1 in begun) begins ;; esac
+}}
+"""
+)
+
+# paths as words; everything there is to know
+LOOK = (
+    lock.FUNCTIONS
+    + STANDS
+    + rf"""
+printf 'now %s\n' "$(date +%s)"
+{lock.SEEN}
+for run in {RUNS}/*; do
+  [ -d "$run" ] || continue
+  case ${{run##*/}} in *[!A-Za-z0-9.-]*) continue ;; esac # no name of ours
+  printf 'run %s %s\n' "${{run##*/}}" "$(text "$run/run.json")"
+  # a torn row has no end, and would take the next with it
+  if [ -f "$run/steps" ]; then {{ cat "$run/steps"; echo; }} | sed 's/^/step /'; fi
+  if [ -f "$run/before/state" ]; then
+    sed 's/^/before /' "$run/before/state"
+    sed -n 's/^file \([^ ]*\) \([0-7]\{{1,4\}} .*\|symbolic link\)$/\1/p' "$run/before/state" |
+      while read -r path; do
+        [ -f "$run/before/files$path" ] || [ -L "$run/before/files$path" ] || echo "lacks before/files$path"
+      done
+  else echo 'lacks before/state'
+  fi
+  if [ -f "$run/after" ]; then sed 's/^/after /' "$run/after"; fi
+  number=$({_NUMBER} "$run/number")
+  if [ -n "$number" ]; then echo "number $number"; elif [ -e "$run/wrote" ]; then echo 'lacks number'; fi
+  if [ -f "$run/wrote/state" ]; then {{ cat "$run/wrote/state"; echo; }} | sed -n 's/^./wrote &/p'
+  elif [ -n "$number" ]; then echo 'lacks wrote/state'; fi
+  if [ -f "$run/left" ]; then head -c {_LEFT_B} "$run/left" | sed 's/^/left /'; fi
+  if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(text "$run/guard/state")"; fi
+  if [ -f "$run/guard/changed" ]; then echo network; sed 's/^/network /' "$run/guard/changed"; fi
+  case $(text "$run/guard/state") in
+  committed*) [ -f "$run/guard/before/links.json" ] || echo 'lacks guard/before/links.json' ;;
+  esac
+  if [ -e "$run/guard/deadline" ]; then printf 'deadline %s\n' "$(text "$run/guard/deadline")"; fi
+done
+stands {" ".join(PATHS)} | sed 's/^/current /'
+cat {RUNS}/*/guard/changed 2>/dev/null | cut -d ' ' -f 3- | LC_ALL=C sort -u | while IFS= read -r path; do
+  sum={ABSENT}
+  if [ -L "$path" ]; then sum="link"; elif [ -f "$path" ]; then sum=$(sha256sum <"$path"); fi
+  printf 'profile %s %s\n' "${{sum%% *}}" "$path"
+done
+"""
+)
+
+_UNREACHED = "no answer on rail"  # as sparkrig.network.guard says that a half does not reach the other
+
+Snapshot = Mapping[str, str]
+_NETWORK = re.compile(rf"({ABSENT}|[0-9a-f]{{64}}) ({ABSENT}|[0-9a-f]{{64}}) (/.+)")
+_WHOLE = re.compile(
+    rf"{ABSENT}|{HELD}|([0-7]{{1,4}}|link) \S+:\S+ [0-9a-f]{{64}}"
+)  # a value that keeps() wrote to its end
+Outcome = Literal["running", "done", "failed", "interrupted", "rolled back", "undone"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of a run. begun, ended: seconds since 1970; rc: of its last command; None while it lasts."""
+
+    name: str
+    begun: int
+    ended: int | None = None
+    rc: int | None = None
+
+
+@dataclass(frozen=True)
+class Left(Value):
+    """Something that an undo did not put back, and why."""
+
+    item: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run on one host.
+
+    before, after: what stood there, by item (`file /etc/nccl.conf`, `hold NAME`, `package NAME`), where an item
+    that was not there has no entry; after is None where the run did not get to its end. guard: the state of its
+    guarded network change, and the reason of a rollback; deadline: when that rolls back unless it is confirmed;
+    lacks: what of its folder is not there any more, so that what stood there before is not known; number: its
+    place among the runs of the host, None of a version that numbered none; wrote: what it itself put to each
+    item, one after the other, the last being what it left; None where that version kept none of it; left:
+    what it did not put back, of an undo; network: what its change of the network made of which item (`profile
+    PATH`, by digests), None where that version kept none of it.
+    """
+
+    id: str
+    owner: Owner
+    steps: tuple[Step, ...] = ()
+    before: Snapshot = field(default_factory=dict)
+    after: Snapshot | None = None
+    ended: int | None = None
+    guard: str = ""
+    deadline: float | None = None
+    lacks: tuple[str, ...] = ()
+    number: int | None = None
+    wrote: Mapping[str, tuple[str, ...]] | None = None
+    left: tuple[Left, ...] = ()
+    network: Mapping[str, tuple[str, str]] | None = None
+
+    @property
+    def torn(self) -> bool:
+        """Whether it broke off within a step, which may have written what nothing is noted of."""
+        return self.after is None and bool(self.steps) and self.steps[-1].ended is None
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Its place among the runs of its host. Without a number: before all that have one, by clock and name."""
+        return (self.number or 0, 0 if self.number else self.owner.since, self.id)
+
+    @property
+    def garbled(self) -> bool:
+        """Whether its run.json cannot be understood, which has its hosts and its place among the runs."""
+        return not self.owner.run
+
+    @property
+    def armed(self) -> bool:
+        """Whether its network change rolls back unless it is confirmed."""
+        return self.guard.partition(" ")[0] in ("armed", "applied")
+
+    @property
+    def moved_network(self) -> bool:
+        return self.guard.partition(" ")[0] == "committed"
+
+
+@dataclass(frozen=True)
+class Journal(Value):
+    """All of it: runs newest first, what stands there now, and the host's clock."""
+
+    now: int
+    lock: Lock | None = None
+    runs: tuple[Run, ...] = ()
+    current: Snapshot = field(default_factory=dict)
+
+    @property
+    def readable(self) -> tuple[Run, ...]:
+        """The runs whose run.json can be understood."""
+        return tuple(run for run in self.runs if not run.garbled)
+
+    def left_out(self) -> list[str]:
+        """What is to be said of the others."""
+        return [
+            f"run {run.id} is left out: {RUNS}/{run.id}/run.json is gone or cannot be understood"
+            for run in self.runs
+            if run.garbled
+        ]
+
+    def find(self, run: str) -> Run | None:
+        return next((each for each in self.runs if each.id == run), None)
+
+
+def parse(lines: Iterable[str]) -> Journal:
+    """Read what LOOK prints. Raises ValueError where a row belongs to no run; one of a run spoils that run."""
+    runs: list[Run] = []
+    found: dict[str, dict[str, str]] = {}
+    now, taken = 0, None
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if word == "now":
+            now = int(rest)
+        elif word == "lock":
+            alive, _, whose = rest.partition(" ")
+            taken = Lock(lock.owner(whose), {"alive": True, "dead": False}.get(alive))
+        elif word == "held" and taken:
+            seen, _, holder = rest.partition(" ")
+            taken = replace(taken, id=seen, run=plain(holder))
+        elif word == "run":
+            name, _, whose = rest.partition(" ")
+            runs.append(Run(grammar.RUN.held(name), lock.owner(whose)))
+            found = {}
+        elif word == "profile":
+            value, _, path = rest.partition(" ")
+            found.setdefault("now", {})[f"profile {path}"] = value
+        elif word == "current":
+            _item(found.setdefault("now", {}), rest)
+        elif runs:
+            runs[-1] = _told(runs[-1], found, word, rest)
+        else:
+            raise ValueError(f"cannot read the row {word!r} of the journal")
+    if not now:  # the first row of any answer, an empty journal's too: without it nothing was read
+        raise ValueError("the host does not say what time it is there")
+    ordered = sorted(runs, key=lambda each: each.order, reverse=True)
+    return Journal(now, taken, tuple(ordered), found.get("now", {}))
+
+
+def _told(run: Run, found: dict[str, dict[str, str]], word: str, rest: str) -> Run:
+    """What one row adds to a run."""
+    if word == "step":
+        return replace(run, steps=_stepped(run.steps, rest))
+    if word == "before":
+        return replace(run, before=_item(found.setdefault(word, {}), rest))
+    if word == "after":
+        if rest.startswith("end "):
+            ended = rest.removeprefix("end ").strip()
+            if not ended.isdecimal():
+                return replace(run, lacks=(*run.lacks, word))
+            return replace(run, after=found.setdefault(word, {}), ended=int(ended))
+        return replace(run, after=_item(found.setdefault(word, {}), rest))
+    if word == "guard":
+        return replace(run, guard=rest.strip())
+    if word == "deadline":
+        try:
+            return replace(run, deadline=bounds.finite(rest))
+        except ValueError:
+            return replace(run, lacks=(*run.lacks, "guard/deadline"))
+    if word == "number":
+        return replace(run, number=int(rest), wrote=run.wrote or {})
+    if word == "wrote":
+        return replace(run, wrote=_written(run.wrote or {}, rest))
+    if word == "network":
+        row = _NETWORK.fullmatch(rest)
+        known = run.network or {}
+        return replace(run, network={**known, f"profile {row[3]}": (row[1], row[2])} if row else known)
+    if word == "left":
+        item, _, why = rest.partition("\t")
+        return replace(run, left=(*run.left, Left(plain(item), plain(why))))
+    if word == "lacks":
+        return replace(run, lacks=(*run.lacks, plain(rest)))
+    raise ValueError(f"cannot read the row {word!r} of the journal")
+
+
+def _item(into: dict[str, str], row: str) -> dict[str, str]:
+    kind, _, rest = row.partition(" ")
+    name, _, value = rest.partition(" ")
+    into[f"{kind} {name}"] = value
+    return into
+
+
+def _written(wrote: Mapping[str, tuple[str, ...]], row: str) -> Mapping[str, tuple[str, ...]]:
+    """What a run wrote, with one more row; of one that a power cut tore nothing had been put there yet."""
+    kind, _, rest = row.partition(" ")
+    name, _, value = rest.partition(" ")
+    item = f"{kind} {name}"
+    if not _WHOLE.fullmatch(value) or wrote.get(item, ("",))[-1] == value:
+        return wrote
+    return {**wrote, item: (*wrote.get(item, ()), value)}
+
+
+def _stepped(steps: tuple[Step, ...], row: str) -> tuple[Step, ...]:
+    """The steps with one more row; commands of one operation are one step, and a torn row (power cut) is none."""
+    clock, _, rest = row.partition(" ")
+    word, _, rest = rest.partition(" ")
+    last = steps[-1] if steps else None
+    if word == "begun" and clock.isdecimal():
+        if last and last.name == rest:
+            return (*steps[:-1], replace(last, ended=None, rc=None))
+        return (*steps, Step(rest, int(clock)))
+    rc, _, name = rest.partition(" ")
+    if word == "ended" and clock.isdecimal() and rc.isdecimal() and last and last.name == name:
+        return (*steps[:-1], replace(last, ended=int(clock), rc=int(rc)))
+    return steps
+
+
+def changed(run: Run, journal: Journal) -> dict[str, tuple[str, str]]:
+    """What a run changed: item -> what stood there before and after, `absent` included.
+
+    That is what the run itself wrote; of a version that did not keep that, whatever is another one at its end.
+    """
+    pairs = differing(run, journal)
+    if run.wrote is not None:
+        pairs = {item: pair for item, pair in pairs.items() if item.startswith("package ")}
+        pairs |= {item: (run.before.get(item, ABSENT), values[-1]) for item, values in run.wrote.items()}
+    pairs |= (run.network or {}) if run.moved_network else {}
+    return {item: pairs[item] for item in sorted(pairs) if pairs[item][0] != pairs[item][1]}
+
+
+def stood(run: Run, item: str) -> str:
+    """What a run found of an item."""
+    return (run.network or {}).get(item, (run.before.get(item, ABSENT),))[0]
+
+
+def differing(run: Run, journal: Journal) -> dict[str, tuple[str, str]]:
+    """What was another one at the end of a run than before it, whatever made it so."""
+    after = _left(run, journal)
+    items = sorted({*run.before, *(item for item in after if not item.startswith("profile "))})
+    pairs = {item: (run.before.get(item, ABSENT), after.get(item, ABSENT)) for item in items}
+    return {item: pair for item, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _left(run: Run, journal: Journal) -> Snapshot:
+    """What stood there at a run's end; of one that broke off, what the next one found, or what is there now."""
+    if run.after is not None:
+        return run.after
+    later = journal.runs[: journal.runs.index(run)]
+    return later[-1].before if later else journal.current
+
+
+def outcome(run: Run, journal: Journal) -> Outcome:
+    """How a run ended."""
+    if run.id in undone(journal):
+        return "undone"
+    if run.ended is not None:
+        return "done"
+    if journal.lock and journal.lock.alive and run.id in (journal.lock.owner.run, journal.lock.run):
+        return "running"
+    if run.guard.startswith("rolled-back"):
+        return "rolled back"
+    last = run.steps[-1] if run.steps else None
+    return "failed" if last and last.rc else "interrupted"
+
+
+def undone(journal: Journal) -> dict[str, Run]:
+    """The runs that a later one took back, and nobody brought back since; by name, the last one that did."""
+    gone: dict[str, Run] = {}
+    for run in journal.runs:  # newest first, so what took a run back is known to stand or not
+        if run.owner.undoes and run.ended is not None and run.id not in gone:
+            gone.setdefault(run.owner.undoes, run)
+    return gone
+
+
+def left(run: Run, journal: Journal) -> tuple[Left, ...]:
+    """What of a run was not put back by the one that took it back, or what an undo did not put back itself."""
+    back = undone(journal).get(run.id)
+    return back.left if back else run.left
+
+
+def where(run: Run) -> str:
+    """How far a run that did not end got: `step 3 (Network | profiles and live links)`."""
+    if not run.steps:
+        return "before its first step"
+    last = run.steps[-1]
+    within = "at" if last.ended is None or last.rc else "after"
+    return f"{within} step {len(run.steps)} ({last.name})"
+
+
+def advice(run: Run, journal: Journal, inventory: str) -> str:
+    """What mends a run that failed or broke off. inventory: the file, as it is typed.
+
+    The same again does what is missing, but for a change that was rolled back: it fails for the same reason.
+    """
+    if outcome(run, journal) != "rolled back":
+        return f"what is missing is done by the same again: {again(run, inventory)}"
+    verb = "topology" if _UNREACHED in run.guard else "doctor"
+    look = f"sparkrig {verb} {quoted_path(inventory)}"
+    return (
+        f"the network is as it was before; mend first what this shows: {look}; and then: {again(run, inventory)}"
+    )
+
+
+def again(run: Run, inventory: str) -> str:
+    """The command of ours that a run was begun by, without what else was typed. inventory: as in `advice`.
+
+    What its operator typed is a note on the host, where another one may have written it: it is shown as that, and
+    is never a command.
+    """
+    if run.owner.undoes:
+        return f"sparkrig undo {quoted_path(inventory)} {quoted(run.owner.undoes)}"
+    words = run.owner.why.split()
+    return deploy(inventory, "serve" if deploy(inventory, "serve").split()[-1] in words else "cluster")
+
+
+def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:
+    """The journals of several hosts, where a run that one of them rolled back is rolled back on all of its hosts.
+
+    A half that had nothing of its own to change has no guard, and its run looks as if it had broken off.
+    """
+    whys = {
+        (run.id, host): (name, run.guard.partition(" ")[2])
+        for name, journal in found.items()
+        for run in journal.runs
+        if outcome(run, journal) == "rolled back"
+        for host in run.owner.hosts  # a pair's; other pairs of an inventory have a run of the same id
+    }
+
+    def told(name: str, run: Run, journal: Journal) -> Run:
+        known = whys.get((run.id, name))
+        if run.guard or known is None or outcome(run, journal) not in ("failed", "interrupted"):
+            return run
+        return replace(run, guard=f"rolled-back with {known[0]}: {known[1]}")
+
+    return {
+        name: replace(journal, runs=tuple(told(name, run, journal) for run in journal.runs))
+        for name, journal in found.items()
+    }
+
+
+def unsettled(journal: Journal) -> Run | None:
+    """The last run that counts, where it failed or broke off, and no later one was done."""
+    for run in journal.readable:
+        told = outcome(run, journal)
+        if told in ("done", "undone"):
+            return None
+        if told != "running":
+            return run
+    return None
