@@ -662,13 +662,18 @@ def _act(item: str, before: str, now: str, wrote: Writers, *, everything: bool) 
 
 
 def _led_back(item: str, before: str, now: str, wrote: Writers) -> bool:
-    """Whether the newest run wrote what stands there, the one before it what that one found, and so on."""
+    """Whether the newest run wrote what stands there, the one before it what that one found, and so on.
+
+    It ends where that is what stood there before: an older run's value may be gone since, and is not to be kept.
+    """
     for run, values in wrote:
         found = journal.stood(run, item)
         if now not in values and (run.after is not None or now != found):
             return False
         now = found
-    return bool(wrote) and now == before
+        if now == before:
+            return True
+    return False
 
 
 # --- merging what another one changed

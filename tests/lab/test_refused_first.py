@@ -146,7 +146,7 @@ def test_a_users_line_is_shown_and_kept_by_its_setting(
 
     dry = run("pyinfra", "--dry", LAB, "deploys/cluster.py")
     assert "file /etc/nccl.conf: " in dry.stderr and "(the setting nccl_conf keeps NCCL_DEBUG)" in dry.stderr
-    assert "- NCCL_DEBUG=INFO" in dry.stderr and guest.output("grep -c DEBUG /etc/nccl.conf") == "1"
+    assert "    -NCCL_DEBUG=INFO" in dry.stderr and guest.output("grep -c DEBUG /etc/nccl.conf") == "1"
 
     shutil.copytree(ROOT / "inventories", tmp_path / "inventories")
     with (tmp_path / "inventories/group_data/all.py").open("a") as defaults:
@@ -160,5 +160,5 @@ def test_a_users_line_is_shown_and_kept_by_its_setting(
         assert all(each.output("grep -c ^NCCL_DEBUG=INFO /etc/nccl.conf") == "1" for each in deployed)
 
     done = deploy()
-    assert done.code == 0 and "- NCCL_DEBUG=INFO" in done.stderr, done.stderr
+    assert done.code == 0 and "    -NCCL_DEBUG=INFO" in done.stderr, done.stderr
     seen("shown in --dry, drift and the run; kept by nccl_conf")

@@ -91,6 +91,17 @@ def test_what_somebody_else_changed_since_is_left_alone_unless_asked_for() -> No
     assert acts(found, "R1", everything=True)[NCCL] == "remove"
 
 
+def test_what_another_one_put_back_before_a_later_run_wrote_it_anew_goes_back() -> None:
+    """What stood there before the later run is what stood there before the first: both ask for the same."""
+    for before in ({}, {NCCL: "644 theirs"}):
+        first, second = {**before, NCCL: "644 a"}, {**before, NCCL: "644 b"}
+        found = host(run(1, before, first), run(2, before, second), now=second)
+        assert acts(found, "R1") == {NCCL: "put back" if before else "remove"}
+    other = {NCCL: "644 edited"}
+    found = host(run(1, {}, {NCCL: "644 a"}), run(2, other, {NCCL: "644 b"}), now={NCCL: "644 b"})
+    assert acts(found, "R1") == {NCCL: "foreign"}, "an edit that is neither stays"
+
+
 def test_a_measurement_of_a_later_boot_goes_back_with_the_run_that_measured_first() -> None:
     """Nobody else writes that file; no run did it either."""
     record = "file /var/lib/sparkrig/bandwidth.json"
