@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks import wanted
 from benchmarks.shell import Ssh
-from facts.spark import Spark
 from lab import NODES
 from sparkrig import inventory, settings, ssh
+from sparkrig.facts.spark import Spark
 from tests.plan import fleet
 from tests.plan.conftest import ROOT
 from tests.plan.distance import further

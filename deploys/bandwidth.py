@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark, alone, looked_at
-from operations import bandwidth as operations
-from operations.bandwidth import Due
 from sparkrig.bandwidth import records
 from sparkrig.bandwidth.records import Complaint
+from sparkrig.deploys.spark import Spark, alone, looked_at
+from sparkrig.operations import bandwidth as operations
+from sparkrig.operations.bandwidth import Due
 
 
 @deploy("Bandwidth")

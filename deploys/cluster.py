@@ -5,16 +5,16 @@ pyinfra inventories/pair.py deploys/cluster.py
 
 from __future__ import annotations
 
-from deploys.bandwidth import rails_measured
-from deploys.containers import runtime_registered
-from deploys.driver import driver_held
-from deploys.environment import files_written
-from deploys.network import fabric_up
-from deploys.rdma import gids_found
-from deploys.secrets import secrets_placed
-from deploys.spark import Spark, declaration, look
-from deploys.trust import peer_trusted
-from operations.journal import close
+from sparkrig.deploys.bandwidth import rails_measured
+from sparkrig.deploys.containers import runtime_registered
+from sparkrig.deploys.driver import driver_held
+from sparkrig.deploys.environment import files_written
+from sparkrig.deploys.network import fabric_up
+from sparkrig.deploys.rdma import gids_found
+from sparkrig.deploys.secrets import secrets_placed
+from sparkrig.deploys.spark import Spark, declaration, look
+from sparkrig.deploys.trust import peer_trusted
+from sparkrig.operations.journal import close
 
 
 def cluster(spark: Spark) -> None:

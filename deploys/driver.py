@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark, alone
-from operations import driver as operations
-from operations import files
+from sparkrig.deploys.spark import Spark, alone
 from sparkrig.files import stale
 from sparkrig.host import driver
+from sparkrig.operations import driver as operations
+from sparkrig.operations import files
 
 
 @deploy("Driver")

@@ -13,10 +13,10 @@ from pyinfra.api import State as RunState
 from pyinfra.api.deploy import add_deploy
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
-from deploys.cluster import cluster
-from deploys.spark import Spark, judge, remember
-from operations import plan as reports
+from sparkrig.deploys.cluster import cluster
+from sparkrig.deploys.spark import Spark, judge, remember
 from sparkrig.look.state import State
+from sparkrig.operations import plan as reports
 from sparkrig.refusal import Refusal
 from sparkrig.reports.plan import Planned, Step
 from sparkrig.serving import served
@@ -82,7 +82,7 @@ def _of(run: RunState, spark: Spark, *, peer_is_here: bool, model: bool) -> Plan
         return Planned(steps, reports.refusals(spark.name))
     if steps or not (spark.settings.model or served.load(spark.found.files.get(served.RECORD))):
         return Planned(steps)
-    from deploys import serve  # with the catalogue and its rules, which few hosts need
+    from sparkrig.deploys import serve  # with the catalogue and its rules, which few hosts need
 
     with ctx_host.use(host):
         if refusals := serve.refusals(spark):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark, alone
-from operations import build as operations
+from sparkrig.deploys.spark import Spark, alone
+from sparkrig.operations import build as operations
 
 
 @deploy("Image")

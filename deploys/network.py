@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark, alone, looked_at
-from operations import network
+from sparkrig.deploys.spark import Spark, alone, looked_at
+from sparkrig.operations import network
 
 
 @deploy("Network")

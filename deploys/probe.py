@@ -6,7 +6,7 @@ alone. deploys/bandwidth.py measures whatever is on record, and more of it.
 
 from __future__ import annotations
 
-from deploys.bandwidth import rails_measured
-from deploys.spark import alone
+from sparkrig.deploys.bandwidth import rails_measured
+from sparkrig.deploys.spark import alone
 
 alone(__name__, rails_measured)

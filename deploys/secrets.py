@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark, alone
-from operations import secrets
+from sparkrig.deploys.spark import Spark, alone
+from sparkrig.operations import secrets
 
 
 @deploy("Secrets")

@@ -14,14 +14,14 @@ from ipaddress import IPv4Address
 from pyinfra import host, logger
 from pyinfra.api import deploy
 
-from deploys.spark import Spark, look, looked_at, refuse
-from operations import image, serving, weights
-from operations.group import Group, together
-from operations.journal import close
+from sparkrig.deploys.spark import Spark, look, looked_at, refuse
 from sparkrig.files import File, stale
 from sparkrig.host import targets, trust
 from sparkrig.host.images import Image, one
 from sparkrig.io.catalogue_files import catalogue
+from sparkrig.operations import image, serving, weights
+from sparkrig.operations.group import Group, together
+from sparkrig.operations.journal import close
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import plan, served

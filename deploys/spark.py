@@ -18,23 +18,23 @@ from pyinfra.api import BaseStateCallback, Host
 from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
-from facts.rdma import Rdma
-from facts.spark import Spark as SparkFact
-from operations.again import again
-from operations.journal import close
-from operations.network import planned
-from operations.refusal import say
-from operations.secrets import gathered
-from operations.subject import over, subject
 from sparkrig import checks, login, settings
 from sparkrig.checks import last_declaration
 from sparkrig.cure import over_ssh, quoted
+from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.files import DECLARED, MEASURED, stale
 from sparkrig.host import containers, driver, identity, preflight, secrets, trust
 from sparkrig.io import remote, terminal
 from sparkrig.io.waiting import Watching, watched
 from sparkrig.look.state import State
 from sparkrig.network import plan
+from sparkrig.operations.again import again
+from sparkrig.operations.journal import close
+from sparkrig.operations.network import planned
+from sparkrig.operations.refusal import say
+from sparkrig.operations.secrets import gathered
+from sparkrig.operations.subject import over, subject
 from sparkrig.rdma import environment
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.settings import Fleet, Rail, Settings
@@ -82,7 +82,7 @@ class Spark:
         """Whether this run changes the fabric, so that GIDs and bandwidth must be looked at again."""
         try:
             return bool(self.network_plan)
-        except Refusal:  # it is left as it is; the plan of its peer alone (deploys.dry) asks about it
+        except Refusal:  # it is left as it is; the plan of its peer alone (sparkrig.deploys.dry) asks about it
             return False
 
 
@@ -170,7 +170,7 @@ def _read(weights: str) -> State | Refusal:
         )
     return found or Refusal(
         f"the host cannot be read (the lines above say what went wrong); {login} needs sudo without a password",
-        f"pyinfra INVENTORY --limit {quoted(host.name)} -vv fact facts.spark.Spark",
+        f"pyinfra INVENTORY --limit {quoted(host.name)} -vv fact sparkrig.facts.spark.Spark",
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from deploys.spark import Spark, alone, looked_at
-from operations import trust as operations
+from sparkrig.deploys.spark import Spark, alone, looked_at
 from sparkrig.host import trust
+from sparkrig.operations import trust as operations
 
 
 @deploy("Trust")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.host import apt
 
 # A shell function that prints who holds a lock of apt's, `lock PATH PID NAME`. A lock of another file system

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
-from facts.noun import PREAMBLE, Noun, understood
+from sparkrig.facts.noun import PREAMBLE, Noun, understood
 from sparkrig.parsing import bounds
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """Docker and the NVIDIA container toolkit."""
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.host import containers
 
 

@@ -1,7 +1,7 @@
 """Driver and kernel packages."""
 
-from facts.grub import GRUB
-from facts.noun import Noun
+from sparkrig.facts.grub import GRUB
+from sparkrig.facts.noun import Noun
 from sparkrig.host import driver
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from facts.network import EACH
-from facts.noun import PREAMBLE, Noun
+from sparkrig.facts.network import EACH
+from sparkrig.facts.noun import PREAMBLE, Noun
 from sparkrig.redaction import archive
 
 TOOL_S = 20  # of each program

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from facts import spark
-from facts.bundle import Bundle
-from facts.gpu import Gpu
-from facts.health import Health
-from facts.hostname import Hostname
-from facts.nic import Nics
-from facts.noun import Noun
+from sparkrig.facts import spark
+from sparkrig.facts.bundle import Bundle
+from sparkrig.facts.gpu import Gpu
+from sparkrig.facts.health import Health
+from sparkrig.facts.hostname import Hostname
+from sparkrig.facts.nic import Nics
+from sparkrig.facts.noun import Noun
 from sparkrig.look import examination
 
 _MORE: dict[str, type[Noun[Any]]] = {"nics": Nics, "gpu": Gpu, "health": Health, "hostname": Hostname}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from facts.bundle import Bundle
-from facts.files import Files
-from facts.gpu import Gpu
-from facts.health import Health
-from facts.network import Network
-from facts.nic import Nics
-from facts.rdma import Rdma
 from sparkrig.fabric import survey
+from sparkrig.facts.bundle import Bundle
+from sparkrig.facts.files import Files
+from sparkrig.facts.gpu import Gpu
+from sparkrig.facts.health import Health
+from sparkrig.facts.network import Network
+from sparkrig.facts.nic import Nics
+from sparkrig.facts.rdma import Rdma
 
 
 class Fabric(Bundle[survey.Fabric]):

@@ -1,7 +1,7 @@
 """The files that this toolkit owns."""
 
-from facts.noun import Noun
 from sparkrig import files
+from sparkrig.facts.noun import Noun
 from sparkrig.runs.managed_files import OWNED
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.host import first_upgrade
 
 # Most hosts have no such unit, or have its mark, and are asked nothing more. Only root can see the mark.

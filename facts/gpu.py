@@ -1,6 +1,6 @@
 """The GPU, as nvidia-smi tells of it."""
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.host import gpu
 
 

@@ -1,7 +1,7 @@
 """Kernel, memory, load, temperature, and what waits for the next boot."""
 
-from facts.grub import GRUB
-from facts.noun import PATH_WORD, Noun
+from sparkrig.facts.grub import GRUB
+from sparkrig.facts.noun import PATH_WORD, Noun
 from sparkrig.host import health
 
 

@@ -1,6 +1,6 @@
 """What a host's own name leads to."""
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.host import hostname
 
 

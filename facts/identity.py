@@ -1,6 +1,6 @@
 """Who a host is."""
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.host import identity
 
 

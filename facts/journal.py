@@ -1,6 +1,6 @@
 """What this toolkit did to a host, who is at it now, and what stands there."""
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.runs import journal
 
 

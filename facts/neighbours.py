@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from facts.noun import PREAMBLE, Noun
 from sparkrig.fabric import neighbours
+from sparkrig.facts.noun import PREAMBLE, Noun
 
 _PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "probe_neighbours.py"
 _SPARE_S = 10  # for python to start, on a host that is busy

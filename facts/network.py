@@ -1,6 +1,6 @@
 """Links, routes, and everything that defines a netdev."""
 
-from facts.noun import PATH_WORD, Noun
+from sparkrig.facts.noun import PATH_WORD, Noun
 from sparkrig.network import netplan, plan, profiles
 
 # Begins a loop over the netdevs, which sets $n (its folder), $port (empty where it is none of the fabric), $driver

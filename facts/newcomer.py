@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from facts.bundle import Bundle
-from facts.nic import Nics
-from facts.spark import NOUNS
+from sparkrig.facts.bundle import Bundle
+from sparkrig.facts.nic import Nics
+from sparkrig.facts.spark import NOUNS
 from sparkrig.look.state import State
 from sparkrig.onboarding.proposal import Seen
 

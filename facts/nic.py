@@ -1,7 +1,7 @@
 """The fabric's netdevs: link, PCIe, RDMA counters, cable."""
 
-from facts.network import EACH
-from facts.noun import Noun
+from sparkrig.facts.network import EACH
+from sparkrig.facts.noun import Noun
 from sparkrig.host import nic
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from facts.noun import PREAMBLE, Noun
+from sparkrig.facts.noun import PREAMBLE, Noun
 from sparkrig.network import ping
 from sparkrig.network.ping import Target
 

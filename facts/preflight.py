@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from facts.apt import HOLDERS
-from facts.first_upgrade import LOOK
-from facts.noun import Noun
+from sparkrig.facts.apt import HOLDERS
+from sparkrig.facts.first_upgrade import LOOK
+from sparkrig.facts.noun import Noun
 from sparkrig.host import preflight
 from sparkrig.runs.managed_files import WRITTEN
 

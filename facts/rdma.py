@@ -1,6 +1,6 @@
 """RDMA devices and their GID tables."""
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.rdma import gid, rdma
 
 

@@ -1,6 +1,6 @@
 """The variables that only root may read: names and digests, never a value."""
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.host import secrets
 
 # $f: the file. The digests are made here, so that no value leaves the host, and by builtins and a pipe, so that no

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from facts.noun import PREAMBLE, Noun
+from sparkrig.facts.noun import PREAMBLE, Noun
 from sparkrig.host.images import CONTENT_OF
 from sparkrig.serving import served
 

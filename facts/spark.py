@@ -5,18 +5,18 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from facts.bundle import Bundle
-from facts.containers import Containers
-from facts.driver import Packages
-from facts.files import Files
-from facts.identity import Identity
-from facts.network import Network
-from facts.noun import Noun
-from facts.preflight import Preflight
-from facts.rdma import Rdma
-from facts.secrets import Secrets
-from facts.serving import Serving
-from facts.trust import Trust
+from sparkrig.facts.bundle import Bundle
+from sparkrig.facts.containers import Containers
+from sparkrig.facts.driver import Packages
+from sparkrig.facts.files import Files
+from sparkrig.facts.identity import Identity
+from sparkrig.facts.network import Network
+from sparkrig.facts.noun import Noun
+from sparkrig.facts.preflight import Preflight
+from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.secrets import Secrets
+from sparkrig.facts.serving import Serving
+from sparkrig.facts.trust import Trust
 from sparkrig.look.state import State
 
 NOUNS: dict[str, type[Noun[Any]]] = {

@@ -1,6 +1,6 @@
 """How far a host's part of a served model is on its way up."""
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.host.images import CONTENT_OF
 from sparkrig.serving import served, startup
 

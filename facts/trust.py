@@ -1,6 +1,6 @@
 """What one half of a pair has to log in to the other."""
 
-from facts.noun import Noun
+from sparkrig.facts.noun import Noun
 from sparkrig.host import trust
 
 # Whom the connection logged in as: sudo says who called it.

@@ -8,12 +8,12 @@ from time import monotonic
 from pyinfra import logger
 from pyinfra.api import Host, StringCommand
 
-from facts.apt import HOLDERS
-from operations import unit
 from sparkrig.cure import over_ssh, quoted
+from sparkrig.facts.apt import HOLDERS
 from sparkrig.host import apt
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.operations import unit
 from sparkrig.refusal import Refusal
 
 WAIT_S = 300  # for whoever else uses apt, times patience

@@ -11,10 +11,6 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
-from operations import journal, plan
-from operations.files import write
-from operations.journal import recorded
-from operations.refusal import Commands, refusing, say
 from sparkrig.bandwidth import measurement, records
 from sparkrig.bandwidth.measurement import Case, Measurement
 from sparkrig.bandwidth.records import Record
@@ -23,6 +19,10 @@ from sparkrig.fabric.survey import Survey
 from sparkrig.files import MEASURED, File
 from sparkrig.io import history_file, remote
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.operations import journal, plan
+from sparkrig.operations.files import write
+from sparkrig.operations.journal import recorded
+from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change
 from sparkrig.settings import Fleet

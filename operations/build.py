@@ -7,15 +7,15 @@ from pathlib import Path
 from pyinfra import host
 from pyinfra.api import FunctionCommand, Host, State, operation
 
-from facts.serving import Serving as ServingFact
-from operations import unit
-from operations.files import write
-from operations.journal import recorded
-from operations.refusal import Commands, refusing, say
 from sparkrig.cure import quoted
+from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.files import File
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.operations import unit
+from sparkrig.operations.files import write
+from sparkrig.operations.journal import recorded
+from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build
 from sparkrig.serving.build import Base

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pyinfra import host, state
 from pyinfra.api import StringCommand, operation
 
-from facts.containers import Containers
-from operations import apt, unit
-from operations import plan as plans
-from operations.again import again
-from operations.files import write
-from operations.journal import recorded
-from operations.refusal import Commands, refusing
+from sparkrig.facts.containers import Containers
 from sparkrig.host import containers
 from sparkrig.io.shell import script
+from sparkrig.operations import apt, unit
+from sparkrig.operations import plan as plans
+from sparkrig.operations.again import again
+from sparkrig.operations.files import write
+from sparkrig.operations.journal import recorded
+from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.runs import file_diff, journal
 from sparkrig.runs.change import Change
 from sparkrig.settings import Settings

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pyinfra import host, state
 from pyinfra.api import operation
 
-from facts.driver import Packages
-from operations import plan
-from operations.again import again
-from operations.apt import update
-from operations.journal import recorded
-from operations.refusal import Commands, refusing
+from sparkrig.facts.driver import Packages
 from sparkrig.host import driver
 from sparkrig.io.shell import script
+from sparkrig.operations import plan
+from sparkrig.operations.again import again
+from sparkrig.operations.apt import update
+from sparkrig.operations.journal import recorded
+from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.runs import journal
 from sparkrig.runs.change import Change
 

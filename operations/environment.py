@@ -11,12 +11,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pyinfra import host, state
 from pyinfra.api import operation
 
-from facts.rdma import Rdma
-from operations import plan
-from operations.again import again
-from operations.files import place
-from operations.refusal import Commands, refusing
+from sparkrig.facts.rdma import Rdma
 from sparkrig.files import File, Found
+from sparkrig.operations import plan
+from sparkrig.operations.again import again
+from sparkrig.operations.files import place
+from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.rdma import environment, gid, rdma
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change, of_files

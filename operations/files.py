@@ -9,11 +9,11 @@ from pathlib import PurePosixPath
 from pyinfra import host
 from pyinfra.api import StringCommand, operation
 
-from operations import plan
-from operations.journal import recorded
-from operations.refusal import Commands
 from sparkrig.files import File, Found, stale
 from sparkrig.io.shell import script
+from sparkrig.operations import plan
+from sparkrig.operations.journal import recorded
+from sparkrig.operations.refusal import Commands
 from sparkrig.runs import journal
 from sparkrig.runs.change import of_files
 

@@ -10,13 +10,13 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
-from facts.serving import Serving as ServingFact
-from operations import unit
-from operations.journal import recorded
-from operations.refusal import Commands, refusing, say
+from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.files import File
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.operations import unit
+from sparkrig.operations.journal import recorded
+from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.serving.plan import Chosen, Wish
 from sparkrig.serving.served import Serving

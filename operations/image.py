@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from operations.group import LOOK_S, Group, hosts, long, look, tell, user
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.host.images import Image
 from sparkrig.host.trust import plain
 from sparkrig.io import remote
+from sparkrig.operations.group import LOOK_S, Group, hosts, long, look, tell, user
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
 

@@ -25,13 +25,13 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as process
 from pyinfra.api import FunctionCommand, Host, QuoteString, State, StringCommand, operation
 
-from facts.journal import Journal as JournalFact
-from operations import apt
-from operations.refusal import Commands, refusing, say
 from sparkrig.cure import over_ssh
+from sparkrig.facts.journal import Journal as JournalFact
 from sparkrig.io import remote, run_claims
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.shell import script
+from sparkrig.operations import apt
+from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal, lock
 from sparkrig.runs.journal import Journal, Left

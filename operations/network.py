@@ -9,16 +9,16 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
-from facts.network import Network
-from operations import guard, journal
-from operations import plan as plans
-from operations.guard import Bench, RolledBack
-from operations.refusal import Commands, refusing, say
 from sparkrig.cure import over_ssh
+from sparkrig.facts.network import Network
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.network import plan as network
 from sparkrig.network.guard import Order, Ping, order
+from sparkrig.operations import guard, journal
+from sparkrig.operations import plan as plans
+from sparkrig.operations.guard import Bench, RolledBack
+from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change, Kind
 from sparkrig.settings import Fleet, Settings
@@ -43,7 +43,7 @@ def fabric(
 ) -> Commands:
     """Give each cabled fabric netdev its profile, and its live link the profile's address and MTU.
 
-    Both halves of a pair are changed or neither; each finds its way back alone (operations.guard).
+    Both halves of a pair are changed or neither; each finds its way back alone (sparkrig.operations.guard).
 
     + plan: what this host needs, by the facts of this run; made anew before anything is changed
     + moves: whether any half needs something, asked when it is needed

@@ -8,9 +8,9 @@ from ipaddress import IPv4Interface
 from pyinfra import host, state
 from pyinfra.api import operation
 
-from facts.rdma import Rdma
-from operations.again import again
-from operations.refusal import Commands, refusing
+from sparkrig.facts.rdma import Rdma
+from sparkrig.operations.again import again
+from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.rdma import gid, rdma
 from sparkrig.refusal import Refusal
 

@@ -9,8 +9,8 @@ from typing import Any
 from pyinfra import logger
 from pyinfra.api import FunctionCommand, Host, State
 
-from operations import plan
 from sparkrig.io.frame import SENTENCES
+from sparkrig.operations import plan
 from sparkrig.refusal import SAID, Refusal
 
 Commands = Generator[Any, None, None]

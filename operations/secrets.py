@@ -11,12 +11,12 @@ from pydantic import SecretStr
 from pyinfra import host
 from pyinfra.api import StringCommand, operation
 
-from operations import plan as plans
-from operations.journal import recorded
-from operations.refusal import Commands, refusing
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.host import secrets
 from sparkrig.io.shell import script
+from sparkrig.operations import plan as plans
+from sparkrig.operations.journal import recorded
+from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal
 from sparkrig.runs.change import Change

@@ -16,15 +16,15 @@ from secrets import token_hex
 from pyinfra import inventory
 from pyinfra.api import Host
 
-from facts.files import Files
-from operations.files import write
-from operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from sparkrig.cure import quoted
+from sparkrig.facts.files import Files
 from sparkrig.files import File, Found, stale
 from sparkrig.host import secrets
 from sparkrig.host.trust import plain
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.operations.files import write
+from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal
 from sparkrig.serving import plan, served, smoke

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from pydantic import SecretStr
 
-from operations.environment import wanted
-from operations.secrets import gathered
 from sparkrig.checks.check import Subject
 from sparkrig.checks.network import cabled
 from sparkrig.files import File
 from sparkrig.look.state import State
+from sparkrig.operations.environment import wanted
+from sparkrig.operations.secrets import gathered
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings

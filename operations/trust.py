@@ -8,18 +8,18 @@ from dataclasses import replace
 from pyinfra import host, inventory, state
 from pyinfra.api import Host, StringCommand, operation
 
-from facts.preflight import BARS
-from facts.trust import Trust as TrustFact
-from operations import plan
-from operations.files import write
-from operations.journal import recorded
-from operations.refusal import Commands, refusing
 from sparkrig.cure import over_ssh
+from sparkrig.facts.preflight import BARS
+from sparkrig.facts.trust import Trust as TrustFact
 from sparkrig.files import Found, stale
 from sparkrig.host import trust
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.shell import script
+from sparkrig.operations import plan
+from sparkrig.operations.files import write
+from sparkrig.operations.journal import recorded
+from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal
 from sparkrig.runs.change import Change, of_files

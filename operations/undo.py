@@ -7,18 +7,18 @@ from typing import Protocol
 
 from pyinfra.api import Host
 
-from facts.preflight import BARS
-from facts.trust import Trust
-from operations import guard, journal
-from operations.guard import Bench
-from operations.journal import Run
-from operations.trust import AS_USER, FORGET, KEYS_BAR
+from sparkrig.facts.preflight import BARS
+from sparkrig.facts.trust import Trust
 from sparkrig.host import targets, trust
 from sparkrig.host.targets import Barred
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.shell import script
 from sparkrig.network.guard import LIVE_S, Order
+from sparkrig.operations import guard, journal
+from sparkrig.operations.guard import Bench
+from sparkrig.operations.journal import Run
+from sparkrig.operations.trust import AS_USER, FORGET, KEYS_BAR
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.runs import lock, undo

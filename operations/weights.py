@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from facts.serving import FILES_OF
-from operations.group import STEP_S, Group, long, look, on_all, tell, user
-from operations.unit import proxies
 from sparkrig.cure import over_ssh, quoted
+from sparkrig.facts.serving import FILES_OF
 from sparkrig.host import secrets
 from sparkrig.host.trust import plain
 from sparkrig.io import remote
+from sparkrig.operations.group import STEP_S, Group, long, look, on_all, tell, user
+from sparkrig.operations.unit import proxies
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
 from sparkrig.serving.served import Weights

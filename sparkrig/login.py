@@ -18,7 +18,9 @@ STRICT = "ssh_strict_host_key_checking"
 # value in an inventory file lands in git
 _PASSWORDS = ("ssh_password", "ssh_key_password", "_sudo_password", "_su_password")
 _HIDDEN = ("password", "passphrase")  # the same, on the way past pyinfra to paramiko
-_UNREAD = re.compile(r"[a-z_]+: (?:could not be read|cannot be understood) \(")  # of facts.noun and facts.bundle
+_UNREAD = re.compile(
+    r"[a-z_]+: (?:could not be read|cannot be understood) \("
+)  # of sparkrig.facts.noun and sparkrig.facts.bundle
 _CONSOLE = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
 
 
@@ -162,7 +164,7 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
 
 
 def _look_again(name: str, why: str) -> Refusal:
-    return Refusal(why, f"pyinfra INVENTORY --limit {quoted(name)} -vv fact facts.spark.Spark")
+    return Refusal(why, f"pyinfra INVENTORY --limit {quoted(name)} -vv fact sparkrig.facts.spark.Spark")
 
 
 def typed(name: str, data: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Value:
-    """A base for the dataclasses of facts; `pyinfra --json INVENTORY fact facts.rdma.Rdma` asks for `to_json`."""
+    """A base for the dataclasses of facts; `pyinfra --json INVENTORY fact sparkrig.facts.X` asks for `to_json`."""
 
     def to_json(self) -> Any:
         from pydantic_core import to_jsonable_python

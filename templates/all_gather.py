@@ -11,7 +11,6 @@ hang has a place, and the figures come as one line, `sparkrig-nccl JSON`. Standa
 import argparse
 import json
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -121,4 +120,4 @@ def report(wanted: argparse.Namespace, size: int, iterations: int, seconds: floa
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(os.environ.get("SPARKRIG_ROOT", "/"))  # another one in tests
 PERSISTENT = ("etc/NetworkManager/system-connections", "etc/netplan")
@@ -120,17 +121,18 @@ class Guard:
         self.lock = folder / "lock"
         self.room = folder / "room"
         self.changes = folder / ".changed"  # room for `changed`, as for a state
-        self.unsaid: dict = {}  # what the disk had no room for
+        self.unsaid: dict[str, Any] = {}  # what the disk had no room for
 
     @property
-    def order(self) -> dict:
-        return json.loads((self.folder / "order.json").read_text())
+    def order(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "order.json").read_text())
+        return found
 
     @property
     def state(self) -> str:
-        return self.told()["state"]
+        return str(self.told()["state"])
 
-    def told(self) -> dict:
+    def told(self) -> dict[str, Any]:
         """State, what there is to say of it, and the seconds until NetworkManager would roll back."""
         file = self.folder / "state"
         word, _, detail = file.read_text().partition("\n") if file.is_file() else ("none", "", "")
@@ -391,7 +393,7 @@ def disarm(guard: Guard) -> None:
 # changing
 
 
-def activate(profile: dict, seconds: int) -> None:
+def activate(profile: dict[str, Any], seconds: int) -> None:
     """In memory only: a reboot forgets it."""
     uuid = profile["uuid"]
     properties = [word for pair in profile["properties"].items() for word in pair]
@@ -418,7 +420,7 @@ def destroy_checkpoint(path: str) -> None:
         ) from None
 
 
-def make_permanent(order: dict) -> None:
+def make_permanent(order: dict[str, Any]) -> None:
     for profile in order["profiles"]:
         found = run(["busctl", "call", *SETTINGS, "GetConnectionByUuid", "s", profile["uuid"]])
         run(["busctl", "call", NM, found.split('"')[1], f"{NM}.Settings.Connection", "Save"])
@@ -444,7 +446,7 @@ def generate() -> None:
 # verifying
 
 
-def verify(guard: Guard, order: dict) -> None:
+def verify(guard: Guard, order: dict[str, Any]) -> None:
     """What was ordered is live, and everything else is as it was."""
     snapshot_of = json.loads((guard.before / "links.json").read_text())
     named = {link["netdev"] for link in order["links"]}
@@ -469,7 +471,7 @@ def verify(guard: Guard, order: dict) -> None:
         raise Trouble("; ".join(amiss()) or "the links settled too late")
 
 
-def unlike(wanted: dict, found: dict | None) -> str:
+def unlike(wanted: dict[str, Any], found: dict[str, Any] | None) -> str:
     """What a link is not, for what was ordered."""
     name = wanted["netdev"]
     if found is None or not found["carrier"]:
@@ -498,7 +500,7 @@ def content(file: Path) -> str:
         return ""
 
 
-def links() -> dict[str, dict]:
+def links() -> dict[str, dict[str, Any]]:
     """Every device that NetworkManager manages: its state and profile there, and what the kernel has.
 
     external: set up by somebody else: docker's bridge, and our links too after a restart of NetworkManager;
@@ -526,14 +528,14 @@ def links() -> dict[str, dict]:
     return found
 
 
-def described(link: dict | None) -> str:
+def described(link: dict[str, Any] | None) -> str:
     if link is None:
         return "gone"
     state = f"connected by {link['profile']}" if link["connected"] else "not connected"
     return f"{state}, MTU {link['mtu']}, {', '.join(link['addresses']) or 'no address'}"
 
 
-def moved(name: str, was: dict, here: dict | None) -> str:
+def moved(name: str, was: dict[str, Any], here: dict[str, Any] | None) -> str:
     return f"{name} was {described(was)} and is {described(here)}"
 
 
@@ -608,7 +610,7 @@ class Origin:
                     found.append(f"{place}/{name}")
         return found
 
-    def concerns(self, name: str, link: dict) -> bool:
+    def concerns(self, name: str, link: dict[str, Any]) -> bool:
         return name in self.netdevs or link["profile"] in self.uuids
 
 
@@ -678,7 +680,7 @@ def put_back(before: Path) -> list[str]:
     return differences(before, was)
 
 
-def differences(before: Path, was: dict[str, dict]) -> list[str]:
+def differences(before: Path, was: dict[str, dict[str, Any]]) -> list[str]:
     found = [f"{file} differs" for file in stale_files(before)]
     try:
         now = links()
@@ -724,7 +726,7 @@ def restore_file(kept: Path, here: Path) -> None:
         here.unlink(missing_ok=True)
 
 
-def restore_links(was: dict[str, dict]) -> None:
+def restore_links(was: dict[str, dict[str, Any]]) -> None:
     try:
         now = links()
     except FAULTS:
@@ -736,7 +738,7 @@ def restore_links(was: dict[str, dict]) -> None:
         list(pool.map(lambda row: restore_link(*row), there))
 
 
-def restore_link(name: str, link: dict, here: dict) -> None:
+def restore_link(name: str, link: dict[str, Any], here: dict[str, Any]) -> None:
     """Have NetworkManager connect or disconnect one link as it was, and give it its MTU. here: what it is now."""
     if link["connected"] and (here["profile"], here["addresses"]) != (link["profile"], link["addresses"]):
         up = ["nmcli", "--wait", str(round(slow(UP_S))), "connection", "up", link["profile"]]

@@ -1,6 +1,6 @@
 """Record what a fact prints on a host of an inventory, for the plan tests (tests/fixtures/spark).
 
-python -m tests.record inventories/lab.py spark-a facts.spark.Spark > tests/fixtures/spark/converged-a.txt
+python -m tests.record inventories/lab.py spark-a sparkrig.facts.spark.Spark > tests/fixtures/spark/converged-a.txt
 """
 
 import importlib

@@ -7,39 +7,39 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from facts.apt import Holders
-from facts.containers import Containers
-from facts.driver import Packages
-from facts.evidence import IDENTIFIERS, JOURNALS, RUN, TOOLS, Evidence, Identifiers
-from facts.fabric import Fabric
-from facts.files import Files
-from facts.first_upgrade import FirstUpgrade
-from facts.gpu import Gpu
-from facts.health import Health
-from facts.hostname import Hostname
-from facts.identity import Identity
-from facts.journal import Journal
-from facts.neighbours import Neighbours
-from facts.network import Network
-from facts.nic import Nics
-from facts.noun import Noun
-from facts.ping import Pings
-from facts.preflight import BARS, Preflight
-from facts.rdma import Rdma
-from facts.secrets import Secrets
-from facts.serving import Serving
-from facts.spark import Spark
-from facts.startup import Startup
-from facts.trust import Trust
-from operations import build, image, onboard, serving, weights
-from operations import guard as guards
-from operations import secrets as secret_file
-from operations import trust as node_trust
-from operations.containers import FETCH_KEY
-from operations.driver import HOLD
-from operations.files import WRITE
 from sparkrig.bandwidth import nccl, perftest_run
+from sparkrig.facts.apt import Holders
+from sparkrig.facts.containers import Containers
+from sparkrig.facts.driver import Packages
+from sparkrig.facts.evidence import IDENTIFIERS, JOURNALS, RUN, TOOLS, Evidence, Identifiers
+from sparkrig.facts.fabric import Fabric
+from sparkrig.facts.files import Files
+from sparkrig.facts.first_upgrade import FirstUpgrade
+from sparkrig.facts.gpu import Gpu
+from sparkrig.facts.health import Health
+from sparkrig.facts.hostname import Hostname
+from sparkrig.facts.identity import Identity
+from sparkrig.facts.journal import Journal
+from sparkrig.facts.neighbours import Neighbours
+from sparkrig.facts.network import Network
+from sparkrig.facts.nic import Nics
+from sparkrig.facts.noun import Noun
+from sparkrig.facts.ping import Pings
+from sparkrig.facts.preflight import BARS, Preflight
+from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.secrets import Secrets
+from sparkrig.facts.serving import Serving
+from sparkrig.facts.spark import Spark
+from sparkrig.facts.startup import Startup
+from sparkrig.facts.trust import Trust
 from sparkrig.network import guard
+from sparkrig.operations import build, image, onboard, serving, weights
+from sparkrig.operations import guard as guards
+from sparkrig.operations import secrets as secret_file
+from sparkrig.operations import trust as node_trust
+from sparkrig.operations.containers import FETCH_KEY
+from sparkrig.operations.driver import HOLD
+from sparkrig.operations.files import WRITE
 from sparkrig.rdma import gid
 from sparkrig.runs import journal, lock, undo
 

@@ -54,7 +54,7 @@ def interruptible() -> Iterator[Event]:
 def rolled_back(data: Mapping[str, Mapping[str, Any]], began: str) -> bool:
     """Whether a run that began then took its own network change back. data: of the hosts that are asked."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations import journal
+    from sparkrig.operations import journal
     from sparkrig.runs.journal import outcome
 
     answers = session.asked(data, "Reading the journals", journal.look)

@@ -87,10 +87,10 @@ def _measure(
 ) -> tuple[Run, Topology]:
     """One pair, which nobody else works on meanwhile. Raises Refusal where somebody does, or it cannot be read."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations import journal
     from sparkrig.cli.measuring import Measuring
     from sparkrig.io.fabric_check import check
     from sparkrig.io.remote import Failed, Lost
+    from sparkrig.operations import journal
 
     with session.connected(data) as found, Measuring(console, " and ".join(data)) as progress:
         lost = {name: str(host) for name, host in found.items() if isinstance(host, Exception)}

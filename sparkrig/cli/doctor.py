@@ -146,11 +146,11 @@ def look(
     names: checks that were asked for, all where there are none; keep: is given what each host printed.
     """
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations import journal
     from sparkrig.checks.reference import kinds
     from sparkrig.fabric.neighbours import Neighbours
     from sparkrig.io import examine
     from sparkrig.look.examination import Examination
+    from sparkrig.operations import journal
 
     limits = {name: examine.limit_s(fleet[name]) for name in data}
     looked = session.asked(
@@ -191,10 +191,10 @@ def judged(
     """The report on what was seen. started, clock: now and time.monotonic() as the look began."""
     from importlib.metadata import version
 
-    from operations.subject import subject
     from sparkrig.checks import access, pair, remedy
     from sparkrig.checks.remedy import Compared
     from sparkrig.checks.root_causes import roots
+    from sparkrig.operations.subject import subject
     from sparkrig.reports.doctor import report
 
     states = {name: seen.hosts[name].state for name in data if name in seen.hosts}

@@ -143,7 +143,7 @@ def _below_home(file: Path) -> str:
 
 
 def _look(entered: Door, book: Book) -> Seen:
-    from facts.newcomer import Newcomer
+    from sparkrig.facts.newcomer import Newcomer
     from sparkrig.io import progress
 
     seconds = int(_LOOK_S * float(book.defaults.get("patience", 1)))
@@ -171,7 +171,7 @@ def _others(name: str | None, book: Book, asked: Asked) -> dict[str, Seen]:
 def looked_at(hosts: Sequence[str], book: Book, title: str, role: str = "") -> dict[str, Seen]:
     """Hosts of an inventory, each as it is now. Raises Lost, with their role, where some cannot be read."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from facts.newcomer import Newcomer
+    from sparkrig.facts.newcomer import Newcomer
     from sparkrig.io import remote
     from sparkrig.io.remote import Lost
 
@@ -201,9 +201,9 @@ def plans(
     after: Book, found: Mapping[str, Seen], name: str, at: Target, entrance: Entrance | None = None
 ) -> list[Plan]:
     """What would be done to each host; entrance: what the Spark of that name still lacks, if anything."""
-    from deploys import dry
-    from operations.onboard import SUDOERS
+    from sparkrig.deploys import dry
     from sparkrig.onboarding import plan
+    from sparkrig.operations.onboard import SUDOERS
 
     data = {host: after.data[host] for host in found}
     steps = dry.plan(data, after.fleet, {host: each.state for host, each in found.items()})

@@ -30,11 +30,11 @@ _ROOT = Path(__file__).resolve().parents[2]
 _FILE = click.Path(path_type=Path)
 # what asks, judges and shows, loaded while hosts are waited for; those that come first are parts of later ones
 _MEANWHILE = (
-    "facts.spark",
+    "sparkrig.facts.spark",
     "sparkrig.checks",
-    "deploys.spark",
-    "operations.bandwidth",
-    "deploys.dry",
+    "sparkrig.deploys.spark",
+    "sparkrig.operations.bandwidth",
+    "sparkrig.deploys.dry",
     "rich.console",
     "sparkrig.render.drift",
 )
@@ -216,9 +216,9 @@ def _declared(seen: Mapping[str, State]) -> dict[str, Any]:
 def _judged(
     typed: str, fleet: Fleet, data: Mapping[str, Any], seen: Mapping[str, State], unread: Mapping[str, str]
 ) -> dict[str, list[Check] | Refusal]:
-    from deploys import dry
-    from operations.subject import subject
     from sparkrig import checks
+    from sparkrig.deploys import dry
+    from sparkrig.operations.subject import subject
 
     subjects = {name: subject(name, fleet, seen, typed) for name in seen}
     found = {name: checks.of(each) for name, each in subjects.items()}

@@ -38,7 +38,7 @@ def look(
     limits = {name: timeout or LOOK_S * fleet[name].patience for name in data}
 
     def read(at: Host) -> State:
-        from facts.spark import Spark
+        from sparkrig.facts.spark import Spark
 
         mine = fleet[at.name]
         return remote.read(at, Spark(), mine.weights if mine.model else "", seconds=int(limits[at.name]))

@@ -138,8 +138,8 @@ def _show(console: Console, at: Target, draft: Draft) -> None:
 
 def _let_in(at: Target, key: HostKey, entrance: Entrance) -> None:
     """Let our key in, make sudo ask for nothing, and prove both by a new connection. Raises Refusal."""
-    from operations import onboard
     from sparkrig.io import first_login, ssh_keys
+    from sparkrig.operations import onboard
 
     if entrance.own:
         public = entrance.own.public or ssh_keys.make(entrance.own)

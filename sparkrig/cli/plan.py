@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from sparkrig.settings import Fleet
 
 DEPLOY = "deploys/cluster.py"
-_MEANWHILE = ("facts.spark", "deploys.spark", "operations.bandwidth", "deploys.dry", "sparkrig.io.screen")
+_MEANWHILE = (
+    "sparkrig.facts.spark",
+    "sparkrig.deploys.spark",
+    "sparkrig.operations.bandwidth",
+    "sparkrig.deploys.dry",
+    "sparkrig.io.screen",
+)
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0) -> Plan:
     fleet, every = files.inventory(file)
     data = files.limited(every, limit, fleet)
     seen, unread = looking.look(f"Looking at {file.name}", fleet, data, _MEANWHILE, wait_s=wait_s)
-    from deploys import dry
+    from sparkrig.deploys import dry
 
     made = dry.planned(data, fleet, seen)
     quoted = quoted_path(files.typed(file))

@@ -61,7 +61,7 @@ def _follow(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str, seco
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     import time
 
-    from facts.startup import Startup as Fact
+    from sparkrig.facts.startup import Startup as Fact
     from sparkrig.io import progress, remote
 
     end, before = time.monotonic() + seconds, set[str]()

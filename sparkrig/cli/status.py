@@ -60,7 +60,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
 
 def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations import journal
+    from sparkrig.operations import journal
 
     return session.asked(data, f"Reading the journals of {what}", journal.look)
 

@@ -58,7 +58,7 @@ def summary(inventory_file: Path, as_json: bool) -> None:
 
 def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, State | Failed | Lost]:
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from facts.spark import Spark
+    from sparkrig.facts.spark import Spark
     from sparkrig.io import remote
 
     def read(at: Host) -> State:

@@ -236,10 +236,10 @@ def _ordinary() -> set[str]:
     """The words of our own looks: a host that is called `port` must not take that word out of what they print."""
     import re
 
-    from facts.evidence import Evidence
-    from facts.examination import Examination
-    from facts.journal import Journal
-    from facts.startup import Startup
+    from sparkrig.facts.evidence import Evidence
+    from sparkrig.facts.examination import Examination
+    from sparkrig.facts.journal import Journal
+    from sparkrig.facts.startup import Startup
 
     scripts = (Examination().command(), Evidence().command(), Journal().command(), Startup().command())
     return {word.lower() for script in scripts for word in re.findall(r"[A-Za-z][A-Za-z0-9]+", script)}
@@ -253,7 +253,7 @@ def _notes(found: _Found) -> list[str]:
 
 
 def _files(fleet: Fleet, found: _Found, folders: Mapping[str, str]) -> list[File]:
-    from facts.evidence import JOURNAL
+    from sparkrig.facts.evidence import JOURNAL
     from sparkrig.redaction.archive import File
 
     settings = {folders[name]: fleet[name].model_dump(mode="json") for name in folders}

@@ -129,8 +129,8 @@ def undo(
     from sparkrig.io.screen import Screen
 
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations import journal
     from sparkrig.fabric.topology import groups
+    from sparkrig.operations import journal
 
     console = Screen(stderr=as_json)
     with session.connected(data) as hosts:
@@ -197,7 +197,7 @@ def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Flee
     would stop, and what keeps a file from going back.
     """
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations import undo as operations
+    from sparkrig.operations import undo as operations
     from sparkrig.runs import undo as judgement
 
     def asked_of(
@@ -241,7 +241,7 @@ def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Flee
 
 def _running(at: Host, _: Plan, patience: float) -> int:
     """How many containers run there."""
-    from facts.containers import Containers
+    from sparkrig.facts.containers import Containers
     from sparkrig.io import remote
 
     return remote.read(at, Containers(), seconds=int(60 * patience)).running
@@ -254,11 +254,11 @@ def _carry_out(
     fleet: Fleet,
     asked: _Asked,
 ) -> None:
-    from operations import undo as operations
-    from operations.guard import RolledBack
-    from operations.journal import Run
     from sparkrig.io import progress
     from sparkrig.io.remote import Failed, Lost
+    from sparkrig.operations import undo as operations
+    from sparkrig.operations.guard import RolledBack
+    from sparkrig.operations.journal import Run
 
     target = group.target
     able = {name: host for name in group.names if not isinstance(host := hosts[name], Exception)}

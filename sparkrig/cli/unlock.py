@@ -31,7 +31,7 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
         yes, f"sparkrig status {quoted_path(inventory_file)}, which shows the holder; then the same with --yes"
     )
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from operations import journal
+    from sparkrig.operations import journal
 
     with session.connected(data) as hosts:
         found = session.ask(hosts, "Reading the journals", journal.look)

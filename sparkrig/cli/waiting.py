@@ -32,7 +32,7 @@ def past_first_upgrade(
 
     patience: factor on the deadlines. Raises Refusal, Failed or Lost.
     """
-    from facts.first_upgrade import FirstUpgrade
+    from sparkrig.facts.first_upgrade import FirstUpgrade
     from sparkrig.io import progress
 
     found = entrance.door.read(FirstUpgrade(), seconds=_ASK_S)
@@ -80,7 +80,7 @@ def _seen(
     name: str, entrance: Entrance, again: Again, told: Told, patience: float
 ) -> tuple[Entrance, FirstUpgrade | None]:
     """What the unit is at now; None where the host does not say, or the connection was lost and made anew."""
-    from facts.first_upgrade import FirstUpgrade
+    from sparkrig.facts.first_upgrade import FirstUpgrade
     from sparkrig.io.remote import Failed, Lost
 
     try:

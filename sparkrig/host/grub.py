@@ -46,7 +46,7 @@ class Untold(ValueError):
 
 
 def read(rows: Iterable[str]) -> Boot | None:
-    """What GRUB boots next, by what `facts.grub` prints among other rows; None on a host without GRUB's menu."""
+    """What GRUB boots next, by what facts/grub.py prints among other rows; None on a host without GRUB's menu."""
     files: dict[str, list[str]] = {}
     path, there, whole = "", False, False
     for row in rows:

@@ -1,7 +1,7 @@
 """Whether a file of ours can be put in its place: what bars it, as seen before the first change.
 
-A file is written anew beside the old one and renamed over it (operations.files), so it is its folder that must be
-writable, and the old file must be one that a rename may replace. Sources: rename(2), chattr(1).
+A file is written anew beside the old one and renamed over it (operations/files.py), so it is its folder that must
+be writable, and the old file must be one that a rename may replace. Sources: rename(2), chattr(1).
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from typing import Any
 
 from pyinfra.api import FactBase, Host
 
-from facts.evidence import WHOLE_S, Evidence
-from facts.evidence import Identifiers as IdentifiersFact
-from facts.journal import Journal
-from facts.startup import Startup
+from sparkrig.facts.evidence import WHOLE_S, Evidence
+from sparkrig.facts.evidence import Identifiers as IdentifiersFact
+from sparkrig.facts.journal import Journal
+from sparkrig.facts.startup import Startup
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Keep, Lost
 from sparkrig.redaction.archive import Identifiers, Part

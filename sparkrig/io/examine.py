@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyinfra.api import Host
 
-from facts.examination import Examination as Look
-from facts.neighbours import Neighbours as Listen
-from facts.ping import Pings
 from sparkrig.checks.network import cabled
 from sparkrig.fabric.neighbours import Neighbours
+from sparkrig.facts.examination import Examination as Look
+from sparkrig.facts.neighbours import Neighbours as Listen
+from sparkrig.facts.ping import Pings
 from sparkrig.io import remote
 from sparkrig.io.remote import Keep
 from sparkrig.look.examination import Examination

@@ -9,13 +9,13 @@ from typing import Protocol, TypeVar
 
 from pyinfra.api import Host
 
-from facts.nic import Nics
 from sparkrig.bandwidth import bands, measurement
 from sparkrig.bandwidth.bands import Expected
 from sparkrig.bandwidth.measurement import Case, Measurement, Run
 from sparkrig.bandwidth.perftest_run import Pace
 from sparkrig.cure import over_ssh
 from sparkrig.fabric.survey import Survey
+from sparkrig.facts.nic import Nics
 from sparkrig.host import nic
 from sparkrig.io import measure, nccl_run, remote, survey
 from sparkrig.io.measure import Bench

@@ -15,11 +15,11 @@ import gevent
 from gevent import Greenlet
 from pyinfra.api import Host
 
-from facts.gpu import Gpu
-from facts.nic import Nics
 from sparkrig.bandwidth import nccl
 from sparkrig.bandwidth.nccl import Preflight
 from sparkrig.cure import over_ssh, quoted
+from sparkrig.facts.gpu import Gpu
+from sparkrig.facts.nic import Nics
 from sparkrig.host import gpu
 from sparkrig.host.nic import Nic
 from sparkrig.io import remote

@@ -16,7 +16,7 @@ from pyinfra.api import FactBase, Host, QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError, PyinfraError
 from pyinfra.context import ctx_state
 
-from facts.noun import understood
+from sparkrig.facts.noun import understood
 from sparkrig.io.shell import limited, script
 from sparkrig.parsing import rows
 from sparkrig.text import plain

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 from pyinfra.api import Host
 
-from facts.fabric import Fabric
-from facts.neighbours import Neighbours
 from sparkrig.fabric import neighbours
 from sparkrig.fabric.survey import Survey
+from sparkrig.facts.fabric import Fabric
+from sparkrig.facts.neighbours import Neighbours
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.settings import Fleet

@@ -36,7 +36,7 @@ class Plan:
 def of(
     host: str, seen: Seen, fleet: Fleet, planned: Sequence[str] | Sequence[Refusal], login: Sequence[str] = ()
 ) -> Plan:
-    """The plan of a host. planned: what the deploy itself would do to it, or why it would not (deploys.dry)."""
+    """The plan of a host. planned: what the deploy itself would do to it, or why it would not (deploys/dry.py)."""
     refusals = tuple(_curable(each, seen, fleet, host) for each in planned if isinstance(each, Refusal))
     steps = tuple(each.replace(" | ", ": ", 1) for each in planned if isinstance(each, str))
     docker = any(step.startswith("Containers: docker") for step in steps)

@@ -34,7 +34,7 @@ class Grammar:
 PACKAGE = Grammar("name of a Debian package", r"[a-z0-9][a-z0-9+.-]+")
 # deb-version(7), Debian Policy 5.6.12; dpkg only warns of one that begins with a letter
 VERSION = Grammar("version of a Debian package", r"[A-Za-z0-9][A-Za-z0-9.+:~-]*")
-# uname(2) of 64 bytes; what facts.health takes for the folder of a kernel
+# uname(2) of 64 bytes; what sparkrig.facts.health takes for the folder of a kernel
 KERNEL = Grammar("release of a kernel", r"[A-Za-z0-9][A-Za-z0-9._+~-]{0,63}")
 # numbers with dots between them, as in the names of its own packages (nvidia-firmware-580-580.95.05)
 DRIVER = Grammar("version of NVIDIA's driver", r"[0-9]+(?:\.[0-9]+)+")

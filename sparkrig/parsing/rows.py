@@ -6,7 +6,7 @@ import base64
 
 
 def path(word: str) -> str:
-    """An absolute path from the word that `path_word` (facts.noun) prints: itself, or its base64.
+    """An absolute path from the word that `path_word` (sparkrig.facts.noun) prints: itself, or its base64.
 
     No base64 of an absolute path begins with the slash that such a path begins with. Bytes that are no UTF-8 stay
     in it as Python keeps them in file names (surrogates), so that it still names the file.

@@ -1,6 +1,6 @@
 """One thing that a step of the deploy changes on a host, old to new: what plans are made of.
 
-An operation reports its changes from the values from which it makes its commands (operations.plan), so that
+An operation reports its changes from the values from which it makes its commands (operations/plan.py), so that
 nothing is judged a second time.
 """
 

@@ -35,7 +35,7 @@ DPKG_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
 # The place of a run in the file that comes next; a FIFO there has no end
 _NUMBER = r"grep -D skip -d skip -ahxs '[1-9][0-9]\{0,8\}'"
 
-# Every path that a run may leave changed; operations.files keeps what was not ours beside it.
+# Every path that a run may leave changed; sparkrig.operations.files keeps what was not ours beside it.
 PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig" not in path))
 
 # stands PATH...: what stands there, a row each, holds and the toolkit's packages too. What the GID block of a

@@ -289,7 +289,7 @@ class Plan:
 
     @property
     def login(self) -> bool:
-        """Whether the login between the halves of a pair goes, which is more than its files (operations.trust)."""
+        """Whether the login between the halves of a pair goes, which is more than its files."""
         return any(each.name == trust.CLIENT and each.act == "remove" for each in self.pending)
 
     @property

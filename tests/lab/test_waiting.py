@@ -69,7 +69,7 @@ def test_another_apt_is_waited_for_by_name(deployed: Pair, seen: Seen) -> None:
 def impatient(tmp_path: Path) -> str:
     """A deploy that loses its patience with apt after 8 s instead of 20 min."""
     file = tmp_path / "impatient.py"
-    file.write_text("from operations import apt\n\napt.WAIT_S = 2  # times the lab's patience\n")
+    file.write_text("from sparkrig.operations import apt\n\napt.WAIT_S = 2  # times the lab's patience\n")
     return str(file)
 
 
@@ -188,7 +188,8 @@ def test_a_verb_waits_for_a_host_that_takes_no_logins_yet(deployed: Pair) -> Non
 def test_a_link_that_is_lost_in_mid_step_is_noticed(deployed: Pair, tmp_path: Path, seen: Seen) -> None:
     slow = tmp_path / "slow.py"
     slow.write_text(
-        "from pyinfra import host\nfrom pyinfra.operations import server\nfrom deploys.spark import look\n\n"
+        "from pyinfra import host\nfrom pyinfra.operations import server\n"
+        "from sparkrig.deploys.spark import look\n\n"
         "if look() and host.name == 'spark-b':\n    server.shell(name='Slow', commands='sleep 299')\n"
     )
     machine = Machine(deployed.b.node)

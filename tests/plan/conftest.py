@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from facts.noun import PREAMBLE
-from facts.spark import NOUNS
-from operations.environment import wanted as environment_files
+from sparkrig.facts.noun import PREAMBLE
+from sparkrig.facts.spark import NOUNS
 from sparkrig.files import MEASURED
 from sparkrig.host import driver
 from sparkrig.network import plan as network
+from sparkrig.operations.environment import wanted as environment_files
 from sparkrig.rdma import environment, rdma
 from sparkrig.runs import lock
 from tests import warm
@@ -243,7 +243,7 @@ def run_deploy(
         "from sparkrig.inventory import checked as _checked, stop_together as _stop_together\n"
         + ("_stop_together()\n" if together else "")
         # nothing settles on a fake host
-        + "import operations.guard as _guard\n_guard.APART_S = _guard.PAUSE_S = 0\n"
+        + "import sparkrig.operations.guard as _guard\n_guard.APART_S = _guard.PAUSE_S = 0\n"
         + f"sparks = _checked({[host.entry() for host in hosts]!r}, __file__)\n"
     )
     env = {"PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": state or str(folder / "state")}

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from operations.serving import texts
 from sparkrig import settings
 from sparkrig.files import File
 from sparkrig.io.catalogue_files import catalogue
+from sparkrig.operations.serving import texts
 from sparkrig.serving import plan, served
 from sparkrig.serving.plan import Chosen, Node
 from tests.plan.conftest import FABRIC, A, B, Host, pair

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from facts.examination import Examination
+from sparkrig.facts.examination import Examination
 from tests import warm
 from tests.plan.conftest import ROOT, Host, converged, joined, pair, recorded, sections
 

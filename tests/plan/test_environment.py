@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ipaddress import IPv4Interface
 
-from operations.environment import wanted
 from sparkrig.network import plan
+from sparkrig.operations.environment import wanted
 from sparkrig.rdma import environment, rdma
 from tests.plan.conftest import FABRIC, A, recorded, sections
 

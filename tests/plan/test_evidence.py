@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from facts.examination import Examination
 from sparkrig.cli.support import _ordinary
 from sparkrig.explain.tools import Explained, explain
+from sparkrig.facts.examination import Examination
 from sparkrig.host.identity import is_spark
 from sparkrig.network import profiles
 from sparkrig.redaction import Redactor

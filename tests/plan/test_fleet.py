@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from benchmarks.measure import RUSAGE
-from deploys import dry
-from facts.spark import Spark
 from sparkrig import settings
+from sparkrig.deploys import dry
+from sparkrig.facts.spark import Spark
 from tests.plan import fleet
 from tests.plan.conftest import ROOT, converged
 from tests.unit.sshd import free_ports

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from facts.examination import Examination
-from facts.spark import Spark
 from sparkrig import inventory
 from sparkrig.cli import doctor, drift, summary
 from sparkrig.fabric.neighbours import Neighbours
+from sparkrig.facts.examination import Examination
+from sparkrig.facts.spark import Spark
 from sparkrig.render import doctor as picture
 from tests.hostile import BOMB, DEEP, looks, survives
 from tests.plan import fleet
@@ -96,7 +96,11 @@ def test_doctor_tells_the_other_half_in_full(desk: Desk) -> None:
         one, other = done.report["hosts"]
         assert (done.code, one["read"], other["read"], other["exit"]) == (3, True, False, 3)
         look = done.row(B, "access.look")
-        assert said in look["found"] and look["status"] == "unknown" and "fact facts.spark.Spark" in look["cure"]
+        assert (
+            said in look["found"]
+            and look["status"] == "unknown"
+            and "fact sparkrig.facts.spark.Spark" in look["cure"]
+        )
         assert len(one["rows"]) > 30 and {row["status"] for row in one["rows"]} <= {"ok", "skipped"}
 
     each_row(GARBAGE, holds)

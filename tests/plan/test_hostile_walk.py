@@ -27,11 +27,11 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
-from facts.examination import Examination
-from facts.spark import Spark
 from sparkrig import inventory
 from sparkrig.cli import drift, files, main, newcomer, summary
 from sparkrig.cli.main import _VERBS
+from sparkrig.facts.examination import Examination
+from sparkrig.facts.spark import Spark
 from sparkrig.io import catalogue_files, discovery, drift_files, terminal
 from sparkrig.io.screen import Screen
 from sparkrig.onboarding.candidates import Candidate

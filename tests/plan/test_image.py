@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operations import build as image
+from sparkrig.operations import build as image
 from sparkrig.serving import build
 from tests.plan.conftest import Deploy
 from tests.plan.serving import IMAGE, OTHER, Spark, hosts

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 
-from facts.fabric import Fabric
+from sparkrig.facts.fabric import Fabric
 from sparkrig.refusal import Refusal
 from tests.plan.conftest import JOURNAL, A, B, Host, converged, joined, pair, recorded, sections
 from tests.plan.desk import Desk
@@ -264,9 +264,9 @@ def test_every_fault_on_either_half(desk: Desk) -> None:
 
 def test_a_refusal_that_no_operation_caught_is_a_finding_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked of a peer was refused in the middle of the other half's plan, and ended the report of both."""
-    from deploys import dry
-    from facts.spark import Spark
     from sparkrig import settings
+    from sparkrig.deploys import dry
+    from sparkrig.facts.spark import Spark
 
     def planned(run: object, deploy: object, spark: Any, host: object) -> None:
         if spark.name == A:

@@ -24,7 +24,7 @@ JOINTS = "/,:=._|)-"
 LOOKS = {"Driver | prove it by a simulated upgrade", "RDMA | GID index of each rail", "close the run"}
 # what each process that loads the inventory does besides: nothing settles on a fake host, and commands are counted
 NOTED = """
-import operations.guard as _guard
+import sparkrig.operations.guard as _guard
 _guard.APART_S = _guard.PAUSE_S = 0
 from pyinfra.connectors.fake import FakeConnector as _Fake
 if not hasattr(_Fake, "noted"):

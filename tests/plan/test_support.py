@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from facts.evidence import IDENTIFIERS as IDENTIFIERS_SCRIPT
-from facts.evidence import JOURNALS, TOOLS, Evidence
-from facts.examination import Examination
 from sparkrig.cli import support as command
+from sparkrig.facts.evidence import IDENTIFIERS as IDENTIFIERS_SCRIPT
+from sparkrig.facts.evidence import JOURNALS, TOOLS, Evidence
+from sparkrig.facts.examination import Examination
 from sparkrig.network import profiles
 from sparkrig.redaction import archive
 from sparkrig.settings import Fleet

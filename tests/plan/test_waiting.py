@@ -25,7 +25,7 @@ def desk(tmp_path: Path) -> Desk:
 def lines(desk: Desk, file: str) -> list[tuple[str, str]]:
     """Who is at what, as (host, step)."""
     text = desk.inventory.read_text().replace("'fake_delay': 0,", f"'fake_delay': {SLOW_S},")
-    guard = "import operations.guard as _guard\n_guard.APART_S = _guard.PAUSE_S = 0\n"
+    guard = "import sparkrig.operations.guard as _guard\n_guard.APART_S = _guard.PAUSE_S = 0\n"
     desk.inventory.write_text(FAST + guard + text)
     env = {"PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": str(desk.folder / "state")}
     done = warm.run("pyinfra", "-y", str(desk.inventory), file, env=env, timeout=120)

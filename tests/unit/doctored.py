@@ -7,16 +7,16 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
 
-from facts.fabric import Fabric
-from operations.subject import subject
 from sparkrig import checks, settings
 from sparkrig.checks import access, condition, live, pair
 from sparkrig.checks.check import Check
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
+from sparkrig.facts.fabric import Fabric
 from sparkrig.host.hostname import Hostname
 from sparkrig.look.examination import Examination
 from sparkrig.network.ping import Ping
+from sparkrig.operations.subject import subject
 from sparkrig.settings import Fleet
 from tests.plan.conftest import recorded
 from tests.unit.test_checks import NETDEV, PAIR, SEEN, TWIN, A, B

@@ -112,7 +112,7 @@ class Host:
 
 
 def _path_word(path: str) -> str:
-    """As the script prints it (facts.noun)."""
+    """As the script prints it (sparkrig.facts.noun)."""
     if re.fullmatch(r"[A-Za-z0-9/._@:+~-]*", path):
         return path
     return base64.b64encode(path.encode(errors="surrogateescape")).decode()

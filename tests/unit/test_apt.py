@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from facts.apt import Holders
-from operations import apt as operations
+from sparkrig.facts.apt import Holders
 from sparkrig.host import apt
 from sparkrig.host.apt import Holder
 from sparkrig.io import remote
+from sparkrig.operations import apt as operations
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from facts.evidence import JOURNALS, TOOLS
 from sparkrig.explain.tools import explain
+from sparkrig.facts.evidence import JOURNALS, TOOLS
 from sparkrig.redaction import Redactor
 from sparkrig.redaction.book import Known
 from tests import attacks, canaries

@@ -7,10 +7,9 @@ from dataclasses import replace
 from ipaddress import IPv4Interface
 from typing import Any
 
-from facts.spark import Spark
-from operations.subject import subject
 from sparkrig import checks, settings
 from sparkrig.checks.check import Check, wrong
+from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED
 from sparkrig.host import driver, secrets
 from sparkrig.host.first_upgrade import FirstUpgrade
@@ -19,6 +18,7 @@ from sparkrig.look.state import State
 from sparkrig.network import plan
 from sparkrig.network.links import Route
 from sparkrig.network.profiles import Profile
+from sparkrig.operations.subject import subject
 from sparkrig.rdma import environment, gid
 from tests.plan.conftest import FABRIC, REBOOTED, converged
 from tests.tables import each_row

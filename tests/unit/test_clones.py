@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from facts.identity import Identity as Fact
 from sparkrig.checks.check import Check
 from sparkrig.checks.clones import NEW_MACHINE_ID, Clones, clones
+from sparkrig.facts.identity import Identity as Fact
 from sparkrig.host import identity
 from sparkrig.look.state import State
 from sparkrig.onboarding import card

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyinfra.api.exceptions import FactProcessError
 
-from facts.fabric import Fabric
+from sparkrig.facts.fabric import Fabric
 from sparkrig.host.condition import Condition, findings
 from sparkrig.host.gpu import Gpu
 from sparkrig.host.health import Health

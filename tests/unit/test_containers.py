@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from facts.containers import Containers as Fact
+from sparkrig.facts.containers import Containers as Fact
 from sparkrig.host.containers import (
     DAEMON_JSON,
     KEYRING,

@@ -36,7 +36,7 @@ def _changes(decorator: ast.expr) -> bool:
 
 
 def rooms() -> Iterator[str]:
-    """Each package and each single module of sparkrig."""
+    """Each package and each single module of sparkrig, without links to what is no Python of the controller."""
     for path in sorted((ROOT / "sparkrig").iterdir()):
-        if path.name not in ("__init__.py", "__pycache__"):
+        if path.name not in ("__init__.py", "__pycache__", "models", "templates"):
             yield f"sparkrig.{path.stem}"

@@ -10,10 +10,6 @@ from typing import Any
 
 import pytest
 
-from facts.examination import Examination as Look
-from facts.fabric import Fabric
-from facts.spark import Spark
-from operations.subject import subject
 from sparkrig import login
 from sparkrig.checks import access, remedy
 from sparkrig.checks.check import Check, Status
@@ -22,6 +18,9 @@ from sparkrig.checks.consistency import judged
 from sparkrig.checks.remedy import Compared
 from sparkrig.checks.root_causes import roots
 from sparkrig.fabric.neighbours import Heard, Neighbours
+from sparkrig.facts.examination import Examination as Look
+from sparkrig.facts.fabric import Fabric
+from sparkrig.facts.spark import Spark
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.host.gpu import Gpu
 from sparkrig.host.grub import Boot
@@ -29,6 +28,7 @@ from sparkrig.host.health import Kernel
 from sparkrig.host.hostname import Hostname
 from sparkrig.look.examination import Examination
 from sparkrig.network.ping import NOT_INSTALLED, Ping
+from sparkrig.operations.subject import subject
 from sparkrig.verdict import Verdict
 from tests.unit import test_checks as declared
 from tests.unit.doctored import CROSSES, EXAMINED, HEARD, Change, checks_of, fleet, state

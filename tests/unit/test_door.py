@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from facts.newcomer import Newcomer
-from operations import onboard
+from sparkrig.facts.newcomer import Newcomer
 from sparkrig.io import first_login, ssh_keys
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.onboarding.address import Address, parse
 from sparkrig.onboarding.operator import PublicKey, public
+from sparkrig.operations import onboard
 from sparkrig.refusal import Refusal
 from tests.unit.factory import PASSWORD, Spark, look, out_of_the_box
 from tests.unit.shells import sh

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from operations.environment import wanted
+from sparkrig.operations.environment import wanted
 from sparkrig.rdma import environment, gid
 from sparkrig.rdma.environment import Node, container, nccl, node
 from sparkrig.rdma.rdma import Device, Rdma

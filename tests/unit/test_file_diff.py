@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from operations import plan
 from sparkrig.files import File, Found
 from sparkrig.host import driver
+from sparkrig.operations import plan
 from sparkrig.rdma import environment, gid
 from sparkrig.runs import file_diff
 from sparkrig.runs.change import of_file

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from facts.first_upgrade import FirstUpgrade as Fact
-from facts.noun import Noun
-from facts.preflight import Preflight as Whole
 from sparkrig.cli import waiting
 from sparkrig.cli.newcomer import Asked, Entrance, Password
+from sparkrig.facts.first_upgrade import FirstUpgrade as Fact
+from sparkrig.facts.noun import Noun
+from sparkrig.facts.preflight import Preflight as Whole
 from sparkrig.host import preflight
 from sparkrig.host.first_upgrade import MARK, UNIT, FirstUpgrade, Stage, parse
 from sparkrig.host.preflight import Preflight

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from facts.gpu import Gpu as Fact
+from sparkrig.facts.gpu import Gpu as Fact
 from sparkrig.host import gpu
 from sparkrig.host.gpu import Gpu
 from sparkrig.io import survey

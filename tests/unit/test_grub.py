@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from facts.grub import GRUB
+from sparkrig.facts.grub import GRUB
 from sparkrig.host import grub
 from sparkrig.host.grub import CFG, CUSTOM, ENV, Boot
 from tests.tables import each_row

@@ -11,9 +11,9 @@ from pyinfra.api import Host
 from pyinfra.api.exceptions import ConnectError
 from pyinfra.connectors.util import CommandOutput, OutputLine
 
-from operations import guard as guarded
-from operations.guard import Bench, RolledBack
 from sparkrig.network import guard
+from sparkrig.operations import guard as guarded
+from sparkrig.operations.guard import Bench, RolledBack
 from tests.plan.guarded import COMMIT, GUARDED, LINK, PREPARE, REVERT, START, WAIT
 
 WORDS = {PREPARE: "prepare", START: "start", LINK: "link", COMMIT: "commit", REVERT: "revert", WAIT: "wait"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from facts.health import Health as Fact
+from sparkrig.facts.health import Health as Fact
 from sparkrig.host import health
 from sparkrig.host.grub import Boot
 from sparkrig.host.health import Health, Kernel, Zone

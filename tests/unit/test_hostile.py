@@ -14,20 +14,20 @@ import pytest
 import yaml
 from pyinfra.api.exceptions import FactProcessError
 
-from facts.bundle import Bundle
-from facts.containers import Containers
-from facts.examination import Examination
-from facts.hostname import Hostname
-from facts.identity import Identity
-from facts.journal import Journal
-from facts.network import Network
-from facts.nic import Nics
-from facts.noun import Noun
-from facts.preflight import Preflight
-from facts.rdma import Rdma
-from facts.spark import Spark
 from sparkrig.bandwidth import perftest, records
 from sparkrig.checks import last_declaration
+from sparkrig.facts.bundle import Bundle
+from sparkrig.facts.containers import Containers
+from sparkrig.facts.examination import Examination
+from sparkrig.facts.hostname import Hostname
+from sparkrig.facts.identity import Identity
+from sparkrig.facts.journal import Journal
+from sparkrig.facts.network import Network
+from sparkrig.facts.nic import Nics
+from sparkrig.facts.noun import Noun
+from sparkrig.facts.preflight import Preflight
+from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.spark import Spark
 from sparkrig.files import Found
 from sparkrig.host import containers
 from sparkrig.network import netplan

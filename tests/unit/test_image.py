@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from operations import build as image
-from operations import unit
+from sparkrig.operations import build as image
+from sparkrig.operations import unit
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build
 from sparkrig.serving.build import Base, Looked

@@ -163,11 +163,11 @@ def test_stop_together_against_fail_percent(
     head = "from sparkrig.inventory import stop_together as _together\n_together()\n" if together else ""
     file = tmp_path / "my sparks.py"  # a name with a space
     file.write_text(f"{head}sparks = {[fake('a'), gone]!r}\n")
-    words = ("--json", *flags, str(file), "fact", "facts.files.Files")
+    words = ("--json", *flags, str(file), "fact", "sparkrig.facts.files.Files")
     # the spinner can deadlock [@pyinfra-1526]
     done = warm.run("pyinfra", *words, cwd=INVENTORIES.parent, env={"PYINFRA_PROGRESS": "off"})
     if goes_on:
-        assert list(json.loads(done.stdout)["facts.files.Files"]) == ["@fake/a"]
+        assert list(json.loads(done.stdout)["sparkrig.facts.files.Files"]) == ["@fake/a"]
     else:
         assert done.returncode == 1
         assert "% of hosts failed (50%)" in done.stderr

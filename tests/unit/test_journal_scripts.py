@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from pyinfra.api import HiddenValue, StringCommand
 
-from facts.journal import Journal as JournalFact
-from operations.journal import noted, recorded
-from operations.refusal import Commands
+from sparkrig.facts.journal import Journal as JournalFact
+from sparkrig.operations.journal import noted, recorded
+from sparkrig.operations.refusal import Commands
 from sparkrig.runs import journal, lock
 from tests.tables import each_row
 from tests.unit.holders import Holders

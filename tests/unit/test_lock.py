@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
-from operations import journal
-from operations.journal import Run
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.operations import journal
+from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal as scripts
 from sparkrig.runs import lock
@@ -227,7 +227,7 @@ CONTROLLER = """if True:
     for place, name in (lock, "HOLD"), (lock, "LOCK"), (lock, "RELEASE"), (scripts, "ABANDON"):
         text = getattr(place, name).replace("-gt 200", "-gt 20").replace("/var/lib/sparkrig", f"{sys.argv[1]}/var")
         setattr(place, name, text.replace("/run/sparkrig", f"{sys.argv[1]}/run"))
-    from operations import journal
+    from sparkrig.operations import journal
     from sparkrig.refusal import Refusal
     with session.connected(json.loads(sys.argv[2])) as hosts:
         try:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from facts.neighbours import Neighbours as Fact
 from sparkrig.fabric.neighbours import Heard, Neighbours, parse
+from sparkrig.facts.neighbours import Neighbours as Fact
 
 ROWS = """\
 sent enP2p1s0f0np0 40

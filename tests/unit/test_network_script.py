@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from facts.network import NETPLAN, Network
-from facts.noun import PREAMBLE
+from sparkrig.facts.network import NETPLAN, Network
+from sparkrig.facts.noun import PREAMBLE
 from sparkrig.network import netplan
 from sparkrig.parsing import rows
 from tests.tables import each_row

@@ -8,7 +8,7 @@ from typing import Any
 import gevent
 import pytest
 
-from operations import network
+from sparkrig.operations import network
 
 HALVES = ("spark-a", "spark-b")
 

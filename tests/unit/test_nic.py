@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from facts.nic import Nics
 from sparkrig.checks import reference
+from sparkrig.facts.nic import Nics
 from sparkrig.host import nic
 from sparkrig.host.nic import Link, Module, Nic, Pcie
 from tests.tables import each_row

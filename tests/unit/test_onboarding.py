@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from facts.spark import Spark
 from sparkrig import settings
+from sparkrig.facts.spark import Spark
 from sparkrig.host.nic import Nic
 from sparkrig.network.links import Route
 from sparkrig.network.netplan import File, Netdef

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from facts.hostname import Hostname as HostnameFact
-from facts.ping import Pings
+from sparkrig.facts.hostname import Hostname as HostnameFact
+from sparkrig.facts.ping import Pings
 from sparkrig.host.hostname import Hostname
 from sparkrig.host.hostname import parse as parse_name
 from sparkrig.network.ping import COUNT, Ping, parse, targets

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from facts.preflight import Preflight as Fact
-from facts.spark import NOUNS
+from sparkrig.facts.preflight import Preflight as Fact
+from sparkrig.facts.spark import NOUNS
 from sparkrig.host import preflight
 from sparkrig.host.apt import Holder
 from sparkrig.host.preflight import Manager, Preflight, Shutdown

@@ -11,10 +11,10 @@ import pytest
 from pyinfra.api import Host
 from pyinfra.connectors.util import CommandOutput, run_local_process
 
-from operations import files, journal
 from sparkrig.files import File
 from sparkrig.io import remote
 from sparkrig.io.shell import script
+from sparkrig.operations import files, journal
 
 
 @dataclass

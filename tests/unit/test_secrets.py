@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from facts.secrets import LOOK
-from operations.secrets import REMOVE, WRITE, gathered, write
+from sparkrig.facts.secrets import LOOK
 from sparkrig.host import secrets
 from sparkrig.host.secrets import Plan, Secrets, plan, told
+from sparkrig.operations.secrets import REMOVE, WRITE, gathered, write
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings, SettingsError, parse
 from tests.tables import each_row

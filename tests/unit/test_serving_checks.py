@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from facts.spark import Spark as SparkFact
-from operations.subject import subject
 from sparkrig import settings
 from sparkrig.checks import serving as checks
 from sparkrig.checks.check import Check
+from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.look.state import State
+from sparkrig.operations.subject import subject
 from sparkrig.serving import served
 from tests.plan.conftest import FABRIC
 from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, in_another_store, serving

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from facts.serving import Serving as ServingFact
-from operations import build, image, serving, unit, weights
+from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.host.images import Image
+from sparkrig.operations import build, image, serving, unit, weights
 from sparkrig.serving import served, smoke
 from tests.unit.shells import sh, tool
 from tests.unit.sshd import free_ports

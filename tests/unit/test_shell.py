@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from facts.files import Files
-from facts.identity import Identity
-from operations.containers import FETCH_KEY
-from operations.files import WRITE
+from sparkrig.facts.files import Files
+from sparkrig.facts.identity import Identity
 from sparkrig.host import identity
+from sparkrig.operations.containers import FETCH_KEY
+from sparkrig.operations.files import WRITE
 from sparkrig.runs.managed_files import OWNED
 from tests import scripts
 from tests.tables import each_row

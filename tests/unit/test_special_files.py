@@ -12,15 +12,15 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from facts.evidence import RUN as EVIDENCE
-from facts.evidence import TOOLS, Identifiers
-from facts.examination import Examination
-from facts.first_upgrade import FirstUpgrade
-from facts.journal import Journal
-from facts.noun import Noun
-from facts.serving import Serving
-from facts.startup import Startup
-from operations.files import WRITE
+from sparkrig.facts.evidence import RUN as EVIDENCE
+from sparkrig.facts.evidence import TOOLS, Identifiers
+from sparkrig.facts.examination import Examination
+from sparkrig.facts.first_upgrade import FirstUpgrade
+from sparkrig.facts.journal import Journal
+from sparkrig.facts.noun import Noun
+from sparkrig.facts.serving import Serving
+from sparkrig.facts.startup import Startup
+from sparkrig.operations.files import WRITE
 from sparkrig.runs import journal, lock, undo
 from sparkrig.runs.managed_files import WRITTEN
 from sparkrig.serving import served

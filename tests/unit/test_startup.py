@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from facts.startup import Startup as Fact
+from sparkrig.facts.startup import Startup as Fact
 from sparkrig.host.images import Image
 from sparkrig.io import catalogue_files
 from sparkrig.serving.startup import DOING, MEANINGS, REFERENCES, TOTALS, WANTED, Seen, attempts, parse, read

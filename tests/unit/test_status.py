@@ -16,10 +16,10 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 import sparkrig.io as package
-from operations import journal as operations
 from sparkrig.cli import status
 from sparkrig.cli.unlock import unlock
 from sparkrig.io.remote import Lost
+from sparkrig.operations import journal as operations
 from sparkrig.render import journal as picture
 from sparkrig.runs import journal, undo
 from sparkrig.runs.journal import Journal, Run, Step

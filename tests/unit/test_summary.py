@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from facts.spark import Spark
 from sparkrig import settings
 from sparkrig.bandwidth import records
 from sparkrig.cli import summary
+from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED
 from sparkrig.look.state import State
 from sparkrig.network.plan import Link

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from facts import evidence
+from sparkrig.facts import evidence
 from sparkrig.io.atomic_write import create
 from sparkrig.redaction import Redactor, addresses, archive, sheet
 from sparkrig.redaction.book import Known

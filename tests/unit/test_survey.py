@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from facts.fabric import Fabric
 from sparkrig import settings
 from sparkrig.bandwidth.measurement import End
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
+from sparkrig.facts.fabric import Fabric
 
 FLEET = settings.parse(
     {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from facts.preflight import BARRED, BARS
+from sparkrig.facts.preflight import BARRED, BARS
 from sparkrig.host import targets
 from sparkrig.host.targets import Barred
 from sparkrig.runs.managed_files import WRITTEN

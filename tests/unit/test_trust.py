@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from facts.trust import LOOK
-from operations.trust import AS_USER, AUTHORIZE, FORGET, MAKE, PROVE, REMOVE
+from sparkrig.facts.trust import LOOK
 from sparkrig.files import Found
 from sparkrig.host import trust
 from sparkrig.host.trust import Peer, Trust
+from sparkrig.operations.trust import AS_USER, AUTHORIZE, FORGET, MAKE, PROVE, REMOVE
 from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError, parse
 from tests.unit.shells import sh, tool

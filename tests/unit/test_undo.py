@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparkrig.io
-from facts.preflight import BARS
+from sparkrig.facts.preflight import BARS
 from sparkrig.host import trust
 from sparkrig.io import remote
 from sparkrig.io.remote import Lost
@@ -284,8 +284,8 @@ def typed(
     bars: str = "",
 ) -> tuple[Result, list[str]]:
     """`sparkrig undo` on hosts that are only made up, and the hosts that something was done to."""
-    from operations import undo
     from sparkrig.cli.undo import undo as verb
+    from sparkrig.operations import undo
 
     touched: list[str] = []
     found = {"spark-a": a or SETTLED, "spark-b": b}
@@ -493,7 +493,7 @@ def test_a_daemon_json_that_docker_did_not_start_with_is_said(monkeypatch: pytes
 
 
 def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    from operations import journal, undo
+    from sparkrig.operations import journal, undo
 
     done: list[str] = []
     kept: list[Left] = []

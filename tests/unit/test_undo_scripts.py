@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from operations.driver import HOLD
-from operations.files import WRITE
-from operations.journal import noted
 from sparkrig.files import MEASURED
 from sparkrig.host import containers
 from sparkrig.io.shell import script
 from sparkrig.network.guard import STAYS
+from sparkrig.operations.driver import HOLD
+from sparkrig.operations.files import WRITE
+from sparkrig.operations.journal import noted
 from sparkrig.rdma import environment
 from sparkrig.render import journal as picture
 from sparkrig.runs import journal, lock, undo

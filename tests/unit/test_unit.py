@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from operations import apt, unit
+from sparkrig.operations import apt, unit
 from tests.unit.shells import sh, tool
 
 # SubState is one word a call, then the last of them; what is asked is kept.

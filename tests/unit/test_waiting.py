@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from deploys import spark
-from facts.network import Network
+from sparkrig.deploys import spark
+from sparkrig.facts.network import Network
 from sparkrig.io import remote
 from tests.unit.shells import sh, tool
 
