@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import shutil
@@ -10,6 +9,8 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from lab.errors import LabError
 from lab.paths import home
@@ -102,13 +103,13 @@ def require_free_ports(ports: Sequence[int]) -> None:
 def lock() -> Iterator[None]:
     """Holds the lab for one command; LabError while another one holds it."""
     home().mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (home() / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise LabError(
-                "another `sparkrig lab` command is at work on this lab",
-                expected="one at a time",
-                attempt="sparkrig lab status",
-            ) from error
+    try:
+        held = FileLock(home() / "lock", timeout=0, fallback_to_soft=False).acquire()
+    except Timeout as error:
+        raise LabError(
+            "another `sparkrig lab` command is at work on this lab",
+            expected="one at a time",
+            attempt="sparkrig lab status",
+        ) from error
+    with held:
         yield

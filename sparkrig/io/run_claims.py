@@ -7,14 +7,14 @@ process, however it ends, so there is no process number to be mistaken for anoth
 from __future__ import annotations
 
 import atexit
-import fcntl
-import os
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 _KEPT_S = 30 * 86400  # as long as a host could remember a run whose controller never came back
-_HELD: dict[Path, int] = {}
+_HELD: dict[Path, FileLock] = {}
 
 
 def claim(run: str) -> None:
@@ -24,9 +24,9 @@ def claim(run: str) -> None:
         return
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _forget_old()
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    _HELD[file] = handle
+    lock = _lock(file)
+    lock.acquire()
+    _HELD[file] = lock
     atexit.register(_forget, file)
 
 
@@ -44,14 +44,16 @@ def dead(run: str) -> bool:
 
 def _free(file: Path) -> bool:
     """Whether no process holds it. Raises OSError where it cannot be opened."""
-    handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        with _lock(file):
+            return True
+    except Timeout:
         return False
-    finally:
-        os.close(handle)
-    return True
+
+
+def _lock(file: Path) -> FileLock:
+    """A lock of the kernel's or none: the file itself, which outlives the process, means nothing."""
+    return FileLock(file, timeout=0, mode=0o600, thread_local=False, fallback_to_soft=False)
 
 
 def _forget(file: Path) -> None:
