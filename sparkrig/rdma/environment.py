@@ -16,7 +16,7 @@ from sparkrig.refusal import Refusal
 NCCL_CONF = "/etc/nccl.conf"
 CONTAINER_ENV = "/etc/sparkrig/container.env"
 RAILS = "/etc/sparkrig/rails.json"
-GID_MODULE = "/usr/local/lib/sparkrig/rdma/gid.py"
+GID_MODULE = "/usr/local/lib/sparkrig/gid.py"
 REFRESH = "/usr/local/lib/sparkrig/refresh_gid.py"
 DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-sparkrig-gid"
 WITH_GIDS = (NCCL_CONF, CONTAINER_ENV)

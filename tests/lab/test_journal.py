@@ -25,7 +25,7 @@ from tests.lab.states import DEPLOYED
 
 ENVIRONMENT, BANDWIDTH = "deploys/environment.py", "deploys/bandwidth.py"
 # the newest run (ids are times) holds the lock and has begun its step
-AT_WORK = """sudo sh -c 'test -e /run/sparkrig/runs/lock/owner.json &&
+AT_WORK = """sudo sh -c 'test -e /run/sparkrig/lock/owner.json &&
     grep -q begun.Bandwidth "$(ls -d /var/lib/sparkrig/runs/* | tail -n 1)/steps"'"""
 # what an undo leaves of a deploy: the toolkit's packages with what they brought
 STAYS = ("package ", "file /etc/nvidia-container-", "file /etc/cdi", "file /etc/systemd/")
@@ -171,7 +171,7 @@ def test_a_lock_is_held_whatever_shell_the_user_logs_in_with(deployed: Pair, she
 
 @pytest.mark.exhaustive
 def test_a_garbled_lock_and_a_garbled_run_are_shown_and_cleared(deployed: Pair) -> None:
-    deployed.b.output("sudo sh -c 'mkdir -p /run/sparkrig/lock; echo x >/run/sparkrig/runs/lock/owner.json'")
+    deployed.b.output("sudo sh -c 'mkdir -p /run/sparkrig/lock; echo x >/run/sparkrig/lock/owner.json'")
     deployed.b.output(
         "sudo sh -c 'for run in /var/lib/sparkrig/runs/*; do printf \"x\\nstep\\n\" >$run/run.json; done'"
     )

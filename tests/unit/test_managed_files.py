@@ -1,0 +1,38 @@
+"""The files that a deploy leaves on a host. Their paths are a promise: hosts have them, and runs of before are undone."""
+
+from __future__ import annotations
+
+from sparkrig.runs import lock
+from sparkrig.runs.managed_files import WRITTEN
+
+PATHS = """
+/etc/NetworkManager/dispatcher.d/90-sparkrig-gid
+/etc/apt/apt.conf.d/52sparkrig-nvidia
+/etc/apt/keyrings/sparkrig-nvidia-container-toolkit.gpg
+/etc/apt/preferences.d/00-sparkrig-nvidia.pref
+/etc/apt/sources.list.d/sparkrig-nvidia-container-toolkit.sources
+/etc/docker/daemon.json
+/etc/nccl.conf
+/etc/sparkrig/container.env
+/etc/sparkrig/known_hosts
+/etc/sparkrig/rails.json
+/etc/sparkrig/secrets.env
+/etc/sparkrig/serve/serve.env
+/etc/sparkrig/serve/serve.json
+/etc/ssh/ssh_config.d/60-sparkrig.conf
+/etc/systemd/system/sparkrig-serve-memory.service
+/etc/systemd/system/sparkrig-serve-port.service
+/etc/systemd/system/sparkrig-serve-port.socket
+/etc/systemd/system/sparkrig-serve.service
+/usr/local/lib/sparkrig/gid.py
+/usr/local/lib/sparkrig/refresh_gid.py
+/usr/local/lib/sparkrig/serve/memory.sh
+/usr/local/lib/sparkrig/serve/start.sh
+/var/lib/sparkrig/bandwidth.json
+/var/lib/sparkrig/declared.json
+"""
+
+
+def test_the_files_on_hosts_stay_where_they_are() -> None:
+    assert sorted(WRITTEN) == PATHS.split()
+    assert (lock.FOLDER, lock.RUNS) == ("/run/sparkrig", "/var/lib/sparkrig/runs")
