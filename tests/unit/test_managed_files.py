@@ -1,4 +1,4 @@
-"""The files that a deploy leaves on a host. Their paths are a promise: hosts have them, and runs of before are undone."""
+"""The files that a deploy leaves on a host: hosts have them, and runs of before are undone, so paths stay."""
 
 from __future__ import annotations
 
