@@ -18,8 +18,8 @@ from pyinfra.api import BaseStateCallback, Host
 from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
-from sparkrig import checks, login, settings
-from sparkrig.checks import last_declaration
+from sparkrig import login, settings
+from sparkrig.checks import last_declaration, resources
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.rdma import Rdma
 from sparkrig.facts.spark import Spark as SparkFact
@@ -180,7 +180,9 @@ def declaration(spark: Spark) -> str:
     What the files should be is known once the GIDs are; for all else the first look is enough.
     """
     found = replace(spark.found, rdma=again(Rdma)) if spark.network_moves else spark.found
-    kept = last_declaration.of(checks.of(subject(spark.name, spark.fleet, {spark.name: found})), time.time())
+    kept = last_declaration.of(
+        resources.checks(subject(spark.name, spark.fleet, {spark.name: found})), time.time()
+    )
     return last_declaration.dump(kept)
 
 

@@ -233,12 +233,11 @@ def _checks(
     host: Compared, survey: Survey | None, pings: Pings | str | None, group: Mapping[str, State]
 ) -> list[Check]:
     """Every check of a host that was read, but for its access."""
-    from sparkrig import checks
-    from sparkrig.checks import condition, live, pair
+    from sparkrig.checks import condition, live, pair, resources
 
     return [
         *pair.checks(host.subject, survey, pings, group),
-        *checks.of(host.subject),
+        *resources.checks(host.subject),
         *live.checks(host.subject, host.found.hostname),
         *condition.checks(host.found.condition),
     ]

@@ -216,12 +216,12 @@ def _declared(seen: Mapping[str, State]) -> dict[str, Any]:
 def _judged(
     typed: str, fleet: Fleet, data: Mapping[str, Any], seen: Mapping[str, State], unread: Mapping[str, str]
 ) -> dict[str, list[Check] | Refusal]:
-    from sparkrig import checks
+    from sparkrig.checks import resources
     from sparkrig.deploys import dry
     from sparkrig.operations.subject import subject
 
     subjects = {name: subject(name, fleet, seen, typed) for name in seen}
-    found = {name: checks.of(each) for name, each in subjects.items()}
+    found = {name: resources.checks(each) for name, each in subjects.items()}
     planned = dry.plan(data, fleet, seen)
     whole = {
         name: made + unexplained(made, _peer(fleet.peer(name), found), planned[name], each.apply, each.serve)

@@ -35,8 +35,8 @@ _WORDS: Mapping[str, str] = {
 def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
     """The lines of a text on `width` columns; the first begins with `indent`, the others with `hanging`.
 
-    What stands between blanks stays whole where a line has room for it; else it is parted behind a slash or
-    comma, a hyphen, a dot, and elsewhere only where it has none of these.
+    What stands between blanks stays whole where a line has room for it; else it begins on the line before, and is
+    parted behind a slash or comma, a hyphen, a dot, and elsewhere only where it has none of these.
     """
     after = indent if hanging is None else hanging
     lines, line = [], indent
@@ -45,10 +45,10 @@ def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None)
         if len(line) + len(joint) + len(word) <= width:
             line += joint + word
             continue
-        if line.strip():
+        if line.strip() and len(after) + len(word) <= width:
             lines.append(line.rstrip())
-            line = after
-        *whole, line = _parted(word, line, after, width)
+            line, joint = after, ""
+        *whole, line = _parted(word, line + joint, after, width)
         lines += whole
     return [*lines, line.rstrip()]
 
@@ -58,7 +58,7 @@ def _parted(word: str, line: str, after: str, width: int) -> list[str]:
     lines = []
     for piece in _pieces(word, width - len(after)):
         if len(line) + len(piece) > width and line.strip():
-            lines.append(line)
+            lines.append(line.rstrip())
             line = after
         line += piece
     return [*lines, line]

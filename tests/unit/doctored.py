@@ -7,8 +7,8 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
 
-from sparkrig import checks, settings
-from sparkrig.checks import access, condition, live, pair
+from sparkrig import settings
+from sparkrig.checks import access, condition, live, pair, resources
 from sparkrig.checks.check import Check
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
@@ -67,7 +67,7 @@ def checks_of(
         name: [
             *access.checks(name, {"ssh_user": "nvidia"}, found.state.identity),
             *pair.checks(mine, survey if len(hosts) > 1 else None, pings.get(name)),
-            *checks.of(mine),
+            *resources.checks(mine),
             *live.checks(mine, found.hostname),
             *condition.checks(found.condition),
         ]

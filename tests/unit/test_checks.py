@@ -7,7 +7,8 @@ from dataclasses import replace
 from ipaddress import IPv4Interface
 from typing import Any
 
-from sparkrig import checks, settings
+from sparkrig import settings
+from sparkrig.checks import resources
 from sparkrig.checks.check import Check, wrong
 from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED
@@ -40,7 +41,7 @@ def same(state: State) -> State:
 def found(change: Change = same, peer: Change = same, **data: Any) -> list[Check]:
     """The checks of spark-a, as its look found it after a change, and one of its peer."""
     fleet = settings.parse({name: {**values, **data} for name, values in PAIR.items()})
-    return checks.of(subject(A, fleet, {A: change(SEEN[A]), B: peer(SEEN[B])}, "pair.py"))
+    return resources.checks(subject(A, fleet, {A: change(SEEN[A]), B: peer(SEEN[B])}, "pair.py"))
 
 
 def ids(change: Change, **data: Any) -> set[str]:
@@ -312,7 +313,7 @@ def test_a_rail_that_was_not_measured_since_a_boot_is_unknown() -> None:
 
 def test_a_peer_that_was_not_read_leaves_the_measurement_as_it_is() -> None:
     fleet = settings.parse(PAIR)
-    (first, *_) = (each for each in checks.of(subject(A, fleet, {A: SEEN[A]})) if each.noun == "bandwidth")
+    (first, *_) = (each for each in resources.checks(subject(A, fleet, {A: SEEN[A]})) if each.noun == "bandwidth")
     assert (first.status, first.found) == ("ok", "0.44 Gb/s, 2026-11-22T19:51:37+00:00")
 
 
@@ -337,7 +338,7 @@ def test_every_id_stands_once_and_begins_with_its_noun() -> None:
 def test_a_lone_spark_needs_no_cable() -> None:
     fleet = settings.parse({A: {"fabric": PAIR[A]["fabric"], "allow_non_spark": True}})
     change = no_link(NETDEV)
-    seen = checks.of(subject(A, fleet, {A: link(TWIN, carrier=False)(change(SEEN[A]))}))
+    seen = resources.checks(subject(A, fleet, {A: link(TWIN, carrier=False)(change(SEEN[A]))}))
     skipped = {check.id for check in seen if check.status == "skipped"}
     assert {f"net.{NETDEV}.carrier", f"net.{TWIN}.carrier", f"rdma.{NETDEV}.device"} <= skipped
     assert not [check for check in wrong(seen) if check.noun in ("net", "rdma")]
