@@ -23,15 +23,7 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT_S = 300
-PACKAGES = (
-    "deploys",
-    "operations",
-    "facts",
-    "sparkrig",
-    "sparkrig/command",
-    "sparkrig/onboarding",
-    "sparkrig/picture",
-)
+NO_PACKAGES = ("models", "templates")  # data, and programs of hosts
 
 
 def run(
@@ -108,10 +100,10 @@ def load() -> None:
     models = import_module("sparkrig.io.catalogue_files")
     models.catalogue = cache(models.catalogue)  # type: ignore[attr-defined] # before others import it by name
     models.catalogue()
-    for package in PACKAGES:
-        for file in sorted((ROOT / package).glob("*.py")):
-            if file.stem != "__init__":
-                import_module(f"{package.replace('/', '.')}.{file.stem}")
+    for file in sorted([*(ROOT / "sparkrig").glob("*.py"), *(ROOT / "sparkrig").glob("*/*.py")]):
+        name = file.relative_to(ROOT).with_suffix("")
+        if name.parts[1] not in NO_PACKAGES and file.stem != "__init__":
+            import_module(".".join(name.parts))
     connectors.get_all_connectors()
     inspect.stack()  # it looks through all modules once, and pyinfra asks for it at each operation
     gc.freeze()  # a copy that collects garbage would copy every page of this

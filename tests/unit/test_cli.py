@@ -44,7 +44,16 @@ def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stderr))
     assert "click" in loaded
-    assert not loaded & {"pyinfra", "pyinfra_cli", "rich", "pydantic", "lab", "paramiko", "gevent", "facts"}
+    assert not loaded & {
+        "pyinfra",
+        "pyinfra_cli",
+        "rich",
+        "pydantic",
+        "lab",
+        "paramiko",
+        "gevent",
+        "sparkrig.facts",
+    }
 
 
 def test_the_end_looks_for_no_garbage() -> None:

@@ -121,4 +121,12 @@ def test_verbs_are_completed_without_loading_them(folder: Path) -> None:
         [sys.executable, "-c", code], env={**ENVIRONMENT, **asked}, capture_output=True, text=True, check=True
     )
     assert "plain,drift" in done.stdout
-    assert not {*done.stderr.split()} & {"pyinfra", "rich", "pydantic", "lab", "paramiko", "gevent", "facts"}
+    assert not {*done.stderr.split()} & {
+        "pyinfra",
+        "rich",
+        "pydantic",
+        "lab",
+        "paramiko",
+        "gevent",
+        "sparkrig.facts",
+    }
