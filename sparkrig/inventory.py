@@ -72,6 +72,8 @@ class _HostKeys(logging.Handler):
 def _explain_host_keys(data: Mapping[str, Mapping[str, Any]]) -> None:
     from pyinfra.context import ctx_state
 
+    # pyinfra says why a connection failed; without a handler Python prints the traceback of paramiko, too
+    logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if ctx_state.isset():  # type: ignore[no-untyped-call]
         logging.getLogger("pyinfra").addHandler(_HostKeys(data))
 

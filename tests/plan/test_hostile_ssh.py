@@ -7,8 +7,11 @@ bytes, on both streams, behind a banner, from commands that fail, never end, or 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -190,6 +193,22 @@ def test_a_server_that_greets_with_codes_is_a_host_that_cannot_be_read(ends: Pai
         assert onboarded(ends).code in (1, 3)
 
     each_row({name: (greeting,) for name, greeting in GREETINGS.items()}, holds)
+
+
+@pytest.mark.slow  # a process of its own: in that of the other tests every module of ours is loaded before
+def test_pyinfra_by_itself_says_it_without_a_traceback(ends: Pair) -> None:
+    ends.b.answers({}, "codes", GREETINGS["a version that is no UTF-8"])
+    done = subprocess.run(
+        [Path(sys.executable).with_name("pyinfra"), "-y", ends.inventory, CLUSTER],
+        cwd=ROOT,
+        env={**os.environ, "HOME": str(ends.folder), "SPARKRIG_WAIT_S": "0", "PYINFRA_PROGRESS": "off"},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=BOUND_S,
+    )
+    assert done.returncode == 1 and "Error reading SSH protocol banner" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
 
 
 # --- the deploy, by plain pyinfra and by apply, and the way into a new host
