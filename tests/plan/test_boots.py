@@ -176,6 +176,7 @@ def test_the_probe_measures_what_is_due_and_nothing_else(deploy: Deploy) -> None
 # --- what looks
 
 
+@pytest.mark.slow
 def test_drift_after_a_boot_is_unknown_and_not_drift(tmp_path: Path) -> None:
     desk = Desk(tmp_path).has(after_a_boot())
     done = desk.drift()

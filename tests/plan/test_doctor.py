@@ -142,6 +142,7 @@ CUT = {
 }
 
 
+@pytest.mark.slow
 def test_an_mtu_changed_by_hand(tmp_path: Path) -> None:
     b = examined(
         "b",

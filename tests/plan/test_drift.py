@@ -70,6 +70,7 @@ def test_a_declaration_that_moved_is_no_fault_of_the_host(desk: Desk) -> None:
     assert done.row(A, f"net.{NETDEV}.mtu")["moved"] == "declaration"
 
 
+@pytest.mark.slow
 def test_a_host_that_moved_is_told_by_the_report_before(desk: Desk) -> None:
     assert desk.drift().code == 0
     done = desk.has(unheld()).drift()
@@ -156,6 +157,7 @@ def test_a_report_of_other_hosts_is_no_comparison(desk: Desk, tmp_path: Path) ->
 # --- what is kept, and compared
 
 
+@pytest.mark.slow
 def test_a_limit_reads_the_peer_too_and_keeps_no_report(desk: Desk) -> None:
     desk.has([*settled(), Host("@fake/spark-c", converged("a"), data={"allow_non_spark": True})])
     assert [host["name"] for host in desk.drift("--limit", A).report["hosts"]] == [A, B]
@@ -243,6 +245,7 @@ def accepting(id: str = "driver.hold", until: str = NEXT_YEAR, why: str = "a tes
     return [id, "--until", until, "--why", why, *more]
 
 
+@pytest.mark.slow
 def test_what_is_accepted_is_no_drift_until_that_day_is_over(desk: Desk) -> None:
     assert desk.has(unheld()).drift().code == 2
     done = desk.typed("accept", *accepting())

@@ -58,6 +58,7 @@ def test_a_line_of_the_users_is_shown_before_it_goes(deploy: Deploy, flags: tupl
     each_row([(half, path, keeps) for half in "ab" for path, (_, keeps) in PATHS.items()], told)
 
 
+@pytest.mark.slow
 def test_drift_shows_the_line_and_what_keeps_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
 

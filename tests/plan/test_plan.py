@@ -142,6 +142,7 @@ def test_variables_of_a_setting_are_planned_where_the_network_changes_too(desk: 
     assert "+NCCL_DEBUG=INFO" in found["/etc/nccl.conf"]["diff"], found
 
 
+@pytest.mark.slow
 def test_what_is_planned_is_what_the_deploy_then_does(desk: Desk, deploy: Deploy) -> None:
     _, hosts = planned(desk.has(applied()))
     run = deploy(applied(), "-y")
@@ -204,6 +205,7 @@ def screens(desk: Desk, verb: str, *words: str) -> None:
     each_row([80, 40], holds)
 
 
+@pytest.mark.slow
 def test_no_word_of_a_plan_is_broken_on_a_narrow_screen(desk: Desk) -> None:
     screens(desk.has(fresh()), "plan", "--all")
     screens(desk.has(pair(recorded("fresh-a"), swap("uid=0\n", "uid=1000\n")(recorded("fresh-b")))), "plan")

@@ -22,6 +22,7 @@ def test_a_recorded_spark_is_accepted_and_held(deploy: Deploy, unit: str) -> Non
     assert run.plan[HOLD] == {A, B}
 
 
+@pytest.mark.slow
 @unit
 def test_a_recorded_spark_is_in_spec_after_the_deploy(deploy: Deploy, tmp_path: Path, unit: str) -> None:
     halves = pair(deployed(unit, "a"), deployed(unit, "b"))

@@ -35,6 +35,7 @@ def holding(letter: str, value: str, name: str = "HF_TOKEN") -> str:
     return converged(letter).replace("\n#sparkrig:end secrets 0", f"{rows}\n#sparkrig:end secrets 0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [("--dry", "--json"), ("-y", "--json"), ("-y", "-vvv", "--diff", "--debug")])
 @pytest.mark.usefixtures("token")
 def test_a_secret_is_written_and_never_shown(deploy: Deploy, flags: tuple[str, ...]) -> None:

@@ -53,6 +53,7 @@ def order(run: Run, host: str, *pieces: str) -> None:
         assert at >= 0, (piece, [text[:200] for text in mine])
 
 
+@pytest.mark.slow
 def test_what_is_served_costs_one_exec_a_host_and_changes_nothing(deploy: Deploy) -> None:
     for model, nodes, ray, flags in ((SOLO, 1, False, MODEL), (BOTH, 2, False, PAIR), (BOTH, 2, True, PAIR)):
         pair = serving(model, "a", nodes, ray), serving(model, "b", nodes, ray)
@@ -117,6 +118,7 @@ def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> Non
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.slow
 def test_nodes_of_ray_get_a_token_that_no_log_has(deploy: Deploy) -> None:
     """That it is the same on both is for `serve.token` to say."""
 

@@ -191,6 +191,7 @@ def test_nothing_is_written_where_the_answer_is_no(tmp_path: Path, monkeypatch: 
 GONE = "the cable of its management network is out"
 
 
+@pytest.mark.slow
 def test_a_host_that_cannot_be_reached_hides_nothing_of_the_other(tmp_path: Path) -> None:
     gone = {"part identifiers ": {"success": False, "stderr": f"spark-b: {GONE}"}}
     done = typed(tmp_path, pair(b=gone), "--yes", "--json")

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.plan.conftest import A, B, Deploy, Host, barred, converged, pair, recorded
 from tests.plan.desk import Desk
 from tests.tables import each_row
@@ -29,6 +31,7 @@ def fresh(half: str, row: str) -> list[Host]:
     return pair(**{each: barred(text, row) if each == half else text for each, text in texts.items()})
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_is_refused_before_the_first_change(deploy: Deploy) -> None:
     def refused(half: str, row: str, what: str, cure: str) -> None:
         run = deploy(fresh(half, row), "-y")

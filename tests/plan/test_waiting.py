@@ -33,6 +33,7 @@ def lines(desk: Desk, file: str) -> list[tuple[str, str]]:
     return re.findall(r"^    \[(\S+)\] (.+) goes on \(\d+ s\)$", done.stderr, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_look_at_a_slow_host_is_said_more_than_once(desk: Desk) -> None:
     found = lines(desk.has(pair(converged("a"), converged("b"))), "deploys/cluster.py")
     assert {(A, "Look at the host"), (B, "Look at the host")} == set(found)

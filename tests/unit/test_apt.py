@@ -104,6 +104,7 @@ def test_the_holder_is_named(root: Path, holder: subprocess.Popen[str]) -> None:
     assert done.stdout == f"lock {root}{FRONTEND} {holder.pid} {Path(f'/proc/{holder.pid}/comm').read_text()}"
 
 
+@pytest.mark.slow
 def test_the_wait_ends_at_its_deadline(root: Path, holder: subprocess.Popen[str]) -> None:
     done = sh(below(root, operations.WAIT), "1")
     assert str(holder.pid) in done.stdout

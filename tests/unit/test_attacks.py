@@ -26,6 +26,7 @@ def redacted(text: str, known: Known | None = None) -> str:
     return redactor.redact(text)
 
 
+@pytest.mark.slow
 def test_every_line_of_an_attacker_is_taken_out_of_a_text_that_has_all_of_them() -> None:
     planted = attacks.planted()
     text = redacted("\n\n".join(each.line for each in planted))

@@ -184,6 +184,7 @@ def test_a_context_that_no_cache_has_is_told_apart(tmp_path: Path) -> None:
     assert found["counted"]["prefix_hits_percent"] == pytest.approx(100 * hits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("draft", "acceptance"), [(2, 0.75), (3, 1.0)])
 def test_the_draft_is_accepted_as_often_as_told(draft: int, acceptance: float, tmp_path: Path) -> None:
     config = json.dumps({"method": "mtp", "num_speculative_tokens": draft})
@@ -335,6 +336,7 @@ def test_a_mistyped_command_is_refused_before_anything_is_asked(
     assert "Traceback" not in result.stderr and "canary" not in result.stderr
 
 
+@pytest.mark.slow
 def test_what_a_server_does_not_have_is_refused(tmp_path: Path) -> None:
     with serving(tmp_path, *NOW, "--served-model-name", "one", "two", "--max-model-len", "4096") as server:
         model = typed(server.url, "qa", "--model", "three")
@@ -422,6 +424,7 @@ def test_the_screen_has_the_figures_the_articles_and_the_errors(tmp_path: Path) 
     assert lines[-1].startswith("✗ 2 of 8 requests failed: 2 x HTTP 500 (")
 
 
+@pytest.mark.slow
 def test_at_80_columns_no_line_is_longer(tmp_path: Path) -> None:
     options = ("--served-model-name", "qwen35-122b-nvfp4", "--draft", "2", "--fail", "400:3")
     with serving(tmp_path, *NOW, *options) as server:

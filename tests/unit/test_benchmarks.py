@@ -36,6 +36,7 @@ def test_a_run_that_changes_something_is_no_idle_one(output: str, idle: bool, di
     assert not command.did_it(1, output)
 
 
+@pytest.mark.slow
 def test_one_run_tells_its_time_and_its_own_memory(tmp_path: Path) -> None:
     large = [sys.executable, "-c", "import time; x = bytearray(150 << 20); time.sleep(0.2)"]
     small = [sys.executable, "-I", "-S", "-c", "pass"]

@@ -93,6 +93,7 @@ def test_what_may_be_accepted_is_what_the_last_report_told_of(
     assert offered.split() == ["plain,net.a.mtu"]
 
 
+@pytest.mark.slow
 def test_bash_completes_any_other_file_by_itself(folder: Path) -> None:
     assert in_bash(folder, "sparkrig drift ow") == ["compopt -o default"]
 

@@ -27,6 +27,7 @@ def announced() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_a_spark_that_announces_itself_is_found(announced: None) -> None:
     found = next(discovery.look(10, HERE))
     assert found == Candidate("spark-1a2b.local", ("127.0.0.1",), 2222)

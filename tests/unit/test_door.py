@@ -144,6 +144,7 @@ def test_a_key_opens_the_door_and_words_stay_words(home: Path, server: Server) -
             entered.shell("sleep 20", seconds=1)
 
 
+@pytest.mark.slow
 def test_a_password_opens_the_door_and_sudo(spark: Spark) -> None:
     key = first_login.scan(at(spark.port))
     assert key.fingerprint == fingerprint(spark.public)

@@ -296,6 +296,7 @@ def test_what_cannot_be_made_permanent_is_taken_back(world: World, failing: str)
     assert [file.name for file in (world.root / PROFILES).glob("*")] == ["old.nmconnection"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "why"),
     [
@@ -311,6 +312,7 @@ def test_a_change_that_does_not_take_is_put_back_at_once(world: World, answers: 
     assert "busctl call org.freedesktop.NetworkManager" in " ".join(world.calls)
 
 
+@pytest.mark.slow
 def test_another_default_route_is_no_success(world: World) -> None:
     world.set({"connection up": {"mtu": 9000, "routes": [{"gateway": "10.0.0.9", "dev": "cx"}]}, **BACK})
     told = world.call("start")
@@ -325,6 +327,7 @@ def test_somebody_elses_checkpoint_is_refused_before_anything_is_armed(world: Wo
     assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists()
 
 
+@pytest.mark.slow
 def test_the_dead_man_puts_files_and_links_back_without_a_checkpoint(world: World) -> None:
     world.applied()
     (world.root / PROFILES / "old.nmconnection").write_text("spoiled")
@@ -340,6 +343,7 @@ def test_the_dead_man_puts_files_and_links_back_without_a_checkpoint(world: Worl
     assert "ip link set cx mtu 1500" in world.calls
 
 
+@pytest.mark.slow
 def test_a_link_that_a_restarted_networkmanager_calls_external_goes_back_too(world: World) -> None:
     """What was in memory is forgotten then, and the link keeps its address and MTU."""
     world.set(UP, state="disconnected")
@@ -350,6 +354,7 @@ def test_a_link_that_a_restarted_networkmanager_calls_external_goes_back_too(wor
     assert "nmcli device disconnect cx" in world.calls and "ip link set cx mtu 1500" in world.calls
 
 
+@pytest.mark.slow
 def test_what_could_not_be_put_back_is_said(world: World) -> None:
     world.applied()
     world.set({})
@@ -393,6 +398,7 @@ def test_a_dead_man_that_wakes_up_during_a_commit_waits_and_leaves_it_alone(worl
     assert not any("CheckpointRollback" in call for call in world.calls)
 
 
+@pytest.mark.slow
 def test_a_commit_during_a_rollback_waits_and_changes_nothing(world: World) -> None:
     world.applied()
     world.set({"CheckpointRollback": {"meanwhile": world.second("commit"), "mtu": 1500}})
@@ -1092,6 +1098,7 @@ def test_the_rails_are_asked_with_packets_that_may_not_be_split(tmp_path: Path) 
         assert "-M do" in line and "-s 8972" in line and f"-I {netdev}" in line
 
 
+@pytest.mark.slow
 def test_a_link_that_was_just_coming_up_is_not_cut_off_by_the_way_back(world: World) -> None:
     """Whoever plugged it in while the change was on its way keeps it."""
     order(world, links=[{**ORDER["links"][0], "netdev": "gone"}])
@@ -1108,6 +1115,7 @@ def test_a_checkpoint_that_cannot_be_noted_is_given_up(world: World) -> None:
     assert any("CheckpointDestroy o /checkpoint/1" in call for call in world.calls)
 
 
+@pytest.mark.slow
 def test_a_record_goes_with_a_commit_and_survives_what_is_taken_back(world: World) -> None:
     record = world.root / "var/lib/sparkrig/bandwidth.json"
     record.write_text("good")

@@ -343,6 +343,7 @@ def hunt(seed: int, count: int) -> None:
             assert picture.lines("a", seen, 20) is not None and picture.document(seen, 20)
 
 
+@pytest.mark.slow
 def test_mutated_looks_are_understood_or_refused() -> None:
     hunt(seed=18, count=120)
 

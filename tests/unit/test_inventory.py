@@ -75,6 +75,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, li
     return {case: (file, shown[str(file)]) for case, file in files.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FILES)
 def test_the_same_data_as_pyinfra(theirs: dict[str, tuple[Path, list[list[Any]]]], case: str) -> None:
     file, expected = theirs[case]

@@ -132,6 +132,7 @@ def test_a_lock_whose_connection_ended_is_taken_over(spark: Spark) -> None:
     assert seen and seen.owner == lock.owner((spark.lock / "owner.json").read_text()) and seen.alive
 
 
+@pytest.mark.slow
 def test_a_silent_connection_keeps_its_lock(spark: Spark) -> None:
     """Many ticks of the holder, of which nobody reads a row; and its shell, name and parent count for nothing."""
     spark.begin(LATER)
@@ -217,6 +218,7 @@ def test_a_garbled_owner_is_called_by_its_run(spark: Spark) -> None:
     assert journal.outcome(found.runs[0], found) == "running"
 
 
+@pytest.mark.slow
 def test_the_same_run_may_come_back_over_another_connection(spark: Spark) -> None:
     spark.begin()
     before = spark.lock / "owner.json"
@@ -227,6 +229,7 @@ def test_the_same_run_may_come_back_over_another_connection(spark: Spark) -> Non
     assert seen and seen.alive and spark.holders.connections[1].poll() is None
 
 
+@pytest.mark.slow
 def test_a_controller_may_say_that_its_earlier_run_is_dead(spark: Spark) -> None:
     spark.begin(LATER)
     assert spark.begin(dead="20260101T000000Z-0000").found == "held"
@@ -285,6 +288,7 @@ def test_what_stood_there_is_kept_with_its_mode(spark: Spark) -> None:
     assert (spark.root / "var").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.slow
 def test_what_a_run_changed_is_known_at_its_end(spark: Spark) -> None:
     spark.begin()
     spark.step(f"echo ours >{spark.file}; mkdir {spark.other.parent}; echo '{{}}' >{spark.other}")
@@ -368,6 +372,7 @@ def test_the_newest_runs_are_kept(spark: Spark) -> None:
     assert sorted(each.name for each in spark.runs.iterdir()) == runs[2:]
 
 
+@pytest.mark.slow
 def test_what_is_being_taken_back_and_a_run_of_a_slow_clock_are_kept(spark: Spark) -> None:
     had(spark, [f"20261121T0315{at:02}Z-ab12" for at in range(20)])
     slow = "20200101T000000Z-ab12"

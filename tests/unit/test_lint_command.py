@@ -179,6 +179,7 @@ def test_the_table_of_rules_is_current() -> None:
     assert all(f"| `{rule.id}` | {rule.severity} |" in text for rule in RULES)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page_is_what_is_shown() -> None:
     text = LINT.read_text(encoding="utf-8")
     shown = text[text.index("the command line: Qwen/Qwen3-30B-A3B") :].partition("```")[0]

@@ -270,6 +270,7 @@ def test_a_rank_that_fails_takes_the_other_along_at_once(pair: tuple[Spark, Spar
     assert not pair[0].containers() and not pair[1].containers()
 
 
+@pytest.mark.slow
 def test_a_container_that_is_only_being_made_is_ended_too(pair: tuple[Spark, Spark]) -> None:
     pair[0].will(recorded("no-gpu.0", 1, after=0.1))
     pair[1].will(HANGS, before="sleep 0.4")
@@ -336,6 +337,7 @@ def test_an_interrupted_check_leaves_no_container(pair: tuple[Spark, Spark]) -> 
     assert "rm -f sparkrig-nccl-7f3a" in pair[0].asked() and "rm -f sparkrig-nccl-7f3a" in pair[1].asked()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gpu", "health"),
     [

@@ -230,6 +230,7 @@ spark-b: failed after \d s: no route to host
 """
 
 
+@pytest.mark.slow
 def test_a_terminal_is_drawn_on_and_results_go_to_standard_output() -> None:
     out, shown = on_terminal()
     assert out == "a result\n"
@@ -250,6 +251,7 @@ def test_whoever_asks_for_plain_lines_gets_them_on_a_terminal_too(environment: d
     assert re.fullmatch(LINES, shown.replace("\r", ""))
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_plain_lines_whatever_forces_colour() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

@@ -39,6 +39,7 @@ def _says_something(cure: ast.expr) -> bool:
     return not (isinstance(cure, ast.Constant) and not str(cure.value or "").strip())
 
 
+@pytest.mark.slow
 @pytest.mark.promise(10)
 def test_everything_that_fails_names_one_thing_to_try() -> None:
     told = {str(file.relative_to(ROOT)): list(without_cure(file.read_text(encoding="utf-8"))) for file in FILES}

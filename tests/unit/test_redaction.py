@@ -7,6 +7,8 @@ from ipaddress import IPv6Address
 from time import process_time
 from uuid import UUID
 
+import pytest
+
 from sparkrig.network import profiles
 from sparkrig.redaction import KINDS, Redactor
 from sparkrig.redaction.book import Known
@@ -26,6 +28,7 @@ def test_no_canary_is_left() -> None:
     assert not any(left.values()), f"{left}\n{text}"
 
 
+@pytest.mark.slow
 def test_without_a_kind_its_canaries_show_and_no_others() -> None:
     def holds(without: str) -> None:
         text = made(canaries.planted(), kinds=[kind for kind in KINDS if kind.name != without])
@@ -35,6 +38,7 @@ def test_without_a_kind_its_canaries_show_and_no_others() -> None:
     each_row([kind.name for kind in KINDS], holds)
 
 
+@pytest.mark.slow
 def test_what_nobody_knows_is_found_by_its_form_in_a_line_of_a_journal() -> None:
     """As the lab plants them (tests/lab/test_support.py): nothing is known, and each line stands alone."""
     rows = [f"2026-11-22T10:15:00+0000 kernel: {line}" for lines, _ in canaries.FORMS.values() for line in lines]
@@ -167,6 +171,7 @@ NASTY = [
 ]
 
 
+@pytest.mark.slow
 def test_long_lines_of_anything_take_no_time() -> None:
     redactor, began = Redactor(canaries.KNOWN), process_time()
     for text in NASTY:

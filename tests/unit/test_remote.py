@@ -39,6 +39,7 @@ def test_a_file_that_is_written_outside_of_an_operation_has_its_text(tmp_path: P
     assert written.read_text() == "a text\n"
 
 
+@pytest.mark.slow
 def test_a_noted_step_hears_what_it_is_told(tmp_path: Path) -> None:
     told = script(f"cat >{tmp_path}/heard", _stdin="told")
     remote.execute(HERE, journal.noted(told, str(tmp_path), "a step"), 20)

@@ -91,6 +91,7 @@ def test_each_page_is_whole_and_loads_nothing(name: str) -> None:
     assert "#a1b2c" not in text  # every colour is the page's
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words"),
     [

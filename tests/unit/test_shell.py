@@ -28,6 +28,7 @@ LOOK = """for file; do
 done"""
 
 
+@pytest.mark.slow
 def test_parses(tmp_path: Path) -> None:
     files = scripts.write(tmp_path)
     done = sh(LOOK, *map(str, files))

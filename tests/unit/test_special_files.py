@@ -12,6 +12,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sparkrig.facts.evidence import RUN as EVIDENCE
 from sparkrig.facts.evidence import TOOLS, Identifiers
 from sparkrig.facts.examination import Examination
@@ -66,6 +68,7 @@ def apart(lines: str, *words: str, path: Path) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.slow
 def test_no_look_waits_for_a_fifo(tmp_path: Path) -> None:
     assert all(path.startswith(EMPTY) for path in READ)
     tool(tmp_path, "getent", "echo root:x:0:0:root:/var/lib/home:/bin/sh")
@@ -161,6 +164,7 @@ def test_an_undo_waits_for_no_fifo_that_took_a_file_s_place(tmp_path: Path) -> N
     assert spark.file(NCCL).is_fifo()
 
 
+@pytest.mark.slow
 def test_an_undo_puts_back_each_byte_and_a_link_that_leads_nowhere(tmp_path: Path) -> None:
     stood = b'{"label": "caf\xe9"}\r\n'
     spark = Spark(tmp_path)

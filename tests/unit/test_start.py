@@ -54,6 +54,7 @@ def told(done: subprocess.CompletedProcess[str], program: str) -> list[str]:
     return [line.removeprefix(f"{program}: ") for line in done.stdout.splitlines() if line.startswith(program)]
 
 
+@pytest.mark.slow
 def test_one_node_serves_by_itself(stand_ins: Path) -> None:
     done = started(stand_ins, LONE)
     assert told(done, "vllm") == [*SERVE[1:], "--port", "8123"]

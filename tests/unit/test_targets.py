@@ -114,6 +114,7 @@ FAULTS: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
 }
 
 
+@pytest.mark.slow
 def test_the_script_finds_each_alone_and_leaves_nothing(tmp_path: Path) -> None:
     def finds(name: str, line: str, flagged: str, expected: list[tuple[str, str]]) -> None:
         root = tmp_path / name.replace(" ", "-")

@@ -66,6 +66,7 @@ WORTH = re.compile(r"print|echo|prompt|confirm|Console|console|write|from_|getpa
 WRONG = PRINTS | {"markup=", "from rich", "from rich.markup", "Panel(title=a string)"}
 
 
+@pytest.mark.slow
 def test_nothing_is_printed_past_the_terminal() -> None:
     past = [
         f"{path}: {name}"

@@ -758,6 +758,7 @@ DAEMONS: dict[str, tuple[str, str, str, str, str | None, int]] = {
 }
 
 
+@pytest.mark.slow
 def test_docker_is_never_left_with_a_file_that_it_does_not_start_with(tmp_path: Path) -> None:
     etc, kept, log = tmp_path / "etc", tmp_path / "kept", tmp_path / "restarts"
     file = etc / "daemon.json"

@@ -205,6 +205,7 @@ def test_a_secret_of_another_one_is_not_shown_in_the_difference(spark: Spark) ->
     assert "canary" not in repr(change)
 
 
+@pytest.mark.slow
 def test_an_edit_after_a_run_that_broke_off_is_left_alone_and_shown(spark: Spark) -> None:
     spark.begin("1")
     spark.write("1", NCCL, "A=1\n")
@@ -245,6 +246,7 @@ def test_a_power_cut_in_a_step_leaves_no_doubt_whose_a_file_is(tmp_path: Path) -
     each_row(CUTS, row)
 
 
+@pytest.mark.slow
 def test_holds_of_ours_go_and_those_of_others_stay(spark: Spark) -> None:
     spark.begin("1")
     assert spark.step("1", HOLD, "nvidia-driver-580-open").returncode == 0
@@ -385,6 +387,7 @@ def test_a_file_that_changed_while_it_was_merged_is_left_alone(tmp_path: Path) -
     each_row([(edit,), (link,), (Path.unlink,)], row)
 
 
+@pytest.mark.slow
 def test_a_link_of_another_one_is_never_read_nor_written_through(spark: Spark) -> None:
     """It may lead to what root alone may read; the file that it leads to is none of ours."""
     spark.file(NCCL).write_text("B=2\n")
@@ -522,6 +525,7 @@ def test_a_file_of_the_network_that_another_one_changed_is_left_alone_and_told(t
     each_row(NETWORK, row)
 
 
+@pytest.mark.slow
 def test_a_later_run_of_ours_that_changed_the_same_profile_is_no_other_one(spark: Spark) -> None:
     (spark.root / "etc/netplan").mkdir()
     for run, was, now in (("1", "old", "one"), ("2", "one", "two")):
@@ -547,6 +551,7 @@ def test_what_the_guard_left_is_named_and_the_rest_is_what_is_not_as_before() ->
     assert undo.left_behind(undo.network_done(plan, "")) == ()
 
 
+@pytest.mark.slow
 def test_what_an_undo_left_is_kept_with_it(spark: Spark) -> None:
     spark.begin("1")
     spark.write("1", NCCL, "A=1\n")
@@ -564,6 +569,7 @@ def test_what_an_undo_left_is_kept_with_it(spark: Spark) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_link_whose_text_alone_is_another_one_is_another_one(spark: Spark) -> None:
     """Both lead to the same content."""
     for name in ("one", "two"):
@@ -595,6 +601,7 @@ def test_runs_are_in_their_order_whatever_the_clock_says(spark: Spark) -> None:
     assert spark.file(NCCL).read_text() == "A=1\n"
 
 
+@pytest.mark.slow
 def test_a_number_that_is_lost_is_noticed_and_an_older_run_comes_first(spark: Spark) -> None:
     for run in "12":
         spark.begin(run)

@@ -101,6 +101,7 @@ def test_a_pid_file_may_go_while_it_is_read(machine: Machine, qemu: int) -> None
     assert {pid for pid, _ in seen} <= {None, qemu}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deaf", [False, True])
 def test_stop_waits_for_the_process_not_for_its_pid_file(
     machine: Machine, deaf: bool, monkeypatch: pytest.MonkeyPatch

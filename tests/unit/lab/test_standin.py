@@ -82,6 +82,7 @@ def test_answers_streamed_or_whole_are_what_the_api_says(tmp_path: Path) -> None
     assert (unknown[0], health) == (404, 200)
 
 
+@pytest.mark.slow
 def test_each_token_is_sent_when_it_is_due(tmp_path: Path) -> None:
     with serving(tmp_path, "--first", "0.1", "--token", "0.5") as server:
         asked(f"{server.url}/v1/completions", {"prompt": "x", "max_tokens": 2})
