@@ -12,7 +12,7 @@ from sparkrig.cli.files import document
 from sparkrig.io import terminal
 
 if TYPE_CHECKING:
-    from sparkrig.explain.tools import Explained
+    from sparkrig.explain.explanation import Explained
 
 
 @click.command()

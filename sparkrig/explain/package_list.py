@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sparkrig.explain.explanation import Around, Explained
 from sparkrig.host import driver
 from sparkrig.host.driver import NextBoot, Package, Packages
 from sparkrig.host.preflight import UNFINISHED
 from sparkrig.parsing import grammar
+from sparkrig.parsing.section import Piece
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
@@ -224,3 +226,11 @@ def _hold(packages: Packages, *, marked: bool) -> str:
     )
     count = f"{len(names)} package{'' if len(names) == 1 else 's'}"
     return f"a deploy would hold {count}{held if marked else ''}: {', '.join(names)}"
+
+
+def explained(piece: Piece, _: Around) -> Explained:
+    packages = parse(piece.lines)
+    findings = tuple(judge(packages))
+    sound = all(finding.verdict.level in ("healthy", "unknown") for finding in findings)
+    noted = tuple(notes(packages, sound=sound))
+    return Explained(piece.tool, read(packages), findings, noted)

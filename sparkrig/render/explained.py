@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from sparkrig.explain.tools import Explained
+from sparkrig.explain.explanation import Explained
 from sparkrig.render.findings import Findings
 
 

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from sparkrig import verdict
 from sparkrig.bandwidth import measurement
-from sparkrig.explain import tools
+from sparkrig.explain.explanation import Explained
 from sparkrig.fabric import cabling
 from sparkrig.rdma import rdma
 from sparkrig.reports import doctor, drift
@@ -232,7 +232,7 @@ class Explain(TypedDict):
     """What each tool's output in a paste means."""
 
     schema: Literal["sparkrig.explain/1"]
-    explained: list[tools.Explained]
+    explained: list[Explained]
 
 
 # lint

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from sparkrig.cli.support import _ordinary
-from sparkrig.explain.tools import Explained, explain
+from sparkrig.explain.explanation import Explained
+from sparkrig.explain.tools import explain
 from sparkrig.facts.examination import Examination
 from sparkrig.host.identity import is_spark
 from sparkrig.network import profiles

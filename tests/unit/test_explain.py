@@ -18,7 +18,8 @@ from click.testing import CliRunner, Result
 
 from sparkrig.bandwidth import nccl_tests
 from sparkrig.cli.explain import explain as command
-from sparkrig.explain.tools import Explained, exit_code, explain
+from sparkrig.explain.explanation import Explained
+from sparkrig.explain.tools import exit_code, explain
 from sparkrig.parsing import section
 from sparkrig.verdict import Verdict
 from tests.tables import each_row

@@ -1,0 +1,97 @@
+"""The log of NCCL, and nccl-tests: what carries the data, and how fast."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sparkrig.bandwidth import nccl, nccl_tests
+from sparkrig.bandwidth.nccl_tests import Bus
+from sparkrig.explain.explanation import CAGE, Around, Explained, size_of
+from sparkrig.host.identity import GB10_NAME
+from sparkrig.parsing.section import Piece
+from sparkrig.text import listed
+from sparkrig.verdict import Finding, Verdict
+
+# Bytes; NCCL reached 18.5 GB/s at 32 MB where it reached 23.2 at 16 GB [@graham33].
+LEAST_GATHERED = 2**28
+
+
+def explained(piece: Piece, _: Around) -> Explained:
+    log = nccl.parse(piece.text, 0)
+    bus = nccl_tests.parse(piece.text)
+    if bus is None and log.busbw is not None:
+        bus = Bus(log.busbw, log.size, log.wrong, "all_gather")
+    typed = re.search(r"(\w+)_perf\b", piece.command)
+    if bus is not None and not bus.collective and typed:
+        bus = replace(bus, collective=typed.group(1))
+    if bus is not None:
+        read = f"{bus.busbw:.2f} GB/s bus bandwidth of {bus.collective or 'a collective'} at {size_of(bus.size)}"
+        read = ", ".join(filter(None, (read, _way(log))))
+        return Explained(piece.tool, read, (Finding("the pair", _bus(bus, log)),))
+    if log.error not in ("", "no-result"):
+        return Explained(piece.tool, _way(log), (Finding("NCCL", nccl.judge({"this rank": log}, {})),))
+    if not log.transport and not log.devices:
+        raise ValueError("this log of NCCL names neither transport nor figure")
+    return Explained(piece.tool, _way(log), (Finding("NCCL", _route(log)),))
+
+
+def _way(log: nccl.Nccl) -> str:
+    """How NCCL went, as far as its log tells."""
+    network = "NET/" if log.transport in ("IB", "Socket") else ""
+    parts = [
+        f"NCCL {log.version}" if log.version else "",
+        f"over {network}{log.transport}" if log.transport else "",
+        f"devices {listed(log.devices)}" if log.devices else "",
+        f"GID index {listed(map(str, log.gid_indexes))}" if log.gid_indexes else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _route(log: nccl.Nccl) -> Verdict:
+    """The verdict on a log without a figure."""
+    if log.transport == "Socket":
+        why = f"NCCL goes over NET/Socket, which is TCP{f'; {log.why_socket}' if log.why_socket else ''}"
+        variable = re.match(r"NCCL_\w+", log.why_socket)
+        cure = (
+            f"take {variable.group()} out of the environment" if variable else "compare NCCL_IB_HCA with rdma link"
+        )
+        return Verdict("fault", "nccl-socket", why, cure)
+    if log.transport not in ("IB", ""):
+        why = f"the ranks talk over {log.transport}, which stays inside one host"
+        return Verdict("unknown", "one-host", why, "start one rank on each host")
+    if len(log.devices) == 1 and CAGE.fullmatch(log.devices[0]):
+        why = f"NCCL uses {log.devices[0]} alone, and its twin would carry as much again"
+        return Verdict("degraded", "one-hca", why, "name both twins in NCCL_IB_HCA (run the deploy)")
+    if not log.transport:
+        why = f"NCCL found {listed(log.devices)}; the log ends before it tells what carries the data"
+        return Verdict("unknown", "nccl-transport", why, "paste the log with its lines of Channel ... via NET/...")
+    return Verdict(
+        "healthy", evidence=f"NET/IB carries the data{f' over {listed(log.devices)}' if log.devices else ''}"
+    )
+
+
+def _bus(bus: Bus, log: nccl.Nccl) -> Verdict:
+    """The verdict on a bus bandwidth; counters, which only sparkrig bandwidth reads, are left out."""
+    said = f"{bus.busbw:.2f} GB/s at {size_of(bus.size)}"
+    again = "all_gather_perf -b 4G -e 4G, one rank on each of two Sparks"
+    if bus.wrong:
+        return nccl.judge({"the ranks": replace(log, busbw=bus.busbw, size=bus.size, wrong=bus.wrong)}, {})
+    other = next((name for name in bus.gpus if GB10_NAME not in name), "")
+    if other:
+        return Verdict("unknown", "not-gb10", f"{said} between {other}, which no Spark has", again)
+    if len({*bus.hosts}) == 1 or log.transport not in ("", "IB", "Socket") or not bus.busbw:
+        return Verdict("unknown", "one-host", f"{said}, but all ranks ran on one host, so no rail was used", again)
+    if len({*bus.hosts}) > 2 or bus.collective not in ("", "all_gather", "all_reduce"):
+        why = f"{said}, but what is known is two Sparks' all_gather and all_reduce"
+        return Verdict("unknown", "not-comparable", why, again)
+    if log.transport == "Socket":
+        return nccl.judge({"the ranks": replace(log, busbw=bus.busbw, size=bus.size)}, {})
+    band = next(band for band in nccl.BANDS if bus.busbw >= band.least)
+    if band.level == "healthy":
+        return Verdict("healthy", evidence=said)
+    if bus.size < LEAST_GATHERED:
+        return Verdict(
+            "unknown", "small-messages", f"{said}, and such a small message does not fill the links", again
+        )
+    return Verdict(band.level, band.cause, f"{said}: {band.meaning}", band.cure)

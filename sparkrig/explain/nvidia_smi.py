@@ -1,0 +1,79 @@
+"""nvidia-smi in its four forms: the table, -q, -L, and --query-gpu as CSV."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import takewhile
+
+from sparkrig.explain.explanation import Around, Explained
+from sparkrig.host import gpu
+from sparkrig.parsing import section
+from sparkrig.parsing.section import Piece
+from sparkrig.verdict import Finding
+
+
+def explained(piece: Piece, _: Around) -> Explained:
+    found = _gpus(piece)
+    findings = [
+        each for index, one in enumerate(found) for each in _on_gpu(one, _gpu_name(one, index, len(found)))
+    ]
+    memory = piece.tool in (section.SMI, section.SMI_QUERY) or "memory." in piece.text + piece.command
+    notes = dict.fromkeys(note for one in found for note in _gpu_notes(one, memory=memory))
+    return Explained(piece.tool, "; ".join(filter(None, map(_gpu_shown, found))), tuple(findings), tuple(notes))
+
+
+def _gpus(piece: Piece) -> tuple[gpu.Gpu, ...]:
+    if piece.tool == section.SMI_CSV:
+        rows = takewhile(str.strip, piece.lines)  # prose behind them has commas too
+        asked = re.search(r"--query-gpu[= ]([\w.,]+)", piece.command)
+        return gpu.parse_csv("\n".join(rows), asked.group(1).split(",") if asked else None)
+    parse = {section.SMI_QUERY: gpu.parse_query, section.SMI_LIST: gpu.parse_list}.get(piece.tool, gpu.parse_table)
+    return parse(piece.text)
+
+
+def _gpu_name(one: gpu.Gpu, index: int, count: int) -> str:
+    return (one.name or "the GPU") if count == 1 else f"GPU {index}"
+
+
+def _gpu_shown(one: gpu.Gpu) -> str:
+    if one.trouble:
+        return ""
+    parts = [
+        one.name or "a GPU",
+        one.driver and f"driver {one.driver}",
+        None if one.utilization is None else f"{one.utilization:g} % busy",
+        one.pstate,
+        None if one.sm_mhz is None else f"SM {one.sm_mhz:g} MHz",
+        None if one.power_w is None else f"{one.power_w:g} W",
+        None if one.temperature_c is None else f"{one.temperature_c:g} C",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _on_gpu(one: gpu.Gpu, name: str) -> list[Finding]:
+    if one.trouble:
+        return [Finding(name, gpu.answers(one))]
+    judged = []
+    if not one.foreign:
+        clamp = gpu.power_clamp(one)
+        judged += [] if clamp.cause == "inconclusive" else [clamp]
+        judged += [gpu.temperature(one)] if one.temperature_c is not None else []
+    if one.gsp is not None and one.driver is not None:
+        judged.append(gpu.gsp(one))
+    return [Finding(name, verdict) for verdict in judged or [gpu.answers(one)]]
+
+
+def _gpu_notes(one: gpu.Gpu, *, memory: bool) -> Iterable[str]:
+    if one.trouble:
+        return
+    if one.foreign:
+        yield f"the clocks and the temperature of a GB10 are no measure for {one.name}"
+        return
+    if one.utilization is not None and one.utilization < gpu.LOADED_PERCENT:
+        yield (
+            f"the GPU is {one.utilization:g} % busy, and a power clamp shows only at {gpu.LOADED_PERCENT} % and "
+            "more: look again while a model answers requests"
+        )
+    if memory and one.memory_total_mib is None:
+        yield "memory is not told, as on every GB10, whose memory is the host's: free -h tells"
