@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyinfra import host
@@ -10,6 +11,7 @@ from pyinfra.api import FunctionCommand, Host, State, operation
 from sparkrig.cure import quoted
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.files import File
+from sparkrig.host.images import Image
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import unit
@@ -88,50 +90,72 @@ def _build(state: State, host: Host, settings: Settings) -> bool:  # noqa: ARG00
     return True
 
 
-def _carry_out(at: Host, mine: Settings) -> None:
-    def seconds(base: int) -> int:
-        return int(base * mine.patience)
+@dataclass(frozen=True)
+class _Builder:
+    """One host on which an image is built. Its methods raise Refusal, Failed or Lost."""
 
-    def long(name: str, *words: str, limit: int, cure: str) -> None:
-        at.log(f"{name} {words[-1]} ...")
-        unit.carry_out(at, name, *words, seconds=seconds(limit), cure=cure)
+    at: Host
+    mine: Settings
 
-    def look() -> Serving:
-        return remote.read(at, ServingFact(), mine.weights, seconds=seconds(_LOOK_S))
+    def seconds(self, base: int) -> int:
+        return int(base * self.mine.patience)
 
-    if look().find(mine.image_base) is None:
-        long("pull", "docker", "pull", "-q", mine.image_base, limit=_PULL_S, cure="--data image_base=IMAGE")
-    there = look().find(mine.image_base)
-    if there is None:
-        raise Refusal(f"{mine.image_base} was pulled and is not there", "docker image ls -a")
-    version = remote.shell(at, VERSION, there.id, seconds=seconds(_LOOK_S)).partition("version ")[2].strip()
-    base = Base(there.id, version)
-    commit = build.commit(base, mine.image_commit)
-    name = build.tag(there.id, mine.image_commit, recipe())
-    if look().find(name) is None:
+    def long(self, name: str, *words: str, limit: int, cure: str) -> None:
+        """Run a step of minutes as a unit, which outlives the connection. name: `pull` or `build`."""
+        self.at.log(f"{name} {words[-1]} ...")
+        unit.carry_out(self.at, name, *words, seconds=self.seconds(limit), cure=cure)
+
+    def shell(self, script: str, *words: str) -> str:
+        return remote.shell(self.at, script, *words, seconds=self.seconds(_LOOK_S))
+
+    def find(self, image: str) -> Image | None:
+        seen = remote.read(self.at, ServingFact(), self.mine.weights, seconds=self.seconds(_LOOK_S))
+        return seen.find(image)
+
+    def base(self) -> Base:
+        """The image to build on, pulled where it is not there."""
+        name = self.mine.image_base
+        if self.find(name) is None:
+            self.long("pull", "docker", "pull", "-q", name, limit=_PULL_S, cure="--data image_base=IMAGE")
+        there = self.find(name)
+        if there is None:
+            raise Refusal(f"{name} was pulled and is not there", "docker image ls -a")
+        return Base(there.id, self.shell(VERSION, there.id).partition("version ")[2].strip())
+
+    def build(self, base: Base, trial: str) -> None:
+        """Build the image under a name on trial."""
+        commit = build.commit(base, self.mine.image_commit)
         files = [File(f"{FOLDER}/{each}", text) for each, text in recipe().items()]
-        remote.execute(at, write(*files), seconds(_LOOK_S))
+        remote.execute(self.at, write(*files), self.seconds(_LOOK_S))
         # BuildKit takes no image by its ID [@buildkit-2204]
-        local = build.base_tag(there.id)
-        remote.shell(at, _TAG, there.id, local, seconds=seconds(_LOOK_S))
-        given = {"BASE": local, "COMMIT": commit, "SITE": mine.image_site}
+        local = build.base_tag(base.id)
+        self.shell(_TAG, base.id, local)
+        given = {"BASE": local, "COMMIT": commit, "SITE": self.mine.image_site}
         words = [word for each, value in given.items() for word in ("--build-arg", f"{each}={value}")]
-        cure = "sudo journalctl -u sparkrig-build"
-        # on trial until it was looked into: the name that counts comes last
-        words = ["sh", "-c", BUILD, "sparkrig", *words, "-t", f"{name}-trial", FOLDER]
-        long("build", *words, limit=_BUILD_S, cure=cure)
-        printed = [
-            remote.shell(at, VERIFY, f"{name}-trial", mine.image_site, seconds=seconds(_LOOK_S)),
-            remote.shell(at, VERSION, f"{name}-trial", seconds=seconds(_LOOK_S)),
-        ]
+        words = ["sh", "-c", BUILD, "sparkrig", *words, "-t", trial, FOLDER]
+        self.long("build", *words, limit=_BUILD_S, cure="sudo journalctl -u sparkrig-build")
+
+    def verify(self, base: Base, trial: str) -> None:
+        """Look into the image on trial."""
+        printed = [self.shell(VERIFY, trial, self.mine.image_site), self.shell(VERSION, trial)]
         try:
             made = build.parse("\n".join(printed).splitlines())
         except ValueError as error:
-            raise Refusal(
-                str(error), f"docker run --rm --entrypoint cuobjdump {quoted(f'{name}-trial')} --version"
-            ) from None
+            cure = f"docker run --rm --entrypoint cuobjdump {quoted(trial)} --version"
+            raise Refusal(str(error), cure) from None
         build.judge(base, made)
-        at.log(f"{made.cubins} cubins for Blackwell, vLLM {made.version} as in its base")
-        remote.shell(at, f'{_TAG} && docker rmi "$1"', f"{name}-trial", name, seconds=seconds(_LOOK_S))
-    remote.shell(at, _TAG, name, mine.image_name, seconds=seconds(_LOOK_S))
+        self.at.log(f"{made.cubins} cubins for Blackwell, vLLM {made.version} as in its base")
+
+
+def _carry_out(at: Host, mine: Settings) -> None:
+    """Build, verify and name the image; its name that counts comes last."""
+    builder = _Builder(at, mine)
+    base = builder.base()
+    name = build.tag(base.id, mine.image_commit, recipe())
+    if builder.find(name) is None:
+        trial = f"{name}-trial"
+        builder.build(base, trial)
+        builder.verify(base, trial)
+        builder.shell(f'{_TAG} && docker rmi "$1"', trial, name)
+    builder.shell(_TAG, name, mine.image_name)
     at.log(f"{mine.image_name} is {name}; serve with it: --data serve_image={mine.image_name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +40,8 @@ def bandwidth(
 
     It changes nothing on the hosts. Exit code 2: something is degraded or at fault; 3: it could not be told.
     """
-    from rich.text import Text
-
     from sparkrig.fabric.topology import groups
     from sparkrig.io.screen import Screen
-    from sparkrig.verdict import exit_code
 
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
     pairs = [group for group in groups(fleet) if len(group) == 2]
@@ -54,32 +51,51 @@ def bandwidth(
             f"Try: sparkrig topology {quoted_path(inventory_file)}"
         )
     console = Screen(stderr=as_json)
+    why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
     documents, codes = [], []
     for pair in pairs:
         try:
-            hosts = {name: data[name] for name in pair}
-            why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
-            run, drawn = _measure(console, hosts, fleet, why, thorough=not quick)
+            run, drawn = _measure(console, {name: data[name] for name in pair}, fleet, why, thorough=not quick)
         except Refusal as refusal:
-            said = Text.assemble((f"{refusal.what}.", "red"), f" Try: {refusal.cure}")
-            console.print(said, soft_wrap=True)
-            documents.append({"hosts": list(pair), "refused": refusal.what, "try": refusal.cure})
+            documents.append(_refused(console, pair, refusal))
             codes.append(3)
             continue
         documents.append(run.to_json())
-        codes.append(exit_code(run.verdicts))
-        earlier = _show(console, run, history)
-        if html and earlier is None:
-            codes.append(1)  # a page without its history would show a trend that is none
-        elif html and earlier is not None:
-            try:
-                _report(files.one_of(html, run.pair, len(pairs)), run, earlier, drawn, fleet[pair[0]])
-            except click.ClickException as error:  # what was measured is kept, and the next pair still comes
-                console.print(Text(error.format_message(), "yellow"), soft_wrap=True)
-                codes.append(1)
+        page = files.one_of(html, run.pair, len(pairs)) if html else None
+        codes.append(_shown(console, run, drawn, fleet[pair[0]], history, page))
     if as_json:
         files.document("bandwidth", pairs=documents)
     raise SystemExit(max(codes))
+
+
+def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> dict[str, Any]:
+    """Show why a pair was not measured; for programs, too."""
+    from rich.text import Text
+
+    console.print(Text.assemble((f"{refusal.what}.", "red"), f" Try: {refusal.cure}"), soft_wrap=True)
+    return {"hosts": list(pair), "refused": refusal.what, "try": refusal.cure}
+
+
+def _shown(
+    console: Console, run: Run, drawn: Topology, settings: Settings, history: Path | None, page: Path | None
+) -> int:
+    """Show what was measured, keep it, and write its page; gives the exit code of the pair."""
+    from rich.text import Text
+
+    from sparkrig.verdict import exit_code
+
+    code = exit_code(run.verdicts)
+    earlier = _show(console, run, history)
+    if page is None:
+        return code
+    if earlier is None:
+        return max(code, 1)  # a page without its history would show a trend that is none
+    try:
+        _report(page, run, earlier, drawn, settings)
+    except click.ClickException as error:  # what was measured is kept, and the next pair still comes
+        console.print(Text(error.format_message(), "yellow"), soft_wrap=True)
+        return max(code, 1)
+    return code
 
 
 def _measure(

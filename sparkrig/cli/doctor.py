@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -37,6 +37,8 @@ _TOGETHER = {
     "pair.halves",
     "pair.NETDEV.ping",
 }  # what takes both halves of a pair at the same time
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -157,26 +159,33 @@ def look(
         data, f"Looking at {title}", lambda at: examine.look(at, fleet, keep), wait_s=0, limits_s=limits
     )
     seen = {name: found for name, found in looked.items() if isinstance(found, Examination)}
+    unread = {name: str(why) for name, why in looked.items() if isinstance(why, Exception)}
     halves = {name: data[name] for name in seen if fleet.peer(name) in seen}
     wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER
+    if not halves or not wanted & _TOGETHER:
+        return Seen(seen, unread, {}, {}, {})
     heard, pinged, kept = {}, {}, {}
-    if halves and wanted & _TOGETHER:
-        with session.connected(halves) as hosts:  # both, so that they listen at the same time
-            if "pair.cabling" in wanted:
-                heard = session.ask(hosts, "Listening at the cages", lambda at: examine.listen(at, fleet, keep))
-            if "pair.halves" in wanted:
-                kept = session.ask(hosts, "Reading the journals", journal.look)
-            if "pair.NETDEV.ping" in wanted:
-                pinged = session.ask(
-                    hosts, "Pinging over each rail", lambda at: examine.ping(at, fleet, seen[at.name], keep)
-                )
+    with session.connected(halves) as hosts:  # both, so that they listen at the same time
+        if "pair.cabling" in wanted:
+            heard = session.ask(hosts, "Listening at the cages", lambda at: examine.listen(at, fleet, keep))
+        if "pair.halves" in wanted:
+            kept = session.ask(hosts, "Reading the journals", journal.look)
+        if "pair.NETDEV.ping" in wanted:
+            pinged = session.ask(
+                hosts, "Pinging over each rail", lambda at: examine.ping(at, fleet, seen[at.name], keep)
+            )
     return Seen(
         seen,
-        {name: str(why) for name, why in looked.items() if isinstance(why, Exception)},
+        unread,
         {name: Neighbours(trouble=str(it)) if isinstance(it, Exception) else it for name, it in heard.items()},
-        {name: str(it) if isinstance(it, Exception) else it for name, it in pinged.items()},
-        {name: str(it) if isinstance(it, Exception) else it for name, it in kept.items()},
+        _or_why(pinged),
+        _or_why(kept),
     )
+
+
+def _or_why(answers: Mapping[str, T | Exception]) -> dict[str, T | str]:
+    """What each host answered, or why it did not, in words."""
+    return {name: str(answer) if isinstance(answer, Exception) else answer for name, answer in answers.items()}
 
 
 def judged(
@@ -191,7 +200,7 @@ def judged(
     """The report on what was seen. started, clock: now and time.monotonic() as the look began."""
     from importlib.metadata import version
 
-    from sparkrig.checks import access, pair, remedy
+    from sparkrig.checks import access, remedy
     from sparkrig.checks.remedy import Compared
     from sparkrig.checks.root_causes import roots
     from sparkrig.operations.subject import subject
@@ -203,8 +212,7 @@ def judged(
     read = {
         name: [
             *access.checks(name, data[name], each.found.state.identity),
-            *_checks(each, surveys.get(name), seen.pings.get(name), states),
-            *pair.halves(each.subject, seen.journals),
+            *_checks(each, surveys.get(name), seen, states),
         ]
         for name, each in hosts.items()
     }
@@ -229,17 +237,16 @@ def judged(
     )
 
 
-def _checks(
-    host: Compared, survey: Survey | None, pings: Pings | str | None, group: Mapping[str, State]
-) -> list[Check]:
+def _checks(host: Compared, survey: Survey | None, seen: Seen, group: Mapping[str, State]) -> list[Check]:
     """Every check of a host that was read, but for its access."""
     from sparkrig.checks import condition, live, pair, resources
 
     return [
-        *pair.checks(host.subject, survey, pings, group),
+        *pair.checks(host.subject, survey, seen.pings.get(host.subject.name), group),
         *resources.checks(host.subject),
         *live.checks(host.subject, host.found.hostname),
         *condition.checks(host.found.condition),
+        *pair.halves(host.subject, seen.journals),
     ]
 
 

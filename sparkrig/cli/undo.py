@@ -128,11 +128,20 @@ def undo(
         files.must_answer(yes, "the same with --dry, which shows the plan; then with --yes")
     from sparkrig.io.screen import Screen
 
+    made = _undone(Screen(stderr=as_json), data, fleet, asked, dry=dry, yes=yes)
+    if as_json:
+        files.document("undo", groups=[_document(group) for group in made])
+    raise SystemExit(max(group.code for group in made))
+
+
+def _undone(
+    console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet, asked: _Asked, *, dry: bool, yes: bool
+) -> list[_Group]:
+    """Each group with what became of it: planned, shown, agreed to, and carried out. data: of each host."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.fabric.topology import groups
     from sparkrig.operations import journal
 
-    console = Screen(stderr=as_json)
     with session.connected(data) as hosts:
         found = session.ask(hosts, "Reading the journals", journal.look)
         for name, each in found.items():
@@ -142,19 +151,16 @@ def undo(
         for group in made:
             _leave(group, hosts, fleet, asked)
             _show(console, group)
-        due = [group for group in made if group.due]
-        if due and not dry:
-            if yes or files.agreed("Do this?"):
-                for group in due:
-                    _carry_out(console, group, hosts, fleet, asked)
+        due = [group for group in made if group.due and not dry]
+        agreed = bool(due) and (yes or files.agreed("Do this?"))
+        for group in due:
+            if agreed:
+                _carry_out(console, group, hosts, fleet, asked)
             else:
-                for group in due:
-                    group.ends("declined", 1)
+                group.ends("declined", 1)
     if any(isinstance(found[name], Exception) for group in made for name in group.names):
-        files.try_doctor(inventory_file)
-    if as_json:
-        files.document("undo", groups=[_document(group) for group in made])
-    raise SystemExit(max(group.code for group in made))
+        files.try_doctor(asked.inventory)
+    return made
 
 
 def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked: _Asked) -> _Group:

@@ -60,17 +60,8 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
     others = [finding for found in heard.values() for finding in found]
     cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links())
     progress.surveyed(seen, cases)
-    measured: list[Measurement] = []
-    sums: list[Finding] = []
-    for case in cases:
-        progress.started(case)
-        shares = _measured(bench, case, measured)
-        progress.finished(shares)
-        measured += shares
-        sums += _sum(case, shares, bench.expected)
+    measured, sums = _all_measured(bench, cases, progress)
     rails = tuple(_rail(seen, rail, measured) for rail in seen.rails)
-    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
-        sums = []  # a rail's own verdict says it already
     gathered = _nccl(bench, fleet, rails, progress) if thorough else nccl_run.Outcome()
     return Run(
         id=bench.run,
@@ -83,6 +74,23 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
         findings=(*seen.fabric(), *others, *sums, *gathered.fabric),
         health=(*seen.health(), *gathered.health, *_after(seen, bench)),
     )
+
+
+def _all_measured(
+    bench: Bench, cases: Sequence[Case], progress: Progress
+) -> tuple[list[Measurement], list[Finding]]:
+    """Each case measured, and what rails reach together where each by itself is healthy."""
+    measured: list[Measurement] = []
+    sums: list[Finding] = []
+    for case in cases:
+        progress.started(case)
+        shares = _measured(bench, case, measured)
+        progress.finished(shares)
+        measured += shares
+        sums += _sum(case, shares, bench.expected)
+    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
+        sums = []  # a rail's own verdict says it already
+    return measured, sums
 
 
 def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench:
