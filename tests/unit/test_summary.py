@@ -22,7 +22,7 @@ from sparkrig.cli import summary
 from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED
 from sparkrig.look.state import State
-from sparkrig.network.plan import Link
+from sparkrig.network.links import Link
 from sparkrig.rdma import environment
 from sparkrig.rdma.rdma import Rdma
 from tests import warm
