@@ -32,6 +32,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
 from tests.unit import doctored
 from tests.unit.test_checks import (
+    MOVED,
     NETDEV,
     PAIR,
     SEEN,
@@ -52,6 +53,7 @@ from tests.unit.test_checks import (
 ADDRESS = IPv4Interface(PAIR[A]["fabric"][NETDEV])
 OTHER = IPv4Interface("192.168.100.99/24")
 OTHER_PREFIX = IPv4Interface(f"{ADDRESS.ip}/16")
+DATA = {name: {"ssh_hostname": "127.0.0.1"} for name in (A, B)}  # of the inventory; no host is asked
 STEP = "profiles and live links"  # of the deploy
 LEFT = {"adopt": {"mine": "leave"}}
 NETWORK = {"cabled", "address", "mtu", "ipv6", "others", "profile"}  # fields of the summary's complaints
@@ -126,6 +128,15 @@ ALONE: dict[str, tuple[Change, bool, dict[str, Any]]] = {
 }
 
 
+# the deploy lets these be, and drift shows them with a command of their own
+_NOT_OF_THE_DEPLOY = {
+    "NVIDIA's upgrade is to come",
+    "NVIDIA's upgrade failed",
+    "driver purged",
+}
+_UNKNOWN_TO_DRIFT = {"apt cannot say"}  # which the deploy refuses, for the hold is not proven then
+
+
 def of_the_deploy(fleet: Fleet, state: State) -> bool:
     """Whether it changes the network, or refuses to."""
     try:
@@ -136,8 +147,7 @@ def of_the_deploy(fleet: Fleet, state: State) -> bool:
 
 def of_the_plan(fleet: Fleet, seen: dict[str, State]) -> bool:
     """`sparkrig plan`, and what drift holds its checks against."""
-    data = {name: {"ssh_hostname": "127.0.0.1"} for name in fleet}
-    made = dry.planned(data, fleet, seen)[A]
+    made = dry.planned({name: DATA[name] for name in fleet}, fleet, seen)[A]
     return bool(made.refusals) or any(STEP in step.name for step in made.steps)
 
 
@@ -191,6 +201,15 @@ def test_the_survey_finds_nothing_that_the_others_do_not(name: str) -> None:
     if not any(found):
         found = [each for rail in seen.rails for each in seen.suspects(rail) if each.cause == "mtu"]
     assert differs or not any(found)
+
+
+@pytest.mark.parametrize("name", sorted(MOVED.keys() - _NOT_OF_THE_DEPLOY - _UNKNOWN_TO_DRIFT))
+def test_plan_and_drift_agree_on_the_whole_host(name: str) -> None:
+    """Of every resource: the deploy has something to do, or refuses, just where a check does not hold."""
+    change, _ = MOVED[name]
+    fleet, seen = doctored.fleet(), {A: change(SEEN[A]), B: SEEN[B]}
+    made = dry.planned(DATA, fleet, seen)[A]
+    assert bool(made.steps or made.refusals) == bool(wrong(checks.of(subject(A, fleet, seen))))
 
 
 def test_each_difference_names_both_values() -> None:
