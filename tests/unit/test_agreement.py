@@ -34,7 +34,6 @@ from tests.unit import doctored
 from tests.unit.test_checks import (
     MOVED,
     NETDEV,
-    PAIR,
     SEEN,
     TWIN,
     A,
@@ -50,7 +49,7 @@ from tests.unit.test_checks import (
     second_profile,
 )
 
-ADDRESS = IPv4Interface(PAIR[A]["fabric"][NETDEV])
+ADDRESS = doctored.fleet()[A].fabric[NETDEV]
 OTHER = IPv4Interface("192.168.100.99/24")
 OTHER_PREFIX = IPv4Interface(f"{ADDRESS.ip}/16")
 DATA = {name: {"ssh_hostname": "127.0.0.1"} for name in (A, B)}  # of the inventory; no host is asked
