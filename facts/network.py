@@ -1,7 +1,7 @@
 """Links, routes, and everything that defines a netdev."""
 
 from sparkrig.facts.noun import PATH_WORD, Noun
-from sparkrig.network import netplan, plan, profiles
+from sparkrig.network import netplan, profiles, seen
 
 # Begins a loop over the netdevs, which sets $n (its folder), $port (empty where it is none of the fabric), $driver
 # and $pci. The kernel's port name is also the end of the netdev's (enp1s0f0np0); virtual ones have no
@@ -37,10 +37,10 @@ done; done
 """.strip("\n")
 
 
-class Network(Noun[plan.Network]):
+class Network(Noun[seen.Network]):
     """One look at the kernel, NetworkManager and netplan."""
 
-    parse = staticmethod(plan.parse)
+    parse = staticmethod(seen.parse)
     # sudo drops SSH_CONNECTION, so the first ancestor that has it is asked.
     script = (
         r"""

@@ -14,7 +14,10 @@ from sparkrig.facts.network import Network
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.network import plan as network
+from sparkrig.network import seen
+from sparkrig.network.differences import Difference
 from sparkrig.network.guard import Order, Ping, order
+from sparkrig.network.plan import Plan
 from sparkrig.operations import guard, journal
 from sparkrig.operations import plan as plans
 from sparkrig.operations.guard import Bench, RolledBack
@@ -24,23 +27,14 @@ from sparkrig.runs.change import Change, Kind
 from sparkrig.settings import Fleet, Settings
 
 
-def planned(found: network.Network, mine: Settings) -> network.Plan:
+def planned(found: seen.Network, mine: Settings) -> Plan:
     """What the network of a host needs for its settings. Raises Refusal."""
-    return network.plan(
-        found.over(mine.management_interface),
-        mine.fabric,
-        mine.mtu,
-        paired=mine.pair is not None,
-        adopt=mine.adopt,
-        allow_management=mine.allow_management_interface,
-    )
+    return network.plan(found.over(mine.management_interface), mine)
 
 
 @operation()
 @refusing
-def fabric(
-    plan: network.Plan, moves: Callable[[], bool], leader: str, halves: Sequence[str], fleet: Fleet
-) -> Commands:
+def fabric(plan: Plan, moves: Callable[[], bool], leader: str, halves: Sequence[str], fleet: Fleet) -> Commands:
     """Give each cabled fabric netdev its profile, and its live link the profile's address and MTU.
 
     Both halves of a pair are changed or neither; each finds its way back alone (sparkrig.operations.guard).
@@ -64,11 +58,11 @@ def fabric(
         )
 
 
-def changes(plan: network.Plan, rollback_seconds: int) -> list[Change]:
+def changes(plan: Plan, rollback_seconds: int) -> list[Change]:
     """What a plan changes. rollback_seconds: after how many the host takes back what was not confirmed."""
     found = [
         Change(
-            *_named(change.netdev, each),
+            *_named(each),
             interrupts=f"what runs over {change.netdev}, which reverts after {rollback_seconds} s unless proven",
         )
         for change in plan.changes
@@ -78,13 +72,21 @@ def changes(plan: network.Plan, rollback_seconds: int) -> list[Change]:
     return found + [Change("netplan", path, "in use", None) for path in plan.move]
 
 
-def _named(netdev: str, each: network.Difference) -> tuple[Kind, str, str | None, str | None]:
-    if each.kind in ("profile", "mtu", "address"):
-        item = f"{netdev}, {each.what}" if each.what else netdev
-        return each.kind, item, each.before, each.after
-    if each.kind == "active":
-        return "link", f"{netdev}, active profile", each.before, each.after
-    return "address", f"{netdev}, IPv6", each.before, None
+def _named(each: Difference) -> tuple[Kind, str, str | None, str | None]:
+    """The kind, the item, and the values before and after, as a run shows them."""
+    match each.what:
+        case "property":
+            return "profile", f"{each.netdev}, {each.property}", each.found, each.declared
+        case "profile" | "unsaved":
+            return "profile", each.netdev, each.found, each.declared
+        case "active":
+            return "link", f"{each.netdev}, active profile", each.found, each.declared
+        case "mtu":
+            return "mtu", each.netdev, each.found, each.declared
+        case "ipv6":
+            return "address", f"{each.netdev}, IPv6", each.found, None
+        case _:
+            return "address", each.netdev, each.found, each.declared
 
 
 # How the change of a pair ended, by the name of the half that leads, once either half has begun with it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
 from sparkrig.checks.check import Check, Subject, check, there, wrong
@@ -11,7 +11,8 @@ from sparkrig.cure import quoted
 from sparkrig.look.state import State
 from sparkrig.network import definitions, plan
 from sparkrig.network.definitions import Definition
-from sparkrig.network.links import Link
+from sparkrig.network.differences import Difference, differences, of_netdev
+from sparkrig.network.profiles import profile
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings
 
@@ -24,16 +25,25 @@ def declared(subject: Subject) -> Mapping[str, IPv4Interface]:
 
 def cabled(mine: Settings, found: State) -> list[str]:
     """The declared netdevs that are there and have a carrier."""
-    links = found.network.links
-    return [netdev for netdev in mine.fabric if netdev in links and links[netdev].carrier]
+    return [netdev for netdev in mine.fabric if found.network.has_carrier(netdev)]
 
 
 def checks(subject: Subject) -> Iterator[Check]:
     found = subject.found.network
     if not declared(subject) and not found.running:
         return
-    known = [each for netdev, address in declared(subject).items() for each in _netdev(subject, netdev, address)]
-    known += _stale(subject)
+    differs = differences(found, subject.settings)
+    left = definitions.left_alone(definitions.find(found, declared(subject)), subject.settings.adopt)
+    known = [
+        each
+        for netdev in declared(subject)
+        for each in _netdev(subject, netdev, of_netdev(differs, netdev), left=netdev in left)
+    ]
+    known += [
+        Check(f"net.{each.netdev}.profile", "no profile of ours", each.found or "", "extra", subject.apply)
+        for each in differs
+        if each.what == "undeclared"
+    ]
     if declared(subject):
         why = "running" if found.running else subject.found.preflight.manager.load or "not running"
         start = "systemctl unmask --now NetworkManager" if why == "masked" else "systemctl start NetworkManager"
@@ -45,65 +55,49 @@ def checks(subject: Subject) -> Iterator[Check]:
 
 
 def _refusal(subject: Subject) -> Refusal | None:
-    mine = subject.settings
     try:
-        plan.plan(
-            subject.found.network,
-            mine.fabric,
-            mine.mtu,
-            paired=mine.pair is not None,
-            adopt=mine.adopt,
-            allow_management=mine.allow_management_interface,
-        )
+        plan.plan(subject.found.network, subject.settings)
     except Refusal as refusal:
         return refusal
     return None
 
 
-def _netdev(subject: Subject, netdev: str, address: IPv4Interface) -> Iterator[Check]:
-    link = subject.found.network.links.get(netdev)
-    uncabled = _uncabled(subject, netdev, link)
-    yield uncabled or Check(f"net.{netdev}.carrier", "a carrier", "a carrier", environment=True)
-    others = [each for each in _others(subject) if netdev in each.given]
-    left = any(each.policy(subject.settings.adopt) == definitions.LEAVE for each in others)
-    if others and not left:
-        yield _second(subject, netdev, others)
-    managed = subject.found.network.running and not left  # a stopped NetworkManager names no profile
-    if managed and (uncabled is None or uncabled.status != "skipped"):
-        yield _profile(subject, netdev, address)
-    if uncabled or link is None:
-        return
-    if managed:
-        yield _active(subject, netdev)
-    yield check(
-        f"net.{netdev}.mtu",
-        link.mtu == subject.settings.mtu,
-        str(subject.settings.mtu),
-        str(link.mtu),
-        subject.apply,
-    )
-    there_is = ", ".join(map(str, link.addresses)) or "none"
-    right = address in link.addresses if left else link.addresses == (address,)
-    yield check(f"net.{netdev}.address", right, str(address), there_is, subject.apply)
-    if not left:
-        has = "it has" if link.ipv6 else "none"
-        yield check(f"net.{netdev}.ipv6", not link.ipv6, "no IPv6 address", has, subject.apply)
-
-
-def _uncabled(subject: Subject, netdev: str, link: Link | None) -> Check | None:
-    """Why a netdev cannot be used now; a Spark on its own needs no cable."""
-    if link and link.carrier:
-        return None
-    found = "no carrier" if link else "no such netdev"
-    id = f"net.{netdev}.carrier"
-    if subject.settings.pair is None:
-        return Check(id, "a carrier", f"{found}; a Spark on its own needs none", "skipped", environment=True)
-    return Check(id, "a carrier", found, "missing", _CABLE, environment=True)
-
-
-def _others(subject: Subject) -> list[Definition]:
+def _netdev(subject: Subject, netdev: str, differs: Sequence[Difference], *, left: bool) -> Iterator[Check]:
+    """left: whether another definition is left in charge of the netdev."""
     found = subject.found.network
-    return definitions.find(found.links, subject.settings.fabric, found.profiles, found.netplan, found.carries_ssh)
+    usable = found.has_carrier(netdev)
+    yield _carrier(subject, netdev)
+    if others := [each.definition for each in differs if each.definition]:
+        yield _second(subject, netdev, others)
+    managed = found.running and not left  # a stopped NetworkManager names no profile
+    if managed and (usable or subject.settings.pair):
+        yield _profile(subject, netdev, differs)
+    if managed and usable:
+        yield _active(subject, netdev, differs)
+    if usable:
+        yield from _link(subject, netdev, {each.what for each in differs}, left=left)
+
+
+def _carrier(subject: Subject, netdev: str) -> Check:
+    """Whether a netdev can be used now; a Spark on its own needs no cable."""
+    found, id = subject.found.network, f"net.{netdev}.carrier"
+    if found.has_carrier(netdev):
+        return Check(id, "a carrier", "a carrier", environment=True)
+    what = "no carrier" if netdev in found.links else "no such netdev"
+    if subject.settings.pair is None:
+        return Check(id, "a carrier", f"{what}; a Spark on its own needs none", "skipped", environment=True)
+    return Check(id, "a carrier", what, "missing", _CABLE, environment=True)
+
+
+def _link(subject: Subject, netdev: str, whats: Collection[str], *, left: bool) -> Iterator[Check]:
+    link, mine = subject.found.network.links[netdev], subject.settings
+    yield check(f"net.{netdev}.mtu", "mtu" not in whats, str(mine.mtu), str(link.mtu), subject.apply)
+    right = not {"address", "extra address"}.intersection(whats)
+    has = ", ".join(map(str, link.addresses)) or "none"
+    yield check(f"net.{netdev}.address", right, str(mine.fabric[netdev]), has, subject.apply)
+    if not left:
+        ipv6 = "it has" if link.ipv6 else "none"
+        yield check(f"net.{netdev}.ipv6", "ipv6" not in whats, "no IPv6 address", ipv6, subject.apply)
 
 
 def _second(subject: Subject, netdev: str, others: Sequence[Definition]) -> Check:
@@ -118,40 +112,28 @@ def _second(subject: Subject, netdev: str, others: Sequence[Definition]) -> Chec
     return Check(f"net.{netdev}.others", "no second definition", found, "extra", cure)
 
 
-def _profile(subject: Subject, netdev: str, address: IPv4Interface) -> Check:
-    wanted = plan.profile(netdev, address, subject.settings.mtu)
-    known = subject.found.network.profiles.get(plan.uuid(netdev))
-    id, want = f"net.{netdev}.profile", f"{wanted['connection.id']}: {address}, MTU {subject.settings.mtu}"
-    if known is None:
+def _profile(subject: Subject, netdev: str, differs: Sequence[Difference]) -> Check:
+    mine = subject.settings
+    address = mine.fabric[netdev]
+    name = profile(netdev, address, mine.mtu)["connection.id"]
+    id, want = f"net.{netdev}.profile", f"{name}: {address}, MTU {mine.mtu}"
+    if any(each.what == "profile" for each in differs):
         return there(id, want, None, subject.apply)
     odd = [
-        f"{key} is {known.properties.get(key) or 'empty'} (declared: {value or 'empty'})"
-        for key, value in wanted.items()
-        if known.properties.get(key) != value
+        f"{each.property} is {each.found or 'empty'} (declared: {each.declared or 'empty'})"
+        for each in differs
+        if each.what == "property"
     ]
-    if not odd and not known.saved:
-        odd = ["only in memory"]
+    odd += [each.found or "" for each in differs if each.what == "unsaved"]
     return check(id, not odd, want, ", ".join(odd) or want, subject.apply)
 
 
-def _active(subject: Subject, netdev: str) -> Check:
-    found = subject.found.network
-    on = found.active.get(netdev, "")
-    named = found.profiles[on].name if on in found.profiles else on
+def _active(subject: Subject, netdev: str, differs: Sequence[Difference]) -> Check:
+    named = subject.found.network.active_profile(netdev)
     return check(
         f"net.{netdev}.active",
-        on == plan.uuid(netdev),
+        all(each.what != "active" for each in differs),
         "our profile is active",
         f"{named} is active" if named else "none is active",
         subject.apply,
     )
-
-
-def _stale(subject: Subject) -> list[Check]:
-    """Our own profiles of netdevs that are no longer declared."""
-    return [
-        Check(f"net.{netdev}.profile", "no profile of ours", known.name, "extra", subject.apply)
-        for known in subject.found.network.profiles.values()
-        if (netdev := known.properties.get("connection.interface-name", "")) not in declared(subject)
-        and known.uuid == plan.uuid(netdev)
-    ]

@@ -126,6 +126,7 @@ def _cabling(survey: Survey) -> Verdict:
 
 
 def _mtu(subject: Subject, rail: Rail) -> Check:
+    """The two ends against each other: both may be wrong alike, which `net.NETDEV.mtu` of each shows."""
     id, want = f"pair.{rail.netdev}.mtu", "the same MTU at both ends"
     peer = subject.fleet.peer(subject.name)
     here = subject.found.network.links.get(rail.netdev)

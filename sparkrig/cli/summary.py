@@ -14,6 +14,7 @@ from sparkrig.cli import files
 from sparkrig.cure import deploy
 from sparkrig.host import driver
 from sparkrig.look.state import State
+from sparkrig.network.differences import Difference, differences, of_netdev
 from sparkrig.rdma import environment, gid
 from sparkrig.settings import Fleet
 
@@ -96,7 +97,7 @@ def describe(fleet: Fleet, name: str, states: Mapping[str, State]) -> dict[str, 
 
 
 def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> dict[str, Any]:
-    """One declared fabric netdev; `complaints` says what is not as declared, by the field it is about.
+    """One declared fabric netdev; `complaints` says what is not as declared, by the field that it is about.
 
     `unknown` names the fields of which that cannot be told.
     """
@@ -105,29 +106,20 @@ def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> 
     link, device = state.network.links.get(netdev), state.rdma.on(netdev)
     slot = gid.find(state.rdma.gids, netdev, address.ip)
     record = records.found(state.files).get(netdev)
-    rail = next((rail for rail in fleet.rails(name) if rail.netdev == netdev), None)
-    peer = fleet.peer(name) or ""
-    there = states.get(peer)
-    boots = records.boot(name, state.identity), records.boot(peer, there.identity if there else None)
-    complaints: dict[str, str] = {}
+    cabled = state.network.has_carrier(netdev)
+    complaints = _complaints(of_netdev(differences(state.network, mine), netdev))
     unknown: list[str] = []
-    if link and link.carrier:
-        if address not in link.addresses:
-            complaints["address"] = f"{address} is not on the link"
-        if link.mtu != mine.mtu:
-            complaints["mtu"] = f"MTU {link.mtu}, {mine.mtu} expected"
+    if cabled:
         if device is None:
             complaints["device"] = "no RDMA device sits on it"
         if slot is None:
             complaints["gid_index"] = f"no RoCE v2 GID for {address.ip}"
-        if rail and (poor := records.complaint(record, rail, mine, *boots)):
+        if poor := _bandwidth(fleet, name, states, netdev, record):
             complaints["gbps"] = poor.said
             unknown += ["gbps"] if poor.unknown else []
-    elif rail:
-        complaints["cabled"] = "the link has no carrier" if link else "there is no such netdev"
     return {
         "netdev": netdev,
-        "cabled": bool(link and link.carrier),
+        "cabled": cabled,
         "address": str(address),
         "mtu": link.mtu if link else None,
         "device": device.name if device else None,
@@ -139,6 +131,66 @@ def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> 
         "complaints": complaints,
         "unknown": unknown,
     }
+
+
+def _complaints(found: Sequence[Difference]) -> dict[str, str]:
+    """What the screen says of a netdev's differences, by field.
+
+    The cable comes first, then what the live link has. The rest is said where those are right: what mends them
+    mends the rest too.
+    """
+    live = [each for each in found if each.what in ("address", "extra address", "mtu")]
+    shown = [each for each in found if each.what in ("netdev", "carrier")] or live or found
+    said: dict[str, str] = {}
+    for field, sentence in sorted(map(_complaint, shown), key=lambda each: each[0]):
+        said[field] = f"{said[field]}; {sentence}" if field in said else sentence
+    return said
+
+
+def _complaint(each: Difference) -> tuple[str, str]:
+    """The field that a difference is about, and a sentence."""
+    match each.what:
+        case "netdev":
+            return "cabled", "there is no such netdev"
+        case "carrier":
+            return "cabled", "the link has no carrier"
+        case "address":
+            return "address", f"{each.declared} is not on the link"
+        case "extra address":
+            return "address", f"the link has {each.found}, {each.declared} alone expected"
+        case "mtu":
+            return "mtu", f"MTU {each.found}, {each.declared} expected"
+        case "ipv6":
+            return "ipv6", "the link has an IPv6 address"
+        case "definition":
+            return "others", each.found or ""
+    return "profile", _of_profile(each)
+
+
+def _of_profile(each: Difference) -> str:
+    match each.what:
+        case "manager":
+            return "NetworkManager does not run"
+        case "profile":
+            return "no profile yet"
+        case "property":
+            return f"{each.property} of the profile is {each.found or 'empty'}, {each.declared} expected"
+        case "unsaved":
+            return "the profile is only in memory"
+    return f"{each.found or 'no profile'} is active, {each.declared} expected"
+
+
+def _bandwidth(
+    fleet: Fleet, name: str, states: Mapping[str, State], netdev: str, record: records.Record | None
+) -> records.Complaint | None:
+    """What is to be said of the figure on record; nothing for a netdev that is no rail."""
+    rail = next((rail for rail in fleet.rails(name) if rail.netdev == netdev), None)
+    if rail is None:
+        return None
+    peer = fleet.peer(name) or ""
+    there = states.get(peer)
+    boots = records.boot(name, states[name].identity), records.boot(peer, there.identity if there else None)
+    return records.complaint(record, rail, fleet[name], *boots)
 
 
 def _gid_lines(state: State) -> list[str] | None:

@@ -15,7 +15,8 @@ from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.files import Found
 from sparkrig.host import condition, nic
 from sparkrig.host.condition import Condition
-from sparkrig.network.plan import Network
+from sparkrig.network.differences import Difference, differences, of_netdev
+from sparkrig.network.seen import Network
 from sparkrig.rdma import environment, gid, gid_table
 from sparkrig.rdma.rdma import Rdma
 from sparkrig.settings import Fleet, Rail
@@ -117,7 +118,7 @@ class Survey:
             Finding(f"{name} {netdev}", self.gid(name, netdev))
             for name, found in self.found.items()
             for netdev in self.fleet[name].fabric
-            if (link := found.network.links.get(netdev)) and link.carrier
+            if found.network.has_carrier(netdev)
         ]
 
     def gid(self, name: str, netdev: str) -> Verdict:
@@ -129,7 +130,7 @@ class Survey:
         except ValueError as error:
             return Verdict("unknown", "env-unreadable", f"{environment.CONTAINER_ENV}: {error}", _DEPLOY)
         verdict = gid_table.judge(found.rdma.gids, netdev, address, written)
-        if verdict.cause == "gid-missing" and not self._has_address(name, netdev):
+        if verdict.cause == "gid-missing" and "address" in self._differs(name, netdev):
             return replace(verdict, evidence=f"{verdict.evidence}; {address} is not on it", cure=_DEPLOY)
         if verdict.healthy and file is None:
             return Verdict("degraded", "env-missing", f"no {environment.CONTAINER_ENV} carries it", _DEPLOY)
@@ -149,15 +150,15 @@ class Survey:
 
     def _unready(self, name: str, netdev: str) -> Verdict | None:
         address = self.fleet[name].fabric[netdev]
-        network, rdma = self.found[name].network, self.found[name].rdma
-        link = network.links.get(netdev)
-        if link is None:
+        rdma = self.found[name].rdma
+        differs = self._differs(name, netdev)
+        if "netdev" in differs:
             return Verdict("fault", "netdev-missing", f"{name} has no {netdev}", f"seat the QSFP plug on {name}")
-        if not link.carrier:
+        if "carrier" in differs:
             return Verdict(
                 "fault", "no-carrier", f"{netdev} on {name} has no carrier", "seat the plugs on both Sparks"
             )
-        if not self._has_address(name, netdev):
+        if "address" in differs:
             return Verdict("fault", "no-address", f"{address} is not on {netdev} of {name}", _DEPLOY)
         if rdma.on(netdev) is None:
             return Verdict(
@@ -167,8 +168,10 @@ class Survey:
             return self.gid(name, netdev)
         return None
 
-    def _has_address(self, name: str, netdev: str) -> bool:
-        return self.fleet[name].fabric[netdev] in self.found[name].network.links[netdev].addresses
+    def _differs(self, name: str, netdev: str) -> dict[str, Difference]:
+        """What of a declared netdev is not as declared, by what it is."""
+        found = differences(self.found[name].network, self.fleet[name])
+        return {each.what: each for each in of_netdev(found, netdev)}
 
     def ends(self, rail: Rail) -> dict[str, End]:
         """The ends of a rail that is not blocked, by host."""
@@ -184,14 +187,13 @@ class Survey:
         """What is known of a rail and its hosts that would explain a reduced figure."""
         found = []
         for name, netdev in self._netdevs(rail):
-            mine = self.fleet[name].mtu
-            link = self.found[name].network.links[netdev]
-            if link.mtu < mine:
+            mtu = self._differs(name, netdev).get("mtu")
+            if mtu and int(mtu.found or 0) < int(mtu.declared or 0):
                 found.append(
                     Verdict(
                         "degraded",
                         "mtu",
-                        f"{netdev} on {name} has MTU {link.mtu}, {mine} expected",
+                        f"{netdev} on {name} has MTU {mtu.found}, {mtu.declared} expected",
                         "pyinfra INVENTORY deploys/network.py",
                     )
                 )

@@ -16,7 +16,7 @@ from itertools import combinations
 
 from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin, findings
 from sparkrig.fabric.neighbours import Neighbours
-from sparkrig.network.plan import Network
+from sparkrig.network.seen import Network
 from sparkrig.rdma import gid
 from sparkrig.rdma.rdma import Rdma
 from sparkrig.refusal import Refusal

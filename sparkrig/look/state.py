@@ -11,7 +11,7 @@ from sparkrig.host.identity import Identity
 from sparkrig.host.preflight import Preflight
 from sparkrig.host.secrets import Secrets
 from sparkrig.host.trust import Trust
-from sparkrig.network.plan import Network
+from sparkrig.network.seen import Network
 from sparkrig.rdma.rdma import Rdma
 from sparkrig.serving.served import Serving
 from sparkrig.value import Value

@@ -23,6 +23,7 @@ from sparkrig.cure import quoted
 from sparkrig.network.links import Link
 from sparkrig.network.netplan import MOVABLE, File, Netdef, default_renderer
 from sparkrig.network.profiles import Profile, uuid
+from sparkrig.network.seen import Network
 from sparkrig.refusal import Refusal
 from sparkrig.text import plain
 
@@ -92,23 +93,18 @@ class Settled:
     left: tuple[str, ...]
 
 
-def find(
-    links: Mapping[str, Link],
-    declared: Collection[str],
-    profiles: Mapping[str, Profile],
-    files: Sequence[File],
-    carries_ssh: Callable[[str], bool],
-) -> list[Definition]:
+def find(seen: Network, declared: Collection[str]) -> list[Definition]:
     """Every definition, not ours, of the declared netdevs that are there; netplan's files first."""
+    links, files = seen.links, seen.netplan
     live = [file for file in files if not file.shadowed]
     ours = {uuid(netdev) for netdev in declared}
     rendered = {netdef.label for file in live for netdef in file.netdefs}
     others = [
         profile
-        for profile in profiles.values()
+        for profile in seen.profiles.values()
         if profile.uuid not in ours and not profile.generated and _label(profile) not in rendered
     ]
-    busy = [link for link in links.values() if link.name not in declared and _in_use(link, carries_ssh)]
+    busy = [link for link in links.values() if link.name not in declared and _in_use(link, seen.carries_ssh)]
     known = [_of_file(file, files, links, declared, busy) for file in live]
     known += [_of_profile(profile, others, links, declared, busy) for profile in others]
     return [definition for definition in known if definition.given]

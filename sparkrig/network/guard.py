@@ -12,7 +12,8 @@ from ipaddress import IPv4Interface, IPv6Address
 from typing import Any
 
 from sparkrig.files import MEASURED
-from sparkrig.network import plan as network
+from sparkrig.network.plan import Plan
+from sparkrig.network.profiles import uuid
 from sparkrig.parsing import bounds
 
 GRACE_S = 5  # between NetworkManager's deadline and the dead-man's, as in templates/guard.py
@@ -72,7 +73,7 @@ class Order:
         return int(seconds[verb] * self.patience)
 
 
-def order(plan: network.Plan, step: str, window: int, patience: float) -> Order:
+def order(plan: Plan, step: str, window: int, patience: float) -> Order:
     """The order that carries out a plan."""
     return Order(
         step=step,
@@ -80,7 +81,7 @@ def order(plan: network.Plan, step: str, window: int, patience: float) -> Order:
         seconds=int(LIVE_S * patience),
         patience=patience,
         profiles=tuple(
-            {"uuid": network.uuid(each.netdev), "verb": each.verb, "properties": dict(each.properties)}
+            {"uuid": uuid(each.netdev), "verb": each.verb, "properties": dict(each.properties)}
             for each in plan.changes
         ),
         remove=tuple(uuid for uuid, _name in plan.remove),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sparkrig.checks import clones
 from sparkrig.host import driver, identity, preflight
 from sparkrig.network import definitions
+from sparkrig.network.differences import differences
 from sparkrig.onboarding.proposal import Proposal, Seen, others
 from sparkrig.reports import schema
 from sparkrig.settings import Settings
@@ -92,7 +93,7 @@ def _cages(seen: Seen, mine: Settings, made: Proposal) -> Iterator[Row]:
         if cage not in lit:
             yield Row(None, f"{name}: no cable")
             continue
-        dark = [netdev for netdev in lit[cage] if not seen.network.links[netdev].carrier]
+        dark = [netdev for netdev in lit[cage] if not seen.network.has_carrier(netdev)]
         text = f"{name}: {' + '.join(lit[cage])}{_speed(seen, lit[cage])}"
         if made.cages and made.cages[0] == cage:
             end = f"{made.cages[1]} of {made.peer}"
@@ -113,7 +114,8 @@ def _speed(seen: Seen, netdevs: tuple[str, ...]) -> str:
 
 
 def _small(seen: Seen, mine: Settings, netdevs: tuple[str, ...]) -> str:
-    mtus = {seen.network.links[name].mtu for name in netdevs if name in mine.fabric} - {mine.mtu}
+    differs = differences(seen.network, mine)
+    mtus = {int(each.found or 0) for each in differs if each.what == "mtu" and each.netdev in netdevs}
     return f"MTU {listed(map(str, sorted(mtus)))}" if mtus else ""
 
 

@@ -17,7 +17,7 @@ from sparkrig.host.nic import Nic
 from sparkrig.look.state import State
 from sparkrig.network import definitions, links
 from sparkrig.network.definitions import ADOPT, LEAVE, Definition
-from sparkrig.network.plan import Network
+from sparkrig.network.seen import Network
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
 from sparkrig.text import listed
@@ -322,8 +322,7 @@ def _reached(seen: Seen) -> list[IPv4Network]:
 
 def others(seen: Seen, netdevs: Iterable[str]) -> list[Definition]:
     """Every definition of those netdevs that is not ours."""
-    found = seen.network
-    return definitions.find(found.links, list(netdevs), found.profiles, found.netplan, found.carries_ssh)
+    return definitions.find(seen.network, list(netdevs))
 
 
 def _adopted(seen: Seen, fabric: Iterable[str], word: str | None, said: Mapping[str, str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sparkrig.facts.noun import PREAMBLE
 from sparkrig.facts.spark import NOUNS
 from sparkrig.files import MEASURED
 from sparkrig.host import driver
-from sparkrig.network import plan as network
+from sparkrig.network import seen as network
 from sparkrig.operations.environment import wanted as environment_files
 from sparkrig.rdma import environment, rdma
 from sparkrig.runs import lock

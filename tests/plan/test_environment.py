@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Interface
 
-from sparkrig.network import plan
+from sparkrig.network import seen
 from sparkrig.operations.environment import wanted
 from sparkrig.rdma import environment, rdma
 from tests.plan.conftest import FABRIC, A, recorded, sections
@@ -14,7 +14,7 @@ RAILS = {netdev: IPv4Interface(address) for netdev, address in FABRIC[A].items()
 
 def files(printed: str, rails: dict[str, IPv4Interface], socket: str = "fabric", **extra: str) -> dict[str, str]:
     parts = sections(recorded("converged-a"))
-    found = plan.parse(parts["network"].splitlines())
+    found = seen.parse(parts["network"].splitlines())
     node = environment.node(rails, rdma.parse(printed.splitlines()), found.management, socket_interface=socket)
     return {file.path: file.content for file in wanted("spark-a", node, rails, extra)}
 

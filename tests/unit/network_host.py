@@ -5,10 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
 from typing import Any
 
-from sparkrig.network.plan import Network, Plan, parse, plan, profile, uuid
+from sparkrig.network.plan import Plan, plan
+from sparkrig.network.profiles import profile, uuid
+from sparkrig.network.seen import Network, parse
 
 A, B = "enp1s0f0np0", "enP2p1s0f0np0"
 A1, B1 = "enp1s0f1np1", "enP2p1s0f1np1"
@@ -16,6 +20,17 @@ FABRIC = {A: IPv4Interface("192.168.100.11/24"), B: IPv4Interface("192.168.101.1
 MANAGEMENT = "enP7s7"
 LINK_LOCAL = {"family": "inet6", "local": "fe80::1", "prefixlen": 64, "scope": "link"}
 WIRED = "0f1b5a5e-6d35-3c8f-9a4b-0123456789ab"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What an inventory declares of a network, also where the settings would not let it pass."""
+
+    fabric: Mapping[str, IPv4Interface]
+    mtu: int = 9000
+    pair: str | None = "p"
+    adopt: Mapping[str, str] = field(default_factory=dict)
+    allow_management_interface: bool = False
 
 
 class Host:
@@ -108,7 +123,7 @@ class Host:
     ) -> Plan:
         declared = FABRIC if fabric is None else fabric
         found = self.found().over(told)
-        return plan(found, declared, mtu, paired=paired, adopt=adopt, allow_management=allowed)
+        return plan(found, Declared(declared, mtu, "p" if paired else None, adopt or {}, allowed))
 
 
 def _path_word(path: str) -> str:

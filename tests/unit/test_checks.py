@@ -16,7 +16,7 @@ from sparkrig.host import driver, secrets
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.host.preflight import Shutdown
 from sparkrig.look.state import State
-from sparkrig.network import plan
+from sparkrig.network import profiles
 from sparkrig.network.links import Route
 from sparkrig.network.profiles import Profile
 from sparkrig.operations.subject import subject
@@ -95,7 +95,7 @@ def no_link(netdev: str) -> Change:
 def profile(netdev: str, **properties: str) -> Change:
     def change(state: State) -> State:
         known = dict(state.network.profiles)
-        ours = known[plan.uuid(netdev)]
+        ours = known[profiles.uuid(netdev)]
         known[ours.uuid] = replace(ours, properties={**ours.properties, **properties})
         return net(profiles=known)(state)
 
@@ -104,7 +104,7 @@ def profile(netdev: str, **properties: str) -> Change:
 
 def no_profile(netdev: str) -> Change:
     def change(state: State) -> State:
-        return net(profiles={u: p for u, p in state.network.profiles.items() if u != plan.uuid(netdev)})(state)
+        return net(profiles={u: p for u, p in state.network.profiles.items() if u != profiles.uuid(netdev)})(state)
 
     return change
 
@@ -112,7 +112,7 @@ def no_profile(netdev: str) -> Change:
 def in_memory(netdev: str) -> Change:
     def change(state: State) -> State:
         known = dict(state.network.profiles)
-        ours = known[plan.uuid(netdev)]
+        ours = known[profiles.uuid(netdev)]
         known[ours.uuid] = replace(ours, filename=f"/run/NetworkManager/system-connections/{netdev}")
         return net(profiles=known)(state)
 
@@ -131,9 +131,9 @@ def second_profile(name: str = "mine", digit: str = "1") -> Change:
 def stale_profile(state: State) -> State:
     netdev = "enp1s0f1np1"
     ours = Profile(
-        plan.uuid(netdev),
+        profiles.uuid(netdev),
         f"/etc/NetworkManager/system-connections/sparkrig-{netdev}.nmconnection",
-        plan.profile(netdev, IPv4Interface("192.168.102.11/24"), 9000),
+        profiles.profile(netdev, IPv4Interface("192.168.102.11/24"), 9000),
     )
     return net(profiles={**state.network.profiles, ours.uuid: ours})(state)
 

@@ -19,7 +19,7 @@ from sparkrig.explain import package_list
 from sparkrig.host import containers, driver, gpu, health, preflight, targets
 from sparkrig.host.apt import install_as_installed, install_past_the_hold
 from sparkrig.host.gpu import Gpu, gsp
-from sparkrig.network import plan as network
+from sparkrig.network import seen as network
 from sparkrig.parsing import grammar
 from sparkrig.rdma import gid_table, rdma
 from sparkrig.rdma.gid import Gid

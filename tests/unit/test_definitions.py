@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sparkrig.network.plan import Plan, uuid
+from sparkrig.network.plan import Plan
+from sparkrig.network.profiles import uuid
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.network_host import A1, B1, FABRIC, MANAGEMENT, WIRED, A, B, Host, link, v4

@@ -25,6 +25,7 @@ import pytest
 from sparkrig.network import guard
 from sparkrig.network import plan as network
 from sparkrig.network.guard import Ping, Told
+from sparkrig.network.profiles import uuid
 from tests.tables import each_row
 from tests.unit.shells import tool
 
@@ -1055,7 +1056,7 @@ def test_an_order_names_what_goes_and_what_must_be_live() -> None:
     plan = network.Plan((change,), (("uuid", "name"),), (), move=("/etc/netplan/40-cx7.yaml",))
     made = json.loads(guard.order(plan, "links", 90, 1.0).dump())
     assert made["remove"] == ["uuid"] and made["move"] == ["/etc/netplan/40-cx7.yaml"] and made["restore"] is None
-    assert made["profiles"] == [{"uuid": network.uuid("cx"), "verb": "add", "properties": {"a": "b"}}]
+    assert made["profiles"] == [{"uuid": uuid("cx"), "verb": "add", "properties": {"a": "b"}}]
     assert made["links"][0]["gid"] == "0000:0000:0000:0000:0000:ffff:c0a8:640b"
 
 

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from sparkrig.network import links, profiles
-from sparkrig.network.plan import Plan, Route, parse, plan, profile, uuid
+from sparkrig.network.links import Route
+from sparkrig.network.plan import Plan, plan
+from sparkrig.network.profiles import profile, uuid
+from sparkrig.network.seen import parse
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
-from tests.unit.network_host import A1, B1, FABRIC, LINK_LOCAL, MANAGEMENT, WIRED, A, B, Host, link, v4
+from tests.unit.network_host import A1, B1, FABRIC, LINK_LOCAL, MANAGEMENT, WIRED, A, B, Declared, Host, link, v4
 
 
 @pytest.fixture
@@ -505,7 +508,7 @@ def test_a_fabric_that_moves_to_the_other_cage_does_not_collide(ready: Host) -> 
 def test_a_profile_of_ours_that_carries_ssh_is_not_removed(ready: Host) -> None:
     found = replace(ready.found(), ssh=A)
     with pytest.raises(Refusal, match=f"{A} carries this SSH connection"):
-        plan(found, {}, 9000, paired=False)
+        plan(found, Declared({}, pair=None))
 
 
 def test_ssh_over_a_vpn_leaves_the_way_out_protected(host: Host) -> None:
@@ -516,7 +519,7 @@ def test_ssh_over_a_vpn_leaves_the_way_out_protected(host: Host) -> None:
 def test_the_two_halves_of_a_vpns_default_route_collide_with_nothing(host: Host) -> None:
     halves = (Route(IPv4Network("0.0.0.0/1"), "tun0"), Route(IPv4Network("128.0.0.0/1"), "tun0"))
     found = replace(host.found(), routes=(*host.found().routes, *halves))
-    assert plan(found, FABRIC, 9000, paired=True).changes
+    assert plan(found, Declared(FABRIC)).changes
 
 
 def test_a_link_local_address_is_nobodys_management_address(host: Host) -> None:

@@ -22,11 +22,12 @@ from sparkrig.cli import summary
 from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED
 from sparkrig.look.state import State
-from sparkrig.network.plan import Link
+from sparkrig.network.links import Link
 from sparkrig.rdma import environment
 from sparkrig.rdma.rdma import Rdma
 from tests import warm
 from tests.plan.conftest import REBOOTED, recorded
+from tests.unit.test_checks import in_memory, link, no_profile, profile, second_profile
 
 ROOT = Path(__file__).resolve().parents[2]
 A, B = "spark-a", "spark-b"
@@ -196,6 +197,43 @@ BAD: dict[str, tuple[Callable[[], State], str, str, str]] = {
         "111.86 ✗",
     ),
 }
+
+
+# what no figure on the screen shows
+HIDDEN: dict[str, tuple[Callable[[State], State], str, str]] = {
+    "another address too": (
+        link(addresses=(IPv4Interface("192.168.100.11/24"), IPv4Interface("10.9.0.1/24"))),
+        "address",
+        "the link has 192.168.100.11/24, 10.9.0.1/24, 192.168.100.11/24 alone expected",
+    ),
+    "IPv6": (link(ipv6=True), "ipv6", "the link has an IPv6 address"),
+    "profile": (
+        profile(RAIL, **{"802-3-ethernet.mtu": "1500", "connection.autoconnect": "no"}),
+        "profile",
+        "connection.autoconnect of the profile is no, yes expected; "
+        "802-3-ethernet.mtu of the profile is 1500, 9000 expected",
+    ),
+    "no profile": (no_profile(RAIL), "profile", "no profile yet"),
+    "in memory": (in_memory(RAIL), "profile", "the profile is only in memory"),
+    "second": (
+        second_profile(),
+        "others",
+        "NetworkManager profile 'mine' (/etc/NetworkManager/system-connections/mine.nmconnection) "
+        f"defines {RAIL} (DHCP)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_what_the_deploy_would_change_is_said_where_the_figures_are_right(case: str) -> None:
+    change, field, sentence = HIDDEN[case]
+    assert rail(change(state()))["complaints"] == {field: sentence}
+
+
+def test_what_is_wrong_with_the_profile_asks_for_a_deploy(screen: Callable[..., str]) -> None:
+    shown = screen({A: row(profile(RAIL, **{"802-3-ethernet.mtu": "1500"})(state()))}, 120)
+    assert f"✗ {RAIL}: 802-3-ethernet.mtu of the profile is 1500, 9000 expected" in words(shown)
+    assert shown.splitlines()[-1] == "Next: pyinfra inventories/pair.py deploys/cluster.py"
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sparkrig import settings
 from sparkrig.fabric.cabling import End, judge
 from sparkrig.fabric.topology import Seen, build, cage_of, groups
-from sparkrig.network.plan import Link
+from sparkrig.network.links import Link
 from tests.tables import each_row
 from tests.unit import topologies as made
 from tests.unit.topologies import A, B

@@ -11,7 +11,8 @@ from sparkrig import settings
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.topology import Seen, build
-from sparkrig.network.plan import Link, Network
+from sparkrig.network.links import Link
+from sparkrig.network.seen import Network
 from sparkrig.rdma.gid import ROCE_V2, Gid
 from sparkrig.rdma.rdma import Device, Rdma
 

@@ -1,0 +1,226 @@
+"""All that judges a host's network finds the same: the deploy, its plan, drift, the doctor and the summary.
+
+Left out, for the judges differ there on purpose or still do:
+
+- What hinders a change, and is no difference of a netdev: SSH or the default route on it, a route that collides,
+  a netdev under another name or not managed by NetworkManager on a Spark on its own. The deploy refuses those,
+  drift and the doctor show the refusal (`net.plan`), and the summary does not.
+- A profile of ours that nothing declares: the summary has a row for each declared netdev, and none for that one.
+- NetworkManager stopped where another definition is left in charge of every netdev: drift and the preflight want
+  it to run, and the plan of the network does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv4Interface
+from typing import Any
+
+import pytest
+
+from sparkrig import checks
+from sparkrig.checks.check import Check, wrong
+from sparkrig.cli import summary
+from sparkrig.deploys import dry
+from sparkrig.fabric.survey import Survey
+from sparkrig.look.state import State
+from sparkrig.network.differences import differences
+from sparkrig.operations.network import planned
+from sparkrig.operations.subject import subject
+from sparkrig.refusal import Refusal
+from sparkrig.settings import Fleet
+from tests.unit import doctored
+from tests.unit.test_checks import (
+    MOVED,
+    NETDEV,
+    SEEN,
+    TWIN,
+    A,
+    B,
+    Change,
+    in_memory,
+    link,
+    net,
+    no_link,
+    no_profile,
+    profile,
+    same,
+    second_profile,
+)
+
+ADDRESS = doctored.fleet()[A].fabric[NETDEV]
+OTHER = IPv4Interface("192.168.100.99/24")
+OTHER_PREFIX = IPv4Interface(f"{ADDRESS.ip}/16")
+DATA = {name: {"ssh_hostname": "127.0.0.1"} for name in (A, B)}  # of the inventory; no host is asked
+STEP = "profiles and live links"  # of the deploy
+LEFT = {"adopt": {"mine": "leave"}}
+NETWORK = {"cabled", "address", "mtu", "ipv6", "others", "profile"}  # fields of the summary's complaints
+_PROPERTY_MTU = {"802-3-ethernet.mtu": "1500"}
+
+
+def both(*changes: Change) -> Change:
+    def change(state: State) -> State:
+        for each in changes:
+            state = each(state)
+        return state
+
+    return change
+
+
+def active(netdev: str, uuid: str) -> Change:
+    return lambda state: net(active={**state.network.active, netdev: uuid})(state)
+
+
+def in_charge(**fields: Any) -> Change:
+    """Another profile is left in charge of the first rail. fields: of its link."""
+    return both(second_profile(), no_profile(NETDEV), active(NETDEV, "1" * 8), link(NETDEV, **fields))
+
+
+# by name: what is changed, whether something is not as declared, and what is declared besides
+PAIRED: dict[str, tuple[Change, bool, dict[str, Any]]] = {
+    "healthy": (same, False, {}),
+    "MTU 1500 in the profile": (profile(NETDEV, **_PROPERTY_MTU), True, {}),
+    "MTU 1500 on the link": (link(mtu=1500), True, {}),
+    "MTU 1500 in both": (both(profile(NETDEV, **_PROPERTY_MTU), link(mtu=1500)), True, {}),
+    "MTU larger than declared": (link(mtu=9216), True, {}),
+    "another MTU declared": (same, True, {"mtu": 8000}),
+    "wrong address in the profile": (profile(NETDEV, **{"ipv4.addresses": str(OTHER)}), True, {}),
+    "wrong address on the link": (link(addresses=(OTHER,)), True, {}),
+    "address with another prefix": (link(addresses=(OTHER_PREFIX,)), True, {}),
+    "no address on the link": (link(addresses=()), True, {}),
+    "one more address on the link": (link(addresses=(ADDRESS, OTHER)), True, {}),
+    "an IPv6 address": (link(ipv6=True), True, {}),
+    "second profile": (second_profile(), True, {}),
+    "second profile, to be set aside": (second_profile(), True, {"adopt": {"mine": "set-aside"}}),
+    "second profile, left in charge": (in_charge(), False, LEFT),
+    "left in charge, one more address": (in_charge(addresses=(ADDRESS, OTHER), ipv6=True), False, LEFT),
+    "left in charge, wrong MTU": (in_charge(mtu=1500), True, LEFT),
+    "left in charge, wrong address": (in_charge(addresses=(OTHER,)), True, LEFT),
+    "left in charge, no carrier": (in_charge(carrier=False), True, LEFT),
+    "no autoconnect": (profile(NETDEV, **{"connection.autoconnect": "no"}), True, {}),
+    "profile of another name": (profile(NETDEV, **{"connection.id": "mine"}), True, {}),
+    "profile deleted": (no_profile(NETDEV), True, {}),
+    "profile in memory": (in_memory(NETDEV), True, {}),
+    "profile down": (active(NETDEV, ""), True, {}),
+    "another profile active": (active(NETDEV, "9" * 8), True, {}),
+    "netdev absent": (no_link(NETDEV), True, {}),
+    "no carrier": (link(carrier=False), True, {}),
+    "no carrier, and no profile": (both(link(carrier=False), no_profile(NETDEV)), True, {}),
+    "NetworkManager stopped": (net(running=False, profiles={}, states={}, active={}), True, {}),
+    "only the other rail": (link(TWIN, mtu=1500), True, {}),
+}
+ALONE: dict[str, tuple[Change, bool, dict[str, Any]]] = {
+    "healthy": (same, False, {}),
+    "MTU 1500 on the link": (link(mtu=1500), True, {}),
+    "netdev absent": (no_link(NETDEV), False, {}),
+    "netdev absent, and no profile": (both(no_link(NETDEV), no_profile(NETDEV)), False, {}),
+    "no carrier": (link(carrier=False), False, {}),
+    "no carrier, MTU 1500": (both(link(carrier=False), link(mtu=1500)), False, {}),
+    "no carrier, second profile": (both(link(carrier=False), second_profile()), False, {}),
+    "NetworkManager stopped": (net(running=False, profiles={}, states={}, active={}), True, {}),
+    "no cable, NetworkManager stopped": (
+        both(no_link(NETDEV), no_link(TWIN), net(running=False, profiles={}, states={}, active={})),
+        True,
+        {},
+    ),
+}
+
+
+# the deploy lets these be, and drift shows them with a command of their own
+_NOT_OF_THE_DEPLOY = {
+    "NVIDIA's upgrade is to come",
+    "NVIDIA's upgrade failed",
+    "driver purged",
+}
+_UNKNOWN_TO_DRIFT = {"apt cannot say"}  # which the deploy refuses, for the hold is not proven then
+
+
+def of_the_deploy(fleet: Fleet, state: State) -> bool:
+    """Whether it changes the network, or refuses to."""
+    try:
+        return bool(planned(state.network, fleet[A]))
+    except Refusal:
+        return True
+
+
+def of_the_plan(fleet: Fleet, seen: dict[str, State]) -> bool:
+    """`sparkrig plan`, and what drift holds its checks against."""
+    made = dry.planned({name: DATA[name] for name in fleet}, fleet, seen)[A]
+    return bool(made.refusals) or any(STEP in step.name for step in made.steps)
+
+
+def of_the_network(found: list[Check]) -> bool:
+    return any(each.noun == "net" for each in wrong(found))
+
+
+def of_the_summary(fleet: Fleet, seen: dict[str, State]) -> bool:
+    return any(NETWORK.intersection(each["complaints"]) for each in summary.describe(fleet, A, seen)["rails"])
+
+
+def judged(fleet: Fleet, change: Change) -> dict[str, bool]:
+    """By judge: whether anything of the network of spark-a is not as declared."""
+    seen = {name: change(SEEN[name]) if name == A else SEEN[name] for name in fleet}
+    examined = doctored.checks_of(
+        lambda found: replace(found, state=change(found.state)), at=A, fleet=fleet, hosts=tuple(fleet)
+    )
+    return {
+        "differences": bool(differences(seen[A].network, fleet[A])),
+        "the deploy": of_the_deploy(fleet, seen[A]),
+        "plan": of_the_plan(fleet, seen),
+        "drift": of_the_network(checks.of(subject(A, fleet, seen))),
+        "doctor": of_the_network(examined[A]),
+        "summary": of_the_summary(fleet, seen),
+    }
+
+
+@pytest.mark.parametrize("name", PAIRED)
+def test_all_agree_on_half_a_pair(name: str) -> None:
+    change, differs, declared = PAIRED[name]
+    found = judged(doctored.fleet(**declared), change)
+    assert found == dict.fromkeys(found, differs)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_all_agree_on_a_spark_on_its_own(name: str) -> None:
+    change, differs, declared = ALONE[name]
+    found = judged(doctored.fleet(alone=True, **declared), change)
+    assert found == dict.fromkeys(found, differs)
+
+
+@pytest.mark.parametrize("name", PAIRED)
+def test_the_survey_finds_nothing_that_the_others_do_not(name: str) -> None:
+    """It sees links alone, and of those what keeps a rail from being measured, or makes it slow."""
+    change, differs, declared = PAIRED[name]
+    fleet = doctored.fleet(**declared)
+    examined: dict[str, Any] = dict(doctored.EXAMINED)
+    examined[A] = replace(examined[A], state=change(examined[A].state))
+    seen = Survey(fleet, (A, B), {host: each.fabric for host, each in examined.items()}, doctored.HEARD)
+    found = [seen.blocked(rail) for rail in seen.rails]
+    if not any(found):
+        found = [each for rail in seen.rails for each in seen.suspects(rail) if each.cause == "mtu"]
+    assert differs or not any(found)
+
+
+@pytest.mark.parametrize("name", sorted(MOVED.keys() - _NOT_OF_THE_DEPLOY - _UNKNOWN_TO_DRIFT))
+def test_plan_and_drift_agree_on_the_whole_host(name: str) -> None:
+    """Of every resource: the deploy has something to do, or refuses, just where a check does not hold."""
+    change, _ = MOVED[name]
+    fleet, seen = doctored.fleet(), {A: change(SEEN[A]), B: SEEN[B]}
+    made = dry.planned(DATA, fleet, seen)[A]
+    assert bool(made.steps or made.refusals) == bool(wrong(checks.of(subject(A, fleet, seen))))
+
+
+def test_each_difference_names_both_values() -> None:
+    def of(change: Callable[[State], State]) -> list[tuple[str, str, str | None, str | None]]:
+        found = differences(change(SEEN[A]).network, doctored.fleet()[A])
+        return [(each.netdev, each.what, each.declared, each.found) for each in found]
+
+    assert of(same) == []
+    assert of(link(mtu=1500)) == [(NETDEV, "mtu", "9000", "1500")]
+    assert of(link(addresses=())) == [(NETDEV, "address", str(ADDRESS), None)]
+    assert of(link(addresses=(ADDRESS, OTHER))) == [(NETDEV, "extra address", str(ADDRESS), f"{ADDRESS}, {OTHER}")]
+    assert of(no_profile(NETDEV)) == [
+        (NETDEV, "profile", f"sparkrig-{NETDEV}: {ADDRESS}, MTU 9000", None),
+    ]
+    assert of(no_link(TWIN)) == [(TWIN, "netdev", "there", None)]
