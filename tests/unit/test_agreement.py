@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig import checks
+from sparkrig.checks import resources
 from sparkrig.checks.check import Check, wrong
 from sparkrig.cli import summary
 from sparkrig.deploys import dry
@@ -168,7 +168,7 @@ def judged(fleet: Fleet, change: Change) -> dict[str, bool]:
         "differences": bool(differences(seen[A].network, fleet[A])),
         "the deploy": of_the_deploy(fleet, seen[A]),
         "plan": of_the_plan(fleet, seen),
-        "drift": of_the_network(checks.of(subject(A, fleet, seen))),
+        "drift": of_the_network(resources.checks(subject(A, fleet, seen))),
         "doctor": of_the_network(examined[A]),
         "summary": of_the_summary(fleet, seen),
     }
@@ -208,7 +208,7 @@ def test_plan_and_drift_agree_on_the_whole_host(name: str) -> None:
     change, _ = MOVED[name]
     fleet, seen = doctored.fleet(), {A: change(SEEN[A]), B: SEEN[B]}
     made = dry.planned(DATA, fleet, seen)[A]
-    assert bool(made.steps or made.refusals) == bool(wrong(checks.of(subject(A, fleet, seen))))
+    assert bool(made.steps or made.refusals) == bool(wrong(resources.checks(subject(A, fleet, seen))))
 
 
 def test_each_difference_names_both_values() -> None:
