@@ -14,7 +14,7 @@ from sparkrig.checks.check import Check
 from sparkrig.refusal import Refusal
 from sparkrig.reports.drift import Acceptance, Report, Row, report, unexplained
 from sparkrig.reports.findings import accepted, holding, mends
-from tests.unit.reports import (
+from tests.unit.drift_reports import (
     BEFORE,
     CLEAN,
     DEPLOY,

@@ -16,7 +16,7 @@ from sparkrig.render import drift_prom
 from sparkrig.reports.drift import Acceptance
 from tests.tables import each_row
 from tests.unit import test_checks
-from tests.unit.reports import DRIFTED
+from tests.unit.drift_reports import DRIFTED
 
 TEXT = DRIFT.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)

@@ -21,8 +21,22 @@ from sparkrig.render import drift_html, drift_junit, drift_prom
 from sparkrig.render.drift import moment, show
 from sparkrig.reports.drift import Acceptance, Report
 from tests.tables import each_row
+from tests.unit.drift_reports import (
+    CLEAN,
+    DEPLOY,
+    DRIFTED,
+    HALF,
+    LOST,
+    NOW,
+    A,
+    B,
+    fleet,
+    healthy,
+    made,
+    mtu,
+    upgrade,
+)
 from tests.unit.pages import Whole, is_whole_and_loads_nothing
-from tests.unit.reports import CLEAN, DEPLOY, DRIFTED, HALF, LOST, NOW, A, B, fleet, healthy, made, mtu, upgrade
 
 EVIL = "<script>alert(1)</script>\"'&"
 
