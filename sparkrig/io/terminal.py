@@ -1,7 +1,7 @@
 """The one way to the terminal besides a Screen: what comes from outside is shown, and steers nothing.
 
 Whatever a verb prints, asks or ends with goes through here, and so does what pyinfra prints where it runs our
-deploys. A static test (tests/unit/test_terminal.py) finds what does not.
+deploys. A static test (tests/unit/io/test_terminal.py) finds what does not.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The KV cache is counted as vLLM's allocator does, not as layers x heads x tokens: where a model mixes kinds of
 layers, vLLM sorts them into groups of equally many layers, all groups share one pool of pages of one size, and a
 page is as large as the largest need (docs.vllm.ai, design/hybrid_kv_cache_manager; vLLM 0.17 to 0.29 logged what
-this computes, see tests/unit/test_budget.py).
+this computes, see tests/unit/serving/test_budget.py).
 """
 
 from __future__ import annotations

@@ -23,12 +23,12 @@ from lab.ssh import command
 from tests.faults.record import Seen
 from tests.lab.commands import CLUSTER, LAB, ROOT, Done, assert_state, planned, run
 from tests.lab.guests import Guest, Pair
+from tests.lab.links import LAST, A, B, links, ours
 
 pytestmark = pytest.mark.exhaustive  # make faults runs them
 
 NETWORK = "deploys/network.py"
 STEP = "Network | profiles and live links"
-A, B = "enp1s0f0np0", "enP2p1s0f0np0"
 OLD = "Wired connection 1"
 FILE = """network:
   version: 2
@@ -37,7 +37,6 @@ FILE = """network:
     {A}: {{addresses: [192.168.{first}.{last}/24], mtu: 9000}}
     {B}: {{addresses: [192.168.{second}.{last}/24], mtu: 9000}}
 """
-LAST = {"spark-a": 11, "spark-b": 12}
 GOES = {"40-cx7.yaml": "set-aside", OLD: "set-aside"}
 # the same activation of the same profile, and a cable that was never out
 UNBROKEN = "nmcli -g GENERAL.CON-PATH device show {0}; cat /sys/class/net/{0}/carrier_down_count"
@@ -86,20 +85,6 @@ def before(pristine: Pair) -> Pair:
 
 def deploy(inventory: str, file: str = NETWORK) -> Done:
     return run("pyinfra", "-y", inventory, file)
-
-
-def links(guest: Guest) -> list[tuple[str, int, str]]:
-    """Profile, MTU and address of each rail."""
-    found = {each["ifname"]: each for each in json.loads(guest.output("ip -j -4 addr")) if each}
-    active = dict(
-        line.split(":") for line in guest.output("nmcli -t -f DEVICE,NAME connection show --active").split("\n")
-    )
-    return [(active[netdev], found[netdev]["mtu"], found[netdev]["addr_info"][0]["local"]) for netdev in (A, B)]
-
-
-def ours(guest: Guest) -> list[tuple[str, int, str]]:
-    last = LAST[guest.node]
-    return [(f"sparkrig-{A}", 9000, f"192.168.100.{last}"), (f"sparkrig-{B}", 9000, f"192.168.101.{last}")]
 
 
 @contextmanager

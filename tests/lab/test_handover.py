@@ -19,7 +19,7 @@ from lab.waiting import wait_until
 from tests.faults.record import Seen
 from tests.lab.commands import LAB, deploy, planned, run
 from tests.lab.guests import Guest, Pair
-from tests.lab.test_adopt import A, B, links, ours
+from tests.lab.links import A, B, links, ours
 
 pytestmark = pytest.mark.exhaustive  # make faults runs them; each boots the pair twice
 

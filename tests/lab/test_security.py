@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -20,21 +19,11 @@ from lab.nodes import FACTORY_NAMES
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, CLUSTER, ROOT, STATE, Done, deploy, planned, run
 from tests.lab.guests import Guest, Pair
+from tests.lab.inventories import inventory_with
 from tests.lab.states import DEPLOYED
 
 SECURED = "secured"
 FILE = "/etc/sparkrig/secrets.env"
-
-
-def inventory_with(folder: Path, more: str) -> str:
-    """A copy of the lab's inventory whose hosts have more data, as Python text."""
-    shutil.copytree(ROOT / "inventories", folder / "inventories")
-    file = folder / "inventories" / "lab.py"
-    text = file.read_text()
-    old = "**_host_data(name)}"
-    assert old in text
-    file.write_text(text.replace(old, f"**_host_data(name), {more}}}"))
-    return str(file)
 
 
 # --- host keys

@@ -23,8 +23,8 @@ from sparkrig.serving import served
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, CLUSTER, ROOT, SOLO, STATE, Done, run
 from tests.lab.guests import Guest, Pair
+from tests.lab.inventories import inventory_with
 from tests.lab.states import DEPLOYED
-from tests.lab.test_security import inventory_with
 
 pytestmark = pytest.mark.exhaustive  # images are made, copied and started under emulation
 

@@ -14,15 +14,18 @@ NAMED = "by name"  # the mutations of mutations.yaml, in the place of a module
 FROZEN = "tests/unit/test_contracts.py::test_what_a_guarding_module_hands_out_is_frozen"
 # What `make mutate` mutates, and the tests that must see it.
 MODULES = {
-    "templates/guard.py": ("tests/unit/test_guard.py",),
-    "operations/guard.py": ("tests/unit/test_guarded_change.py", "tests/plan/test_guard.py"),
-    "sparkrig/network/guard.py": ("tests/unit/test_guard.py", "tests/unit/test_guarded_change.py"),
-    "sparkrig/runs/lock.py": ("tests/unit/test_journal_scripts.py", "tests/plan/test_journal.py"),
-    "sparkrig/runs/journal.py": ("tests/unit/test_journal_scripts.py", "tests/plan/test_journal.py"),
-    "sparkrig/runs/undo.py": ("tests/unit/test_undo.py",),
-    "sparkrig/host/driver.py": ("tests/unit/test_driver.py",),
-    "sparkrig/rdma/gid.py": ("tests/unit/test_gid.py",),
-    "sparkrig/host/trust.py": ("tests/unit/test_trust.py",),
+    "templates/guard.py": ("tests/unit/templates/test_guard.py",),
+    "operations/guard.py": ("tests/unit/operations/test_guarded_change.py", "tests/plan/test_guard.py"),
+    "sparkrig/network/guard.py": (
+        "tests/unit/templates/test_guard.py",
+        "tests/unit/operations/test_guarded_change.py",
+    ),
+    "sparkrig/runs/lock.py": ("tests/unit/runs/test_journal_scripts.py", "tests/plan/test_journal.py"),
+    "sparkrig/runs/journal.py": ("tests/unit/runs/test_journal_scripts.py", "tests/plan/test_journal.py"),
+    "sparkrig/runs/undo.py": ("tests/unit/runs/test_undo.py",),
+    "sparkrig/host/driver.py": ("tests/unit/host/test_driver.py",),
+    "sparkrig/rdma/gid.py": ("tests/unit/rdma/test_gid.py",),
+    "sparkrig/host/trust.py": ("tests/unit/operations/test_trust.py",),
 }
 
 

@@ -15,7 +15,7 @@ from sparkrig.operations.serving import texts
 from sparkrig.serving import plan, served
 from sparkrig.serving.plan import Chosen, Node
 from tests.plan.conftest import FABRIC, A, B, Host, pair
-from tests.plan.test_security import trusting
+from tests.plan.trusting import trusting
 
 IMAGE, OTHER = f"sha256:{'a1' * 32}", f"sha256:{'b2' * 32}"
 HELD = "c3" * 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.plan.conftest import A, B, Deploy, converged, pair, recorded
-from tests.plan.test_cluster import netplan
+from tests.plan.states import netplan
 
 CX7 = """network:
   version: 2

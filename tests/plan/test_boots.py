@@ -27,10 +27,10 @@ from tests.plan.conftest import (
     run_deploy,
 )
 from tests.plan.desk import Desk
-from tests.plan.test_cluster import perftest
-from tests.plan.test_doctor import doctor, entries, examined
-from tests.plan.test_doctor import hosts as examined_pair
-from tests.plan.test_journal import HELD
+from tests.plan.examined import doctor, entries, examined
+from tests.plan.examined import hosts as examined_pair
+from tests.plan.locks import HELD
+from tests.plan.states import perftest
 
 RAILS = ("bandwidth.enp1s0f0np0", "bandwidth.enP2p1s0f0np0")
 SINCE = f"not measured since the boot of {B}"

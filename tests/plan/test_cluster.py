@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -24,44 +23,11 @@ from tests.plan.conftest import (
     run_deploy,
     sections,
 )
-from tests.plan.guarded import GUARDED
+from tests.plan.states import Edit, applied, fresh, netplan, perftest, settled, swap
 from tests.plan.steps import STEPS
-
-PERFTEST = """\
- #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
- 65536      40005            0.00               {gbps} 		   0.013335"""
-
-
-def fresh() -> list[Host]:
-    return pair(recorded("fresh-a"), recorded("fresh-b"))
-
-
-def settled() -> list[Host]:
-    return pair(converged("a"), converged("b"))
-
 
 # what is printed of the packages once they are held and pinned
 HELD = {"packages": sections(recorded("converged-a"))["packages"]}
-
-
-def perftest(gbps: float = 111.86, mtu: int = 4096) -> str:
-    return f" Mtu             : {mtu}[B]\n{PERFTEST.format(gbps=gbps)}"
-
-
-def applied(client: str | None = None) -> list[Host]:
-    """A fresh pair that answers as it does once its fabric stands."""
-    hosts = fresh()
-    for host, letter in zip(hosts, "ab", strict=True):
-        host.later = {noun: sections(recorded(f"converged-{letter}"))[noun] for noun in ("rdma", "packages")}
-    table = [f"table {line}" for line in (perftest() if client is None else client).splitlines()]
-    rails = [[f"rail {rail}", "flaps 0", *table, "table exit 0", "flaps 0"] for rail in (0, 1)]
-    hosts[0].responses = {**GUARDED, "ping=$1 limit=$2": rails[0] + rails[1]}
-    hosts[1].responses = {
-        **GUARDED,
-        "life=$1 wait=$2": ["flaps 0 0", "server 0 18515", "flaps 1 0", "server 1 18516"],
-        "run=$1 why=$2": ["flaps 0 0", "flaps 1 0"],
-    }
-    return hosts
 
 
 def test_a_fresh_pair_needs_every_step_on_both_hosts(deploy: Deploy) -> None:
@@ -165,17 +131,6 @@ def test_a_lone_spark_with_a_declared_fabric_and_no_cable_is_fine(deploy: Deploy
     assert run.plan["Network | profiles and live links"] == set()
 
 
-Edit = Callable[[str], str]
-
-
-def swap(old: str, new: str) -> Edit:
-    def edit(text: str) -> str:
-        assert old in text, f"{old!r} is not in the recorded output"
-        return text.replace(old, new)
-
-    return edit
-
-
 def pinned(kernel: str) -> Edit:
     """GRUB's menu boots that kernel next, and none of its modules is installed."""
     entry = f"grub menuentry x {{ linux /boot/vmlinuz-{kernel}; }}"
@@ -186,10 +141,6 @@ def pinned(kernel: str) -> Edit:
         return swap("simulated 0\n", menu)(torn)
 
     return edit
-
-
-def netplan(name: str, body: str) -> Edit:
-    return swap("nm running\n", f"nm running\nnetplan {name} {base64.b64encode(body.encode()).decode()}\n")
 
 
 def daemon(text: str) -> Edit:

@@ -15,6 +15,7 @@ from junitparser import JUnitXml
 
 from tests.plan.conftest import ROOT, A, B, Host, converged, pair, recorded
 from tests.plan.desk import Desk
+from tests.plan.lost import lost
 from tests.unit.sshd import free_ports
 
 NETDEV = "enp1s0f0np0"
@@ -36,13 +37,6 @@ def unheld() -> list[Host]:
     text = converged("b")
     assert held in text
     return pair(converged("a"), text.replace(held, not_held))
-
-
-def lost(hosts: list[Host]) -> list[Host]:
-    """spark-b is down: a real address where nobody listens."""
-    (port,) = free_ports(1)
-    away = Host("spark-b", "", data={**hosts[1].data, "ssh_hostname": "127.0.0.1", "ssh_port": port})
-    return [hosts[0], away]
 
 
 # --- what is found

@@ -20,7 +20,7 @@ from sparkrig.network import profiles
 from sparkrig.redaction import Redactor
 from tests import attacks
 from tests.plan.conftest import ROOT
-from tests.plan.test_doctor import PING, doctor
+from tests.plan.examined import PING, doctor
 from tests.tables import each_row
 
 FOLDERS = sorted((ROOT / "tests" / "fixtures" / "support").iterdir())

@@ -11,7 +11,7 @@ import pytest
 from tests import warm
 from tests.plan.conftest import ROOT, A, B, pair, recorded
 from tests.plan.desk import HEAD, Desk
-from tests.plan.test_cluster import fresh, swap
+from tests.plan.states import fresh, swap
 from tests.tables import each_row
 
 PYINFRAS = ("Traceback", "bug report", "No hosts remaining", "pyinfra error", "exception occurred")

@@ -10,7 +10,7 @@ import pytest
 from sparkrig.network import handover
 from tests.plan.conftest import FABRIC, A, B, Deploy, converged, pair, recorded
 from tests.plan.desk import Desk
-from tests.plan.test_cluster import netplan
+from tests.plan.states import netplan
 
 STEP = "Network | profiles and live links"
 PORTS = list(FABRIC[A])

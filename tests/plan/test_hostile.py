@@ -18,15 +18,13 @@ from sparkrig.facts.spark import Spark
 from sparkrig.render import doctor as picture
 from tests.hostile import BOMB, DEEP, looks, survives
 from tests.plan import fleet
+from tests.plan.clean import CLEAN, clean
 from tests.plan.conftest import APT, JOURNAL, A, B, Deploy, converged, joined, pair, recorded, sections
-from tests.plan.desk import Desk, Done
-from tests.plan.test_cluster import netplan
-from tests.plan.test_doctor import examined
-from tests.plan.test_doctor import hosts as examinees
+from tests.plan.desk import Desk
+from tests.plan.examined import examined
+from tests.plan.examined import hosts as examinees
+from tests.plan.states import netplan
 from tests.tables import each_row
-
-CLEAN = "now 1795348900"
-
 
 # by what is wrong: the noun, what it prints in place of its rows, and a piece of the sentence
 GARBAGE = {
@@ -54,11 +52,6 @@ GARBAGE = {
 def spoilt(whole: str, noun: str, text: str) -> str:
     """A look with one noun that prints something else."""
     return joined({**sections(whole), noun: text})
-
-
-def clean(done: Done) -> None:
-    for text in (done.out, done.said):
-        assert "Traceback" not in text and "\x1b" not in text and "\x07" not in text
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests import warm
 from tests.plan import hostile_host
 from tests.plan.conftest import ROOT, A, B, pair, recorded
 from tests.plan.hostile_host import NOISE, Machine
-from tests.plan.test_hostile_walk import IN_FULL, VERBS, halves, harmless, told
+from tests.plan.walk import IN_FULL, VERBS, halves, harmless, told
 from tests.tables import each_row
 
 BOUND_S = 60  # for a verb, on a machine whose cores are lent to others

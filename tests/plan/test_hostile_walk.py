@@ -11,21 +11,17 @@ from __future__ import annotations
 import http.server
 import io
 import json
-import tarfile
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
-from prometheus_client.parser import text_string_to_metric_families
 
 from sparkrig import inventory
 from sparkrig.cli import drift, files, main, newcomer, summary
@@ -38,19 +34,16 @@ from sparkrig.onboarding.candidates import Candidate
 from sparkrig.render import drift as drift_picture
 from sparkrig.render import drift_html, drift_junit, drift_prom
 from tests import warm
-from tests.hostile import BOMB, CODES, DEEP, MARKUP, WORST, codes, poisoned, worst
+from tests.hostile import BOMB, CODES, DEEP, MARKUP, WORST, poisoned, worst
 from tests.plan import fleet
+from tests.plan.clean import CLEAN
 from tests.plan.conftest import BEGIN, JOURNAL, A, B, Deploy, Host, converged, pair, recorded, sections
 from tests.plan.desk import Desk, Done
-from tests.plan.test_doctor import examined
-from tests.plan.test_doctor import hosts as examinees
-from tests.plan.test_hostile import CLEAN
-from tests.plan.test_startup import text as started
-from tests.plan.test_support import asked as evidence
+from tests.plan.examined import examined
+from tests.plan.walk import IN_FULL, VERBS, halves, harmless, told
 from tests.tables import each_row
-from tests.unit.test_newcomer import SCRIPT
+from tests.unit.newcomers import SCRIPT
 
-STARTUP = "start=${start#@}"  # a piece of the look at a served model
 NOISY = [f"{code}noise {mark}" for code in CODES if code.isascii() or code < "\ud800" for mark in MARKUP]
 MARKERS = [f"#sparkrig:end {noun} 0" for noun in (*Examination.nouns, "nics")]
 
@@ -64,50 +57,12 @@ NOISE: dict[str, Any] = {
     "one long row": ["n" * 3_000_000],
     "nothing": [],
 }
-# the verbs with an inventory, and what is typed besides
-VERBS: dict[str, tuple[str, ...]] = {
-    "apply": ("--yes",),
-    "bandwidth": ("--quick", "--html", "OUT/page.html"),
-    "doctor": ("--verbose",),
-    "drift": ("--all", "--html", "OUT/page.html", "--junit", "OUT/junit.xml", "--prom", "OUT/metrics.prom"),
-    "plan": ("--all",),
-    "startup": ("--once",),
-    "status": (),
-    "summary": (),
-    "support": ("--yes", "--output", "OUT/evidence.tar.gz"),
-    "topology": ("--svg", "OUT/cables.svg"),
-    "undo": ("--dry",),
-    "unlock": ("--yes",),
-}
 # they ask no host of an inventory; walked below, each in its own way
 OTHERS = {"accept", "bench", "completion", "explain", "lab", "lint", "models", "onboard"}
 
 
 def test_each_verb_is_walked() -> None:
     assert {*VERBS, *OTHERS} == {*_VERBS}
-
-
-class _Page(HTMLParser):
-    """The elements of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.tags.add(tag)
-
-
-def harmless(name: str, text: str) -> None:
-    """That a text that was made steers nothing, and is whole as what it is. name: of its file."""
-    assert not codes(text), f"{name}: {sorted({hex(ord(each)) for each in codes(text)})}"
-    if name.endswith((".svg", ".xml")):
-        ElementTree.fromstring(text)
-    if name.endswith((".svg", ".html")):
-        assert "script" not in _Page(text).tags, name
-    if name.endswith(".prom"):
-        assert len([*text_string_to_metric_families(text)]) > 5
 
 
 @dataclass
@@ -145,48 +100,9 @@ class Place:
         return done
 
 
-def told(archive: Path) -> set[str]:
-    """The names in an archive, which is shown without harm."""
-    done = warm.run("sparkrig", "support", "--open", str(archive), env={"PAGER": "cat"})
-    assert done.returncode == 0
-    harmless("an archive, opened", done.stdout + done.stderr)
-    with tarfile.open(archive) as opened:
-        return {name.partition("/")[2] for name in opened.getnames()}
-
-
-def halves() -> list[Host]:
-    """A pair in order, which answers all looks."""
-    one, other = examinees(examined("a"), examined("b"))
-    for host, log in ((one, "pair-head"), (other, "pair-worker")):
-        # the first match wins: what the evidence says of a journal would answer for these, too
-        own = {JOURNAL: [CLEAN], STARTUP: started(log).split("\n")}
-        host.first = {**own, **host.first, **evidence()}
-    return [one, other]
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(Desk(tmp_path))
-
-
-# what stands of half A in the document of a verb
-IN_FULL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
-    "doctor": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
-    "drift": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
-    "apply": lambda found: IN_FULL["plan"](found["plan"]),
-    "startup": lambda found: found["hosts"][A]["state"] == "serving",
-    "status": lambda found: found["hosts"][A]["runs"] == [],
-    "summary": lambda found: len(found["hosts"][A]["rails"]) == 2,
-    "support": lambda found: len([each for each in found["files"] if each["name"].startswith("machine-1/")]) > 2,
-    "topology": lambda found: found["groups"][0]["gids"][A],
-    "unlock": lambda found: found["hosts"][A] == "not locked",
-    # these do nothing to one half of a pair
-    "plan": lambda found: (
-        [each["held_up_by"] for each in found["hosts"]] == [B, None] and not found["hosts"][0]["refusals"]
-    ),
-    "bandwidth": lambda found: found["pairs"][0]["hosts"] == [A, B] and B in found["pairs"][0]["refused"],
-    "undo": lambda found: found["groups"][0]["hosts"] == [A, B] and B in found["groups"][0]["outcome"],
-}
 
 
 def walked(place: Place, noises: Sequence[str], *ways: Sequence[str]) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from sparkrig.runs import lock
 from tests.plan.conftest import (
     APT,
     BEGIN,
@@ -23,17 +20,10 @@ from tests.plan.conftest import (
     recorded,
     run_deploy,
 )
-from tests.plan.test_cluster import applied, fresh, settled
+from tests.plan.locks import HELD
+from tests.plan.states import applied, fresh, settled
 
 SPARKS = ["spark-a", "spark-b"]
-HELD = json.dumps(
-    {
-        "since": 1795230000,
-        "boot": "b",
-        "from": "10.0.2.2",
-        "by": json.loads(lock.given("R", "ann@laptop", "x", "0")),
-    }
-)
 
 
 def hosts_of(run: Run, mark: str) -> list[str]:

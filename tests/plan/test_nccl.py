@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.plan.conftest import Deploy, converged, pair
-from tests.unit.test_nccl_run import HEALTHY, PREFLIGHT
+from tests.unit.ranks import HEALTHY, PREFLIGHT
 
 
 def settled(**changes: Any) -> list[Any]:

@@ -11,9 +11,9 @@ import pytest
 
 from sparkrig.host import containers, driver
 from sparkrig.rdma import environment
+from tests.plan.clean import clean
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
 from tests.plan.desk import Desk
-from tests.plan.test_hostile import clean
 from tests.tables import each_row
 
 DAEMON = containers.DAEMON_JSON

@@ -16,9 +16,9 @@ from sparkrig.facts.fabric import Fabric
 from sparkrig.refusal import Refusal
 from tests.plan.conftest import JOURNAL, A, B, Host, converged, joined, pair, recorded, sections
 from tests.plan.desk import Desk
-from tests.plan.test_cluster import netplan
-from tests.plan.test_doctor import examined
-from tests.plan.test_doctor import hosts as doctored
+from tests.plan.examined import examined
+from tests.plan.examined import hosts as doctored
+from tests.plan.states import netplan
 from tests.tables import each_row
 
 NETDEV, MANAGEMENT = "enp1s0f0np0", "enP7s7"

@@ -14,9 +14,9 @@ from sparkrig.runs.applied import Applied
 from tests import warm
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
 from tests.plan.desk import Desk, Done
+from tests.plan.lost import lost
+from tests.plan.states import applied, fresh, settled, swap
 from tests.plan.steps import STEPS
-from tests.plan.test_cluster import applied, fresh, settled, swap
-from tests.plan.test_drift import lost
 from tests.tables import each_row
 
 NETDEV = "enp1s0f0np0"

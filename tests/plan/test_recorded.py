@@ -8,8 +8,8 @@ import pytest
 
 from tests.plan.conftest import A, B, Deploy, pair, sections
 from tests.plan.desk import Desk
+from tests.plan.examined import doctor, entries, examined, hosts
 from tests.plan.recordings import DRIVER, UNITS, acer, condition, deployed, fresh, hold_set, packages
-from tests.plan.test_doctor import doctor, entries, examined, hosts
 
 HOLD = "Driver | hold the installed 580 set"
 unit = pytest.mark.parametrize("unit", UNITS)

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
-from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from sparkrig.host import secrets, trust
-from tests.plan.conftest import FABRIC, A, B, Deploy, Host, converged, pair, sections
+from tests.plan.conftest import A, B, Deploy, Host, converged, pair, sections
+from tests.plan.trusting import trusting
 
 CANARY = "hf_canary_9f2c"
 SECRETS = {"secrets": {"HF_TOKEN": "env:SPARKRIG_TEST_TOKEN"}}
 STEP = "Secrets | variables for root alone"
 TRUST = ["Trust | a key pair of this host's own", "Trust | this host and its peer", "Trust | log in to the peer"]
-KEYS = {
-    "a": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDHqPAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m",
-    "b": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBbbPAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m",
-}
 
 
 @pytest.fixture
@@ -77,26 +72,6 @@ def test_what_left_the_inventory_leaves_the_host(deploy: Deploy) -> None:
     assert run.code == 0, run.stderr
     removed = [host for host, command in run.changes if secrets.PATH in command and "rm -f" in command]
     assert sorted(removed) == ["spark-a", "spark-b"]
-
-
-def trusting(letter: str, *, key: str | None = None) -> str:
-    """A converged host whose peer may log in."""
-    other = "b" if letter == "a" else "a"
-    addresses = [address.partition("/")[0] for address in FABRIC[f"@fake/spark-{other}"].values()]
-    seen = trust.parse(sections(converged(other))["trust"].splitlines())
-    peer = trust.Peer(
-        f"spark-{other}", [IPv4Address(each) for each in addresses], replace(seen, key=key or KEYS[other])
-    )
-    rows = f"private 600 nvidia\npublic {KEYS[letter]} {trust.MARK}\nauthorized {trust.line(peer)}\n"
-    files = "".join(
-        f"{file.path} 644 root:root {base64.b64encode(file.content.encode()).decode()}\n"
-        for file in trust.files("nvidia", peer)
-    )
-    return (
-        converged(letter)
-        .replace("\n#sparkrig:end trust 0", f"{rows}\n#sparkrig:end trust 0")
-        .replace("\n#sparkrig:end files 0", f"{files}\n#sparkrig:end files 0")
-    )
 
 
 def both(a: str, b: str, **settings: Any) -> list[Host]:

@@ -10,16 +10,12 @@ import pytest
 
 from tests.plan import fleet
 from tests.plan.conftest import ROOT
-from tests.unit.startups import recorded, rows
+from tests.plan.startups import text
 
 # the command, with little more than the two seconds after which progress is shown between two looks
 PROGRAM = (
     "import sparkrig.cli.startup as startup; startup._PAUSE_S = 2.1;from sparkrig.cli.main import main; main()"
 )
-
-
-def text(name: str, now: float = 1000) -> str:
-    return "\n".join(rows(recorded(name), now=now)) + "\n"
 
 
 LOADING = "spark-00a: loading weights (7 min 0 s elsewhere) ..."

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import re
 import stat
 import tarfile
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,48 +25,11 @@ from sparkrig.redaction import archive
 from sparkrig.settings import Fleet
 from tests import canaries, warm
 from tests.plan import fleet
-from tests.plan.test_doctor import entries, examined, hosts, write
+from tests.plan.archives import IDENTIFIERS, Changes, asked, parts
+from tests.plan.examined import entries, examined, hosts, write
 from tests.tables import each_row
 
-IDENTIFIERS = [
-    "machine zebra",
-    "machine spark-7f3c",
-    "domain hoard.example",
-    "user mallory",
-    "person Mallory Quince",
-    f"id {canaries.MACHINE_ID}",
-    f"id {canaries.PRODUCT}",
-    f"mac {canaries.MAC}",
-    "guid a088:c203:0044:1122",
-    f"serial {canaries.SERIAL}",
-    f"serial {canaries.CABLE}",
-    f"serial {canaries.DISK}",
-    "ssid Quill Attic 5G",
-    "ssid Café Quill",
-    f"key {canaries.HOST_KEY}",
-    "unread serial by lspci: not installed",
-]
-STATUS = [
-    "now 1700000000",
-    'run 20261120T101112Z-ab12 {"run":"20261120T101112Z-ab12","who":"mallory@laptop-of-m"}',
-]
-Changes = Mapping[str, Any]
 NAMES = r"(?<!nvidia-)spark-[ab]"  # nvidia-spark-avahi-conf is a package
-
-
-def parts(**texts: str | bytes) -> list[str]:
-    """What the evidence prints: a part for each text, by name."""
-    rows = ((name, text.encode() if isinstance(text, str) else text) for name, text in texts.items())
-    return [f"part {name.replace('__', '/')} {base64.b64encode(text).decode()} 0" for name, text in rows]
-
-
-def asked(identifiers: Iterable[str] = IDENTIFIERS, **texts: str | bytes) -> Changes:
-    """What a fake host answers to what is asked for the archive alone."""
-    return {
-        "part identifiers ": parts(identifiers="\n".join([*identifiers, "end", ""])),
-        "part system ": parts(**{"system": canaries.planted(), **texts}),
-        "printf 'now %s": STATUS,
-    }
 
 
 def pair(a: Changes | None = None, b: Changes | None = None) -> list[tuple[str, dict[str, Any]]]:

@@ -10,7 +10,7 @@ import pytest
 from tests import warm
 from tests.plan.conftest import A, B, converged, pair
 from tests.plan.desk import Desk
-from tests.plan.test_cluster import applied
+from tests.plan.states import applied
 
 # two seconds are a tenth of one here
 FAST = "import sparkrig.io.waiting as _waiting\n_waiting.WORTH_S, _waiting._AGAIN_S = 0.1, 0.15\n"

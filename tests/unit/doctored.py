@@ -19,7 +19,7 @@ from sparkrig.network.ping import Ping
 from sparkrig.operations.subject import subject
 from sparkrig.settings import Fleet
 from tests.plan.conftest import recorded
-from tests.unit.test_checks import NETDEV, PAIR, SEEN, TWIN, A, B
+from tests.unit.states import NETDEV, PAIR, SEEN, TWIN, A, B
 
 Change = Callable[[Examination], Examination]
 

@@ -31,7 +31,7 @@ from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
 from tests.unit import doctored
-from tests.unit.test_checks import (
+from tests.unit.states import (
     MOVED,
     NETDEV,
     SEEN,

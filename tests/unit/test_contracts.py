@@ -35,6 +35,17 @@ def _changes(decorator: ast.expr) -> bool:
     return name.startswith("dataclass") and "frozen=True" not in name
 
 
+def test_no_test_is_imported() -> None:
+    """What two tests need stands in a module that is no test, beside them."""
+    found = []
+    for file in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                names = [*(node.module or "").split("."), *(each.name for each in node.names)]
+                found += [f"{file.relative_to(ROOT)}: {name}" for name in names if name.startswith("test_")]
+    assert found == []
+
+
 def rooms() -> Iterator[str]:
     """Each package and each single module of sparkrig, without links to what is no Python of the controller."""
     for path in sorted((ROOT / "sparkrig").iterdir()):

@@ -39,7 +39,7 @@ from sparkrig.serving import launch
 from sparkrig.serving.launch import Unreadable
 from tests.hostile import BOMB, DEEP, looks, mutated, survives
 from tests.plan.conftest import ROOT, converged
-from tests.plan.test_doctor import examined
+from tests.plan.examined import examined
 from tests.tables import each_row
 from tests.unit.shells import sh
 

@@ -28,7 +28,7 @@ from sparkrig.runs.managed_files import WRITTEN
 from sparkrig.serving import served
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
-from tests.unit.test_undo_scripts import DAEMON, NCCL, Spark
+from tests.unit.undo_host import DAEMON, NCCL, Spark
 
 DEADLINE_S = 10  # a script that waits for a FIFO is ended then; each takes a hundredth of it
 RUN = f"{lock.RUNS}/20261122T120000Z-1"

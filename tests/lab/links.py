@@ -1,0 +1,26 @@
+"""The links of the virtual pair, and whose profiles they have."""
+
+from __future__ import annotations
+
+import json
+
+from tests.lab.guests import Guest
+
+A, B = "enp1s0f0np0", "enP2p1s0f0np0"
+
+
+LAST = {"spark-a": 11, "spark-b": 12}
+
+
+def links(guest: Guest) -> list[tuple[str, int, str]]:
+    """Profile, MTU and address of each rail."""
+    found = {each["ifname"]: each for each in json.loads(guest.output("ip -j -4 addr")) if each}
+    active = dict(
+        line.split(":") for line in guest.output("nmcli -t -f DEVICE,NAME connection show --active").split("\n")
+    )
+    return [(active[netdev], found[netdev]["mtu"], found[netdev]["addr_info"][0]["local"]) for netdev in (A, B)]
+
+
+def ours(guest: Guest) -> list[tuple[str, int, str]]:
+    last = LAST[guest.node]
+    return [(f"sparkrig-{A}", 9000, f"192.168.100.{last}"), (f"sparkrig-{B}", 9000, f"192.168.101.{last}")]

@@ -1,0 +1,102 @@
+"""Every verb on a pair with one hostile half, and what has to hold of all that it prints."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests import warm
+from tests.hostile import codes
+from tests.plan.archives import asked as evidence
+from tests.plan.clean import CLEAN
+from tests.plan.conftest import JOURNAL, A, B, Host
+from tests.plan.examined import examined
+from tests.plan.examined import hosts as examinees
+from tests.plan.startups import text as started
+
+STARTUP = "start=${start#@}"  # a piece of the look at a served model
+
+
+# the verbs with an inventory, and what is typed besides
+VERBS: dict[str, tuple[str, ...]] = {
+    "apply": ("--yes",),
+    "bandwidth": ("--quick", "--html", "OUT/page.html"),
+    "doctor": ("--verbose",),
+    "drift": ("--all", "--html", "OUT/page.html", "--junit", "OUT/junit.xml", "--prom", "OUT/metrics.prom"),
+    "plan": ("--all",),
+    "startup": ("--once",),
+    "status": (),
+    "summary": (),
+    "support": ("--yes", "--output", "OUT/evidence.tar.gz"),
+    "topology": ("--svg", "OUT/cables.svg"),
+    "undo": ("--dry",),
+    "unlock": ("--yes",),
+}
+
+
+class _Page(HTMLParser):
+    """The elements of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+
+def harmless(name: str, text: str) -> None:
+    """That a text that was made steers nothing, and is whole as what it is. name: of its file."""
+    assert not codes(text), f"{name}: {sorted({hex(ord(each)) for each in codes(text)})}"
+    if name.endswith((".svg", ".xml")):
+        ElementTree.fromstring(text)
+    if name.endswith((".svg", ".html")):
+        assert "script" not in _Page(text).tags, name
+    if name.endswith(".prom"):
+        assert len([*text_string_to_metric_families(text)]) > 5
+
+
+def told(archive: Path) -> set[str]:
+    """The names in an archive, which is shown without harm."""
+    done = warm.run("sparkrig", "support", "--open", str(archive), env={"PAGER": "cat"})
+    assert done.returncode == 0
+    harmless("an archive, opened", done.stdout + done.stderr)
+    with tarfile.open(archive) as opened:
+        return {name.partition("/")[2] for name in opened.getnames()}
+
+
+def halves() -> list[Host]:
+    """A pair in order, which answers all looks."""
+    one, other = examinees(examined("a"), examined("b"))
+    for host, log in ((one, "pair-head"), (other, "pair-worker")):
+        # the first match wins: what the evidence says of a journal would answer for these, too
+        own = {JOURNAL: [CLEAN], STARTUP: started(log).split("\n")}
+        host.first = {**own, **host.first, **evidence()}
+    return [one, other]
+
+
+# what stands of half A in the document of a verb
+IN_FULL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
+    "doctor": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
+    "drift": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
+    "apply": lambda found: IN_FULL["plan"](found["plan"]),
+    "startup": lambda found: found["hosts"][A]["state"] == "serving",
+    "status": lambda found: found["hosts"][A]["runs"] == [],
+    "summary": lambda found: len(found["hosts"][A]["rails"]) == 2,
+    "support": lambda found: len([each for each in found["files"] if each["name"].startswith("machine-1/")]) > 2,
+    "topology": lambda found: found["groups"][0]["gids"][A],
+    "unlock": lambda found: found["hosts"][A] == "not locked",
+    # these do nothing to one half of a pair
+    "plan": lambda found: (
+        [each["held_up_by"] for each in found["hosts"]] == [B, None] and not found["hosts"][0]["refusals"]
+    ),
+    "bandwidth": lambda found: found["pairs"][0]["hosts"] == [A, B] and B in found["pairs"][0]["refused"],
+    "undo": lambda found: found["groups"][0]["hosts"] == [A, B] and B in found["groups"][0]["outcome"],
+}

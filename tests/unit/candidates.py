@@ -1,0 +1,52 @@
+"""Sparks that are to be onboarded, as the looks show them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sparkrig import settings
+from sparkrig.facts.spark import Spark
+from sparkrig.host.nic import Nic
+from sparkrig.onboarding.proposal import Proposal, Seen, Wishes, propose
+from sparkrig.settings import Fleet
+from tests.unit.factory import look
+
+LOGIN = {"ssh_hostname": "spark-b.local", "ssh_user": "nvidia"}
+
+
+P0, P1 = ("enp1s0f0np0", "enP2p1s0f0np0"), ("enp1s0f1np1", "enP2p1s0f1np1")
+
+
+def seen(name: str, lit: tuple[str, ...] = ("p0",), cable: Mapping[str, str] | None = None) -> Seen:
+    """A new Spark as it was recorded; lit: its cages with a carrier; cable: serial numbers' digests by cage."""
+    text = re.sub(r"^clock .*$", f"clock {time.time()}", look(f"fresh-{name}"), flags=re.M)
+    found: Any = Spark().process(text.splitlines())
+    links = {
+        key: replace(link, carrier=not link.port or link.port in lit) for key, link in found.network.links.items()
+    }
+    nics = {
+        netdev: Nic(netdev, cage, cable=digest)
+        for cage, digest in (cable or {}).items()
+        for netdev in {"p0": P0, "p1": P1}[cage]
+    }
+    return Seen(replace(found, network=replace(found.network, links=links)), nics)
+
+
+def fleet(**hosts: Mapping[str, Any]) -> Fleet:
+    return settings.parse({name.replace("_", "-"): data for name, data in hosts.items()})
+
+
+def pair(
+    here: Seen | None = None,
+    there: Seen | None = None,
+    declared: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
+    **wishes: Any,
+) -> Proposal:
+    """spark-b beside spark-a, which has no peer yet."""
+    known = fleet(spark_a={**(declared or {})}, **(more or {}))
+    return propose(LOGIN, here or seen("b"), known, {"spark-a": there or seen("a")}, Wishes(**wishes))

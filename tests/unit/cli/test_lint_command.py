@@ -1,0 +1,240 @@
+"""`sparkrig lint` as it is typed: where a launch may come from, what is shown of it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from docs.make import LINT, with_rules
+from sparkrig.io import catalogue_files
+from sparkrig.serving.rules import RULES
+from tests.unit import launches
+from tests.unit.launch_texts import RAY, SERVE, pair, serve
+from tests.unit.lint_calls import BAD, SCRIPT, typed
+
+SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
+
+
+def found(result: Result) -> set[str]:
+    document = json.loads(result.stdout)
+    return {each["rule"] for launch in document["launches"] for each in launch["findings"]}
+
+
+def test_a_command_behind_two_dashes() -> None:
+    result = typed("--json", "--", *BAD.split())
+    assert result.exit_code == 2
+    assert {"mxfp4-on-bf16", "enforce-eager", "mtp-batch"} <= found(result)
+
+
+@pytest.mark.parametrize("words", [(), ("-",)], ids=["nothing", "dash"])
+def test_a_launch_from_standard_input(words: tuple[str, ...]) -> None:
+    result = typed(*words, text=BAD)
+    assert (result.exit_code, "mxfp4-on-bf16" in result.stdout) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (launches.COMPOSED, "not-json"),
+        (json.dumps([launches.INSPECTED]), "second-node"),
+        ("\ufeff" + BAD.replace(" --", " \\\n  --"), "mxfp4-on-bf16"),
+    ],
+    ids=["compose", "inspect", "script"],
+)
+def test_a_launch_from_a_file(tmp_path: Path, text: str, rule: str) -> None:
+    file = tmp_path / "given"
+    file.write_text(text, encoding="utf-8")
+    result = typed(str(file), "--json")
+    assert result.exit_code in (0, 2)
+    assert rule in found(result) or rule == "not-json"
+    assert json.loads(result.stdout)["launches"][0]["model"]
+
+
+def test_a_command_in_quotes() -> None:
+    assert "enforce-eager" in typed(BAD).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "said"),
+    [
+        (("no/such.yaml",), "", "no/such.yaml cannot be read: no such file or directory"),
+        (("-",), "", "nothing was given"),
+        (("-",), "ls -l", "no `vllm serve`"),
+        (("-",), "vllm serve 'M", "a quotation mark in it is not closed"),
+        (("--", "docker", "run", "--gpus", "all"), "", "docker run names no image"),
+        (("--vllm", "latest", SERVE), "", "--vllm is latest, a version such as 0.19.2 expected"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_1(words: tuple[str, ...], text: str, said: str) -> None:
+    result = typed(*words, text=text)
+    (line,) = result.stderr.splitlines()
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert line.startswith(f"Error: {said}")
+    assert "Try: " in line
+    assert line.count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        ("./run-recipe.sh recipes/qwen3.5-35b-a3b-fp8.yaml --setup --solo", "recipes/qwen3.5-35b-a3b-fp8.yaml"),
+        ("docker compose -f serve.yml up -d", "serve.yml"),
+        ("ls -l", "-- vllm serve MODEL"),
+    ],
+)
+def test_a_command_that_is_given_a_file_is_told_to_lint_that(text: str, cure: str) -> None:
+    for result in (typed("--", *text.split()), typed("-", text=text), typed(text)):
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"Try: sparkrig lint {cure}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "last"),
+    [
+        (SERVE, 0, "✓ nothing speaks against it"),
+        (serve(without="max-model-len"), 0, "✓ 1 note  (-v: the reasons of notes, too)"),
+        (f"{SERVE} --enforce-eager", 2, "~ 1 warning"),
+        (f"{SERVE} -tp 2", 2, "✗ 1 error"),
+        (SCRIPT, 2, "✗ 2 errors, 2 warnings and 2 notes  (-v: the reasons of notes, too)"),
+    ],
+)
+def test_the_verdict_and_the_exit_code(text: str, code: int, last: str) -> None:
+    result = typed("-", text=text)
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (code, last)
+
+
+def test_a_warning_names_both_sides_with_their_dates() -> None:
+    shown = typed("-", text=f"{SERVE} --enforce-eager").stdout
+    assert re.search(r"because .*55 %.*\[conselara-models, vLLM 0\.19\.0, 2026-05-09\]", shown)
+    assert re.search(r"but .*\[capetron, 2026-11-20\]", shown)
+    assert re.search(r"holds +vLLM 0\.19\.0", shown)
+    assert re.search(r"try +leave --enforce-eager away", shown)
+
+
+def test_a_note_is_short_unless_asked() -> None:
+    text = serve(without="max-model-len")
+    assert "because" not in typed("-", text=text).stdout
+    assert re.search(r"because .*128K is as fast", typed("-v", "-", text=text).stdout)
+
+
+@pytest.mark.parametrize("words", [("-",), ("-", "--json"), ("-", "-v")], ids=["shown", "json", "all"])
+def test_no_value_of_the_environment_and_no_key_is_shown(words: tuple[str, ...]) -> None:
+    inspected = json.dumps([launches.INSPECTED])
+    text = f"HF_TOKEN=secret {SERVE} --enforce-eager --api-key secret secret\ndocker run -e KEY=secret i {SERVE}"
+    for given in (inspected, text):
+        result = typed(*words, text=given)
+        assert "secret" not in result.stdout + result.stderr
+
+
+def test_how_many_sparks_and_which_version_is_told() -> None:
+    many = "--distributed-executor-backend ray -tp 4"
+    assert "gpus-beyond-sparks" in typed("-", text=f"{SERVE} {many}").stdout
+    assert "gpus-beyond-sparks" not in typed("--sparks", "4", "-", text=f"{SERVE} {many}").stdout
+    assert "second-node" not in typed("--vllm", "0.11.0", "-", text=f"{SERVE} -tp 2").stdout
+
+
+def test_the_catalogue_is_asked() -> None:
+    text = serve("nvidia/Qwen3-235B-A22B-NVFP4", RAY_PAIR)
+    assert "checkpoint-bad" in typed("-", text=text).stdout
+    assert "weights-too-large" in typed("-", text=serve("Qwen/Qwen3.5-122B-A10B")).stdout
+
+
+RAY_PAIR = "-tp 2 --distributed-executor-backend ray --quantization modelopt_fp4"
+
+
+def test_a_catalogue_that_cannot_stand_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sparkrig.io import catalogue_files
+    from sparkrig.refusal import Refusal
+
+    def refuse() -> None:
+        raise Refusal("models/x.yaml is no YAML", "git diff")
+
+    monkeypatch.setattr(catalogue_files, "catalogue", refuse)
+    result = typed("-", text=SERVE)
+    assert (result.exit_code, result.stderr) == (1, "Error: models/x.yaml is no YAML. Try: git diff\n")
+
+
+def test_every_rule_is_listed() -> None:
+    shown = typed("--list").stdout
+    assert all(re.search(rf"^  \S+ {re.escape(rule.id)} +\S", shown, re.MULTILINE) for rule in RULES)
+
+
+def test_the_table_of_rules_is_current() -> None:
+    text = LINT.read_text(encoding="utf-8")
+    assert text == with_rules(text), "make docs"
+    assert all(f"| `{rule.id}` | {rule.severity} |" in text for rule in RULES)
+
+
+@pytest.mark.slow
+def test_the_example_of_the_page_is_what_is_shown() -> None:
+    text = LINT.read_text(encoding="utf-8")
+    shown = text[text.index("the command line: Qwen/Qwen3-30B-A3B") :].partition("```")[0]
+    words = "--quantization mxfp4 -tp 2 --gpu-memory-utilization 0.8 --kv-cache-dtype fp8 --enforce-eager"
+    given = f"vllm serve Qwen/Qwen3-30B-A3B {words} --moe-backend marlin"
+    assert plain(on_a_terminal("lint", given)).strip() == shown.strip()
+
+
+@pytest.mark.parametrize("name", catalogue_files.names())
+def test_no_launch_of_the_catalogue_has_an_error(name: str) -> None:
+    document = json.loads(typed("--catalogue", "--json", name).stdout)
+    told = [each for launch in document["launches"] for each in launch["findings"]]
+    assert [each["rule"] for each in told if each["severity"] == "error"] == []
+    assert all(launch["known"] == name for launch in document["launches"])
+
+
+def test_the_whole_catalogue_and_a_name_that_is_not_in_it() -> None:
+    known = catalogue_files.catalogue().models.values()
+    launches = json.loads(typed("--catalogue", "--json").stdout)["launches"]
+    assert len(launches) == sum(len(model.launches) for model in known) > 5
+    refused = typed("--catalogue", "no-such-model")
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "Error: the catalogue has no model no-such-model. Try: sparkrig models\n",
+    )
+
+
+def test_a_service_is_told_what_to_write_into_the_compose_file() -> None:
+    service = "services:\n  a:\n    image: vllm-node\n    command: " + f"{SERVE} {RAY}\n"
+    shown = typed("-", text=service).stdout
+    assert re.search(r"try +devices: \[/dev/infiniband\]", shown)
+    assert "--device" not in shown.replace("--device /dev/infiniband belongs", "")
+    assert re.search(r"try +--device /dev/infiniband", typed("-", text=pair("infiniband")).stdout)
+
+
+def plain(shown: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+
+
+def on_a_terminal(*words: str, columns: int = 80, **more: str) -> str:
+    """What is shown on a terminal of that width."""
+    mine, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", **more}
+    process = subprocess.Popen([SPARKRIG, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            if not (part := os.read(mine, 65536)):
+                break
+        except OSError:  # Linux's end of a terminal
+            break
+        shown += part
+    process.wait(timeout=30)
+    os.close(mine)
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.slow  # each file at each width
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
+    shown = on_a_terminal("lint", "-v", BAD, columns=columns, NO_COLOR="1")
+    assert "mxfp4-on-bf16" in shown
+    assert max(map(len, plain(shown).splitlines())) <= columns

@@ -1,0 +1,609 @@
+"""The catalogue of models: what the articles speak of is in it, its figures make sense, and no file says what it
+may not. The figures themselves stand in models/ alone, each with its source.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from docs.make import MODELS, with_models
+from sparkrig.cli import models as verb
+from sparkrig.io import catalogue_files
+from sparkrig.refusal import Refusal
+from sparkrig.render.models import Listing, Page
+from sparkrig.serving import arguments, container, launch
+from sparkrig.serving.budget import Use, fewest_nodes
+from sparkrig.serving.model import Checkpoint, Launch, Model, find
+from tests.tables import each_row
+from tests.unit import launches
+
+KNOWN = catalogue_files.catalogue()
+
+# --- the articles
+
+
+def test_what_else_the_tables_of_articles_000_and_001_say_of_sizes() -> None:
+    assert found("gpt-oss-120b").context == 128 * 1024
+    resident = found("Qwen3-235B-A22B").best().resident_gib[2]
+    assert resident == pytest.approx(60 / 1.0737, rel=0.05)
+    assert "234 GB" in found("Qwen3.5-122B-A10B").checkpoint("Qwen/Qwen3.5-122B-A10B").note
+
+
+CHECKPOINTS = {
+    "conselara-models, to avoid": ("nvidia/Qwen3-235B-A22B-NVFP4", "#?22906"),
+    "conselara-benchmarks": ("bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4", ""),
+    "forum-365083": ("Qwen/Qwen3.5-35B-A3B", ""),
+    "forum-365083, eugr": ("Qwen/Qwen3.5-35B-A3B-FP8", ""),
+    "docai-122b, first": ("Sehyo/Qwen3.5-122B-A10B-NVFP4", ""),
+    "docai-122b, second": ("txn545/Qwen3.5-122B-A10B-NVFP4", ""),
+    "docai-122b, third": ("RedHatAI/Qwen3.5-122B-A10B-NVFP4", ""),
+    "docai-122b, eugr's recipe": ("Qwen/Qwen3.5-122B-A10B-FP8", ""),
+    "docai-122b, AutoRound": ("Intel/Qwen3.5-122B-A10B-int4-AutoRound", ""),
+    "docai-122b, in production": ("Qwen/Qwen3.6-35B-A3B-FP8", ""),
+    "nvidia-playbook": ("nvidia/Qwen3.6-35B-A3B-NVFP4", ""),
+}
+
+
+def test_checkpoints_of_the_articles() -> None:
+    def holds(id: str, bad: str) -> None:
+        checkpoint = next(each for each in found(id).checkpoints if each.id == id)
+        assert bool(checkpoint.bad) == bool(bad)
+        assert bad.removeprefix("#?") in checkpoint.bad
+
+    each_row(CHECKPOINTS, holds)
+
+
+@pytest.mark.parametrize(
+    ("id", "draft"),
+    [
+        ("Sehyo/Qwen3.5-122B-A10B-NVFP4", True),
+        ("RedHatAI/Qwen3.5-122B-A10B-NVFP4", True),
+        ("txn545/Qwen3.5-122B-A10B-NVFP4", False),
+    ],
+)
+def test_whether_the_draft_weights_are_in_it(id: str, draft: bool) -> None:
+    assert next(each for each in found(id).checkpoints if each.id == id).draft is draft
+
+
+# what was typed, word by word: model, title of its launch, text
+TYPED = {
+    "forum-365083": (
+        "qwen3.5-35b-a3b",
+        "one Spark, image with injected kernels, FP8 on the fly",
+        launches.INJECTED,
+    ),
+    "forum-365083, the thread": (
+        "qwen3.5-35b-a3b",
+        "one Spark, eugr's image, BF16 from a local folder",
+        launches.ASKED,
+    ),
+    "docai-122b": ("qwen3.5-122b-a10b", "one Spark, 128K context, draft of two tokens", launches.LARGE),
+}
+
+
+@pytest.mark.parametrize(("name", "title", "text"), TYPED.values(), ids=TYPED)
+def test_a_launch_that_an_article_types_is_all_in_the_catalogue(name: str, title: str, text: str) -> None:
+    (typed,) = launch.read(text)
+    (kept,) = [each for each in KNOWN.models[name].launches if each.title == title]
+    assert values(arguments.read(kept.arguments()).flags) == values(typed.flags)
+    assert kept.environment == typed.environment
+    assert options(kept.container) == options(text.partition("docker run")[2])
+    assert typed.container is None or typed.container.image == kept.image
+
+
+def values(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers as numbers: the catalogue's 0.90 is typed as 0.9."""
+    return {name: yaml.safe_load(value) if isinstance(value, str) else value for name, value in flags.items()}
+
+
+def options(text: str) -> dict[str, list[str]]:
+    """Those of docker that are of the server; the environment is a field of its own."""
+    found = container.options(shlex.split(text.replace("\\\n", " ")))[0]
+    return {name: given for name, given in found.items() if name not in ("detach", "name", "env")}
+
+
+# what was told of a launch: model, source, nodes, flags that must be among the launch's, variables
+LAUNCHES: dict[str, tuple[str, str, int, dict[str, Any], dict[str, str]]] = {
+    "conselara-benchmarks": (
+        "qwen3-235b-a22b",
+        "conselara-benchmarks",
+        2,
+        {
+            "tensor-parallel-size": 2,
+            "enable-expert-parallel": True,
+            "attention-backend": "TRITON_ATTN",
+            "quantization": "gptq_marlin",
+            "kv-cache-dtype": "fp8",
+            "gpu-memory-utilization": 0.87,
+            "distributed-executor-backend": "ray",
+        },
+        {},
+    ),
+    "docai-122b, eugr's recipe for a pair": (
+        "qwen3.5-122b-a10b",
+        "docai-122b",
+        2,
+        {"tensor-parallel-size": 2},
+        {},
+    ),
+    "nvidia-playbook": (
+        "qwen3.6-35b-a3b",
+        "nvidia-playbook",
+        1,
+        {
+            "kv-cache-dtype": "fp8",
+            "attention-backend": "flashinfer",
+            "moe-backend": "marlin",
+            "gpu-memory-utilization": 0.4,
+            "load-format": "fastsafetensors",
+            "speculative-config": {"method": "mtp", "num_speculative_tokens": 3, "moe_backend": "triton"},
+        },
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LAUNCHES.values(), ids=LAUNCHES)
+def test_launches_of_the_articles(case: tuple[str, str, int, dict[str, Any], dict[str, str]]) -> None:
+    name, source, nodes, flags, variables = case
+    fitting = [each for each in KNOWN.models[name].launches if (each.source, each.nodes) == (source, nodes)]
+    assert any(
+        flags.items() <= each.flags.items() and variables.items() <= each.environment.items() for each in fitting
+    )
+
+
+def test_a_fork_of_vllm_is_not_taken_for_an_image() -> None:
+    (fork,) = found("Qwen3.6-27B").launches
+    assert (fork.image, "mitkox/vllm-dflash-ddtree" in fork.note) == ("", True)
+    assert not re.search(r"^ +image *$", run("show", "qwen3.6-27b").stdout, re.MULTILINE)
+
+
+def test_eugr_s_recipe_of_article_003() -> None:
+    typed = [each.typed for each in found("Qwen/Qwen3.5-35B-A3B").launches]
+    assert "./run-recipe.sh recipes/qwen3.5-35b-a3b-fp8.yaml --setup --solo" in typed
+
+
+# what articles claim, and whether something stands against it: model, words
+CLAIMS = {
+    "000: no 72B": ("qwen3.6-27b", "no Qwen3.6-72B", False),
+    "000: 122B is pure MoE": ("qwen3.5-122b-a10b", "pure MoE", True),
+    "000: 35B is pure MoE": ("qwen3.6-35b-a3b", "pure MoE", True),
+    "000: 397B fits a pair": ("qwen3.5-397b-a17b", "fits a pair", True),
+    "001: NVFP4 is the only path": ("qwen3.5-122b-a10b", "NVFP4 is the only", True),
+    "001: the only verified checkpoint": ("qwen3.5-122b-a10b", "bjk110", True),
+    "003: rebuild loads Qwen3-0.6B": ("qwen3.5-35b-a3b", "Qwen3-0.6B", True),
+    "003: SM120 is the datacenter's": ("qwen3.5-35b-a3b", "datacenter", True),
+    "004: FLASHINFER_CUTLASS": ("qwen3.5-122b-a10b", "VLLM_USE_FLASHINFER_MOE_FP4=0", True),
+    "004: three draft tokens": ("qwen3.5-122b-a10b", "three draft tokens", False),
+    "004: prefix caching is experimental": ("qwen3.5-122b-a10b", "experimental", True),
+}
+
+
+def test_claims_of_the_articles() -> None:
+    def holds(name: str, words: str, contested: bool) -> None:
+        claim = next(each for each in KNOWN.models[name].claims if words in each.says)
+        assert bool(claim.against) is bool(claim.against_source) is contested
+
+    each_row(CLAIMS, holds)
+
+
+MENTIONED = ("Qwen3-Coder-30B-A3B", "Qwen3-Next-80B-A3B", "Mixtral-8x7B", "Qwen3.5-35B-A3B")
+
+
+@pytest.mark.parametrize("title", MENTIONED)
+def test_models_that_the_articles_mention(title: str) -> None:
+    assert found(title).title == title
+
+
+def found(wanted: str) -> Model:
+    model = KNOWN.find(wanted)
+    assert model, f"{wanted} is not in the catalogue"
+    return model
+
+
+# --- the figures make sense
+
+# bits for each parameter, all that is not in the format counted: scales, and layers that were left alone
+BITS = {"bf16": (15.5, 16.5), "fp8": (7.9, 8.5), "nvfp4": (4.1, 5.5), "mxfp4": (4.1, 5), "int4": (4, 4.5)}
+MODELS_AND_CHECKPOINTS = {each.id: (model, each) for model in KNOWN.models.values() for each in model.checkpoints}
+
+
+def test_weights_are_as_large_as_their_format_makes_them() -> None:
+    """A size in GB for one in GiB is 7 % off; one of another format, or of another model, half or double."""
+
+    def holds(model: Model, checkpoint: Checkpoint) -> None:
+        gib = checkpoint.weights_gib or sum(nodes * each for nodes, each in checkpoint.resident_gib.items())
+        least, most = BITS[checkpoint.format.partition("-")[0]]
+        assert not gib or least <= gib * 2**30 * 8 / (model.parameters_b * 1e9) <= most
+        for nodes, each in checkpoint.resident_gib.items():
+            assert nodes * each == pytest.approx(gib, rel=0.06)
+
+    each_row(MODELS_AND_CHECKPOINTS, holds)
+    assert sum(bool(each.weights_gib) for _, each in MODELS_AND_CHECKPOINTS.values()) > 10
+
+
+def test_the_figures_of_a_model_make_sense_beside_one_another() -> None:
+    def holds(name: str) -> None:
+        model = KNOWN.models[name]
+        told = {(each.metric, each.of, each.concurrency, each.checkpoint): each for each in model.figures}
+        assert len(told) == len(model.figures), "two figures of the same thing"
+        for (metric, of, many, checkpoint), each in told.items():
+            assert "%" not in metric or max(each.value, each.high or 0) <= 100, each
+            late = told.get(("time to first token p95 s", of, many, checkpoint))
+            assert metric != "time to first token s" or not late or each.value < late.value, each
+            whole = told.get(("aggregate tok/s", of, many, checkpoint))
+            assert metric != "decode tok/s" or not whole or whole.value <= 1.01 * many * each.value, each
+
+    each_row([*KNOWN.models], holds)
+    assert sum(len(model.figures) for model in KNOWN.models.values()) > 100
+
+
+@pytest.mark.parametrize("state", ["cold", "warm"])
+def test_the_phases_of_a_start_are_no_longer_than_the_whole(state: str) -> None:
+    figures = KNOWN.models["qwen3.5-122b-a10b"].figures
+    phases = {each.of: each.high or each.value for each in figures if each.metric == "startup s"}
+    mine = {phase.removesuffix(f", {state}"): took for phase, took in phases.items() if phase.endswith(state)}
+    assert len(mine) == len(phases) / 2, "each is told cold and warm"
+    assert 0.9 * mine["total"] < sum(mine.values()) - mine["total"] <= mine["total"]
+
+
+# --- the catalogue as a whole
+
+
+def test_the_declared_nodes_are_what_the_budget_says() -> None:
+    def holds(name: str) -> None:
+        model = KNOWN.models[name]
+        assert fewest_nodes(model, model.best(), Use()) in (model.nodes, None)
+
+    each_row([*KNOWN.models], holds)
+
+
+def test_a_file_names_its_schema() -> None:
+    def holds(name: str) -> None:
+        first = (catalogue_files.FOLDER / f"{name}.yaml").read_text().splitlines()[0]
+        assert first == "# yaml-language-server: $schema=../docs/schema/model-file.json"
+
+    each_row([*KNOWN.models], holds)
+
+
+def test_no_checkpoint_is_of_two_models() -> None:
+    ids = [each.id.lower() for model in KNOWN.models.values() for each in model.checkpoints]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_model_is_found_by_name_title_checkpoint_and_path() -> None:
+    def holds(wanted: str, name: str | None) -> None:
+        model = find(KNOWN.models.values(), wanted)
+        assert (model.name if model else None) == name
+
+    each_row(
+        [
+            ("gpt-oss-120b", "gpt-oss-120b"),
+            ("openai/gpt-oss-120b", "gpt-oss-120b"),
+            ("OpenAI/GPT-OSS-120B", "gpt-oss-120b"),
+            ("/models/gpt-oss-120b/", "gpt-oss-120b"),
+            ("nvidia/Qwen3-235B-A22B-NVFP4", "qwen3-235b-a22b"),
+            ("Qwen3-235B-A22B", "qwen3-235b-a22b"),
+            ("/data/Qwen3.5-122B-A10B-NVFP4", "qwen3.5-122b-a10b"),
+            ("/data/Qwen3.5-122B-A10B-NVFP4-Sehyo", "qwen3.5-122b-a10b"),
+            ("gpt-oss", None),
+            ("", None),
+            ("/", None),
+        ],
+        holds,
+    )
+
+
+def test_which_checkpoint_is_meant() -> None:
+    def holds(wanted: str, id: str) -> None:
+        assert KNOWN.models["qwen3.5-122b-a10b"].checkpoint(wanted).id == id
+
+    each_row(
+        [
+            ("qwen3.5-122b-a10b", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+            ("Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+            ("qwen/qwen3.5-122b-a10b", "Qwen/Qwen3.5-122B-A10B"),
+            ("txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+            ("/models/Qwen3.5-122B-A10B-NVFP4-txn545/", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+            ("/srv/models/txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
+            ("/models/SPARK_Qwen3.5-122B-A10B-NVFP4", "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4"),
+            ("/models/Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
+        ],
+        holds,
+    )
+
+
+VERDICTS = {
+    "neither": (
+        ("Qwen/Qwen3.5-122B-A10B",),
+        "does not fit a pair: the weights leave no KV cache on each",
+    ),
+    "the pair alone": (("qwen3-235b-a22b",), "does not fit one Spark: the weights leave no KV cache"),
+    "too long": (
+        ("mixtral-8x7b", "--context", "262144"),
+        "does not fit one Spark: a sequence of 262,144 tokens takes 16 GiB",
+    ),
+    "one of four": (
+        ("mixtral-8x7b", "--context", "131072"),
+        "tight on one Spark: 4 sequences of 131,072 tokens take 32 GiB",
+    ),
+    "a guess": (
+        ("RedHatAI/Qwen3.5-122B-A10B-NVFP4",),
+        "no source says how large the weights are, and 4.5 bits for each is the least",
+    ),
+}
+
+
+def test_verdicts_of_a_page() -> None:
+    def holds(words: tuple[str, ...], said: str) -> None:
+        assert said in " ".join(run("show", *words).stdout.split())
+
+    each_row(VERDICTS, holds)
+
+
+def test_the_words_of_a_launch() -> None:
+    told = Launch(
+        title="a test",
+        checkpoint="",
+        image="vllm",
+        flags={"port": 8000, "trust-remote-code": True, "enforce-eager": False, "x": {"a": 1, "b": False}},
+        source="a test",
+    )
+    assert told.arguments() == ["--port", "8000", "--trust-remote-code", "--x", '{"a":1,"b":false}']
+
+
+BROKEN = {
+    "no number": (
+        "weights_gib: 87",
+        "weights_gib: much",
+        "checkpoints.0.weights_gib: Input should be a valid number",
+    ),
+    "a size of nothing": (
+        "weights_gib: 87",
+        "weights_gib: 0",
+        "checkpoints.0.weights_gib: Input should be greater than 0",
+    ),
+    "an unknown field": ("nodes: 1", "nodes: 1\nspeed: 9", "speed: Extra inputs are not permitted"),
+    "a field that is missing": ("active_b: 12.9\n", "", "active_b: Field required"),
+    "three nodes": ("nodes: 1", "nodes: 3", "nodes: Input should be 1 or 2"),
+    "a format": ("format: bf16", "format: int3", "checkpoints.0.format: Input should be 'bf16'"),
+    "a kind of layers": ("kind: full", "kind: fall", "shape.layers.0: Input tag 'fall'"),
+    "no layers": ("count: 32", "count: 0", "shape.layers.0.full.count: Input should be greater than 0"),
+    "a source": ("source: shape-mixtral", "source: hearsay", "nothing is known of the source hearsay"),
+    "another name": ("name: mixtral-8x7b", "name: mixtral", "the name is mixtral, mixtral-8x7b expected"),
+    "no YAML": ("name: mixtral-8x7b", "name: [", "is no YAML"),
+    "no fields": (None, "just words", "fields with their values expected"),
+    "a checkpoint of a figure": (
+        "shape:",
+        "figures: [{metric: power W, value: 1, checkpoint: a/b, source: conselara-models}]\nshape:",
+        "the file: a/b is none of its checkpoints",
+    ),
+    "a range": (
+        "shape:",
+        "figures: [{metric: power W, value: 9, high: 1, source: conselara-models}]\nshape:",
+        "figures.0: the range ends at 1, below 9",
+    ),
+}
+
+
+def test_a_file_that_says_what_it_may_not_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = copied(tmp_path, monkeypatch) / "mixtral-8x7b.yaml"
+    text = file.read_text()
+
+    def holds(old: str | None, new: str, said: str) -> None:
+        assert old is None or old in text
+        file.write_text(text.replace(old, new) if old else new)
+        done = run()
+        assert done.exit_code == 1 and done.stdout == ""
+        assert said in done.stderr and "mixtral-8x7b.yaml" in done.stderr and "Try: " in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+    each_row(BROKEN, holds)
+
+
+def test_a_catalogue_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match=r"sources\.yaml cannot be read: no such file"):
+        catalogue_files.catalogue(tmp_path / "models")
+    (tmp_path / "sources.yaml").write_text("{}")
+    with pytest.raises(Refusal, match="there is no model in"):
+        catalogue_files.catalogue(tmp_path)
+    assert catalogue_files.names(tmp_path / "models") == []
+
+
+def test_a_source_that_is_broken_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = copied(tmp_path, monkeypatch) / "sources.yaml"
+    file.write_text(file.read_text() + "\nlater:\n  title: told\n  where: here\n  day: soon\n")
+    with pytest.raises(Refusal, match=r"sources\.yaml: later\.day: Input should be a valid date"):
+        catalogue_files.catalogue(file.parent)
+
+
+def test_a_source_that_comes_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """YAML takes the last of them; so a merge once left most sources there six times, and every test was green."""
+    file = copied(tmp_path, monkeypatch) / "sources.yaml"
+    text = file.read_text()
+    file.write_text(text + text[text.index("\nkamal:") :])
+    with pytest.raises(Refusal, match=r"sources\.yaml is no YAML: kamal comes twice in .*, line \d+"):
+        catalogue_files.catalogue(file.parent)
+
+
+def copied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A catalogue of one model, which is all that the verb sees."""
+    made = folder / "models"
+    made.mkdir()
+    for name in ("mixtral-8x7b.yaml", "sources.yaml"):
+        shutil.copy(catalogue_files.FOLDER / name, made)
+    monkeypatch.setattr(catalogue_files.catalogue, "__defaults__", (made,))
+    return made
+
+
+# --- the verb
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(verb.models, words)
+
+
+def test_the_list_says_what_fits_where() -> None:
+    lines = run().stdout.splitlines()
+    order = [
+        next(number for number, line in enumerate(lines) if part in line)
+        for part in (
+            "Fits one Spark",
+            " gpt-oss-120b ",
+            "Needs the pair",
+            " qwen3-235b-a22b ",
+            "Fits neither",
+            "397b",
+        )
+    ]
+    assert order == sorted(order)
+    assert max(map(len, lines)) <= 80
+    assert all(any(f" {name} " in line for line in lines) for name in KNOWN.models)
+
+
+def test_a_longer_context_leaves_less() -> None:
+    row = {use: cells("qwen3-235b-a22b", *use) for use in ((), ("--context", "131072"), ("--utilization", "0.5"))}
+    assert row[()][-2] == "28"
+    assert row["--context", "131072"][-2] == "7"
+    assert row["--utilization", "0.5"] == []  # it moved
+
+
+def cells(name: str, *words: str) -> list[str]:
+    """The row of a model that needs the pair."""
+    part = run(*words).stdout.partition("Needs the pair")[2].partition("Fits neither")[0]
+    return next((line.split() for line in part.splitlines() if f" {name} " in line), [])
+
+
+def test_a_page_has_all_of_a_model() -> None:
+    shown = run("show", "qwen3.5-122b-a10b", "--context", "131072", "--utilization", "0.9", "--draft", "2").stdout
+    for text in (
+        "weights         76 GiB",
+        "608,256",
+        "fits one Spark: 4 sequences of 131,072 tokens take 9.2 GiB",
+        "fits a pair: 4 sequences of 131,072 tokens take ",
+        "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4",
+        """--speculative-config '{"method":"mtp","num_speculative_tokens":2}'""",
+        "json: 30.7-31",
+        "against it: 36 of its 48 layers are Gated DeltaNet",
+        "2026-04-25",
+    ):
+        assert text in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", [(), ("show", "gpt-oss-120b")], ids=["list", "page"])
+def test_too_much_of_the_memory_is_said(words: tuple[str, ...]) -> None:
+    said = "above 0.9 of utilization a Spark runs out of memory"
+    assert said in " ".join(run(*words, "--utilization", "0.91").stdout.split())
+    assert said not in " ".join(run(*words, "--utilization", "0.90").stdout.split())
+
+
+def test_a_command_can_be_copied_from_80_columns() -> None:
+    def holds(name: str) -> None:
+        """The shell reads the same words as were recorded, whatever the lines."""
+        shown = run("show", name).stdout
+        typed = [shlex.split(each.replace("\\\n", "")) for each in re.findall(r"vllm serve (?:.*\\\n)*.*", shown)]
+        for each in KNOWN.models[name].launches:
+            words = ["vllm", "serve", each.checkpoint, *each.arguments()]
+            assert not each.flags or words in typed, each.title
+
+    each_row([*KNOWN.models], holds)
+
+
+def test_a_bad_checkpoint_says_why() -> None:
+    shown = " ".join(run("show", "nvidia/Qwen3-235B-A22B-NVFP4").stdout.split())
+    assert "do not use: vLLM cannot parse it (vLLM issue 22906)" in shown
+
+
+def test_every_page_can_be_drawn() -> None:
+    def holds(name: str, encoding: str) -> None:
+        for drawing in (
+            Page(KNOWN.models[name], KNOWN.models[name].best(), KNOWN.sources, Use()),
+            Listing([KNOWN.models[name]], Use()),
+        ):
+            console = Console(width=80)
+            options = console.options
+            options.encoding = encoding
+            text = "".join(part.text for part in console.render(drawing, options))
+            assert name in text or KNOWN.models[name].title in text
+            assert encoding != "ascii" or text.isascii()
+
+    each_row(product(KNOWN.models, ("ascii", "utf-8")), holds)
+
+
+ERRORS = {
+    "an unknown model": (
+        ("show", "gpt-oss-120"),
+        "no model and no checkpoint gpt-oss-120. Try: sparkrig models show gpt-oss-120b",
+    ),
+    "a model that there is not": (
+        ("show", "Qwen/Qwen3.6-72B"),
+        "Qwen3.6-72B: there is no Qwen3.6-72B; the family ends at 27B dense and 35B-A3B (May 2026). "
+        "Try: sparkrig models show qwen3.6-27b",
+    ),
+    "nothing like it": (("show", "xyz"), "no model and no checkpoint xyz. Try: sparkrig models"),
+    "an option too early": (("--context", "5", "show", "gpt-oss-120b"), "--context belongs behind NAME"),
+    "json too early": (("--json", "show", "gpt-oss-120b"), "--json belongs behind NAME"),
+    "a share of more than all": (("--utilization", "1.5"), "1.5 is not in the range"),
+    "no context": (("--context", "0"), "0 is not in the range"),
+    "another cache": (("--kv-cache", "int4"), "'int4' is not one of"),
+}
+
+
+def test_errors_say_what_to_try() -> None:
+    def holds(words: tuple[str, ...], said: str) -> None:
+        done = run(*words)
+        assert done.exit_code != 0 and said in done.stderr
+
+    each_row(ERRORS, holds)
+
+
+def test_show_may_be_left_out() -> None:
+    assert run("gpt-oss-120b").stdout == run("show", "gpt-oss-120b").stdout
+    assert "Try: sparkrig models show gpt-oss-120b" in run("gpt-oss-120").stderr
+
+
+def test_json_has_every_number_that_the_screen_has() -> None:
+    words = ("--context", "131072", "--utilization", "0.9", "--draft", "2", "--json")
+    document = json.loads(run("show", "Sehyo/Qwen3.5-122B-A10B-NVFP4", *words).stdout)
+    (listed,) = document["models"]
+    assert document["use"]["context"] == 131072
+    assert listed["fewest_nodes"] == 1
+    room = listed["rooms"][0]
+    assert (room["checkpoint"], room["nodes"], room["tokens"]) == ("Sehyo/Qwen3.5-122B-A10B-NVFP4", 1, 608_256)
+    assert len(listed["rooms"]) == 2 * len(listed["model"]["checkpoints"])
+    assert set(document["sources"]) == KNOWN.models["qwen3.5-122b-a10b"].sources()
+
+
+def test_json_without_a_name_has_all_models() -> None:
+    document = json.loads(run("--json").stdout)
+    assert [each["model"]["name"] for each in document["models"]] == list(KNOWN.models)
+
+
+def test_nothing_of_pyinfra_is_loaded() -> None:
+    code = (
+        "import sys\nfrom click.testing import CliRunner\nfrom sparkrig.cli.models import models\n"
+        "assert not {'rich', 'pydantic', 'yaml'} & set(sys.modules)\n"
+        "assert CliRunner().invoke(models, []).exit_code == 0\n"
+        "assert not {'pyinfra', 'paramiko', 'gevent'} & {name.split('.')[0] for name in sys.modules}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_table_of_models_is_current() -> None:
+    text = MODELS.read_text(encoding="utf-8")
+    assert text == with_models(text), "make docs"

@@ -1,0 +1,62 @@
+"""`sparkrig startup`: what it prints, when it stops looking, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sparkrig.cli import startup
+from sparkrig.io.remote import Lost
+from tests.unit.startup_reports import HEAD, WORKER, Looks, typed
+from tests.unit.startups import logged, recorded, seen
+
+EARLY = seen(recorded("pair-head"), now=400)
+
+
+def test_it_looks_until_the_model_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    looks: Looks = [{"spark-a": EARLY, "spark-b": WORKER}, {"spark-a": HEAD, "spark-b": WORKER}, {}]
+    done = typed(monkeypatch, tmp_path, looks)
+    assert (done.exit_code, len(looks)) == (0, 1)
+    assert "first answer" in done.stdout and "up after 14 min 50 s" in done.stdout
+    assert "conselara-hardware" in done.stdout and "spark-b: it has joined the head" in done.stdout
+
+
+def test_one_look_of_a_model_on_its_way_ends_with_3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    looks: Looks = [{"spark-a": EARLY, "spark-b": WORKER}, {}]
+    done = typed(monkeypatch, tmp_path, looks, "--once")
+    assert (done.exit_code, len(looks)) == (3, 1)
+    assert "starting for 6 min 40 s" in done.stdout and "spark-a: starting it is loading weights" in done.stdout
+
+
+def test_one_that_cannot_come_up_is_not_followed_any_longer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hung = seen(logged("sparkrig: phase start 2026-11-21T14:00:00Z form=solo", "CUDA out of memory"))
+    looks: Looks = [{"spark-a": hung, "spark-b": WORKER}, {}]
+    done = typed(monkeypatch, tmp_path, looks)
+    assert (done.exit_code, len(looks)) == (2, 1)
+    assert "spark-a: memory there is too little memory" in done.stdout and "try: free it" in done.stdout
+
+
+def test_a_host_that_is_away_hides_nothing_of_the_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    done = typed(monkeypatch, tmp_path, [{"spark-a": HEAD, "spark-b": Lost("no route to host")}])
+    assert done.exit_code == 3
+    assert "no route to host" in done.stdout and "first answer" in done.stdout
+    assert "sparkrig doctor" in done.stderr
+
+
+def test_the_document_has_every_phase(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    done = typed(monkeypatch, tmp_path, [{"spark-a": HEAD, "spark-b": WORKER}], "--json")
+    hosts = json.loads(done.stdout)["hosts"]
+    assert [phase["seconds"] for phase in hosts["spark-a"]["phases"]] == [120, 30, 420, 300, 10, 10]
+    assert hosts["spark-a"]["phases"][2]["reference"]["seconds"] == 420
+    assert hosts["spark-b"]["verdict"]["level"] == "healthy"
+
+
+@pytest.mark.parametrize("words", [["--minutes", "0"], ["--since", "now"]])
+def test_what_makes_no_sense_is_refused(words: list[str], tmp_path: Path) -> None:
+    done = CliRunner().invoke(startup.startup, [str(tmp_path / "pair.py"), *words])
+    assert done.exit_code != 0 and not isinstance(done.exception, AttributeError)

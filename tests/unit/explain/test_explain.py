@@ -1,0 +1,1262 @@
+"""What people paste: each tool, each form of it, told apart, read and judged, or refused in words.
+
+tests/fixtures holds what was recorded; the rest are the forms of pastes in public pages
+[@capetron, @eugr, @epappas], issues [@playbooks-25, @playbooks-103, @playbooks-108, @perftest-132, @perftest-342]
+and threads [@forum-367853].
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sparkrig.bandwidth import nccl_tests
+from sparkrig.explain.explanation import Explained
+from sparkrig.explain.tools import exit_code, explain
+from sparkrig.parsing import section
+from sparkrig.verdict import Verdict
+from tests.tables import each_row
+from tests.unit.pastes import FIXTURES, HEALTHY, SLOW, perftest, run
+
+SERIAL, UUID = "MT2402XZ0AB", "0a1b2c3d-1234-5678-9abc-0a1b2c3d4e5f"
+
+
+def recorded(name: str) -> str:
+    return (FIXTURES / name).read_text()
+
+
+def only(text: str) -> tuple[Explained, Verdict]:
+    (one,) = explain(text)
+    (finding,) = one.findings
+    return one, finding.verdict
+
+
+HEADER = " #bytes     #iterations    BW peak[{0}]    BW average[{0}]   MsgRate[Mpps]\n"
+
+
+# --- the fault, its twin, and a healthy link
+
+
+def test_the_13_gbps_fault_its_unit_twin_and_a_healthy_link_are_told_apart() -> None:
+    def holds(text: str, level: str, cause: str, gbps: str) -> None:
+        one, verdict = only(text)
+        assert (verdict.level, verdict.cause) == (level, cause)
+        assert one.tool == "ib_write_bw" and one.read.startswith(f"{gbps}, messages of 64 KiB, 4 queue pairs")
+
+    each_row(
+        {
+            "healthy": (HEALTHY, "healthy", "", "111.86 Gb/s"),
+            "slow start": (SLOW, "fault", "slow-start", "13.35 Gb/s"),
+            "unit twin, 24.01": (
+                perftest("13334.70", "0.213355", "MB/sec"),
+                "healthy",
+                "",
+                "13334.70 MB/sec = 111.86 Gb/s",
+            ),
+            "unit twin, later": (
+                perftest("13334.70", "0.213355", "MiB/sec"),
+                "healthy",
+                "",
+                "13334.70 MiB/sec = 111.86 Gb/s",
+            ),
+            "thousands": (
+                perftest("13,334.70", "0.213355", "MiB/sec"),
+                "healthy",
+                "",
+                "13334.70 MiB/sec = 111.86 Gb/s",
+            ),
+            "slow start in MiB/s": (
+                perftest("1591.44", "0.025463", "MiB/sec"),
+                "fault",
+                "slow-start",
+                "1591.44 MiB/sec = 13.35 Gb/s",
+            ),
+        },
+        holds,
+    )
+
+
+def test_the_unit_twin_is_explained() -> None:
+    one, _ = only(perftest("13334.70", "0.213355", "MB/sec"))
+    assert one.notes == (
+        "printed in MiB/s, because --report_gbits was not given (perftest's MB is 2^20 bytes); "
+        "13.33 Gb/s would be a fault, and this is 111.86 Gb/s",
+    )
+
+
+# --- every form of sections 2, 5, 6 and 9
+
+GIDS = """\
+DEV	PORT	INDEX	GID					IPv4  		VER	DEV
+---	----	-----	---					------------  	---	---
+rocep1s0f0	1	0	fe80:0000:0000:0000:3a25:f3ff:fe00:0001			v1	enp1s0f0np0
+rocep1s0f0	1	1	fe80:0000:0000:0000:3a25:f3ff:fe00:0001			v2	enp1s0f0np0
+rocep1s0f0	1	2	0000:0000:0000:0000:0000:ffff:c0a8:640b	192.168.100.11  	v1	enp1s0f0np0
+rocep1s0f0	1	3	0000:0000:0000:0000:0000:ffff:c0a8:640b	192.168.100.11  	v2	enp1s0f0np0
+n_gids_found=4
+"""
+MOVED = (
+    GIDS.replace("\t3\t", "\t5\t")
+    .replace("\t2\t", "\t4\t")
+    .replace(
+        "n_gids_found=4\n",
+        "rocep1s0f0\t1\t2\tfe80:0000:0000:0000:9d1c:77aa:0102:0304\t\t\tv1\tenp1s0f0np0\n"
+        "rocep1s0f0\t1\t3\tfe80:0000:0000:0000:9d1c:77aa:0102:0304\t\t\tv2\tenp1s0f0np0\nn_gids_found=6\n",
+    )
+)
+NO_IPV4 = "\n".join([*GIDS.splitlines()[:4], "n_gids_found=2\n"])
+UP = "rocep1s0f1 port 1 ==> enp1s0f1np1 (Up)\nroceP2p1s0f1 port 1 ==> enP2p1s0f1np1 (Up)\n"
+VERBOSE = (
+    f"0000:01:00.1 rocep1s0f1 (MT4129 - {SERIAL}) NVIDIA ConnectX-7 fw 28.45.4028 port 1 (ACTIVE) "
+    "==> enp1s0f1np1 (Up)\n"
+)
+ETHTOOL = "Settings for enp1s0f0np0:\n\tSpeed: 200000Mb/s\n\tDuplex: Full\n\tLink detected: yes\n"
+MODULE = f"\tIdentifier : 0x11 (QSFP28)\n\tVendor name : Mellanox\n\tVendor PN : MCP1650\n\tVendor SN : {SERIAL}\n"
+DRIVER = (
+    "driver: mlx5_core\nversion: 6.17.0\nfirmware-version: 28.45.4028 (NVD0000000087)\nbus-info: 0000:01:00.0\n"
+)
+LSPCI = """\
+0002:01:00.0 Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]
+		LnkCap:	Port #0, Speed 32GT/s, Width x4, ASPM not supported
+		LnkSta:	Speed 32GT/s, Width x4
+	Capabilities: [140 v1] Device Serial Number 48-b0-2d-ff-ff-01-02-03
+0004:01:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe SSD Controller
+		LnkSta:	Speed 16GT/s, Width x2
+"""
+FORUM_LSPCI = "0002:01:00.0  LnkCap: Speed 32GT/s, Width x4    LnkSta: Speed 32GT/s, Width x2 (downgraded)\n"
+SMI = """\
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 580.126.09             Driver Version: 580.126.09     CUDA Version: 13.0     |
++-----------------------------------------+------------------------+----------------------+
+|   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |
+| N/A   36C    P8              3W /  N/A  | Not Supported          |      0%      Default |
+"""
+CSV = "index, name, uuid, utilization.gpu [%], clocks.current.sm [MHz], memory.total [MiB]\n"
+NCCL_TESTS = """\
+# Collective test starting: all_gather_perf
+# nThread 1 nGpus 1 minBytes 17179869184 maxBytes 17179869184 step: 2(factor) warmup iters: 1 iters: 20
+# Using devices
+#  Rank  0 Group  0 Pid 1935208 on      spark device  0 [000f:01:00] NVIDIA GB10
+#  Rank  1 Group  0 Pid 1278829 on spark-3995 device  0 [000f:01:00] NVIDIA GB10
+#       size         count      type   redop    root     time   algbw   busbw #wrong    time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+ 17179869184    2147483648     float    none      -1   453650   37.87   18.94      0  410049   41.90   20.95      0
+# Avg bus bandwidth    : 19.9425
+"""
+FAST = NCCL_TESTS.replace("18.94", "22.60").replace("20.95", "22.80")
+LOG = (
+    "spark-9f8f:315:315 [0] NCCL INFO NET/IB : Using [0]rocep1s0f1:1/RoCE [1]roceP2p1s0f1:1/RoCE [RO]; OOB x\n"
+    "spark-9f8f:315:401 [0] NCCL INFO Channel 09/0 : 1[0] -> 0[0] [send] via NET/IB/1\n"
+)
+LAT_HEADER = (
+    " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]"
+    "   99% percentile[usec]   99.9% percentile[usec]\n"
+)
+LAT_ROW = " {0}       1000          1.50           4.19      {1}      1.60    0.02    1.64    4.19\n"
+REPORT = json.dumps(
+    {
+        "test_info": {"test": "RDMA_Write_BW_Test", "Device": "rocep1s0f0", "Mtu": 4096},
+        "results": {"MsgSize": 65536, "n_iterations": 1000, "BW_average": 13334.7, "MsgRate": 0.213355},
+    },
+    indent=0,
+)
+SWEEP = HEADER.format("Gb/sec") + " 2  5000  0.042  0.042  2.63\n 65536  5000  112.0  111.8  0.213\n"
+
+FORMS = {
+    # section 6: perftest
+    "Gb/sec": (HEALTHY, "ib_write_bw", "111.86 Gb/s", "healthy", ""),
+    "MB/sec": (perftest("13334.7", "0.2", "MB/sec"), "ib_write_bw", "= 111.86 Gb/s", "healthy", ""),
+    "MiB/sec": (perftest("13334.7", "0.2", "MiB/sec"), "ib_write_bw", "= 111.86 Gb/s", "healthy", ""),
+    "-D, peak 0.00": (recorded("perftest/bw-duration.txt"), "ib_write_bw", "0.18 Gb/s", "fault", "detour"),
+    "header without a row": (HEALTHY[: HEALTHY.index(" 65536")], "ib_write_bw", "", "unknown", "no-result"),
+    "JSON": (REPORT, "ib_write_bw", "13334.70 MiB/sec = 111.86 Gb/s", "healthy", ""),
+    "JSON, recorded": (recorded("perftest/bw-duration.json"), "ib_write_bw", "0.18 Gb/s", "fault", "detour"),
+    "a row alone, its unit by the rate": (
+        "65536 1024102 0.00 111.86 0.213358\n",
+        "perftest",
+        "111.86",
+        "healthy",
+        "",
+    ),
+    "a row alone, no unit fits": ("65536 1024102 0.00 111.86 0.9\n", "perftest", "", "unknown", "no-result"),
+    "1 MiB, section 6's row": (
+        HEADER.format("Gb/sec") + " 1048576    40005            0.00               111.86 \t\t   0.013335\n",
+        "perftest",
+        "111.86 Gb/s, messages of 1 MiB",
+        "healthy",
+        "",
+    ),
+    "-a, the largest": (SWEEP, "perftest", "111.80 Gb/s, messages of 64 KiB", "healthy", ""),
+    "-a, cut off": (
+        SWEEP[: SWEEP.index(" 65536")],
+        "perftest",
+        "messages of 2 bytes",
+        "unknown",
+        "small-messages",
+    ),
+    "latency": (recorded("perftest/lat-iterations.txt"), "ib_write_lat", "248.70 us", "degraded", "latency-high"),
+    "latency, healthy": (LAT_HEADER + LAT_ROW.format(2, 1.55), "perftest", "1.55 us typical", "healthy", ""),
+    "latency -a, the smallest": (
+        LAT_HEADER + LAT_ROW.format(2, 1.55) + LAT_ROW.format(8388608, 621.5),
+        "perftest",
+        "1.55 us typical, messages of 2 bytes",
+        "healthy",
+        "",
+    ),
+    "latency -D": (
+        recorded("perftest/lat-duration.txt"),
+        "ib_write_lat",
+        "on average",
+        "degraded",
+        "latency-high",
+    ),
+    "latency, JSON": (
+        recorded("perftest/lat-duration.json"),
+        "ib_write_lat",
+        "557.02",
+        "degraded",
+        "latency-high",
+    ),
+    "path MTU 1024": (HEALTHY.replace("4096[B]", "1024[B]"), "ib_write_bw", "MTU 1024", "degraded", "path-mtu"),
+    "commented rows": (
+        "#  " + HEADER.format("MiB/sec").strip() + "\n#  65536      279928           0.00     13334.7     0.2\n",
+        "perftest",
+        "= 111.86 Gb/s",
+        "healthy",
+        "",
+    ),
+    "another make of NIC": (
+        HEALTHY.replace("rocep1s0f0", "mlx5_0"),
+        "ib_write_bw",
+        "111.86",
+        "unknown",
+        "other-hardware",
+    ),
+    # section 5: GIDs
+    "show_gids": (GIDS, "show_gids", "4 GIDs of rocep1s0f0", "healthy", ""),
+    "show_gids, moved": (f"{MOVED}NCCL_IB_GID_INDEX=3\n", "show_gids", "6 GIDs", "fault", "gid-moved"),
+    "show_gids, in place": (f"export NCCL_IB_GID_INDEX=3\n{GIDS}", "show_gids", "4 GIDs", "healthy", ""),
+    "show_gids, no IPv4": (NO_IPV4, "show_gids", "2 GIDs", "fault", "gid-missing"),
+    "show_gids, none": (
+        "\n".join(GIDS.splitlines()[:2]) + "\nn_gids_found=0\n",
+        "show_gids",
+        "",
+        "fault",
+        "gid-missing",
+    ),
+    "show_gids, cut in a row": (GIDS[: GIDS.rindex("ffff")], "show_gids", "", "unknown", "unreadable"),
+    "ibdev2netdev, nothing up": (UP.replace("Up", "Down"), "ibdev2netdev", "(down)", "unknown", "no-carrier"),
+    "ibdev2netdev -v": (VERBOSE, "ibdev2netdev", "rocep1s0f1 = enp1s0f1np1 (up)", "healthy", ""),
+    "ibdev2netdev, unreadable": (VERBOSE.replace("port 1", "port x"), "ibdev2netdev", "", "unknown", "unreadable"),
+    # section 9 and 1: the NIC
+    "ethtool": (ETHTOOL, "ethtool", "enp1s0f0np0 up, 200 Gb/s", "healthy", ""),
+    "ethtool, 100 Gb/s": (ETHTOOL.replace("200000", "100000"), "ethtool", "100 Gb/s", "degraded", "speed-low"),
+    "ethtool, management": (
+        ETHTOOL.replace("enp1s0f0np0", "enP7s7").replace("200000", "10000"),
+        "ethtool",
+        "10 Gb/s",
+        "healthy",
+        "",
+    ),
+    "ethtool, no cable": (
+        "Settings for enp1s0f1np1:\n\tSpeed: Unknown!\n\tLink detected: no (No cable)\n",
+        "ethtool",
+        "down, speed unknown",
+        "unknown",
+        "no-carrier",
+    ),
+    "lspci": (LSPCI, "lspci", "0002:01:00.0", "healthy", ""),
+    "lspci, x2 as in the forum": (FORUM_LSPCI, "lspci", "0002:01:00.0", "degraded", "pcie-width"),
+    "lspci, not root": (
+        f"{LSPCI.splitlines()[0]}\n\tCapabilities: <access denied>\n",
+        "lspci",
+        "",
+        "unknown",
+        "no-answer",
+    ),
+    "lspci, grep took the names": (
+        "\t\tLnkSta:\tSpeed 16GT/s, Width x1\n",
+        "lspci",
+        "",
+        "unknown",
+        "device-unnamed",
+    ),
+    "lspci, no ConnectX-7": (LSPCI[LSPCI.index("0004") :], "lspci", "1 devices", "unknown", "no-connectx"),
+    # sections 2 and 9: the GPU
+    "nvidia-smi, Not Supported": (SMI, "nvidia-smi", "NVIDIA GB10, driver 580.126.09, 0 % busy", "healthy", ""),
+    "nvidia-smi, H200": (recorded("gpu/nvidia-smi.txt"), "nvidia-smi", "NVIDIA H200", "healthy", ""),
+    "nvidia-smi -L": (f"GPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n", "nvidia-smi -L", "NVIDIA GB10", "healthy", ""),
+    "csv, [N/A]": (
+        f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 2418 MHz, [N/A]\n\nand prose, with commas, of a post, x, y, z\n",
+        "nvidia-smi --query-gpu",
+        "NVIDIA GB10, 96 % busy, SM 2418 MHz",
+        "healthy",
+        "",
+    ),
+    "csv, clamped": (
+        f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 611 MHz, [Not Supported]\n",
+        "nvidia-smi --query-gpu",
+        "611 MHz",
+        "fault",
+        "power-clamp",
+    ),
+    "csv, noheader, by its command": (
+        "$ nvidia-smi --query-gpu=index,name,memory.total --format=csv,noheader,nounits\n0, NVIDIA GB10, [N/A]\n",
+        "nvidia-smi --query-gpu",
+        "NVIDIA GB10",
+        "healthy",
+        "",
+    ),
+    "csv, cut off": (f"{CSV}0, NVIDIA GB10, GPU-{UUID}\n", "nvidia-smi --query-gpu", "", "unknown", "unreadable"),
+    "no driver": (
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
+        "nvidia-smi",
+        "",
+        "fault",
+        "driver-not-loaded",
+    ),
+    # section 6: NCCL
+    "nccl-tests, MTU 1500": (
+        NCCL_TESTS,
+        "NCCL",
+        "19.95 GB/s bus bandwidth of all_gather at 16",
+        "degraded",
+        "below-pass",
+    ),
+    "nccl-tests, healthy": (FAST, "NCCL", "22.70 GB/s", "healthy", ""),
+    "nccl-tests, header alone": (NCCL_TESTS.rpartition("\n 171")[0] + "\n", "NCCL", "", "unknown", "unreadable"),
+    "nccl-tests, one host": (FAST.replace("spark-3995", "spark"), "NCCL", "22.70", "unknown", "one-host"),
+    "nccl-tests, other GPUs": (FAST.replace("GB10", "H100"), "NCCL", "22.70", "unknown", "not-gb10"),
+    "NCCL log": (LOG, "NCCL", "over NET/IB, devices rocep1s0f1 and roceP2p1s0f1", "healthy", ""),
+    "NCCL log, one twin": (LOG.replace(" [1]roceP2p1s0f1:1/RoCE", ""), "NCCL", "NET/IB", "degraded", "one-hca"),
+    "NCCL log, TCP": (recorded("nccl/socket.0.log"), "NCCL", "4.41 GB/s", "fault", "nccl-socket"),
+    "NCCL log, another host's rank": (recorded("nccl/p2p.0.log"), "NCCL", "over P2P", "unknown", "one-host"),
+    "NCCL, no GPU": (recorded("nccl/no-gpu.0.log"), "NCCL", "", "unknown", "no-gpu"),
+}
+
+
+def test_each_form_of_the_reference_gets_the_right_value_or_a_named_refusal() -> None:
+    def holds(text: str, tool: str, read: str, level: str, cause: str) -> None:
+        one, verdict = only(text)
+        assert (one.tool, verdict.level, verdict.cause) == (tool, level, cause)
+        assert read in one.read and (verdict.evidence or cause)
+        assert verdict.healthy or verdict.cure or cause == "unreadable"
+
+    each_row(FORMS, holds)
+    each_row(
+        {f"{name}, CRLF": (text.replace("\n", "\r\n"), *told) for name, (text, *told) in FORMS.items()}, holds
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "read"),
+    [(DRIVER, "ethtool -i", "mlx5_core, firmware 28.45.4028"), (MODULE, "ethtool -m", "Mellanox, MCP1650")],
+)
+def test_what_only_informs_has_no_verdict(text: str, tool: str, read: str) -> None:
+    (one,) = explain(text)
+    assert (one.tool, one.findings) == (tool, ()) and one.read.startswith(read)
+    assert exit_code([one]) == 0
+
+
+FAILURES = {
+    "no-listener.txt": "no-listener",
+    "port-busy.txt": "port-busy",
+    "device-missing.txt": "device-missing",
+    "gid-range.txt": "gid-empty",
+    "bw-gid-empty.txt": "gid-type",
+    "bw-client-killed.txt": "peer-died",
+    "bw-server-killed.txt": "peer-died",
+    "bw-ends-differ.txt": "peer-died",
+    "bw-other-tool.txt": "remote-access",
+    "link-down.txt": "link-down",
+    "memlock.txt": "memory-refused",
+}
+
+
+def test_a_pasted_failure_of_perftest_gets_its_cause() -> None:
+    def holds(name: str, cause: str) -> None:
+        _, verdict = only(recorded(f"perftest/{name}"))
+        assert verdict.cause == cause and verdict.cure
+
+    each_row(FAILURES.items(), holds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n",
+        "Completion with error at client: syndrome 0x81\n",
+        " Completion with error at client\n Failed status 12: wr_id 0 syndrome 0x81\n",
+    ],
+    ids=["24.01", "syndrome alone", "spelled out"],
+)
+def test_syndrome_0x81_is_a_peer_that_does_not_acknowledge(text: str) -> None:
+    verdict = only(text)[1]
+    assert verdict.cause == "retry-exceeded"
+    assert "status 12" not in verdict.evidence or "syndrome 0x81" in verdict.evidence
+
+
+# --- a figure by itself
+
+
+@pytest.mark.parametrize("text", ["13.35", "13.35\n", "13,35", " BW average: 13.35 "])
+def test_a_bare_figure_is_said_to_be_ambiguous(text: str) -> None:
+    one, verdict = only(text)
+    assert (verdict.level, verdict.cause, exit_code([one])) == ("unknown", "unit-ambiguous", 3)
+    for words in (
+        "as Gb/s it is a fault (slow-start)",
+        "as MiB/s (0.11 Gb/s)",
+        "as GB/s (106.80 Gb/s) it is healthy",
+    ):
+        assert words in verdict.evidence
+
+
+def test_a_figure_with_a_unit() -> None:
+    def holds(text: str, read: str, cause: str) -> None:
+        one, verdict = only(text)
+        assert read in one.read and verdict.cause == cause
+
+    each_row(
+        [
+            ("13.35 Gb/s", "13.35 Gb/s", "slow-start"),
+            ("111.86Gbps", "111.86 Gbps", ""),
+            ("13,334.70 MiB/sec", "= 111.86 Gb/s", ""),
+            ("13334.7", "13334.7", "unit-ambiguous"),
+            ("13.9 GB/s", "13.9 GB/s", "unit-ambiguous"),  # perftest prints no such unit
+        ],
+        holds,
+    )
+
+
+# --- what would mislead
+
+
+def test_both_directions_are_halved() -> None:
+    text = HEALTHY.replace("RDMA_Write BW", "RDMA_Write Bidirectional BW")
+    one, verdict = only(text.replace("111.86", "26.70"))
+    assert verdict.cause == "slow-start" and "13.35 Gb/s" in verdict.evidence
+    assert "26.70 Gb/s in both directions together" in one.read and "sum of both directions" in one.notes[0]
+    assert only(text.replace("111.86", "196.00"))[1].healthy
+
+
+def test_a_small_path_mtu_is_said_beside_a_worse_fault() -> None:
+    one, verdict = only(SLOW.replace("4096[B]", "1024[B]"))
+    assert verdict.cause == "slow-start" and any("path MTU is 1024" in note for note in one.notes)
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Can't get any further. It should be between 92 and 109 Gb/s!",
+        "Failed to find a reason. Unable to sleep. Address already in use somewhere.",
+    ],
+)
+def test_the_poster_s_own_words_are_no_failure(prose: str) -> None:
+    assert only(f"{prose}\n{HEALTHY}\n{prose}\n")[1].healthy
+
+
+def test_a_forced_link_type_is_judged_by_the_device() -> None:
+    forced = recorded("paste/ib_write_bw-force-link-ib.txt")
+    by_another_name = forced.replace("rocep1s0f1", "mlx5_1")
+
+    def holds(text: str, level: str, cause: str, noted: bool) -> None:
+        one = explain(text)[-1]
+        (finding,) = one.findings
+        assert (finding.verdict.level, finding.verdict.cause) == (level, cause)
+        assert any("--force-link" in note for note in one.notes) is noted
+
+    each_row(
+        {
+            "recorded": (forced, "degraded", "path-mtu", True),
+            "at the path MTU of a Spark": (forced.replace("1024[B]", "4096[B]"), "healthy", "", True),
+            "slow": (forced.replace("111.71", "13.35"), "fault", "slow-start", True),
+            "the other half": (forced.replace("rocep1s0f1", "roceP2p1s0f0"), "degraded", "path-mtu", True),
+            "real InfiniBand": (forced.replace("rocep1s0f1", "ibp12s0"), "unknown", "other-hardware", False),
+            "mlx5_1 of any machine": (by_another_name, "unknown", "other-hardware", False),
+            "mlx5_1 of a Spark": (
+                f"mlx5_1 port 1 ==> enp1s0f1np1 (Up)\n{by_another_name}",
+                "degraded",
+                "path-mtu",
+                True,
+            ),
+            "mlx5_1 beside a Spark's mlx5_0": (
+                f"mlx5_0 port 1 ==> enp1s0f1np1 (Up)\nmlx5_1 port 1 ==> ens5 (Up)\n{by_another_name}",
+                "unknown",
+                "other-hardware",
+                False,
+            ),
+        },
+        holds,
+    )
+
+
+def test_a_broken_run_is_not_saved_by_its_figure() -> None:
+    one, verdict = only(HEALTHY + " Completion with error at client\n Failed status 5: wr_id 0 syndrom 0xf5\n")
+    assert verdict.cause == "flushed" and "proves nothing" in one.notes[0]
+
+
+def test_a_narrow_pcie_link_in_the_same_paste_explains_the_figure() -> None:
+    found = explain(FORUM_LSPCI + "$ ib_write_bw 10.0.0.2 --report_gbits\n" + perftest("55.2", "0.105"))
+    assert [each.findings[0].verdict.cause for each in found] == ["pcie-width", "pcie-width"]
+    assert "55.20 Gb/s" in found[1].findings[0].verdict.evidence
+
+
+RECORDED_25G = recorded("paste/ethtool-qsa28-25g.txt")
+
+
+def test_a_slow_cage_is_found_by_the_netdev_of_the_command_line() -> None:
+    def holds(text: str, subject: str, level: str, cause: str) -> None:
+        (one,) = explain(text)
+        assert (one.findings[0].subject, one.findings[0].verdict.level) == (subject, level)
+        assert one.findings[0].verdict.cause == cause
+
+    slow = "\tSpeed: 25000Mb/s\n"
+    each_row(
+        {
+            "recorded": (RECORDED_25G, "enp1s0f0np0", "degraded", "speed-low"),
+            "grep Speed": (
+                f"$ ethtool enp1s0f0np0 | grep Speed\n{slow}",
+                "enp1s0f0np0",
+                "degraded",
+                "speed-low",
+            ),
+            "a prompt, sudo, errors away": (
+                f"nvidia@spark-a:~$ sudo ethtool enP2p1s0f1np1 2>/dev/null | grep -i speed\n{slow}",
+                "enP2p1s0f1np1",
+                "degraded",
+                "speed-low",
+            ),
+            "no prompt": (
+                f"ethtool enP2p1s0f0np0 2>&1 | grep Speed\n{slow}",
+                "enP2p1s0f0np0",
+                "degraded",
+                "speed-low",
+            ),
+            "whole": (
+                f"Settings for enp1s0f1np1:\n{slow}\tLink detected: yes\n",
+                "enp1s0f1np1",
+                "degraded",
+                "speed-low",
+            ),
+            "healthy": (
+                f"$ ethtool enp1s0f0np0 | grep Speed\n{slow.replace('25', '200')}",
+                "enp1s0f0np0",
+                "healthy",
+                "",
+            ),
+            "no speed": (
+                "$ ethtool enp1s0f0np0 | grep Speed\n\tSpeed: Unknown!\n",
+                "enp1s0f0np0",
+                "unknown",
+                "no-carrier",
+            ),
+            "management": (f"$ ethtool enP7s7 | grep Speed\n{slow}", "enP7s7", "healthy", ""),
+            "no name at all": (slow, "the link", "unknown", "device-unnamed"),
+            "no name, and fast": (slow.replace("25", "200"), "the link", "healthy", ""),
+        },
+        holds,
+    )
+
+
+def test_several_speeds_below_one_command_line_are_each_judged() -> None:
+    def holds(command: str, *subjects: str) -> None:
+        (one,) = explain(f"$ {command}\n\tSpeed: 25000Mb/s\n\tSpeed: 200000Mb/s\n")
+        assert [finding.subject for finding in one.findings] == [*subjects]
+        assert [finding.verdict.healthy for finding in one.findings] == [False, True]
+
+    pair = ("enp1s0f0np0", "enP2p1s0f0np0")
+    each_row(
+        [
+            ("ethtool enp1s0f0np0 | grep Speed; ethtool enP2p1s0f0np0 | grep Speed", *pair),
+            ("for i in enp1s0f0np0 enP2p1s0f0np0; do ethtool $i | grep Speed; done", *pair),
+            ("for i in $(ls /sys/class/net); do ethtool $i | grep Speed; done", "the link", "the link"),
+        ],
+        holds,
+    )
+
+
+def test_a_cable_that_calls_itself_40g_is_no_fault() -> None:
+    (one,) = explain(recorded("paste/ethtool-m-njaakk-n911.txt"))
+    assert (one.read, one.findings, exit_code([one])) == ("Amphenol, NJAAKK-N911", (), 0)
+    assert "calls itself 40G Ethernet: 40G Base-CR4" in one.notes[0]
+
+
+def test_one_twin_down_and_one_twin_without_an_address() -> None:
+    (one,) = explain(UP.replace("enP2p1s0f1np1 (Up)", "enP2p1s0f1np1 (Down)"))
+    assert [finding.verdict.cause for finding in one.findings] == ["", "twin-down"]
+    rows = "\n".join(row.replace("rocep1s0f0", "roceP2p1s0f0") for row in NO_IPV4.splitlines()[2:4])
+    (one,) = explain(GIDS.replace("n_gids_found=4", rows))
+    assert "roceP2p1s0f0 has no IPv4 address, though its twin rocep1s0f0 has one" in one.notes[0]
+
+
+def test_twins_in_one_subnet_are_a_fault() -> None:
+    shared = recorded("paste/show_gids-twins-in-one-subnet.txt")
+    link_local = shared.replace("c0a8:640a", "a9fe:0101").replace("c0a8:640e", "a9fe:fe02")
+    narrow = "inet 192.168.100.10/30 scope global enp1s0f0np0\ninet 192.168.100.14/30 scope global enP2p1s0f0np0\n"
+
+    def holds(text: str, causes: list[str], code: int) -> None:
+        found = explain(text)
+        assert [each.verdict.cause for each in found[0].findings if each.subject == "the fabric"] == causes
+        assert exit_code(found) == code
+
+    each_row(
+        {
+            "recorded": (shared, ["one-subnet"], 2),
+            "subnets of their own": (shared.replace("c0a8:640e", "c0a8:650e"), [], 0),
+            "link-local, a /16": (link_local, ["one-subnet"], 2),
+            "as /30, which the paste tells": (f"$ show_gids\n{shared}$ ip -4 addr\n{narrow}", [], 0),
+            "as /16, which the paste tells": (
+                f"{shared.replace('c0a8:640e', 'c0a8:650e')}$ ip -4 addr\n{narrow.replace('/30', '/16')}",
+                ["one-subnet"],
+                2,
+            ),
+            "another machine": (shared.replace("0f", "9f"), [], 0),
+        },
+        holds,
+    )
+    (one,) = explain(shared)
+    assert one.findings[-1].verdict.evidence.startswith(
+        "enP2p1s0f0np0 (192.168.100.14/24) and enp1s0f0np0 (192.168.100.10/24) share a subnet"
+    )
+
+
+def test_indexes_that_differ_by_device() -> None:
+    other = MOVED.replace("rocep1s0f0", "roceP2p1s0f0").replace("enp1", "enP2p1").replace("c0a8:640b", "c0a8:650b")
+    (one,) = explain(GIDS + "\n".join(other.splitlines()[2:]))
+    assert "NCCL_IB_ADDR_FAMILY=AF_INET" in one.notes[0] and exit_code([one]) == 0
+
+
+# --- one paste of many tools
+
+FORUM = f"""\
+Hi all, I can't get more than 13 Gb/s:
+
+> nvidia@spark-a:~$ ib_write_bw -d rocep1s0f0 -x 3 -q 4 -D 10 --report_gbits 192.168.100.12
+{"".join(f"> {line}{chr(10)}" for line in SLOW.splitlines())}> nvidia@spark-a:~$ ibdev2netdev
+> rocep1s0f1 port 1 ==&gt; enp1s0f1np1 (Up)
+> nvidia@spark-a:~$ uptime
+>  20:36:03 up 1 day,  load average: 0.15, 0.24, 0.18
+```bash
+[root@spark-b ~]# show_gids
+{GIDS}
+```
+sudo lspci -vv -d 15b3:
+{LSPCI}
+(base) nvidia@spark-b ~ % nvidia-smi
+{SMI}
+$ nvidia-smi -q
+{recorded("gpu/gb10-stand-in-q.txt")}
+nvidia@spark-b:~$ sudo ethtool enp1s0f0np0
+{ETHTOOL}{DRIVER}{MODULE}
+{NCCL_TESTS}
+Thanks! Can't wait for an answer.
+"""
+
+
+@pytest.mark.parametrize("coloured", [False, True], ids=["plain", "ANSI"])
+def test_a_forum_post_is_taken_apart(coloured: bool) -> None:
+    text = FORUM.replace("nvidia@", "\x1b]0;title\x07\x1b[01;32mnvidia@\x1b[00m") if coloured else FORUM
+    text = text.replace(" 13.35 ", " \x1b[1;31m13.35\x1b[0m ") if coloured else text
+    tools = "ib_write_bw ibdev2netdev show_gids lspci nvidia-smi nvidia-smi+-q ethtool ethtool+-i ethtool+-m NCCL"
+    found = explain(text)
+    assert [each.tool.replace(" ", "+") for each in found] == tools.split()
+    assert {finding.verdict.cause for each in found for finding in each.findings} == {
+        "slow-start",
+        "",
+        "below-pass",
+    }
+
+
+def test_two_runs_without_a_prompt_between_them() -> None:
+    found = explain(HEALTHY + SLOW.replace("rocep1s0f0", "roceP2p1s0f0"))
+    assert [(each.findings[0].subject, each.findings[0].verdict.cause) for each in found] == [
+        ("rocep1s0f0", ""),
+        ("roceP2p1s0f0", "slow-start"),
+    ]
+
+
+def test_what_others_put_before_each_line() -> None:
+    def holds(front: str) -> None:
+        assert only("".join(f"{front}{line}\n" for line in HEALTHY.splitlines()))[1].healthy
+
+    each_row(
+        {
+            "journald": "Nov 20 20:36:03 spark-b ib_write_bw[1234]: ",
+            "mpirun": "[1,0]<stdout>:",
+            "quoted twice": "> > ",
+            "indented": "    ",
+            "no-break space": "\u00a0",
+        },
+        holds,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("nvidia@a:~$ show_gids\nshow_gids: command not found\n", "not-installed"),
+        ("nvidia@a:~$ sudo ethtool -m enp1s0f1np1\nnetlink error: No such device\n", "no-answer"),
+        ("bash: ib_write_bw: command not found\n", "perftest-missing"),
+        ("$ ib_write_bw -d rocep1s0f0\n\n* Waiting for client to connect... *\n", "no-client"),
+    ],
+)
+def test_a_tool_without_an_answer(text: str, cause: str) -> None:
+    assert only(text)[1].cause == cause
+
+
+def test_a_server_in_the_background_says_nothing() -> None:
+    assert len(explain(f"nvidia@a:~$ ib_write_bw &\n[1] 4242\nnvidia@a:~$ ib_write_bw 10.0.0.2\n{HEALTHY}")) == 1
+
+
+# --- package lists
+
+SPARKS = {name: recorded(f"sparks/{name}-packages.csv") for name in ("sparketa", "sparkjr", "sparky")}
+NEXT = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
+
+
+def rows(text: str, form: str) -> str:
+    return "".join(form.format(*line.split(",")) for line in text.splitlines())
+
+
+# As each tool prints a row.
+DPKG = "ii  {0:<60}  {1:<40} arm64        ethtool, nvidia-smi and what else it may say\n"
+LISTS = {
+    "NAME,VERSION": "{0},{1}\n",
+    "dpkg-query -W": "{0}\t{1}\n",
+    "dpkg-query -W, tabs lost": "{0} {1}\n",
+    "dpkg -l": DPKG,
+    "dpkg -l, held": DPKG.replace("ii", "hi"),
+    "apt list": "{0}/noble-updates,noble-security,now {1} arm64 [installed,automatic]\n",
+    "apt list, behind": "{0}/noble,now {1} arm64 [installed,upgradable to: 999.9-1]\n",
+    "with its state": "{0},{1},install ok installed\n",
+}
+TITLES = {
+    "dpkg -l": "Desired=Unknown/Install/Remove/Purge/Hold\n||/ Name   Version   Architecture Description\n",
+    "apt list": "Listing... Done\n",
+}
+
+
+def without(text: str, *names: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if line.split(",")[0] not in names)
+
+
+def causes(text: str) -> list[str]:
+    (one,) = explain(text)
+    return [finding.verdict.cause for finding in one.findings]
+
+
+def test_the_recorded_lists_are_healthy_in_each_form() -> None:
+    def holds(spark: str, form: str, command: str) -> None:
+        text = command + TITLES.get(form, "") + rows(SPARKS[spark], LISTS[form])
+        (one,) = explain(text)
+        assert one.tool == "package list"
+        assert [finding.verdict.evidence for finding in one.findings] == [
+            "580.173.02, of branch 580",
+            f"kernel 6.17.0-1029-nvidia with the nvidia.ko of {NEXT}",
+        ]
+        assert exit_code([one]) == 0 and any("no sign of another driver" in note for note in one.notes)
+
+    each_row(
+        [(spark, form, command) for spark in SPARKS for form in LISTS for command in ("", "$ dpkg -l\n")], holds
+    )
+
+
+def test_what_a_deploy_would_hold_is_told() -> None:
+    (one,) = explain(rows(SPARKS["sparkjr"], LISTS["dpkg -l, held"]))
+    assert one.notes[-1].startswith(
+        "a deploy would hold 16 packages, 16 of which are held now: linux-image-6.17.0-1014"
+    )
+    (one,) = explain(SPARKS["sparkjr"])
+    assert one.notes[-1].startswith("a deploy would hold 16 packages: linux-image-6.17.0-1014")
+
+
+def test_a_list_with_several_kernels_says_that_it_does_not_tell_a_pin() -> None:
+    newer = "linux-image-7.0.0-12-generic,7.0.0-12.12\n"
+    sparky = SPARKS["sparky"]
+    kernels = [name for line in sparky.splitlines() if (name := line.split(",")[0]).startswith("linux-image-6")]
+
+    def holds(text: str, release: str) -> None:
+        (found,) = explain(text)
+        pins = [note for note in found.notes if "GRUB's menu has a pin" in note]
+        assert [release in note for note in pins] == ([True] if release else [])
+
+    one = without(sparky, *kernels[1:])
+    each_row(
+        {"several": (sparky + newer, "7.0.0-12-generic"), "two": (one + newer, "7.0"), "one": (one, "")}, holds
+    )
+
+
+def test_a_list_whose_next_kernel_has_no_module_is_torn() -> None:
+    sparky = SPARKS["sparky"]
+    older = "linux-modules-nvidia-580-open-6.17.0-1026-nvidia"
+    newer = "linux-image-7.0.0-12-generic,7.0.0-12.12\n"
+    other_branch = NEXT.replace("580", "570")
+
+    def holds(text: str, code: int, *expected: str) -> None:
+        found = explain(text)
+        assert (causes(text), exit_code(found)) == ([*expected], code)
+
+    each_row(
+        {
+            "no module": (without(sparky, NEXT), 2, "", "next-kernel"),
+            "no module, dpkg -l": (rows(without(sparky, NEXT), DPKG), 2, "", "next-kernel"),
+            "only removed": (
+                rows(without(sparky, NEXT), DPKG) + rows(f"{NEXT},1", DPKG.replace("ii", "rc")),
+                2,
+                "",
+                "next-kernel",
+            ),
+            "a newer kernel of another flavour": (sparky + newer, 2, "", "next-kernel"),
+            "that kernel removed": (rows(sparky, DPKG) + rows(newer, DPKG.replace("ii", "rc")), 0, "", ""),
+            "the module of another branch": (sparky.replace(NEXT, other_branch), 2, "", "next-kernel"),
+            "images and modules alone": (
+                "".join(f"{line}\n" for line in sparky.splitlines() if "-image-" in line or older in line),
+                2,
+                "",
+                "next-kernel",
+            ),
+            "built on the Spark": (
+                f"{without(sparky, NEXT)}nvidia-dkms-580-open,580.173.02-0ubuntu0.24.04.1\n",
+                3,
+                "",
+                "dkms",
+            ),
+            "cut: no kernel": (
+                "".join(f"{line}\n" for line in sparky.splitlines() if "-image-" not in line),
+                3,
+                "",
+                "not-listed",
+            ),
+            "cut: no modules": (
+                "".join(f"{line}\n" for line in sparky.splitlines() if "-modules-nvidia-5" not in line),
+                3,
+                "",
+                "not-listed",
+            ),
+            "whole, and no modules": (
+                "acl,2.3.2-1build1.1\ndpkg,1.22.6ubuntu6.5\n"
+                + "".join(f"{line}\n" for line in sparky.splitlines() if "-modules-nvidia-5" not in line),
+                2,
+                "",
+                "next-kernel",
+            ),
+            "whole, and cut before them": (
+                "acl,2.3.2-1build1.1\ndpkg,1.22.6ubuntu6.5\n"
+                + sparky[: sparky.index("linux-modules-nvidia-580-open-6.17.0-1026")],
+                3,
+                "",
+                "not-listed",
+            ),
+            "unfinished": (
+                rows(sparky, DPKG).replace("ii  nvidia-driver", "iF  nvidia-driver"),
+                2,
+                "",
+                "",
+                "dpkg-interrupted",
+            ),
+            "driver 590": (
+                sparky.replace("580.173.02", "590.48.01").replace("-580", "-590"),
+                2,
+                "driver-later",
+                "",
+            ),
+            "no driver": (
+                "adduser\t3.137-1ubuntu1\nethtool\t1:6.7-1build1\ndpkg\t1.22.6-1\n",
+                3,
+                "no-driver-listed",
+            ),
+            "tools alone": (
+                "$ dpkg -l | grep nvidia-s\nii  nvidia-settings 610.57.04-1ubuntu1 arm64 x\n",
+                3,
+                "no-driver-listed",
+            ),
+            "nothing found": (
+                "$ dpkg -l nvidia-x\ndpkg-query: no packages found matching nvidia-x\n",
+                3,
+                "no-driver-listed",
+            ),
+        },
+        holds,
+    )
+
+
+# What apt prints in a language: an automatic package, one that is behind, what is left of a removed one.
+APT_MARKS = {
+    "English": ("[installed,automatic]", "[upgradable from: {}]", "[residual-config]"),
+    "Vietnamese": ("[đã cài đặt,tự động]", "[có thể nâng cấp từ: {}]", "[residual-config]"),
+    "German": (" [Installiert,automatisch]", "[aktualisierbar von: {}]", "[Konfiguration-verbleibend]"),
+    "French": (
+        "[installé, automatique]",
+        "[pouvant être mis à jour depuis\u00a0: {}]",
+        "[configuration restante]",
+    ),
+    "Spanish": ("[instalado, automático]", "[actualizable desde: {}]", "[configuración-residual]"),
+    "Italian": ("[installato, automatico]", "[aggiornabile da: {}]", "[configurazione residua]"),
+    "Japanese": ("[インストール済み、自動]", "[{} からアップグレード可]", "[設定が残存]"),
+    "Chinese": ("[已安装，自动]", "[可从该版本升级：{}]", "[配置文件残留]"),  # noqa: RUF001
+    "Russian": ("[установлен, автоматически]", "[может быть обновлён с: {}]", "[остались файлы настроек]"),  # noqa: RUF001
+}
+MARKED = "dpkg -l | sparkrig explain"
+DOUBT = "this list does not mark removed packages, and dpkg -l decides"
+
+
+@pytest.mark.slow
+def test_the_marks_of_apt_are_read_in_each_language() -> None:
+    """What is left of a removed package is not installed, and what is behind is."""
+    sparky = SPARKS["sparky"]
+
+    def holds(automatic: str, behind: str, residual: str) -> None:
+        (here,) = re.findall(r"\s*\[[\w ]+", automatic)
+        kept = rows(without(sparky, NEXT), "{0}/noble-updates,now {1} arm64 " + automatic + "\n")
+        for last, code in (
+            (f"{NEXT}/noble-updates,now 1-1 arm64 {residual}\n", 2),
+            (f"{NEXT}/now 1-1 arm64 {residual}\n", 2),
+            (f"{NEXT}/noble-updates 1-2 arm64 {residual}\n", 2),
+            (f"{NEXT}/noble-updates 1-2 arm64\n", 2),
+            (f"{NEXT}/noble-updates 1-2 arm64 {behind.format('1-1')}\n", 0),
+            (f"{NEXT}/noble-updates,now 1-1 arm64 {here}]\n", 0),
+        ):
+            found = explain(kept + last)
+            assert exit_code(found) == code, last
+            assert DOUBT not in str(found), last
+
+    each_row(APT_MARKS, holds)
+
+
+def test_apt_list_of_a_chinese_host_without_its_automatic_packages() -> None:
+    """As a guide has it: apt list | grep nvidia, with what is only offered."""
+    (one,) = explain(
+        "nvidia-driver-575/jammy-updates,jammy-security 575.64.03-0ubuntu0.22.04.3 amd64\n"
+        "nvidia-driver-580-open/jammy-updates,jammy-security,jammy,now 580.95.05-0ubuntu0.22.04.1 amd64 [已安装]\n"
+        "nvidia-driver-590-open/jammy-updates 590.48.01-0ubuntu0.22.04.2 amd64\n"
+    )
+    assert one.findings[0].verdict.evidence == "580.95.05, of branch 580"
+    assert one.notes[1:] == (
+        f"this list does not mark what is on hold; {MARKED} tells",
+        "a deploy would hold 1 package: nvidia-driver-580-open",
+    )
+
+
+def test_rows_of_ibdev2netdev_that_a_web_page_put_into_one_line() -> None:
+    (one,) = explain(
+        "rocep1s0f0 port 1 ==> enp1s0f0np0 (Up) 物理端口1/路径A rocep1s0f1 port 1 ==> enp1s0f1np1 (Down) 物理2 "
+        "roceP2p1s0f0 port 1 ==> enP2p1s0f0np0 (Down) ← B roceP2p1s0f1 port 1 ==> enP2p1s0f1np1 (Down)\n"
+    )
+    assert one.read == (
+        "rocep1s0f0 = enp1s0f0np0 (up), rocep1s0f1 = enp1s0f1np1 (down), "
+        "roceP2p1s0f0 = enP2p1s0f0np0 (down), roceP2p1s0f1 = enP2p1s0f1np1 (down)"
+    )
+    assert [(each.subject, each.verdict.cause) for each in one.findings] == [
+        ("rocep1s0f0", ""),
+        ("roceP2p1s0f0", "twin-down"),
+    ]
+
+
+def test_show_gids_whose_owner_masked_the_link_local_addresses() -> None:
+    """What they hide is no address of a rail; the twins in one subnet still show."""
+    head, row = "DEV\tPORT\tINDEX\tGID\tIPv4\tVER\tDEV\n", "{0}\t1\t{1}\t{2}\t{3}\t{4}\t{5}\n"
+
+    def table(hidden: str, shown: str = "0000:0000:0000:0000:0000:ffff:c0a8:64") -> str:
+        ports = (("rocep1s0f0", "enp1s0f0np0", "0a", "10"), ("roceP2p1s0f0", "enP2p1s0f0np0", "0e", "14"))
+        return head + "".join(
+            row.format(device, 1, f"fe80:0000:0000:0000:{hidden}", "", "v2", netdev)
+            + row.format(device, 3, f"{shown}{last}", f"192.168.100.{host}", "v2", netdev)
+            for device, netdev, last, host in ports
+        )
+
+    def holds(text: str, *expected: str) -> None:
+        assert causes(text) == [*expected]
+
+    twins = causes(table("4ebb:47ff:fe2a:6531"))
+    assert "one-subnet" in twins
+    each_row(
+        {
+            "x": (table("xxxx:xxxx:xxxx:xxxx"), *twins),
+            "X, in part": (table("4ebb:47XX:XXXX:XXXX"), *twins),
+            "stars": (table("****:****:****:****"), *twins),
+            "an address of a rail": (table("x:x:x:x", "0000:0000:0000:0000:0000:ffff:xxxx:xx"), "unreadable"),
+        },
+        holds,
+    )
+
+
+def test_the_version_that_is_installed_is_read_in_each_language() -> None:
+    def holds(automatic: str, behind: str, residual: str) -> None:
+        row = f"nvidia-driver-580-open/noble-updates 580.173.02-1 arm64 {behind.format('580.95.05-1')}\n"
+        (one,) = explain(f"$ apt list --upgradable\n{row}")
+        assert one.findings[0].verdict.evidence == "580.95.05, of branch 580"
+        gone = f"nvidia-driver-590-open/now 590.48.01-1 arm64 {residual}\n"
+        (one,) = explain(f"{row}{gone}")
+        assert one.findings[0].verdict.evidence == "580.95.05, of branch 580"
+
+    each_row(APT_MARKS, holds)
+
+
+def test_a_mark_of_apt_in_unknown_words_leaves_a_doubt() -> None:
+    """A language pack may have words of its own; what has no comma in its mark may be a removed one."""
+    newer = "linux-image-7.0.0-12-generic/now 7.0.0-12.12 arm64 [{0}]\n"
+    kept = rows(SPARKS["sparky"], "{0}/noble-updates,now {1} arm64 [dagetan, vunsich]\n")
+
+    def holds(mark: str, doubted: bool) -> None:
+        (one,) = explain(kept + newer.format(mark))
+        verdict = one.findings[1].verdict
+        assert (verdict.level, verdict.cause) == ("fault", "next-kernel")
+        assert verdict.evidence.endswith(DOUBT) is doubted and (verdict.cure == MARKED) is doubted
+
+    each_row([("weg, net ganz", False), ("Installiert", False), ("dagetan", True), ("weg", True)], holds)
+
+
+def test_a_list_of_what_can_be_upgraded_does_not_tell_what_boots_next() -> None:
+    """An older kernel may be the only one that is offered anew; the newest stands in no such list."""
+    behind = rows(SPARKS["sparky"], "{0}/noble-updates 999.9-1 arm64 [upgradable from: {1}]\n")
+    dpkg = "dpkg/noble-updates 1.22.6ubuntu6.6 arm64 [upgradable from: 1.22.6ubuntu6.5]\n"
+    torn = "".join(line for line in behind.splitlines(keepends=True) if NEXT not in line)
+
+    def holds(text: str) -> None:
+        (one,) = explain(text)
+        driver, boot = (finding.verdict for finding in one.findings)
+        assert (driver.level, boot.level, boot.cause) == ("healthy", "unknown", "not-listed")
+        assert "only what can be upgraded" in boot.evidence and boot.cure == f"{MARKED}, without grep"
+        assert not any("would hold" in note for note in one.notes)
+
+    whole = f"{dpkg}{torn}zip/noble 3 arm64 [upgradable from: 2]\n"
+    each_row({"all": behind, "torn": torn, "with dpkg": whole}, holds)
+
+
+def test_a_list_without_marks_says_that_it_does_not_tell_removed_packages() -> None:
+    """dpkg-query -W lists what only has its configuration left, too."""
+    sparky = SPARKS["sparky"]
+    later = "nvidia-driver-590-open,590.48.01-1\nlinux-image-7.0.0-12-generic,7.0.0-12.12\n"
+
+    def holds(form: str) -> None:
+        (one,) = explain(rows(sparky, form))
+        assert exit_code([one]) == 0
+        assert any(note.endswith("what was removed; dpkg -l | sparkrig explain tells") for note in one.notes)
+        (one,) = explain(rows(sparky + later, form))
+        driver, boot = (finding.verdict for finding in one.findings)
+        assert (driver.cause, boot.cause) == ("driver-later", "next-kernel")
+        for verdict in (driver, boot):
+            assert verdict.evidence.endswith(f"; {DOUBT}") and verdict.cure == MARKED
+
+    each_row({form: LISTS[form] for form in ("NAME,VERSION", "dpkg-query -W", "dpkg-query -W, tabs lost")}, holds)
+
+
+def test_what_marks_a_package_outweighs_what_only_lists_it() -> None:
+    sparky = SPARKS["sparky"]
+    gone = "linux-image-7.0.0-12-generic,7.0.0-12.12\n"
+    marked = rows(sparky, DPKG) + rows(gone, DPKG.replace("ii", "rc"))
+    bare = rows(sparky + gone, LISTS["dpkg-query -W"])
+
+    def holds(text: str) -> None:
+        assert exit_code(explain(text)) == 0 and DOUBT not in str(explain(text))
+
+    each_row({"marks first": marked + bare, "marks last": bare + marked}, holds)
+
+
+def test_modules_that_are_listed_as_not_installed_are_missing() -> None:
+    """However the list was cut: it shows the package, and that it is not there."""
+    image = rows("linux-image-6.17.0-1029-nvidia,1\nnvidia-driver-580-open,580.173.02-1\n", DPKG)
+
+    def holds(row: str, *expected: str) -> None:
+        assert causes(image + row) == [*expected]
+
+    each_row(
+        {
+            "not shown": ("", "", "not-listed"),
+            "removed": (f"rc  {NEXT} 1-1 arm64 x\n", "", "next-kernel"),
+            "purged": (f"pn  {NEXT} <none> <none> (no description available)\n", "", "next-kernel"),
+            "never there": (f"un  {NEXT} <none> <none> (no description available)\n", "", "next-kernel"),
+            "there": (f"ii  {NEXT} 1-1 arm64 x\n", "", ""),
+            "offered": (f"{NEXT}/noble-updates 1-1 arm64\n", "", "next-kernel"),
+        },
+        holds,
+    )
+    unknown = "un  nvidia-driver-580-open <none> <none> (no description available)\n"
+    assert causes(unknown) == ["no-driver-listed"]
+
+
+def test_the_cure_of_a_torn_list_releases_installs_and_holds_again() -> None:
+    (one,) = explain(rows(without(SPARKS["sparky"], NEXT), DPKG))
+    verdict = one.findings[1].verdict
+    assert "kernel 6.17.0-1029-nvidia has no nvidia.ko; linux-modules-nvidia-580-open-6.11" in verdict.evidence
+    words = ("apt-mark unhold $held", f"apt-get install {NEXT}", "apt-mark hold $held")
+    places = [verdict.cure.find(word) for word in words]
+    assert -1 not in places and places == sorted(places)
+    assert one.notes[-1] == "a deploy would hold nothing before that is mended"
+
+
+def test_packages_named_like_tools_stay_in_their_list() -> None:
+    whole = "".join(
+        sorted(
+            rows(SPARKS["sparkjr"] + "ethtool,1:6.7-1build1\nmdadm,4.3-1\n", LISTS["dpkg-query -W"]).splitlines(
+                keepends=True
+            )
+        )
+    )
+    assert causes(whole) == ["", ""]
+    found = explain(
+        f"$ nvidia-smi\n{SMI}$ dpkg -l | grep nvidia\n{rows(SPARKS['sparkjr'], DPKG)}$ show_gids\n{GIDS}"
+    )
+    assert [each.tool for each in found] == ["nvidia-smi", "package list", "show_gids"]
+
+
+# --- refusals, and what is never shown
+
+PRIVATE = {
+    "ethtool -m": MODULE,
+    "ibdev2netdev -v": VERBOSE,
+    "ibdev2netdev -v, unreadable": VERBOSE.replace("port 1", "port x"),
+    "show_gids, unreadable": GIDS.replace("192.168.100.11", SERIAL),
+    "csv": f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 2418 MHz, [N/A]\n",
+    "csv, columns moved": f"{CSV}0, NVIDIA GB10, 1, {SERIAL}, 2418 MHz, [N/A]\n",
+    "nvidia-smi -L": f"GPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n",
+    "nvidia-smi -q": recorded("gpu/gb10-stand-in-q.txt").replace("Minor", f"Serial Number : {SERIAL}\n Minor"),
+    "lspci VPD": f"{LSPCI}\t\t\t[SN] Serial number: {SERIAL}\n",
+    "beside a failure": f"IB device {UUID} not found\nSerial Number: {SERIAL}\n",
+    "not understood": f"DGX_SERIAL_NUMBER={SERIAL}\n",
+}
+
+
+def test_serial_numbers_and_uuids_are_never_shown() -> None:
+    def holds(text: str, *options: str) -> None:
+        shown = run(*options, text=text).output
+        assert shown and SERIAL not in shown and UUID not in shown
+
+    each_row(PRIVATE, holds)
+    each_row({f"{name}, JSON": (text, "--json") for name, text in PRIVATE.items()}, holds)
+
+
+def test_what_cannot_be_read_is_refused_with_a_list_of_what_can() -> None:
+    def holds(text: str) -> None:
+        done = run(text=text)
+        assert done.exit_code == 1 and "ib_write_bw" in done.output and "show_gids" in done.output
+
+    each_row(
+        {
+            "prose": "My Spark is slow.\n",
+            "ibv_devinfo": "hca_id: rocep1s0f0\n\tactive_mtu: 4096 (5)\n",
+            "a point or thousands": "13,334\n",
+            "a command alone": "nvidia-smi\n",
+            "a title in prose": "I ran the RDMA_Write BW Test twice.\n",
+        },
+        holds,
+    )
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_nothing_at_all_is_told_apart(text: str) -> None:
+    """A tool that failed wrote to its standard error, which the pipe left out."""
+    done = run(text=text)
+    assert done.exit_code == 1 and "nothing was given" in done.output and "2>&1 | sparkrig explain" in done.output
+
+
+# --- the command
+
+
+def test_exit_codes() -> None:
+    def holds(text: str, code: int) -> None:
+        assert run(text=text).exit_code == code
+
+    each_row(
+        {
+            "healthy": (HEALTHY, 0),
+            "informative": (DRIVER, 0),
+            "fault": (SLOW, 2),
+            "degraded": (HEALTHY.replace("4096[B]", "1024[B]"), 2),
+            "unknown": ("13.35", 3),
+            "not understood": ("", 1),
+        },
+        holds,
+    )
+
+
+def test_a_fault_outweighs_what_is_unknown() -> None:
+    assert run(text=f"{UP.replace('Up', 'Down')}{SLOW}").exit_code == 2
+
+
+def test_files_standard_input_and_utf_16(tmp_path: Path) -> None:
+    file = tmp_path / "paste.txt"
+    file.write_bytes(HEALTHY.encode("utf-16"))  # as PowerShell's > writes it
+    done = run(str(file), "-", text=SLOW)
+    assert done.exit_code == 2 and "111.86 Gb/s" in done.output and "slow-start" in done.output
+    assert run(str(tmp_path / "nothing")).exit_code == 2  # click's own; main() makes it 1
+
+
+def test_json() -> None:
+    document = json.loads(run("--json", text=SLOW).output)
+    (one,) = document["explained"]
+    assert (document["schema"], one["tool"]) == ("sparkrig.explain/1", "ib_write_bw")
+    assert one["findings"][0]["verdict"]["cause"] == "slow-start"
+
+
+def test_it_starts_without_pyinfra_and_pydantic() -> None:
+    loads = "import sys; from sparkrig.explain import tools; from sparkrig.render import explained"
+    words = [sys.executable, "-c", f"{loads}; print(*sys.modules)"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert not {"pyinfra", "gevent", "paramiko", "pydantic", "matplotlib"} & {*done.stdout.split()}
+
+
+@pytest.mark.slow
+def test_a_long_log_is_read_in_time() -> None:
+    """Patterns that try each blank of a long line anew would take minutes."""
+    assert explain(" " * 200_000 + "\n" + "a" * 200_000 + "\n" + "a_b, " * 20_000 + "\n" + "1 " * 100_000) == []
+
+
+# --- nccl-tests
+
+
+def test_rows_of_nccl_tests() -> None:
+    def holds(row: str, busbw: float) -> None:
+        header = "#       size   count   type   redop   time   algbw   busbw\n"
+        found = nccl_tests.parse(f"{header}        8  2  float  none  -1  1  0  0  0\n{row}\n")
+        assert found is not None and (found.busbw, found.size, found.wrong) == (busbw, 2**32, 0)
+
+    each_row(
+        {
+            "2.17": ("  4294967296  67108864  float  none  -1  1  2  22.00  0  1  2  23.00  0", 22.5),
+            "not checked": ("  4294967296  67108864  float  none  -1  1  2  22.00  N/A  1  2  23.00  N/A", 22.5),
+            # without root
+            "2.8": ("  4294967296  67108864  float   sum       1  2  22.00  4e-07  1  2  23.00  4e-07", 22.5),
+            "all_gather before 2.9": (
+                "  4294967296  67108864  float         1  2  22.00  0e+00  1  2  23.00  0e+00",
+                22.5,
+            ),
+            "out of place only": ("  4294967296  67108864  float  none  -1  1  2  22.00  0", 22.0),
+        },
+        holds,
+    )
+
+
+def test_a_paste_without_tools_has_no_pieces() -> None:
+    assert section.pieces(section.plain("nothing\nof this\n")) == []
+
+
+# --- what looks healthy and proves nothing
+
+
+def test_a_gpu_that_is_busy_at_the_power_of_a_clamped_one_is_not_healthy() -> None:
+    text = """
+| NVIDIA-SMI 580.95.05              Driver Version: 580.95.05      CUDA Version: 13.0     |
+|   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |
+| N/A   52C    P0             14W /  N/A  | Not Supported          |     96%      Default |
+"""
+    (found,) = explain(text)
+    assert [finding.verdict.cause for finding in found.findings] == ["power-low", ""]
+    assert exit_code([found]) == 3
+
+
+def test_the_pcie_link_of_another_machine_is_not_judged_by_a_sparks() -> None:
+    link = "\tLnkCap: Port #0, Speed 32GT/s, Width x16\n\tLnkSta: Speed 16GT/s (downgraded), Width x16\n"
+    _, verdict = only(f"ca:00.0 Infiniband controller: Mellanox Technologies MT2910 Family [ConnectX-7]\n{link}")
+    assert (verdict.level, verdict.cause) == ("unknown", "other-hardware")
+
+
+@pytest.mark.parametrize("average", ["390.10", "13334.70"])
+def test_more_than_a_rail_can_carry_is_not_healthy(average: str) -> None:
+    _, verdict = only(perftest(average, "0.2"))
+    assert (verdict.level, verdict.cause) == ("unknown", "impossible")

@@ -1,0 +1,728 @@
+"""What an undo plans, and its scripts run for real in a folder of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sparkrig.host import trust
+from sparkrig.io.remote import Lost
+from sparkrig.refusal import Refusal
+from sparkrig.render.journal import document, lines
+from sparkrig.runs import undo
+from sparkrig.runs.journal import Journal, Left, Run
+from sparkrig.runs.lock import Owner
+from sparkrig.runs.undo import Change, Plan
+from tests.tables import each_row
+from tests.unit.shells import sh, tool
+from tests.unit.undos import (
+    DAEMON,
+    FIRST,
+    HOLD,
+    KEPT_DAEMON,
+    NCCL,
+    NOTHING,
+    PIN,
+    SETTLED,
+    TOOLKIT,
+    State,
+    host,
+    run,
+    typed,
+)
+
+
+def acts(found: Journal, which: str, everything: bool = False) -> dict[str, str]:
+    return {each.item: each.act for each in undo.plan(found, which, everything=everything).changes}
+
+
+def test_what_was_absent_is_removed_and_packages_stay() -> None:
+    found = host(run(1, NOTHING, FIRST), now=FIRST)
+    assert acts(found, "R1") == {NCCL: "remove", HOLD: "release", TOOLKIT: "stays"}
+
+
+def test_what_was_there_is_put_back() -> None:
+    before = {NCCL: "644 theirs", HOLD: "held"}
+    found = host(run(1, before, {NCCL: "644 a"}), now={NCCL: "644 a"})
+    assert acts(found, "R1") == {NCCL: "put back", HOLD: "hold"}
+
+
+def test_a_later_change_of_the_same_item_goes_with_it_and_is_named() -> None:
+    second = {**FIRST, NCCL: "644 b", PIN: "644 p"}
+    found = host(run(1, NOTHING, FIRST), run(2, FIRST, second), now=second)
+    plan = undo.plan(found, "R1", everything=False)
+    assert [each for each in plan.changes if each.item == NCCL] == [
+        Change(NCCL, "remove", ("R2",), now="644 b", before="absent")
+    ]
+    assert PIN not in {each.item for each in plan.changes}, "what R1 did not change is no business of its undo"
+    assert acts(found, "R2") == {NCCL: "put back", PIN: "remove"}
+
+
+def test_what_somebody_else_changed_since_is_left_alone_unless_asked_for() -> None:
+    found = host(run(1, NOTHING, FIRST), now={**FIRST, NCCL: "644 edited"})
+    assert acts(found, "R1")[NCCL] == "foreign"
+    assert acts(found, "R1", everything=True)[NCCL] == "remove"
+
+
+def test_what_another_one_put_back_before_a_later_run_wrote_it_anew_goes_back() -> None:
+    """What stood there before the later run is what stood there before the first: both ask for the same."""
+    for before in ({}, {NCCL: "644 theirs"}):
+        first, second = {**before, NCCL: "644 a"}, {**before, NCCL: "644 b"}
+        found = host(run(1, before, first), run(2, before, second), now=second)
+        assert acts(found, "R1") == {NCCL: "put back" if before else "remove"}
+    other = {NCCL: "644 edited"}
+    found = host(run(1, {}, {NCCL: "644 a"}), run(2, other, {NCCL: "644 b"}), now={NCCL: "644 b"})
+    assert acts(found, "R1") == {NCCL: "foreign"}, "an edit that is neither stays"
+
+
+def test_a_measurement_of_a_later_boot_goes_back_with_the_run_that_measured_first() -> None:
+    """Nobody else writes that file; no run did it either."""
+    record = "file /var/lib/sparkrig/bandwidth.json"
+    found = host(run(1, NOTHING, {**FIRST, record: "644 a"}), now={**FIRST, record: "644 b"})
+    assert acts(found, "R1")[record] == "remove"
+    before = host(run(1, {record: "644 earlier"}, {record: "644 a"}), now={record: "644 b"})
+    assert acts(before, "R1")[record] == "put back"
+
+
+def test_what_is_back_already_is_left_as_it_is() -> None:
+    found = host(run(1, NOTHING, FIRST), now={HOLD: "held", TOOLKIT: "1.17"})
+    assert acts(found, "R1") == {NCCL: "already", HOLD: "release", TOOLKIT: "stays"}
+
+
+def test_a_run_that_broke_off_goes_back_with_all_it_left() -> None:
+    found = host(run(1, NOTHING, None), now={NCCL: "644 a"})
+    assert acts(found, "R1") == {NCCL: "remove"}
+
+
+def test_an_undo_that_broke_off_goes_on() -> None:
+    half = {HOLD: "held", TOOLKIT: "1.17"}
+    found = host(run(1, NOTHING, FIRST), run(2, FIRST, None, undoes="R1"), now=half)
+    assert undo.target({"a": found}, None) == "R1"
+    assert acts(found, "R1") == {NCCL: "already", HOLD: "release", TOOLKIT: "stays"}
+
+
+def test_an_undo_can_be_undone() -> None:
+    found = host(run(1, NOTHING, FIRST), run(2, FIRST, {TOOLKIT: "1.17"}, undoes="R1"), now={TOOLKIT: "1.17"})
+    assert acts(found, "R2") == {NCCL: "put back", HOLD: "hold"}
+    again = host(*reversed(found.runs), run(3, {TOOLKIT: "1.17"}, FIRST, undoes="R2"), now=FIRST)
+    assert undo.target({"a": again}, None) == "R1", "it stands again"
+
+
+TARGETS = {
+    "the newest": ([run(1, NOTHING, FIRST), run(2, FIRST, {**FIRST, PIN: "p"})], "R2"),
+    "not one that changed nothing": ([run(1, NOTHING, FIRST), run(2, FIRST, FIRST)], "R1"),
+    "not one that only installed": ([run(1, NOTHING, FIRST), run(2, FIRST, {**FIRST, "package x": "1"})], "R1"),
+    "one that moved the network alone": ([run(1, NOTHING, FIRST), run(2, FIRST, FIRST, guard="committed")], "R2"),
+    "not one that was undone": ([run(1, NOTHING, FIRST), run(2, FIRST, NOTHING, undoes="R1")], None),
+    "none": ([], None),
+}
+
+
+@pytest.mark.parametrize(("runs", "expected"), TARGETS.values(), ids=TARGETS)
+def test_which_run_is_meant(runs: list[Run], expected: str | None) -> None:
+    now = runs[-1].after if runs and runs[-1].after is not None else NOTHING
+    assert undo.target({"a": host(*runs, now=now)}, None) == expected
+
+
+def test_a_pair_takes_back_the_newest_of_either_half() -> None:
+    a, b = host(run(1, NOTHING, FIRST), now=FIRST), host(run(2, NOTHING, FIRST), now=FIRST)
+    assert undo.target({"a": a, "b": b}, None) == "R2"
+    assert undo.plan(a, "R2", everything=False) == Plan("R2"), "what it did not do there is not taken back there"
+
+
+def wrote(
+    number: int, since: int, before: State, written: Mapping[str, tuple[str, ...]], done: bool = True
+) -> Run:
+    """A run of this version, which has a number and keeps what it wrote."""
+    made = run(number, before, {**before, **{item: values[-1] for item, values in written.items()}})
+    owner = replace(made.owner, since=since)
+    after = made.after if done else None
+    return replace(made, owner=owner, after=after, ended=9 if done else None, number=number, wrote=written)
+
+
+def test_a_half_that_keeps_both_runs_knows_which_is_newer() -> None:
+    """The clock of the one half was years ahead when it began the first of them."""
+    first, last = wrote(1, 9000, NOTHING, {NCCL: ("a",)}), wrote(2, 10, {NCCL: "a"}, {PIN: ("p",)})
+    a = Journal(9, None, (first,), {NCCL: "a"})
+    b = Journal(9, None, (last, first), {NCCL: "a", PIN: "p"})
+    assert undo.target({"a": a, "b": b}, None) == undo.target({"b": b, "a": a}, None) == "R2"
+
+
+def test_an_older_version_numbered_no_run_and_those_come_first() -> None:
+    assert wrote(1, 1, NOTHING, {}).order > run(99, NOTHING, FIRST).order > run(3, NOTHING, FIRST).order
+
+
+SECRET = "file /etc/sparkrig/secrets.env"
+# what a run that broke off noted that it would write, what stands there, and what becomes of it
+BROKE_OFF: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "the first of two": (("one", "two"), "one", "put back"),
+    "the last of two": (("one", "two"), "two", "put back"),
+    "none yet": (("one",), "theirs", "already"),
+    "another one's": (("one", "two"), "edited", "foreign"),
+}
+
+
+def test_any_file_that_a_run_was_about_to_write_is_its_own_where_it_broke_off() -> None:
+    def row(values: tuple[str, ...], now: str, act: str) -> None:
+        broken = wrote(1, 1, {SECRET: "theirs"}, {SECRET: values}, done=False)
+        assert acts(host(broken, now={SECRET: now}), "R1") == {SECRET: act}
+        whole = wrote(1, 1, {SECRET: "theirs"}, {SECRET: values})
+        expected = "foreign" if now == "one" and values[-1] != "one" else act
+        assert acts(host(whole, now={SECRET: now}), "R1") == {SECRET: expected}
+
+    each_row(BROKE_OFF, row)
+
+
+def test_a_later_run_that_did_not_get_to_write_does_not_hide_what_is_ours() -> None:
+    first = wrote(1, 1, {SECRET: "theirs"}, {SECRET: ("one",)})
+    broken = wrote(2, 2, {SECRET: "one"}, {SECRET: ("two",)}, done=False)
+    assert acts(host(first, broken, now={SECRET: "one"}), "R1") == {SECRET: "put back"}
+
+
+def test_what_is_secret_is_neither_merged_nor_shown() -> None:
+    found = host(wrote(1, 1, {SECRET: "theirs"}, {SECRET: ("one",)}), now={SECRET: "edited"})
+    plan = undo.plan(found, "R1", everything=False)
+    assert undo.texts_of(plan) == []
+    (change,) = undo.merged(plan, {"/etc/sparkrig/secrets.env": "TOKEN=x"}).changes
+    assert (change.act, change.diff) == ("foreign", ())
+
+
+def test_a_run_that_nobody_knows_or_that_is_undone_is_refused() -> None:
+    found = host(run(1, NOTHING, FIRST), run(2, FIRST, NOTHING, undoes="R1"), now=NOTHING)
+    with pytest.raises(Refusal, match="no run R7 is kept on a"):
+        undo.target({"a": found}, "R7")
+    with pytest.raises(Refusal, match="R1 is undone already"):
+        undo.target({"a": found}, "R1")
+
+
+def test_the_network_goes_back_where_the_run_kept_a_change_of_it() -> None:
+    runs = run(1, NOTHING, NOTHING, guard="committed"), run(2, NOTHING, NOTHING, guard="rolled-back x")
+    found = host(*runs, now=NOTHING)
+    assert undo.plan(found, "R1", everything=False).network
+    assert not undo.plan(found, "R2", everything=False).network
+    broken = run(3, NOTHING, None, undoes="R1", guard="committed")
+    assert not undo.plan(host(*runs, broken, now=NOTHING), "R1", everything=False).network, "that part was done"
+
+
+def test_docker_is_not_restarted_under_containers_without_leave() -> None:
+    plan = Plan("R1", (Change(DAEMON, "remove"),))
+    with pytest.raises(Refusal, match="a: docker must restart, and 2 container"):
+        undo.judge({"a": plan}, {"a": 2}, {}, restart_docker=False)
+    undo.judge({"a": plan}, {"a": 2}, {}, restart_docker=True)
+    undo.judge({"a": replace(plan, changes=(Change(DAEMON, "already"),))}, {"a": 2}, {}, restart_docker=False)
+
+
+def test_the_login_between_the_halves_goes_with_its_file() -> None:
+    client = f"file {trust.CLIENT}"
+    assert Plan("R1", (Change(client, "remove"),)).login
+    assert not Plan("R1", (Change(client, "put back"), Change(NCCL, "remove"))).login
+
+
+def test_the_words_of_the_scripts() -> None:
+    changes = (
+        Change(NCCL, "put back"),
+        Change(DAEMON, "remove"),
+        Change(HOLD, "release"),
+        Change("hold x", "hold"),
+    )
+    plan = Plan("R1", (*changes, Change(PIN, "foreign")))
+    assert plan.files(docker=False) == "put /etc/nccl.conf\n"
+    assert plan.files(docker=True) == "remove /etc/docker/daemon.json\n"
+    assert plan.holds() == ["nvidia-driver-580-open", "--", "x"]
+
+
+# the verb
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> str:
+    file = tmp_path / "pair.py"
+    halves = [
+        (f"spark-{half}", {"pair": "p", "fabric": {"enp1s0f0np0": f"192.168.1.{last}/24"}})
+        for last, half in ((1, "a"), (2, "b"))
+    ]
+    file.write_text(f"sparks = {halves!r}\n")
+    return str(file)
+
+
+def test_a_pair_is_undone_together(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, SETTLED, "--yes", "--json")
+    assert (done.exit_code, touched) == (0, ["spark-a", "spark-b"])
+    (group,) = json.loads(done.stdout)["groups"]
+    assert group["outcome"].startswith("undone, as run 20")
+    assert {each["act"] for each in group["plans"]["spark-b"]["changes"]} == {"remove", "release", "stays"}
+
+
+# what one half's look at the targets prints, and what is said of it
+BARRED = {
+    "immutable": ("immutable /etc/nccl.conf", "/etc/nccl.conf is immutable (chattr +i)", "sudo chattr -i"),
+    "read-only": ("read-only /etc", "/etc cannot be written: its file system is read-only", "findmnt -T /etc"),
+    "a folder": ("folder /etc/nccl.conf", "/etc/nccl.conf is a directory", "sudo mv /etc/nccl.conf"),
+    "a FIFO": ("fifo /etc/nccl.conf", "/etc/nccl.conf is a FIFO, not a file", "sudo mv /etc/nccl.conf"),
+    "a mount point": ("mount /etc/nccl.conf", "/etc/nccl.conf is a mount point", "sudo umount"),
+}
+
+
+EDITED = host(run(1, NOTHING, FIRST), now={**FIRST, NCCL: "644 edited"})
+ONLY_EDITED = host(run(1, NOTHING, {NCCL: "644 a"}), now={NCCL: "644 edited"})
+
+
+def test_what_another_one_changed_is_not_called_undone(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    """It was, with exit code 0, and nothing but the plan told of it."""
+    done, touched = typed(monkeypatch, pair, EDITED, "--yes")
+    assert (done.exit_code, touched) == (2, ["spark-a", "spark-b"])
+    assert "undone, but not all, as run 20" in done.output
+    assert "\n/etc/nccl.conf of spark-b is not put back (changed since by another one" in done.output
+    document, _ = typed(monkeypatch, pair, EDITED, "--yes", "--json")
+    (group,) = json.loads(document.stdout)["groups"]
+    assert group["exit_code"] == 2 and group["left"]["spark-a"] == []
+    (left,) = group["left"]["spark-b"]
+    assert left["item"] == NCCL and left["why"].startswith("changed since by another one")
+
+
+def test_where_another_one_changed_all_of_it_nothing_is_done(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    nothing = host(run(1, NOTHING, NOTHING), now=NOTHING)
+    done, touched = typed(monkeypatch, pair, ONLY_EDITED, "--yes", a=nothing)
+    assert (done.exit_code, touched) == (2, [])
+    assert "nothing else is undone: /etc/nccl.conf of spark-b is not put back" in " ".join(done.output.split())
+
+
+# what is done to an item, what stands there afterwards, and what is said of it
+AFTERWARDS: dict[str, tuple[Change, State, str]] = {
+    "as it was": (Change(NCCL, "put back", before="644 a"), {NCCL: "644 a"}, ""),
+    "another mode": (
+        Change(NCCL, "put back", before=f"640 root:root {'a' * 64}"),
+        {NCCL: f"600 root:root {'a' * 64}"},
+        "it is not as it stood there before: 600 root:root aaaaaaaa... is there, 640 root:root aaaaaaaa... is "
+        "expected",
+    ),
+    "gone": (Change(NCCL, "remove"), {}, ""),
+    "there again": (
+        Change(NCCL, "remove"),
+        {NCCL: "644 x"},
+        "it is not as it stood there before: 644 x is there, absent is expected",
+    ),
+    "still held": (
+        Change(HOLD, "release"),
+        {HOLD: "held"},
+        "it is not as it stood there before: held is there, absent is expected",
+    ),
+    "merged": (Change(DAEMON, "merge"), {DAEMON: "644 merged"}, ""),
+    "merged, then edited": (
+        Change(DAEMON, "merge"),
+        {DAEMON: "644 edited"},
+        "it is not as it stood there before: 644 edited is there, 644 merged is expected",
+    ),
+    "a package": (Change(TOOLKIT, "stays"), {TOOLKIT: "1.17"}, ""),
+    "restarted": (Change(DAEMON, "restart"), {DAEMON: "644 x"}, ""),
+}
+
+
+def test_what_stands_there_afterwards_is_looked_at() -> None:
+    def row(change: Change, now: State, why: str) -> None:
+        taking = wrote(2, 2, {DAEMON: "644 a"}, {DAEMON: ("644 merged",)}, done=False)
+        plan = undo.verified(Plan("R1", (change,)), host(taking, now=now), "R2")
+        assert [each.why for each in undo.left_behind(plan)] == ([why] if why else [])
+
+    each_row(AFTERWARDS, row)
+
+
+def test_what_was_left_can_be_asked_for_again_and_is_shown() -> None:
+    left = Left(NCCL, "changed since by another one")
+    taking = replace(run(2, {**FIRST, NCCL: "edited"}, {NCCL: "edited"}, undoes="R1"), left=(left,))
+    found = host(run(1, NOTHING, FIRST), taking, now={NCCL: "edited"})
+    assert undo.target({"a": found}, None) is None, "what is left is not the next to be undone by itself"
+    assert undo.target({"a": found}, "R1") == "R1"
+    assert acts(found, "R1", everything=True)[NCCL] == "remove"
+    shown = "\n".join(lines("spark-a", found, 5))
+    assert shown.count("but for /etc/nccl.conf (changed since by another one)") == 2, "at the run and at its undo"
+    assert [each["left"] for each in document(found, 5)["runs"]] == [[vars(left)]] * 2  # type: ignore[attr-defined]
+    again = host(*reversed(found.runs), run(3, {NCCL: "edited"}, NOTHING, undoes="R1"), now=NOTHING)
+    with pytest.raises(Refusal, match="R1 is undone already"):
+        undo.target({"a": again}, "R1")
+
+
+def test_what_bars_one_file_of_one_half_is_refused_before_anything_is_changed(
+    monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    def refused(row: str, what: str, cure: str) -> None:
+        told = f"spark-b barred {row} /etc/nccl.conf"
+        for words in (["--yes"], ["--dry"]):
+            done, touched = typed(monkeypatch, pair, SETTLED, *words, bars=told)
+            said = " ".join(done.output.split())
+            assert (done.exit_code, touched) == (1, []), said
+            assert f"spark-b: {what}" in said and f"Try: ssh spark-b {cure}" in said
+            assert "Nothing is undone" in said
+
+    each_row(BARRED, refused)
+
+
+def test_a_plan_names_each_file_that_it_needs() -> None:
+    found = host(run(1, NOTHING, {**FIRST, PIN: "p"}), now={**FIRST, PIN: "edited"})
+    plan = undo.plan(found, "R1", everything=False)
+    assert plan.targets == ["/etc/nccl.conf", "/var/lib/dpkg/status"]
+
+
+def test_where_one_half_is_away_nothing_is_undone(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, Lost("no route to host"), "--yes")
+    assert (done.exit_code, touched) == (3, [])
+    assert "spark-b cannot be read: no route to host; nothing is undone" in " ".join(done.output.split())
+
+
+WITH_DOCKER = {**FIRST, DAEMON: "644 ours"}
+HAD_DOCKER = host(run(1, {DAEMON: "644 theirs"}, WITH_DOCKER), now=WITH_DOCKER)
+ONLY_DOCKER = host(run(1, {DAEMON: "644 theirs"}, {DAEMON: "644 ours"}), now={DAEMON: "644 ours"})
+BAD = "unfit unable to configure the Docker daemon: \x1b[31minvalid" + "!" * 9000
+LOOK_DOCKER = f"Try: ssh spark-b sudo dockerd --validate --config-file {KEPT_DAEMON}"
+
+
+def test_a_daemon_json_that_docker_refuses_is_left_alone_and_the_rest_goes_back(
+    monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    done, touched = typed(monkeypatch, pair, HAD_DOCKER, "--yes", "--json", a=HAD_DOCKER, docker=BAD)
+    assert (done.exit_code, touched) == (2, ["spark-a", "spark-b"])
+    (group,) = json.loads(done.stdout)["groups"]
+    why = f"unable to configure the Docker daemon:  [31minvalid{'!' * 9000}"[:400]
+    said = "/etc/docker/daemon.json of spark-b is left alone, for docker cannot start with what stood there before"
+    assert group["outcome"].partition("; ")[2] == f"{said} ({why}). {LOOK_DOCKER}"
+    kept, other = ({each["item"]: each for each in group["plans"][f"spark-{half}"]["changes"]} for half in "ba")
+    assert (kept[DAEMON]["act"], kept[DAEMON]["why"]) == ("unfit", why)
+    assert kept[NCCL]["act"] == "remove" and other[DAEMON]["act"] == "put back"
+    assert [group["plans"][f"spark-{half}"]["restart_docker"] for half in "ab"] == [True, False]
+    dry, touched = typed(monkeypatch, pair, HAD_DOCKER, "--dry", a=HAD_DOCKER, docker=BAD)
+    assert (dry.exit_code, touched) == (0, [])
+    assert "docker does not start with what stood there: unable to" in " ".join(dry.output.split())
+
+
+def test_where_nothing_but_that_file_is_left_nothing_is_done(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    """Else an undo would be a run that changes nothing, each time."""
+    done, touched = typed(
+        monkeypatch, pair, ONLY_DOCKER, "--yes", a=host(run(1, FIRST, FIRST), now=FIRST), docker=BAD
+    )
+    assert (done.exit_code, touched) == (2, [])
+    said = " ".join(done.output.split())
+    assert (
+        "nothing else is undone: /etc/docker/daemon.json of spark-b is left alone" in said and LOOK_DOCKER in said
+    )
+
+
+def test_a_daemon_json_that_docker_did_not_start_with_is_said(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, HAD_DOCKER, "--yes", a=HAD_DOCKER, docker="failed Job failed")
+    assert (done.exit_code, touched) == (2, ["spark-a", "spark-b"])
+    said = " ".join(done.output.split())
+    for name in touched:
+        assert f"/etc/docker/daemon.json of {name} is back as it was, for docker did not start" in said
+        assert f"Try: ssh {name} sudo journalctl -u docker -n 30" in said
+
+
+def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sparkrig.operations import journal, undo
+
+    done: list[str] = []
+    kept: list[Left] = []
+
+    def perform(run: object, at: object, name: str, *_: object) -> str:
+        done.append(name)
+        return "failed Job failed\n" if name == "Undo | docker" else ""
+
+    monkeypatch.setattr(journal, "begin", lambda *_: None)
+    monkeypatch.setattr(journal, "end", lambda *_: None)
+    monkeypatch.setattr(journal, "look", lambda _: host(now={}))
+    monkeypatch.setattr(journal, "leave", lambda _, __, left: kept.extend(left))
+    monkeypatch.setattr(journal, "perform", perform)
+    plan = Plan("R1", (Change(DAEMON, "put back"), Change(HOLD, "release")))
+    hosts: Any = {"spark-a": SimpleNamespace(name="spark-a")}
+    mine: Any = SimpleNamespace(patience=1, rollback_seconds=90)
+    told: Any = lambda *_: None  # noqa: E731 - a protocol of which only the call is needed
+    left = undo.carry_out(journal.Run("x"), hosts, {"spark-a": plan}, mine, told, restart_docker=False)
+    assert done == ["Undo | docker", "Undo | holds"]
+    assert [(each.act, each.why) for each in left["spark-a"].changes] == [
+        ("failed", "Job failed"),
+        ("release", ""),
+    ]
+    assert kept == [Left(DAEMON, "docker did not start with what stood there before: Job failed")]
+
+
+GONE = host(now=FIRST)
+OTHERS = host(run(2, NOTHING, FIRST, hosts=("spark-b",)), now=FIRST)
+UNDONE = host(run(1, NOTHING, FIRST), run(3, FIRST, NOTHING, undoes="R1", hosts=("spark-b",)), now=NOTHING)
+
+
+def solo(*hosts: str) -> Journal:
+    """R1 was made on these hosts, or an older version did not note on which."""
+    return host(run(1, NOTHING, FIRST, hosts=hosts), now=FIRST)
+
+
+def harmed(**harm: Any) -> Journal:
+    return host(replace(run(1, NOTHING, FIRST), **harm), now=FIRST)
+
+
+ONE_HALF = "Try: sparkrig undo {} R1 --limit spark-a --one-half --dry"
+LISTING = "Try: ssh spark-b sudo ls -lR /var/lib/sparkrig/runs/R1"
+# what spark-a and spark-b keep, what is typed, what is said of it, the exit code
+REFUSED: dict[str, tuple[Journal, Journal | Exception, list[str], str, str, int]] = {
+    "its journal is gone": (
+        *(SETTLED, GONE, []),
+        "run R1 was made on 2 hosts, and what stood before on spark-b is not known (the journal of spark-b, "
+        "/var/lib/sparkrig, is gone or empty); nothing is undone.",
+        *(ONE_HALF, 3),
+    ),
+    "named, its journal is gone": (SETTLED, GONE, ["R1"], "on spark-b is not known", ONE_HALF, 3),
+    "its journal lacks that run": (SETTLED, OTHERS, ["R1"], "has 1 other run, and not this one", ONE_HALF, 3),
+    "renamed since": (solo("a", "b"), GONE, [], "on spark-b is not known", ONE_HALF, 3),
+    "paired with another since": (
+        *(solo("spark-a", "spark-c"), GONE, []),
+        "spark-c is not among the hosts of this pair",
+        *(ONE_HALF, 3),
+    ),
+    "of an older version": (
+        *(solo(), GONE, []),
+        "the older version that made it did not note whether it was made on spark-b too",
+        *(ONE_HALF, 3),
+    ),
+    "what stood there is gone": (
+        *(SETTLED, harmed(lacks=("before/state",)), []),
+        "the journal of spark-b is damaged: R1/before/state in /var/lib/sparkrig/runs is gone",
+        *(LISTING, 3),
+    ),
+    "its run.json is garbled": (SETTLED, harmed(owner=Owner()), [], "damaged: R1/run.json", LISTING, 3),
+    "garbled on one, gone on the other": (
+        harmed(owner=Owner()),
+        GONE,
+        ["R1"],
+        "spark-a is damaged: R1/run.json",
+        "",
+        3,
+    ),
+    "a half is left out": (
+        *(SETTLED, SETTLED, ["--limit", "spark-a"]),
+        "run R1 was made on spark-b too, and a pair goes back as a pair; nothing is undone.",
+        *(ONE_HALF, 1),
+    ),
+    "a half is left out and away": (
+        *(SETTLED, Lost("no route"), ["--limit", "spark-a"]),
+        "made on spark-b too",
+        *(ONE_HALF, 1),
+    ),
+    "a half is left out and its journal is gone": (
+        *(SETTLED, GONE, ["--limit", "spark-a"]),
+        "made on spark-b too",
+        *(ONE_HALF, 1),
+    ),
+    "consent for a half that is damaged": (
+        *(GONE, harmed(lacks=("before/state",)), ["--limit", "spark-b", "--one-half"]),
+        *("damaged: R1/before/state", LISTING, 3),
+    ),
+    "consent without a half": (SETTLED, GONE, ["--one-half"], "--one-half expects --limit HOST", "", 2),
+    "no such host": (SETTLED, GONE, ["--limit", "spark-c"], "there is no host spark-c", "--limit spark-", 1),
+}
+
+
+def test_what_is_not_whole_is_refused_before_anything_is_changed(
+    monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    def refused(a: Journal, b: Journal | Exception, words: list[str], what: str, cure: str, code: int) -> None:
+        done, touched = typed(monkeypatch, pair, b, *words, "--yes", a=a)
+        said = " ".join(done.output.split())
+        assert (done.exit_code, touched) == (code, []), said
+        assert what in said and cure.format(pair) in said, said
+
+    each_row(REFUSED, refused)
+
+
+# what spark-a and spark-b keep, what is typed, which hosts go back
+GOES_BACK: dict[str, tuple[Journal, Journal | Exception, list[str], list[str]]] = {
+    "a run of one host": (solo("spark-a"), GONE, [], ["spark-a", "spark-b"]),
+    "a run of one host that was renamed": (solo("old-name"), OTHERS, ["R1"], ["spark-a", "spark-b"]),
+    "a run of one host, alone": (solo("spark-a"), GONE, ["--limit", "spark-a"], ["spark-a"]),
+    "a run of one host, the other away": (
+        *(solo("spark-a"), Lost("no route"), ["--limit", "spark-a"]),
+        ["spark-a"],
+    ),
+    "both halves, both renamed": (solo("x", "y"), solo("x", "y"), [], ["spark-a", "spark-b"]),
+    "both halves, of an older version": (solo(), solo(), [], ["spark-a", "spark-b"]),
+    "both halves named": (SETTLED, SETTLED, ["--limit", "spark-a", "--limit", "spark-b"], ["spark-a", "spark-b"]),
+    "one half undone before": (SETTLED, UNDONE, ["R1"], ["spark-a", "spark-b"]),
+    "consent": (SETTLED, GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
+    "consent, the other away": (SETTLED, Lost("no route"), ["--limit", "spark-a", "--one-half"], ["spark-a"]),
+    "consent, of an older version": (solo(), GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
+}
+
+
+def test_what_is_whole_or_agreed_to_goes_back(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    def goes_back(a: Journal, b: Journal | Exception, words: list[str], hosts: list[str]) -> None:
+        done, touched = typed(monkeypatch, pair, b, *words, "--yes", a=a)
+        assert (done.exit_code, touched) == (0, hosts), done.output
+
+    each_row(GOES_BACK, goes_back)
+
+
+def test_an_older_run_that_is_garbled_is_named_and_keeps_nothing_back(
+    monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    whole = solo("spark-a", "spark-b")
+    older = replace(whole.runs[0], id="R0", owner=Owner())
+    done, touched = typed(monkeypatch, pair, replace(whole, runs=(*whole.runs, older)), "--yes", a=whole)
+    assert (done.exit_code, touched) == (0, ["spark-a", "spark-b"]), done.output
+    assert "spark-b: run R0 is left out: /var/lib/sparkrig/runs/R0/run.json is gone" in done.output
+
+
+def test_a_garbled_run_that_lost_its_number_may_be_the_newest(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    whole = solo("spark-a", "spark-b")
+    older = replace(whole.runs[0], id="R0", owner=Owner(), lacks=("number",))
+    done, touched = typed(monkeypatch, pair, replace(whole, runs=(*whole.runs, older)), "--yes", a=whole)
+    assert (done.exit_code, touched) == (3, []), done.output
+    assert "the journal of spark-b is damaged: R0/run.json" in done.output
+
+
+def test_what_a_half_took_back_before_is_not_done_again() -> None:
+    assert undo.plan(UNDONE, "R1", everything=False) == Plan("R1")
+
+
+def test_a_dry_undo_does_nothing_and_needs_no_answer(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, SETTLED, "--dry")
+    assert (done.exit_code, touched) == (0, [])
+    assert "release  hold of nvidia-driver-580-open" in done.output
+
+
+def test_what_is_the_same_on_both_halves_stands_once(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    """A deploy's 25 lines stood twice, so that the plan did not fit on a screen."""
+    done, _ = typed(monkeypatch, pair, replace(SETTLED, now=SETTLED.now + 1), "--dry")
+    assert done.output.splitlines()[0].startswith("spark-a and spark-b: R1 by ann@laptop, ")
+    for said in ("release  hold of", "remove   /etc/nccl.conf", "stays    nvidia", "for: pyinfra"):
+        assert done.output.count(said) == 1, said
+    assert "alone" not in done.output
+
+
+def test_what_differs_stands_under_its_own_half(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    more = {**FIRST, PIN: "644 p"}
+    done, _ = typed(monkeypatch, pair, host(run(1, NOTHING, more), now=more), "--dry")
+    both, own = done.output.split("spark-b alone:\n")
+    assert "remove   /etc/nccl.conf" in both and "preferences" not in both
+    assert own == "  remove  /etc/apt/preferences.d/00-sparkrig.pref\n"
+
+
+def test_halves_of_which_one_did_nothing_are_told_apart(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    limited = run(1, NOTHING, FIRST, hosts=("spark-a",))
+    done, _ = typed(monkeypatch, pair, host(now={}), "--dry", a=host(limited, now=FIRST))
+    assert "spark-a: R1 by ann@laptop, " in done.output and "spark-b: R1 did nothing here" in done.output
+
+
+def test_a_run_that_is_not_there_is_an_error_of_the_input(monkeypatch: pytest.MonkeyPatch, pair: str) -> None:
+    done, touched = typed(monkeypatch, pair, SETTLED, "R9", "--yes")
+    assert (done.exit_code, touched) == (1, [])
+    assert "no run R9 is kept on spark-a or spark-b" in done.output
+
+
+# the scripts
+
+
+def test_files_go_back_with_their_mode_and_what_was_absent_goes(tmp_path: Path) -> None:
+    kept, etc = tmp_path / "kept", tmp_path / "etc/sparkrig"
+    file, made = tmp_path / "etc/nccl.conf", etc / "container.env"
+    etc.mkdir(parents=True)
+    file.write_text("ours\n")
+    made.write_text("ours\n")
+    before = Path(f"{kept}{file}")
+    before.parent.mkdir(parents=True)
+    before.write_text("theirs\n")
+    before.chmod(0o640)
+    tool(tmp_path / "bin", "sync", f'cat "$1" {file} >>{tmp_path}/synced 2>/dev/null; :')
+    for _ in range(2):  # one that broke off is done again
+        rows = f"put {file}\nremove {made}\nremove /no/such/folder/file\n"
+        done = sh(undo.RESTORE, str(kept), stdin=rows, path=tmp_path / "bin")
+        assert done.returncode == 0, done.stderr
+        assert file.read_text() == "theirs\n" and file.stat().st_mode & 0o777 == 0o640
+        assert [each.name for each in file.parent.iterdir()] == ["nccl.conf"], "our empty folder goes too"
+    assert (tmp_path / "synced").read_text().startswith("theirs\nours\n"), "on the disk before it takes the place"
+
+
+def test_holds_go_and_come(tmp_path: Path) -> None:
+    tool(tmp_path / "bin", "apt-mark", f'echo "$@" >>{tmp_path}/said')
+    assert sh(undo.HOLDS, "a", "b", "--", "c", path=tmp_path / "bin").returncode == 0
+    assert (tmp_path / "said").read_text().splitlines() == ["unhold a", "unhold b", "hold c"]
+
+
+@pytest.mark.parametrize(
+    ("running", "leave", "code"), [("", "no", 0), ("one\n", "no", 1), ("one\n", "yes", 0)], ids=str
+)
+def test_docker_restarts_only_with_leave(tmp_path: Path, running: str, leave: str, code: int) -> None:
+    tool(tmp_path / "bin", "docker", f"printf '{running}'")
+    tool(tmp_path / "bin", "systemctl", f'echo "$@" >>{tmp_path}/said')
+    file = tmp_path / "daemon.json"
+    file.write_text("{}")
+    done = sh(undo.DOCKER, leave, str(tmp_path), path=tmp_path / "bin", stdin=f"remove {file}\n")
+    assert done.returncode == code
+    assert file.exists() is bool(code)
+    assert (tmp_path / "said").exists() is not bool(code)
+
+
+THEIRS, OURS = '{"theirs": 1}', '{"ours": 1}'
+STARTS = "exit 0"
+# what dockerd and systemctl do, the row, what is said, what the file is then (None: absent), and the restarts
+DAEMONS: dict[str, tuple[str, str, str, str, str | None, int]] = {
+    "fit": ("exit 0", STARTS, "put", "", THEIRS, 1),
+    "refused": ("echo noise >&2; echo 'unable: {1}' >&2; exit 1", STARTS, "put", "unfit unable: {1}\n", OURS, 0),
+    "refused without a word": (
+        *("exit 1", STARTS, "put"),
+        *("unfit dockerd --validate fails and does not say why\n", OURS, 0),
+    ),
+    "much is said": ("printf '%9999s' x >&2; exit 1", STARTS, "put", f"unfit {' ' * 400}\n", OURS, 0),
+    "does not start": (
+        *("exit 0", "grep -q ours $FILE || { echo 'Job failed' >&2; exit 1; }", "put"),
+        *("failed Job failed\n", OURS, 2),
+    ),
+    "does not start without it": (
+        *("exit 0", "test -e $FILE || { echo 'Job failed' >&2; exit 1; }", "remove"),
+        *("failed Job failed\n", OURS, 2),
+    ),
+    "docker is broken": ("exit 0", "echo 'no unit' >&2; exit 5", "put", "failed no unit\n", OURS, 2),
+    "goes": ("exit 1", STARTS, "remove", "", None, 1),
+}
+
+
+@pytest.mark.slow
+def test_docker_is_never_left_with_a_file_that_it_does_not_start_with(tmp_path: Path) -> None:
+    etc, kept, log = tmp_path / "etc", tmp_path / "kept", tmp_path / "restarts"
+    file = etc / "daemon.json"
+    etc.mkdir()
+    before = Path(f"{kept}{file}")
+    before.parent.mkdir(parents=True)
+    before.write_text(THEIRS)
+    tool(tmp_path / "bin", "docker", "")
+
+    def row(dockerd: str, systemctl: str, verb: str, said: str, left: str | None, restarts: int) -> None:
+        file.write_text(OURS)
+        log.write_text("")
+        tool(
+            tmp_path / "bin",
+            "dockerd",
+            f'case "$*" in "--validate --config-file {before}") ;; *) exit 9 ;; esac\n{dockerd}',
+        )
+        starts = systemctl.replace("$FILE", str(file))
+        tool(tmp_path / "bin", "systemctl", f'if [ "$*" = "restart docker" ]; then echo x >>{log}; {starts}\nfi')
+        for _ in range(2):  # the same again comes to the same
+            log.write_text("")
+            done = sh(undo.DOCKER, "no", str(kept), path=tmp_path / "bin", stdin=f"{verb} {file}\n")
+            assert (done.returncode, done.stdout) == (0, said), done.stderr
+            assert (file.read_text() if file.exists() else None) == left
+            assert log.read_text().count("x") == restarts
+            assert [each.name for each in etc.iterdir()] == ["daemon.json"] * (left is not None)
+
+    each_row(DAEMONS, row)
+
+
+def test_the_gid_is_looked_up_again_only_where_there_is_a_rail(tmp_path: Path) -> None:
+    rails, program = tmp_path / "rails.json", tmp_path / "refresh.py"
+    program.write_text(f"import sys; open({str(tmp_path / 'said')!r}, 'w').write(sys.argv[1])")
+    assert sh(undo.GIDS, str(rails), str(program)).returncode == 0
+    assert not (tmp_path / "said").exists()
+    rails.write_text('{\n  "enp1s0f0np0": "192.168.100.11/24"\n}\n')
+    assert sh(undo.GIDS, str(rails), str(program)).returncode == 0
+    assert (tmp_path / "said").read_text() == "enp1s0f0np0"

@@ -1,0 +1,894 @@
+"""Each rule on launching vLLM: a launch that breaks it, the same one mended, and who says so.
+
+The rules, the checkpoints to avoid and the launch commands of the articles are walked one by one; their
+models and figures are the catalogue's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sparkrig.checks.reference import KINDS
+from sparkrig.io import catalogue_files
+from sparkrig.refusal import Refusal
+from sparkrig.serving import build, launch, lint, served, smoke
+from sparkrig.serving.lint import Case, Find, Finding
+from sparkrig.serving.rules import BY_ID, RULES, Claim, Rule, Version, version
+from tests.tables import each_row
+from tests.unit import launches, servings
+from tests.unit.launch_texts import IMAGE, OPTIONS, PLAIN, RAY, SERVE, pair, serve
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A checkpoint as the catalogue has it."""
+
+    id: str
+    format: str
+    weights_gib: float | None = None
+    nodes: int = 1
+    draft: bool | None = None
+    bad: str = ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A model as the catalogue has it."""
+
+    name: str
+    checkpoints: tuple[Weights, ...]
+    architecture: str = "moe"
+    parameters_b: float = 8
+    standing: str = "works"
+    why: str = ""
+
+
+MODELS = (
+    Known(
+        "giant",
+        (
+            Weights("org/Giant", "bf16", 230.0),
+            Weights("org/Giant-NVFP4", "nvfp4", 75.0, draft=False),
+            Weights("org/Giant-FP8", "fp8", 117.0),
+            Weights("org/Giant-Broken", "nvfp4", 70.0, bad="the loader does not know it"),
+        ),
+    ),
+    Known(
+        "middle", (Weights("org/Middle", "bf16", 100.0), Weights("org/Middle-GPTQ", "int4-gptq", 30.0)), "dense"
+    ),
+    Known("mixed", (Weights("org/Mixed", "bf16", 30.0),), "moe hybrid"),
+    Known("wide", (Weights("org/Wide-FP8", "fp8", nodes=2),), "dense"),
+    Known("newcomer", (Weights("org/Newcomer", "fp8", 20.0),), "dense"),
+    Known(
+        "shunned", (Weights("org/Shunned", "fp8", 20.0),), "dense", standing="avoid", why="nobody knows its speed"
+    ),
+)
+
+
+def find(name: str) -> Known | None:
+    last = name.lower().rpartition("/")[2]
+    return next((each for each in MODELS for one in each.checkpoints if one.id.lower().endswith(f"/{last}")), None)
+
+
+KNOWN = catalogue_files.catalogue()
+SEHYO, TXN545 = "Sehyo/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"
+
+
+def judged(
+    text: str, *, sparks: int | None = None, vllm: Version | None = None, find: Find = find
+) -> list[Finding]:
+    (one,) = launch.read(text)
+    return lint.judge(Case(one, find, sparks, vllm))
+
+
+def ids(text: str, *, sparks: int | None = None, vllm: Version | None = None, find: Find = find) -> set[str]:
+    return {each.rule.id for each in judged(text, sparks=sparks, vllm=vllm, find=find)}
+
+
+PAIR = "-tp 2 --nnodes 2 --node-rank 0 --master-addr 192.168.100.10"
+
+
+def run(options: str = "--gpus all", image: str = IMAGE, model: str = PLAIN, flags: str = "") -> str:
+    return f"docker run {options} {OPTIONS['compile-caches']} {image} {serve(model, flags)}"
+
+
+@pytest.mark.parametrize("text", [serve(), run(), pair(flags=PAIR)], ids=["command", "container", "pair"])
+def test_nothing_is_said_of_a_launch_that_keeps_all_rules(text: str) -> None:
+    assert ids(text) == set()
+    assert lint.exit_code(judged(text)) == 0
+
+
+COMPOSED = "services:\n  a:\n    image: {}\n    gpus: all\n    platform: {}\n    command: " + serve() + "\n"
+
+# rule: (a launch that breaks it, the same one mended)
+BROKEN: dict[str, list[tuple[str, str]]] = {
+    "utilization-above-0.90": [
+        (serve(without="gpu-memory-utilization", flags=f"--gpu-memory-utilization {share}"), serve())
+        for share in ("0.901", "0.95", "1.0", "95")
+    ],
+    "utilization-high": [
+        (serve(without="gpu-memory-utilization", flags=f"--gpu_memory_utilization={share}"), serve())
+        for share in ("0.81", "0.87", "0.90")
+    ],
+    "utilization-unset": [(serve(without="gpu-memory-utilization"), serve(flags="--kv-cache-memory-bytes 9G"))],
+    "weights-too-large": [
+        (serve("org/Giant"), serve("org/Giant-NVFP4")),
+        (serve("org/Giant", RAY), serve("org/Giant", f"{RAY} --quantization fp8")),
+        (serve("org/Giant-FP8"), serve("org/Giant-FP8", RAY)),
+    ],
+    "pair-needed": [(serve("org/Wide-FP8"), serve("org/Wide-FP8", RAY))],
+    "bf16-large": [
+        (serve("org/Middle", "--gpu-memory-utilization 0.9"), serve("org/Middle", f"{RAY}")),
+        (serve("meta-llama/Llama-3.3-70B-Instruct"), serve("meta-llama/Llama-3.3-70B-Instruct", RAY)),
+        (serve("meta-llama/Llama-3.3-70B-Instruct"), serve("org/Llama-3.3-70B-Instruct-FP8")),
+        (serve("mistralai/Mixtral-8x22B-v0.1"), serve("mistralai/Mixtral-8x7B-v0.1")),
+        (serve("Qwen/Qwen3-235B-A22B", RAY), serve("Qwen/Qwen3-30B-A3B")),
+    ],
+    "memory-limit": [(run("--gpus all --memory 100g"), run())],
+    "mxfp4-on-bf16": [
+        (serve("Qwen/Qwen3-30B-A3B", "--quantization mxfp4"), serve("Qwen/Qwen3-30B-A3B")),
+        (serve("org/Mixed", "-q mxfp4"), serve("openai/gpt-oss-20b", "-q mxfp4")),
+        (serve("unsloth/gpt-oss-120b-BF16", "--quantization=mxfp4"), serve("openai/gpt-oss-120b")),
+    ],
+    "mxfp4-not-gpt-oss": [
+        (serve("/models/mine", "--quantization mxfp4"), serve("/models/gpt-oss-20b", "--quantization mxfp4")),
+        (serve("org/Thing-FP8", "--quantization mxfp4"), serve("org/Thing-FP8", "--quantization fp8")),
+    ],
+    "gpt-oss-mxfp4": [
+        (serve("openai/gpt-oss-120b"), serve("openai/gpt-oss-120b", "--quantization mxfp4")),
+        (serve("openai/gpt-oss-120b"), serve("org/X-8B-MXFP4")),
+        (serve("openai/gpt-oss-120b"), serve("unsloth/gpt-oss-120b-BF16")),
+    ],
+    "gptq-marlin": [
+        (serve("org/X-GPTQ-Int4"), serve("org/X-GPTQ-Int4", "--quantization gptq_marlin")),
+        (serve("org/X-GPTQ-Int4", "-q gptq"), serve("org/X-AWQ")),
+    ],
+    "quantization-differs": [
+        (serve("org/X-GPTQ-Int4", "-q fp8"), serve("org/X-GPTQ-Int4", "-q gptq_marlin")),
+        (serve("org/Giant-NVFP4", "-q awq"), serve("org/Giant-NVFP4", "-q modelopt_fp4")),
+    ],
+    "quantized-on-the-fly": [
+        (serve("Qwen/Qwen3.5-35B-A3B", "-q fp8"), serve("Qwen/Qwen3.5-35B-A3B-FP8", "-q fp8"))
+    ],
+    "better-format": [(serve("org/Middle"), serve("org/Middle-GPTQ"))],
+    "enforce-eager": [(serve(flags="--enforce-eager"), serve(flags="--no-enforce-eager"))],
+    "moe-backend": [
+        (serve("Qwen/Qwen3-30B-A3B"), serve("Qwen/Qwen3-30B-A3B", "--moe-backend marlin")),
+        (serve("mistralai/Mixtral-8x7B-v0.1", "--moe-backend triton"), serve("mistralai/Mistral-7B-v0.1")),
+        (serve("org/Mixed"), serve("org/Newcomer")),
+    ],
+    "cutlass-fp4": [
+        (
+            serve("x/Y-30B-A3B-NVFP4", "--moe-backend flashinfer_cutlass"),
+            serve("x/Y-30B-A3B-NVFP4", "--moe-backend marlin"),
+        ),
+        (f"VLLM_NVFP4_GEMM_BACKEND=cutlass {SERVE}", f"VLLM_NVFP4_GEMM_BACKEND=marlin {SERVE}"),
+        (f"VLLM_USE_FLASHINFER_MOE_FP4=1 {SERVE}", f"VLLM_USE_FLASHINFER_MOE_FP4=0 {SERVE}"),
+        (
+            serve("openai/gpt-oss-20b", "--mxfp4-backend CUTLASS"),
+            serve("openai/gpt-oss-20b", "--mxfp4-backend MARLIN"),
+        ),
+    ],
+    "fp4-workaround": [(f"VLLM_USE_FLASHINFER_MOE_FP4=0 {SERVE}", SERVE)],
+    "flashinfer-attention": [
+        (serve(flags=f"--attention-backend{given}"), serve(flags="--attention-backend TRITON_ATTN"))
+        for given in ("=FLASHINFER", " flashinfer")
+    ]
+    + [
+        (f"VLLM_ATTENTION_BACKEND=FLASHINFER {SERVE}", f"VLLM_ATTENTION_BACKEND=TRITON_ATTN {SERVE}"),
+        (
+            serve(flags="--attention-config.backend FLASHINFER"),
+            serve(flags="--attention-config.backend TRITON_ATTN"),
+        ),
+    ],
+    "fp8-marlin": [
+        (serve("org/X-8B-FP8"), f"VLLM_TEST_FORCE_FP8_MARLIN=1 {serve('org/X-8B-FP8')}"),
+        (serve("org/Newcomer"), serve("org/Middle")),
+        (serve("org/X-8B", "--quantization fp8"), serve("org/X-8B")),
+    ],
+    "gdn-stock-image": [
+        (run(image="nvcr.io/nvidia/vllm:26.04-py3", model=model), run(model=model))
+        for model in ("Qwen/Qwen3.6-27B-FP8", "Qwen/Qwen3-Next-80B-A3B-Instruct", "org/Mixed")
+    ],
+    "stock-kernels": [
+        (run(image="vllm/vllm-openai:cu130-nightly", model=model), run(image="vllm-custom:sm121", model=model))
+        for model in ("Qwen/Qwen3.5-35B-A3B-FP8", "org/Giant-NVFP4")
+    ],
+    "cudagraph-size": [
+        (serve(without="max-cudagraph-capture-size"), serve()),
+        (serve(flags="--max-cudagraph-capture-size 512"), serve(flags="--cudagraph-capture-sizes 1 2 4")),
+    ],
+    "kv-cache-fp8": [(serve(without="kv-cache-dtype"), serve()), (serve(flags="--kv-cache-dtype auto"), serve())],
+    "arch-list": [
+        (f"TORCH_CUDA_ARCH_LIST=12.0 {SERVE}", f"TORCH_CUDA_ARCH_LIST='12.0 12.1a' {SERVE}"),
+        (f"FLASHINFER_CUDA_ARCH_LIST=12.0f {SERVE}", f"FLASHINFER_CUDA_ARCH_LIST=12.1a {SERVE}"),
+    ],
+    "checkpoint-bad": [(serve("org/Giant-Broken"), serve("org/Giant-NVFP4"))],
+    "model-avoided": [(serve("org/Shunned"), serve("org/Newcomer"))],
+    "mtp-weights": [
+        (
+            serve("org/Giant-NVFP4", "--speculative-config.method mtp"),
+            serve("org/Giant-NVFP4", "--speculative-config.method ngram"),
+        )
+    ],
+    "fastsafetensors": [
+        (
+            run(image=f"nvcr.io/nvidia/vllm:{tag}-py3", flags="--load-format fastsafetensors"),
+            run(image=f"nvcr.io/nvidia/vllm:{tag}-py3"),
+        )
+        for tag in ("26.03", "26.04")
+    ]
+    + [
+        (serve(flags="--load-format fastsafetensors"), run(flags="--load-format fastsafetensors")),
+        (
+            serve(flags="--load-format fastsafetensors"),
+            f"./launch-cluster.sh --solo exec {SERVE} --load-format fastsafetensors",
+        ),
+    ],
+    "cache-snapshot": [
+        (
+            run(f"--gpus all -v ~/.cache/huggingface/hub/models--a--b{tail}:/m"),
+            run("--gpus all -v ~/.cache/huggingface:/h"),
+        )
+        for tail in ("/snapshots/123", "/snapshots")
+    ],
+    "compile-caches": [(f"docker run --gpus all {IMAGE} {SERVE}", run())],
+    "gpus-beyond-sparks": [
+        (serve(flags="-tp 4 --distributed-executor-backend ray"), serve(flags=RAY)),
+        (
+            serve(flags="-tp 2 -pp 2 --distributed-executor-backend ray"),
+            serve(flags="-tp 1 -pp 2 --distributed-executor-backend ray"),
+        ),
+        (serve(flags="-tp 2 -dp 2 --nnodes 2 --master-addr 192.168.100.10"), serve(flags="-dp 2")),
+        (serve(flags="-dp 4 --data-parallel-backend ray"), serve(flags="-dp 2 --data-parallel-backend ray")),
+    ],
+    "second-node": [
+        (serve(flags="-tp 2"), serve(flags=PAIR)),
+        (serve(flags="-pp 2"), serve(flags="-pp 2 --distributed-executor-backend ray")),
+        (serve(flags="-dp 2"), serve(flags="-dp 2 --data-parallel-size-local 1 --data-parallel-address 10.0.0.1")),
+        (f"./launch-cluster.sh --solo exec {SERVE} -tp 2", f"./launch-cluster.sh exec {SERVE} -tp 2"),
+    ],
+    "ray-with-nnodes": [
+        (
+            serve(flags=f"{PAIR} --distributed-executor-backend ray"),
+            serve(flags=f"{PAIR} --distributed-executor-backend mp"),
+        )
+    ],
+    "nnodes-not-gpus": [(serve(flags="--nnodes 2 --master-addr 192.168.100.10"), serve(flags=PAIR))],
+    "node-rank": [
+        (serve(flags="-tp 2 --nnodes 2 --master-addr 192.168.100.10 --headless --node-rank 2"), serve(flags=PAIR)),
+        (serve(flags="--node-rank 1"), serve(flags="--node-rank 0")),
+    ],
+    "master-address": [
+        (serve(flags=f"-tp 2 --nnodes 2{given}"), serve(flags=PAIR))
+        for given in ("", " --master-addr localhost", " --master-addr 127.0.1.1", " --master-addr 0.0.0.0")
+    ],
+    "headless": [(serve(flags=f"{PAIR} --node-rank 1"), serve(flags=f"{PAIR} --node-rank 1 --headless"))],
+    "ray-not-in-image": [
+        (pair(image="nvcr.io/nvidia/vllm:26.05-py3"), pair(image="nvcr.io/nvidia/vllm:26.04-py3")),
+        (pair(image="nvcr.io/nvidia/vllm:26.05-py3"), pair(image="nvcr.io/nvidia/vllm:26.05-py3", flags=PAIR)),
+        (
+            f"docker run nvcr.io/nvidia/vllm:26.05-py3 bash -c '{SERVE} {RAY}'",
+            f"docker run nvcr.io/nvidia/vllm:26.05-py3 bash -c 'pip install ray; {SERVE} {RAY}'",
+        ),
+    ],
+    "ray-dropped": [
+        (pair(image="vllm/vllm-openai:v0.20.1"), pair(image=image))
+        for image in ("vllm/vllm-openai:v0.18.0", "vllm-node")
+    ]
+    + [(pair(image="nvcr.io/nvidia/vllm:26.07-py3"), pair(image="nvcr.io/nvidia/vllm:26.02-py3"))],
+    "ray-or-not": [(serve(flags=RAY), serve(flags=PAIR))],
+    "infiniband": [
+        (pair("infiniband"), pair()),
+        (pair("infiniband"), pair("infiniband").replace("run", "run --privileged")),
+    ],
+    "image-architecture": [
+        (run("--gpus all --platform linux/amd64"), run("--gpus all --platform linux/arm64")),
+        (run(image="vllm/vllm-openai:v0.9.2"), run(image="vllm/vllm-openai:v0.10.1")),
+        (run(image="org/vllm:nightly-x86_64"), run(image="org/vllm:nightly-aarch64")),
+        (COMPOSED.format("x/vllm", "linux/amd64"), COMPOSED.format("x/vllm", "linux/arm64")),
+    ],
+    "image-cuda": [
+        (run(image=f"vllm/vllm-openai:{tag}"), run(image="vllm/vllm-openai:cu130-nightly"))
+        for tag in ("v0.21.0-cu129", "cu128-nightly")
+    ],
+    "image-other-model": [(run(image="hellohal2064/vllm-dgx:latest"), run())],
+    "image-digest": [(pair(image="vllm-node"), pair())],
+    "no-gpu": [
+        (run(""), run()),
+        (run(""), run("--runtime nvidia")),
+        (run(""), run("--device nvidia.com/gpu=all")),
+    ],
+    "host-network": [(pair("host-network"), pair())],
+    "host-ipc": [(pair("host-ipc"), pair())],
+    "memlock": [
+        (pair("memlock"), pair()),
+        (pair("memlock"), pair("memlock").replace("run", "run --cap-add IPC_LOCK")),
+    ],
+    "nofile": [
+        (pair("nofile"), pair()),
+        (pair("nofile"), pair("nofile").replace("run", "run --ulimit nofile=65536")),
+    ],
+    "pair-addresses": [(pair("pair-addresses"), pair()), (pair("pair-addresses", flags=PAIR), pair(flags=PAIR))],
+    "ray-memory-monitor": [
+        (pair("ray-memory-monitor"), pair()),
+        (pair("ray-memory-monitor"), pair("ray-memory-monitor", flags=PAIR)),
+        (f"RAY_memory_monitor_refresh_ms=250 {SERVE} {RAY}", f"RAY_memory_monitor_refresh_ms=0 {SERVE} {RAY}"),
+    ],
+    "cpu-affinity": [(pair("cpu-affinity"), pair())],
+    "gid-index": [(f"NCCL_IB_GID_INDEX=3 {SERVE}", SERVE)],
+    "nccl-conf": [
+        (pair("nccl-conf"), pair()),
+        (pair("nccl-conf"), pair("nccl-conf").replace("run", "run -e NCCL_IB_HCA=a")),
+    ],
+    "mtp-batch": [
+        (
+            serve(flags=f"--speculative-config.method mtp{given}"),
+            serve(flags="--speculative-config.method mtp --max-num-batched-tokens 8192"),
+        )
+        for given in ("", " --max-num-batched-tokens 4096")
+    ],
+    "hybrid-prefix-cache": [
+        (serve("Qwen/Qwen3.6-27B", "--enable-prefix-caching"), serve("Qwen/Qwen3-8B", "--enable-prefix-caching"))
+    ],
+    "prefix-cache": [
+        (serve(flags="--no-enable-prefix-caching"), serve()),
+        (serve("Qwen/Qwen3.6-27B"), serve("Qwen/Qwen3.6-27B", "--enable-prefix-caching")),
+    ],
+    "context-unset": [(serve(without="max-model-len"), serve())],
+    "long-contexts": [
+        (
+            serve(flags="--max-model-len 128K --max-num-seqs 4"),
+            serve(flags="--max-model-len 128K --max-num-seqs 2"),
+        ),
+        (serve(flags="--max-model-len 131072 --max-num-seqs 4"), serve(flags="--max-num-seqs 4")),
+    ],
+    "not-json": [(serve(flags="--speculative-config {method:mtp}"), serve(flags="--hf-overrides '{\"a\": 1}'"))],
+    "not-a-number": [
+        (serve(flags="--max-num-seqs four"), serve(flags="--max-num-seqs 4")),
+        (serve(flags="--gpu-memory-utilization 80%"), serve(flags="--max-model-len auto")),
+    ],
+    "extra-words": [
+        (serve(flags="--enforce-eager true"), serve(flags="--enforce-eager")),
+        (serve(flags="--enforce-eager true"), serve(flags="--enforce-eager $MORE")),
+    ],
+    "no-model": [("vllm serve --port 1", serve())],
+    "unseen": [
+        (serve(flags="--config x.yaml"), serve()),
+        (run("--gpus all --env-file x"), run()),
+        (serve(flags="$MORE"), serve()),
+        (serve(flags="--max-num-seqs $SEQS"), f"SEQS=4\n{serve(flags='--max-num-seqs $SEQS')}"),
+    ],
+}
+PAIRS = {f"{rule} {number}": (rule, *pair) for rule, cases in BROKEN.items() for number, pair in enumerate(cases)}
+
+
+def test_each_rule() -> None:
+    def holds(rule: str, broken: str, kept: str) -> None:
+        told = [each for each in judged(broken) if each.rule.id == rule]
+        assert told, broken
+        assert all(each.found and each.better for each in told)
+        assert rule not in ids(kept), kept
+
+    each_row(PAIRS, holds)
+
+
+def test_every_rule_is_tested_and_judged() -> None:
+    assert {*BROKEN} == {*BY_ID} == {*lint._JUDGES}
+    assert len(BY_ID) == len(RULES)
+
+
+def test_an_error_is_a_hard_fact_and_each_claim_has_its_source_and_date() -> None:
+    def holds(found: Rule) -> None:
+        assert found.reasons
+        assert found.severity != "error" or not found.against, "what somebody contests is a warning at most"
+        for claim in (*found.reasons, *found.against):
+            assert claim.source
+            assert re.fullmatch(r"20\d\d(-\d\d){0,2}", claim.date)
+        for text in (
+            found.meaning,
+            found.holds,
+            found.better,
+            *(each.says for each in (*found.reasons, *found.against)),
+        ):
+            assert text
+            assert not text.endswith(".") or text.endswith("...")
+
+    each_row(BY_ID, holds)
+
+
+# issue 7, deliverable 3: what an error may be about
+HARD = {
+    "utilization above 0.90": "utilization-above-0.90",
+    "mxfp4 on a BF16 checkpoint": "mxfp4-on-bf16",
+    "tensor parallel beyond the nodes": "gpus-beyond-sparks",
+    "no /dev/infiniband on a pair": "infiniband",
+    "image without arm64": "image-architecture",
+    "Ray backend in an image without Ray": "ray-not-in-image",
+}
+
+
+def test_the_hard_facts_of_the_issue_are_errors() -> None:
+    def holds(rule: str) -> None:
+        assert BY_ID[rule].severity == "error"
+
+    each_row(HARD, holds)
+
+
+UNIT = servings.made(servings.asked())[served.SERVICE]
+DOCKERFILE = (ROOT / "templates/image/Dockerfile").read_text(encoding="utf-8")
+GARBAGE = '{"model": "m", "choices": [{"text": "!!!!!!!!!!!!"}]}\n200'
+
+
+def copied() -> list[str]:
+    """What the image is given beside its base."""
+    return re.findall(r"(?m)^(?:COPY|ADD|RUN)\b.*/vllm/(\S+)$", DOCKERFILE.rpartition("FROM ")[2])
+
+
+def refuses_an_image_without_kernels() -> bool:
+    with pytest.raises(Refusal, match="0 cubins for Blackwell"):
+        build.judge(build.Base("sha256:1", "0.17.0"), build.Looked(0, "0.17.0"))
+    return True
+
+
+# what a deploy does of what the articles ask: its word in ROWS, and what shows that it does
+DEPLOYED: dict[str, Callable[[], object]] = {
+    "page-cache-dropped": lambda: re.search(
+        r"(?s)\nExecStartPre=\S+ -c 'sync; echo 3 >.*caches'\nExecStart=", UNIT
+    ),
+    "closed-until-asked": lambda: "--host 127.0.0.1" in UNIT,
+    "smoke-test": lambda: smoke.amiss(GARBAGE, ["m"]),
+    "cubins-counted": refuses_an_image_without_kernels,
+    "headers-of-pip": lambda: re.search(r"CPATH=\S+/cu13/include LIBRARY_PATH=\S+/cu13/lib\n", DOCKERFILE),
+    "two-libraries": lambda: copied() == ["_C.abi3.so", "_moe_C.abi3.so"],
+}
+
+# what each article asks of a launch: (its key, its words in short, the rules); `doctor: ...` names the check of a
+# host that asks for it, and a word of DEPLOYED what a deploy does
+ROWS: list[tuple[str, str, str]] = [
+    ("conselara-models", "Marlin: stable, GPTQ-Int4 and mxfp4", "moe-backend gptq-marlin gpt-oss-mxfp4"),
+    ("conselara-models", "CUTLASS FP4: garbage, never use", "cutlass-fp4"),
+    ("conselara-models", "GDN: kernel gap with stock NGC", "gdn-stock-image"),
+    ("conselara-models", "tree: gpt-oss is mxfp4", "gpt-oss-mxfp4"),
+    ("conselara-models", "tree: GPTQ-Int4 is gptq_marlin", "gptq-marlin better-format"),
+    ("conselara-models", "tree: FP8 with care", "fp8-marlin better-format"),
+    ("conselara-models", "tree: BF16 below 100 GB", "bf16-large"),
+    ("conselara-models", "no mxfp4 on BF16 of the hub", "mxfp4-on-bf16"),
+    ("conselara-models", "prefer pure mixtures of experts", "gdn-stock-image moe-backend"),
+    ("conselara-models", "never --enforce-eager", "enforce-eager"),
+    ("conselara-models", "never above 0.90", "utilization-above-0.90"),
+    ("conselara-models", "the backend must be marlin", "moe-backend"),
+    ("conselara-models", "driver 580", "doctor: driver.branch"),
+    ("conselara-models", "avoid nvidia/Qwen3-235B-A22B-NVFP4", "checkpoint-bad"),
+    ("conselara-models", "avoid BF16 with mxfp4", "mxfp4-on-bf16"),
+    ("conselara-models", "avoid FP8 with FlashInfer", "flashinfer-attention"),
+    ("conselara-models", "avoid models that need eager", "enforce-eager"),
+    ("conselara-models", "Qwen3.5-397B: not yet recommended", "model-avoided"),
+    ("conselara-models", "Qwen3.6-27B: avoid with stock NGC", "model-avoided gdn-stock-image"),
+    ("conselara-models", "Qwen3-235B: two nodes required", "weights-too-large"),
+    ("conselara-comparison", "122B: BF16 does not fit, NVFP4 alone does", "weights-too-large"),
+    ("conselara-hardware", "0.85 to 0.87 is safe", "utilization-high"),
+    ("conselara-hardware", "page cache dropped before the start", "page-cache-dropped"),
+    ("conselara-hardware", "RAY_memory_monitor_refresh_ms=0", "ray-memory-monitor"),
+    ("conselara-hardware", "one GPU a Spark", "gpus-beyond-sparks"),
+    ("conselara-hardware", "more than one needs Ray", "second-node ray-or-not"),
+    ("conselara-hardware", "driver 580 held", "doctor: driver.hold"),
+    ("conselara-hardware", "NCCL_IB_GID_INDEX=3", "gid-index"),
+    ("conselara-hardware", "TRITON_ATTN", "flashinfer-attention"),
+    ("conselara-hardware", "--moe-backend=marlin", "moe-backend"),
+    ("conselara-hardware", "gptq_marlin", "gptq-marlin"),
+    ("conselara-hardware", "mxfp4 of gpt-oss alone", "mxfp4-on-bf16 mxfp4-not-gpt-oss"),
+    ("conselara-hardware", "--kv-cache-dtype=fp8", "kv-cache-fp8"),
+    ("conselara-hardware", "--max-cudagraph-capture-size=2048", "cudagraph-size"),
+    ("conselara-hardware", "FlashInfer attention: accuracy", "flashinfer-attention"),
+    ("conselara-hardware", "FlashInfer: MoE backends absent", "moe-backend"),
+    ("conselara-hardware", "fastsafetensors: ImportError in NGC 26.03, 26.04", "fastsafetensors"),
+    ("forum-365083", "no Blackwell cubins in the stock image", "stock-kernels cubins-counted"),
+    ("forum-365083", "NVFP4 cannot be compiled for SM121", "cutlass-fp4"),
+    ("forum-365083", "images of the community: hellohal2064", "image-other-model"),
+    ("forum-365083", "CPATH and LIBRARY_PATH are required", "headers-of-pip"),
+    ("forum-365083", "VLLM_TEST_FORCE_FP8_MARLIN=1 is essential", "fp8-marlin"),
+    ("forum-365083", "12.1 in the arch list; cubins say sm_120", "arch-list"),
+    ("forum-365083", "why FP8 on the fly", "quantized-on-the-fly"),
+    ("forum-365083", "a nightly that is a month old", "stock-kernels"),
+    ("forum-365083", "the model of a wrong transformers is Qwen3-0.6B", "no-model two-libraries"),
+    ("docai-122b", "FLASHINFER_CUTLASS works: the lore is stale", "cutlass-fp4 moe-backend"),
+    ("docai-122b", "VLLM_USE_FLASHINFER_MOE_FP4=0 is a stale workaround", "fp4-workaround"),
+    ("docai-122b", "0.92 gains 1 GiB at the risk of OOM", "utilization-above-0.90"),
+    ("docai-122b", "caches in a mounted volume", "compile-caches"),
+    ("docai-122b", "131072 once", "context-unset"),
+    ("docai-122b", "8192 batched tokens with MTP", "mtp-batch"),
+    ("docai-122b", "prefix caching; experimental with Mamba", "prefix-cache hybrid-prefix-cache"),
+    ("docai-122b", "four of 100K at once: no", "long-contexts"),
+    ("docai-122b", "txn545 has no MTP weights", "mtp-weights"),
+    ("docai-122b", "122B in FP8 is for two Sparks", "pair-needed"),
+    ("docai-122b", "stock cu130-nightly has no NVFP4 kernels", "stock-kernels"),
+    ("docai-122b", "new container, smoke test, then traffic", "closed-until-asked smoke-test"),
+]
+
+
+def test_each_row_of_the_articles_is_in_the_lint_or_elsewhere() -> None:
+    def holds(article: str, rules: str) -> None:
+        if rules.startswith("doctor: "):
+            assert rules.removeprefix("doctor: ") in {kind.name for kind in KINDS}
+            return
+        for word in rules.split():
+            assert word in BY_ID or DEPLOYED[word]()
+            cited = word in DEPLOYED or any(each.source.startswith(article) for each in claims(word))
+            assert cited is ((article, word) not in UNCITED), f"{word} for {article}"
+
+    each_row({f"{article} {words}": (article, rules) for article, words, rules in ROWS}, holds)
+
+
+def test_what_an_article_says_in_particular() -> None:
+    def holds(article: str, rule: str, words: str) -> None:
+        assert [each for each in claims(rule) if words in each.says and each.source.startswith(article)]
+
+    each_row(
+        [
+            ("conselara-models", "fp8-marlin", "tested carefully"),
+            ("conselara-hardware", "mxfp4-not-gpt-oss", "gpt-oss's own checkpoints only"),
+            ("conselara-hardware", "moe-backend", "FlashInfer's MoE backends are absent"),
+            ("conselara-hardware", "utilization-high", "less where long contexts"),
+            ("forum-365083", "moe-backend", "VLLM_FLASHINFER_MOE_BACKEND=latency"),
+        ],
+        holds,
+    )
+
+
+def test_a_prompt_that_changes_is_said_to_hit_no_cache() -> None:
+    (told,) = [each for each in judged(launches.LARGE) if each.rule.id == "hybrid-prefix-cache"]
+    assert "one that changes with each request hits no cache" in told.better
+
+
+def claims(rule: str) -> tuple[Claim, ...]:
+    return (*BY_ID[rule].reasons, *BY_ID[rule].against)
+
+
+# the catalogue's `bad` cites the article; what the article says of Ray, vLLM's source says of all ways
+UNCITED = {("conselara-models", "checkpoint-bad"), ("conselara-hardware", "second-node")}
+
+
+def test_the_checkpoint_to_avoid_cites_the_article_that_says_so() -> None:
+    bad = {each.id: each.source for model in KNOWN.models.values() for each in model.checkpoints if each.bad}
+    assert bad == {"nvidia/Qwen3-235B-A22B-NVFP4": "conselara-models"}
+
+
+# what the rules find by the catalogue alone, in names that the articles have
+REAL: dict[str, tuple[str, ...]] = {
+    "weights-too-large": (serve("Qwen/Qwen3-235B-A22B-GPTQ-Int4"), serve("Qwen/Qwen3.5-122B-A10B")),
+    "pair-needed": (serve("Qwen/Qwen3.5-122B-A10B-FP8"),),
+    "better-format": (serve("Qwen/Qwen3.5-35B-A3B"),),
+    "checkpoint-bad": (serve("nvidia/Qwen3-235B-A22B-NVFP4", RAY),),
+    "model-avoided": (serve("nvidia/Qwen3.5-397B-A17B-NVFP4", PAIR), serve("Qwen/Qwen3.6-27B-FP8")),
+    "mtp-weights": (serve(TXN545, "--speculative-config.method mtp"),),
+    "gdn-stock-image": tuple(
+        run(image="nvcr.io/nvidia/vllm:26.04-py3", model=model)
+        for model in ("Qwen/Qwen3.6-27B-FP8", "Qwen/Qwen3.5-122B-A10B-FP8", "/models/Qwen3.6-35B-A3B-FP8")
+    ),
+}
+
+
+def test_each_rule_finds_something_with_the_real_catalogue() -> None:
+    def holds(rule: str) -> None:
+        invented = [each.id for model in MODELS for each in model.checkpoints]
+        texts = REAL.get(rule) or [text for text, _ in BROKEN[rule] if not any(id in text for id in invented)]
+        assert texts, "an invented model is no proof"
+        assert [text for text in texts if rule not in ids(text, find=KNOWN.find)] == []
+
+    each_row([*BY_ID], holds)
+
+
+# each launch command of the articles, and all that is said of it
+CLUSTER = (
+    "vllm serve Qwen/Qwen3-235B-A22B-GPTQ-Int4 --tensor-parallel-size 2 --enable-expert-parallel "
+    "--distributed-executor-backend ray --attention-backend=TRITON_ATTN --quantization=gptq_marlin "
+    "--kv-cache-dtype=fp8 --gpu-memory-utilization=0.87"
+)
+LAUNCHES: dict[str, tuple[str, str]] = {
+    "001: two nodes": (CLUSTER, "utilization-high moe-backend cudagraph-size ray-or-not context-unset"),
+    "003: native kernels": (
+        launches.INJECTED,
+        "moe-backend quantized-on-the-fly cudagraph-size compile-caches prefix-cache",
+    ),
+    "003: a reader": (
+        launches.ASKED,
+        "moe-backend cudagraph-size kv-cache-fp8 prefix-cache context-unset better-format",
+    ),
+    "004: 122B": (
+        launches.LARGE,
+        "utilization-high moe-backend cudagraph-size hybrid-prefix-cache long-contexts",
+    ),
+    "NVIDIA: two Sparks [@nvidia-playbook]": (
+        "vllm serve Q/M --tensor-parallel-size 2 --gpu-memory-utilization 0.8 --distributed-executor-backend ray",
+        "cudagraph-size kv-cache-fp8 ray-or-not context-unset",
+    ),
+}
+
+
+def test_what_is_said_of_each_launch_of_the_articles() -> None:
+    def holds(text: str, said: str) -> None:
+        assert ids(text, find=KNOWN.find) == {*said.split()}
+
+    each_row(LAUNCHES, holds)
+
+
+def test_no_launch_that_somebody_ran_has_an_error() -> None:
+    def holds(text: str, said: str) -> None:
+        assert not [each for each in judged(text, find=KNOWN.find) if each.severity == "error"]
+
+    each_row(LAUNCHES, holds)
+
+
+# --- which checkpoint of the catalogue is served
+
+CHECKPOINTS = [each.id for model in KNOWN.models.values() for each in model.checkpoints]
+
+
+def checkpoint(text: str) -> str:
+    (one,) = launch.read(text)
+    found = Case(one, KNOWN.find).checkpoint
+    return found.id if found else ""
+
+
+def test_a_checkpoint_is_known_by_its_id_and_where_it_lies() -> None:
+    def holds(id: str) -> None:
+        owner, _, name = id.partition("/")
+        assert checkpoint(f"vllm serve {id}") == id
+        assert checkpoint(f"docker run -v /srv/models/{id}:/m img vllm serve /m") == id
+        assert checkpoint(f"vllm serve /models/{name}-{owner}/") == id
+        cached = f"~/.cache/huggingface/hub/models--{owner}--{name}/snapshots/1"
+        assert checkpoint(f"docker run -v {cached}:/m img vllm serve /m") == id
+
+    each_row(CHECKPOINTS, holds)
+
+
+def test_a_checkpoint_of_another_owner_is_not_taken_for_one_of_the_same_name() -> None:
+    def holds(text: str, expected: str) -> None:
+        assert checkpoint(text) == expected
+
+    each_row(
+        [
+            (launches.LARGE, SEHYO),
+            ("vllm serve /models/Qwen3.5-122B-A10B-NVFP4", SEHYO),
+            ("vllm serve RedHatAI/Qwen3-235B-A22B-NVFP4", ""),
+            ("vllm serve RedHatAI/Qwen3-235B-A22B-NVFP4 --served-model-name Qwen3-235B-A22B-NVFP4", ""),
+            ("vllm serve /model --served-model-name Qwen3.5-122B-A10B-NVFP4", SEHYO),
+            ("vllm serve /model --served-model-name Qwen3.5-122B-A10B", ""),
+            ("vllm serve /models/Qwen3.5-122B-A10B", "Qwen/Qwen3.5-122B-A10B"),
+            ("vllm serve /models/mine", ""),
+        ],
+        holds,
+    )
+
+
+def test_weights_of_unknown_size_are_told_by_the_catalogue_s_parameters() -> None:
+    told = judged("vllm serve Qwen/Qwen3-235B-A22B", find=KNOWN.find)
+    size = "470 GB of BF16 weights on each Spark, by the parameters in its name"
+    assert [(each.found, each.severity) for each in told if each.rule.id == "bf16-large"] == [(size, "warning")]
+
+
+def test_the_only_checkpoint_without_draft_weights_is_told() -> None:
+    draft = """--speculative-config '{"method":"mtp","num_speculative_tokens":2}'"""
+    assert "mtp-weights" in ids(f"vllm serve {TXN545} {draft}", find=KNOWN.find)
+    assert "mtp-weights" not in ids(f"vllm serve {SEHYO} {draft}", find=KNOWN.find)
+    at = "--gpu-memory-utilization 0.6"
+    assert "weights-too-large" in ids(f"vllm serve {SEHYO} {at}", find=KNOWN.find)
+    assert "weights-too-large" not in ids(f"vllm serve {TXN545} {at}", find=KNOWN.find)
+
+
+# --- versions, nodes, and what is not seen
+
+
+def test_a_rule_is_for_its_versions() -> None:
+    def holds(rule: str, text: str, vllm: Version | None, told: bool) -> None:
+        assert (rule in ids(text, vllm=vllm)) is told
+
+    each_row(
+        [
+            ("second-node", serve(flags="-tp 2"), (0, 11, 2), False),
+            ("second-node", serve(flags="-tp 2"), (0, 12, 0), True),
+            ("second-node", serve(flags="-tp 2"), None, True),
+            ("fp8-marlin", serve("org/X-FP8"), (0, 17, 0), True),
+            ("fp8-marlin", serve("org/X-FP8"), (0, 20, 0), False),
+            ("fp4-workaround", f"VLLM_USE_FLASHINFER_MOE_FP4=0 {SERVE}", (0, 19, 1), False),
+            ("fp4-workaround", f"VLLM_USE_FLASHINFER_MOE_FP4=0 {SERVE}", (0, 19, 2), True),
+        ],
+        holds,
+    )
+
+
+def test_the_version_that_an_image_tells() -> None:
+    def holds(image: str, expected: Version | None) -> None:
+        (one,) = launch.read(run(image=image))
+        assert Case(one, find).version == expected
+        assert Case(one, find, None, (1, 0, 0)).version == (1, 0, 0)
+
+    each_row(
+        [
+            ("vllm/vllm-openai:v0.19.0", (0, 19, 0)),
+            ("docker.io/vllm/vllm-openai:v0.19.0-aarch64", (0, 19, 0)),
+            ("nvcr.io/nvidia/vllm:26.04-py3", (0, 19, 0)),
+            ("nvcr.io/nvidia/vllm:27.01-py3", None),
+            ("vllm/vllm-openai:latest", None),
+            ("my/image:1.2.3", None),
+        ],
+        holds,
+    )
+
+
+def test_versions_are_read() -> None:
+    assert version("0.19.2rc1.dev154+g1c2c1eb8b") == (0, 19, 2)
+    assert version("v1.0") == (1, 0, 0)
+    assert version("nightly") is None
+
+
+def test_how_many_sparks_there_are() -> None:
+    def holds(flags: str, sparks: int | None, rules: set[str]) -> None:
+        assert ids(serve(flags=flags), sparks=sparks) == rules
+
+    each_row(
+        [
+            ("-tp 2", 1, {"gpus-beyond-sparks"}),
+            (RAY, 1, {"gpus-beyond-sparks", "ray-or-not"}),
+            (RAY, 2, {"ray-or-not"}),
+            ("-tp 4 --distributed-executor-backend ray", 4, {"ray-or-not"}),
+            ("-tp 4 --nnodes 4 --master-addr 10.0.0.1", None, set()),
+            ("-tp 4 --nnodes 4 --master-addr 10.0.0.1", 2, {"gpus-beyond-sparks"}),
+            ("-tp 2 --distributed-executor-backend external_launcher", 2, set()),
+        ],
+        holds,
+    )
+
+
+def test_a_command_is_not_asked_for_what_it_does_not_show() -> None:
+    containers = {rule.id for rule in RULES if rule.topic in ("container", "environment")}
+    assert not ids(serve(flags=RAY)) & containers
+    assert "pair-addresses" not in ids(pair("pair-addresses").replace("run", "run --env-file x"))
+
+
+def test_a_node_of_ray_is_asked_for_its_container_alone() -> None:
+    given = " ".join(option for rule, option in OPTIONS.items() if rule != "infiniband")
+    text = f"docker run {given} {IMAGE} ray start --block --address=192.168.100.10:6379"
+    assert ids(text) == {"infiniband"}
+
+
+def test_the_format_of_a_checkpoint() -> None:
+    def holds(name: str, expected: str) -> None:
+        (one,) = launch.read(f"vllm serve {name}")
+        assert Case(one, find).format == expected
+
+    each_row(
+        [
+            ("openai/gpt-oss-120b", "mxfp4"),
+            ("unsloth/gpt-oss-20b-BF16", "bf16"),
+            ("Qwen/Qwen3-235B-A22B-GPTQ-Int4", "int4-gptq"),
+            ("nvidia/Llama-3.3-70B-Instruct-FP4", "nvfp4"),
+            ("RedHatAI/Qwen3-32B-NVFP4", "nvfp4"),
+            ("cpatonn/Qwen3-Next-80B-A3B-Instruct-AWQ-4bit", "int4-awq"),
+            ("Intel/Qwen3-Next-80B-A3B-Instruct-int4-AutoRound", "int4"),
+            ("RedHatAI/Mistral-Small-quantized.w4a16", "int4"),
+            ("zai-org/GLM-4.5-Air-FP8", "fp8"),
+            ("deepseek-ai/DeepSeek-V3.1", "fp8"),
+            ("unsloth/Qwen3-8B-GGUF", "gguf"),
+            ("meta-llama/Llama-3.3-70B-Instruct", "bf16"),
+            ("/models/mine", ""),
+            ("org/Newcomer", "fp8"),
+        ],
+        holds,
+    )
+
+
+def test_what_a_name_tells_of_the_architecture() -> None:
+    def holds(name: str, mixture: bool, hybrid: bool) -> None:
+        (one,) = launch.read(f"vllm serve {name}")
+        case = Case(one, find)
+        assert (case.mixture, case.hybrid) == (mixture, hybrid)
+
+    each_row(
+        [
+            ("Qwen/Qwen3-30B-A3B", True, False),
+            ("Qwen/Qwen3-Coder-480B-A35B-Instruct", True, False),
+            ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", True, False),
+            ("mistralai/Mixtral-8x22B-v0.1", True, False),
+            ("openai/gpt-oss-20b", True, False),
+            ("zai-org/GLM-4.5-Air", True, False),
+            ("Qwen/Qwen3-Next-80B-A3B-Instruct", True, True),
+            ("Qwen/Qwen3.6-27B", False, True),
+            ("qwen35-122b", False, True),
+            ("Qwen/Qwen3-8B", False, False),
+            ("meta-llama/Llama-3.3-70B-Instruct", False, False),
+            ("google/gemma-3-27b-it", False, False),
+            ("org/Mixed", True, True),
+        ],
+        holds,
+    )
+
+
+def test_a_better_checkpoint_is_named() -> None:
+    better: Callable[[str, str], list[str]] = lambda text, rule: [  # noqa: E731
+        each.better for each in judged(text) if each.rule.id == rule
+    ]
+    assert better(serve("org/Middle"), "better-format") == ["org/Middle-GPTQ"]
+    assert better(serve("org/Giant-Broken"), "checkpoint-bad") == ["org/Giant"]
+    assert better(serve("org/Giant"), "weights-too-large") == ["org/Giant-NVFP4 (nvfp4, 75 GiB)"]
+
+
+def test_what_was_found_is_in_words() -> None:
+    def holds(text: str, rule: str, found: str) -> None:
+        assert [each.found for each in judged(text) if each.rule.id == rule] == [found]
+
+    each_row(
+        [
+            (pair("nofile"), "nofile", "nofile is docker's own limit"),
+            (
+                serve("a/Llama-3.3-70B"),
+                "bf16-large",
+                "140 GB of BF16 weights on each Spark, by the parameters in its name",
+            ),
+            (run(image="x/vllm:cu129"), "image-cuda", "x/vllm:cu129 is for CUDA 12.9"),
+            (run(image="x/vllm:cuda-12.8"), "image-cuda", "x/vllm:cuda-12.8 is for CUDA 12.8"),
+            (serve(flags="--node-rank 1"), "node-rank", "--node-rank 1 of 1 node"),
+            (serve(flags=f"{PAIR} --node-rank 2 --headless"), "node-rank", "--node-rank 2 of 2 nodes"),
+            (pair("nofile").replace("run", "run --ulimit nofile=1024"), "nofile", "nofile is 1024"),
+            (
+                serve(flags="-tp 4 --distributed-executor-backend ray"),
+                "gpus-beyond-sparks",
+                "--tensor-parallel-size 4 wants 4 GPUs, and 2 Sparks have one each",
+            ),
+            (
+                serve("/models/x", "--quantization mxfp4"),
+                "mxfp4-not-gpt-oss",
+                "--quantization mxfp4, and x is no gpt-oss by its name",
+            ),
+            (
+                run("--gpus all -v /data/Thing-30B-A3B:/m", model="/m"),
+                "moe-backend",
+                "no --moe-backend, and Thing-30B-A3B is a mixture of experts",
+            ),
+            (serve("a/b-30B-A3B"), "moe-backend", "no --moe-backend, and a/b-30B-A3B is a mixture of experts"),
+            (
+                launches.INJECTED,
+                "moe-backend",
+                "no --moe-backend, VLLM_FLASHINFER_MOE_BACKEND=latency, and Qwen/Qwen3.5-35B-A3B is a mixture of "
+                "experts",
+            ),
+            (
+                "VLLM_USE_FLASHINFER_MOE_FP8=1 VLLM_USE_FLASHINFER_MOE_FP16=0 " + serve("a/b-30B-A3B"),
+                "moe-backend",
+                "no --moe-backend, VLLM_USE_FLASHINFER_MOE_FP8=1, and a/b-30B-A3B is a mixture of experts",
+            ),
+        ],
+        holds,
+    )
+
+
+def test_one_spark_has_one_gpu() -> None:
+    told = [each.found for each in judged(serve(flags="-tp 2"), sparks=1)]
+    assert told == ["--tensor-parallel-size 2 wants 2 GPUs, and one Spark has one"]
+
+
+def test_errors_come_first() -> None:
+    told = [each.severity for each in judged("vllm serve Qwen/Qwen3-30B-A3B -q mxfp4 --enforce-eager -tp 2")]
+    assert told == sorted(told, key=("error", "warning", "note").index)
+    assert {*told} == {"error", "warning", "note"}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (serve(), 0),
+        (serve(without="max-model-len"), 0),
+        (serve(flags="--enforce-eager"), 2),
+        (serve(flags="-tp 2"), 2),
+    ],
+)
+def test_notes_alone_are_no_failure(text: str, code: int) -> None:
+    assert lint.exit_code(judged(text)) == code

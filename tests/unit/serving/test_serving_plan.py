@@ -1,0 +1,446 @@
+"""What serves a model, made of catalogue and settings: words, container, unit, files, refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from sparkrig.files import File, Found
+from sparkrig.host.images import Image
+from sparkrig.refusal import Refusal
+from sparkrig.serving import arguments, plan, served, smoke
+from sparkrig.serving.budget import GIB
+from sparkrig.serving.model import Launch, Model
+from sparkrig.serving.plan import Chosen, Node
+from sparkrig.serving.served import Record, Serving, Weights
+from tests.tables import each_row
+from tests.unit.servings import CATALOGUE, ID, asked, made, mine
+
+GPT, BIG = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
+HEAD, OTHER = IPv4Address("192.168.100.11"), IPv4Address("192.168.100.12")
+LAUNCHES = [(model, launch) for model in CATALOGUE.models.values() for launch in model.launches]
+NAMES = [f"{model.name}, {launch.title}" for model, launch in LAUNCHES]
+
+
+def refused(**data: Any) -> str:
+    with pytest.raises(Refusal) as caught:
+        asked(**data)
+    return caught.value.what
+
+
+def started(unit: str) -> list[str]:
+    """The words of ExecStart as systemd reads them: quotes as a shell's, `%%` and `$$` for one of each."""
+    (line,) = [row.removeprefix("ExecStart=") for row in unit.splitlines() if row.startswith("ExecStart=")]
+    assert not re.search(r"%|\$", line.replace("%%", "").replace("$$", "")), "systemd would fill something in"
+    return [word.replace("%%", "%").replace("$$", "$") for word in shlex.split(line)]
+
+
+# --- what is asked for
+
+
+def test_every_launch_of_the_catalogue_can_be_served() -> None:
+    def holds(model: Model, launch: Launch) -> None:
+        checkpoint = model.checkpoint(launch.checkpoint or model.best().id)
+        if checkpoint.bad:
+            assert "is not to be used" in refused(model=checkpoint.id)
+            return
+        wish = asked(checkpoint.id, serve_nodes=launch.nodes, serve_image="image:1")
+        base = plan._base(model, checkpoint, launch.nodes)
+        assert base is not None and base.nodes == launch.nodes
+        found = arguments.read(wish.words[2:])
+        assert found.model == f"/models/{checkpoint.id}" and not found.extra and not found.broken
+        kept = {
+            name: value for name, value in base.flags.items() if name not in {*plan._OURS, "served-model-name"}
+        }
+        assert set(kept) - {"tensor-parallel-size"} <= set(found.flags)
+        assert found.flags["served-model-name"] == [model.name, checkpoint.id]
+        assert found.flags["host"] == "127.0.0.1" and "port" not in found.flags
+        if launch.nodes == 2:
+            assert found.flags["tensor-parallel-size"] == "2"
+        for form in ("ray", "multinode") if launch.nodes == 2 else ("solo",):
+            errors = [
+                each
+                for each in plan.lint_of(wish, CATALOGUE.find, form, None, "aarch64")
+                if each.severity == "error"
+            ]
+            assert errors == []
+        unit = made(wish, Node(0, HEAD, HEAD) if launch.nodes == 2 else Node())[served.SERVICE]
+        assert started(unit)[-len(wish.words) :] == wish.words
+
+    each_row(dict(zip(NAMES, LAUNCHES, strict=True)), holds)
+
+
+def test_nodes_and_image_follow_from_the_checkpoint() -> None:
+    def holds(data: dict[str, Any], nodes: int, image: str | None) -> None:
+        wish = asked(**data)
+        assert wish.nodes == nodes and (image is None or wish.image == image)
+
+    each_row(
+        [
+            ({"model": "gpt-oss-120b"}, 1, "nvcr.io/nvidia/vllm:26.04-py3"),
+            ({"model": "gpt-oss-120b", "serve_nodes": 2}, 2, "nvcr.io/nvidia/vllm:26.04-py3"),
+            ({"model": "qwen3-235b-a22b"}, 2, "nvcr.io/nvidia/vllm:26.04-py3"),
+            ({"model": "Qwen/Qwen3.5-122B-A10B-FP8"}, 2, None),
+            ({"model": "gpt-oss-120b", "serve_image": "mine:1"}, 1, "mine:1"),
+        ],
+        holds,
+    )
+
+
+def test_no_launch_needs_what_a_download_leaves_out() -> None:
+    def holds(model: Model, launch: Launch) -> None:
+        """consolidated.safetensors, which Mistral's own format is made of."""
+        assert "mistral" not in {launch.flags.get(name) for name in ("load-format", "config-format")}, model.name
+
+    each_row(dict(zip(NAMES, LAUNCHES, strict=True)), holds)
+
+
+def test_flags_of_the_settings_win_and_false_leaves_one_out() -> None:
+    flags = {"max-model-len": 32768, "moe-backend": False, "enable-prefix-caching": True}
+    words = asked(serve_flags=flags).words
+    found = arguments.read(words[2:]).flags
+    assert found["max-model-len"] == "32768" and found["enable-prefix-caching"] is True
+    assert "moe-backend" not in found and found["quantization"] == "mxfp4"
+
+
+def test_what_cannot_be_is_one_sentence() -> None:
+    def holds(data: dict[str, Any], said: str) -> None:
+        assert said in refused(**data)
+
+    each_row(
+        [
+            ({"model": "gpt-oss-121b"}, "the catalogue has no model gpt-oss-121b"),
+            ({"model": "qwen3-235b-a22b", "sparks": 1}, "is for 2 Sparks, and this one is on its own"),
+            ({"model": "nvidia/Qwen3-235B-A22B-NVFP4"}, "is not to be used: vLLM cannot parse it"),
+            (
+                {"model": "foo/Qwen3.5-122B-A10B-NVFP4"},
+                "the catalogue has no checkpoint foo/Qwen3.5-122B-A10B-NVFP4, and ",
+            ),
+            ({"serve_flags": {"port": 9000}}, "--port is not for serve_flags"),
+            ({"serve_flags": {"nnodes": 2}}, "--nnodes is not for serve_flags"),
+            ({"model": "mixtral-8x7b"}, "the catalogue names no image"),
+        ],
+        holds,
+    )
+
+
+def test_a_host_that_serves_is_told_by_its_own_record() -> None:
+    record = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8080, 18080, "/data", True)
+    found = plan.remembered(mine(), record)
+    assert (found.model, found.serve_image, found.serve_nodes, found.serve_form) == (BIG, "vllm:1", 2, "ray")
+    assert (found.serve_port, found.serve_trial_port, found.weights) == (8080, 18080, "/data")
+    named = mine(model="gpt-oss-120b")
+    assert plan.remembered(named, record) is named and plan.remembered(mine(), None) == mine()
+    assert plan.remembered(mine(serve_image="new:2"), record).serve_image == "new:2"
+
+
+# --- what lands on a host
+
+
+def test_a_node_of_a_pair_knows_its_part() -> None:
+    wish = asked("qwen3-235b-a22b")
+    files = made(wish, Node(1, HEAD, OTHER))
+    told = dict(line.split("=", 1) for line in files[served.ENVIRONMENT].splitlines() if "=" in line)
+    assert {name: told[name] for name in told if name.startswith("SPARKRIG")} == {
+        "SPARKRIG_FORM": "multinode",
+        "SPARKRIG_PORT": "18000",
+        "SPARKRIG_RANK": "1",
+        "SPARKRIG_NODES": "2",
+        "SPARKRIG_HEAD": "192.168.100.11",
+        "SPARKRIG_ADDRESS": "192.168.100.12",
+    }
+    assert served.SOCKET not in files and served.PROXY not in files, "the head alone answers"
+    words = started(files[served.SERVICE])
+    assert words[words.index("--device") :][:2] == ["--device", "/dev/infiniband"]
+    assert made(wish, Node(0, HEAD, HEAD), ray=True)[served.ENVIRONMENT].count("SPARKRIG_FORM=ray\n") == 1
+
+
+def test_a_lone_spark_is_told_nothing_of_others_and_needs_no_rdma() -> None:
+    files = made(asked())
+    assert "SPARKRIG_FORM=solo\n" in files[served.ENVIRONMENT] and "RANK" not in files[served.ENVIRONMENT]
+    assert "/dev/infiniband" not in files[served.SERVICE]
+    assert "ListenStream=8000\n" in files[served.SOCKET] and " 127.0.0.1:18000\n" in files[served.PROXY]
+
+
+def test_the_unit_runs_the_image_by_its_id_with_weights_that_cannot_be_changed() -> None:
+    words = started(made(asked(), weights="/data/models")[served.SERVICE])
+    assert words[words.index("--entrypoint") :][:3] == ["--entrypoint", "/sparkrig/start.sh", ID]
+    assert f"/data/models/{GPT}:/models/{GPT}:ro" in words
+    assert "--rm" in words and words[words.index("--log-driver") + 1] == "none"
+    assert words.index("/etc/sparkrig/serve/serve.env") < words.index("/etc/sparkrig/container.env"), (
+        "what the user sets wins over the catalogue"
+    )
+
+
+def test_what_a_start_makes_or_fetches_outlives_the_container() -> None:
+    words = started(made(asked())[served.SERVICE])
+    kept = [word.rpartition(":")[2] for word in words if word.startswith("/var/cache/sparkrig/serve/")]
+    assert {"/root/.cache/vllm", "/tmp/tiktoken-rs-cache"} <= set(kept)
+
+
+def test_secrets_are_given_as_a_file_and_only_where_there_are_any() -> None:
+    assert "secrets.env" not in made(asked())[served.SERVICE]
+    words = started(made(asked(), secrets={"VLLM_API_KEY": "env:KEY"})[served.SERVICE])
+    assert words[words.index("/etc/sparkrig/secrets.env") - 1] == "--env-file"
+
+
+def test_no_guard_where_none_is_wanted() -> None:
+    files = made(asked(), memory_guard=0)
+    assert served.WATCH not in files and served.MEMORY_UNIT not in files[served.SERVICE]
+    assert f"{served.MEMORY} 35 " in made(asked(), memory_guard=3.5)[served.WATCH]
+
+
+def test_the_half_that_has_no_part_keeps_nothing_but_a_note_of_it() -> None:
+    files = made(asked(), Node(served.ASIDE))
+    assert set(files) == {served.RECORD}
+    record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+    assert record and record.rank == served.ASIDE and record.model == "gpt-oss-120b"
+
+
+def test_a_word_reaches_the_container_as_it_is() -> None:
+    def holds(word: str) -> None:
+        assert started(f"ExecStart=/usr/bin/docker {plan._unit_word(word)}\n") == ["/usr/bin/docker", word]
+
+    each_row(['{"a": "b c"}', "100%", "$HOME", "back\\slash", "it's", "a b", "plain-1.0/x:y=z,@+"], holds)
+
+
+@pytest.mark.parametrize(
+    ("form", "ray", "expected"),
+    [(None, True, "ray"), (None, False, "multinode"), ("multinode", True, "multinode"), ("ray", True, "ray")],
+)
+def test_a_pair_is_formed_by_what_the_image_has(form: str | None, ray: bool, expected: str) -> None:
+    assert plan.form(asked("qwen3-235b-a22b"), Chosen(ID, ray), mine(serve_form=form)) == expected
+    assert plan.form(asked(), Chosen(ID, ray), mine(serve_form=form)) == "solo"
+
+
+def test_ray_in_an_image_without_it_is_refused() -> None:
+    with pytest.raises(Refusal, match="has no Ray"):
+        plan.form(asked("qwen3-235b-a22b"), Chosen(ID, False), mine(serve_form="ray"))
+
+
+# --- before anything is changed
+
+FITS = Serving(images=(Image(ID, "arm64", ("image:1",)),), room=900 * GIB)
+
+
+def judged(found: Serving = FITS, model: str = "gpt-oss-120b", memory: float = 121.7, **data: Any) -> str:
+    """What a lone Spark says to it; empty where it would serve it."""
+    given = {"model": model, "serve_image": "image:1", **data}
+    wish = asked(sparks=1, **given)
+    try:
+        plan.judge(wish, found, "aarch64", memory, mine(**given), leads=True)
+    except Refusal as refusal:
+        return refusal.what
+    return ""
+
+
+def weights(standing: Any, size: int) -> Serving:
+    return Serving(images=FITS.images, weights={GPT: Weights(standing, size)}, room=10 * GIB)
+
+
+def test_what_fits_is_not_refused() -> None:
+    assert judged() == ""
+    assert judged(weights("whole", 60 * GIB)) == judged(weights("loose", 60 * GIB)) == ""
+    assert judged(weights("partial", 58 * GIB)) == "", "what is there is not counted twice"
+    assert judged(Serving(room=900 * GIB)) == "", "an image that is absent is pulled"
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    def holds(found: Serving, data: dict[str, Any], said: str) -> None:
+        assert said in judged(found, **data)
+
+    each_row(
+        [
+            (weights("partial", 0), {}, "take 60.8 GiB, 0.0 GiB of them are there, and 10.0 GiB are free"),
+            (weights("damaged", 20 * GIB), {}, "20.0 GiB of them are there"),
+            (Serving(room=0, images=FITS.images), {}, "0.0 GiB are free for /srv/models"),
+            (FITS, {"memory": 64.0}, "does not fit: 60.8 GiB of weights a node, and 55.7 GiB are for all of it"),
+            (FITS, {"memory": 200.0, "memory_gib": 64.0}, "does not fit"),
+            (
+                Serving(images=(Image(ID, "amd64", ("image:1",)),), room=900 * GIB),
+                {},
+                "image:1 is an image for amd64, and this host is arm64",
+            ),
+            (FITS, {"serve_image": f"sha256:{'b2' * 32}"}, "no registry can be asked for an ID"),
+            (Serving(room=900 * GIB, listening=(18000,)), {}, "somebody else listens on port 18000"),
+            (
+                Serving(room=900 * GIB, listening=(9000,)),
+                {"serve_port": 9000},
+                "somebody else listens on port 9000",
+            ),
+        ],
+        holds,
+    )
+
+
+def test_weights_that_a_container_would_not_find_are_refused() -> None:
+    linked = Serving(images=FITS.images, weights={GPT: Weights("linked", 60 * GIB, "a b.bin")}, room=900 * GIB)
+    assert f"/srv/models/{GPT}/a b.bin is a link that leads out of its folder" in judged(linked)
+
+
+def test_an_id_crosses_the_fabric_like_any_other_image() -> None:
+    id = f"sha256:{'b2' * 32}"
+    wish = asked("qwen3-235b-a22b", serve_image=id)
+    plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=False)
+    with pytest.raises(Refusal, match="no registry can be asked for an ID"):
+        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+
+
+PINNED = "nvcr.io/nvidia/vllm@sha256:77"
+
+
+def test_a_copy_is_known_by_what_its_digest_means() -> None:
+    def holds(name: str, kept: str | None, head: tuple[str, ...], found: bool) -> None:
+        wish, copy = asked("qwen3-235b-a22b", serve_image=name), Serving(images=(Image(ID, "arm64"),))
+        record = Record("m", BIG, ID, kept, "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0") if kept else None
+        there = plan.image_of(wish, copy, record, Serving(images=(Image(ID, "arm64", head),)))
+        assert (there is not None) is found
+        known = plan.chosen(wish, copy, record)
+        assert known == (Chosen(ID, vllm="0.19.0") if found and record else None)
+
+    each_row(
+        {
+            "as deployed": (PINNED, PINNED, (), True),
+            "another was deployed": (PINNED, "vllm:1", (), False),
+            "as on the head": (PINNED, None, (PINNED,), True),
+            "not on the head": (PINNED, None, ("vllm:1",), False),
+            "a tag may move": ("vllm:1", "vllm:1", ("vllm:1",), False),
+        },
+        holds,
+    )
+
+
+def test_a_copy_in_another_store_is_known_by_what_it_holds() -> None:
+    heads = f"sha256:{'e5' * 32}"
+
+    def holds(name: str, held: str, found: bool) -> None:
+        wish = asked("qwen3-235b-a22b", serve_image=name)
+        copy = Serving(images=(Image(ID, "arm64", (), "c3" * 32),))
+        head = Serving(images=(Image(heads, "arm64", (PINNED,), held),))
+        there = plan.image_of(wish, copy, None, head)
+        assert (there and there.id) == (ID if found else None)
+
+    each_row(
+        {
+            "by its digest": (PINNED, "c3" * 32, True),
+            "by the ID of the head's store": (heads, "c3" * 32, True),
+            "it holds something else": (PINNED, "d4" * 32, False),
+            "it is not known what it holds": (heads, "", False),
+            "a tag is each host's own": ("vllm:1", "c3" * 32, False),
+        },
+        holds,
+    )
+
+
+def test_ports_that_are_ours_are_not_somebody_elses() -> None:
+    up = {"ActiveState": "active"}
+    found = Serving(room=900 * GIB, images=FITS.images, listening=(8000, 18000), port="active", unit=up)
+    assert judged(found) == ""
+
+
+def test_the_lint_reads_the_very_command() -> None:
+    wish = asked(serve_flags={"gpu-memory-utilization": 0.95})
+    with pytest.raises(Refusal, match=r"utilization-above-0\.90: --gpu-memory-utilization 0\.95"):
+        plan.refuse(plan.lint_of(wish, CATALOGUE.find, "solo", None, "aarch64"))
+    ray = asked("qwen3-235b-a22b", serve_image="nvcr.io/nvidia/vllm:26.05-py3")
+    with pytest.raises(Refusal, match="ray"):
+        plan.refuse(plan.lint_of(ray, CATALOGUE.find, "ray", None, "aarch64"))
+    plan.refuse(plan.lint_of(ray, CATALOGUE.find, "multinode", None, "aarch64"))
+
+
+# --- what a host has
+
+
+def test_an_image_is_known_by_every_name_that_docker_takes() -> None:
+    def holds(wanted: str, names: tuple[str, ...], found: bool) -> None:
+        assert (served.find([Image(ID, "arm64", names)], wanted) is not None) is found
+
+    each_row(
+        [
+            ("vllm:1", ("vllm:1",), True),
+            ("vllm", ("vllm:latest",), True),
+            ("vllm", ("vllm:1",), False),
+            ("docker" + ".io/library/vllm:1", ("vllm:1",), True),
+            ("docker" + ".io/vllm/vllm-openai:cu130-nightly", ("vllm/vllm-openai:cu130-nightly",), True),
+            ("localhost:5000/vllm", ("localhost:5000/vllm:latest",), True),
+            (
+                "nvcr.io/nvidia/vllm@sha256:77",
+                ("nvcr.io/nvidia/vllm:26.04", "nvcr.io/nvidia/vllm@sha256:77"),
+                True,
+            ),
+            ("nvcr.io/nvidia/vllm:26.04@sha256:77", ("nvcr.io/nvidia/vllm@sha256:77",), True),
+            ("localhost:5000/vllm@sha256:77", ("localhost:5000/vllm@sha256:77",), True),
+            ("nvcr.io/nvidia/vllm@sha256:78", ("nvcr.io/nvidia/vllm@sha256:77",), False),
+            (ID, (), True),
+        ],
+        holds,
+    )
+
+
+def test_a_row_that_makes_no_sense_is_an_error() -> None:
+    def holds(row: str) -> None:
+        with pytest.raises(ValueError):
+            served.parse(["looked", row])
+
+    each_row(["weights a/b gone 5", "weights a/b whole x", "image", "listen x", "health ok"], holds)
+
+
+def test_a_record_that_is_not_ours_counts_as_none() -> None:
+    def holds(text: str) -> None:
+        assert served.load(Found(text, "0644", "root:root")) is None
+
+    each_row(["", "{", "[]", '{"model": "m"}', '{"files": {}}'], holds)
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    record = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8080, 18080, "/data", True, "0.19.0", {"/a": "77"})
+    file = record.file()
+    assert served.load(Found(file.content, file.mode, "root:root")) == record
+
+
+def test_what_is_not_wanted_any_more_is_told() -> None:
+    found = {path: Found("", "0644", "root:root") for path in (served.SOCKET, served.SERVICE, "/etc/nccl.conf")}
+    assert plan.surplus([File(served.SERVICE, "")], found) == [served.SOCKET]
+
+
+# --- the question
+
+
+def answer(text: str = "Paris is the capital.", code: int = 200, **more: Any) -> str:
+    body = {"model": "gpt", "choices": [{"message": {"content": text}}], **more}
+    return f"{json.dumps(body)}\n{code}\n"
+
+
+def test_an_answer_is_judged() -> None:
+    def holds(printed: str, said: str | None) -> None:
+        found = smoke.amiss(printed, ["gpt"])
+        assert (found is None) if said is None else said in str(found)
+
+    each_row(
+        [
+            (answer(), None),
+            (answer("Paris"), None),
+            (answer(choices=[{"text": " Paris"}]), None),
+            (answer(choices=[{"message": {"content": None, "reasoning_content": "The user asks"}}]), None),
+            (answer("!!!!!!!!!!!!"), "its answer is garbage ('!!!!!!!!!!!!')"),
+            (answer("  \n "), "its answer is empty"),
+            (answer(choices=[{"message": {"content": None}}]), "its answer is empty"),
+            (answer(model="other"), "it answers as other, and gpt was asked"),
+            (answer(choices=[]), "its answer has another form"),
+            (answer(code=500), "it answered a question with HTTP status 500"),
+            ("\n000\n", "it answered a question with HTTP status 000 (nothing was said)"),
+            ("", "it answered a question with HTTP status 000"),
+            ("<html>\n200\n", "its answer has another form than vLLM's (<html>)"),
+        ],
+        holds,
+    )
+
+
+def test_a_model_without_chat_is_asked_the_plain_way() -> None:
+    assert smoke.no_chat(smoke.status(answer(code=400))) and not smoke.no_chat(smoke.status(answer()))
+    assert json.loads(smoke.request("m", smoke.PLAIN))["prompt"] == smoke.QUESTION

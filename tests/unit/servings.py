@@ -1,0 +1,35 @@
+"""Hosts that are to serve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparkrig import settings
+from sparkrig.io.catalogue_files import catalogue
+from sparkrig.serving import plan, served
+from sparkrig.serving.plan import Chosen, Node, Wish
+from sparkrig.settings import Settings
+
+CATALOGUE = catalogue()
+
+
+ID = f"sha256:{'a1' * 32}"
+
+
+TEXTS = {served.START: "#!/bin/sh\n", served.MEMORY: "#!/bin/sh\n#\n"}
+
+
+def mine(**data: Any) -> Settings:
+    return settings.parse({"x": data})["x"]
+
+
+def asked(model: str = "gpt-oss-120b", sparks: int = 2, **data: Any) -> Wish:
+    return plan.wish(CATALOGUE.find, mine(model=model, **data), sparks)
+
+
+LONE = Node()
+
+
+def made(wish: Wish, node: Node = LONE, ray: bool = False, **data: Any) -> dict[str, str]:
+    files = plan.files(wish, Chosen(ID, ray), node, mine(**data), TEXTS)
+    return {file.path: file.content for file in files}
