@@ -25,7 +25,7 @@ from sparkrig.operations.journal import close
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import plan, served
-from sparkrig.serving.lint import Finding
+from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue
 from sparkrig.serving.plan import Chosen, Node, Wish
 from sparkrig.settings import Settings

@@ -13,8 +13,9 @@ from docs import commands, schemas
 from sparkrig.bandwidth.bands import BANDS, Band
 from sparkrig.checks.reference import KINDS
 from sparkrig.io.catalogue_files import catalogue
+from sparkrig.serving.lint.claims import Claim
+from sparkrig.serving.lint.judgement import RULES
 from sparkrig.serving.model import Checkpoint
-from sparkrig.serving.rules import RULES, Claim
 from sparkrig.settings import Settings
 from tests.faults import table as faults
 

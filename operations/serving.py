@@ -28,8 +28,8 @@ from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, 
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal
 from sparkrig.serving import plan, served, smoke
+from sparkrig.serving.lint.version import version
 from sparkrig.serving.plan import Chosen
-from sparkrig.serving.rules import version
 from sparkrig.serving.served import Serving
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates" / "serving"

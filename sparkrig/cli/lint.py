@@ -17,7 +17,8 @@ from sparkrig.text import reason
 
 if TYPE_CHECKING:
     from sparkrig.serving.launch import Launch
-    from sparkrig.serving.lint import Case, Finding
+    from sparkrig.serving.lint.case import Case
+    from sparkrig.serving.lint.judgement import Finding
     from sparkrig.serving.model import Catalogue
 
 _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sparkrig lint -"
@@ -49,7 +50,8 @@ def lint(
     found otherwise. A note is advice. Exit code 1: no launch of vLLM can be read; 2: an error or a warning was
     found.
     """
-    from sparkrig.serving import lint as judgement
+    from sparkrig.serving.lint import judgement
+    from sparkrig.serving.lint.case import Case
 
     if listing:
         _list()
@@ -57,7 +59,7 @@ def lint(
     version = _version(vllm)
     known = files.catalogue()
     told = _catalogued(known, words) if catalogue else [(launch, None) for launch in _launches(words)]
-    cases = [judgement.Case(launch, known.find, sparks or nodes, version) for launch, nodes in told]
+    cases = [Case(launch, known.find, sparks or nodes, version) for launch, nodes in told]
     found = [judgement.judge(case) for case in cases]
     if as_json:
         files.document("lint", launches=[_plain(case, each) for case, each in zip(cases, found, strict=True)])
@@ -67,7 +69,7 @@ def lint(
 
 
 def _version(text: str | None) -> tuple[int, ...] | None:
-    from sparkrig.serving.rules import version
+    from sparkrig.serving.lint.version import version
 
     found = version(text) if text else None
     if text and found is None:
@@ -153,7 +155,7 @@ def _show(cases: Sequence[Case], found: Sequence[Sequence[Finding]], *, verbose:
 
 
 def _list() -> None:
-    from sparkrig.serving.rules import RULES
+    from sparkrig.serving.lint.judgement import RULES
 
     console, drawing = _screen(verbose=True)
     for line in drawing.rules(RULES):

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
-from sparkrig.serving.lint import Case, Finding
-from sparkrig.serving.rules import TOPICS, Claim, Rule, Severity
+from sparkrig.serving.lint.case import Case
+from sparkrig.serving.lint.claims import Claim
+from sparkrig.serving.lint.judgement import Finding
+from sparkrig.serving.lint.rule import TOPICS, Rule, Severity
 from sparkrig.text import listed
 
 _SHADES: dict[Severity, Shade] = {"error": "fault", "warning": "degraded", "note": "quiet"}

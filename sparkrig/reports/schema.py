@@ -17,8 +17,9 @@ from sparkrig.fabric import cabling
 from sparkrig.rdma import rdma
 from sparkrig.reports import doctor, drift
 from sparkrig.runs import change, journal, undo
-from sparkrig.serving import budget, rules, startup
+from sparkrig.serving import budget, startup
 from sparkrig.serving.bench import report as bench
+from sparkrig.serving.lint import claims, rule
 from sparkrig.serving.model import Model, Nodes, Source
 
 
@@ -246,14 +247,14 @@ class Broken(TypedDict):
     """
 
     rule: str
-    severity: rules.Severity
-    topic: rules.Topic
+    severity: rule.Severity
+    topic: rule.Topic
     meaning: str
     found: str
     better: str
     holds: str
-    reasons: list[rules.Claim]
-    against: list[rules.Claim]
+    reasons: list[claims.Claim]
+    against: list[claims.Claim]
 
 
 class Launched(TypedDict):

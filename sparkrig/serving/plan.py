@@ -18,12 +18,14 @@ from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch, lint, served
+from sparkrig.serving import launch, served
 from sparkrig.serving.arguments import read, whole_number
 from sparkrig.serving.budget import GIB, Use, budget
-from sparkrig.serving.lint import Case, Finding
+from sparkrig.serving.lint import judgement
+from sparkrig.serving.lint.case import Case
+from sparkrig.serving.lint.judgement import Finding
+from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar, flag_words
-from sparkrig.serving.rules import Version
 from sparkrig.serving.served import Record, Serving
 from sparkrig.settings import Settings
 
@@ -301,7 +303,7 @@ def lint_of(asked: Wish, find: Find, form: str, vllm: Version | None, machine: s
     words = ["docker", *_docker(asked, "/srv/models", [])]
     words = [*words[:2], *given, *words[2:], asked.image, *asked.words, *(more[form] if asked.nodes > 1 else [])]
     (found,) = launch.typed(words)
-    return lint.judge(Case(found, find, asked.nodes, vllm))
+    return judgement.judge(Case(found, find, asked.nodes, vllm))
 
 
 def refuse(found: Sequence[Finding]) -> None:

@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from sparkrig.io.catalogue_files import catalogue
-from sparkrig.serving.rules import RULES, Claim
+from sparkrig.serving.lint.claims import Claim
+from sparkrig.serving.lint.judgement import RULES
 from sparkrig.serving.startup import REFERENCES, TOTALS
 
 ROOT = Path(__file__).resolve().parents[2]

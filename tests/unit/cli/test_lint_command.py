@@ -15,7 +15,7 @@ from click.testing import Result
 
 from docs.make import LINT, with_rules
 from sparkrig.io import catalogue_files
-from sparkrig.serving.rules import RULES
+from sparkrig.serving.lint.judgement import RULES
 from tests.unit import launches
 from tests.unit.launch_texts import RAY, SERVE, pair, serve
 from tests.unit.lint_calls import BAD, SCRIPT, typed

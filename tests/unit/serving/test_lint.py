@@ -16,9 +16,13 @@ import pytest
 from sparkrig.checks.reference import KINDS
 from sparkrig.io import catalogue_files
 from sparkrig.refusal import Refusal
-from sparkrig.serving import build, launch, lint, served, smoke
-from sparkrig.serving.lint import Case, Find, Finding
-from sparkrig.serving.rules import BY_ID, RULES, Claim, Rule, Version, version
+from sparkrig.serving import build, launch, served, smoke
+from sparkrig.serving.lint import judgement
+from sparkrig.serving.lint.case import Case, Find
+from sparkrig.serving.lint.claims import Claim
+from sparkrig.serving.lint.judgement import BY_ID, RULES, Finding
+from sparkrig.serving.lint.rule import Rule
+from sparkrig.serving.lint.version import Version, version
 from tests.tables import each_row
 from tests.unit import launches, servings
 from tests.unit.launch_texts import IMAGE, OPTIONS, PLAIN, RAY, SERVE, pair, serve
@@ -85,7 +89,7 @@ def judged(
     text: str, *, sparks: int | None = None, vllm: Version | None = None, find: Find = find
 ) -> list[Finding]:
     (one,) = launch.read(text)
-    return lint.judge(Case(one, find, sparks, vllm))
+    return judgement.judge(Case(one, find, sparks, vllm))
 
 
 def ids(text: str, *, sparks: int | None = None, vllm: Version | None = None, find: Find = find) -> set[str]:
@@ -102,7 +106,7 @@ def run(options: str = "--gpus all", image: str = IMAGE, model: str = PLAIN, fla
 @pytest.mark.parametrize("text", [serve(), run(), pair(flags=PAIR)], ids=["command", "container", "pair"])
 def test_nothing_is_said_of_a_launch_that_keeps_all_rules(text: str) -> None:
     assert ids(text) == set()
-    assert lint.exit_code(judged(text)) == 0
+    assert judgement.exit_code(judged(text)) == 0
 
 
 COMPOSED = "services:\n  a:\n    image: {}\n    gpus: all\n    platform: {}\n    command: " + serve() + "\n"
@@ -381,7 +385,7 @@ def test_each_rule() -> None:
 
 
 def test_every_rule_is_tested_and_judged() -> None:
-    assert {*BROKEN} == {*BY_ID} == {*lint._JUDGES}
+    assert {*BROKEN} == {*BY_ID} == {rule.id for rule in judgement.JUDGES}
     assert len(BY_ID) == len(RULES)
 
 
@@ -891,4 +895,4 @@ def test_errors_come_first() -> None:
     ],
 )
 def test_notes_alone_are_no_failure(text: str, code: int) -> None:
-    assert lint.exit_code(judged(text)) == code
+    assert judgement.exit_code(judged(text)) == code

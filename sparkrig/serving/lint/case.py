@@ -1,0 +1,269 @@
+"""A launch, and what follows from it: what the rules judge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from sparkrig.parsing import hub
+from sparkrig.serving.container import Container
+from sparkrig.serving.launch import SERVER, Launch
+from sparkrig.serving.lint.version import Version, version
+
+# NGC's images by the vLLM in them: [@conselara-benchmarks, @vllm-30163]
+_NGC = {(25, 11): (0, 11, 0), (26, 4): (0, 19, 0)}
+# What a checkpoint's name says of its format, the more telling word first.
+_FORMATS = (
+    ("nvfp4", r"nvfp4|\bfp4\b"),
+    ("bf16", r"\bbf16\b"),
+    ("mxfp4", r"mxfp4|gpt-?oss"),
+    ("int4-gptq", r"gptq"),
+    ("int4-awq", r"awq"),
+    ("gguf", r"gguf|\bq\d_k"),
+    ("int4", r"int4|w4a16|auto-?round|4bit"),
+    ("fp8", r"fp8|w8a8|deepseek-(?:v3|r1)|minimax-m\d|kimi-k2"),
+)
+_MIXTURE = re.compile(
+    r"(?<![a-z\d])a\d+(?:\.\d+)?b(?![a-z])|\d+x\d+b|mixtral|moe|gpt-?oss|deepseek-(?:v[234]|r1)|glm-?(?:4\.[5-9]|5)"
+    r"|minimax-m\d|kimi-k\d|qwen3-next|llama-?4"
+)
+_PARAMETERS = re.compile(r"(?<![a-z\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z\d])")
+_SHARED = 0.8  # of experts x size: Mixtral's share their attention, 46.7 B of 8x7B and 141 B of 8x22B
+# Gated DeltaNet: Qwen3-Next, and by vLLM's log [@docai-122b] what is built on Qwen3.5
+_HYBRID = re.compile(r"qwen-?3\.?[56](?!\d)|qwen3-next|kimi-linear")
+
+
+class Checkpoint(Protocol):
+    """Of the catalogue: one set of weights.
+
+    nodes: how many Sparks it was run on; draft: None where it is not known whether MTP weights are in it.
+    """
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def weights_gib(self) -> float | None: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def draft(self) -> bool | None: ...
+    @property
+    def bad(self) -> str: ...
+
+
+class Model(Protocol):
+    """Of the catalogue.
+
+    architecture: `dense`, `moe`, `dense hybrid` or `moe hybrid`; standing: `avoid` where it is advised against.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def architecture(self) -> str: ...
+    @property
+    def parameters_b(self) -> float: ...
+    @property
+    def standing(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def checkpoints(self) -> Sequence[Checkpoint]: ...
+
+
+Find = Callable[[str], Model | None]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """What a judge saw; better: what to set, where it knows more than the rule."""
+
+    found: str
+    better: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A launch, and what follows from it.
+
+    find: the catalogue; sparks: how many there are, None for up to two; vllm: the version, None where the image is
+    to tell it.
+    """
+
+    launch: Launch
+    find: Find
+    sparks: int | None = None
+    vllm: Version | None = None
+
+    @cached_property
+    def model(self) -> Model | None:
+        return next((found for name in self.launch.names if (found := self.find(name))), None)
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint | None:
+        """The one that is served, where that can be told.
+
+        Several owners use one name [@docai-122b], so OWNER/NAME is taken as it stands. What a model is served as
+        tells no format where it is the model's own name.
+        """
+        if self.model is None:
+            return None
+        ids = {each.id.lower(): each for each in self.model.checkpoints}
+        owned = [name.lower() for name in self.launch.places if hub.ID.fullmatch(name)]
+        if owned:
+            return next((ids[name] for name in owned if name in ids), None)
+        folders = {name: each for each in reversed(self.model.checkpoints) for name in hub.folders(each.id)}
+        names = [
+            each for each in self.launch.names if each in self.launch.places or each.lower() != self.model.name
+        ]
+        told = [ids.get(hub.whole(name)) or folders.get(name.lower().rpartition("/")[2]) for name in names]
+        return next((each for each in told if each), None)
+
+    @cached_property
+    def name(self) -> str:
+        """All that the model is called, in small letters."""
+        return " ".join(self.launch.names).lower()
+
+    @cached_property
+    def format(self) -> str:
+        """Of the weights: the catalogue's word, else what the name says, else bf16 for a plain name on the hub."""
+        if self.checkpoint:
+            return self.checkpoint.format
+        said = next((kind for kind, word in _FORMATS if re.search(word, self.name.replace("_", "-"))), "")
+        plain = hub.ID.fullmatch(self.launch.model) is not None
+        return said or ("bf16" if plain else "")
+
+    @property
+    def called(self) -> str:
+        """The model as a person would call it: a name rather than a path inside a container."""
+        names = [each for each in self.launch.names if not each.startswith("/")]
+        path = next((each for each in reversed(self.launch.names) if each.startswith("/")), "the model")
+        return self.launch.model if self.launch.model in names else path.rpartition("/")[2]
+
+    @property
+    def said(self) -> str:
+        """The model and its format, and how that is known."""
+        known = "in the catalogue" if self.checkpoint else "by its name"
+        return f"{self.called} is {self.format} {known}"
+
+    @cached_property
+    def mixture(self) -> bool:
+        known = self.model.architecture if self.model else ""
+        return known.startswith("moe") if known else bool(_MIXTURE.search(self.name))
+
+    @cached_property
+    def hybrid(self) -> bool:
+        return bool(_HYBRID.search(self.name)) or bool(self.model and "hybrid" in self.model.architecture)
+
+    @property
+    def gpt_oss(self) -> bool:
+        return re.search(r"gpt-?oss", self.name) is not None and self.format == "mxfp4"
+
+    @property
+    def quantization(self) -> str:
+        return self.launch.text("quantization").lower()
+
+    @property
+    def weights_gib(self) -> float | None:
+        """What all nodes load together; half of it where BF16 becomes FP8."""
+        if self.checkpoint is None or self.checkpoint.weights_gib is None:
+            return None
+        halved = self.format == "bf16" and self.quantization == "fp8"
+        return self.checkpoint.weights_gib / (2 if halved else 1)
+
+    @property
+    def parameters_b(self) -> float:
+        """In billions: the catalogue's word, else what the name says, else none."""
+        said = _PARAMETERS.search(self.name)
+        if self.model or said is None:
+            return self.model.parameters_b if self.model else 0
+        return float(said[2]) * (int(said[1]) * _SHARED if said[1] else 1)
+
+    @cached_property
+    def world(self) -> int | None:
+        """GPUs that one copy of the model is spread over."""
+        return self._product("tensor-parallel-size", "pipeline-parallel-size", "prefill-context-parallel-size")
+
+    @cached_property
+    def gpus(self) -> int | None:
+        """GPUs that all copies want; None where a number cannot be read."""
+        copies = self._product("data-parallel-size")
+        return None if self.world is None or copies is None else self.world * copies
+
+    def _product(self, *flags: str) -> int | None:
+        made = 1
+        for flag in flags:
+            count = self.launch.whole_number(flag, 1)
+            if count is None or count < 1:
+                return None
+            made *= count
+        return made
+
+    @property
+    def nnodes(self) -> int:
+        return self.launch.whole_number("nnodes", 1) or 1
+
+    @property
+    def ray(self) -> bool:
+        return self.launch.ray or self.launch.text("distributed-executor-backend") == "ray"
+
+    @property
+    def paired(self) -> bool:
+        """Whether more than one Spark serves."""
+        return self.ray or self.nnodes > 1 or (self.gpus or 1) > 1
+
+    @property
+    def container(self) -> Container:
+        return self.launch.container or Container()
+
+    @property
+    def contained_pair(self) -> bool:
+        return self.paired and self.launch.container is not None
+
+    @property
+    def image(self) -> str:
+        return self.container.image.lower()
+
+    @cached_property
+    def ngc(self) -> tuple[int, int] | None:
+        """Year and month of NVIDIA's image."""
+        found = re.search(r"nvcr\.io/nvidia/vllm:(\d\d)\.(\d\d)", self.image)
+        return (int(found[1]), int(found[2])) if found else None
+
+    @property
+    def stock(self) -> bool:
+        """Whether the image is vLLM's own."""
+        return SERVER.match(self.image) is not None
+
+    @cached_property
+    def version(self) -> Version | None:
+        if self.vllm:
+            return self.vllm
+        if self.ngc:
+            return _NGC.get(self.ngc)
+        tag = re.search(r":v?(\d+\.\d+\.\d+)", self.image)
+        return version(tag[1]) if self.stock and tag else None
+
+    @property
+    def attention(self) -> tuple[str, str]:
+        """What sets the attention backend, and the backend in capitals."""
+        flag, table = self.launch.text("attention-backend"), self.launch.table("attention-config")
+        variable = self.launch.variable("VLLM_ATTENTION_BACKEND")
+        if flag:
+            return f"--attention-backend {flag}", flag.upper()
+        if "backend" in table:
+            return f"--attention-config.backend {table['backend']}", str(table["backend"]).upper()
+        return (f"VLLM_ATTENTION_BACKEND={variable}", variable.upper()) if variable else ("", "")
+
+    def missing(self, *names: str) -> list[str]:
+        """Variables that are not set, where that can be told."""
+        return [name for name in names if name not in self.launch.environment] if self.launch.whole else []
+
+
+def month(ngc: tuple[int, int]) -> str:
+    return f"{ngc[0]}.{ngc[1]:02}"

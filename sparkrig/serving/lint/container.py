@@ -1,0 +1,180 @@
+"""Rules of the image, and what docker gives a container."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sparkrig.serving.lint.case import Case, Hit
+from sparkrig.serving.lint.claims import (
+    CORTI,
+    JUNE,
+    MARCH,
+    NOVEMBER,
+    NVIDIA,
+    READ,
+    THREAD,
+    Claim,
+)
+from sparkrig.serving.lint.rule import Rules
+
+_FILES = 65536  # more than the usual 1024: our own reasoning
+_FIRST_ARM = (0, 10, 1)  # published for arm64 after it [@vllm-22206, @vllm-23210]
+
+
+RULES = Rules("container")
+
+
+@RULES.rule(
+    "infiniband",
+    "error",
+    "a container of a pair has /dev/infiniband",
+    (
+        Claim("without it NCCL goes over TCP and says nothing", "epappas", NOVEMBER),
+        Claim("--device /dev/infiniband belongs to two-node containers", "capetron", NOVEMBER),
+    ),
+    "--device /dev/infiniband",
+    composed="devices: [/dev/infiniband]",
+)
+def infiniband(case: Case) -> Iterator[Hit]:
+    inside = any(each.startswith("/dev/infiniband") or each == "/dev" for each in case.container.devices)
+    if case.contained_pair and not case.container.privileged and not inside:
+        yield Hit("more than one Spark, and the container has no /dev/infiniband")
+
+
+@RULES.rule(
+    "image-architecture",
+    "error",
+    "the image is for arm64",
+    (
+        Claim("a Spark's processor is arm64, and runs no amd64 image", "epappas", NOVEMBER),
+        Claim("vllm/vllm-openai was amd64 alone until 0.10.1", "vllm-22206", "2025-08-04"),
+    ),
+    "an image with arm64: docker manifest inspect IMAGE",
+)
+def image_architecture(case: Case) -> Iterator[Hit]:
+    said = re.search(r"(?:amd64|x86[-_]?64)", case.image)
+    old = case.stock and case.version is not None and case.version < _FIRST_ARM
+    if case.container.architecture not in ("", "arm64"):
+        yield Hit(f"{case.container.image or 'the image'} for {case.container.architecture}")
+    elif said or old:
+        yield Hit(f"{case.container.image} is for amd64")
+
+
+@RULES.rule(
+    "image-cuda",
+    "warning",
+    "the image is for CUDA 13",
+    (Claim("only the builds for CUDA 13 (cu130) run on GB10", "epappas", NOVEMBER),),
+    "a tag with cu130",
+    against=(Claim("a CUDA 12.9 image for arm64 is published", "model-optimizer-2042", "2026"),),
+)
+def image_cuda(case: Case) -> Iterator[Hit]:
+    found = re.search(r"cu(12\d|11\d)|cuda-?(1[12]\.\d)", case.image)
+    if found:
+        yield Hit(f"{case.container.image} is for CUDA {found[2] or f'{found[1][:2]}.{found[1][2:]}'}")
+
+
+@RULES.rule(
+    "image-other-model",
+    "warning",
+    "the image is made for more than one model",
+    (Claim("hellohal2064's is for Qwen3-Next-80B and CUDA 13.1, and crashed in a loop", THREAD, MARCH),),
+    "eugr/spark-vllm-docker",
+)
+def image_other_model(case: Case) -> Iterator[Hit]:
+    if "hellohal2064/" in case.image and "qwen3-next" not in case.name:
+        yield Hit(case.container.image)
+
+
+@RULES.rule(
+    "image-digest",
+    "note",
+    "both nodes run the same image, by digest",
+    (Claim("NCCL says `Message truncated` where the images of two nodes differ", "eugr", NOVEMBER),),
+    "IMAGE@sha256:..., as docker image inspect shows it",
+)
+def image_digest(case: Case) -> Iterator[Hit]:
+    if case.contained_pair and case.image and "sha256:" not in case.image:
+        yield Hit(f"{case.container.image} is a tag, which two nodes may have resolved differently")
+
+
+@RULES.rule(
+    "no-gpu",
+    "warning",
+    "the container is given the GPU",
+    (Claim("--gpus all or the nvidia runtime", NVIDIA, NOVEMBER),),
+    "--gpus all",
+    composed="gpus: all",
+    against=(Claim("not needed where nvidia is docker's default runtime", "epappas", NOVEMBER),),
+)
+def no_gpu(case: Case) -> Iterator[Hit]:
+    if case.launch.container and not case.container.gpus:
+        yield Hit("neither --gpus nor the nvidia runtime")
+
+
+@RULES.rule(
+    "host-network",
+    "warning",
+    "a container of a pair is in the host's network",
+    (Claim("--network host: fabric addresses and GIDs are the host's", "eugr", NOVEMBER),),
+    "--network host",
+    composed="network_mode: host",
+)
+def host_network(case: Case) -> Iterator[Hit]:
+    if case.contained_pair and case.container.network != "host":
+        yield Hit(f"the network is {case.container.network or 'a bridge'}")
+
+
+@RULES.rule(
+    "host-ipc",
+    "warning",
+    "a container of a pair shares the host's memory segments",
+    (Claim("--ipc=host", NVIDIA, NOVEMBER),),
+    "--ipc host",
+    composed="ipc: host",
+)
+def host_ipc(case: Case) -> Iterator[Hit]:
+    if case.contained_pair and case.container.ipc != "host":
+        yield Hit(f"ipc is {case.container.ipc or 'private'}")
+
+
+@RULES.rule(
+    "memlock",
+    "warning",
+    "a container of a pair may lock memory",
+    (
+        Claim("RDMA registers memory, which fails with ENOMEM at docker's limit", "epappas", NOVEMBER),
+        Claim("both nodes need --cap-add=IPC_LOCK --ulimit memlock=-1:-1", CORTI, JUNE),
+    ),
+    "--ulimit memlock=-1 --cap-add IPC_LOCK",
+    composed="ulimits: {memlock: -1}, and cap_add: [IPC_LOCK]",
+)
+def memlock(case: Case) -> Iterator[Hit]:
+    may = (
+        case.container.privileged
+        or "IPC_LOCK" in case.container.capabilities
+        or "ALL" in case.container.capabilities
+    )
+    if case.contained_pair and case.container.limits.get("memlock") != -1 and not may:
+        yield Hit("memlock is docker's own limit, and IPC_LOCK is not given")
+
+
+@RULES.rule(
+    "nofile",
+    "note",
+    "a container of a pair may open many files",
+    (
+        Claim(
+            "a rank opens devices, sockets and files of weights, for which 1024 are few: our own reasoning",
+            "sparkrig/serving/plan.py",
+            READ,
+        ),
+    ),
+    "--ulimit nofile=1048576",
+    composed="ulimits: {nofile: 1048576}",
+)
+def nofile(case: Case) -> Iterator[Hit]:
+    files = case.container.limits.get("nofile", 0)
+    if case.contained_pair and files != -1 and files < _FILES:
+        yield Hit(f"nofile is {files}" if files else "nofile is docker's own limit")

@@ -1,0 +1,136 @@
+"""Rules of checkpoints, their loading and the caches beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sparkrig.serving.lint.case import Case, Hit, month
+from sparkrig.serving.lint.claims import (
+    APRIL,
+    CATALOGUE,
+    DOCAI,
+    HARDWARE,
+    MAY,
+    MID_MAY,
+    MODELS,
+    NOVEMBER,
+    NVIDIA,
+    READ,
+    Claim,
+)
+from sparkrig.serving.lint.rule import Rules
+from sparkrig.text import listed
+
+_NO_FASTSAFETENSORS = ((26, 3), (26, 4))  # [@conselara-hardware]
+
+
+RULES = Rules("weights")
+
+
+@RULES.rule(
+    "checkpoint-bad",
+    "warning",
+    "the checkpoint is one that is known to load",
+    (Claim("the catalogue has it as bad, with the reason", CATALOGUE, READ),),
+    "another checkpoint of the model: sparkrig models show NAME",
+    holds="as the catalogue says",
+)
+def checkpoint_bad(case: Case) -> Iterator[Hit]:
+    if case.checkpoint and case.checkpoint.bad:
+        yield Hit(f"{case.checkpoint.id}: {case.checkpoint.bad}", _instead(case))
+
+
+def _instead(case: Case) -> str:
+    """The first checkpoint of the model that nothing speaks against."""
+    known = case.model.checkpoints if case.model else ()
+    return next((each.id for each in known if not each.bad), "")
+
+
+@RULES.rule(
+    "model-avoided",
+    "note",
+    "the model is none that the catalogue advises against",
+    (
+        Claim("the catalogue has it as one to avoid, with the reason", CATALOGUE, READ),
+        Claim("Qwen3.5-397B is not yet recommended; Qwen3.6-27B is slow in the stock image", MODELS, MAY),
+    ),
+    "another model: sparkrig models",
+    holds="as the catalogue says",
+)
+def model_avoided(case: Case) -> Iterator[Hit]:
+    if case.model and case.model.standing == "avoid":
+        yield Hit(f"{case.model.name}: {case.model.why}")
+
+
+@RULES.rule(
+    "mtp-weights",
+    "warning",
+    "a checkpoint has the layers that predict ahead",
+    (
+        Claim(
+            "NVIDIA Model Optimizer left the MTP weights out; they have to be merged by hand",
+            DOCAI,
+            APRIL,
+        ),
+    ),
+    "a checkpoint with MTP weights (Sehyo's, RedHatAI's), or no --speculative-config",
+)
+def mtp_weights(case: Case) -> Iterator[Hit]:
+    method = str(case.launch.table("speculative-config").get("method", ""))
+    if case.checkpoint and case.checkpoint.draft is False and "mtp" in method:
+        yield Hit(f"speculative decoding by MTP, and {case.checkpoint.id} has no weights for it")
+
+
+@RULES.rule(
+    "fastsafetensors",
+    "warning",
+    "--load-format fastsafetensors is asked of an image that has it",
+    (Claim("ImportError in NGC 26.03 and 26.04", HARDWARE, MID_MAY),),
+    "leave --load-format away",
+    holds="NGC 26.03 and 26.04",
+    against=(Claim("NVIDIA's recipes take it", NVIDIA, NOVEMBER),),
+)
+def fastsafetensors(case: Case) -> Iterator[Hit]:
+    known = case.ngc not in _NO_FASTSAFETENSORS if case.ngc else case.launch.container or case.launch.wrapper
+    if case.launch.text("load-format") == "fastsafetensors" and not known:
+        where = f"NVIDIA's {month(case.ngc)}" if case.ngc else "an image that is not seen"
+        yield Hit(f"--load-format fastsafetensors in {where}")
+
+
+@RULES.rule(
+    "cache-snapshot",
+    "warning",
+    "the whole Hugging Face cache is mounted",
+    (
+        Claim(
+            "the files of a snapshot are relative links to blobs beside it, which the container then lacks",
+            "hf-cache",
+            NOVEMBER,
+        ),
+    ),
+    "-v ~/.cache/huggingface:/root/.cache/huggingface",
+)
+def cache_snapshot(case: Case) -> Iterator[Hit]:
+    for each in case.launch.mounts:
+        if re.search(r"/snapshots(/|$)", each.source):
+            yield Hit(f"-v {each.source}:{each.target}")
+
+
+@RULES.rule(
+    "compile-caches",
+    "note",
+    "what is compiled outlives the container",
+    (Claim("with ~/.cache/vllm mounted the second start compiles in 10 s instead of 43 s", DOCAI, APRIL),),
+    "-v ~/.cache/vllm:/root/.cache/vllm, and the same for ~/.cache/flashinfer and ~/.triton",
+)
+def compile_caches(case: Case) -> Iterator[Hit]:
+    if case.launch.container is None:
+        return
+    targets = " ".join(f"{each.target.rstrip('/')}/" for each in case.launch.mounts)
+    whole = re.search(r"/\.cache/ ", f"{targets} ") is not None
+    wanted = ("/.cache/vllm/", "/.cache/flashinfer/", "/.triton/")
+    lost = [name for name in wanted if name not in targets and not (whole and "cache" in name)]
+    if lost:
+        are = "are" if len(lost) > 1 else "is"
+        yield Hit(f"{listed(f'~{name[:-1]}' for name in lost)} of the container {are} not mounted")
