@@ -29,6 +29,7 @@ from sparkrig.host.images import CONTENT_OF, Image, known, one
 from sparkrig.host.nic import Nic
 from sparkrig.parsing import bounds
 from sparkrig.rdma.environment import CONTAINER_ENV
+from sparkrig.signatures import Signature
 from sparkrig.text import listed
 from sparkrig.verdict import Level, Verdict
 
@@ -129,120 +130,121 @@ class Nccl:
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class Error:
-    """How a rank can end without a result; level unknown where that says nothing about the fabric."""
-
-    cause: str
-    pattern: str
-    meaning: str
-    cure: str
-    level: Level = "fault"
-
-
 # What stands before the words of a line of NCCL or of PyTorch.
 _PREFIX = re.compile(r"^.*NCCL (?:WARN|INFO) |^(?:\[rank\d+\]: ?)?(?:\[[EW]\d+ [^]]*\] ?)?(?:\[c10d\] )?")
+# of a served model's log, too (sparkrig/serving/trouble.py)
+MISMATCHED, TRUNCATED = r"Mismatched NCCL version", r"[Mm]essage truncated"
+NO_INTERFACE, CUDA_MEMORY = r"no socket interface found", r"cudaErrorMemoryAllocation"
 _NEVER = r"(?!)"  # told by the exit status alone
+# How a rank can end without a result; level unknown where that says nothing about the fabric.
 # What explains most comes first: the first that fits a rank is its error, and the first of both is the pair's.
 ERRORS = (
-    Error(
+    Signature(
         "nccl-version",
-        r"Mismatched NCCL version",
+        MISMATCHED,
         "the ranks run different NCCL releases",
         "put one image on both hosts: docker save on one, docker load on the other",
     ),
-    Error(
+    Signature(
         "image-drift",
-        r"[Mm]essage truncated",
+        TRUNCATED,
         "the ranks do not agree about their messages",
         "put one image on both hosts: docker save on one, docker load on the other",
     ),  # section 9
-    Error(
+    Signature(
         "memory-registration",
         r"ibv_reg_\w*mr\w* failed.*(?:Cannot allocate memory|errno 12\b)",
         "the NIC could not register memory",
         "cold boot both hosts, with kho=off on a 7.0 kernel",
     ),  # sections 3 and 9
-    Error(
+    Signature(
         "cuda-memory",
-        r"(?i)\bout of memory\b|cudaErrorMemoryAllocation",
+        rf"(?i)\bout of memory\b|{CUDA_MEMORY}",
         "no memory for the GPU",
         "free memory (sync; echo 3 > /proc/sys/vm/drop_caches), then repeat",
-        "unknown",
+        level="unknown",
     ),
-    Error(
+    Signature(
         "no-gpu",
         r"No CUDA GPUs are available|Found no NVIDIA driver|no CUDA-capable device|could not select device driver"
         r"|nvidia-container-cli:|unresolvable CDI device",
         "the container has no GPU",
         "docker run --rm --gpus all IMAGE nvidia-smi",
-        "unknown",
+        level="unknown",
     ),
-    Error(
+    Signature(
         "image-unfit",
         r"No module named 'torch|NCCL built in|no kernel image is available|driver version is insufficient"
         r"|unsupported toolchain|exec format error|executable file not found",
         "the image does not fit",
         "set nccl_image to one with PyTorch and NCCL for this GPU",
-        "unknown",
+        level="unknown",
     ),
-    Error(
+    Signature(
         "no-interface",
-        r"no socket interface found|No usable listening interface|NET/Socket ?: no interface found"
+        rf"{NO_INTERFACE}|No usable listening interface|NET/Socket ?: no interface found"
         r"|no device found matching",
         "NCCL_SOCKET_IFNAME names no interface that is up",
         "compare NCCL_SOCKET_IFNAME with ip -4 addr, then run the deploy again",
     ),
-    Error("port-busy", r"EADDRINUSE", "the rendezvous port is taken", "repeat the check", "unknown"),
-    Error(
+    Signature("port-busy", r"EADDRINUSE", "the rendezvous port is taken", "repeat the check", level="unknown"),
+    Signature(
         "queue-pair",
         r"ibv_(?:modify|create)_qp failed",
         "the NIC refused a queue pair",
         "compare NCCL_IB_GID_INDEX with show_gids, then run the deploy again",
     ),
-    Error(
+    Signature(
         "rdma-completion",
         r"Got completion from peer .*status=",
         "an RDMA transfer failed",
         "ping each rail, then measure it alone with sparkrig bandwidth",
     ),  # section 4: a cold ARP table does this too
-    Error(
+    Signature(
         "no-rendezvous",
         r"clients joined|client socket has (?:timed out|failed)|DistNetworkError.*connect",
         "the ranks did not meet",
         "check that the hosts reach each other over TCP (ping, firewall)",
-        "unknown",
+        level="unknown",
     ),
-    Error(
+    Signature(
         "container",
         r"^docker: |^Error response from daemon",
         "docker could not start it",
         "start the image by hand with docker run",
-        "unknown",
+        level="unknown",
     ),
-    Error("killed", _NEVER, "it was killed (exit 137)", "look for an out-of-memory kill in dmesg", "unknown"),
-    Error(
+    Signature(
+        "killed", _NEVER, "it was killed (exit 137)", "look for an out-of-memory kill in dmesg", level="unknown"
+    ),
+    Signature(
         "nccl-error",
         r"nccl(?:System|Internal|UnhandledCuda)Error|unhandled (?:system|cuda) error",
         "NCCL failed",
         "measure the rails alone with sparkrig bandwidth",
     ),
-    Error("no-result", _NEVER, "it ended without a result", "start the image by hand with docker run", "unknown"),
-    Error(
+    Signature(
+        "no-result",
+        _NEVER,
+        "it ended without a result",
+        "start the image by hand with docker run",
+        level="unknown",
+    ),
+    Signature(
         "timeout",
         r"Watchdog caught collective operation timeout",
         "it did not end in time",
         "measure the rails alone with sparkrig bandwidth",
     ),
-    Error(
+    Signature(
         "peer-lost",
         r"Connection closed by remote peer|ncclRemoteError|remote process exited|Connection was likely closed"
         r"|[Cc]onnection reset by peer|Broken pipe",
         "the other rank went away",
         "look at the other host",
-        "unknown",
+        level="unknown",
     ),
-    Error("stopped", _NEVER, "it was ended with the other rank", "repeat the check", "unknown"),
+    Signature("stopped", _NEVER, "it was ended with the other rank", "repeat the check", level="unknown"),
 )
 _RANKED = {error.cause: number for number, error in enumerate(ERRORS)}
 # Exit statuses: of `timeout` and of a process that its own alarm ended; of SIGKILL; of docker itself.
@@ -484,9 +486,7 @@ def _devices(log: str) -> tuple[str, ...]:
 def _error(log: str, status: int | None) -> tuple[str, str]:
     """The cause why a rank has no result, and the line that tells."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    told = {
-        error.cause: next((line for line in lines if re.search(error.pattern, line)), None) for error in ERRORS
-    }
+    told = {error.cause: error.line(lines) for error in ERRORS}
     causes = {cause: line for cause, line in told.items() if line}
     if status in _STATUSES:
         causes.setdefault(_STATUSES[status], "")

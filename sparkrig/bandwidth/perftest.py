@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparkrig.parsing import bounds
-from sparkrig.verdict import Level, Verdict
+from sparkrig.signatures import Signature, first
+from sparkrig.verdict import Verdict
 
 # Gb/s in one of each. perftest's "MB" is 2^20 bytes; later than 24.01 it says so.
 _GBPS = {"Gb/sec": 1.0, "MB/sec": 2**20 * 8 / 1e9, "MiB/sec": 2**20 * 8 / 1e9}
@@ -234,98 +235,108 @@ def _whole(value: object) -> int | None:
     return int(digits.group()) if digits else None
 
 
-@dataclass(frozen=True)
-class _Complaint:
-    """Words of perftest or of libibverbs, and what they mean."""
-
-    words: str
-    level: Level
-    cause: str
-    meaning: str
-    cure: str
-
-
 # In order of weight: a text that says several things says the consequences too. What tells nothing of the link
 # itself is "unknown". The sentences are perftest's own (see the top), with both of its spellings.
 _CAUSES = (
-    _Complaint(
+    Signature(
+        "perftest-missing",
         r"\S*ib_\w+\W*:? (?:command )?not found|Failed to find executable \S*ib_\w+|"
         r"failed to run command .*ib_\w+\W*: No such file",
-        "unknown", "perftest-missing", "perftest is not installed",
+        "perftest is not installed",
         "sudo apt-get install perftest",
+        level="unknown",
     ),
-    _Complaint(
+    Signature(
+        "versions-differ",
         r"Current implementation is not compatible with versions.*|Couldn't parse line|"
         r"Failed to exchange negotiation parameters.*|Failed to exchange (?:Page|Cache Line) Size.*",
-        "unknown", "versions-differ", "the two ends do not understand each other's perftest",
+        "the two ends do not understand each other's perftest",
         "ib_write_bw --version on both hosts; install the same package on both",
+        level="unknown",
     ),
-    _Complaint(
+    Signature(
+        "ends-differ",
         r"\w+ mismatch: local=.*|Failed to negotiate parameters",
-        "unknown", "ends-differ", "the two ends were started with different options",
+        "the two ends were started with different options",
         "run the same command on both, the client with the server's address behind it",
+        level="unknown",
     ),
-    _Complaint(
+    Signature(
+        "gid-empty",
         r"Gid index (?:should be|argument).*",
-        "fault", "gid-empty", "there is no such GID index",
+        "there is no such GID index",
         "show_gids: take the index of the rail's own IPv4 address with RoCE v2",
     ),
-    _Complaint(
+    Signature(
+        "bad-arguments",
         r"Duplicated argument:.*|Invalid Command or flag.*|Parser function exited with Error|"
         r"\S*ib_\w+: (?:unrecognized|invalid|unknown) option.*|Invalid MTU - \d+|\w[\w ]* should be between .*",
-        "unknown", "bad-arguments", "perftest refused its command line",
+        "perftest refused its command line",
         "compare it with ib_write_bw --help of this version",
+        level="unknown",
     ),
-    _Complaint(
+    Signature(
+        "device-missing",
         r"IB device .* not found|No IB devices found|Did not detect devices|Unable to find the Infiniband/RoCE"
         r" device|Failed to get IB devices list.*",
-        "fault", "device-missing", "the RDMA device is not there",
+        "the RDMA device is not there",
         "rdma link; without a cable a ConnectX-7 leaves the PCI bus, so plug the cable in on both ends",
     ),
-    _Complaint(
+    Signature(
+        "link-down",
         r"Port number \d+ state is .*|Link layer on port \d+ is Unknown",
-        "fault", "link-down", "the port of the RDMA device is not active",
+        "the port of the RDMA device is not active",
         "rdma link; ip link show; then look at the cable's plugs on both ends",
     ),
-    _Complaint(
+    Signature(
+        "port-busy",
         r"Couldn't listen to port \d+|Address already in use|rdma_bind_addr failed|rdma_listen failed",
-        "unknown", "port-busy", "another process listens where perftest should",
+        "another process listens where perftest should",
         "sudo ss -ltnp shows who has the port",
+        level="unknown",
     ),
-    _Complaint(
+    Signature(
+        "address-unknown",
         r"\S.* for ai_family: .*|Problem in resolving basic address and port",
-        "unknown", "address-unknown", "the peer's name or address is not one",
+        "the peer's name or address is not one",
         "give the peer's IPv4 address on this rail",
+        level="unknown",
     ),
-    _Complaint(
+    Signature(
+        "no-listener",
         r"Couldn't connect to \S+|Unable to connect \(retries.*|rdma_resolve_(?:addr|route) failed|"
         r"Received \d+ times ADDR_ERROR",
-        "unknown", "no-listener", "no server answered",
+        "no server answered",
         "start the server first, and see that it listens: ss -ltn on the peer",
+        level="unknown",
     ),
-    _Complaint(
+    Signature(
+        "memory-refused",
         r"(?i:Couldn't allocate MR.*|failed to create mr\b.*)|ibv_reg_mr.*(?:failed|Cannot allocate memory).*",
-        "fault", "memory-refused", "the kernel refused to register memory for RDMA",
+        "the kernel refused to register memory for RDMA",
         "dmesg | grep NV_ERR_NO_MEMORY: if it finds any, power both Sparks off and on; else see ulimit -l",
     ),
-    _Complaint(
+    Signature(
+        "resources-refused",
         r"Requested QP size might be too big.*|Unable to create QP.*|Couldn't create (?:CQ|rdma \w+ QP|SRQ).*|"
         r"Couldn't allocate PD|Failed to modify QP to INIT.*",
-        "fault", "resources-refused", "the RDMA device refused a queue",
+        "the RDMA device refused a queue",
         "run it again with fewer queue pairs and a smaller TX depth; rdma resource show tells who has them",
     ),
-    _Complaint(
+    Signature(
+        "gid-type",
         r"Found Incompatibility issue with GID types.*",
-        "fault", "gid-type", "the GIDs of the two ends are not of one kind, so an index is wrong or empty",
+        "the GIDs of the two ends are not of one kind, so an index is wrong or empty",
         "show_gids on both: take the index of the rail's own IPv4 address with RoCE v2",
     ),
-    _Complaint(
+    Signature(
+        "gid-empty",
         r"Failed to modify QP \S+ to RT[RS]|Unable to set up socket connection|Failed to create AH\b.*|"
         r"Unable to Connect the HCA's through the link",
-        "fault", "gid-empty", "the RDMA device found no way to the peer: an empty GID slot, or no neighbour",
+        "the RDMA device found no way to the peer: an empty GID slot, or no neighbour",
         "show_gids on both, then ping the peer over this rail",
     ),
-)  # fmt: skip
+)
 
 _MEMLOCK = re.compile(r"RLIMIT_MEMLOCK is \d+ bytes")
 _RAISE_MEMLOCK = "raise memlock to unlimited, in /etc/security/limits.d or in the unit"
@@ -360,20 +371,23 @@ _BY_SYNDROME = {"0x81": 12}
 
 # What follows from something else, often from what happened on the other end.
 _CONSEQUENCES = (
-    _Complaint(
+    Signature(
+        "peer-died",
         r"(?:[a-z_]+: )?Couldn't (?:read|send) (?:remote address|local address|reports)|"
         r"Unable to (?:read|write) (?:from|to) socket/rdma_cm|Failed to exchange data between server and clients?|"
         r"Failed to sync between server and client.*|Failed to close connection between server and client|"
         r"client write: .*|Did not get Message for \d+ Seconds.*|Unexpected CM event.*",
-        "fault", "peer-died", "the other end broke off",
+        "the other end broke off",
         "read what perftest said on the other host, and measure again",
     ),
-    _Complaint(
+    Signature(
+        "perftest-failed",
         r"(?<!Warning: )\b(?:Couldn't|Can't|Unable to|Failed to|Test exited with|Error:) ?\S.*",
-        "unknown", "perftest-failed", "perftest failed",
+        "perftest failed",
         "run it by hand on both hosts",
+        level="unknown",
     ),
-)  # fmt: skip
+)
 
 
 # What keeps perftest from sending a message at all, so that a figure beside such words has another origin.
@@ -394,20 +408,20 @@ def failure(text: str, *, measured: bool = False) -> Verdict | None:
     link itself is neither proved nor disproved.
     """
     causes, consequences = (
-        [each for each in complaints if not (measured and each.cause in _BEFORE_ANY_MESSAGE)]
-        for complaints in (_CAUSES, _CONSEQUENCES)
+        [each for each in signatures if not (measured and each.cause in _BEFORE_ANY_MESSAGE)]
+        for signatures in (_CAUSES, _CONSEQUENCES)
     )
-    return _first(causes, text) or _completion(text) or _first(consequences, text)
+    return _told(causes, text) or _completion(text) or _told(consequences, text)
 
 
-def _first(complaints: Iterable[_Complaint], text: str) -> Verdict | None:
-    for complaint in complaints:
-        found = re.search(complaint.words, text)
-        if found:
-            limit = _MEMLOCK.search(text) if complaint.cause == "memory-refused" else None
-            said, cure = (limit.group(), _RAISE_MEMLOCK) if limit else (_short(found.group()), complaint.cure)
-            return Verdict(complaint.level, complaint.cause, f"{complaint.meaning}: {said}", cure)
-    return None
+def _told(signatures: Iterable[Signature], text: str) -> Verdict | None:
+    found = first(signatures, text)
+    if found is None:
+        return None
+    signature, words = found
+    limit = _MEMLOCK.search(text) if signature.cause == "memory-refused" else None
+    said, cure = (limit.group(), _RAISE_MEMLOCK) if limit else (_short(words), signature.cure)
+    return Verdict(signature.level, signature.cause, f"{signature.meaning}: {said}", cure)
 
 
 def _completion(text: str) -> Verdict | None:

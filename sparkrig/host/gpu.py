@@ -16,8 +16,9 @@ from sparkrig.host.apt import install_as_installed, reinstall_past_the_hold
 from sparkrig.host.driver import BRANCH
 from sparkrig.host.identity import GB10_NAME
 from sparkrig.parsing import grammar
+from sparkrig.signatures import Signature
 from sparkrig.value import Value
-from sparkrig.verdict import Level, Verdict
+from sparkrig.verdict import Verdict
 
 # a clamped GPU runs at 500-850 MHz, a healthy one at 2200 MHz and more, under load [@throttle-check]
 LOADED_PERCENT = 80
@@ -113,36 +114,59 @@ class Gpu(Value):
 NOT_INSTALLED = "nvidia-smi is not installed"
 _LIBRARY = f"libnvidia-compute-{BRANCH}"  # which has libnvidia-ml
 
-# What nvidia-smi says instead of an answer -> level, cause, cure; the first that fits, the last fits all.
-_TROUBLES: tuple[tuple[str, Level, str, str], ...] = (
-    (
-        NOT_INSTALLED,
-        "unknown",
+_SAYS = "nvidia-smi"  # its own words are the meaning
+# What nvidia-smi says instead of an answer; the first that fits, the last fits all.
+_TROUBLES = (
+    Signature(
         "no-nvidia-smi",
+        f"(?i){NOT_INSTALLED}",
+        _SAYS,
         install_as_installed(f"nvidia-utils-{BRANCH}", like=_LIBRARY),
+        level="unknown",
     ),
-    (
-        r"driver/library version mismatch",
-        "fault",
+    Signature(
         "driver-mismatch",
+        r"(?i)driver/library version mismatch",
+        _SAYS,
         "reboot, so that the kernel loads the nvidia.ko of the installed driver",
     ),
-    (r"no devices were found", "fault", "no-gpu", "sudo dmesg | grep -i nvrm"),
-    (
-        r"couldn'?t communicate with the nvidia driver|driver (?:is )?not loaded",
-        "fault",
+    Signature(
+        "no-gpu",
+        r"(?i)no devices were found",
+        _SAYS,
+        "sudo dmesg | grep -i nvrm",
+    ),
+    Signature(
         "driver-not-loaded",
+        r"(?i)couldn'?t communicate with the nvidia driver|driver (?:is )?not loaded",
+        _SAYS,
         "boot a kernel that has an nvidia.ko: ls /lib/modules/*/kernel/nvidia-*/nvidia.ko*",
     ),
-    (r"gpu is lost|fallen off the bus", "fault", "gpu-lost", "unplug the power for a minute, then start"),
-    (
-        r"couldn'?t find libnvidia-ml|nvml shared library not found",
-        "fault",
+    Signature(
+        "gpu-lost",
+        r"(?i)gpu is lost|fallen off the bus",
+        _SAYS,
+        "unplug the power for a minute, then start",
+    ),
+    Signature(
         "driver-incomplete",
+        r"(?i)couldn'?t find libnvidia-ml|nvml shared library not found",
+        _SAYS,
         reinstall_past_the_hold(_LIBRARY),
     ),
-    (r"did not answer", "fault", "gpu-hung", "sudo dmesg | grep -i nvrm"),
-    (r"", "unknown", "gpu-unreadable", "sudo nvidia-smi"),
+    Signature(
+        "gpu-hung",
+        r"(?i)did not answer",
+        _SAYS,
+        "sudo dmesg | grep -i nvrm",
+    ),
+    Signature(
+        "gpu-unreadable",
+        r"",
+        _SAYS,
+        "sudo nvidia-smi",
+        level="unknown",
+    ),
 )
 _TROUBLE = re.compile(
     r"^(?:no devices were found|nvidia-smi has failed|nvidia-smi (?:is not|did not)|failed to initialize nvml"
@@ -437,8 +461,8 @@ def answers(gpu: Gpu) -> Verdict:
     """Whether nvidia-smi tells of a GPU at all, and what keeps it from that."""
     if not gpu.trouble:
         return Verdict("healthy", evidence=f"nvidia-smi tells of {gpu.name or 'a GPU'}")
-    _, level, cause, cure = next(row for row in _TROUBLES if re.search(row[0], gpu.trouble, re.I))
-    return Verdict(level, cause, f"nvidia-smi: {gpu.trouble.rstrip('.')}", cure)
+    trouble = next(each for each in _TROUBLES if each.search(gpu.trouble))
+    return Verdict(trouble.level, trouble.cause, f"{trouble.meaning}: {gpu.trouble.rstrip('.')}", trouble.cure)
 
 
 def power_clamp(gpu: Gpu) -> Verdict:

@@ -13,6 +13,7 @@ from textwrap import shorten
 from sparkrig.bandwidth import nccl
 from sparkrig.host.images import one
 from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
+from sparkrig.signatures import Signature, first_line
 from sparkrig.verdict import Level, Verdict
 
 KEPT_SHARE = nccl.KEPT_SHARE  # of the memory: below it, a Spark is near the state that needs a hard reset
@@ -37,19 +38,13 @@ _SAME_IMAGE = "put one image on both: docker save on one, docker load on the oth
 
 
 @dataclass(frozen=True)
-class Sign:
-    """Words in a log that tell why.
+class Sign(Signature):
+    """Words in a log that tell why a model does not come up.
 
-    source: where they were read, or seen; several: whether they mean something only where several nodes serve;
-    warns: whether it may come up all the same, so that they count once it did not.
+    several: whether they mean something only where several nodes serve; warns: whether it may come up all the
+    same, so that they count once it did not.
     """
 
-    cause: str
-    pattern: str
-    meaning: str
-    cure: str
-    source: str
-    level: Level = "fault"
     several: bool = False
     warns: bool = False
 
@@ -57,7 +52,7 @@ class Sign:
 SIGNS = (
     Sign(
         "image-drift",
-        r"Version mismatch: The cluster was started with|Mismatched NCCL version|[Mm]essage truncated",
+        rf"Version mismatch: The cluster was started with|{nccl.MISMATCHED}|{nccl.TRUNCATED}",
         "the nodes run different software",
         _SAME_IMAGE,
         "[@ray-50511, @nccl-1176]; NCCL's source v2.28",
@@ -72,7 +67,7 @@ SIGNS = (
     Sign(
         "memory",
         r"is less than desired GPU memory utilization|No available memory for the cache blocks"
-        r"|KV cache is needed, which is larger than|CUDA out of memory|cudaErrorMemoryAllocation",
+        rf"|KV cache is needed, which is larger than|CUDA out of memory|{nccl.CUDA_MEMORY}",
         "there is too little memory",
         "free it (sync; echo 3 > /proc/sys/vm/drop_caches, other containers), or lower --gpu-memory-utilization",
         "[@pytorch-175666, @home-ops-13221, @conselara-hardware]",
@@ -96,7 +91,7 @@ SIGNS = (
     ),
     Sign(
         "interface",
-        r"sparkrig: trouble (?:address|route)|no socket interface found|Unable to find address for",
+        rf"sparkrig: trouble (?:address|route)|{nccl.NO_INTERFACE}|Unable to find address for",
         "the nodes do not use one network",
         _DEPLOY,
         "tests/ray; tests/fixtures/nccl; torch's ProcessGroupGloo",
@@ -262,13 +257,12 @@ def _recent(seen: Seen, startup: Startup, lines: Sequence[Line]) -> list[Line]:
 
 def _told(startup: Startup, lines: Sequence[Line], before: str = "", *, warnings: bool = True) -> Verdict | None:
     """The sign that explains most, of those in the log. warnings: whether those count, too."""
-    for sign in SIGNS:
-        if (sign.several and _alone(startup)) or (sign.warns and not warnings):
-            continue
-        line = next((each.text for each in lines if re.search(sign.pattern, each.text)), None)
-        if line:
-            return Verdict(sign.level, sign.cause, f"{before}{sign.meaning}: {_short(line)}", sign.cure)
-    return None
+    apply = (sign for sign in SIGNS if not (sign.several and _alone(startup)) and (warnings or not sign.warns))
+    found = first_line(apply, (line.text for line in lines))
+    if found is None:
+        return None
+    sign, line = found
+    return Verdict(sign.level, sign.cause, f"{before}{sign.meaning}: {_short(line)}", sign.cure)
 
 
 def _foreboding(startup: Startup, lines: Sequence[Line]) -> Verdict | None:

@@ -57,8 +57,8 @@ CAUSE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 def in_code(source: str) -> set[str]:
     """The causes of a module's verdicts.
 
-    They are given to Verdict, or to a class of the module's own that has a field `cause`, or stand in rows that
-    are unpacked into a name `cause`.
+    They are given to Verdict or Signature, or to a class of the module's own that has a field `cause`, or stand in
+    rows that are unpacked into a name `cause`.
     """
     nodes = list(ast.walk(ast.parse(source)))
     return {text for each in (*given(nodes), *unpacked(nodes)) for text in words(each)}
@@ -66,7 +66,7 @@ def in_code(source: str) -> set[str]:
 
 def given(nodes: list[ast.AST]) -> Iterator[ast.expr]:
     """What calls give for a field `cause`, by its place or its name."""
-    places = {"Verdict": 1}
+    places = {"Verdict": 1, "Signature": 0}
     for node in nodes:
         if isinstance(node, ast.ClassDef):
             names = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign)]  # type: ignore[union-attr]
