@@ -395,24 +395,31 @@ def _broken(trial: Trial, rail: int) -> Verdict | None:
         )
     if client is None:
         return Verdict("unknown", "no-result", f"{case.sender} printed nothing for this rail", _AGAIN)
-    if not client.reached:
+    if not client.reached or client.short:
+        return _cut_off(case, client.short if client.reached else None)
+    return None if client.status == 0 else _failed(case, client, trial.stopped.said.get(rail, ""))
+
+
+def _cut_off(case: Case, short: int | None) -> Verdict:
+    """A peer that frames do not reach. short: the MTU whose frames do not, where small ones do."""
+    if not short:
         return Verdict(
             "fault",
             "unreachable",
             f"{case.receiver} does not answer a ping over this rail",
             "sparkrig topology INVENTORY shows which cage the cable reaches",
         )
-    if client.short:
-        return Verdict(
-            "fault",
-            "short-frames",
-            f"small frames reach {case.receiver} over this rail, those of MTU {client.short} do not, "
-            "although both ends have it",
-            "join the Sparks by a cable, or set MTU 9216 on every port of the switch between them",
-        )
-    if client.status == 0:
-        return None
-    said = trial.stopped.said.get(rail, "")
+    return Verdict(
+        "fault",
+        "short-frames",
+        f"small frames reach {case.receiver} over this rail, those of MTU {short} do not, "
+        "although both ends have it",
+        "join the Sparks by a cable, or set MTU 9216 on every port of the switch between them",
+    )
+
+
+def _failed(case: Case, client: Client, said: str) -> Verdict:
+    """Why a client ended with an error. said: what the journal has of the server."""
     if killed := _KILLED.search(said):
         return Verdict(
             "fault",

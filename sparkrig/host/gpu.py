@@ -340,33 +340,50 @@ _REASON_SECTIONS = ("clocks event reasons", "clocks throttle reasons")
 
 def parse_query(text: str) -> tuple[Gpu, ...]:
     """`nvidia-smi -q`, whole or some sections of it. Raises ValueError where it tells of no GPU."""
-    found: list[dict[str, str]] = []
-    reasons: list[list[str] | None] = []
+    found: list[_Section] = []
     driver = ""
     for section, key, value in _walk(text):
         if key == "driver version":
             driver = value
         elif not value and re.fullmatch(r"gpu [0-9a-f:.]+", key):
-            found.append({"pci.bus_id": key.removeprefix("gpu ").upper()})
-            reasons.append(None)
+            found.append(_Section({"pci.bus_id": key.removeprefix("gpu ").upper()}))
         name = _QUERY.get((section, key)) or _QUERY.get(("", key))
-        in_reasons = section in _REASON_SECTIONS or key in _REASON_SECTIONS
-        if (name or in_reasons) and not found:
-            found.append({})
-            reasons.append(None)
-        if name and _told(found[-1].get(name)) is None:
-            found[-1][name] = value
-        if in_reasons:
-            reasons[-1] = [*(reasons[-1] or []), *([key] if value.casefold() == "active" else [])]
+        of_reasons = section in _REASON_SECTIONS or key in _REASON_SECTIONS
+        if (name or of_reasons) and not found:  # some sections alone, without the row that names the GPU
+            found.append(_Section({}))
+        if name:
+            found[-1].set(name, value)
+        if of_reasons:
+            found[-1].note(key, active=value.casefold() == "active")
     if not found:
         complaint = trouble(text)
         if complaint:
             return (Gpu(trouble=complaint),)
         raise ValueError("this is no output of nvidia-smi -q: it tells of no GPU")
-    return tuple(
-        replace(_from_fields({"driver_version": driver, **each}), reasons=_names(active))
-        for each, active in zip(found, reasons, strict=True)
-    )
+    return tuple(each.gpu(driver) for each in found)
+
+
+@dataclass
+class _Section:
+    """What `nvidia-smi -q` prints of one GPU.
+
+    fields: by the name that --query-gpu has; reasons: what holds the clock down, in small letters, None where no
+    row tells.
+    """
+
+    fields: dict[str, str]
+    reasons: list[str] | None = None
+
+    def set(self, name: str, value: str) -> None:
+        """Keep the first value that tells something."""
+        if _told(self.fields.get(name)) is None:
+            self.fields[name] = value
+
+    def note(self, reason: str, *, active: bool) -> None:
+        self.reasons = [*(self.reasons or []), *([reason] if active else [])]
+
+    def gpu(self, driver: str) -> Gpu:
+        return replace(_from_fields({"driver_version": driver, **self.fields}), reasons=_names(self.reasons))
 
 
 def _names(active: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -162,21 +162,17 @@ def report(
     alike = judged(read, lambda check: f"sparkrig doctor {quoted_path(inventory)} {quoted(check.id)}")
     alike = _one_run(alike, inventory)
     usual = _usual(alike)
-    hosts = []
-    for name, checks in found.items():
-        before = earlier.host(name) if earlier else None
-        if isinstance(checks, Refusal):
-            hosts.append(_lost(name, checks, before))
-            continue
+
+    def host(name: str) -> Host:
+        before, why = earlier.host(name) if earlier else None, found[name]
+        if isinstance(why, Refusal):
+            return _lost(name, why, before)
         wants = _wants(declared.get(name), before, earlier)
-        rows = [
-            _row(
-                check, wants, before, started, odd=check.wrong and usual.get(check.id, check.found) != check.found
-            )
-            for check in alike[name]
-        ]
+        rows = [_row(check, wants, before, started, odd=_odd(check, usual)) for check in alike[name]]
         rows = [_accepted(row, name, accepted, today) for row in rows]
-        hosts.append(Host(name=name, exit=_exit(rows), rows=rows, deployed=name in declared))
+        return Host(name=name, exit=_exit(rows), rows=rows, deployed=name in declared)
+
+    hosts = [host(name) for name in found]
     fixed = [each for host in hosts for each in _fixed(host, earlier)]
     return Report(
         version=version,
@@ -219,14 +215,13 @@ def unexplained(
 
 
 def _one_run(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, list[Check]]:
-    """The checks, where one run of the deploy mends all that it can: it is told all that one of them asks for."""
+    """The checks, where one run of the deploy mends all that it can, with all the data that any of them asks for."""
     apply = deploy(inventory)
-    told: dict[str, Any] = {}
-    for check in (check for checks in found.values() for check in checks if check.cure.startswith(f"{apply} ")):
-        for word in shlex.split(check.cure.removeprefix(apply))[1::2]:  # --data NAME=VALUE ...
-            name, _, value = word.partition("=")
-            told[name] = {**told.get(name, {}), **json.loads(value)} if value.startswith("{") else value
-    words = [quoted(f"{name}={_typed(value)}") for name, value in told.items()]
+    data: dict[str, Any] = {}
+    for checks in found.values():
+        for check in checks:
+            _add(data, check.cure.removeprefix(apply) if check.cure.startswith(f"{apply} ") else "")
+    words = [quoted(f"{name}={_typed(value)}") for name, value in data.items()]
     whole = " ".join([apply, *(f"--data {word}" for word in words)])
     return {
         name: [replace(each, cure=whole) if each.cure.startswith(apply) else each for each in checks]
@@ -234,8 +229,20 @@ def _one_run(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, 
     }
 
 
+def _add(data: dict[str, Any], options: str) -> None:
+    """Add what `--data NAME=VALUE ...` gives; the entries of an object join those that are there."""
+    for word in shlex.split(options)[1::2]:
+        name, _, value = word.partition("=")
+        data[name] = {**data.get(name, {}), **json.loads(value)} if value.startswith("{") else value
+
+
 def _typed(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _odd(check: Check, usual: Mapping[str, str]) -> bool:
+    """Whether a value is wrong, and most hosts have another one."""
+    return check.wrong and usual.get(check.id, check.found) != check.found
 
 
 def _usual(found: Mapping[str, Sequence[Check]]) -> dict[str, str]:
