@@ -215,7 +215,7 @@ def unexplained(
 
 
 def _one_run(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, list[Check]]:
-    """The checks, where one run of the deploy mends all that it can, with all the data that any of them asks for."""
+    """The checks, where one run of the deploy mends all that it can, with the data that each of them asks for."""
     apply = deploy(inventory)
     data: dict[str, Any] = {}
     for checks in found.values():
