@@ -14,9 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 300
 PASSED, FAILED = 0, 1  # pytest's exit codes; any other is a test that did not run
-IMPORTED = (
-    "import sparkrig, operations, tests.unit as t; print(sparkrig.__file__, operations.__file__, t.__file__)"
-)
+IMPORTED = "import sparkrig.operations as o, tests.unit as t; print(o.__file__, t.__file__)"
 
 
 class Copy:
@@ -31,8 +29,10 @@ class Copy:
         self.env = {**os.environ, "PYTHONPATH": str(folder)}  # wins over the editable install
         words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         for name in filter(None, subprocess.check_output(words, cwd=root, text=True).split("\0")):
-            if (root / name).is_file():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            if (root / name).is_symlink():  # sparkrig/facts and the like
+                (folder / name).symlink_to((root / name).readlink())
+            elif (root / name).is_file():
                 shutil.copy2(root / name, folder / name)
 
     def text(self, name: str) -> str:

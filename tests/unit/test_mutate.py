@@ -12,6 +12,7 @@ from cosmic_ray.mutating import mutate_code
 
 from tests.faults.table import NOT_YET, page
 from tests.mutations import mutate, score
+from tests.mutations.__main__ import LIST
 from tests.mutations.mutate import Explained, Kept, explanations, main, unexplained, unused
 from tests.mutations.operators import OWN, mutants
 from tests.mutations.score import MODULES, NAMED, Score
@@ -28,6 +29,14 @@ def limit(found: int | None, sure: bool = True) -> int | None:
     except a.Error:
         return 7
 """
+
+
+def test_each_named_mutation_breaks_a_text_that_is_there_and_names_a_test_that_is() -> None:
+    """Such as a change of the product or a move of the tests leaves behind: nothing is run where one is stale."""
+    for row in yaml.safe_load(LIST.read_text(encoding="utf-8")):
+        assert (ROOT / row["file"]).read_text(encoding="utf-8").count(row["old"]) == 1, row["name"]
+        file, _, name = row["test"].partition("::")
+        assert f"def {name.partition('[')[0]}" in (ROOT / file).read_text(encoding="utf-8"), row["test"]
 
 
 def test_each_operator_of_ours_does_what_its_examples_say() -> None:
