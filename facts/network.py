@@ -62,13 +62,19 @@ set +f
   { read -r carrier <$n/carrier; } 2>/dev/null || carrier=
   printf 'port %s %s %s %s %s\n' "${n##*/}" "${port:--}" "$carrier" "${driver##*/}" "$pci"
 done
-left=60 # a NetworkManager that is just starting is waited for
-until devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); do
-  case $(systemctl is-active NetworkManager 2>/dev/null) in
-  activating) left=$((left - 1)) ;;
-  active) left=$((left - 20)) ;; # it came up between the two questions
-  *) break ;;
-  esac
+left=60 # a NetworkManager that is just starting is waited for, or still activates what it can after a boot
+while :; do
+  if devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); then
+    case $devices in *:connecting* | *:disconnected* | *:unavailable*) ;; *) break ;; esac
+    [ "$(nmcli -t -f STARTUP general 2>/dev/null)" = starting ] || break
+    left=$((left - 2))
+  else
+    case $(systemctl is-active NetworkManager 2>/dev/null) in
+    activating) left=$((left - 1)) ;;
+    active) left=$((left - 20)) ;; # it came up between the two questions
+    *) break ;;
+    esac
+  fi
   [ $left -gt 0 ] || break
   sleep 1
 done

@@ -15,7 +15,7 @@ from sparkrig.facts.noun import PREAMBLE
 from sparkrig.network import netplan
 from sparkrig.parsing import rows
 from tests.tables import each_row
-from tests.unit.shells import sh
+from tests.unit.shells import sh, tool
 
 CANARY = "c4n4ry"
 SECRETS = {
@@ -72,6 +72,30 @@ def test_folders_that_are_not_there_are_no_error(tmp_path: Path) -> None:
 
 def test_the_script_asks_all_three_folders() -> None:
     assert f"set -- {' '.join(netplan.FOLDERS)}\n{NETPLAN}" in Network.script
+
+
+def test_links_that_networkmanager_still_brings_up_are_waited_for(tmp_path: Path) -> None:
+    """After a boot a look came before the profiles were active, and the deploy would have activated them again."""
+    tools, asked = tmp_path / "bin", tmp_path / "asked"
+
+    def looked(state: str, startup: str) -> tuple[list[str], int]:
+        """What the look prints, and how often it asked; from the third time on the netdev is connected."""
+        asked.write_text("")
+        case = f"case $(wc -l <{asked}) in 1 | 2) echo 'e0:{state}::' ;; *) echo e0:connected:u ;; esac"
+        tool(
+            tools,
+            "nmcli",
+            f'case "$*" in *STARTUP*) echo {startup} ;; *DEVICE*) echo look >>{asked}; {case} ;; esac',
+        )
+        done = sh(f"{PREAMBLE}\n{Network.script}", path=tools)
+        return [row for row in done.stdout.splitlines() if row.startswith("device ")], len(asked.read_text()) // 5
+
+    for name, body in (("ip", "echo []"), ("sleep", ":"), ("systemctl", "echo active")):
+        tool(tools, name, body)
+    assert looked("connecting (configuring)", "starting") == (["device e0:connected:u"], 3)
+    assert looked("disconnected", "starting") == (["device e0:connected:u"], 3)
+    assert looked("disconnected", "started") == (["device e0:disconnected::"], 1), "an unplugged netdev stays so"
+    assert looked("connected", "starting") == (["device e0:connected::"], 1), "what is up is not asked for more"
 
 
 def test_any_name_of_a_file_is_seen(tmp_path: Path) -> None:
