@@ -218,7 +218,6 @@ def test_killed_anywhere_the_same_again_goes_on(with_a: Desk, step: str) -> None
     assert_a_pair(with_a)
 
 
-@pytest.mark.slow
 def test_json_without_yes_is_a_plan_and_writes_nothing_at_all(desk: Desk) -> None:
     done = desk.planned("spark-a")
     assert done.returncode == 0, done.stderr
@@ -250,7 +249,6 @@ def test_a_recorded_spark_is_accepted_and_planned(desk: Desk) -> None:
     each_row([(unit,) for unit in UNITS], holds)
 
 
-@pytest.mark.slow
 def test_a_key_is_made_where_there_is_none(desk: Desk) -> None:
     shutil.rmtree(desk.home / ".ssh")
     done = desk.scripted("spark-a")
@@ -258,7 +256,6 @@ def test_a_key_is_made_where_there_is_none(desk: Desk) -> None:
     assert (desk.home / ".ssh" / "id_ed25519.pub").read_text().strip() in desk.sparks["spark-a"].authorized
 
 
-@pytest.mark.slow
 def test_another_key_is_written_into_the_inventory(desk: Desk) -> None:
     own = keygen(desk.folder / "keys" / "spark")
     desk.scripted("spark-a", "--key", str(own))
@@ -266,7 +263,6 @@ def test_another_key_is_written_into_the_inventory(desk: Desk) -> None:
     assert own.with_suffix(".pub").read_text().strip() in desk.sparks["spark-a"].authorized
 
 
-@pytest.mark.slow
 def test_the_users_formatting_stays(with_a: Desk) -> None:
     old, mine = '"ssh_user"', '"mtu": 9000,  # as we like it\n                "ssh_user"'
     text = with_a.file.read_text().replace(old, mine)
@@ -352,7 +348,6 @@ def test_who_does_not_answer_is_exit_3(desk: Desk) -> None:
     assert "cannot be reached (connection refused)" in done.stderr
 
 
-@pytest.mark.slow
 def test_a_deploy_that_fails_says_how_to_go_on(desk: Desk) -> None:
     done = desk.scripted("spark-a", CODE="1")
     assert done.returncode == 1

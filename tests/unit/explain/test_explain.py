@@ -905,7 +905,6 @@ MARKED = "dpkg -l | sparkrig explain"
 DOUBT = "this list does not mark removed packages, and dpkg -l decides"
 
 
-@pytest.mark.slow
 def test_the_marks_of_apt_are_read_in_each_language() -> None:
     """What is left of a removed package is not installed, and what is behind is."""
     sparky = SPARKS["sparky"]
@@ -1201,7 +1200,6 @@ def test_it_starts_without_pyinfra_and_pydantic() -> None:
     assert not {"pyinfra", "gevent", "paramiko", "pydantic", "matplotlib"} & {*done.stdout.split()}
 
 
-@pytest.mark.slow
 def test_a_long_log_is_read_in_time() -> None:
     """Patterns that try each blank of a long line anew would take minutes."""
     assert explain(" " * 200_000 + "\n" + "a" * 200_000 + "\n" + "a_b, " * 20_000 + "\n" + "1 " * 100_000) == []

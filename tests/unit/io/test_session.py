@@ -235,7 +235,6 @@ def test_ctrl_c_ends_the_waiting_with_one_word(tmp_path: Path) -> None:
     assert (looking.returncode, out, said.split()) == (1, "", ["Aborted!"])
 
 
-@pytest.mark.slow
 def test_the_others_are_shown_whole(shown: dict[str, Any]) -> None:
     assert shown["well"]["spark"]["dgx_os"] == "7.5.0"
 

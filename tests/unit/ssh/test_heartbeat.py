@@ -91,7 +91,6 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
         sock.close()
 
 
-@pytest.mark.slow
 def test_a_command_on_a_lost_link_ends_without_a_status(link: Link) -> None:
     channel = link.client.open_session()
     channel.exec_command("sleep 1000")
@@ -129,7 +128,6 @@ def test_nothing_is_left_behind(link: Link) -> None:
     assert not [timer for timer in timers if not timer.finished.is_set()]
 
 
-@pytest.mark.slow
 def test_nobody_is_asked_before_the_login(monkeypatch: pytest.MonkeyPatch) -> None:
     """A global request before that would break the protocol."""
     monkeypatch.setattr(heartbeat, "EVERY_S", 0.05)
