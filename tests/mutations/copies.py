@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 300
 PASSED, FAILED = 0, 1  # pytest's exit codes; any other is a test that did not run
-IMPORTED = "import sparkrig.operations as o, tests.unit as t; print(o.__file__, t.__file__)"
+IMPORTED = "import sparkrig, tests.unit as t; print(sparkrig.__file__, t.__file__)"
 
 
 class Copy:

@@ -142,7 +142,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "project"
     files = {
         "sparkrig/__init__.py": "",
-        "operations/__init__.py": "",
         "tests/unit/__init__.py": "",
         "sparkrig/small.py": MODULE,
         "tests/unit/test_small.py": TEST,
