@@ -37,6 +37,13 @@ class Done:
         assert len(rows) >= 7, "an empty deploy proves nothing"
         return {name: hosts for name, hosts in rows.items() if hosts}
 
+    @property
+    def changed(self) -> dict[str, set[str]]:
+        """Operation -> hosts that a run with -y changed; its plan is empty, for -y computes none."""
+        rows = {op["name"]: {*op["success"]} for op in json.loads(self.stdout)["results"]["operations"]}
+        assert len(rows) >= 7, "an empty deploy proves nothing"
+        return {name: hosts for name, hosts in rows.items() if hosts}
+
 
 def run(program: str, *words: str, timeout: float = 600, env: Mapping[str, str] | None = None) -> Done:
     """A program of the toolkit's, which nobody answers. env: all of its environment, where it is another one."""
