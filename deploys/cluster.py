@@ -27,7 +27,7 @@ def cluster(spark: Spark) -> None:
     secrets_placed(spark=spark)
     peer_trusted(spark=spark)
     rails_measured(spark=spark)
-    close(name="close the run", declaration=lambda: declaration(spark))
+    close(name="close the run", declaration=lambda: declaration(spark), unended=lambda: spark.unended)
 
 
 # pyinfra executes this file without a name of its own; drift imports it

@@ -85,6 +85,12 @@ class Spark:
         except Refusal:  # it is left as it is; the plan of its peer alone (sparkrig.deploys.dry) asks about it
             return False
 
+    @property
+    def unended(self) -> bool:
+        """Whether the last run of this host or its peer has no end; both halves begin and end a run together."""
+        there = looked_at(self.peer)
+        return any(each.found.preflight.open_run for each in (self, there) if each)
+
 
 # What each host of this run looked like; hosts are looked at side by side, so a peer may be missing for now.
 _LOOKED: dict[str, Spark] = {}
@@ -108,7 +114,7 @@ def alone(name: str, deploy: Callable[..., Any], *, images: bool = False, **argu
     """
     if name == "builtins" and (spark := look(images=images)):
         deploy(spark=spark, **arguments)
-        close(name="close the run")
+        close(name="close the run", unended=lambda: spark.unended)
 
 
 def look(*, images: bool = False) -> Spark | None:

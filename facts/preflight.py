@@ -9,6 +9,7 @@ from sparkrig.facts.apt import HOLDERS
 from sparkrig.facts.first_upgrade import LOOK
 from sparkrig.facts.noun import Noun
 from sparkrig.host import preflight
+from sparkrig.runs.lock import RUNS
 from sparkrig.runs.managed_files import WRITTEN
 
 # $1... files. Prints `barred KIND WHERE PATH` for each that cannot be put in its place (sparkrig.host.targets).
@@ -50,14 +51,28 @@ done
 """.strip("\n")
 BARRED = f"set -- {' '.join(WRITTEN)}\n{BARS}"
 
+# Prints `open` where the newest run of the journal has no end; by the shell alone, for a process costs more
+OPEN_RUN = rf"""
+newest=0 open=
+for at in {RUNS}/[0-9]*/number; do
+  [ -f "$at" ] && read -r number <"$at" || continue
+  case $number in '' | 0* | *[!0-9]* | ??????????*) continue ;; esac
+  if [ "$number" -gt "$newest" ]; then
+    newest=$number open=yes
+    [ ! -e "${{at%number}}after" ] || open=
+  fi
+done
+[ -z "$open" ] || echo open
+""".strip("\n")
+
 
 def _parse(lines: Iterable[str]) -> preflight.Preflight:
     return preflight.parse(lines, time.time())
 
 
 class Preflight(Noun[preflight.Preflight]):
-    """Room, mounts, dpkg, clock, a shutdown to come, who uses apt, NVIDIA's upgrade, NetworkManager's unit, and
-    files of ours that cannot be written.
+    """Room, mounts, dpkg, clock, a shutdown to come, who uses apt, NVIDIA's upgrade, NetworkManager's unit,
+    files of ours that cannot be written, and a run that never ended.
 
     Last of a look, and its clock last of all: what comes in between counts as skew. It writes nothing, for it has
     to answer on a full or read-only disk.
@@ -80,6 +95,8 @@ dpkg-query -W -f='package ${db:Status-Status} ${db:Status-Eflag} ${binary:Packag
   grep -aEv '^package (installed|config-files|not-installed) ok ' || :
 """
         + BARRED
+        + "\n"
+        + OPEN_RUN
         + r"""
 for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || echo journal; done
 holders

@@ -27,13 +27,15 @@ from pyinfra.api import FunctionCommand, Host, QuoteString, State, StringCommand
 
 from sparkrig.cure import over_ssh
 from sparkrig.facts.journal import Journal as JournalFact
+from sparkrig.files import DECLARED
 from sparkrig.io import remote, run_claims
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.shell import script
-from sparkrig.operations import apt
+from sparkrig.operations import apt, plan
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal, lock
+from sparkrig.runs.change import Change
 from sparkrig.runs.journal import Journal, Left
 from sparkrig.runs.lock import Answer
 from sparkrig.text import plain
@@ -324,12 +326,19 @@ def begun(at: Host) -> bool:
 
 @operation()
 @refusing
-def close(declaration: Callable[[], str] | None = None) -> Commands:
+def close(declaration: Callable[[], str] | None = None, unended: Callable[[], bool] = bool) -> Commands:
     """Keep what stands on the host at the end of a run that changed something, and give the lock back.
 
     + declaration: of a whole deploy, the text that keeps on the host what was declared of it
+    + unended: whether the last run, of the host or its peer, broke off before it could do so; where it had
+      changed all, this run keeps what stands and what was declared in its place
     """
-    if process.is_executing and host.name in _BEGUN:
+    if not process.is_executing and unended():
+        if declaration:
+            plan.report([Change("file", DECLARED, "of a run that broke off", "as declared now")])
+        yield "# the last run broke off before it kept what stands"
+    elif process.is_executing and (host.name in _BEGUN or unended()):
+        yield from beginning()
         words = (current().id, "declares" if declaration else "", *journal.PATHS)
         told = {"_stdin": declaration()} if declaration else {}
         yield script(journal.END, *words, seconds=int(_SECONDS * _patience(host)), **told)

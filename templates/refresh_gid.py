@@ -18,7 +18,9 @@ from collections.abc import Iterator
 from ipaddress import IPv4Interface
 from pathlib import Path
 
-import gid
+sys.dont_write_bytecode = True  # a cache in /usr/local/lib would be one file more than the deploy writes
+
+import gid  # noqa: E402
 
 RAILS = Path("/etc/sparkrig/rails.json")
 FILES = (Path("/etc/nccl.conf"), Path("/etc/sparkrig/container.env"))

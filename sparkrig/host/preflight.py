@@ -54,7 +54,8 @@ class Preflight(Value):
     that cannot be written; unfinished: packages that dpkg left in the middle, in dpkg's order; journal: files of a
     dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; synchronised: whether
     the host says that its clock is kept, None where it says nothing; apt: who holds a lock of apt's; upgrade:
-    NVIDIA's own at the first start; barred: files of ours that cannot be put in their places.
+    NVIDIA's own at the first start; barred: files of ours that cannot be put in their places; open_run: whether
+    the newest run of the journal has no end, because it broke off or is still at work.
     """
 
     room_mb: dict[str, int]
@@ -68,6 +69,7 @@ class Preflight(Value):
     manager: Manager = field(default_factory=Manager)
     upgrade: FirstUpgrade = field(default_factory=FirstUpgrade)
     barred: tuple[targets.Barred, ...] = ()
+    open_run: bool = False
 
 
 def parse(lines: Iterable[str], now: float) -> Preflight:
@@ -101,6 +103,7 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
         ),
         upgrade=first_upgrade.parse(f"{word} {rest}" for word, rest in rows),
         barred=targets.parse(_all(rows, "barred")),
+        open_run="open" in first,
     )
 
 

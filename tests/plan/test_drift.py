@@ -49,6 +49,15 @@ def test_a_settled_pair_is_in_spec(desk: Desk) -> None:
     assert len(done.report["hosts"][0]["rows"]) > 40
 
 
+def test_a_run_that_broke_off_at_its_end_is_a_step_of_the_deploy(desk: Desk) -> None:
+    """What was declared of the host is not kept, so drift could not tell who moved."""
+    text = converged("b").replace("clock ", "open\nclock ")
+    done = desk.has(pair(converged("a"), text)).drift()
+    assert done.code == 2
+    assert done.wrong == {A: {"deploy.plan"}, B: {"deploy.plan"}}
+    assert "it would change: close the run" in done.out
+
+
 def test_a_pair_from_the_box_wants_everything(desk: Desk) -> None:
     done = desk.has(pair(recorded("fresh-a"), recorded("fresh-b"))).drift()
     assert done.code == 2

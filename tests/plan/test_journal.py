@@ -24,6 +24,7 @@ from tests.plan.locks import HELD
 from tests.plan.states import applied, fresh, settled
 
 SPARKS = ["spark-a", "spark-b"]
+DECLARES = " declares /"  # the words of a whole deploy's last command
 
 
 def hosts_of(run: Run, mark: str) -> list[str]:
@@ -101,6 +102,36 @@ def test_a_measurement_is_a_step_of_both_hosts(first: Run) -> None:
         "begun 'Bandwidth | ib_write_bw on each rail'",
         "'ended 0' 'Bandwidth | ib_write_bw on each rail'",
     ]
+
+
+def broke_off(half: str) -> list[Host]:
+    """A settled pair; on one half the last run has no end."""
+    return pair(*(converged(each).replace("clock ", "open\nclock ", each == half) for each in "ab"))
+
+
+@pytest.mark.parametrize("half", ["a", "b"])
+def test_a_run_that_broke_off_at_its_end_is_ended_by_the_next(deploy: Deploy, half: str) -> None:
+    """All was changed before, and nothing is left to do but to keep what stands, and what was declared."""
+    run = deploy(broke_off(half), "-y")
+    assert run.code == 0, run.stderr
+    assert hosts_of(run, BEGIN) == hosts_of(run, END) == SPARKS
+    assert not run.changes
+    ends = [text for _, text in run.sent if END in text]
+    assert all(DECLARES in text for text in ends)
+
+
+def test_a_plan_names_a_run_that_broke_off(deploy: Deploy) -> None:
+    run = deploy(broke_off("a"), "--json", "--dry")
+    changed = {name: hosts for name, hosts in run.plan.items() if hosts}
+    assert changed.keys() == {"close the run"} and "@fake/spark-a" in changed["close the run"]
+    assert not [mark for mark in (APT, BEGIN, END, NOTE, HOLD, WHO) if hosts_of(run, mark)]
+
+
+def test_a_part_ends_a_run_that_broke_off_and_declares_nothing(deploy: Deploy) -> None:
+    run = deploy(broke_off("b"), "-y", file="deploys/driver.py")
+    assert run.code == 0, run.stderr
+    assert hosts_of(run, BEGIN) == hosts_of(run, END) == SPARKS
+    assert not [text for _, text in run.sent if END in text and DECLARES in text]
 
 
 def test_one_half_with_changes_locks_both(deploy: Deploy) -> None:

@@ -20,6 +20,7 @@ from tests.unit.holders import Holders
 from tests.unit.shells import sh, tool
 
 DAEMON, NCCL = containers.DAEMON_JSON, environment.NCCL_CONF
+PATHS = (DAEMON, NCCL, environment.GID_MODULE)
 
 
 class Spark:
@@ -50,7 +51,7 @@ esac""",
 
     def here(self, text: str) -> str:
         """The text as it is meant on this host: nothing outside of its folder is written."""
-        places = rf"(?<!{re.escape(str(self.root))})/(?:etc|var/lib|run/sparkrig)\b"
+        places = rf"(?<!{re.escape(str(self.root))})/(?:etc|var/lib|usr/local/lib|run/sparkrig)\b"
         return re.sub(places, lambda path: f"{self.root}{path[0]}", text)
 
     def sh(self, text: str, *words: str, stdin: str = "") -> Any:
@@ -70,11 +71,11 @@ esac""",
         shutil.rmtree(self.root / "run/sparkrig", ignore_errors=True)
         self.holders.start(run)
         given = lock.given(run, "ann@laptop", "x", "0", undoes)
-        done = self.sh(journal.BEGIN, run, given, "", DAEMON, NCCL)
+        done = self.sh(journal.BEGIN, run, given, "", *PATHS)
         assert done.returncode == 0, done.stderr
 
     def end(self, run: str) -> None:
-        done = self.sh(journal.END, run, "", DAEMON, NCCL)
+        done = self.sh(journal.END, run, "", *PATHS)
         assert done.returncode == 0, done.stderr
 
     def step(self, run: str, text: str, *words: str, stdin: str = "", name: str = "one", cut: bool = False) -> Any:

@@ -14,6 +14,7 @@ import pytest
 from sparkrig.files import MEASURED
 from sparkrig.network.guard import STAYS
 from sparkrig.operations.driver import HOLD
+from sparkrig.rdma import environment
 from sparkrig.render import journal as picture
 from sparkrig.runs import journal, lock, undo
 from sparkrig.runs.undo import Plan
@@ -85,6 +86,18 @@ def test_what_stood_there_and_is_no_short_text_is_not_taken_for_absent(tmp_path:
         assert change.why == "what stood there before 1 is a link, no text, or too long"
 
     each_row([(stood, path) for stood in NO_TEXTS.values() for path in (DAEMON, NCCL)], holds)
+
+
+def test_pythons_cache_beside_our_module_goes_with_it(spark: Spark) -> None:
+    """Versions before 2026-11-23 let Python keep one, which no deploy wrote."""
+    spark.begin("1")
+    spark.write("1", environment.GID_MODULE, "A = 1\n")
+    spark.end("1")
+    folder = spark.file(environment.GID_MODULE).parent
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "gid.cpython-312.pyc").write_bytes(b"x")
+    assert acts(spark.undo("1", "2")) == {environment.GID_MODULE: "remove"}
+    assert not folder.exists()
 
 
 def test_a_secret_of_another_one_is_not_shown_in_the_difference(spark: Spark) -> None:
