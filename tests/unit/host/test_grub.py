@@ -79,6 +79,16 @@ def test_what_the_files_do_not_tell_is_unknown_and_says_why() -> None:
             "a command of the machine's": (menu("$grub_cpu x"), "", "a command whose name only the machine"),
             "a loop of entries": (menu("for x in 1 2; do menuentry $x { true; }\ndone"), "", "a loop"),
             "a loop that sets it": (menu("for x in 0 1; do set default=$x; done"), "", "only the machine"),
+            "a loop without end that sets it": (menu("while x; do set default=1; done"), "", "only the machine"),
+            "what a person types": (menu("read default"), "", "only the machine"),
+            "a condition that is a block": (
+                menu("if if true; then true; fi; then default=1; fi"),
+                "",
+                "only the mac",
+            ),
+            "submenus within submenus": (menu(entries="submenu x { " * 60 + "}" * 60), "", "deep"),
+            "a block of nothing": (menu("true {\n}"), "", "a block that belongs to nothing"),
+            "more steps than any menu has": (menu("true\n" * 20_001), "", "steps"),
             "a search that sets it": (menu("search --set=default --label x"), "", "only the machine"),
             "no release in its name": (
                 menu("set default=2", entries=file.format("linux /boot/vmlinuz.old")),
@@ -120,6 +130,7 @@ def test_a_condition_of_the_machine_that_decides_nothing_leaves_the_answer() -> 
         "set default=0; unset default; set default=i2",
         'if [ -z "$none" -a ! -f /x -o "a" = \'a\' ]; then default=k2; fi',
         "if test -n \"${prefix}\"; then set default='1'; fi",
+        "if [ ]; then set default=0; else set default=1; fi",
     )
     each_row(heads, lambda head: _is(menu(head), "2.0"))
 
