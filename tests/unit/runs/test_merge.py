@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from sparkrig.rdma import gid
@@ -86,3 +88,60 @@ def test_what_another_one_changed_elsewhere_stays_as_it_ends() -> None:
 
 def test_what_both_changed_alike_is_done() -> None:
     assert merge.lines("a\nb\nc\n", "a\nold\nc\n", crlf("a\nold\nc\n")) == crlf("a\nold\nc\n")
+
+
+# of daemon.json: what our run wrote, what stood before it, what stands now, and what an undo makes of that
+OBJECTS = {
+    "a key of another one stays": ('{"r": 1}', None, '{"r": 1, "log": "x"}', {"log": "x"}),
+    "ours alone": ('{"r": 1}', None, '{"r": 1}', None),
+    "inside of an object": (
+        '{"r": {"nvidia": 1}}',
+        '{"r": {}}',
+        '{"r": {"nvidia": 1, "kata": 2}}',
+        {"r": {"kata": 2}},
+    ),
+    "an object that was ours alone goes": (
+        '{"r": {"nvidia": 1}, "x": 1}',
+        '{"x": 1}',
+        '{"x": 1, "y": 2}',
+        {"x": 1, "y": 2},
+    ),
+    "another one took a key out": ('{"a": 1, "r": 1}', '{"a": 1}', '{"r": 1}', {}),
+    "both alike": ('{"a": 1}', '{"a": 2}', '{"a": 2}', {"a": 2}),
+    "an object that only now has members of others": (
+        '{"r": {"nvidia": 1}}',
+        None,
+        '{"r": {"nvidia": 1, "kata": 2}}',
+        {"r": {"kata": 2}},
+    ),
+    "a member that another one removed, too": ('{"r": {"nvidia": 1, "x": 1}}', None, '{"r": {"x": 1}}', None),
+}
+CONFLICTS = {
+    "both changed one key": ('{"a": 1}', '{"a": 2}', '{"a": 3}', "both changed a"),
+    "both changed a member": ('{"r": {"a": 1}}', '{"r": {"a": 2}}', '{"r": {"a": 3}}', "both changed r.a"),
+    "an object became a word": ('{"r": {"a": 1}}', None, '{"r": "x"}', "both changed r"),
+    "a list": ('{"a": 1}', None, "[1]", "no JSON object"),
+    "no JSON": ('{"a": 1}', None, "{", "no JSON ("),
+}
+
+
+def test_keys_that_stand_for_themselves_are_taken_out_and_others_stay() -> None:
+    def row(base: str, back: str | None, now: str, expected: dict[str, object] | None) -> None:
+        found = merge.objects(base, back, now)
+        assert (json.loads(found) if found is not None else None) == expected
+
+    each_row(OBJECTS, row)
+
+
+def test_keys_that_both_changed_are_for_a_person_to_choose() -> None:
+    def row(base: str, back: str | None, now: str, why: str) -> None:
+        with pytest.raises(merge.Conflict) as refused:
+            merge.objects(base, back, now)
+        assert why in str(refused.value)
+
+    each_row(CONFLICTS, row)
+
+
+def test_a_file_of_very_many_lines_is_not_merged() -> None:
+    with pytest.raises(merge.Conflict):
+        merge.lines("A=1\n" * 100_000, "", "A=1\n" * 100_000, apart=True)
