@@ -40,19 +40,24 @@ FITS += [(name, width, "ascii") for name, width in zip(STATES, cycle((200, 160, 
 
 @pytest.mark.slow  # each state at each width
 def test_fits() -> None:
-    def holds(name: str, width: int, encoding: str) -> None:
-        lines = drawn(STATES[name], width, encoding)
-        assert max(map(len, lines)) <= width
-        words = " ".join(" ".join(lines).split())
-        for finding in STATES[name].findings:
-            assert finding.verdict.evidence in words
-            assert finding.verdict.cure in words
-        for host in STATES[name].hosts:
-            for twin in (twin for cage in host.cages for twin in cage.twins):
-                assert twin.address in words and (twin.rail is None or f"rail {twin.rail}" in words), twin
-                assert twin.rail is None or twin.netdev in words
+    each_row(FITS, fits)
 
-    each_row(FITS, holds)
+
+def test_fits_a_window_of_100_columns() -> None:
+    each_row([(name, 100, "utf-8") for name in STATES], fits)
+
+
+def fits(name: str, width: int, encoding: str) -> None:
+    lines = drawn(STATES[name], width, encoding)
+    assert max(map(len, lines)) <= width
+    words = " ".join(" ".join(lines).split())
+    for finding in STATES[name].findings:
+        assert finding.verdict.evidence in words
+        assert finding.verdict.cure in words
+    for host in STATES[name].hosts:
+        for twin in (twin for cage in host.cages for twin in cage.twins):
+            assert twin.address in words and (twin.rail is None or f"rail {twin.rail}" in words), twin
+            assert twin.rail is None or twin.netdev in words
 
 
 SWAPPED = """\
