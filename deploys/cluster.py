@@ -12,7 +12,7 @@ from sparkrig.deploys.environment import files_written
 from sparkrig.deploys.network import fabric_up
 from sparkrig.deploys.rdma import gids_found
 from sparkrig.deploys.secrets import secrets_placed
-from sparkrig.deploys.spark import Spark, declaration, look
+from sparkrig.deploys.spark import Spark, declaration, look, undeclared
 from sparkrig.deploys.trust import peer_trusted
 from sparkrig.operations.journal import close
 
@@ -27,7 +27,11 @@ def cluster(spark: Spark) -> None:
     secrets_placed(spark=spark)
     peer_trusted(spark=spark)
     rails_measured(spark=spark)
-    close(name="close the run", declaration=lambda: declaration(spark), unended=lambda: spark.unended)
+    close(
+        name="close the run",
+        declaration=lambda: declaration(spark),
+        unkept=lambda: spark.unkept or undeclared(spark),
+    )
 
 
 # pyinfra executes this file without a name of its own; drift imports it

@@ -251,4 +251,4 @@ if __name__ == "builtins" and (spark := look()):
             for line in plan.told(server.wish, server.lint(None)):
                 host.log_styled(line, fg="yellow", log_func=logger.warning)
         model_served(spark=spark)
-        close(name="close the run", unended=lambda: spark.unended)
+        close(name="close the run", unkept=lambda: spark.unkept)

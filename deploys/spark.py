@@ -86,10 +86,14 @@ class Spark:
             return False
 
     @property
-    def unended(self) -> bool:
-        """Whether the last run of this host or its peer has no end; both halves begin and end a run together."""
-        there = looked_at(self.peer)
-        return any(each.found.preflight.open_run for each in (self, there) if each)
+    def halves(self) -> list[Spark]:
+        """This host, and its peer once that was looked at; both begin and end a run together."""
+        return [each for each in (self, looked_at(self.peer)) if each]
+
+    @property
+    def unkept(self) -> str:
+        """Why the end of the last run is not kept, or empty: it broke off, here or on the peer."""
+        return "of a run that broke off" if any(each.found.preflight.open_run for each in self.halves) else ""
 
 
 # What each host of this run looked like; hosts are looked at side by side, so a peer may be missing for now.
@@ -114,7 +118,7 @@ def alone(name: str, deploy: Callable[..., Any], *, images: bool = False, **argu
     """
     if name == "builtins" and (spark := look(images=images)):
         deploy(spark=spark, **arguments)
-        close(name="close the run", unended=lambda: spark.unended)
+        close(name="close the run", unkept=lambda: spark.unkept)
 
 
 def look(*, images: bool = False) -> Spark | None:
@@ -190,6 +194,14 @@ def declaration(spark: Spark) -> str:
         resources.checks(subject(spark.name, spark.fleet, {spark.name: found})), time.time()
     )
     return last_declaration.dump(kept)
+
+
+def undeclared(spark: Spark) -> str:
+    """Why what a whole deploy declared is not kept, or empty. Absent: nothing but its parts was deployed, say."""
+    kept = [each.found.files.get(DECLARED) for each in spark.halves]
+    if None in kept:
+        return "absent"
+    return "damaged" if any(last_declaration.load(file) is None for file in kept) else ""
 
 
 def judge(spark: Spark, *, peer_is_here: bool) -> list[Refusal]:

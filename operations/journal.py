@@ -326,18 +326,18 @@ def begun(at: Host) -> bool:
 
 @operation()
 @refusing
-def close(declaration: Callable[[], str] | None = None, unended: Callable[[], bool] = bool) -> Commands:
+def close(declaration: Callable[[], str] | None = None, unkept: Callable[[], str] = str) -> Commands:
     """Keep what stands on the host at the end of a run that changed something, and give the lock back.
 
     + declaration: of a whole deploy, the text that keeps on the host what was declared of it
-    + unended: whether the last run, of the host or its peer, broke off before it could do so; where it had
-      changed all, this run keeps what stands and what was declared in its place
+    + unkept: why this run keeps what stands, and what was declared, although it changed nothing; empty where an
+      earlier run has done so
     """
-    if not process.is_executing and unended():
+    if not process.is_executing and (why := unkept()):
         if declaration:
-            plan.report([Change("file", DECLARED, "of a run that broke off", "as declared now")])
-        yield "# the last run broke off before it kept what stands"
-    elif process.is_executing and (host.name in _BEGUN or unended()):
+            plan.report([Change("file", DECLARED, why, "as declared now")])
+        yield f"# what was declared of the host: {why}"
+    elif process.is_executing and (host.name in _BEGUN or unkept()):
         yield from beginning()
         words = (current().id, "declares" if declaration else "", *journal.PATHS)
         told = {"_stdin": declaration()} if declaration else {}

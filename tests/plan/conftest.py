@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
+from sparkrig.checks import last_declaration
+from sparkrig.checks.last_declaration import Declared
 from sparkrig.facts.noun import PREAMBLE
 from sparkrig.facts.spark import NOUNS
-from sparkrig.files import MEASURED
+from sparkrig.files import DECLARED, MEASURED, File
 from sparkrig.host import driver
 from sparkrig.network import seen as network
 from sparkrig.operations.environment import wanted as environment_files
@@ -64,7 +66,8 @@ def converged(letter: str, name: str = "", number: int | None = None) -> str:
         rails, rdma.parse(parts["rdma"].splitlines()), found.management, socket_interface="fabric"
     )
     ours = environment_files(name or f"spark-{letter}", node, rails, {})
-    files = [driver.pin_file(), driver.blacklist_file(), *ours]
+    declared = File(DECLARED, last_declaration.dump(Declared(1763900000.0, {})), "0600")
+    files = [driver.pin_file(), driver.blacklist_file(), *ours, declared]
     rows = [_recoded(row, number) for row in parts["files"].splitlines() if row.startswith(MEASURED)]
     rows += [
         f"{file.path} {file.mode} root:root {base64.b64encode(file.content.encode()).decode()}" for file in files

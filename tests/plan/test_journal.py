@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from sparkrig.files import DECLARED
 from tests.plan.conftest import (
     APT,
     BEGIN,
@@ -125,6 +128,17 @@ def test_a_plan_names_a_run_that_broke_off(deploy: Deploy) -> None:
     changed = {name: hosts for name, hosts in run.plan.items() if hosts}
     assert changed.keys() == {"close the run"} and "@fake/spark-a" in changed["close the run"]
     assert not [mark for mark in (APT, BEGIN, END, NOTE, HOLD, WHO) if hosts_of(run, mark)]
+
+
+@pytest.mark.parametrize("becomes", ["", r"\1 e30K\n"])
+def test_what_was_declared_is_kept_where_nothing_else_is_due(deploy: Deploy, becomes: str) -> None:
+    """A pair whose parts were deployed one by one, each by its own file; or whose record cannot be read."""
+    hosts = pair(*(re.sub(rf"(?m)^({DECLARED} .*) \S+\n", becomes, converged(each)) for each in "ab"))
+    run = deploy(hosts, "-y")
+    assert run.code == 0, run.stderr
+    assert hosts_of(run, BEGIN) == hosts_of(run, END) == SPARKS
+    assert not run.changes
+    assert not deploy(hosts, "-y", file="deploys/driver.py").changes
 
 
 def test_a_part_ends_a_run_that_broke_off_and_declares_nothing(deploy: Deploy) -> None:

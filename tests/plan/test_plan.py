@@ -21,7 +21,7 @@ from tests.tables import each_row
 
 NETDEV = "enp1s0f0np0"
 JOINTS = "/,:=._|)-"
-LOOKS = {"Driver | prove it by a simulated upgrade", "RDMA | GID index of each rail", "close the run"}
+LOOKS = {"Driver | prove it by a simulated upgrade", "RDMA | GID index of each rail"}
 # what each process that loads the inventory does besides: nothing settles on a fake host, and commands are counted
 NOTED = """
 import sparkrig.operations.guard as _guard
