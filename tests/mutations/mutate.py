@@ -42,7 +42,7 @@ CANARY = 'raise RuntimeError("the canary of tests/mutations")\n'
 LEAST_LIMIT_S, LIMIT_FACTOR = 30, 5  # of what the tests take without a mutant
 MEMORY_KIB = 4 * 1024 * 1024
 # What no mutant needs costs time in each: plugins are named, not looked for.
-OPTIONS = ("-m", "not slow", "-p", "pytest_timeout")
+OPTIONS = ("-p", "pytest_timeout")
 # A mutant is a program that nobody read. Where root runs it, it may write to the temporary folder alone.
 LEAN = f'ulimit -v {MEMORY_KIB}; exec "$@"'
 JAIL = f'mount --bind "$0" "$0" && mount -o remount,bind,ro / && {LEAN}'

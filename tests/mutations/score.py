@@ -22,7 +22,11 @@ MODULES = {
     ),
     "sparkrig/runs/lock.py": ("tests/unit/runs/test_journal_scripts.py", "tests/plan/test_journal.py"),
     "sparkrig/runs/journal.py": ("tests/unit/runs/test_journal_scripts.py", "tests/plan/test_journal.py"),
-    "sparkrig/runs/undo.py": ("tests/unit/runs/test_undo.py",),
+    "sparkrig/runs/undo.py": (
+        "tests/unit/runs/test_undo.py",
+        "tests/unit/runs/test_undo_model.py",
+        "tests/unit/runs/test_undo_scripts.py",
+    ),
     "sparkrig/host/driver.py": ("tests/unit/host/test_driver.py",),
     "sparkrig/rdma/gid.py": ("tests/unit/rdma/test_gid.py",),
     "sparkrig/host/trust.py": ("tests/unit/operations/test_trust.py",),
