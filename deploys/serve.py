@@ -6,7 +6,7 @@ Not part of cluster.py, and it takes what that made. Without a model it is the o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from ipaddress import IPv4Address
@@ -163,46 +163,53 @@ def _address(spark: Spark) -> IPv4Address:
     ).address
 
 
+def _halves(server: Server) -> list[Server]:
+    """The hosts that have a part, once they were looked at."""
+    return [Server(each) for each in map(looked_at, server.pair) if each]
+
+
+def _busy(server: Server) -> list[served.Serving]:
+    return [each.spark.found.serving for each in _halves(server) if not each.idle]
+
+
+def _one_image(halves: Iterable[Server]) -> bool:
+    """Whether the hosts that run the model have one and the same image, as far as they have it."""
+    return one(each.image for each in halves if each.image and not each.idle)
+
+
+def _one_revision(server: Server) -> bool:
+    """Whether they have one and the same revision of the checkpoint, as far as they have it."""
+    id = server.wish.checkpoint.id
+    return served.one_revision(each.weights[id] for each in _busy(server) if id in each.weights)
+
+
+def _one_token(server: Server) -> bool:
+    """Whether they have one and the same token of Ray, where the server's form makes one."""
+    how = server.record.form if server.record else ""
+    return not served.makes_token(how, server.mine.secrets) or served.one_token(_busy(server))
+
+
 @deploy("Serve")
 def model_served(spark: Spark) -> None:
     """Image, weights and server, on every host that has a part."""
     server = Server(spark)
-    wish, leader = server.wish, server.pair[0]
-
-    def halves() -> list[Server]:
-        return [Server(each) for each in map(looked_at, server.pair) if each]
-
-    def group() -> Group:
-        return _group(halves(), wish)
-
-    def one_image() -> bool:
-        return one(each.image for each in halves() if each.image and not each.idle)
-
-    def one_revision() -> bool:
-        held = [each.spark.found.serving.weights for each in halves() if not each.idle]
-        return served.one_revision(each[wish.checkpoint.id] for each in held if wish.checkpoint.id in each)
-
-    def one_token() -> bool:
-        how = server.record.form if server.record else ""
-        busy = [each.spark.found.serving for each in halves() if not each.idle]
-        return not served.makes_token(how, server.mine.secrets) or served.one_token(busy)
-
-    step = partial(together, leader=leader, group=group, _timeout=_SECONDS)
+    wish, halves = server.wish, partial(_halves, server)
+    step = partial(together, leader=server.pair[0], group=lambda: _group(halves(), wish), _timeout=_SECONDS)
     step(
         name="image",
-        due=lambda: not (all(each.has_image for each in halves()) and one_image()),
+        due=lambda: not (all(each.has_image for each in halves()) and _one_image(halves())),
         act=image.image,
         settled=f"{wish.image} is there",
     )
     step(
         name="weights",
-        due=lambda: not (all(each.has_weights for each in halves()) and one_revision()),
+        due=lambda: not (all(each.has_weights for each in halves()) and _one_revision(server)),
         act=weights.weights,
         settled=f"{wish.checkpoint.id} is there",
     )
     step(
         name="server",
-        due=lambda: not (all(each.settled for each in halves()) and one_image() and one_token()),
+        due=lambda: not (all(each.settled for each in halves()) and _one_image(halves()) and _one_token(server)),
         act=serving.server,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
     )

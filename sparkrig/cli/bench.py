@@ -20,10 +20,11 @@ from sparkrig.text import listed, reason
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from sparkrig.io import progress
     from sparkrig.io.bench_client import Served, Server
     from sparkrig.serving.bench.report import Left, Measured, Report
     from sparkrig.serving.bench.workload import Workload
-    from sparkrig.serving.model import Model
+    from sparkrig.serving.model import Catalogue, Model
 
 _NO_KEY = (401, 403)
 _EVERY = "all"
@@ -170,31 +171,17 @@ def _measure(
     place: str, key: str, workloads: Sequence[Workload], model: Model | None, asked: dict[str, Any], *, named: bool
 ) -> Report:
     from importlib.metadata import version
-    from secrets import token_hex
     from time import monotonic
 
     from sparkrig.io import progress
-    from sparkrig.io.bench_client import Served, Server, Unreachable
-    from sparkrig.io.bench_run import Bench
+    from sparkrig.io.bench_client import Server
     from sparkrig.serving.bench import report
-    from sparkrig.serving.bench.beside import served as called
 
     known, started, began = files.catalogue(), datetime.now(UTC), monotonic()
 
     async def run(told: progress.Told) -> tuple[Served, Model | None, list[Measured], list[Left]]:
         async with Server(place, key=key, limit_s=asked["limit"], thinking=asked["thinking"]) as server:
-            try:
-                served = await _served(server, asked["model"])
-            except Unreachable as error:
-                left = [
-                    report.Left(name=each.name, why=f"{place} cannot be reached: {error}") for each in workloads
-                ]
-                return Served(""), model, [], left
-            if named:
-                _check_length(workloads, served)
-            found = model or called(known, (served.name, served.root))
-            tell = Bench(server, served, found, mark=token_hex(4), tell=told)
-            return served, found, *await tell.run(workloads)
+            return await _run(server, workloads, model, known, asked["model"], told, named=named)
 
     with progress.hosts([each.name for each in workloads], "Measuring") as told:
         served, found, measured, left = asyncio.run(run(told))
@@ -211,6 +198,36 @@ def _measure(
         longest=served.longest,
         thinking=asked["thinking"],
     )
+
+
+async def _run(
+    server: Server,
+    workloads: Sequence[Workload],
+    model: Model | None,
+    known: Catalogue,
+    wanted: str | None,
+    told: progress.Told,
+    *,
+    named: bool,
+) -> tuple[Served, Model | None, list[Measured], list[Left]]:
+    """What is served, the model of the catalogue that it is, and the workloads: measured, or left out and why."""
+    from secrets import token_hex
+
+    from sparkrig.io.bench_client import Served, Unreachable
+    from sparkrig.io.bench_run import Bench
+    from sparkrig.serving.bench import report
+    from sparkrig.serving.bench.beside import served as called
+
+    try:
+        served = await _served(server, wanted)
+    except Unreachable as error:
+        why = f"{server.url} cannot be reached: {error}"
+        return Served(""), model, [], [report.Left(name=each.name, why=why) for each in workloads]
+    if named:
+        _check_length(workloads, served)
+    found = model or called(known, (served.name, served.root))
+    bench = Bench(server, served, found, mark=token_hex(4), tell=told)
+    return served, found, *await bench.run(workloads)
 
 
 async def _served(server: Server, wanted: str | None) -> Served:

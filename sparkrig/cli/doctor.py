@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -149,10 +149,8 @@ def look(
     """
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.checks.reference import kinds
-    from sparkrig.fabric.neighbours import Neighbours
     from sparkrig.io import examine
     from sparkrig.look.examination import Examination
-    from sparkrig.operations import journal
 
     limits = {name: examine.limit_s(fleet[name]) for name in data}
     looked = session.asked(
@@ -164,6 +162,21 @@ def look(
     wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER
     if not halves or not wanted & _TOGETHER:
         return Seen(seen, unread, {}, {}, {})
+    return Seen(seen, unread, *_between(fleet, halves, seen, wanted, keep))
+
+
+def _between(
+    fleet: Fleet,
+    halves: Mapping[str, Mapping[str, Any]],
+    seen: Mapping[str, Examination],
+    wanted: Collection[str],
+    keep: Keep | None,
+) -> tuple[dict[str, Neighbours], dict[str, Pings | str], dict[str, Journal | str]]:
+    """Who hears whom, what pings, and the journals, as far as the checks `wanted` ask for them."""
+    from sparkrig.fabric.neighbours import Neighbours
+    from sparkrig.io import examine, session
+    from sparkrig.operations import journal
+
     heard, pinged, kept = {}, {}, {}
     with session.connected(halves) as hosts:  # both, so that they listen at the same time
         if "pair.cabling" in wanted:
@@ -174,13 +187,10 @@ def look(
             pinged = session.ask(
                 hosts, "Pinging over each rail", lambda at: examine.ping(at, fleet, seen[at.name], keep)
             )
-    return Seen(
-        seen,
-        unread,
-        {name: Neighbours(trouble=str(it)) if isinstance(it, Exception) else it for name, it in heard.items()},
-        _or_why(pinged),
-        _or_why(kept),
-    )
+    answered = {
+        name: Neighbours(trouble=str(it)) if isinstance(it, Exception) else it for name, it in heard.items()
+    }
+    return answered, _or_why(pinged), _or_why(kept)
 
 
 def _or_why(answers: Mapping[str, T | Exception]) -> dict[str, T | str]:
@@ -200,7 +210,7 @@ def judged(
     """The report on what was seen. started, clock: now and time.monotonic() as the look began."""
     from importlib.metadata import version
 
-    from sparkrig.checks import access, remedy
+    from sparkrig.checks import access
     from sparkrig.checks.remedy import Compared
     from sparkrig.checks.root_causes import roots
     from sparkrig.operations.subject import subject
@@ -225,16 +235,25 @@ def judged(
         fleet,
         asked=names,
         roots=roots(found, fleet),
-        notes={
-            (name, check.id): (*remedy.notes(check.id, hosts[name].found), *_age(check.id, hosts[name], started))
-            for name, checks in compared.items()
-            for check in checks
-        },
+        notes=_notes(compared, hosts, started),
         inventory=inventory,
         version=version("sparkrig"),
         started=started,
         seconds=time.monotonic() - clock,
     )
+
+
+def _notes(
+    compared: Mapping[str, Sequence[Check]], hosts: Mapping[str, Compared], now: datetime
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """What stands beside a check of a host, by both: what else was seen there, and how old a measurement is."""
+    from sparkrig.checks import remedy
+
+    return {
+        (name, check.id): (*remedy.notes(check.id, hosts[name].found), *_age(check.id, hosts[name], now))
+        for name, checks in compared.items()
+        for check in checks
+    }
 
 
 def _checks(host: Compared, survey: Survey | None, seen: Seen, group: Mapping[str, State]) -> list[Check]:

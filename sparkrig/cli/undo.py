@@ -198,45 +198,59 @@ def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked:
     return group
 
 
+def _answers(
+    group: _Group,
+    hosts: Mapping[str, Host | Failed | Lost],
+    fleet: Fleet,
+    which: Callable[[Plan], object],
+    title: str,
+    question: Callable[[Host, Plan, float], T],
+) -> dict[str, T] | None:
+    """What the hosts of the plans that `which` names answer; None where one does not, which ends the group."""
+    from sparkrig.io import session
+
+    of = {name: hosts[name] for name, plan in group.plans.items() if which(plan)}
+    found = session.ask(of, title, lambda at: question(at, group.plans[at.name], fleet[at.name].patience))
+    lost = [f"{name}: {answer}" for name, answer in found.items() if isinstance(answer, Exception)]
+    if lost:
+        group.ends("; ".join(lost), 3)
+        return None
+    return {name: answer for name, answer in found.items() if not isinstance(answer, Exception)}
+
+
 def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, asked: _Asked) -> None:
     """Merge what others changed, ask docker whether it starts with a daemon.json that goes back, what its restart
     would stop, and what keeps a file from going back.
     """
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations import undo as operations
     from sparkrig.runs import undo as judgement
 
-    def asked_of(
-        which: Callable[[Plan], object], title: str, question: Callable[[Host, Plan, float], T]
-    ) -> dict[str, T] | None:
-        """What the hosts of those plans answer; None where one does not, which ends the group."""
-        of = {name: hosts[name] for name, plan in group.plans.items() if which(plan)}
-        found = session.ask(of, title, lambda at: question(at, group.plans[at.name], fleet[at.name].patience))
-        lost = [f"{name}: {answer}" for name, answer in found.items() if isinstance(answer, Exception)]
-        if lost:
-            group.ends("; ".join(lost), 3)
-            return None
-        return {name: answer for name, answer in found.items() if not isinstance(answer, Exception)}
-
     if not group.plans:
         return
-    read = asked_of(judgement.texts_of, "Reading what was changed since", operations.read)
+    read = _answers(group, hosts, fleet, judgement.texts_of, "Reading what was changed since", operations.read)
     if read is None:
         return
     group.plans |= read
     group.outcome = "planned" if group.due else f"nothing is left to undo of {group.target}"
     docker = "Asking docker whether it starts with what stood there"
-    fit = asked_of(lambda plan: plan.checked, docker, operations.fit)
+    fit = _answers(group, hosts, fleet, lambda plan: plan.checked, docker, operations.fit)
     if fit is None:
         return
     group.plans |= fit
     if group.left and not group.due:
         group.ends(f"nothing else is undone: {'; '.join(group.left)}", 2)
         return
-    barred = asked_of(lambda plan: plan.targets, "Looking whether each file can be put back", operations.barred)
+    barred = _answers(
+        group,
+        hosts,
+        fleet,
+        lambda plan: plan.targets,
+        "Looking whether each file can be put back",
+        operations.barred,
+    )
     if barred is None:
         return
-    running = asked_of(lambda plan: plan.docker, "Asking docker what runs", _running)
+    running = _answers(group, hosts, fleet, lambda plan: plan.docker, "Asking docker what runs", _running)
     if running is None:
         return
     try:

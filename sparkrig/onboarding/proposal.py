@@ -125,8 +125,7 @@ def propose(
     own = {} if known else dict(login)
     peer = None if wishes.solo else _peer(seen, others, wishes)
     if peer is None:
-        fabric = {} if known else _given(wishes)
-        return Proposal(name, not known, own | _fabric(fabric) | _adopted(seen, fabric, wishes.adopt, {}))
+        return _alone(name, own, seen, {} if known else _given(wishes), wishes, known)
     other, cages = others[peer], _cable(seen, others[peer])
     mine, theirs = fleet[known].fabric if known else {}, fleet[peer].fabric
     here, there = _addresses(
@@ -145,6 +144,18 @@ def propose(
         cages,
         seen.cables().get(cages[0], "here") == other.cables().get(cages[1], "there"),
     )
+
+
+def _alone(
+    name: str,
+    own: Mapping[str, Any],
+    seen: Seen,
+    fabric: Mapping[str, IPv4Interface],
+    wishes: Wishes,
+    known: str | None,
+) -> Proposal:
+    """A Spark without a peer. own: how it is reached; fabric: its addresses by netdev."""
+    return Proposal(name, not known, {**own} | _fabric(fabric) | _adopted(seen, fabric, wishes.adopt, {}))
 
 
 def _unwished(known: str, fleet: Fleet, wishes: Wishes) -> None:

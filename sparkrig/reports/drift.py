@@ -158,9 +158,7 @@ def report(
     that cannot be understood, and no entry where it kept nothing.
     """
     today = started.astimezone().date()  # a day in the calendar of whoever accepted
-    read = {name: checks for name, checks in found.items() if not isinstance(checks, Refusal)}
-    alike = judged(read, lambda check: f"sparkrig doctor {quoted_path(inventory)} {quoted(check.id)}")
-    alike = _one_run(alike, inventory)
+    alike = _alike(found, inventory)
     usual = _usual(alike)
 
     def host(name: str) -> Host:
@@ -168,8 +166,10 @@ def report(
         if isinstance(why, Refusal):
             return _lost(name, why, before)
         wants = _wants(declared.get(name), before, earlier)
-        rows = [_row(check, wants, before, started, odd=_odd(check, usual)) for check in alike[name]]
-        rows = [_accepted(row, name, accepted, today) for row in rows]
+        rows = [
+            _accepted(_row(check, wants, before, started, odd=_odd(check, usual)), name, accepted, today)
+            for check in alike[name]
+        ]
         return Host(name=name, exit=_exit(rows), rows=rows, deployed=name in declared)
 
     hosts = [host(name) for name in found]
@@ -186,6 +186,13 @@ def report(
         expired=_expired(hosts, accepted, today),
         earlier=earlier.started if earlier else None,
     )
+
+
+def _alike(found: Mapping[str, Sequence[Check] | Refusal], inventory: str) -> dict[str, list[Check]]:
+    """The checks of the hosts that were read, with those of hosts that differ; one run mends all that it can."""
+    read = {name: checks for name, checks in found.items() if not isinstance(checks, Refusal)}
+    alike = judged(read, lambda check: f"sparkrig doctor {quoted_path(inventory)} {quoted(check.id)}")
+    return _one_run(alike, inventory)
 
 
 def unexplained(
