@@ -89,15 +89,15 @@ def light(folder: Path, count: int, known: Mapping[str, Any], round_trip_ms: int
     Real ssh, real shells, real files; dpkg's list is that of the pair, apt and systemctl are stand-ins. known:
     what `learn` found on a pair; round_trip_ms: by how much each is further away.
     """
-    bin, dpkg = folder / "bin", folder / "dpkg"
-    for each in (bin, dpkg):
+    tools, dpkg = folder / "bin", folder / "dpkg"
+    for each in (tools, dpkg):
         each.mkdir(parents=True)
     for name, text in _STAND_INS.items():
-        (bin / name).write_text(f"#!/bin/sh\n{text}\n")
-        (bin / name).chmod(0o755)
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
     (dpkg / "status").write_text(known["dpkg_status"])
     # a home of their own: what somebody's .bashrc does is no contender's
-    environment = f"SetEnv HOME={folder} PATH={bin}:{os.environ['PATH']} DPKG_ADMINDIR={dpkg}"
+    environment = f"SetEnv HOME={folder} PATH={tools}:{os.environ['PATH']} DPKG_ADMINDIR={dpkg}"
     with ExitStack() as there:
         logins = there.enter_context(fleet.listening_on_loopback(folder, count, environment))
         if round_trip_ms:

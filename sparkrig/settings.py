@@ -368,7 +368,7 @@ class Settings(BaseModel):
     def _sources_only(cls, secrets: Any) -> Any:
         """What is wrong is told here and without its value, which may be the secret itself."""
         if not isinstance(secrets, Mapping):
-            raise ValueError("a mapping of variable to source is expected")
+            raise ValueError("a mapping of variable to source is expected")  # noqa: TRY004 - pydantic's
         for name, source in secrets.items():
             if not _fits(VariableName, name):
                 raise ValueError("one of its names is no name of a variable (letters, digits and _)")

@@ -53,8 +53,8 @@ def _files(subject: Subject, record: Record) -> Check:
     standing = subject.found.files
     odd = [
         path
-        for path, sum in record.files.items()
-        if path not in standing or served.digest(standing[path].content) != sum
+        for path, digest in record.files.items()
+        if path not in standing or served.digest(standing[path].content) != digest
     ]
     said = ", ".join(path.rpartition("/")[2] for path in odd)
     want = f"{len(record.files)} files as they were deployed"

@@ -192,7 +192,7 @@ def judge(wishes: Wishes) -> None:
 
 def _name(text: str, taken: Iterable[str], *, exact: bool) -> str:
     """A name for the inventory. exact: somebody asked for this one. Raises Refusal."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text if exact else text.split(".")[0]).strip("-_")
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text if exact else text.split(".", maxsplit=1)[0]).strip("-_")
     if exact and (plain != text or text in taken):
         why = (
             "is in the inventory already" if text in taken else "is no name; letters, digits, - and _ are expected"

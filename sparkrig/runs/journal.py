@@ -10,7 +10,7 @@ order, since a clock may be wrong. The guarded change of the network keeps its o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -418,40 +418,56 @@ def parse(lines: Iterable[str]) -> Journal:
     return Journal(now, taken, tuple(ordered), found.get("now", {}))
 
 
-def _told(run: Run, found: dict[str, dict[str, str]], word: str, rest: str) -> Run:
-    """What one row adds to a run."""
-    if word == "step":
-        return replace(run, steps=_stepped(run.steps, rest))
-    if word == "before":
-        return replace(run, before=_item(found.setdefault(word, {}), rest))
-    if word == "after":
-        if rest.startswith("end "):
-            ended = rest.removeprefix("end ").strip()
-            if not ended.isdecimal():
-                return replace(run, lacks=(*run.lacks, word))
-            return replace(run, after=found.setdefault(word, {}), ended=int(ended))
-        return replace(run, after=_item(found.setdefault(word, {}), rest))
-    if word == "guard":
-        return replace(run, guard=rest.strip())
-    if word == "deadline":
-        try:
-            return replace(run, deadline=bounds.finite(rest))
-        except ValueError:
-            return replace(run, lacks=(*run.lacks, "guard/deadline"))
-    if word == "number":
-        return replace(run, number=int(rest), wrote=run.wrote or {})
-    if word == "wrote":
-        return replace(run, wrote=_written(run.wrote or {}, rest))
-    if word == "network":
-        row = _NETWORK.fullmatch(rest)
-        known = run.network or {}
-        return replace(run, network={**known, f"profile {row[3]}": (row[1], row[2])} if row else known)
-    if word == "left":
-        item, _, why = rest.partition("\t")
-        return replace(run, left=(*run.left, Left(plain(item), plain(why))))
-    if word == "lacks":
-        return replace(run, lacks=(*run.lacks, plain(rest)))
-    raise ValueError(f"cannot read the row {word!r} of the journal")
+_Rows = dict[str, dict[str, str]]  # what stood before a run and after it, by item
+
+
+def _told(run: Run, found: _Rows, word: str, rest: str) -> Run:
+    """What one row adds to a run. Raises ValueError for a row of another kind."""
+    if word not in _READERS:
+        raise ValueError(f"cannot read the row {word!r} of the journal")
+    return _READERS[word](run, found, rest)
+
+
+def _read_after(run: Run, found: _Rows, rest: str) -> Run:
+    if not rest.startswith("end "):
+        return replace(run, after=_item(found.setdefault("after", {}), rest))
+    ended = rest.removeprefix("end ").strip()
+    if not ended.isdecimal():
+        return replace(run, lacks=(*run.lacks, "after"))
+    return replace(run, after=found.setdefault("after", {}), ended=int(ended))
+
+
+def _read_deadline(run: Run, _: _Rows, rest: str) -> Run:
+    try:
+        return replace(run, deadline=bounds.finite(rest))
+    except ValueError:
+        return replace(run, lacks=(*run.lacks, "guard/deadline"))
+
+
+def _read_network(run: Run, _: _Rows, rest: str) -> Run:
+    row = _NETWORK.fullmatch(rest)
+    known = run.network or {}
+    return replace(run, network={**known, f"profile {row[3]}": (row[1], row[2])} if row else known)
+
+
+def _read_left(run: Run, _: _Rows, rest: str) -> Run:
+    item, _tab, why = rest.partition("\t")
+    return replace(run, left=(*run.left, Left(plain(item), plain(why))))
+
+
+# by the first word of a row: the run with what the row adds
+_READERS: Mapping[str, Callable[[Run, _Rows, str], Run]] = {
+    "step": lambda run, _, rest: replace(run, steps=_stepped(run.steps, rest)),
+    "before": lambda run, found, rest: replace(run, before=_item(found.setdefault("before", {}), rest)),
+    "after": _read_after,
+    "guard": lambda run, _, rest: replace(run, guard=rest.strip()),
+    "deadline": _read_deadline,
+    "number": lambda run, _, rest: replace(run, number=int(rest), wrote=run.wrote or {}),
+    "wrote": lambda run, _, rest: replace(run, wrote=_written(run.wrote or {}, rest)),
+    "network": _read_network,
+    "left": _read_left,
+    "lacks": lambda run, _, rest: replace(run, lacks=(*run.lacks, plain(rest))),
+}
 
 
 def _item(into: dict[str, str], row: str) -> dict[str, str]:

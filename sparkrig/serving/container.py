@@ -173,9 +173,13 @@ def options(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
         if word == "--":
             break
         for name, value in _named(word):
-            if value is None:
-                value = "true" if name in _SWITCHES else rest.pop(0) if rest else ""
-            found.setdefault(name, []).append(value)
+            if value is not None:
+                given = value
+            elif name in _SWITCHES:
+                given = "true"
+            else:
+                given = rest.pop(0) if rest else ""
+            found.setdefault(name, []).append(given)
     return found, rest
 
 

@@ -251,7 +251,7 @@ def load(file: Found | None) -> Record | None:
         return None
     try:
         found: Any = bounds.loads(file.content)
-        return Record(**{**found, "files": {str(path): str(sum) for path, sum in found["files"].items()}})
+        return Record(**{**found, "files": {str(path): str(digest) for path, digest in found["files"].items()}})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -182,7 +182,12 @@ def test_rdma_is_told_by_the_log() -> None:
             ),  # 2.18 prints the variable
             (IB.replace("/0\n", "/0/GDRDMA/Shared\n"), ("rocep1s0f0", "roceP2p1s0f0"), "IB", (3,)),
             ("NET/IB : No device found.\n" + IB, ("rocep1s0f0", "roceP2p1s0f0"), "IB", (3,)),
-            (IB.split("Channel")[0], ("rocep1s0f0", "roceP2p1s0f0"), "IB", ()),  # cut before the channels
+            (
+                IB.partition("Channel")[0],
+                ("rocep1s0f0", "roceP2p1s0f0"),
+                "IB",
+                (),
+            ),  # cut before the channels
         ],
         holds,
     )

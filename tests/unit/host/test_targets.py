@@ -122,7 +122,7 @@ def test_the_script_finds_each_alone_and_leaves_nothing(tmp_path: Path) -> None:
         for file in ("etc/nccl.conf", "other"):
             (root / file).touch()
         rows = [f"--------------e------- {root}/other"]
-        rows += [f"{FLAGS[name.split()[0]]} {root}/{flagged}"] if flagged else []
+        rows += [f"{FLAGS[name.split(maxsplit=1)[0]]} {root}/{flagged}"] if flagged else []
         tool(root / "tools", "lsattr", "\n".join(f"echo '{row}'" for row in rows))
         script = BARRED.replace(" ".join(WRITTEN), " ".join(f"{root}{path}" for path in (CONF, ENV)))
         assert script != BARRED

@@ -29,7 +29,7 @@ def both(a: Seen, b: Seen) -> dict[str, Verdict]:
 
 def stamp(line: str) -> float:
     """Seconds after the begin."""
-    return float(line.split(" ")[0]) - BEGAN
+    return float(line.split(" ", maxsplit=1)[0]) - BEGAN
 
 
 def took(found: Seen) -> dict[str, float | None]:
