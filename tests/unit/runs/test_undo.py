@@ -19,6 +19,7 @@ from sparkrig.runs import undo
 from sparkrig.runs.journal import Journal, Left, Run
 from sparkrig.runs.lock import Owner
 from sparkrig.runs.undo import Change, Plan
+from sparkrig.serving import served
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 from tests.unit.undos import (
@@ -235,6 +236,66 @@ def test_the_words_of_the_scripts() -> None:
     assert plan.files(docker=False) == "put /etc/nccl.conf\n"
     assert plan.files(docker=True) == "remove /etc/docker/daemon.json\n"
     assert plan.holds() == ["nvidia-driver-580-open", "--", "x"]
+
+
+LOW, HIGH = "file /etc/a.json", "file /etc/z.json"  # by name before and after docker's own file
+BESIDE = (
+    Change(LOW, "put back", now="644 root:root 1"),
+    Change(HIGH, "remove", now="644 root:root 2"),
+    Change("profile fabric of mine", "put back", now="3"),
+    Change("profile sparkrig-a", "remove", now="4"),
+    Change("address 10.0.0.1", "already", now="5"),
+    Change("link enp1s0f0np0", "foreign", now="6"),
+    Change("unit sparkrig", "remove", now="7"),
+)
+
+
+def test_docker_is_asked_and_restarted_for_its_own_file_alone() -> None:
+    def holds(act: undo.Act, checked: bool, restarts: bool, merged: str) -> None:
+        plan = Plan("R1", (*BESIDE, Change(DAEMON, act, text="{}")))
+        assert (plan.checked, plan.docker, plan.merged_docker) == (checked, restarts, merged)
+
+    each_row(
+        [
+            ("put back", True, True, ""),
+            ("merge", True, True, "e30="),
+            ("remove", False, True, ""),
+            ("restart", False, True, ""),
+            ("already", False, False, ""),
+            ("foreign", False, False, ""),
+            ("unfit", False, False, ""),
+            ("failed", False, False, ""),
+        ],
+        holds,
+    )
+    other = Plan("R1", (Change(HIGH, "merge", text="z"), Change(LOW, "merge", text="a")))
+    assert (other.checked, other.docker, other.merged_docker) == (False, False, "")
+    assert Plan("R1", (*other.changes, Change(DAEMON, "merge", text="{}"))).merged_docker == "e30="
+    assert other.kept_docker == "/var/lib/sparkrig/runs/R1/before/files/etc/docker/daemon.json"
+
+
+def test_each_script_is_given_what_is_its_own() -> None:
+    plan = Plan(
+        "R1", (*BESIDE, Change(DAEMON, "remove"), Change(HOLD, "hold"), Change(NCCL, "restart")), noted=True
+    )
+    assert plan.files(docker=False) == (
+        "put /etc/a.json 644|root:root|1\nremove /etc/z.json 644|root:root|2\nrestart /etc/nccl.conf\n"
+    )
+    assert plan.files(docker=True) == "remove /etc/docker/daemon.json\n"
+    assert plan.mine == {"fabric of mine": "3", "sparkrig-a": "4"}
+    assert replace(plan, noted=False).mine is None and Plan("R1").mine is None
+    assert plan.targets == [
+        "/etc/a.json",
+        "/etc/z.json",
+        "sparkrig-a",
+        "sparkrig",
+        "/etc/docker/daemon.json",
+        "/var/lib/dpkg/status",
+    ], "neither a hold, nor what stays as it is, nor a profile whose name is no path"
+    assert plan.holds() == ["--", "nvidia-driver-580-open"] and Plan("R1", BESIDE).holds() == []
+    assert not plan.serving and not plan.login
+    unit = Change(f"file {served.SERVICE}", "put back")
+    assert Plan("R1", (unit,)).serving and not Plan("R1", (replace(unit, act="foreign"),)).serving
 
 
 # the verb
