@@ -142,7 +142,6 @@ def test_variables_of_a_setting_are_planned_where_the_network_changes_too(desk: 
     assert "+NCCL_DEBUG=INFO" in found["/etc/nccl.conf"]["diff"], found
 
 
-@pytest.mark.slow
 def test_what_is_planned_is_what_the_deploy_then_does(desk: Desk, deploy: Deploy) -> None:
     _, hosts = planned(desk.has(applied()))
     run = deploy(applied(), "-y")
@@ -222,7 +221,6 @@ def ours(done: Any) -> None:
         assert words not in done.stdout + done.stderr
 
 
-@pytest.mark.slow  # whole deploys
 def test_apply_carries_out_the_plan_and_shows_it_at_any_width(desk: Desk) -> None:
     noted(desk, applied())
 
@@ -266,7 +264,6 @@ def failing(what: str) -> list[Host]:
     return hosts
 
 
-@pytest.mark.slow  # whole deploys
 def test_a_run_that_breaks_off_ends_with_our_sentence(desk: Desk) -> None:
     done = noted(desk, failing("apt-mark hold")).typed("apply", "-y")
     ours(Plain(done))

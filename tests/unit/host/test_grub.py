@@ -145,6 +145,26 @@ def test_custom_cfg_adds_entries_and_may_set_the_default() -> None:
     assert grub.boots({CFG: UBUNTU, CUSTOM: f"source {CUSTOM}"}).kernel == ""  # a file that reads itself
 
 
+def test_variables_are_loaded_by_name_and_an_absent_file_adds_nothing() -> None:
+    stored = {ENV: block("saved=1", "other=0")}
+    entries = "".join(f"menuentry 'k{n}' --id i{n} {{\n linux /boot/vmlinuz-{n}.0 ro\n}}\n" for n in (1, 2))
+
+    def holds(head: str, kernel: str) -> None:
+        assert grub.boots({CFG: f"{head}\n{entries}", **stored}).kernel == kernel
+
+    each_row(
+        [
+            ('load_env saved\nset default="$saved"', "2.0"),
+            ('load_env other\nset default="$saved"', "1.0"),
+            (f'load_env --file {ENV}\nset default="$saved"', "2.0"),
+            (f'load_env -f {ENV} saved\nset default="${{saved}}"', "2.0"),
+            (f"source {CUSTOM}\nset default=1", "2.0"),
+            (f"if [ -f {CUSTOM} ]; then set default=1; fi", "1.0"),
+        ],
+        holds,
+    )
+
+
 def test_no_menu_takes_long_or_ends_in_another_error() -> None:
     deep = "if true; then " * 3000
     calls = "".join(f"function f{n} {{ f{n + 1}; f{n + 1}; }}\n" for n in range(40)) + "f0\n"

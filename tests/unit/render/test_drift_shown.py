@@ -167,7 +167,6 @@ def test_a_command_stands_on_one_line_however_long() -> None:
     assert f"mends it: pyinfra pair.py {limits} -y exec -- systemctl start docker" in screen(fleet(), width=40)
 
 
-@pytest.mark.slow  # hundreds of hosts
 def test_a_report_of_hundreds_of_hosts_fits_a_few_screens() -> None:
     """Each has another address, nobody answers on a third of them, and all that can differ does."""
     found = {

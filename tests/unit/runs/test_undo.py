@@ -14,7 +14,7 @@ import pytest
 from sparkrig.host import trust
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
-from sparkrig.render.journal import document, lines
+from sparkrig.render.journal import document, lines, rows
 from sparkrig.runs import undo
 from sparkrig.runs.journal import Journal, Left, Run
 from sparkrig.runs.lock import Owner
@@ -296,6 +296,38 @@ def test_each_script_is_given_what_is_its_own() -> None:
     assert not plan.serving and not plan.login
     unit = Change(f"file {served.SERVICE}", "put back")
     assert Plan("R1", (unit,)).serving and not Plan("R1", (replace(unit, act="foreign"),)).serving
+
+
+def test_a_row_of_another_kind_is_no_text_of_a_file() -> None:
+    with pytest.raises(ValueError, match="cannot read the row 'fil'"):
+        undo.parse_texts(["file /a aGk=", "fil /b aGk="])
+    assert undo.parse_texts(["file /a aGk=", "file /b /w=="]) == {"/a": "hi"}, "what is no text is left out"
+
+
+def test_what_is_planned_says_why() -> None:
+    plan = Plan(
+        "R1",
+        (
+            Change(DAEMON, "unfit", why="no such runtime"),
+            Change(NCCL, "foreign", why="both changed a"),
+            Change(PIN, "foreign"),
+            Change(LOW, "put back", diff=("-a", "+b")),
+            Change(HIGH, "remove", later=("R2", "R3")),
+            Change("package nvidia-container-toolkit", "stays"),
+            Change("package --purge", "stays"),
+        ),
+    )
+    said = " ".join(" ".join(map(str, row)) for row in rows(plan))
+    for each in (
+        "docker does not start with what stood there: no such runtime",
+        "cannot be merged: both changed a; --all takes it back too",
+        "changed since by another one; --all takes it back too",
+        "changed since by another one, whose change stays",
+        "changed by R2 and R3 too, which goes with it",
+        "sudo apt-get remove nvidia-container-toolkit",
+    ):
+        assert each in said
+    assert "remove --purge" not in said and "nvidia-container-toolkit --purge" not in said
 
 
 # the verb

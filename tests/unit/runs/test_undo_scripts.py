@@ -39,7 +39,6 @@ def acts(plan: Plan) -> dict[str, str]:
     return {each.name: each.act for each in plan.changes}
 
 
-@pytest.mark.slow  # runs the scripts again and again
 def test_an_edit_outlives_later_runs_and_is_merged(spark: Spark) -> None:
     """As in the issue: a later run that ended made the log options count as ours, and undo dropped them."""
     spark.file(DAEMON).write_text(THEIRS)
@@ -71,7 +70,6 @@ NO_TEXTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.slow  # runs the scripts again and again
 def test_what_stood_there_and_is_no_short_text_is_not_taken_for_absent(tmp_path: Path) -> None:
     def holds(stood: Callable[[Path], object], path: str) -> None:
         spark = Spark(tmp_path / f"{path.rpartition('/')[2]}-{len([*tmp_path.iterdir()])}")
@@ -176,7 +174,6 @@ def test_a_step_that_tells_nothing_is_noticed_all_the_same(spark: Spark) -> None
     assert {*(spark.look().runs[0].wrote or {})} == {f"file {NCCL}", "hold x"}
 
 
-@pytest.mark.slow  # runs the scripts again and again
 def test_a_restart_of_docker_that_an_undo_owes_is_done_by_the_next(spark: Spark) -> None:
     spark.file(DAEMON).write_text(THEIRS)
     spark.begin("1")
@@ -430,7 +427,6 @@ def test_a_file_of_the_network_that_another_one_changed_is_left_alone_and_told(t
     each_row(NETWORK, row)
 
 
-@pytest.mark.slow
 def test_a_later_run_of_ours_that_changed_the_same_profile_is_no_other_one(spark: Spark) -> None:
     (spark.root / "etc/netplan").mkdir()
     for run, was, now in (("1", "old", "one"), ("2", "one", "two")):
