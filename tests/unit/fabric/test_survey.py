@@ -67,6 +67,20 @@ def test_a_rail_that_cannot_be_measured(change: Callable[[str, str], str], cause
     assert seen.blocked(seen.rails[1]) is None, "the other rail can be"
 
 
+def test_a_rail_without_a_device_has_one_end() -> None:
+    seen = surveyed(on("spark-b", '"netdev":"enp1s0f0np0"', '"netdev":"gone0"'))
+    assert list(seen.ends(seen.rails[0])) == ["spark-a"]
+
+
+def test_a_gid_that_is_missing_for_want_of_its_address_says_so() -> None:
+    def change(name: str, text: str) -> str:
+        text = on("spark-b", '"local":"192.168.100.12"', '"local":"192.168.100.99"')(name, text)
+        return on("spark-b", "ffff:c0a8:640c", "ffff:c0a8:6463")(name, text)
+
+    verdict = surveyed(change).gid("spark-b", "enp1s0f0np0")
+    assert verdict.cause == "gid-missing" and "; 192.168.100.12 is not on it" in verdict.evidence
+
+
 def test_a_small_mtu_is_a_suspect() -> None:
     seen = surveyed(on("spark-b", '"mtu":9000', '"mtu":1500'))
     named = [verdict.evidence for verdict in seen.suspects(seen.rails[0]) if verdict.cause == "mtu"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,14 +11,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from sparkrig.host import trust
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
-from sparkrig.render.journal import document, lines, rows
+from sparkrig.render.journal import document, lines, rows, status, undoing
 from sparkrig.runs import undo
 from sparkrig.runs.journal import Journal, Left, Run
-from sparkrig.runs.lock import Owner
+from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.undo import Change, Plan
 from sparkrig.serving import served
 from tests.tables import each_row
@@ -328,6 +330,18 @@ def test_what_is_planned_says_why() -> None:
     ):
         assert each in said
     assert "remove --purge" not in said and "nvidia-container-toolkit --purge" not in said
+    console = Console(file=io.StringIO(), width=120, color_system=None)
+    both = {"spark-a": plan, "spark-b": Plan("R1", (*plan.changes[:-1], Change(HOLD, "release")))}
+    console.print(undoing(both, dict.fromkeys(both, SETTLED)))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.count("both changed a") == 1 and shown.index("+b") < shown.index("spark-b alone:")
+
+
+def test_a_host_without_runs_and_a_lock_that_stands_are_shown() -> None:
+    console = Console(file=io.StringIO(), width=120, color_system=None)
+    console.print(status("spark-a", Journal(9000, Lock(Owner("R1", "ann@laptop", "x"), True)), 5))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "locked by ann@laptop" in shown and "no run is kept" in shown
 
 
 # the verb
