@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from lab import NODES
 from tests.faults import endstate
 from tests.faults.record import Seen
 from tests.lab.commands import LAB, ROOT, Done, deploy, drift, run, wrong
@@ -151,8 +152,9 @@ def test_a_users_line_is_shown_and_kept_by_its_setting(
     with (tmp_path / "inventories/group_data/all.py").open("a") as defaults:
         defaults.write('\nnccl_conf = {"NCCL_DEBUG": "INFO"}\n')
     inventory = str(tmp_path / "inventories/lab.py")
-    other = (*deployed,)[not half].node
-    for changed in ({"Environment | NCCL, vLLM and Ray files": {other}}, {}):
+    # on the user's own half the line stays, and moves to its place among the others
+    written = {key: {*NODES} for key in ("Environment | NCCL, vLLM and Ray files", "close the run")}
+    for changed in (written, {}):
         done = deploy("--json", inventory=inventory)
         assert done.code == 0, done.stderr
         assert done.changed == changed
