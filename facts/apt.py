@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
+from sparkrig import programs
 from sparkrig.facts.noun import Noun
 from sparkrig.host import apt
 
-# A shell function that prints who holds a lock of apt's, `lock PATH PID NAME`. A lock of another file system
-# may have the same inode, so the process must have the very file open.
-HOLDERS = (
-    r"""
-holders() {
-  stat -c '%i %n' """
-    + " ".join(apt.LOCKS)
-    + r""" 2>/dev/null | while read -r inode lock; do
-    while read -r _ class _ kind pid place _; do
-      case "$class $kind $place" in "POSIX WRITE "*":$inode") ;; *) continue ;; esac
-      open=$(find -L /proc/$pid/fd -maxdepth 1 -samefile $lock 2>/dev/null) || :
-      if [ -n "$open" ]; then read -r name </proc/$pid/comm; printf 'lock %s %s %s\n' $lock $pid "$name"; fi
-    done </proc/locks
-  done
-}
-""".strip("\n")
-)
+HOLDERS = programs.text("facts/apt_holders.sh").removesuffix("\n")
 
 
 class Holders(Noun[tuple[apt.Holder, ...]]):
     """The processes that hold a lock of apt's now."""
 
     parse = staticmethod(apt.parse)
-    script = f"{HOLDERS}\nholders\n"
+    script = programs.text("facts/apt.sh")

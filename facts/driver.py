@@ -1,6 +1,6 @@
 """Driver and kernel packages."""
 
-from sparkrig.facts.grub import GRUB
+from sparkrig import programs
 from sparkrig.facts.noun import Noun
 from sparkrig.host import driver
 
@@ -9,18 +9,4 @@ class Packages(Noun[driver.Packages]):
     """Installed packages of driver and kernel, with apt's own forecast of a dist-upgrade and GRUB's next boot."""
 
     parse = staticmethod(driver.parse)
-    script = (
-        GRUB
-        + r"""
-dpkg-query -W -f='dpkg ${db:Status-Want} ${db:Status-Status} ${Package} ${Version}\n' 2>/dev/null |
-  grep -aE ' (linux-|[^ ]*nvidia|cuda-drivers)' || true
-[ ! -r /sys/module/nvidia/version ] || { read -r version < /sys/module/nvidia/version; echo "module $version"; }
-set -- /var/lib/apt/lists/*Release
-if [ -e "$1" ]; then
-  { timeout -k 2 240 apt-get -s -o Debug::NoLocking=1 dist-upgrade 2>&1; printf '\nsimulated %s\n' $?; } |
-    grep -aE '^(Inst|Remv|E:|simulated) ' || true
-else # a simulation that knows no candidate proves nothing
-  printf 'E: apt has no package lists\nsimulated 100\n'
-fi
-"""
-    )
+    script = programs.text("facts/driver.sh")

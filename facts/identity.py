@@ -1,5 +1,6 @@
 """Who a host is."""
 
+from sparkrig import programs
 from sparkrig.facts.noun import Noun
 from sparkrig.host import identity
 
@@ -8,34 +9,4 @@ class Identity(Noun[identity.Identity]):
     """The host's identity, without its serial number; of its machine-id, which is a secret of it, a digest."""
 
     parse = staticmethod(identity.parse)
-    # nvidia-smi takes a second; PCI alone settles it on real hardware. The shell reads what it can by itself: a
-    # process costs a slow host more than all that it reads (docs/performance.md).
-    script = r"""
-set -- $(uname -nrm)
-printf 'hostname=%s\nkernel=%s\nmachine=%s\n' "$@"
-while read -r key id _; do case $key in Uid:) printf 'uid=%s\n' "$id"; break ;; esac; done </proc/self/status
-id=
-if [ -r /proc/sys/kernel/random/boot_id ]; then read -r id </proc/sys/kernel/random/boot_id; fi
-printf 'boot_id=%s\n' "$id"
-id=
-if [ -f /etc/machine-id ] && [ -r /etc/machine-id ]; then read -r id </etc/machine-id; fi
-if [ ${#id} = 32 ]; then id=$(sha256sum </etc/machine-id); printf 'machine_id=%s\n' "${id%% *}"; fi
-while read -r key size _; do case $key in MemTotal:) printf 'memory_kib=%s\n' "$size" ;; esac; done </proc/meminfo
-for f in sys_vendor product_name; do
-  if [ -r /sys/class/dmi/id/$f ]; then read -r value </sys/class/dmi/id/$f; printf 'dmi.%s=%s\n' $f "$value"; fi
-done
-if [ -f /etc/dgx-release ]; then sed '/SERIAL/d; s/^/release /' /etc/dgx-release; fi
-gb10=
-for d in /sys/bus/pci/devices/*; do
-  read -r vendor <$d/vendor && [ "$vendor" = 0x10de ] || continue
-  read -r class <$d/class; case $class in 0x03*) ;; *) continue ;; esac
-  read -r id <$d/device; printf 'pci=10de:%s\n' "$id"
-  if [ "$id" = 0x2e12 ]; then gb10=1; fi
-done
-if [ -z "$gb10" ] && command -v nvidia-smi >/dev/null; then
-  # without its driver it explains itself on standard output, so the exit status decides
-  if names=$(timeout -k 2 30 nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null); then
-    printf '%s\n' "$names" | sed '/^NVIDIA/!d; s/^/gpu=/'
-  fi
-fi
-"""
+    script = programs.text("facts/identity.sh")

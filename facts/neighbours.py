@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sparkrig import programs
 from sparkrig.fabric import neighbours
 from sparkrig.facts.noun import PREAMBLE, Noun
 
@@ -16,14 +17,7 @@ class Neighbours(Noun[neighbours.Neighbours]):
     """
 
     parse = staticmethod(neighbours.parse)
-    script = r"""
-if command -v python3 >/dev/null; then
-  timeout -k 2 %(limit)g python3 -I - %(seconds)g <<'SPARKRIG_PROBE'
-%(program)sSPARKRIG_PROBE
-else
-  printf 'trouble python3 is not installed\n'
-fi
-"""
+    script = programs.text("facts/neighbours.sh")
 
     def command(self, seconds: float = 4) -> str:
         """+ seconds: how long; hosts start within a second of one another"""

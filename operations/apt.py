@@ -8,8 +8,8 @@ from time import monotonic
 from pyinfra import logger
 from pyinfra.api import Host, StringCommand
 
+from sparkrig import programs
 from sparkrig.cure import over_ssh, quoted
-from sparkrig.facts.apt import HOLDERS
 from sparkrig.host import apt
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
@@ -20,16 +20,7 @@ WAIT_S = 300  # for whoever else uses apt, times patience
 APT_LOCK = f"DPkg::Lock::Timeout={WAIT_S}"  # who comes in between is waited for by apt itself
 _SHOWN_S = 10  # between two lines about a wait
 
-# $1 how long to wait for the locks, in seconds; prints who still holds one
-WAIT = (
-    HOLDERS
-    + r"""
-now() { cut -d . -f 1 /proc/uptime; }
-end=$(($(now) + $1))
-while held=$(holders) && [ -n "$held" ] && [ "$(now)" -lt "$end" ]; do sleep 0.5; done
-printf '%s\n' "$held"
-"""
-)
+WAIT = programs.text("operations/apt_wait.sh")
 
 
 def wait(at: Host, patience: float) -> bool:

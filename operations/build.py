@@ -8,6 +8,7 @@ from pathlib import Path
 from pyinfra import host
 from pyinfra.api import FunctionCommand, Host, State, operation
 
+from sparkrig import programs
 from sparkrig.cure import quoted
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.files import File
@@ -34,11 +35,7 @@ _BUILD_S = 6 * 3600  # the article's took 90 minutes
 
 _TAG = 'docker tag "$1" "$2"'
 
-# $1... what is built
-BUILD = rf"""
-{unit.proxies("--build-arg")}
-exec docker build "$@"
-"""
+BUILD = programs.text("operations/build_build.sh")
 
 # $1 the image
 VERSION = r"""
@@ -46,12 +43,7 @@ docker run --rm --network none --entrypoint python3 "$1" -c 'from importlib.meta
 print("version", version("vllm"))'
 """
 
-# $1 the image, $2 the library's folder
-VERIFY = r"""
-docker run --rm --network none --entrypoint sh "$1" -c '
-found=$(cuobjdump -lelf "$1/vllm/_C.abi3.so") || exit
-printf "cubins %s\n" "$(printf "%s\n" "$found" | grep -c "sm_12[0-9]")"' sh "$2"
-"""
+VERIFY = programs.text("operations/build_verify.sh")
 
 
 def recipe() -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyinfra import host, state
 from pyinfra.api import StringCommand, operation
 
+from sparkrig import programs
 from sparkrig.facts.containers import Containers
 from sparkrig.host import containers
 from sparkrig.io.shell import script
@@ -14,7 +15,7 @@ from sparkrig.operations.again import again
 from sparkrig.operations.files import write
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
-from sparkrig.runs import file_diff, journal
+from sparkrig.runs import file_diff
 from sparkrig.runs.change import Change
 from sparkrig.settings import Settings
 
@@ -62,34 +63,7 @@ def _installed(plan: containers.Plan, settings: Settings) -> list[Change]:
     ]
 
 
-# $1 url, $2 fingerprint, $3 keyring; whatever else the fetched file holds is not trusted. gpg exports a key by the
-# fingerprint of a subkey, too, and any key can take another's public key as its subkey: so what would be kept has
-# to be one primary key, the pinned one.
-FETCH_KEY = (
-    journal.INTENDS
-    + r"""
-set -e
-primaries() {
-  gpg -q --batch --homedir "$new/gpg" --with-colons --show-keys "$1" 2>/dev/null |
-    sed -n '/^pub:/,/^fpr:/{/^fpr:/{s/^fpr:*//; s/:.*//; p}}'
-}
-new=$(mktemp -d); trap 'rm -rf "$new"' EXIT
-mkdir -m 755 "$new/fetched"; mkdir -m 700 "$new/gpg"
-chmod 755 "$new" # apt downloads as its own user
-/usr/lib/apt/apt-helper download-file "$1" "$new/fetched/key" >&2
-gpg -q --batch --homedir "$new/gpg" --import "$new/fetched/key"
-gpg -q --batch --homedir "$new/gpg" --export "$2" >"$new/ring"
-if [ "$(primaries "$new/ring")" != "$2" ]; then
-  found=$(primaries "$new/fetched/key" | head -n 3 | tr '\n' ' ')
-  echo "the key at $1 has fingerprint ${found:-none }and $2 was pinned; nothing was installed" >&2
-  exit 1
-fi
-install -D -m 644 -o root -g root "$new/ring" "$3.new"
-sync "$3.new"
-intends "$3" "$3.new"
-mv -fT "$3.new" "$3"; sync "${3%/*}"
-"""
-)
+FETCH_KEY = programs.text("operations/containers_fetch_key.sh")
 
 
 def _fetch_key(url: str, fingerprint: str) -> StringCommand:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyinfra import host, state
 from pyinfra.api import operation
 
+from sparkrig import programs
 from sparkrig.facts.driver import Packages
 from sparkrig.host import driver
 from sparkrig.io.shell import script
@@ -13,17 +14,9 @@ from sparkrig.operations.again import again
 from sparkrig.operations.apt import update
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
-from sparkrig.runs import journal
 from sparkrig.runs.change import Change
 
-# $1... packages
-HOLD = (
-    journal.INTENDS_HOLDS
-    + r"""
-intends_holds held "$@" || exit 74
-exec apt-mark hold "$@"
-"""
-)
+HOLD = programs.text("operations/driver_hold.sh")
 
 
 @operation()

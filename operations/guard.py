@@ -18,11 +18,11 @@ import gevent
 from pyinfra.api import Host
 from pyinfra.api.exceptions import PyinfraError
 
+from sparkrig import programs
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.network import guard
 from sparkrig.network.guard import Order, Ping, Told
-from sparkrig.runs import lock
 from sparkrig.text import plain
 
 _PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "guard.py"
@@ -34,24 +34,8 @@ _CONNECT_S = 15
 _WHY = 500  # characters of a reason that a host keeps
 _FAILURES = 3  # in a row mean that a host has no guard; fewer may be its connection that breaks off
 
-# $1 run. What a dead controller left armed goes back now: at its deadline it would take this change with it.
-PREPARE = rf"""
-for state in {lock.RUNS}/*/guard/state; do
-  [ -f "$state" ] || continue
-  case $(head -n 1 "$state" 2>/dev/null) in
-  armed | applied) python3 "${{state%/state}}/guard.py" rollback "superseded by run $1" >&2 ;;
-  esac
-done
-"""
-# $1 folder of the run, $2 order; on stdin the program
-START = r"""
-set -e
-umask 077
-mkdir -p "$1"; mkdir "$1/guard"
-cat >"$1/guard/guard.py"
-printf %s "$2" >"$1/guard/order.json"
-exec python3 "$1/guard/guard.py" start
-"""
+PREPARE = programs.text("operations/guard_prepare.sh")
+START = programs.text("operations/guard_start.sh")
 ASK = 'exec python3 "$1/guard/guard.py" "$2" ${3:+"$3"}'
 
 

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from pyinfra import host
 from pyinfra.api import StringCommand, operation
 
+from sparkrig import programs
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.host import secrets
 from sparkrig.io.shell import script
@@ -18,7 +19,6 @@ from sparkrig.operations import plan as plans
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
-from sparkrig.runs import journal
 from sparkrig.runs.change import Change
 
 
@@ -83,40 +83,9 @@ def _changes(plan: secrets.Plan, found: secrets.Secrets) -> list[Change]:
     return changes
 
 
-# $1 the file; on stdin: salt TEXT, then set NAME BASE64 or keep NAME a line, then end
-WRITE = (
-    journal.INTENDS
-    + r"""
-set -e
-umask 022
-folder=${1%/*}; new=; trap 'rm -f "$new"' EXIT
-mkdir -p "$folder"
-new=$(mktemp "$folder/.secrets.XXXXXX") # 0600 from the start
-whole=
-while read -r word name content; do
-  case $word in
-  salt) printf '# Written by sparkrig: docs/security.md\n# salt %s\n' "$name" ;;
-  set) printf '%s=' "$name"; printf %s "$content" | base64 -d; echo ;;
-  keep) grep -m 1 "^$name=" "$1" ;;
-  end) whole=yes; break ;;
-  esac
-done >"$new"
-if [ -z "$whole" ]; then echo "the connection broke off; $1 is as it was" >&2; exit 1; fi
-chmod 0600 "$new"; chown root:root "$new"; sync "$new"
-intends "$1" "$new"
-mv -fT "$new" "$1"; sync "$folder"
-"""
-)
+WRITE = programs.text("operations/secrets_write.sh")
 
-# $1 the file
-REMOVE = (
-    journal.INTENDS
-    + r"""
-set -e
-intends "$1"
-rm -f "$1"; sync "${1%/*}"
-"""
-)
+REMOVE = programs.text("operations/secrets_remove.sh")
 
 
 def write(plan: secrets.Plan, wanted: Mapping[str, SecretStr | None]) -> StringCommand:

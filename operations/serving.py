@@ -16,17 +16,16 @@ from secrets import token_hex
 from pyinfra import inventory
 from pyinfra.api import Host
 
+from sparkrig import programs
 from sparkrig.cure import quoted
 from sparkrig.facts.files import Files
 from sparkrig.files import File, Found, stale
-from sparkrig.host import secrets
 from sparkrig.host.trust import plain
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations.files import write
 from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from sparkrig.refusal import Refusal
-from sparkrig.runs import journal
 from sparkrig.serving import plan, served, smoke
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.plan import Chosen
@@ -49,127 +48,31 @@ def texts() -> dict[str, str]:
     }
 
 
-# $1 the image: what is in it that decides how it is started
-PROBE = r"""
-docker run --rm --network none --entrypoint sh "$1" -c '
-if command -v ray >/dev/null; then echo ray; fi
-if command -v vllm >/dev/null; then echo has vllm; fi
-python3 -c "from importlib.metadata import version; print(\"vllm\", version(\"vllm\"))" 2>/dev/null || :'
-"""
+PROBE = programs.text("operations/serving_probe.sh")
 
-# $1... the files of ours, the token too: what stands there is kept, unless an earlier trial kept it; then the
-# server stops
-BEGIN = rf"""
-set -e
-before={served.STATE}/before
-mkdir -p -m 700 {served.STATE}
-if [ ! -e {served.TRIAL} ]; then
-  rm -rf "$before" "$before.new"
-  mkdir "$before.new"
-  for path; do
-    if [ -e "$path" ]; then mkdir -p "$before.new${{path%/*}}"; cp -a "$path" "$before.new$path"; fi
-  done
-  mv -T "$before.new" "$before"
-  : >{served.TRIAL}
-  sync -f {served.STATE}
-fi
-{served.STOP}
-"""
+BEGIN = programs.text("operations/serving_begin.sh")
 
-# $1... files of ours that go; the others have been written
-PLACED = (
-    journal.INTENDS
-    + rf"""
-set -e
-for path; do intends "$path"; rm -f "$path"; done
-systemctl daemon-reload
-{served.LINK}
-"""
-)
+PLACED = programs.text("operations/serving_placed.sh")
 
-# a file of its own that nobody else could ever read, from standard input
-NEW_TOKEN = rf"""
-set -e
-new=$(mktemp {served.RAY_ENV}.XXXXXX) # 0600 from the start
-cat >"$new"
-sync -f "$new"
-mv -T "$new" {served.RAY_ENV}
-"""
+NEW_TOKEN = programs.text("operations/serving_new_token.sh")
 
 # returns as soon as the container is started; how it went on is asked. systemd refuses one that ended too often
 START = (
     f"systemctl reset-failed {served.UNIT}.service 2>/dev/null || :\nsystemctl start {served.UNIT}.service || :\n"
 )
 
-# $1 the port on the head, empty elsewhere; $2 how often systemd had started it again before; $3 seconds. Ends as
-# soon as there is something to tell.
-PULSE = rf"""
-port=$1 before=$2 end=$(($(cut -d . -f 1 /proc/uptime) + $3))
-value() {{ printf '%s\n' "$about" | sed -n "s/^$1=//p"; }}
-while :; do
-  about=$(systemctl show -p ActiveState,NRestarts,InvocationID {served.UNIT}.service)
-  state=$(value ActiveState) restarts=$(value NRestarts)
-  code=
-  if [ -n "$port" ]; then
-    code=$(curl -s -o /dev/null -m 5 --noproxy '*' -w '%{{http_code}}' "http://127.0.0.1:$port/health" || :)
-  fi
-  case "$state $restarts $code" in
-  "active $before 200") break ;;
-  "active $before "* | "activating $before "*) ;;
-  *) break ;;
-  esac
-  if [ "$(cut -d . -f 1 /proc/uptime)" -ge $end ]; then break; fi
-  sleep 1
-done
-printf 'state %s %s %s\n' "$state" "$restarts" "${{code:-0}}"
-journalctl -q -o cat _SYSTEMD_INVOCATION_ID="$(value InvocationID)" |
-  sed -n 's/^sparkrig: //p' | tail -n 1 | sed 's/^/said /'
-"""
+PULSE = programs.text("operations/serving_pulse.sh")
 
 LAST_WORDS = (
     f"journalctl --sync; journalctl -q -o cat -b -n 12 -u {served.UNIT}.service "
     f"-u {served.MEMORY_UNIT}.service | grep -v '^$' | tail -n 4\n"
 )
 
-# $1 the port, $2 the path, $3 what is asked, $4 seconds. The key travels on standard input: ps shows arguments.
-ASK = rf"""
-key=
-if [ -f {secrets.PATH} ]; then key=$(sed -n 's/^VLLM_API_KEY=//p' {secrets.PATH} | tail -n 1); fi
-{{ if [ -n "$key" ]; then printf 'header = "Authorization: Bearer %s"\n' "$key"; fi; }} |
-  curl -K - -s -m "$4" --noproxy '*' -H 'Content-Type: application/json' --data-binary "$3" \
-    -w '\n%{{http_code}}\n' "http://127.0.0.1:$1$2" || :
-"""
+ASK = programs.text("operations/serving_ask.sh")
 
-# the trial is over: from now on the port opens with the server
-COMMIT = rf"""
-set -e
-rm -f {served.TRIAL}
-rm -rf {served.STATE}/before
-sync -f {served.STATE}
-if [ -e {served.SOCKET} ]; then systemctl start {served.PORT_UNIT}.socket; fi
-"""
+COMMIT = programs.text("operations/serving_commit.sh")
 
-# $1... the files of ours: as they were before the trial
-ROLL_BACK = (
-    journal.INTENDS
-    + rf"""
-set -e
-before={served.STATE}/before
-{served.STOP}
-# without the mark, nothing was kept and nothing was written
-if [ -e {served.TRIAL} ]; then
-  for path; do
-    intends "$path" "$before$path"
-    if [ -e "$before$path" ]; then cp -a --remove-destination "$before$path" "$path"; else rm -f "$path"; fi
-  done
-fi
-systemctl daemon-reload
-rm -f {served.TRIAL}
-{served.LINK}
-if [ -e {served.SERVICE} ]; then {START.strip()}; fi
-rm -rf "$before"
-"""
-)
+ROLL_BACK = programs.text("operations/serving_roll_back.sh")
 
 
 def server(group: Group) -> None:

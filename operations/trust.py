@@ -8,8 +8,8 @@ from dataclasses import replace
 from pyinfra import host, inventory, state
 from pyinfra.api import Host, StringCommand, operation
 
+from sparkrig import programs
 from sparkrig.cure import over_ssh
-from sparkrig.facts.preflight import BARS
 from sparkrig.facts.trust import Trust as TrustFact
 from sparkrig.files import Found, stale
 from sparkrig.host import trust
@@ -21,89 +21,23 @@ from sparkrig.operations.files import write
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
-from sparkrig.runs import journal
 from sparkrig.runs.change import Change, of_files
 
-# $1 a user, $2 a script that runs as that user, $3 and later its words. Root never writes below a home folder
-# itself: a link there would lead it elsewhere.
-AS_USER = r"""
-set -e
-user=$1; shift
-exec runuser -u "$user" -- sh -c "$@"
-"""
+AS_USER = programs.text("operations/trust_as_user.sh")
 
 _HOME = 'set -e; umask 077; cd "$(getent passwd "$(id -un)" | cut -d: -f6)"\n'
 
-# $1 the key file, $2 its comment
-MAKE = (
-    _HOME
-    + r"""
-mkdir -p .ssh
-rm -f "$1" "$1.pub"
-ssh-keygen -q -t ed25519 -N '' -C "$2" -f "$1" </dev/null
-sync "$1" "$1.pub" .ssh
-"""
-)
+MAKE = programs.text("operations/trust_make.sh")
 
-# $1 the mark at the end of our lines; on stdin one line to add. What others wrote stays, byte for byte
-AUTHORIZE = (
-    _HOME
-    + r"""
-read -r line
-mkdir -p .ssh
-file=$(readlink -f .ssh/authorized_keys)
-if [ -e "$file" ] && [ ! -f "$file" ]; then echo "$file is a $(stat -Lc %F "$file"), not a file" >&2; exit 1; fi
-new=$(mktemp "$file.XXXXXX"); trap 'rm -f "$new"' EXIT
-if [ -e "$file" ]; then
-  sed "/ $1\r*\$/d" "$file" | sed "\$a\\" >"$new" # the last line may lack its end
-  chmod --reference="$file" "$new"
-fi
-printf '%s\n' "$line" >>"$new"
-sync "$new"; mv -fT "$new" "$file"; sync "${file%/*}"
-"""
-)
+AUTHORIZE = programs.text("operations/trust_authorize.sh")
 
-# $1 the key file, $2 the mark at the end of our lines
-FORGET = (
-    _HOME
-    + r"""
-rm -f "$1" "$1.pub"
-file=$(readlink -f .ssh/authorized_keys) || exit 0
-if [ -f "$file" ] && tr -d '\r' <"$file" | grep -q " $2\$"; then
-  new=$(mktemp "$file.XXXXXX"); trap 'rm -f "$new"' EXIT
-  sed "/ $2\r*\$/d" "$file" >"$new"
-  chmod --reference="$file" "$new"
-  sync "$new"; mv -fT "$new" "$file"; sync "${file%/*}"
-fi
-"""
-)
+FORGET = programs.text("operations/trust_forget.sh")
 
-# What bars FORGET (sparkrig.host.targets); nothing where there is nothing to forget
-KEYS_BAR = (
-    _HOME
-    + r"""
-file=$(readlink -f .ssh/authorized_keys) || exit 0
-[ -e "$file" ] || exit 0
-set -- "$file"
-"""
-    + BARS
-)
+KEYS_BAR = programs.text("operations/trust_keys_bar.sh").removesuffix("\n")
 
-# $1 the peer, $2 seconds
-PROVE = r"""
-if ! said=$(ssh -o BatchMode=yes -o ConnectTimeout="$2" "$1" true 2>&1 </dev/null); then
-  echo "no login to $1 over the fabric (${said:-without a word}); try: ssh -v $1 true" >&2; exit 1
-fi
-"""
+PROVE = programs.text("operations/trust_prove.sh")
 
-# the paths
-REMOVE = (
-    journal.INTENDS
-    + r"""
-set -e
-for f; do intends "$f"; rm -f "$f"; sync "${f%/*}"; done
-"""
-)
+REMOVE = programs.text("operations/trust_remove.sh")
 
 Ask = Callable[[], trust.Peer | None]
 

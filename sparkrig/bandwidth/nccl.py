@@ -24,8 +24,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from textwrap import shorten
 
+from sparkrig import programs
 from sparkrig.cure import quoted
-from sparkrig.host.images import CONTENT_OF, Image, known, one
+from sparkrig.host.images import Image, known, one
 from sparkrig.host.nic import Nic
 from sparkrig.parsing import bounds
 from sparkrig.rdma.environment import CONTAINER_ENV
@@ -270,26 +271,7 @@ _SOCKET_REASONS = {
     ),
 }
 
-# $1 image, $2 first port, $3 last port, $4 environment file
-PREFLIGHT = (
-    CONTENT_OF
-    + r"""
-image=$1 port=$2 last=$3 environment=$4
-version=$(timeout -k 2 20 docker version --format '{{.Server.Version}}' 2>/dev/null) || version=
-if [ -n "$version" ]; then
-  printf 'docker %s\n' "$version"
-  id=$(timeout -k 2 20 docker image inspect --format '{{.Id}}' "$image" 2>/dev/null) && printf 'image %s\n' "$id"
-  content_of "$image"
-fi
-printf 'gpus %s\n' "$(timeout -k 2 30 nvidia-smi -L 2>/dev/null | grep -c '^GPU ')"
-for device in /dev/infiniband/uverbs*; do [ -e "$device" ] && { echo rdma; break; }; done
-[ -f "$environment" ] && [ -r "$environment" ] && echo environment
-sed -n 's/^\(MemTotal\|MemAvailable\):[[:space:]]*\([0-9]*\) kB.*/\1 \2/p' /proc/meminfo
-while [ "$port" -le "$last" ] && ss -Hltn "sport = :$port" | grep -q .; do port=$((port + 1)); done
-[ "$port" -le "$last" ] && printf 'port %s\n' "$port"
-:
-"""
-)
+PREFLIGHT = programs.text("bandwidth/nccl_preflight.sh")
 
 # $@ rank_words(). NCCL and PyTorch write to both outputs; the exit status is evidence of its own.
 RANK = r"""
@@ -297,17 +279,7 @@ RANK = r"""
 printf '\nsparkrig-nccl exit %s\n' $?
 """
 
-# $1 container(). Docker refuses to remove what it is removing already, hence again; no word of its counts but that
-# there is none of that name left.
-END = r"""
-for _ in 1 2 3; do
-  timeout -k 5 10 docker rm -f "$1" >/dev/null 2>&1
-  left=$(timeout -k 5 10 docker ps -aq --filter "name=$1") && [ -z "$left" ] && exit
-  sleep 1
-done
-echo "docker still has the container $1" >&2
-exit 1
-"""
+END = programs.text("bandwidth/nccl_end.sh")
 
 NOT_ASKED_FOR = Verdict(
     "unknown",

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkrig import programs
 from sparkrig.bandwidth import bands, perftest
 from sparkrig.bandwidth.bands import Expected, Figure
 from sparkrig.bandwidth.measurement import Case, End, Measurement
@@ -30,97 +31,13 @@ _AGAIN = "measure again; with -vvv, pyinfra INVENTORY deploys/bandwidth.py shows
 _OUT_OF_TIME = (124, 137)  # of timeout(1)
 _KILLED = re.compile(r"code=(?:killed|dumped), status=\S+")
 
-# $1 seconds that a server of ours may wait for its client, $2 first port. Ours without a client are left over
-# and are ended; what is not ours is named and left alone.
-PREFLIGHT = r"""
-patience=$1 first=$2 now=$(cut -d. -f1 /proc/uptime)
-systemctl list-units --plain --no-legend --state=active 'sparkrig-bandwidth-*' | while read -r unit _; do
-  port=${unit#sparkrig-bandwidth-}; port=${port%%-*}
-  since=$(systemctl show -p ActiveEnterTimestampMonotonic --value "$unit")
-  if ss -Htn state established "sport = :$port" | grep -q . || [ $((now - since / 1000000)) -lt "$patience" ]; then
-    echo "running $unit"
-  else
-    systemctl stop "$unit" && echo "ended $unit"
-  fi
-done
-for process in /proc/[0-9]*; do
-  name=$(cat "$process/comm" 2>/dev/null) || continue
-  case $name in ib_write_*|ib_read_*|ib_send_*|ib_atomic_*) ;; *) continue ;; esac
-  grep -q 'sparkrig-bandwidth' "$process/cgroup" 2>/dev/null && continue
-  if ss -Hltnp | grep -q "pid=${process#/proc/},"; then state=waits; else state=runs; fi
-  echo "other ${process#/proc/} $name $state"
-done
-ss -Hltnp "sport = :$first" | sed -n "s/.*((\"\([^\"]*\)\",pid=\([0-9]*\).*/held $first \1 \2/p" | head -n 1
-"""
+PREFLIGHT = programs.text("bandwidth/perftest_run_preflight.sh")
 
-# $1 seconds to live, $2 seconds to wait, $3 first port, $4 last port, $5 run, $6 the command,
-# then per rail: number, netdev, device, GID index
-SERVER = r"""
-life=$1 wait=$2 port=$3 last=$4 run=$5 command=$6; shift 6
-listening() { ss -Hltn "sport = :$1" | grep -q .; }
-next_rail() {
-  while listening "$port"; do
-    port=$((port + 1))
-    if [ "$port" -gt "$last" ]; then port=$last; echo "failed $1 every port up to $last is taken"; return; fi
-  done
-  unit=sparkrig-bandwidth-$port-$run
-  echo "flaps $1 $(cat "/sys/class/net/$2/carrier_down_count")"
-  said=$(systemd-run --quiet --collect --unit="$unit" --property=RuntimeMaxSec="$life" \
-    $command -d "$3" -x "$4" -p "$port" 2>&1) ||
-    { echo "failed $1 systemd-run refused the server: $(printf %s "$said" | tr '\n' ' ')"; return; }
-  end=$(($(date +%s) + wait))
-  until listening "$port"; do
-    if ! systemctl is-active -q "$unit" || [ "$(date +%s)" -ge "$end" ]; then
-      echo "failed $1 $(journalctl -u "$unit" -n 5 -o cat | tr '\n' ' ')"
-      systemctl stop "$unit"; return
-    fi
-    sleep 0.1
-  done
-  echo "server $1 $port"
-  port=$((port + 1))
-}
-while [ $# -gt 0 ]; do next_rail "$1" "$2" "$3" "$4"; shift 4; done
-"""
+SERVER = programs.text("bandwidth/perftest_run_server.sh")
 
-# $1 seconds for a ping, $2 seconds in all, $3 the command, then per rail: number, netdev, device, GID index,
-# the peer's address, port. The rails run at once; each one's lines come in one piece.
-CLIENT = r"""
-ping=$1 limit=$2 command=$3; shift 3
-flaps() { echo "flaps $(cat "/sys/class/net/$1/carrier_down_count")"; }
-reaches() { netdev=$1 peer=$2; shift 2; ping -q -W "$ping" -I "$netdev" "$@" "$peer" >/dev/null 2>&1; }
-one() {
-  echo "rail $1"; flaps "$2"; mtu=$(cat "/sys/class/net/$2/mtu")
-  # some of several: a ping may get lost
-  if ! reaches "$2" "$5" -c 1; then echo unreachable
-  elif ! reaches "$2" "$5" -c 3 -i 0.2 -M "do" -s $((mtu - 28)); then echo "short $mtu"
-  else
-    {
-      { timeout -k 5 "$limit" $command -d "$3" -x "$4" -p "$6" --out_json --out_json_file=/dev/fd/3 "$5" 2>&1
-        printf '\nexit %s\n' $?; } | sed 's/^/table /'
-    } 3>&1
-  fi
-  flaps "$2"
-}
-all() {
-  [ $# -gt 0 ] || return 0
-  one "$1" "$2" "$3" "$4" "$5" "$6" | { shift 6; rest=$(all "$@"); cat; printf '\n%s\n' "$rest"; }
-}
-all "$@"
-"""
+CLIENT = programs.text("bandwidth/perftest_run_client.sh")
 
-# $1 run, $2 "why" for the servers' last words, then per rail: number, netdev, port. Every server of the run is
-# stopped, for where SERVER was broken off nobody knows which it had started.
-STOP = r"""
-run=$1 why=$2; shift 2
-systemctl stop "sparkrig-bandwidth-*-$run.service" 2>/dev/null || :  # most have ended by themselves
-while [ $# -gt 0 ]; do
-  echo "flaps $1 $(cat "/sys/class/net/$2/carrier_down_count")"
-  if [ "$why" = why ]; then
-    journalctl -u "sparkrig-bandwidth-$3-$run" -n 20 -o cat --no-pager | sed "s/^/said $1 /"
-  fi
-  shift 3
-done
-"""
+STOP = programs.text("bandwidth/perftest_run_stop.sh")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sparkrig import programs
+
 # What stays the same, after the ID. {{.ID}}, since {{.Id}} is no field of the client's own: it then takes the raw
 # answer, of which docker 29 leaves out what is empty, and gives up on that (seen with the client of 28.2.2).
 HELD = (
@@ -24,17 +26,7 @@ HELD = (
     "{{range .Env}} env {{json .}}{{end}}{{end}}"
 )
 
-# content_of IMAGE...: a row for each, its ID and a digest of what it holds; none for one without layers, of which
-# containerd's store has the name alone. What stands in its environment does not leave the host.
-CONTENT_OF = rf"""
-content_of() {{
-  timeout -k 2 60 docker image inspect -f '{HELD}' "$@" 2>/dev/null | while read -r id held; do
-    case $held in sha256:*) ;; *) continue ;; esac
-    sum=$(printf %s "$held" | sha256sum)
-    printf 'content %s %s\n' "$id" "${{sum%% *}}"
-  done
-}}
-"""
+CONTENT_OF = programs.text("host/images_content_of.sh")
 
 
 @dataclass(frozen=True)

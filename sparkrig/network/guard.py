@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from ipaddress import IPv4Interface, IPv6Address
 from typing import Any
 
+from sparkrig import programs
 from sparkrig.files import MEASURED
 from sparkrig.network.plan import Plan
 from sparkrig.network.profiles import uuid
@@ -136,20 +137,7 @@ class Ping:
         return str(self.rail), self.netdev, self.peer, str(self.mtu - 28)  # IPv4 and ICMP headers
 
 
-# $1 seconds in all, then per rail: number, netdev, peer's address, payload
-LINK = r"""
-end=$(($(date +%s) + $1)); shift
-while [ $# -gt 0 ]; do
-  until said=$(ping -n -q -M "do" -c 1 -W 2 -s "$4" -I "$2" "$3" 2>&1); do
-    if [ "$(date +%s)" -ge "$end" ]; then
-      echo "silent $1 $2 $3 $4 $(printf %s "$said" | grep -io 'message too long.*' | head -n 1)"; break
-    fi
-    sleep 0.3
-  done
-  shift 4
-done
-echo "done"
-"""
+LINK = programs.text("network/guard_link.sh")
 
 
 def link_words(seconds: int, pings: Iterable[Ping]) -> list[str]:

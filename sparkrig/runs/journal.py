@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from sparkrig import programs
 from sparkrig.cure import deploy, quoted, quoted_path
-from sparkrig.files import DECLARED
-from sparkrig.host import containers, secrets
 from sparkrig.parsing import bounds, grammar
 from sparkrig.rdma import gid
 from sparkrig.runs import lock
@@ -42,197 +41,23 @@ PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig"
 # file has of ours follows the devices by itself (templates/refresh_gid.py), so it is no change; another one's line
 # in it is. row PATH FILE: PATH, were FILE there; of a link its own text counts, and where it leads is never read
 _GIDS = "; ".join([*(f"/^{begins}/d" for begins in gid.OURS), ""])
-_ROW = rf"""
-row() {{
-  if [ -L "$2" ]; then
-    sum=$(readlink "$2" | sha256sum)
-    printf 'file %s link %s %s\n' "$1" "$(stat -c '%U:%G' "$2")" "${{sum%% *}}"
-  elif [ -f "$2" ]; then
-    sum=$(LC_ALL=C sed '/^{gid.BEGINS}/,/^{gid.BLOCK_END}/{{{_GIDS}}}' "$2" | sha256sum)
-    printf 'file %s %s %s\n' "$1" "$(stat -c '%a %U:%G' "$2")" "${{sum%% *}}"
-  elif [ -e "$2" ]; then printf 'file %s %s\n' "$1" "$(stat -c '%F' "$2")"
-  else return 1
-  fi
-}}
-"""
-STANDS = (
-    _ROW
-    + rf"""
-stands() {{
-  for path in "$@"; do row "$path" "$path" || :; done
-  apt-mark showhold | sed 's/^/hold /; s/$/ {HELD}/'
-  dpkg-query -W -f '${{db:Status-Status}} ${{Package}} ${{Version}}\n' \
-    {" ".join(containers.TOOLKIT_PARTS)} 2>/dev/null | sed -n 's/^installed /package /p'
-}}
-"""
-)
+_ROW = programs.text("runs/journal_row.sh")
+STANDS = programs.text("runs/journal_stands.sh")
 
-# keeps RUN PATH FILE: in that run's folder, that the run writes FILE to PATH, or removes PATH without one. The
-# content is for a merge, which secrets never take part in.
-# intends PATH FILE: the same for the run whose step is under way, before the file takes its place, so that after a
-# power cut it is known whose it is; nothing outside of a step, or for a path that is not ours to put back.
-_KEEPS = rf"""
-keeps() {{
-  mkdir -p "$1/wrote/files${{2%/*}}"
-  case $2 in
-  {secrets.PATH}) ;;
-  *)
-    rm -rf "$1/wrote/files$2"
-    if [ -L "${{3:-}}" ]; then cp -a "$3" "$1/wrote/files$2"
-    elif [ -f "${{3:-}}" ]; then cp -p "$3" "$1/wrote/files$2" && sync "$1/wrote/files$2"
-    fi
-    ;;
-  esac
-  row "$2" "${{3:-}}" >>"$1/wrote/state" || printf 'file %s {ABSENT}\n' "$2" >>"$1/wrote/state"
-  sync "$1/wrote/state"
-}}
-"""
-INTENDS = (
-    _ROW
-    + _KEEPS
-    + rf"""
-intends() {{
-  for at in {RUNS}/*/seen; do
-    if grep -qxF "$1" "${{at%/seen}}/paths" 2>/dev/null; then keeps "${{at%/seen}}" "$@"; fi
-  done
-}}
-"""
-)
+_KEEPS = programs.text("runs/journal_keeps.sh")
+INTENDS = programs.text("runs/journal_intends.sh")
 
-# $1 held or absent, $2... packages: the same for holds
-INTENDS_HOLDS = rf"""
-intends_holds() {{
-  word=$1; shift
-  for at in {RUNS}/*/seen; do
-    [ -e "$at" ] || continue
-    for name; do printf 'hold %s %s\n' "$name" "$word"; done >>"${{at%/seen}}/wrote/state"
-    sync "${{at%/seen}}/wrote/state"
-  done
-}}
-"""
+INTENDS_HOLDS = programs.text("runs/journal_intends_holds.sh")
 
-# $1 run, $2 who and why, $3 a run whose controller is known to be dead, $4... paths
-BEGIN = (
-    "set -e\n"
-    + lock.TAKE
-    + STANDS
-    + rf"""
-take "$@" || exit 0
-run=$1; shift 3
-if [ ! -e {RUNS}/$run ]; then
-  new={RUNS}/.$run
-  rm -rf "$new"
-  mkdir -p "$new/before/files"
-  chmod 700 {ROOT}
-  for path in "$@"; do
-    if [ -f "$path" ] || [ -L "$path" ]; then # what is no file is never written to
-      mkdir -p "$new/before/files${{path%/*}}"
-      cp -a "$path" "$new/before/files$path"
-    fi
-  done
-  stands "$@" >"$new/before/state"
-  printf '%s\n' "$owner" >"$new/run.json"
-  : >"$new/steps"
-  mkdir "$new/wrote"
-  : >"$new/wrote/state"
-  printf '%s\n' "$@" >"$new/paths"
-  last=$({_NUMBER} {RUNS}/*/number | sort -n | tail -n 1)
-  printf '%s\n' "$((${{last:-0}} + 1))" >"$new/number"
-  rm -f {RUNS}/*/seen # of steps that broke off
-  find "$new" ! -type l -exec sync {{}} +
-  mv -T "$new" "{RUNS}/$run"
-  sync {RUNS}
-fi
-"""
-)
+BEGIN = programs.text("runs/journal_begin.sh")
 
-# $1 run: its lock is given back, and its folder goes, for it has changed nothing
-ABANDON = lock.RELEASE + f'if [ ! -s "{RUNS}/$1/steps" ]; then rm -rf "{RUNS}/$1"; fi\n'
+ABANDON = programs.text("runs/journal_abandon.sh")
 
-# $1 run, $2 `declares` where standard input has what was declared of this host, $3... paths. Old runs go now: at
-# its begin, one that takes back the oldest would lose what it puts back. Oldest are those of a version that
-# numbered none, by their names.
-END = (
-    "set -e\n"
-    + lock.FUNCTIONS
-    + STANDS
-    + _KEEPS
-    + rf"""
-umask 077
-run=$1 declares=$2; shift 2
-cd {RUNS}/"$run"
-if [ "$declares" = declares ]; then
-  cat >declared.new
-  sync declared.new
-  keeps . {DECLARED} declared.new
-  mv declared.new {DECLARED}
-fi
-{{ printf 'end %s\n' "$(date +%s)"; stands "$@"; }} >after.new
-sync after.new
-mv after.new after
-sync .
-cd /
-find {RUNS} -mindepth 1 -maxdepth 1 -name '[0-9]*' ! -name "$run" | while read -r each; do
-  number=$({_NUMBER} "$each/number") || :
-  printf '%09d %s\n' "${{number:-0}}" "$each"
-done | sort -r | tail -n +{_KEPT} | while read -r _ old; do rm -rf "$old"; done
-release "$run"
-"""
-)
+END = programs.text("runs/journal_end.sh")
 
-# $1 run, an undo; on stdin a row for each thing that it did not put back: ITEM, a tab, and why
-LEFT = rf"""
-set -e
-umask 077
-cat >"{RUNS}/$1/left.new"
-sync "{RUNS}/$1/left.new"
-mv "{RUNS}/$1/left.new" "{RUNS}/$1/left"
-sync "{RUNS}/$1"
-"""
+LEFT = programs.text("runs/journal_left.sh")
 
-# What is noted in the file $steps before and after each command that changes something: that it begins, how it
-# ended, and which files and holds are other ones since. A file is looked at by its place and time alone, a hundred
-# times as fast as by its content; dpkg keeps holds in its status.
-NOTE = (
-    _ROW
-    + _KEEPS
-    + rf"""
-seen() {{
-  xargs -d '\n' stat -c '%n %d:%i %s %z' <"$run/paths" 2>/dev/null
-  stat -c '%n %d:%i %s %z' {DPKG_STATUS} 2>/dev/null
-}}
-held() {{ apt-mark showhold | LC_ALL=C sort; }}
-begins() {{
-  seen >"$run/seen.new"
-  if ! [ -e "$run/held" ] || [ "$(tail -n 1 "$run/seen.new")" != "$(cat "$run/status" 2>/dev/null)" ]; then
-    held >"$run/held"
-  fi
-  mv "$run/seen.new" "$run/seen"
-}}
-wrote() {{
-  [ -e "$run/seen" ] || return 0
-  seen >"$run/seen.new"
-  LC_ALL=C sort "$run/seen" "$run/seen.new" | uniq -u | cut -d ' ' -f 1 | uniq | while read -r path; do
-    if [ "$path" != {DPKG_STATUS} ]; then keeps "$run" "$path" "$path"; continue; fi
-    held >"$run/held.new"
-    {{
-      LC_ALL=C comm -23 "$run/held" "$run/held.new" | sed 's/^/hold /; s/$/ {ABSENT}/'
-      LC_ALL=C comm -13 "$run/held" "$run/held.new" | sed 's/^/hold /; s/$/ {HELD}/'
-    }} >>"$run/wrote/state"
-    sync "$run/wrote/state"
-    mv "$run/held.new" "$run/held"
-  done
-  tail -n 1 "$run/seen.new" >"$run/status"
-  rm -f "$run/seen" "$run/seen.new"
-}}
-note() {{
-  run=${{steps%/*}}
-  case $1 in ended*) wrote ;; esac
-  printf '%s %s %s\n' "$(date +%s)" "$1" "$2" >>"$steps" && sync "$steps" || return
-  case $1 in begun) begins ;; esac
-}}
-"""
-)
+NOTE = programs.text("runs/journal_note.sh")
 
 # paths as words; everything there is to know
 LOOK = (

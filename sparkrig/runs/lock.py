@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from sparkrig import programs
 from sparkrig.parsing import bounds, grammar
 from sparkrig.refusal import Refusal
 from sparkrig.text import plain
@@ -30,154 +31,28 @@ _NAME, _HOSTS = 253, 64  # characters of a host's name that are read (a DNS name
 _OWNER_BYTES = 40000  # of owner.json or run.json: 64 names of 253 characters, and what was typed
 TICK_S = 2  # a holder outlives its connection, or the lock, by as much
 
-# held FILE: whether a process keeps it locked. text FILE: the start of it, in one row. whose: owner_run, as far as
-# it can be read. release RUN: the lock, if it is that run's. Who opens a FIFO waits for its other end, so only a
-# file is read, or locked.
-FUNCTIONS = rf"""
-lock={FOLDER}/lock
-alone() {{
-  umask 077
-  mkdir -p {FOLDER}
-  exec 9<{FOLDER}
-  flock -w 20 9 || {{ echo "{FOLDER} is held by another process" >&2; exit 75; }}
-}}
-held() {{
-  [ -f "$1" ] || return 1
-  flock -n -s -E 75 "$1" true 2>/dev/null && return 1
-  [ $? = 75 ]
-}}
-text() {{ [ ! -f "$1" ] || head -c {_OWNER_BYTES} "$1" 2>/dev/null | tr '\n\000' '  '; }}
-whose() {{ owner_run=$([ ! -f $lock/run ] || head -c 200 $lock/run 2>/dev/null | tr -d '\n\000'); }}
-release() {{
-  alone
-  whose
-  rm -f "{FOLDER}/holder.$1"
-  if [ "$owner_run" = "$1" ]; then rm -rf $lock; fi
-}}
-"""
+FUNCTIONS = programs.text("runs/lock_functions.sh")
 
-# holder: whose the lock is, and whether that run is alive, dead or unknown; a lock without `run` is of a version
-# that kept no file locked
-_HOLDER = r"""
-holder() {
-  whose
-  state=unknown
-  if held $lock/holder; then state=alive; elif [ -e $lock/holder ] && [ -e $lock/run ]; then state=dead; fi
-}
-"""
+_HOLDER = programs.text("runs/lock_holder.sh")
 
-# $1 run. Keeps the file of its run locked until its output is closed, or the file is removed. An empty row now and
-# then goes to the other side: nothing else makes the kernel notice a link that was cut, since this side is silent.
-HOLD = (
-    "set -e\n"
-    + FUNCTIONS
-    + rf"""
-alone
-mine={FOLDER}/holder.$1
-exec 8>"$mine"
-flock -w 20 8 || {{ echo "$mine is held by another process" >&2; exit 75; }}
-exec 9<&-
-while [ "$(stat -L -c %h /proc/self/fd/8)" -gt 0 ] && echo; do sleep {TICK_S} 8>&-; done
-"""
-)
+HOLD = programs.text("runs/lock_hold.sh")
 
 # What orders the hosts of every run, from any controller: names differ between inventories, the hardware does not.
 IDENTITY = "cat /sys/class/dmi/id/product_uuid /etc/machine-id 2>/dev/null | sha256sum | head -c 64"
 
-# sudo drops SSH_CONNECTION, so an ancestor's is read. It is shown, and nothing depends on it.
-_ORIGIN = r"""
-origin() {
-  pid=$$
-  while [ "${pid:-0}" -gt 1 ]; do
-    from=$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | sed -n 's/^SSH_CONNECTION=\([^ "\\]*\).*/\1/p')
-    if [ -n "$from" ]; then printf %s "$from"; return; fi
-    pid=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$pid/status")
-  done
-}
-"""
-# take RUN OWNER DEAD: the lock for RUN, unless it is held; DEAD is a run whose controller is known to be dead.
-# HOLD runs beside it, and is waited for: a lock without a holder would be stale at once.
-TAKE = (
-    FUNCTIONS
-    + _HOLDER
-    + _ORIGIN
-    + rf"""
-take() {{
-  mine={FOLDER}/holder.$1 tries=0
-  unkept="no process of this run keeps its lock: sshd must allow two sessions of a connection (MaxSessions)"
-  until held "$mine"; do
-    tries=$((tries + 1))
-    if [ $tries -gt 200 ]; then echo "$unkept" >&2; exit 75; fi
-    sleep 0.1
-  done
-  alone
-  for file in {FOLDER}/holder.*; do held "$file" || rm -f "$file"; done
-  found=free before=
-  if [ -e "$lock" ]; then
-    holder
-    case $state in dead) found=stale ;; alive) found=held ;; *) found=unknown ;; esac
-    before=$(text "$lock/owner.json")
-    if [ -n "$owner_run" ] && [ "$owner_run" = "$3" ]; then found=stale; fi
-    if [ "$owner_run" = "$1" ]; then found=ours; fi
-  fi
-  case $found in
-  held | unknown)
-    rm -f "$mine"
-    printf 'step %s\n' "$(tail -n 1 {RUNS}/"$owner_run"/steps 2>/dev/null)"
-    printf 'lock %s %s\n' $found "$before"
-    return 1
-    ;;
-  ours)
-    owner=$before
-    ln -f "$mine" $lock/holder || exit 74
-    ;;
-  *)
-    owner=$(printf '{{"since": %s, "boot": "%s", "from": "%s", "by": %s}}' \
-      "$(date +%s)" "$(cat /proc/sys/kernel/random/boot_id)" "$(origin)" "$2")
-    {{
-      rm -rf $lock.new && mkdir $lock.new && printf '%s\n' "$owner" >$lock.new/owner.json &&
-        printf '%s\n' "$1" >$lock.new/run && ln "$mine" $lock.new/holder && rm -rf $lock && mv -T $lock.new $lock
-    }} || exit 74
-    ;;
-  esac
-  rm -f "$mine"
-  exec 9<&- # what follows may take long, and who comes meanwhile is to read whose the lock is
-  printf 'lock %s %s\n' $found "$before"
-}}
-"""
-)
+_ORIGIN = programs.text("runs/lock_origin.sh")
+TAKE = programs.text("runs/lock_take.sh")
 
-# $1 run, $2 who and why, $3 a run whose controller is known to be dead
-LOCK = f'set -e\n{TAKE}\ntake "$@" || :\n'
+LOCK = programs.text("runs/lock_lock.sh")
 
-# $1 run whose lock it is to be
-RELEASE = f'set -e\n{FUNCTIONS}\nrelease "$1"\n'
+RELEASE = programs.text("runs/lock_release.sh")
 
 # The folder of a lock, which no other one is: what can be read of it may be nothing
 _ID = "stat -c %i.%.9Z $lock"
 
-# Two rows on the lock, where there is one; again where it became another one while it was read
-SEEN = rf"""{_HOLDER}
-while [ -e $lock ]; do
-  id=$({_ID})
-  holder
-  seen=$(text $lock/owner.json)
-  if [ "$id" = "$({_ID})" ]; then
-    printf 'lock %s %s\n' $state "$seen"
-    printf 'held %s %s\n' "$id" "$owner_run"
-    break
-  fi
-done
-"""
+SEEN = programs.text("runs/lock_seen.sh")
 
-# $1 the lock that was seen
-UNLOCK = rf"""
-set -e
-{FUNCTIONS}
-alone
-if [ -e $lock ] && [ "$({_ID})" != "$1" ]; then echo 'another run took it meanwhile' >&2; exit 1; fi
-rm -rf $lock
-"""
+UNLOCK = programs.text("runs/lock_unlock.sh")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from sparkrig import programs
 from sparkrig.cure import over_ssh, quoted, quoted_path
 from sparkrig.files import MEASURED
 from sparkrig.host import containers, targets, trust
@@ -48,173 +49,22 @@ DOCKER_PART = "docker"  # the step of an undo that puts daemon.json back and res
 _MEASURED = f"file {MEASURED}"  # a measurement after a boot writes it outside of any run, so it is nobody else's
 _SHOWN = frozenset(journal.PATHS) - {*PRIVATE, *(f"{path}.before-sparkrig" for path in PRIVATE)}
 
-# $1 the folder of what stood there; on stdin a row a file: put PATH FOUND, remove PATH FOUND, merge PATH SUM
-# BASE64, or restart PATH, which leaves the file as it is. FOUND is what the plan saw there, as `row` of the
-# journal has it, with | for each blank; SUM that of the file that was merged. A person was asked in between: where
-# something else stands there by now it stays, and a row `changed PATH` says so.
-RESTORE = (
-    journal.INTENDS
-    + rf"""
-set -e
-stands_there() {{
-  stood=$(row "$1" "$1") || stood="file $1 {ABSENT}"
-  printf %s "${{stood#"file $1 "}}" | tr ' ' '|'
-}}
-"""
-    + r"""
-new=; trap 'rm -f "$new"' EXIT
-while read -r verb path sum content; do
-  folder=${path%/*}
-  case $verb in
-  put | remove)
-    if [ "$verb" = remove ] && [ ! -e "$path" ] && [ ! -L "$path" ]; then continue; fi
-    if [ -n "$sum" ] && [ "$(stands_there "$path")" != "$sum" ]; then echo "changed $path"; continue; fi
-    ;;
-  merge)
-    found=
-    if [ -f "$path" ] && [ ! -L "$path" ]; then found=$(sha256sum <"$path"); fi
-    if [ "${found%% *}" != "$sum" ]; then echo "changed $path"; continue; fi
-    ;;
-  esac
-  case $verb in
-  put | merge)
-    mkdir -p "$folder"
-    new=$(mktemp "$folder/.${path##*/}.XXXXXX")
-    if [ "$verb" = put ]; then
-      cp -a --remove-destination "$1$path" "$new"
-    else
-      cp -a "$path" "$new"
-      printf %s "$content" | base64 -d >"$new"
-    fi
-    if [ ! -L "$new" ]; then sync "$new"; fi # of a link there is its folder alone
-    intends "$path" "$new"
-    mv -fT "$new" "$path"
-    sync "$folder"
-    ;;
-  remove)
-    if [ -d "$folder" ]; then
-      intends "$path"
-      rm -f "$path"
-      sync "$folder"
-      case $path in */sparkrig/gid.py) rm -rf "$folder/__pycache__" ;; esac # of versions that let Python keep one
-      case $folder in */sparkrig | */sparkrig/serve) rmdir --ignore-fail-on-non-empty "$folder" ;; esac
-    fi
-    ;;
-  esac
-done
-"""
-)
+RESTORE = programs.text("runs/undo_restore.sh")
 
-# unfit FILE: why docker does not start with it, in a row; nothing where it would. A link leads from its own place,
-# not from where it is kept.
-_UNFIT = rf"""
-unfit() {{
-  file=$1
-  if [ -L "$1" ]; then
-    file=$(readlink "$1")
-    case $file in /*) ;; *) file={containers.DAEMON_JSON.rpartition("/")[0]}/$file ;; esac
-  fi
-  said=$(timeout 30 dockerd --validate --config-file "$file" 2>&1 </dev/null) && return
-  said=$(printf '%s\n' "$said" | tail -n 1 | head -c 400)
-  printf 'unfit %s\n' "${{said:-dockerd --validate fails and does not say why}}"
-}}
-"""
+_UNFIT = programs.text("runs/undo_unfit.sh")
 
-# $1 a daemon.json, or nothing and on stdin its text in BASE64
-FIT = (
-    _UNFIT
-    + r"""
-if [ -n "$1" ]; then unfit "$1"; exit; fi
-new=$(mktemp) || exit; trap 'rm -f "$new"' EXIT
-base64 -d >"$new"
-unfit "$new"
-"""
-)
+FIT = programs.text("runs/undo_fit.sh")
 
-# $1... files; a row for each that is there, no link and not too long: file PATH BASE64. A link may lead to what is
-# not ours to show.
-TEXTS = rf"""
-for file; do
-  if [ -f "$file" ] && [ ! -L "$file" ] && [ "$(stat -c %s "$file")" -le {merge.MOST_BYTES} ]; then
-    printf 'file %s %s\n' "$file" "$(base64 -w 0 <"$file")"
-  fi
-done
-"""
+TEXTS = programs.text("runs/undo_texts.sh")
 
-# $1 whether running containers may be stopped (yes or no), $2 the folder of what stood there; on stdin the row of
-# RESTORE for daemon.json. A file that docker does not start with is left alone, or back again, and a row says why:
-# with docker down it could only fail the same way each time.
-DOCKER = (
-    r"""
-set -e
-running=$(docker ps -q 2>/dev/null | wc -l)
-if [ "$running" -gt 0 ] && [ "$1" != yes ]; then
-  echo "$running container(s) run, and docker must restart; try: the same with --restart-docker" >&2; exit 1
-fi
-"""
-    + _UNFIT
-    + f"restore() ({RESTORE})\n"
-    + r"""
-read -r verb path sum content
-now=$(mktemp -d); trap 'rm -rf "$now"' EXIT
-why=
-case $verb in
-put) why=$(unfit "$2$path") ;;
-merge)
-  printf %s "$content" | base64 -d >"$now/merged"
-  why=$(unfit "$now/merged")
-  ;;
-esac
-if [ -n "$why" ]; then printf '%s\n' "$why"; exit 0; fi
-mkdir -p "$now${path%/*}"
-if [ -f "$path" ] || [ -L "$path" ]; then cp -a "$path" "$now$path"; fi
-changed=$(printf '%s %s %s %s\n' "$verb" "$path" "$sum" "$content" | restore "$2")
-if [ -n "$changed" ]; then printf '%s\n' "$changed"; exit 0; fi
-if ! why=$(systemctl restart docker 2>&1); then
-  verb=remove
-  if [ -e "$now$path" ] || [ -L "$now$path" ]; then verb=put; fi
-  printf '%s %s\n' "$verb" "$path" | restore "$now"
-  systemctl reset-failed docker 2>/dev/null || : # else it may have started too often
-  systemctl restart docker >&2 || :
-  printf 'failed %s\n' "$(printf '%s\n' "$why" | head -n 1 | head -c 400)"
-fi
-"""
-)
+DOCKER = programs.text("runs/undo_docker.sh")
 
-# $1... packages, those to be held after --
-HOLDS = (
-    journal.INTENDS_HOLDS
-    + r"""
-set -e
-while [ "$1" != -- ]; do
-  intends_holds absent "$1"
-  apt-mark unhold "$1" >&2
-  shift
-done
-shift
-for name; do
-  intends_holds held "$name"
-  apt-mark hold "$name" >&2
-done
-"""
-)
+HOLDS = programs.text("runs/undo_holds.sh")
 
-# The GID block of a file that was put back is as old as the file. $1 the rails, $2 the program that looks it up
-GIDS = r"""
-netdev=
-if [ -f "$1" ]; then netdev=$(sed -n 's/^ *"\([^"]*\)":.*/\1/p' "$1" | head -n 1); fi
-if [ -n "$netdev" ] && [ -e "$2" ]; then python3 "$2" "$netdev" >&2; fi
-"""
+GIDS = programs.text("runs/undo_gids.sh")
 
 
-# The units are what their files say again, and a server whose files are back is started; nobody waits for it.
-SERVE = rf"""
-{served.STOP}
-rm -rf {served.STATE}
-systemctl daemon-reload
-{served.LINK}
-if [ -e {served.SERVICE} ]; then systemctl start --no-block {served.UNIT}.service; fi
-"""
+SERVE = programs.text("runs/undo_serve.sh")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from sparkrig import programs
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image, contents
 from sparkrig.parsing import bounds, hub
@@ -37,25 +38,8 @@ MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path
 REVISION = ".sparkrig-revision"  # beside a checkpoint: the commit of the hub that it is of; one of its files
 
 ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
-# starts with the host where it has a file; by hand, for `systemctl disable` finds nothing once the file is gone
-LINK = rf"""
-if [ -e {SERVICE} ]; then
-  mkdir -p {ENABLED.rpartition("/")[0]}
-  ln -sf {SERVICE} {ENABLED}
-else
-  rm -f {ENABLED}
-fi
-if [ ! -e {RECORD} ]; then rm -f {RAY_ENV}; fi
-"""
-# ends whatever of it runs, also what has no file any more
-STOP = rf"""
-units="{PORT_UNIT}.socket {PORT_UNIT}.service {MEMORY_UNIT}.service {UNIT}.service"
-for each in $units; do
-  systemctl stop $each 2>/dev/null || :
-  systemctl reset-failed $each 2>/dev/null || :
-done
-docker rm -f {UNIT} >/dev/null 2>&1 || :
-"""
+LINK = programs.text("serving/served_link.sh")
+STOP = programs.text("serving/served_stop.sh")
 
 ASIDE = -1  # the half of a pair that serves nothing
 

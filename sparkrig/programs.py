@@ -1,0 +1,23 @@
+"""The programs that run on hosts: files below templates/programs, as the text that is sent there.
+
+A file begins with its shell and what it does, up to the first empty line; that part stays here. A line
+`. ./FILE` stands for the text of that file, by its path from the file that has the line, as a shell and shellcheck
+read it: so programs share functions, and a host is sent one whole text.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+FOLDER = Path(__file__).parent / "templates" / "programs"
+_INCLUDE = re.compile(r"^\. (\./\S+|\.\./\S+)\n", re.MULTILINE)
+
+
+@cache
+def text(name: str) -> str:
+    """The text of a program, with what it includes. name: its path below templates/programs."""
+    _, _, body = (FOLDER / name).read_text(encoding="utf-8").partition("\n\n")
+    return _INCLUDE.sub(lambda line: text(normpath(join(dirname(name), line[1]))), body)

@@ -1,0 +1,71 @@
+#!/bin/sh
+# All images, for docker 29 hides those without a tag [@docker-cli-6574], also one pulled by digest.
+# $weights: the folder; where it is empty, only a host that serves is looked at, and its own folder
+
+. ./serving_files_of.sh
+. ./serving_strays_of.sh
+. ../host/images_content_of.sh
+record=/etc/sparkrig/serve/serve.json trial=/var/lib/sparkrig/serve/trial unit=sparkrig-serve port=sparkrig-serve-port manifest=.sparkrig-files revision=.sparkrig-revision token=/etc/sparkrig/serve/ray.env
+
+told() { [ ! -f "$record" ] || sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
+if [ -z "$weights" ]; then
+  [ -f "$record" ] || exit 0
+  weights=$(told weights)
+fi
+printf 'looked\n'
+if [ -e "$trial" ]; then printf 'trial\n'; fi
+if [ -f "$token" ] && [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
+  printf 'token %s\n' "$(sha256sum <"$token" | cut -c 1-16)"
+fi
+about=$(systemctl show -p LoadState,ActiveState,SubState,UnitFileState,NRestarts "$unit.service")
+printf '%s\n' "$about" | sed 's/^/unit /'
+printf 'port %s\n' "$(systemctl show --value -p ActiveState "$port.socket")"
+if command -v docker >/dev/null && systemctl -q is-active docker; then
+  timeout -k 2 20 docker container inspect -f 'container {{.Image}} {{.State.StartedAt}}' "$unit" 2>/dev/null |
+    grep .
+  ids=$(timeout -k 2 60 docker image ls -a -q --no-trunc | sort -u)
+  if [ -n "$ids" ]; then
+    timeout -k 2 60 docker image inspect -f \
+      'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}' $ids
+    content_of $ids
+  fi
+fi
+for d in "$weights"/*/*/; do
+  [ -d "$d" ] || continue
+  name=${d#"$weights"/} name=${name%/}
+  files=$(files_of "$d") stray=$(strays_of "$d")
+  state=partial
+  if [ -n "$stray" ]; then
+    state=linked
+  elif [ -f "$d$manifest" ]; then
+    state=damaged
+    if [ -z "$(printf '%s\n' "$files" | LC_ALL=C comm -13 - "$d$manifest")" ]; then state=whole; fi
+  elif [ -f "$d/config.json" ] && [ -z "$(find "$d" -name '*.incomplete' -o -name '*.part')" ]; then
+    index=$d/model.safetensors.index.json
+    if [ -f "$index" ]; then
+      state=loose
+      for f in $(grep -o '"[^"/]*\.safetensors"' "$index" | tr -d '"' | sort -u); do
+        [ -s "$d/$f" ] || state=partial
+      done
+    elif [ -s "$d/model.safetensors" ]; then state=loose
+    fi
+  fi
+  case $name in *[!A-Za-z0-9._/-]*) continue ;; esac
+  printf 'weights %s %s %s%s\n' "$name" $state "$(du -sbL "$d" | cut -f1)" "${stray:+ $stray}"
+  if [ -f "$d$revision" ]; then
+    printf 'revision %s %s\n' "$name" "$(head -c 40 "$d$revision" | tr -cd '0-9a-f')"
+  fi
+done
+p=$weights
+while [ ! -e "${p:-/}" ]; do p=${p%/*}; done
+printf 'room %s\n' "$(df -B1 --output=avail "${p:-/}" | tail -n 1)"
+ss -Hltn | while read -r _ _ _ local _; do printf 'listen %s\n' "${local##*:}"; done
+case $about in
+*ActiveState=active*)
+  at=$(told trial_port)
+  if [ -n "$at" ] && [ "$(told rank)" = 0 ]; then
+    printf 'health %s\n' "$(curl -s -o /dev/null -m 5 --noproxy '*' -w '%{http_code}' "http://127.0.0.1:$at/health")"
+  fi
+  ;;
+esac
+exit 0

@@ -1,0 +1,7 @@
+#!/bin/sh
+# the paths
+
+. ../runs/journal_intends.sh
+
+set -e
+for f; do intends "$f"; rm -f "$f"; sync "${f%/*}"; done

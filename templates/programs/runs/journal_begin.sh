@@ -1,0 +1,33 @@
+#!/bin/sh
+# $1 run, $2 who and why, $3 a run whose controller is known to be dead, $4... paths
+
+set -e
+. ./lock_take.sh
+. ./journal_stands.sh
+
+take "$@" || exit 0
+run=$1; shift 3
+if [ ! -e /var/lib/sparkrig/runs/$run ]; then
+  new=/var/lib/sparkrig/runs/.$run
+  rm -rf "$new"
+  mkdir -p "$new/before/files"
+  chmod 700 /var/lib/sparkrig
+  for path in "$@"; do
+    if [ -f "$path" ] || [ -L "$path" ]; then # what is no file is never written to
+      mkdir -p "$new/before/files${path%/*}"
+      cp -a "$path" "$new/before/files$path"
+    fi
+  done
+  stands "$@" >"$new/before/state"
+  printf '%s\n' "$owner" >"$new/run.json"
+  : >"$new/steps"
+  mkdir "$new/wrote"
+  : >"$new/wrote/state"
+  printf '%s\n' "$@" >"$new/paths"
+  last=$(grep -D skip -d skip -ahxs '[1-9][0-9]\{0,8\}' /var/lib/sparkrig/runs/*/number | sort -n | tail -n 1)
+  printf '%s\n' "$((${last:-0} + 1))" >"$new/number"
+  rm -f /var/lib/sparkrig/runs/*/seen # of steps that broke off
+  find "$new" ! -type l -exec sync {} +
+  mv -T "$new" "/var/lib/sparkrig/runs/$run"
+  sync /var/lib/sparkrig/runs
+fi

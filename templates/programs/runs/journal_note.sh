@@ -1,0 +1,42 @@
+#!/bin/sh
+# What is noted in the file $steps before and after each command that changes something: that it begins, how it
+# ended, and which files and holds are other ones since. A file is looked at by its place and time alone, a hundred
+# times as fast as by its content; dpkg keeps holds in its status.
+
+. ./journal_row.sh
+. ./journal_keeps.sh
+
+seen() {
+  xargs -d '\n' stat -c '%n %d:%i %s %z' <"$run/paths" 2>/dev/null
+  stat -c '%n %d:%i %s %z' /var/lib/dpkg/status 2>/dev/null
+}
+held() { apt-mark showhold | LC_ALL=C sort; }
+begins() {
+  seen >"$run/seen.new"
+  if ! [ -e "$run/held" ] || [ "$(tail -n 1 "$run/seen.new")" != "$(cat "$run/status" 2>/dev/null)" ]; then
+    held >"$run/held"
+  fi
+  mv "$run/seen.new" "$run/seen"
+}
+wrote() {
+  [ -e "$run/seen" ] || return 0
+  seen >"$run/seen.new"
+  LC_ALL=C sort "$run/seen" "$run/seen.new" | uniq -u | cut -d ' ' -f 1 | uniq | while read -r path; do
+    if [ "$path" != /var/lib/dpkg/status ]; then keeps "$run" "$path" "$path"; continue; fi
+    held >"$run/held.new"
+    {
+      LC_ALL=C comm -23 "$run/held" "$run/held.new" | sed 's/^/hold /; s/$/ absent/'
+      LC_ALL=C comm -13 "$run/held" "$run/held.new" | sed 's/^/hold /; s/$/ held/'
+    } >>"$run/wrote/state"
+    sync "$run/wrote/state"
+    mv "$run/held.new" "$run/held"
+  done
+  tail -n 1 "$run/seen.new" >"$run/status"
+  rm -f "$run/seen" "$run/seen.new"
+}
+note() {
+  run=${steps%/*}
+  case $1 in ended*) wrote ;; esac
+  printf '%s %s %s\n' "$(date +%s)" "$1" "$2" >>"$steps" && sync "$steps" || return
+  case $1 in begun) begins ;; esac
+}

@@ -1,0 +1,26 @@
+#!/bin/sh
+# held FILE: whether a process keeps it locked. text FILE: the start of it, in one row. whose: owner_run, as far as
+# it can be read. release RUN: the lock, if it is that run's. Who opens a FIFO waits for its other end, so only a
+# file is read, or locked.
+
+
+lock=/run/sparkrig/lock
+alone() {
+  umask 077
+  mkdir -p /run/sparkrig
+  exec 9</run/sparkrig
+  flock -w 20 9 || { echo "/run/sparkrig is held by another process" >&2; exit 75; }
+}
+held() {
+  [ -f "$1" ] || return 1
+  flock -n -s -E 75 "$1" true 2>/dev/null && return 1
+  [ $? = 75 ]
+}
+text() { [ ! -f "$1" ] || head -c 40000 "$1" 2>/dev/null | tr '\n\000' '  '; }
+whose() { owner_run=$([ ! -f $lock/run ] || head -c 200 $lock/run 2>/dev/null | tr -d '\n\000'); }
+release() {
+  alone
+  whose
+  rm -f "/run/sparkrig/holder.$1"
+  if [ "$owner_run" = "$1" ]; then rm -rf $lock; fi
+}

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Two rows on the lock, where there is one; again where it became another one while it was read
+
+. ./lock_holder.sh
+
+while [ -e $lock ]; do
+  id=$(stat -c %i.%.9Z $lock)
+  holder
+  seen=$(text $lock/owner.json)
+  if [ "$id" = "$(stat -c %i.%.9Z $lock)" ]; then
+    printf 'lock %s %s\n' $state "$seen"
+    printf 'held %s %s\n' "$id" "$owner_run"
+    break
+  fi
+done

@@ -1,0 +1,182 @@
+"""The programs of templates/programs: each is sent or included, and has the values that Python has."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from sparkrig import programs
+from sparkrig.facts.apt import HOLDERS
+from sparkrig.host import apt, containers, gpu
+from sparkrig.network import netplan, profiles
+from sparkrig.runs.journal import STANDS
+from tests.tables import each_row
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted(str(file.relative_to(programs.FOLDER)) for file in programs.FOLDER.rglob("*.sh"))
+ROOMS = ("sparkrig", "facts", "operations")
+# by program: what Python has, too, as MODULE:NAME
+SHARED = {
+    "facts/evidence_identifiers.sh": ("sparkrig.facts.evidence:TOOL_S",),
+    "facts/evidence_run.sh": ("sparkrig.facts.evidence:TOOL_S",),
+    "facts/gpu.sh": ("sparkrig.host.gpu:NOT_INSTALLED",),
+    "facts/ping.sh": ("sparkrig.network.ping:NOT_INSTALLED",),
+    "facts/serving_files_of.sh": ("sparkrig.serving.served:MANIFEST",),
+    "facts/serving_look.sh": (
+        "sparkrig.serving.served:MANIFEST",
+        "sparkrig.serving.served:PORT_UNIT",
+        "sparkrig.serving.served:RAY_ENV",
+        "sparkrig.serving.served:RECORD",
+        "sparkrig.serving.served:REVISION",
+        "sparkrig.serving.served:TRIAL",
+        "sparkrig.serving.served:UNIT",
+    ),
+    "facts/trust_look.sh": (
+        "sparkrig.host.trust:KEY",
+        "sparkrig.host.trust:MARK",
+    ),
+    "host/images_content_of.sh": ("sparkrig.host.images:HELD",),
+    "operations/guard_prepare.sh": ("sparkrig.runs.lock:RUNS",),
+    "operations/serving_ask.sh": ("sparkrig.host.secrets:PATH",),
+    "operations/serving_begin.sh": (
+        "sparkrig.serving.served:STATE",
+        "sparkrig.serving.served:TRIAL",
+    ),
+    "operations/serving_commit.sh": (
+        "sparkrig.serving.served:PORT_UNIT",
+        "sparkrig.serving.served:SOCKET",
+        "sparkrig.serving.served:STATE",
+        "sparkrig.serving.served:TRIAL",
+    ),
+    "operations/serving_new_token.sh": ("sparkrig.serving.served:RAY_ENV",),
+    "operations/serving_pulse.sh": ("sparkrig.serving.served:UNIT",),
+    "operations/serving_roll_back.sh": (
+        "sparkrig.serving.served:SERVICE",
+        "sparkrig.serving.served:STATE",
+        "sparkrig.serving.served:TRIAL",
+    ),
+    "operations/trust_authorize.sh": ("sparkrig.operations.trust:_HOME",),
+    "operations/trust_forget.sh": ("sparkrig.operations.trust:_HOME",),
+    "operations/trust_keys_bar.sh": ("sparkrig.operations.trust:_HOME",),
+    "operations/trust_make.sh": ("sparkrig.operations.trust:_HOME",),
+    "operations/weights_copy_weights.sh": ("sparkrig.serving.served:MANIFEST",),
+    "operations/weights_download.sh": ("sparkrig.serving.served:REVISION",),
+    "operations/weights_seal.sh": (
+        "sparkrig.serving.served:MANIFEST",
+        "sparkrig.serving.served:REVISION",
+    ),
+    "runs/journal_abandon.sh": ("sparkrig.runs.journal:RUNS",),
+    "runs/journal_begin.sh": (
+        "sparkrig.runs.journal:ROOT",
+        "sparkrig.runs.journal:RUNS",
+        "sparkrig.runs.journal:_NUMBER",
+    ),
+    "runs/journal_end.sh": (
+        "sparkrig.files:DECLARED",
+        "sparkrig.runs.journal:RUNS",
+        "sparkrig.runs.journal:_KEPT",
+        "sparkrig.runs.journal:_NUMBER",
+    ),
+    "runs/journal_intends.sh": ("sparkrig.runs.journal:RUNS",),
+    "runs/journal_intends_holds.sh": ("sparkrig.runs.journal:RUNS",),
+    "runs/journal_keeps.sh": (
+        "sparkrig.runs.journal:ABSENT",
+        "sparkrig.host.secrets:PATH",
+    ),
+    "runs/journal_left.sh": ("sparkrig.runs.journal:RUNS",),
+    "runs/journal_note.sh": (
+        "sparkrig.runs.journal:ABSENT",
+        "sparkrig.runs.journal:DPKG_STATUS",
+        "sparkrig.runs.journal:HELD",
+    ),
+    "runs/journal_row.sh": (
+        "sparkrig.rdma.gid:BEGINS",
+        "sparkrig.rdma.gid:BLOCK_END",
+        "sparkrig.runs.journal:_GIDS",
+    ),
+    "runs/journal_stands.sh": ("sparkrig.runs.journal:HELD",),
+    "runs/lock_functions.sh": (
+        "sparkrig.runs.lock:FOLDER",
+        "sparkrig.runs.lock:_OWNER_BYTES",
+    ),
+    "runs/lock_hold.sh": (
+        "sparkrig.runs.lock:FOLDER",
+        "sparkrig.runs.lock:TICK_S",
+    ),
+    "runs/lock_seen.sh": ("sparkrig.runs.lock:_ID",),
+    "runs/lock_take.sh": (
+        "sparkrig.runs.lock:FOLDER",
+        "sparkrig.runs.lock:RUNS",
+    ),
+    "runs/lock_unlock.sh": ("sparkrig.runs.lock:_ID",),
+    "runs/undo_restore.sh": ("sparkrig.runs.undo:ABSENT",),
+    "runs/undo_serve.sh": (
+        "sparkrig.serving.served:SERVICE",
+        "sparkrig.serving.served:STATE",
+        "sparkrig.serving.served:UNIT",
+    ),
+    "runs/undo_texts.sh": ("sparkrig.runs.merge:MOST_BYTES",),
+    "serving/served_link.sh": (
+        "sparkrig.serving.served:ENABLED",
+        "sparkrig.serving.served:RAY_ENV",
+        "sparkrig.serving.served:RECORD",
+        "sparkrig.serving.served:SERVICE",
+    ),
+    "serving/served_stop.sh": (
+        "sparkrig.serving.served:MEMORY_UNIT",
+        "sparkrig.serving.served:PORT_UNIT",
+        "sparkrig.serving.served:UNIT",
+    ),
+}
+
+
+def test_each_program_names_its_shell_and_what_it_is() -> None:
+    def begins(name: str) -> None:
+        head = (programs.FOLDER / name).read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
+        assert re.fullmatch(r"#!/bin/(ba)?sh", head[0]) and len(head) > 1
+        assert all(line.startswith("# ") for line in head[1:])
+
+    each_row([(name,) for name in FILES], begins)
+
+
+def test_each_program_is_sent_or_included() -> None:
+    used = {
+        name
+        for room in ROOMS
+        for file in (ROOT / room).rglob("*.py")
+        for name in re.findall(r"programs\.text\(['\"]([^'\"]+)['\"]\)", file.read_text(encoding="utf-8"))
+    }
+    included = {
+        str((programs.FOLDER / name).parent.joinpath(line).resolve().relative_to(programs.FOLDER.resolve()))
+        for name in FILES
+        for line in re.findall(r"(?m)^\. (\S+)$", (programs.FOLDER / name).read_text(encoding="utf-8"))
+    }
+    assert used | included == {*FILES}
+
+
+def test_what_is_included_is_in_the_text_that_is_sent() -> None:
+    def whole(name: str) -> None:
+        assert not re.search(r"(?m)^\. \.", programs.text(name))
+
+    each_row([(name,) for name in FILES], whole)
+    assert programs.text("runs/lock_functions.sh") in programs.text("runs/lock_take.sh")
+
+
+def test_what_python_and_a_program_both_name_is_one_value() -> None:
+    def holds(name: str, shared: str) -> None:
+        module, _, constant = shared.partition(":")
+        assert str(getattr(import_module(module), constant)) in programs.text(name)
+
+    each_row([(name, each) for name, all_of in SHARED.items() for each in all_of], holds)
+    assert " ".join(apt.LOCKS) in HOLDERS and " ".join(containers.TOOLKIT_PARTS) in STANDS
+    assert ",".join(gpu.FIELDS) in programs.text("facts/gpu.sh")
+    network = programs.text("facts/network.sh")
+    assert ",".join(profiles.PROPERTIES) in network and " ".join(netplan.FOLDERS) in network
+
+
+def test_a_program_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(FileNotFoundError):
+        programs.text("runs/none.sh")
