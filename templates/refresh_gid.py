@@ -18,9 +18,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Interface
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # a cache in /usr/local/lib would be one file more than the deploy writes
-
-import gid  # noqa: E402
+import gid
 
 RAILS = Path("/etc/sparkrig/rails.json")
 FILES = (Path("/etc/nccl.conf"), Path("/etc/sparkrig/container.env"))

@@ -12,9 +12,9 @@ import subprocess
 from pathlib import Path
 
 TREES = ("/etc", "/root", "/home", "/usr/local", "/var/lib/sparkrig")
-# journals of past runs; what services and logins of the guest write by themselves
+# journals of past runs; Python's cache; what services and logins of the guest write by themselves
 PASSED_OVER = re.compile(
-    r"/var/lib/sparkrig/runs/|/etc/(?:adjtime|resolv\.conf|[^/]*\.cache|\.pwd\.lock|\.updated)$"
+    r"/var/lib/sparkrig/runs/|/__pycache__/|/etc/(?:adjtime|resolv\.conf|[^/]*\.cache|\.pwd\.lock|\.updated)$"
 )
 TIMES = re.compile(rb'(?m)^(?:timestamp=| "at": ).*\n')  # in a profile, and in what was declared
 RECORD = "/var/lib/sparkrig/bandwidth.json"

@@ -46,7 +46,7 @@ while read -r verb path sum content; do
       intends "$path"
       rm -f "$path"
       sync "$folder"
-      case $path in */sparkrig/gid.py) rm -rf "$folder/__pycache__" ;; esac # of versions that let Python keep one
+      case $path in */sparkrig/gid.py) rm -rf "$folder/__pycache__" ;; esac # which Python keeps
       case $folder in */sparkrig | */sparkrig/serve) rmdir --ignore-fail-on-non-empty "$folder" ;; esac
     fi
     ;;

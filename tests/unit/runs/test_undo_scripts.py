@@ -87,7 +87,7 @@ def test_what_stood_there_and_is_no_short_text_is_not_taken_for_absent(tmp_path:
 
 
 def test_pythons_cache_beside_our_module_goes_with_it(spark: Spark) -> None:
-    """Versions before 2026-11-23 let Python keep one, which no deploy wrote."""
+    """The program that follows the GIDs imports it; no deploy wrote the cache, and the folder is ours alone."""
     spark.begin("1")
     spark.write("1", environment.GID_MODULE, "A = 1\n")
     spark.end("1")

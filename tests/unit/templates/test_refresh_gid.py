@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
-import subprocess
 import sys
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -54,7 +52,6 @@ class Host:
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setitem(sys.modules, "gid", gid)  # beside it on a host
-    monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)  # which it sets
     spec = importlib.util.spec_from_file_location("refresh_gid", SOURCE)
     assert spec and spec.loader
     program = importlib.util.module_from_spec(spec)
@@ -182,14 +179,3 @@ def test_a_file_that_lost_its_block_is_not_guessed_at(host: Host) -> None:
     assert host.program.main("enp1s0f0np0") == 1
     assert host.files[0].read_text() == "A=1\n"
     assert "NCCL_IB_GID_INDEX=1" in host.files[1].read_text(), "the other file is kept current all the same"
-
-
-def test_python_keeps_no_cache_beside_it(tmp_path: Path) -> None:
-    """The undo removes the folder with what the deploy wrote there, and nothing more may be in it."""
-    for each in (SOURCE, Path(gid.__file__)):
-        shutil.copy(each, tmp_path / each.name)
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    words = [sys.executable, str(tmp_path / SOURCE.name), "lo"]
-    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
-    assert "rails.json" in done.stderr, "it got as far as its first file"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["gid.py", "refresh_gid.py"]
