@@ -47,10 +47,10 @@ LOOP = """
 ## The property loop
 
 The deploy is broken off in each of its steps, in three ways; then it is run again. Held: the second run ends
-with exit code 0, both hosts are, in every file (but the cache of Python) below /etc, /home, /root, /usr/local and /var/lib/sparkrig, in
-packages, holds, profiles, links, routes and docker, what a deploy leaves that nothing befell, with no unit,
-timer, lock, guard or process left over, and the plan of a third run is empty. The host that is hit alternates
-from step to step.
+with exit code 0, both hosts are, in every file (Python's cache aside) below /etc, /home, /root, /usr/local and
+/var/lib/sparkrig, in packages, holds, profiles, links, routes and docker, what a deploy leaves that nothing
+befell, with no unit, timer, lock, guard or process left over, and the plan of a third run is empty. The host
+that is hit alternates from step to step.
 """
 
 
