@@ -2,4 +2,4 @@
 
 from sparkrig import programs
 
-GRUB = programs.text("facts/grub_grub.sh").removesuffix("\n")
+GRUB = programs.text("facts/grub.sh").removesuffix("\n")

@@ -35,7 +35,7 @@ _BUILD_S = 6 * 3600  # the article's took 90 minutes
 
 _TAG = 'docker tag "$1" "$2"'
 
-BUILD = programs.text("operations/build_build.sh")
+BUILD = programs.text("operations/build.sh")
 
 # $1 the image
 VERSION = r"""

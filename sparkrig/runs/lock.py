@@ -43,7 +43,7 @@ IDENTITY = "cat /sys/class/dmi/id/product_uuid /etc/machine-id 2>/dev/null | sha
 _ORIGIN = programs.text("runs/lock_origin.sh")
 TAKE = programs.text("runs/lock_take.sh")
 
-LOCK = programs.text("runs/lock_lock.sh")
+LOCK = programs.text("runs/lock.sh")
 
 RELEASE = programs.text("runs/lock_release.sh")
 

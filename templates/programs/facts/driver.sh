@@ -2,7 +2,7 @@
 # What facts/driver.py reads: installed packages of driver and kernel, with apt's own forecast of a dist-upgrade
 # and GRUB's next boot.
 
-. ./grub_grub.sh
+. ./grub.sh
 dpkg-query -W -f='dpkg ${db:Status-Want} ${db:Status-Status} ${Package} ${Version}\n' 2>/dev/null |
   grep -aE ' (linux-|[^ ]*nvidia|cuda-drivers)' || true
 [ ! -r /sys/module/nvidia/version ] || { read -r version < /sys/module/nvidia/version; echo "module $version"; }

@@ -5,7 +5,7 @@
 path_word() {
   case $1 in *[!A-Za-z0-9/._@:+~-]*) printf %s "$1" | base64 -w0 ;; *) printf %s "$1" ;; esac
 }
-. ./grub_grub.sh
+. ./grub.sh
 printf 'boot_id %s\nkernel %s\n' "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)"
 printf 'cmdline %s\n' "$(sed 's/UUID=[^ ]*/UUID=/g' /proc/cmdline)"
 grep -E '^(Mem(Total|Available)|Cma(Total|Free)):' /proc/meminfo
