@@ -247,6 +247,11 @@ def test_a_value_that_fits_no_kind_of_flag_is_one_mistake() -> None:
     )
 
 
+def test_a_new_configuration_has_a_port_of_its_own() -> None:
+    with pytest.raises(SettingsError, match="serve_port and serve_trial_port are both 8000"):
+        parse({"spark-a": {"serve_port": 8000, "serve_trial_port": 8000}})
+
+
 def test_more_than_one_mistake_is_counted() -> None:
     with pytest.raises(SettingsError, match=r"setting mtu: .* \(and 2 more\)$"):
         parse({"spark-a": {"mtu": 1, "patience": 0, "colour": "green"}})

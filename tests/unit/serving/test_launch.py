@@ -251,6 +251,7 @@ def test_each_way_to_type_it() -> None:
             "docker container run --gpus all vllm/vllm-openai:latest --model Q/M --port 1",
             "podman run vllm/vllm-openai Q/M --port 1",
             "docker run --entrypoint vllm img serve Q/M --port 1",
+            "docker run --rm -- img vllm serve Q/M --port 1",
             "docker run --entrypoint bash img -c 'vllm serve Q/M --port 1'",
             "docker run -dp8000:8000 -eA=1 -v/a:/b img vllm serve Q/M --port 1",
         ],
