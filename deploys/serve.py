@@ -6,7 +6,7 @@ Not part of cluster.py, and it takes what that made. Without a model it is the o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from ipaddress import IPv4Address
@@ -172,9 +172,9 @@ def _busy(server: Server) -> list[served.Serving]:
     return [each.spark.found.serving for each in _halves(server) if not each.idle]
 
 
-def _one_image(halves: Iterable[Server]) -> bool:
+def _one_image(server: Server) -> bool:
     """Whether the hosts that run the model have one and the same image, as far as they have it."""
-    return one(each.image for each in halves if each.image and not each.idle)
+    return one(each.image for each in _halves(server) if each.image and not each.idle)
 
 
 def _one_revision(server: Server) -> bool:
@@ -197,7 +197,7 @@ def model_served(spark: Spark) -> None:
     step = partial(together, leader=server.pair[0], group=lambda: _group(halves(), wish), _timeout=_SECONDS)
     step(
         name="image",
-        due=lambda: not (all(each.has_image for each in halves()) and _one_image(halves())),
+        due=lambda: not (all(each.has_image for each in halves()) and _one_image(server)),
         act=image.image,
         settled=f"{wish.image} is there",
     )
@@ -209,7 +209,7 @@ def model_served(spark: Spark) -> None:
     )
     step(
         name="server",
-        due=lambda: not (all(each.settled for each in halves()) and _one_image(halves()) and _one_token(server)),
+        due=lambda: not (all(each.settled for each in halves()) and _one_image(server) and _one_token(server)),
         act=serving.server,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
     )

@@ -6,8 +6,6 @@ from sparkrig import programs
 from sparkrig.facts.noun import Noun
 from sparkrig.host import apt
 
-HOLDERS = programs.text("facts/apt_holders.sh").removesuffix("\n")
-
 
 class Holders(Noun[tuple[apt.Holder, ...]]):
     """The processes that hold a lock of apt's now."""

@@ -16,14 +16,6 @@ U = TypeVar("U")
 
 _SHOWN = 300  # characters of a parser's sentence, which may have a host's text in it
 
-# path_word PATH: a path as one word of a row, read by sparkrig.parsing.rows.path. A blank or a newline in it
-# would make other words and rows of it, so such a path goes in base64; so do all bytes that are no plain letters.
-PATH_WORD = r"""
-path_word() {
-  case $1 in *[!A-Za-z0-9/._@:+~-]*) printf %s "$1" | base64 -w0 ;; *) printf %s "$1" ;; esac
-}
-""".strip("\n")
-
 # nmcli and others speak the language of the host otherwise.
 PREAMBLE = "LC_ALL=C.UTF-8; export LC_ALL"
 

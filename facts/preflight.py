@@ -13,8 +13,6 @@ from sparkrig.runs.managed_files import WRITTEN
 BARS = programs.text("facts/preflight_bars.sh").removesuffix("\n")
 BARRED = f"set -- {' '.join(WRITTEN)}\n{BARS}"
 
-OPEN_RUN = programs.text("facts/preflight_open_run.sh").removesuffix("\n")
-
 
 def _parse(lines: Iterable[str]) -> preflight.Preflight:
     return preflight.parse(lines, time.time())
@@ -29,5 +27,4 @@ class Preflight(Noun[preflight.Preflight]):
     """
 
     parse = staticmethod(_parse)
-    # busctl would start a NetworkManager that is stopped, and timedatectl a service that writes below /var/tmp.
     script = f"{programs.text('facts/preflight_room.sh')}{BARRED}\n{programs.text('facts/preflight_rest.sh')}"

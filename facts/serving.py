@@ -8,10 +8,6 @@ from sparkrig import programs
 from sparkrig.facts.noun import PREAMBLE, Noun
 from sparkrig.serving import served
 
-FILES_OF = programs.text("facts/serving_files_of.sh")
-
-STRAYS_OF = programs.text("facts/serving_strays_of.sh")
-
 LOOK = programs.text("facts/serving_look.sh")
 
 

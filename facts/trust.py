@@ -4,12 +4,6 @@ from sparkrig import programs
 from sparkrig.facts.noun import Noun
 from sparkrig.host import trust
 
-# Whom the connection logged in as: sudo says who called it.
-_USER = """
-user=${SUDO_USER:-$(id -un)}
-home=$(getent passwd "$user" | cut -d: -f6)
-"""
-
 LOOK = programs.text("facts/trust_look.sh")
 
 

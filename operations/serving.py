@@ -56,10 +56,7 @@ PLACED = programs.text("operations/serving_placed.sh")
 
 NEW_TOKEN = programs.text("operations/serving_new_token.sh")
 
-# returns as soon as the container is started; how it went on is asked. systemd refuses one that ended too often
-START = (
-    f"systemctl reset-failed {served.UNIT}.service 2>/dev/null || :\nsystemctl start {served.UNIT}.service || :\n"
-)
+START = programs.text("operations/serving_start.sh")
 
 PULSE = programs.text("operations/serving_pulse.sh")
 

@@ -25,8 +25,6 @@ from sparkrig.runs.change import Change, of_files
 
 AS_USER = programs.text("operations/trust_as_user.sh")
 
-_HOME = 'set -e; umask 077; cd "$(getent passwd "$(id -un)" | cut -d: -f6)"\n'
-
 MAKE = programs.text("operations/trust_make.sh")
 
 AUTHORIZE = programs.text("operations/trust_authorize.sh")

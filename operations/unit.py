@@ -10,20 +10,6 @@ from sparkrig.io.shell import script
 
 _GRACE_S = 60  # for systemd to start the unit and to end it
 
-PROXIES = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY"
-
-
-def proxies(option: str) -> str:
-    """Shell lines that put `option NAME` before "$@" for each proxy that is set.
-
-    A login has them from /etc/environment; a service knows nothing of them, and a container nothing of its
-    client's. By name, and only those that are set: others would hide what docker's config.json says.
-    """
-    return f"""for name in {PROXIES}; do
-  if printenv $name >/dev/null; then set -- {option} $name "$@"; fi
-done"""
-
-
 RUN = programs.text("operations/unit_run.sh")
 
 

@@ -17,7 +17,6 @@ from typing import Literal
 from sparkrig import programs
 from sparkrig.cure import deploy, quoted, quoted_path
 from sparkrig.parsing import bounds, grammar
-from sparkrig.rdma import gid
 from sparkrig.runs import lock
 from sparkrig.runs.lock import RUNS, Lock, Owner
 from sparkrig.runs.managed_files import WRITTEN
@@ -25,29 +24,14 @@ from sparkrig.text import plain
 from sparkrig.value import Value
 
 ROOT = RUNS.rpartition("/")[0]
-_KEPT = 20  # runs
-_LEFT_B = 16384  # of what an undo left alone
 ABSENT = "absent"
 HELD = "held"
 DPKG_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
 
-# The place of a run in the file that comes next; a FIFO there has no end
-_NUMBER = r"grep -D skip -d skip -ahxs '[1-9][0-9]\{0,8\}'"
-
 # Every path that a run may leave changed; sparkrig.operations.files keeps what was not ours beside it.
 PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig" not in path))
 
-# stands PATH...: what stands there, a row each, holds and the toolkit's packages too. What the GID block of a
-# file has of ours follows the devices by itself (templates/refresh_gid.py), so it is no change; another one's line
-# in it is. row PATH FILE: PATH, were FILE there; of a link its own text counts, and where it leads is never read
-_GIDS = "; ".join([*(f"/^{begins}/d" for begins in gid.OURS), ""])
-_ROW = programs.text("runs/journal_row.sh")
 STANDS = programs.text("runs/journal_stands.sh")
-
-_KEEPS = programs.text("runs/journal_keeps.sh")
-INTENDS = programs.text("runs/journal_intends.sh")
-
-INTENDS_HOLDS = programs.text("runs/journal_intends_holds.sh")
 
 BEGIN = programs.text("runs/journal_begin.sh")
 
@@ -59,48 +43,7 @@ LEFT = programs.text("runs/journal_left.sh")
 
 NOTE = programs.text("runs/journal_note.sh")
 
-# paths as words; everything there is to know
-LOOK = (
-    lock.FUNCTIONS
-    + STANDS
-    + rf"""
-printf 'now %s\n' "$(date +%s)"
-{lock.SEEN}
-for run in {RUNS}/*; do
-  [ -d "$run" ] || continue
-  case ${{run##*/}} in *[!A-Za-z0-9.-]*) continue ;; esac # no name of ours
-  printf 'run %s %s\n' "${{run##*/}}" "$(text "$run/run.json")"
-  # a torn row has no end, and would take the next with it
-  if [ -f "$run/steps" ]; then {{ cat "$run/steps"; echo; }} | sed 's/^/step /'; fi
-  if [ -f "$run/before/state" ]; then
-    sed 's/^/before /' "$run/before/state"
-    sed -n 's/^file \([^ ]*\) \([0-7]\{{1,4\}} .*\|symbolic link\)$/\1/p' "$run/before/state" |
-      while read -r path; do
-        [ -f "$run/before/files$path" ] || [ -L "$run/before/files$path" ] || echo "lacks before/files$path"
-      done
-  else echo 'lacks before/state'
-  fi
-  if [ -f "$run/after" ]; then sed 's/^/after /' "$run/after"; fi
-  number=$({_NUMBER} "$run/number")
-  if [ -n "$number" ]; then echo "number $number"; elif [ -e "$run/wrote" ]; then echo 'lacks number'; fi
-  if [ -f "$run/wrote/state" ]; then {{ cat "$run/wrote/state"; echo; }} | sed -n 's/^./wrote &/p'
-  elif [ -n "$number" ]; then echo 'lacks wrote/state'; fi
-  if [ -f "$run/left" ]; then head -c {_LEFT_B} "$run/left" | sed 's/^/left /'; fi
-  if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(text "$run/guard/state")"; fi
-  if [ -f "$run/guard/changed" ]; then echo network; sed 's/^/network /' "$run/guard/changed"; fi
-  case $(text "$run/guard/state") in
-  committed*) [ -f "$run/guard/before/links.json" ] || echo 'lacks guard/before/links.json' ;;
-  esac
-  if [ -e "$run/guard/deadline" ]; then printf 'deadline %s\n' "$(text "$run/guard/deadline")"; fi
-done
-stands {" ".join(PATHS)} | sed 's/^/current /'
-cat {RUNS}/*/guard/changed 2>/dev/null | cut -d ' ' -f 3- | LC_ALL=C sort -u | while IFS= read -r path; do
-  sum={ABSENT}
-  if [ -L "$path" ]; then sum="link"; elif [ -f "$path" ]; then sum=$(sha256sum <"$path"); fi
-  printf 'profile %s %s\n' "${{sum%% *}}" "$path"
-done
-"""
-)
+LOOK = f"set -- {' '.join(PATHS)}\n{programs.text('runs/journal_look.sh')}"
 
 _UNREACHED = "no answer on rail"  # as sparkrig.network.guard says that a half does not reach the other
 

@@ -28,29 +28,16 @@ _YEAR_10000 = 253402300800  # which datetime knows no more
 RUNS = "/var/lib/sparkrig/runs"  # sparkrig.runs.journal tells what is in there
 _NAME, _HOSTS = 253, 64  # characters of a host's name that are read (a DNS name has no more), and names of a run
 
-_OWNER_BYTES = 40000  # of owner.json or run.json: 64 names of 253 characters, and what was typed
 TICK_S = 2  # a holder outlives its connection, or the lock, by as much
-
-FUNCTIONS = programs.text("runs/lock_functions.sh")
-
-_HOLDER = programs.text("runs/lock_holder.sh")
 
 HOLD = programs.text("runs/lock_hold.sh")
 
 # What orders the hosts of every run, from any controller: names differ between inventories, the hardware does not.
 IDENTITY = "cat /sys/class/dmi/id/product_uuid /etc/machine-id 2>/dev/null | sha256sum | head -c 64"
 
-_ORIGIN = programs.text("runs/lock_origin.sh")
-TAKE = programs.text("runs/lock_take.sh")
-
 LOCK = programs.text("runs/lock.sh")
 
 RELEASE = programs.text("runs/lock_release.sh")
-
-# The folder of a lock, which no other one is: what can be read of it may be nothing
-_ID = "stat -c %i.%.9Z $lock"
-
-SEEN = programs.text("runs/lock_seen.sh")
 
 UNLOCK = programs.text("runs/lock_unlock.sh")
 

@@ -51,8 +51,6 @@ _SHOWN = frozenset(journal.PATHS) - {*PRIVATE, *(f"{path}.before-sparkrig" for p
 
 RESTORE = programs.text("runs/undo_restore.sh")
 
-_UNFIT = programs.text("runs/undo_unfit.sh")
-
 FIT = programs.text("runs/undo_fit.sh")
 
 TEXTS = programs.text("runs/undo_texts.sh")

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from sparkrig import programs
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image, contents
 from sparkrig.parsing import bounds, hub
@@ -38,8 +37,6 @@ MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path
 REVISION = ".sparkrig-revision"  # beside a checkpoint: the commit of the hub that it is of; one of its files
 
 ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
-LINK = programs.text("serving/served_link.sh")
-STOP = programs.text("serving/served_stop.sh")
 
 ASIDE = -1  # the half of a pair that serves nothing
 

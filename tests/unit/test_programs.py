@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sparkrig import programs
-from sparkrig.facts.apt import HOLDERS
 from sparkrig.host import apt, containers, gpu
 from sparkrig.network import netplan, profiles
+from sparkrig.rdma import gid
 from sparkrig.runs.journal import STANDS
 from tests.tables import each_row
 
@@ -58,10 +58,6 @@ SHARED = {
         "sparkrig.serving.served:STATE",
         "sparkrig.serving.served:TRIAL",
     ),
-    "operations/trust_authorize.sh": ("sparkrig.operations.trust:_HOME",),
-    "operations/trust_forget.sh": ("sparkrig.operations.trust:_HOME",),
-    "operations/trust_keys_bar.sh": ("sparkrig.operations.trust:_HOME",),
-    "operations/trust_make.sh": ("sparkrig.operations.trust:_HOME",),
     "operations/weights_copy_weights.sh": ("sparkrig.serving.served:MANIFEST",),
     "operations/weights_download.sh": ("sparkrig.serving.served:REVISION",),
     "operations/weights_seal.sh": (
@@ -72,13 +68,10 @@ SHARED = {
     "runs/journal_begin.sh": (
         "sparkrig.runs.journal:ROOT",
         "sparkrig.runs.journal:RUNS",
-        "sparkrig.runs.journal:_NUMBER",
     ),
     "runs/journal_end.sh": (
         "sparkrig.files:DECLARED",
         "sparkrig.runs.journal:RUNS",
-        "sparkrig.runs.journal:_KEPT",
-        "sparkrig.runs.journal:_NUMBER",
     ),
     "runs/journal_intends.sh": ("sparkrig.runs.journal:RUNS",),
     "runs/journal_intends_holds.sh": ("sparkrig.runs.journal:RUNS",),
@@ -95,23 +88,18 @@ SHARED = {
     "runs/journal_row.sh": (
         "sparkrig.rdma.gid:BEGINS",
         "sparkrig.rdma.gid:BLOCK_END",
-        "sparkrig.runs.journal:_GIDS",
     ),
     "runs/journal_stands.sh": ("sparkrig.runs.journal:HELD",),
-    "runs/lock_functions.sh": (
-        "sparkrig.runs.lock:FOLDER",
-        "sparkrig.runs.lock:_OWNER_BYTES",
-    ),
+    "runs/lock_functions.sh": ("sparkrig.runs.lock:FOLDER",),
     "runs/lock_hold.sh": (
         "sparkrig.runs.lock:FOLDER",
         "sparkrig.runs.lock:TICK_S",
     ),
-    "runs/lock_seen.sh": ("sparkrig.runs.lock:_ID",),
+    "runs/journal_look.sh": ("sparkrig.runs.journal:ABSENT", "sparkrig.runs.lock:RUNS"),
     "runs/lock_take.sh": (
         "sparkrig.runs.lock:FOLDER",
         "sparkrig.runs.lock:RUNS",
     ),
-    "runs/lock_unlock.sh": ("sparkrig.runs.lock:_ID",),
     "runs/undo_restore.sh": ("sparkrig.runs.undo:ABSENT",),
     "runs/undo_serve.sh": (
         "sparkrig.serving.served:SERVICE",
@@ -168,10 +156,15 @@ def test_what_is_included_is_in_the_text_that_is_sent() -> None:
 def test_what_python_and_a_program_both_name_is_one_value() -> None:
     def holds(name: str, shared: str) -> None:
         module, _, constant = shared.partition(":")
-        assert str(getattr(import_module(module), constant)) in programs.text(name)
+        value = re.escape(str(getattr(import_module(module), constant)))
+        assert re.search(rf"(?<![\w.-]){value}(?![\w-])", programs.text(name)), "as a whole word"
 
     each_row([(name, each) for name, all_of in SHARED.items() for each in all_of], holds)
-    assert " ".join(apt.LOCKS) in HOLDERS and " ".join(containers.TOOLKIT_PARTS) in STANDS
+    assert (
+        " ".join(apt.LOCKS) in programs.text("facts/apt_holders.sh")
+        and " ".join(containers.TOOLKIT_PARTS) in STANDS
+    )
+    assert "; ".join(f"/^{begins}/d" for begins in gid.OURS) in programs.text("runs/journal_row.sh")
     assert ",".join(gpu.FIELDS) in programs.text("facts/gpu.sh")
     network = programs.text("facts/network.sh")
     assert ",".join(profiles.PROPERTIES) in network and " ".join(netplan.FOLDERS) in network

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from sparkrig.serving.lint import (
     container,
     environment,
+    input,  # noqa: A004 - the topic, which shadows no call here
     kernels,
     memory,
     nodes,
     quantization,
-    requests,
     serving,
     weights,
 )
@@ -26,7 +26,7 @@ from sparkrig.serving.lint.rule import Judge, Rule, Severity
 
 JUDGES: Mapping[Rule, Judge] = {
     rule: judge
-    for topic in (memory, quantization, kernels, weights, nodes, container, environment, serving, requests)
+    for topic in (memory, quantization, kernels, weights, nodes, container, environment, serving, input)
     for rule, judge in topic.RULES.judges.items()
 }
 RULES: tuple[Rule, ...] = tuple(JUDGES)

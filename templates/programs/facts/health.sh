@@ -2,9 +2,7 @@
 # modules.order belongs to an installed kernel; what a removed one leaves behind has none.
 # A thermal zone whose device sleeps cannot be read (EAGAIN, ENODATA).
 
-path_word() {
-  case $1 in *[!A-Za-z0-9/._@:+~-]*) printf %s "$1" | base64 -w0 ;; *) printf %s "$1" ;; esac
-}
+. ./path_word.sh
 . ./grub.sh
 printf 'boot_id %s\nkernel %s\n' "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)"
 printf 'cmdline %s\n' "$(sed 's/UUID=[^ ]*/UUID=/g' /proc/cmdline)"

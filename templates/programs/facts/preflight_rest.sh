@@ -1,5 +1,6 @@
 #!/bin/sh
-# What facts/preflight.py reads: the rest, its clock last
+# What facts/preflight.py reads: the rest, its clock last. busctl would start a NetworkManager that is stopped, and
+# timedatectl a service that writes below /var/tmp.
 
 . ./preflight_open_run.sh
 for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || echo journal; done

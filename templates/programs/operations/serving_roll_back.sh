@@ -18,6 +18,7 @@ systemctl daemon-reload
 rm -f /var/lib/sparkrig/serve/trial
 . ../serving/served_link.sh
 
-if [ -e /etc/systemd/system/sparkrig-serve.service ]; then systemctl reset-failed sparkrig-serve.service 2>/dev/null || :
-systemctl start sparkrig-serve.service || :; fi
+if [ -e /etc/systemd/system/sparkrig-serve.service ]; then
+. ./serving_start.sh
+fi
 rm -rf "$before"

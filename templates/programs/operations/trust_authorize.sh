@@ -1,7 +1,7 @@
 #!/bin/sh
 # $1 the mark at the end of our lines; on stdin one line to add. What others wrote stays, byte for byte
 
-set -e; umask 077; cd "$(getent passwd "$(id -un)" | cut -d: -f6)"
+. ./trust_home.sh
 
 read -r line
 mkdir -p .ssh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What bars FORGET (sparkrig.host.targets); nothing where there is nothing to forget
 
-set -e; umask 077; cd "$(getent passwd "$(id -un)" | cut -d: -f6)"
+. ./trust_home.sh
 
 file=$(readlink -f .ssh/authorized_keys) || exit 0
 [ -e "$file" ] || exit 0

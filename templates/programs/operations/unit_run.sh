@@ -13,9 +13,8 @@ if [ "$(about ActiveState)" != inactive ]; then
   systemctl reset-failed "$unit" 2>/dev/null || :
 fi
 set -- -- "$@"
-for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
-  if printenv $name >/dev/null; then set -- -E $name "$@"; fi
-done
+option=-E
+. ./proxies.sh
 systemd-run -q --unit="$unit" -p Type=exec -p RemainAfterExit=yes -p RuntimeMaxSec="$limit" \
   -E LC_ALL=C.UTF-8 "$@" || exit
 while works; do sleep 0.2; done

@@ -10,9 +10,8 @@ image=$1 weights=$2 checkpoint=$3 secrets=$4 commit=$5
 mkdir -p "$weights/$checkpoint"
 docker rm -f sparkrig-hf >/dev/null 2>&1 || :
 set --
-for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
-  if printenv $name >/dev/null; then set -- --env $name "$@"; fi
-done
+option=--env
+. ./proxies.sh
 if [ -e "$secrets" ]; then set -- --env-file "$secrets" "$@"; fi
 exec docker run --rm --name sparkrig-hf --network host --volume "$weights:/weights" \
   --env HF_HOME=/weights/.huggingface "$@" --entrypoint python3 "$image" -c 'import sys

@@ -4,6 +4,7 @@
 set -e
 . ./lock_take.sh
 . ./journal_stands.sh
+. ./journal_number.sh
 
 take "$@" || exit 0
 run=$1; shift 3
@@ -24,7 +25,7 @@ if [ ! -e /var/lib/sparkrig/runs/$run ]; then
   mkdir "$new/wrote"
   : >"$new/wrote/state"
   printf '%s\n' "$@" >"$new/paths"
-  last=$(grep -D skip -d skip -ahxs '[1-9][0-9]\{0,8\}' /var/lib/sparkrig/runs/*/number | sort -n | tail -n 1)
+  last=$(numbers /var/lib/sparkrig/runs/*/number | sort -n | tail -n 1)
   printf '%s\n' "$((${last:-0} + 1))" >"$new/number"
   rm -f /var/lib/sparkrig/runs/*/seen # of steps that broke off
   find "$new" ! -type l -exec sync {} +

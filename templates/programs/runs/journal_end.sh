@@ -1,11 +1,12 @@
 #!/bin/sh
-# $1 run, $2 `declares` where standard input has what was declared of this host, $3... paths. Old runs go now: at
+# $1 run, $2 `declares` where standard input has what was declared of this host, $3... paths. Old runs go now, all but 20: at
 # its begin, one that takes back the oldest would lose what it puts back. Oldest are those of a version that
 # numbered none, by their names.
 
 set -e
 . ./lock_functions.sh
 . ./journal_stands.sh
+. ./journal_number.sh
 . ./journal_keeps.sh
 
 umask 077
@@ -23,7 +24,7 @@ mv after.new after
 sync .
 cd /
 find /var/lib/sparkrig/runs -mindepth 1 -maxdepth 1 -name '[0-9]*' ! -name "$run" | while read -r each; do
-  number=$(grep -D skip -d skip -ahxs '[1-9][0-9]\{0,8\}' "$each/number") || :
+  number=$(numbers "$each/number") || :
   printf '%09d %s\n' "${number:-0}" "$each"
 done | sort -r | tail -n +20 | while read -r _ old; do rm -rf "$old"; done
 release "$run"

@@ -1,8 +1,6 @@
 #!/bin/sh
 # keeps RUN PATH FILE: in that run's folder, that the run writes FILE to PATH, or removes PATH without one. The
 # content is for a merge, which secrets never take part in.
-# intends PATH FILE: the same for the run whose step is under way, before the file takes its place, so that after a
-# power cut it is known whose it is; nothing outside of a step, or for a path that is not ours to put back.
 
 
 keeps() {

@@ -1,5 +1,7 @@
 #!/bin/sh
-# _ROW of sparkrig/runs/journal.py
+# row PATH FILE: PATH, were FILE there; of a link its own text counts, and where it leads is never read. What the GID
+# block of a file has of ours follows the devices by itself (templates/refresh_gid.py), so it is no change; another
+# one's line in it is.
 
 
 row() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# STANDS of sparkrig/runs/journal.py
+# stands PATH...: what stands there, a row each, holds and the toolkit's packages too
 
 . ./journal_row.sh
 

@@ -4,10 +4,10 @@
 . ./lock_holder.sh
 
 while [ -e $lock ]; do
-  id=$(stat -c %i.%.9Z $lock)
+  id=$(identity)
   holder
   seen=$(text $lock/owner.json)
-  if [ "$id" = "$(stat -c %i.%.9Z $lock)" ]; then
+  if [ "$id" = "$(identity)" ]; then
     printf 'lock %s %s\n' $state "$seen"
     printf 'held %s %s\n' "$id" "$owner_run"
     break

@@ -6,5 +6,5 @@ set -e
 . ./lock_functions.sh
 
 alone
-if [ -e $lock ] && [ "$(stat -c %i.%.9Z $lock)" != "$1" ]; then echo 'another run took it meanwhile' >&2; exit 1; fi
+if [ -e $lock ] && [ "$(identity)" != "$1" ]; then echo 'another run took it meanwhile' >&2; exit 1; fi
 rm -rf $lock

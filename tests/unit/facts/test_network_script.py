@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sparkrig.facts.network import NETPLAN, Network
+from sparkrig import programs
+from sparkrig.facts.network import Network
 from sparkrig.facts.noun import PREAMBLE
 from sparkrig.network import netplan
 from sparkrig.parsing import rows
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
+NETPLAN = programs.text("facts/network_netplan.sh").removesuffix("\n")
 CANARY = "c4n4ry"
 SECRETS = {
     "Wi-Fi": f'network:\n  wifis:\n    w:\n      access-points:\n        "h":\n          password: "{CANARY}"\n',

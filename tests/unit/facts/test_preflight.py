@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.facts.preflight import OPEN_RUN
+from sparkrig import programs
 from sparkrig.runs.lock import RUNS
 
+OPEN_RUN = programs.text("facts/preflight_open_run.sh")
 # by name: of each run its number, and whether it has an end; whether the newest is open
 JOURNALS = {
     "no journal": ({}, False),

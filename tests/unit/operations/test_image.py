@@ -11,12 +11,12 @@ from types import ModuleType
 import pytest
 
 from sparkrig.operations import build as image
-from sparkrig.operations import unit
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build
 from sparkrig.serving.build import Base, Looked
 from tests.unit.shells import sh, tool
 
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 PREPARE = Path(image._TEMPLATES) / "prepare.py"
 HASH = "e68de8adc0ffee00e68de8adc0ffee00e68de8ad"
 CMAKE = """
@@ -117,7 +117,7 @@ def test_a_build_has_the_tools_that_its_source_asks_for_and_the_torch_of_its_bas
 
 
 def test_a_build_is_given_the_proxies_that_are_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in unit.PROXIES.split():
+    for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
     tool(tmp_path / "bin", "docker", 'echo "$@"')
     assert sh(image.BUILD, "-t", "a", "/f", path=tmp_path / "bin").stdout == "build -t a /f\n"

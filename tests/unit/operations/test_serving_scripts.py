@@ -18,11 +18,12 @@ import pytest
 
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.host.images import Image
-from sparkrig.operations import build, image, serving, unit, weights
+from sparkrig.operations import build, image, serving, weights
 from sparkrig.serving import served, smoke
 from tests.unit.shells import sh, tool
 from tests.unit.sshd import free_ports
 
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 ROOT = Path(__file__).resolve().parents[3]
 SHARDS = ("model-00001.safetensors", "model-00002.safetensors")
 ID = f"sha256:{'a1' * 32}"
@@ -373,7 +374,7 @@ def test_what_hf_downloaded_tells_its_commit_by_the_notes_of_its_library(spark: 
 
 
 def test_a_download_takes_the_proxies_that_are_set(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in unit.PROXIES.split():
+    for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", "")

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
+from sparkrig import programs
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal
@@ -267,7 +268,7 @@ def controller(folder: Path, *lines: str) -> Iterator[subprocess.Popen[str]]:
 
 def seen(folder: Path) -> str:
     """What the host says of its lock: alive, dead, or nothing where there is none."""
-    text = "set -e\n" + lock.FUNCTIONS + lock.SEEN
+    text = "set -e\n" + programs.text("runs/lock_functions.sh") + programs.text("runs/lock_seen.sh")
     return " ".join(sh(text.replace("/run/sparkrig", f"{folder}/run")).stdout.split()[1:2])
 
 

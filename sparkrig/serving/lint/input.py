@@ -97,7 +97,7 @@ def no_model(case: Case) -> Iterator[Hit]:
     (
         Claim(
             "a file of settings is not read here, so what it sets is not judged",
-            "sparkrig/serving/lint/requests.py",
+            "sparkrig/serving/lint/input.py",
             READ,
         ),
     ),

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Puts `$option NAME` before "$@" for each proxy that is set. A login has them from /etc/environment; a service knows
+# nothing of them, and a container nothing of its client's. By name, and only those that are set: others would hide
+# what docker's config.json says.
+
+for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+  if printenv $name >/dev/null; then set -- "$option" $name "$@"; fi
+done

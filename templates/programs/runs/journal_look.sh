@@ -1,0 +1,42 @@
+#!/bin/sh
+# $1... paths, of which it is shown what stands there; everything there is to know of the runs
+
+. ./lock_functions.sh
+. ./journal_stands.sh
+. ./journal_number.sh
+
+printf 'now %s\n' "$(date +%s)"
+. ./lock_seen.sh
+for run in /var/lib/sparkrig/runs/*; do
+  [ -d "$run" ] || continue
+  case ${run##*/} in *[!A-Za-z0-9.-]*) continue ;; esac # no name of ours
+  printf 'run %s %s\n' "${run##*/}" "$(text "$run/run.json")"
+  # a torn row has no end, and would take the next with it
+  if [ -f "$run/steps" ]; then { cat "$run/steps"; echo; } | sed 's/^/step /'; fi
+  if [ -f "$run/before/state" ]; then
+    sed 's/^/before /' "$run/before/state"
+    sed -n 's/^file \([^ ]*\) \([0-7]\{1,4\} .*\|symbolic link\)$/\1/p' "$run/before/state" |
+      while read -r path; do
+        [ -f "$run/before/files$path" ] || [ -L "$run/before/files$path" ] || echo "lacks before/files$path"
+      done
+  else echo 'lacks before/state'
+  fi
+  if [ -f "$run/after" ]; then sed 's/^/after /' "$run/after"; fi
+  number=$(numbers "$run/number")
+  if [ -n "$number" ]; then echo "number $number"; elif [ -e "$run/wrote" ]; then echo 'lacks number'; fi
+  if [ -f "$run/wrote/state" ]; then { cat "$run/wrote/state"; echo; } | sed -n 's/^./wrote &/p'
+  elif [ -n "$number" ]; then echo 'lacks wrote/state'; fi
+  if [ -f "$run/left" ]; then head -c 16384 "$run/left" | sed 's/^/left /'; fi
+  if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(text "$run/guard/state")"; fi
+  if [ -f "$run/guard/changed" ]; then echo network; sed 's/^/network /' "$run/guard/changed"; fi
+  case $(text "$run/guard/state") in
+  committed*) [ -f "$run/guard/before/links.json" ] || echo 'lacks guard/before/links.json' ;;
+  esac
+  if [ -e "$run/guard/deadline" ]; then printf 'deadline %s\n' "$(text "$run/guard/deadline")"; fi
+done
+stands "$@" | sed 's/^/current /'
+cat /var/lib/sparkrig/runs/*/guard/changed 2>/dev/null | cut -d ' ' -f 3- | LC_ALL=C sort -u | while IFS= read -r path; do
+  sum=absent
+  if [ -L "$path" ]; then sum="link"; elif [ -f "$path" ]; then sum=$(sha256sum <"$path"); fi
+  printf 'profile %s %s\n' "${sum%% *}" "$path"
+done
