@@ -10,14 +10,6 @@ while [ "${pid:-0}" -gt 1 ]; do
 done
 set -- $(cat $line 2>/dev/null | tr '\0' '\n' | sed -n '/^SSH_CONNECTION=./{s/^SSH_CONNECTION=//p;q}')
 if [ $# -gt 2 ]; then printf 'ssh %s\n' "$3"; fi
-set -f # a line of JSON has no need of its blanks
-printf 'addr %s\n' "$(printf '%s ' $(ip -j addr show))"
-printf 'route %s\n' "$(printf '%s ' $(ip -4 -j route show table all))"
-set +f
-. ./network_each.sh
-  { read -r carrier <$n/carrier; } 2>/dev/null || carrier=
-  printf 'port %s %s %s %s %s\n' "${n##*/}" "${port:--}" "$carrier" "${driver##*/}" "$pci"
-done
 left=60 # a NetworkManager that is just starting is waited for, or still activates what it can after a boot
 while :; do
   if devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); then
@@ -33,6 +25,15 @@ while :; do
   fi
   [ $left -gt 0 ] || break
   sleep 1
+done
+# only now: a link that was still being brought up would have its addresses and MTU of before
+set -f # a line of JSON has no need of its blanks
+printf 'addr %s\n' "$(printf '%s ' $(ip -j addr show))"
+printf 'route %s\n' "$(printf '%s ' $(ip -4 -j route show table all))"
+set +f
+. ./network_each.sh
+  { read -r carrier <$n/carrier; } 2>/dev/null || carrier=
+  printf 'port %s %s %s %s %s\n' "${n##*/}" "${port:--}" "$carrier" "${driver##*/}" "$pci"
 done
 if [ -n "$devices" ]; then
   printf 'nm running\n'

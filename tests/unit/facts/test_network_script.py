@@ -100,6 +100,26 @@ def test_links_that_networkmanager_still_brings_up_are_waited_for(tmp_path: Path
     assert looked("connected", "starting") == (["device e0:connected::"], 1), "what is up is not asked for more"
 
 
+def test_a_links_addresses_are_read_once_it_was_brought_up(tmp_path: Path) -> None:
+    """Read before the wait they were those of the boot, and the deploy would have activated what was up."""
+    tools, asked = tmp_path / "bin", tmp_path / "asked"
+    asked.write_text("")
+    state = f"case $(wc -l <{asked}) in 1 | 2) echo e0:connecting:u ;; *) echo e0:connected:u ;; esac"
+    tool(
+        tools,
+        "nmcli",
+        f'case "$*" in *STARTUP*) echo starting ;; *DEVICE*) echo look >>{asked}; {state} ;; esac',
+    )
+    tool(tools, "ip", f'echo "[{{\\"asked\\": $(wc -l <{asked})}}]"')
+    for name, body in (("sleep", ":"), ("systemctl", "echo active")):
+        tool(tools, name, body)
+    shown = sh(f"{PREAMBLE}\n{Network.script}", path=tools).stdout.splitlines()
+    assert [row.split() for row in shown if row.startswith(("addr ", "route "))] == [
+        ["addr", '[{"asked":', "3}]"],
+        ["route", '[{"asked":', "3}]"],
+    ]
+
+
 def test_any_name_of_a_file_is_seen(tmp_path: Path) -> None:
     """A copy that a file manager made is read by netplan like every other."""
     text = "network: {ethernets: {enp1s0f0np0: {mtu: 9000}}}\n"
