@@ -18,7 +18,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet, Settings
 
 
-def subject(name: str, fleet: Fleet, found: Mapping[str, State], inventory: str = "INVENTORY") -> Subject:
+def subject(name: str, fleet: Fleet, found: Mapping[str, State], inventory: str = "") -> Subject:
     """A host of `found`, which has what was seen of each that could be read. inventory: the file, as typed."""
     mine, peer = fleet[name], fleet.peer(name)
     seen = over(found[name], mine)

@@ -1,34 +1,32 @@
-"""What of a cure is typed: a cure is one text, of commands, of words, or of both.
+"""Cures: what a person is advised to do. Each is rendered once, and never read back from its text.
 
-Whatever in a command is not a literal of ours (a name, a version or a path that a host told, a file that the
-operator named) comes in through `quoted`, `quoted_path` or `over_ssh`, so that a shell takes it for one word and
-runs nothing of it. A static test (tests/unit/test_cure.py) finds what does not.
+A cure is a text that remembers what of it is a command, as markupsafe.Markup remembers that it is safe; a plain
+str is words alone. Whatever in a command is not a literal of ours (a name, a version or a path that a host told, a
+file that the operator named) comes in through `quoted`, `quoted_path` or `over_ssh`, so that a shell takes it for
+one word and runs nothing of it. A static test (tests/unit/test_cure.py) finds what does not.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
-from sparkrig.text import plain
+from sparkrig.text import lines, plain
 
-# On the machine that runs sparkrig; all others are for the host.
-_HERE = frozenset({"pyinfra", "sparkrig", "ssh", "ssh-add", "ssh-copy-id", "ssh-keygen"})
-_THERE = re.compile(
-    r"(?:apt|apt-get|apt-mark|cat|chattr|curl|df|dmesg|docker|dpkg|head|ibdev2netdev|ip|journalctl|ls|lsattr|lspci|"
-    r"mokutil|nmcli|nvidia-smi|ping|ps|rdma|sudo|systemctl|timedatectl|touch|umount)(?: |$)"
-)
-_STEP = re.compile(r"; (?=(?:[^'\"]|'[^']*'|\"[^\"]*\")*$)")  # outside of quotes
+Deployed = Literal["cluster", "serve", "probe", "network", "bandwidth"]
+Setting: TypeAlias = str | Mapping[str, str]
+"""What a setting is given for one run: a word, or the entries of an object."""
+
+FILE = "\ufdd0"
+"""Stands for the inventory's file: no character of Unicode's, so that no text from outside has it (text.plain)."""
+
 # what needs no quotes: shlex's own, and the `~` of a version (580.1-0ubuntu1~24.04.1), where it is no home folder
 _BARE = re.compile(r"(?:[\w@%+=:,./-]|(?<=[\w.+-])~)+", re.ASCII)
-# as `quoted` quotes: at the beginning of a word or of its value, unlike the apostrophe of a sentence
-_QUOTED = re.compile(r"""((?:(?<=[\s=(])|^)'[^']*'(?:"'"'[^']*')*)""")
-_INVENTORY = re.compile(r"\bINVENTORY\b")
-_CLAUSE = re.compile(r"(?:,? (?:on both\b|under the same)|, (?:and|or|then|on|with)\b|\. | \((?:docs|sudo)).*")
-_PLACE = re.compile(r"on ([^\s,:]+): ")
-_BRIEF = 80  # columns of a screen
 
 
 def quoted(*words: str) -> str:
@@ -42,19 +40,14 @@ def quoted_path(file: str | PathLike[str]) -> str:
     return quoted(f"./{name}" if name.startswith("-") else name)
 
 
-def deploy(inventory: str, what: Literal["cluster", "serve", "probe"] = "cluster") -> str:
-    """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement."""
-    return f"pyinfra {quoted_path(inventory)} deploys/{what}.py"
-
-
-def over_ssh(host: str, command: str, *options: str) -> str:
+def over_ssh(host: str, command: str, *options: str) -> Cure:
     """The command that runs another one on a host. command: its words are quoted; options: of ssh.
 
     ssh joins its words with blanks, and a shell of the host reads them once more: what has to stay quoted until
     then is one word here.
     """
     end = ["--"] if host.startswith("-") else []
-    return f"{quoted('ssh', *options, *end, host)} {handed_on(command)}"
+    return local(f"{quoted('ssh', *options, *end, host)} {handed_on(command)}")
 
 
 def handed_on(command: str) -> str:
@@ -62,48 +55,145 @@ def handed_on(command: str) -> str:
     return command if all(map(_BARE.fullmatch, command.split(" "))) else shlex.quote(command)
 
 
-def of_inventory(cure: str, typed: str) -> str:
-    """A cure for one inventory. typed: its file, quoted; what is quoted in the cure is a host's, and stays."""
-    parts = _QUOTED.split(cure)
-    return "".join(
-        part if number % 2 else _INVENTORY.sub(lambda _: typed, part) for number, part in enumerate(parts)
+@dataclass(frozen=True)
+class Deployment:
+    """A run of a deploy. what: its name; data: the settings that are given for this run alone."""
+
+    what: Deployed
+    data: Mapping[str, Setting]
+
+
+@dataclass(frozen=True)
+class OnHosts:
+    """A command that pyinfra runs on hosts, as root, the way a deploy logs in. command: its words are quoted."""
+
+    command: str
+    hosts: tuple[str, ...]
+
+
+class Cure(str):
+    """What is shown, and of what it was made.
+
+    line: a command, whose words are quoted; empty where it is all words. after: what follows, with what parts it
+    from the line (", and reboot"). Both have FILE where the inventory's file stands.
+    here: whether the line is for the machine that runs sparkrig, not for the host; at: the host that the line is
+    for, where it is not the one judged; run: what pyinfra is to do, where the line is one of its commands;
+    inventory: the file, empty until it is known.
+    """
+
+    line: str
+    after: str
+    here: bool
+    at: str
+    run: Deployment | OnHosts | None
+    inventory: str
+
+    def __new__(
+        cls,
+        line: str,
+        after: str = "",
+        *,
+        here: bool = False,
+        at: str = "",
+        run: Deployment | OnHosts | None = None,
+        inventory: str | PathLike[str] = "",
+    ) -> Cure:
+        file, place = fspath(inventory), f"on {plain(at)}: " if at else ""
+        cure = super().__new__(cls, _filled(f"{place}{line}{after}", file))
+        cure.line, cure.after, cure.here, cure.at, cure.run, cure.inventory = line, after, here, at, run, file
+        return cure
+
+    def __add__(self, other: str) -> Cure:
+        """What follows is words: `then` says so, and this too."""
+        return self.then(other)
+
+    def __reduce__(self) -> tuple[Callable[..., Cure], tuple[dict[str, Any]]]:
+        """A copy is made of the same values, not of the text."""
+        return _made, (dict(vars(self)),)
+
+    @property
+    def command(self) -> str:
+        """What of it can be pasted into a shell as it stands; empty for words."""
+        return _filled(self.line, self.inventory)
+
+    def of(self, inventory: str | PathLike[str]) -> Cure:
+        """The same for one inventory's file; one that has its file keeps it."""
+        return self if self.inventory else _again(self, {"inventory": inventory})
+
+    def then(self, words: str) -> Cure:
+        """The same, with more words behind it."""
+        return _again(self, {"after": f"{self.after}{words}"})
+
+    def for_host(self, host: str) -> Cure:
+        """The same for a host that is named, since it is not the one judged."""
+        return _again(self, {"at": host})
+
+    def on(self, *hosts: str) -> Cure:
+        """The same command of pyinfra's, on other hosts."""
+        assert isinstance(self.run, OnHosts)
+        return _again(on_hosts(self.run.command, *hosts, inventory=self.inventory), {"after": self.after})
+
+
+def on_host(line: str, after: str = "", *, at: str = "") -> Cure:
+    """A command for a host: the one judged, or `at`."""
+    return Cure(line, after, at=at)
+
+
+def local(line: str, after: str = "") -> Cure:
+    """A command for the machine that runs sparkrig."""
+    return Cure(line, after, here=True)
+
+
+def verb(name: str, *words: str, inventory: str | PathLike[str] = "") -> Cure:
+    """A verb of sparkrig for an inventory. words: what follows the file, not quoted."""
+    return Cure(
+        " ".join(filter(None, (f"sparkrig {name} {FILE}", quoted(*words)))), here=True, inventory=inventory
     )
 
 
-def typed_here(cure: str) -> bool:
-    """Whether it is a command for the machine that runs sparkrig, and not words, or something for the host."""
-    return cure.partition(" ")[0] in _HERE
+def advice(text: str) -> Cure:
+    """Words that have FILE in them. Without it, words need nothing around them."""
+    return Cure("", text)
 
 
-def command(cure: str) -> str:
-    """What of a cure can be pasted into a shell as it stands: the commands that it begins with, empty for none."""
-    steps: list[str] = []
-    for step in _STEP.split(cure):
-        if not typed_here(step) and not _THERE.match(step):
-            break
-        steps.append(_outside_quotes(step))
-        if steps[-1] != step:
-            break
-    return "; ".join(steps)
+def deploy(
+    inventory: str | PathLike[str] = "", what: Deployed = "cluster", data: Mapping[str, Setting] | None = None
+) -> Cure:
+    """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement."""
+    options = [f" --data {quoted(f'{name}={_typed(value)}')}" for name, value in (data or {}).items()]
+    line = f"pyinfra {FILE} deploys/{what}.py{''.join(options)}"
+    return Cure(line, here=True, run=Deployment(what, data or {}), inventory=inventory)
 
 
-def step(cure: str) -> str:
-    """The first thing to do, in so few words that it stands on one line; empty where it takes more."""
-    first = _outside_quotes(_STEP.split(cure)[0])
-    return first if len(first) <= _BRIEF else ""
+def on_hosts(command: str, *hosts: str, inventory: str | PathLike[str] = "") -> Cure:
+    """The command of pyinfra that runs another one on hosts, as root. command: its words are quoted."""
+    limits = "".join(f" --limit {quoted(host)}" for host in hosts)
+    line = f"pyinfra {FILE}{limits} -y exec -- {handed_on(command)}"
+    return Cure(line, here=True, run=OnHosts(command, hosts), inventory=inventory)
 
 
-def place(cure: str) -> tuple[str, str]:
-    """The host that `on HOST: cure` is for, empty where it names none, and the cure without these words."""
-    found = _PLACE.match(cure)
-    return (found[1], cure[found.end() :]) if found else ("", cure)
+def deployment(cure: str, what: Deployed = "cluster") -> Deployment | None:
+    """The run of that deploy which a cure begins with, if it is one."""
+    run = cure_of(cure).run
+    return run if isinstance(run, Deployment) and run.what == what else None
 
 
-def _outside_quotes(step: str) -> str:
-    """A step up to where its next clause begins; what is quoted has no clauses."""
-    parts = re.split(r"('[^']*'|\"[^\"]*\")", step)
-    for number, part in enumerate(parts[::2]):
-        kept = _CLAUSE.sub("", part)
-        if kept != part:
-            return "".join([*parts[: 2 * number], kept])
-    return step
+def cure_of(cure: str) -> Cure:
+    """A cure with what is known of it: of a plain text, that it is words, in one line."""
+    return cure if isinstance(cure, Cure) else Cure("", plain(cure))
+
+
+def _again(cure: Cure, changes: Mapping[str, Any]) -> Cure:
+    return _made({**vars(cure), **changes})
+
+
+def _made(values: dict[str, Any]) -> Cure:
+    return Cure(**values)
+
+
+def _filled(form: str, inventory: str) -> str:
+    return (quoted_path(inventory) if inventory else "INVENTORY").join(map(lines, form.split(FILE)))
+
+
+def _typed(value: Setting) -> str:
+    return value if isinstance(value, str) else json.dumps(dict(value), ensure_ascii=False)

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from sparkrig.cure import quoted
+from sparkrig.cure import FILE, local, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError
 
@@ -21,7 +21,11 @@ _HIDDEN = ("password", "passphrase")  # the same, on the way past pyinfra to par
 _UNREAD = re.compile(
     r"[a-z_]+: (?:could not be read|cannot be understood) \("
 )  # of sparkrig.facts.noun and sparkrig.facts.bundle
-_CONSOLE = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+# what it compares belongs to the command, so that both are words: nothing is to be pasted without it
+_COMPARE = (
+    "answer yes only where the SHA256 is the one that the Spark's own console prints: "
+    "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+)
 
 
 # the login settings of pyinfra 3.10 (connectors/ssh.py, ConnectorData); it names no host where one is wrong
@@ -46,15 +50,18 @@ _SETTINGS: dict[str, type] = {
 }
 _KINDS = {str: "a text", int: "a whole number", bool: "True or False", dict: "a dict", float: "a number"}
 
-# words of a connection that came to nothing -> what to try
+# words of a connection that came to nothing -> the command to try here, and what follows it
 _HINDRANCES = {
-    "Authentication error": "ssh-copy-id {login}",
-    "No such private key file": "ls -l ~/.ssh, and name the key in the inventory as ssh_key",
-    "Could not resolve": "getent hosts {address}, and write an address as ssh_hostname into the inventory",
-    "Connection refused": "on the console of {name}: sudo systemctl enable --now ssh",
-    "No route to host": "ping -c 3 {address}; is it on, and in this network?",
-    "Network is unreachable": "ping -c 3 {address}; is this machine in its network?",
-    "timed out": "ping -c 3 {address}; is it on?",
+    "Authentication error": ("ssh-copy-id {login}", ""),
+    "No such private key file": ("ls -l ~/.ssh", ", and name the key in the inventory as ssh_key"),
+    "Could not resolve": (
+        "getent hosts {address}",
+        ", and write an address as ssh_hostname into the inventory",
+    ),
+    "Connection refused": ("", "on the console of {name}: sudo systemctl enable --now ssh"),
+    "No route to host": ("ping -c 3 {address}", "; is it on, and in this network?"),
+    "Network is unreachable": ("ping -c 3 {address}", "; is this machine in its network?"),
+    "timed out": ("ping -c 3 {address}", "; is it on?"),
 }
 
 
@@ -115,20 +122,28 @@ def _judge_address(name: str, own: Mapping[str, Any]) -> None:
 
 def unknown_key(name: str, data: Mapping[str, Any]) -> str:
     """What to do where a host's key was never seen here; data: the host's inventory data."""
-    return (
-        f"Its host key is not known here, and is not taken unseen. Try: {_ask(name, data)} and answer yes "
-        f"only where the SHA256 is the one that the Spark's own console prints: {_CONSOLE}"
-    )
+    refusal = _unknown(name, data)
+    return f"{refusal.what}. Try: {refusal.cure}"
 
 
 def changed_key(name: str, data: Mapping[str, Any]) -> str:
     """What to do where a host shows another key than the one that is known; data: the host's inventory data."""
+    refusal = _changed(name, data)
+    return f"{refusal.what}. After a re-install: {refusal.cure}"
+
+
+def _unknown(name: str, data: Mapping[str, Any]) -> Refusal:
+    cure = f"{_ask(name, data)} and {_COMPARE}"
+    return Refusal("Its host key is not known here, and is not taken unseen", cure)
+
+
+def _changed(name: str, data: Mapping[str, Any]) -> Refusal:
     file = data.get("ssh_known_hosts_file")
     forget = ["ssh-keygen", *(("-f", str(file)) if file else ()), "-R", _entry(name, data)]
-    return (
+    return Refusal(
         "Its host key is not the one that is known here; a factory re-install makes a new one, and without one "
-        f"somebody else may be answering. After a re-install: {shlex.join(forget)} then {_ask(name, data)} and "
-        f"answer yes only where the SHA256 is the one that the Spark's own console prints: {_CONSOLE}"
+        "somebody else may be answering",
+        f"{shlex.join(forget)} then {_ask(name, data)} and {_COMPARE}",
     )
 
 
@@ -146,25 +161,25 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
 
     why: the sentence that sparkrig.io.session, or sparkrig.io.remote, has for it.
     """
-    for about_its_key in (unknown_key(name, data), changed_key(name, data)):
-        if why == about_its_key:
-            what, _, cure = why.partition(". Try: " if ". Try: " in why else ". After a re-install: ")
-            return "ssh", Refusal(what, cure)
+    if why == unknown_key(name, data):
+        return "ssh", _unknown(name, data)
+    if why == changed_key(name, data):
+        return "ssh", _changed(name, data)
     if _UNREAD.match(why):  # it may have a host's text in it, whatever words that has
         return "look", _look_again(name, why)
     if "sudo" in why:
-        return "sudo", Refusal(why, _without("_sudo_password", name, data).partition(": ")[2])
+        return "sudo", Refusal(why, _sudoers(data))
     told = next((cure for words, cure in _HINDRANCES.items() if words in why), None)
     if told:
         place = {"name": name, "login": typed(name, data), "address": quoted(_address(name, data))}
-        return "ssh", Refusal(why, told.format(**place))
+        return "ssh", Refusal(why, local(*(part.format(**place) for part in told)))
     if "Could not connect" in why or "ssh" in why.lower():
-        return "ssh", Refusal(why, f"ssh {typed(name, data)} true")
+        return "ssh", Refusal(why, local(f"ssh {typed(name, data)} true"))
     return "look", _look_again(name, why)
 
 
 def _look_again(name: str, why: str) -> Refusal:
-    return Refusal(why, f"pyinfra INVENTORY --limit {quoted(name)} -vv fact sparkrig.facts.spark.Spark")
+    return Refusal(why, local(f"pyinfra {FILE} --limit {quoted(name)} -vv fact sparkrig.facts.spark.Spark"))
 
 
 def typed(name: str, data: Mapping[str, Any]) -> str:
@@ -193,13 +208,15 @@ def _ask(name: str, data: Mapping[str, Any]) -> str:
     return shlex.join([*words, f"{user}@{_address(name, data)}" if user else _address(name, data), "true"])
 
 
+def _sudoers(data: Mapping[str, Any]) -> str:
+    user = data.get("ssh_user") or "the ssh user"
+    return f"on the host, sudo visudo -f /etc/sudoers.d/sparkrig with the line {user} ALL=(ALL) NOPASSWD: ALL"
+
+
 def _without(key: str, name: str, data: Mapping[str, Any]) -> str:
     user = data.get("ssh_user") or "the ssh user"
     if key in ("_sudo_password", "_su_password"):
-        return (
-            "sudo without one is expected: on the host, sudo visudo -f /etc/sudoers.d/sparkrig with the line "
-            f"{user} ALL=(ALL) NOPASSWD: ALL"
-        )
+        return f"sudo without one is expected: {_sudoers(data)}"
     if key in ("ssh_key_password", "passphrase"):
         return "leave it to the ssh agent: ssh-add"
     return f"log in with a key instead: ssh-copy-id {quoted(f'{user}@{_address(name, data)}')}"

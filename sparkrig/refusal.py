@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparkrig.cure import Cure
 from sparkrig.text import lines, plain
 
 SAID = "Refused: "
@@ -21,7 +22,7 @@ class Refusal(Exception):
     """
 
     def __init__(self, what: str, cure: str) -> None:
-        self.what, self.cure = plain(what), lines(cure)
+        self.what, self.cure = plain(what), cure if isinstance(cure, Cure) else lines(cure)
         super().__init__(self.what, self.cure)
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkrig.bandwidth.measurement import Case
+from sparkrig.cure import FILE, local, on_host
 from sparkrig.verdict import Level, Verdict, worst
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ BANDS = (
     Band(
         50, 95, "degraded", "reduced",
         "less than a healthy rail: PCIe width x2 (ASUS BIOS 0103 and older), a busy host, or a switch in between",
-        "sudo lspci -vv -d 15b3: | grep LnkSta on both hosts, and measure again while they are idle",
+        on_host("sudo lspci -vv -d 15b3: | grep LnkSta", " on both hosts, and measure again while they are idle"),
         "50 to 60 at PCIe x2 [@forum-367853]",
     ),
     Band(
@@ -192,7 +193,7 @@ def _judge_speed(figure: Figure, expected: Expected, suspects: Sequence[Verdict]
             "unknown",
             "impossible",
             f"{said}, and no rail of a Spark carries more than {MOST_GBPS:g}: it is another unit, or not one rail",
-            "sparkrig explain OUTPUT, with all that ib_write_bw printed",
+            local("sparkrig explain OUTPUT", ", with all that ib_write_bw printed"),
         )
     if figure.gbps >= start:
         return Verdict("healthy", evidence=said)
@@ -217,5 +218,7 @@ def _judge_mtu(figure: Figure, expected: Expected, suspects: Sequence[Verdict]) 
         "degraded",
         "path-mtu",
         f"{figure.gbps:.2f} Gb/s at path MTU {figure.path_mtu}, {expected.path_mtu} expected: {why}",
-        named.cure if named else "ip link show on both hosts; then: pyinfra INVENTORY deploys/network.py",
+        named.cure
+        if named
+        else on_host("ip link show", f" on both hosts; then: pyinfra {FILE} deploys/network.py"),
     )

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from sparkrig import programs
-from sparkrig.cure import quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.host.images import Image, known, one
 from sparkrig.host.nic import Nic
 from sparkrig.parsing import bounds
@@ -170,7 +170,7 @@ ERRORS = (
         r"No CUDA GPUs are available|Found no NVIDIA driver|no CUDA-capable device|could not select device driver"
         r"|nvidia-container-cli:|unresolvable CDI device",
         "the container has no GPU",
-        "docker run --rm --gpus all IMAGE nvidia-smi",
+        on_host("docker run --rm --gpus all IMAGE nvidia-smi"),
         level="unknown",
     ),
     Signature(
@@ -325,12 +325,17 @@ def obstacle(found: Mapping[str, Preflight], image: str) -> Verdict | None:
     """Why the check cannot be run on these hosts, or None. A check that was not run is not passed."""
     for name, host in found.items():
         for good, cause, evidence, cure in (
-            (host.gpus, "no-gpu", "nvidia-smi lists no GPU", "nvidia-smi; run the deploy's driver step"),
-            (host.docker, "no-docker", "docker does not answer", "systemctl status docker"),
-            (host.image, "no-image", f"the image {image} is not there", f"docker pull {quoted(image)}"),
+            (
+                host.gpus,
+                "no-gpu",
+                "nvidia-smi lists no GPU",
+                on_host("nvidia-smi", "; run the deploy's driver step"),
+            ),
+            (host.docker, "no-docker", "docker does not answer", on_host("systemctl status docker")),
+            (host.image, "no-image", f"the image {image} is not there", on_host(f"docker pull {quoted(image)}")),
             (host.rdma, "no-rdma", "there is no /dev/infiniband", "attach the cable, then rdma link"),
             (host.environment, "no-environment", f"{CONTAINER_ENV} is not there", "run the deploy"),
-            (host.port, "port-busy", f"TCP ports {FIRST_PORT} to {LAST_PORT} are taken", "ss -ltnp"),
+            (host.port, "port-busy", f"TCP ports {FIRST_PORT} to {LAST_PORT} are taken", on_host("ss -ltnp")),
             (message_size([host]), "memory-low", _memory(host), "stop what uses memory, then repeat"),
         ):
             if not good:
@@ -338,7 +343,7 @@ def obstacle(found: Mapping[str, Preflight], image: str) -> Verdict | None:
     images = {name: host.image for name, host in found.items() if host.image}
     if not one(images.values()):
         held = ", ".join(f"{name} {each.short}" for name, each in images.items())
-        cure = f"docker save {quoted(image)} on one host, docker load on the other"
+        cure = on_host(f"docker save {quoted(image)}", " on one host, docker load on the other")
         return Verdict("unknown", "image-differs", f"{image} is not one image: {held}", cure)
     return None
 
@@ -551,7 +556,9 @@ def _healthy(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) 
     unread = [name for name in ranks if not moved.get(name)]
     if unread:
         evidence = f"{_evidence(ranks)}, but port_xmit_data was not read on {listed(unread)}"
-        return Verdict("unknown", "counters-unread", evidence, "ls /sys/class/infiniband/*/ports/1/counters")
+        return Verdict(
+            "unknown", "counters-unread", evidence, on_host("ls /sys/class/infiniband/*/ports/1/counters")
+        )
     return Verdict("healthy", "nccl", _evidence(ranks))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sparkrig.cure import on_host
 from sparkrig.parsing import bounds
 from sparkrig.signatures import Signature, first
 from sparkrig.verdict import Verdict
@@ -243,7 +244,7 @@ _CAUSES = (
         r"\S*ib_\w+\W*:? (?:command )?not found|Failed to find executable \S*ib_\w+|"
         r"failed to run command .*ib_\w+\W*: No such file",
         "perftest is not installed",
-        "sudo apt-get install perftest",
+        on_host("sudo apt-get install perftest"),
         level="unknown",
     ),
     Signature(
@@ -280,19 +281,21 @@ _CAUSES = (
         r"IB device .* not found|No IB devices found|Did not detect devices|Unable to find the Infiniband/RoCE"
         r" device|Failed to get IB devices list.*",
         "the RDMA device is not there",
-        "rdma link; without a cable a ConnectX-7 leaves the PCI bus, so plug the cable in on both ends",
+        on_host(
+            "rdma link", "; without a cable a ConnectX-7 leaves the PCI bus, so plug the cable in on both ends"
+        ),
     ),
     Signature(
         "link-down",
         r"Port number \d+ state is .*|Link layer on port \d+ is Unknown",
         "the port of the RDMA device is not active",
-        "rdma link; ip link show; then look at the cable's plugs on both ends",
+        on_host("rdma link; ip link show", "; then look at the cable's plugs on both ends"),
     ),
     Signature(
         "port-busy",
         r"Couldn't listen to port \d+|Address already in use|rdma_bind_addr failed|rdma_listen failed",
         "another process listens where perftest should",
-        "sudo ss -ltnp shows who has the port",
+        on_host("sudo ss -ltnp", " shows who has the port"),
         level="unknown",
     ),
     Signature(
@@ -314,7 +317,9 @@ _CAUSES = (
         "memory-refused",
         r"(?i:Couldn't allocate MR.*|failed to create mr\b.*)|ibv_reg_mr.*(?:failed|Cannot allocate memory).*",
         "the kernel refused to register memory for RDMA",
-        "dmesg | grep NV_ERR_NO_MEMORY: if it finds any, power both Sparks off and on; else see ulimit -l",
+        on_host(
+            "dmesg | grep NV_ERR_NO_MEMORY", ": if it finds any, power both Sparks off and on; else see ulimit -l"
+        ),
     ),
     Signature(
         "resources-refused",
@@ -348,15 +353,23 @@ _STATUS = re.compile(
 )
 _COMPLETIONS = {
     1: ("local-length", "a message did not fit its buffer", "run the same perftest with the same options on both"),
-    4: ("local-protection", "the RDMA device may not touch our memory", "dmesg | grep -E 'mlx5|IOMMU|SMMU'"),
+    4: (
+        "local-protection",
+        "the RDMA device may not touch our memory",
+        on_host("dmesg | grep -E 'mlx5|IOMMU|SMMU'"),
+    ),
     5: (
         "flushed",
         "the queue pair broke off in mid-test, as it does when the link or its address goes",
-        "ip -4 addr; cat /sys/class/net/*/carrier_down_count; then measure again",
+        on_host("ip -4 addr; cat /sys/class/net/*/carrier_down_count", "; then measure again"),
     ),
     9: ("remote-access", "the peer refused the request", "run the same perftest with the same options on both"),
     10: ("remote-access", "the peer refused the access", "run the same perftest with the same options on both"),
-    11: ("remote-operation", "the peer's RDMA device failed", "dmesg | grep mlx5 on the peer; compare both MTUs"),
+    11: (
+        "remote-operation",
+        "the peer's RDMA device failed",
+        on_host("dmesg | grep mlx5", " on the peer; compare both MTUs"),
+    ),
     12: (
         "retry-exceeded",
         "the peer's RDMA device did not acknowledge",

@@ -17,7 +17,7 @@ from sparkrig import programs
 from sparkrig.bandwidth import bands, perftest
 from sparkrig.bandwidth.bands import Expected, Figure
 from sparkrig.bandwidth.measurement import Case, End, Measurement
-from sparkrig.cure import over_ssh
+from sparkrig.cure import FILE, advice, local, on_host, over_ssh
 from sparkrig.verdict import Verdict
 
 FIRST_PORT, LAST_PORT = 18515, 18614
@@ -27,7 +27,7 @@ LATENCY_ROUNDS = 1000
 # emulated processor is later than that, and soft-RoCE that repeats may end in completion status 9.
 VIRTUAL_ACK_TIMEOUT = 18
 
-_AGAIN = "measure again; with -vvv, pyinfra INVENTORY deploys/bandwidth.py shows all that was printed"
+_AGAIN = advice(f"measure again; with -vvv, pyinfra {FILE} deploys/bandwidth.py shows all that was printed")
 _OUT_OF_TIME = (124, 137)  # of timeout(1)
 _KILLED = re.compile(r"code=(?:killed|dumped), status=\S+")
 
@@ -187,7 +187,9 @@ def judge_preflight(users: Users) -> list[Verdict]:
     waiting = {(name, process) for name, process, waits in users.others if waits}
     for name, process in sorted(waiting | ({users.holder} if users.holder else set())):
         evidence = f"{name} (process {process}), not ours, listens where perftest does; it was left alone"
-        found.append(Verdict("healthy", "port-busy", evidence, f"sudo kill {process:d}, if nobody needs it"))
+        found.append(
+            Verdict("healthy", "port-busy", evidence, on_host(f"sudo kill {process:d}", ", if nobody needs it"))
+        )
     for unit in users.ended:
         found.append(Verdict("healthy", "stale-server", f"{unit} was left over by an earlier run, and was ended"))
     return found
@@ -308,7 +310,10 @@ def _broken(trial: Trial, rail: int) -> Verdict | None:
         return _no_server(case, refused)
     if trial.lost:
         return Verdict(
-            "fault", "peer-died", trial.lost, f"{over_ssh(case.receiver, 'true')}, and {case.sender}; then again"
+            "fault",
+            "peer-died",
+            trial.lost,
+            over_ssh(case.receiver, "true").then(f", and {case.sender}; then again"),
         )
     if client is None:
         return Verdict("unknown", "no-result", f"{case.sender} printed nothing for this rail", _AGAIN)
@@ -324,7 +329,7 @@ def _cut_off(case: Case, short: int | None) -> Verdict:
             "fault",
             "unreachable",
             f"{case.receiver} does not answer a ping over this rail",
-            "sparkrig topology INVENTORY shows which cage the cable reaches",
+            local(f"sparkrig topology {FILE}", " shows which cage the cable reaches"),
         )
     return Verdict(
         "fault",
@@ -342,7 +347,7 @@ def _failed(case: Case, client: Client, said: str) -> Verdict:
             "fault",
             "peer-died",
             f"the server on {case.receiver} was ended in mid-test ({killed[0]})",
-            f"journalctl -b on {case.receiver} says who ended it; then measure again",
+            on_host("journalctl -b", f" on {case.receiver} says who ended it; then measure again"),
         )
     known = perftest.failure(client.table) or perftest.failure(said)
     if known:

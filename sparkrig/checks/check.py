@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
-from sparkrig.cure import deploy, handed_on, quoted, quoted_path
+from sparkrig.cure import Cure, deploy, on_hosts
 from sparkrig.files import File
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.refusal import Refusal
@@ -68,7 +68,8 @@ class Subject:
 
     found: what its look saw; peer: what that of the other half of its pair saw, None where there is none, or where
     it was not read; files: those of NCCL, vLLM and Ray as they should be, or why that cannot be said; secrets: the
-    value of each from its source on this machine; inventory: the file, as it is typed.
+    value of each from its source on this machine; inventory: the file, as it is typed,
+    empty until it is known.
     """
 
     name: str
@@ -77,36 +78,35 @@ class Subject:
     peer: State | None = None
     files: Sequence[File] | Refusal = ()
     secrets: Mapping[str, SecretStr | None] | Refusal | None = None
-    inventory: str = "INVENTORY"
+    inventory: str = ""
 
     @property
     def settings(self) -> Settings:
         return self.fleet[self.name]
 
     @property
-    def apply(self) -> str:
+    def apply(self) -> Cure:
         """The command that makes hosts what is declared."""
         return deploy(self.inventory)
 
     @property
-    def serve(self) -> str:
+    def serve(self) -> Cure:
         """The command that makes them serve what is declared, or what they served last."""
         return deploy(self.inventory, "serve")
 
     @property
-    def probe(self) -> str:
+    def probe(self) -> Cure:
         """The command that measures the rails which were not measured as they are now, and does nothing else."""
         return deploy(self.inventory, "probe")
 
-    def run(self, command: str) -> str:
+    def run(self, command: str) -> Cure:
         """The command that runs another one on this host, as root, the way a deploy logs in.
 
         command: its words are quoted.
         """
-        where = f"pyinfra {quoted_path(self.inventory)} --limit {quoted(self.name)}"
-        return f"{where} -y exec -- {handed_on(command)}"
+        return on_hosts(command, self.name, inventory=self.inventory)
 
-    def install(self, *packages: str) -> str:
+    def install(self, *packages: str) -> Cure:
         """The command that installs parts of driver or kernel on this host, past what a deploy holds there."""
         return self.run(install_past_the_hold(*packages, options="-y"))
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparkrig.cure import on_host
 from sparkrig.look.state import State
 
-NEW_MACHINE_ID = "sudo rm -f /etc/machine-id /var/lib/dbus/machine-id; sudo systemd-machine-id-setup, and reboot"
+NEW_MACHINE_ID = on_host(
+    "sudo rm -f /etc/machine-id /var/lib/dbus/machine-id; sudo systemd-machine-id-setup", ", and reboot"
+)
 # Afterwards each machine that knew the old key forgets it: ssh-keygen -R
-NEW_HOST_KEYS = "sudo rm /etc/ssh/ssh_host_*; sudo ssh-keygen -A; sudo systemctl restart ssh"
+NEW_HOST_KEYS = on_host("sudo rm /etc/ssh/ssh_host_*; sudo ssh-keygen -A; sudo systemctl restart ssh")
 
 
 @dataclass(frozen=True)

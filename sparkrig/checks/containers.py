@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check, refused, there
+from sparkrig.cure import deploy
 from sparkrig.host import containers
 from sparkrig.refusal import Refusal
 
@@ -48,4 +49,4 @@ def _restart(subject: Subject) -> str:
     """The deploy; with leave to stop running containers where it has to restart docker."""
     found = subject.found.containers
     asked = not found.registered and found.running and not subject.settings.restart_docker
-    return subject.apply + (" --data restart_docker=True" if asked else "")
+    return deploy(subject.inventory, data={"restart_docker": "True"} if asked else None)

@@ -46,12 +46,10 @@ def file(id: str, wanted: File, subject: Subject) -> Check:
 
 def _barred(found: Check, wanted: File, subject: Subject) -> Check:
     """The check with what keeps the deploy from writing the file, which has to be mended first."""
-    bars = targets.refusals(subject.found.preflight.barred, {wanted.path}) if found.wrong else []
+    bars = targets.bars(subject.found.preflight.barred, {wanted.path}) if found.wrong else []
     if not bars:
         return found
-    return replace(
-        found, found=f"{found.found}; {bars[0].what}", cure=subject.run(bars[0].cure.removeprefix("sudo "))
-    )
+    return replace(found, found=f"{found.found}; {bars[0].what}", cure=subject.run(bars[0].command))
 
 
 def _differs(wanted: File, found: Found) -> str:

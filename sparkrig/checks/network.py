@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
 from sparkrig.checks.check import Check, Subject, check, there, wrong
-from sparkrig.cure import quoted
+from sparkrig.cure import deploy
 from sparkrig.look.state import State
 from sparkrig.network import definitions, plan
 from sparkrig.network.definitions import Definition
@@ -106,8 +105,8 @@ def _second(subject: Subject, netdev: str, others: Sequence[Definition]) -> Chec
     cure = subject.apply
     if undecided:  # what is given for a run takes the place of what every host has
         decided = {key: word for mine in subject.fleet.values() for key, word in mine.adopt.items()}
-        setting = json.dumps({**decided, **dict.fromkeys(undecided, definitions.SET_ASIDE)}, ensure_ascii=False)
-        cure = f"{subject.apply} --data {quoted(f'adopt={setting}')}"
+        adopt = {**decided, **dict.fromkeys(undecided, definitions.SET_ASIDE)}
+        cure = deploy(subject.inventory, data={"adopt": adopt})
     found = "; ".join(map(str, others))
     return Check(f"net.{netdev}.others", "no second definition", found, "extra", cure)
 

@@ -8,7 +8,7 @@ from sparkrig.checks import clones
 from sparkrig.checks.check import Check, Subject
 from sparkrig.checks.condition import judged
 from sparkrig.checks.network import cabled
-from sparkrig.cure import quoted
+from sparkrig.cure import on_host, quoted, verb
 from sparkrig.fabric.survey import Survey
 from sparkrig.host.trust import plain
 from sparkrig.look.state import State
@@ -60,7 +60,9 @@ def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[
     read = {name: each for name, each in found.items() if isinstance(each, Journal)}
     unread = [f"the journal of {name} was not read: {why}" for name, why in found.items() if name not in read]
     if unread:
-        yield Check(id, want, "; ".join(unread), "unknown", "sparkrig status INVENTORY", environment=True)
+        yield Check(
+            id, want, "; ".join(unread), "unknown", verb("status", inventory=subject.inventory), environment=True
+        )
     elif alone := halved(read, subject.inventory):
         yield Check(id, want, "; ".join(each.said for each in alone), "drift", alone[0].cure, environment=True)
     else:
@@ -98,12 +100,12 @@ def _later(name: str, others: Sequence[str], group: Mapping[str, State]) -> str:
 
 
 def _new_id(host: str) -> str:
-    return f"on {host}: {clones.NEW_MACHINE_ID}"
+    return clones.NEW_MACHINE_ID.for_host(host)
 
 
 def _new_keys(host: str) -> str:
     forget = f"ssh-keygen -R {quoted(plain(host))}"
-    return f"on {host}: {clones.NEW_HOST_KEYS}; then here, by its name or address: {forget}"
+    return clones.NEW_HOST_KEYS.for_host(host).then(f"; then here, by its name or address: {forget}")
 
 
 def _without_peer(subject: Subject) -> Iterator[Check]:
@@ -142,7 +144,7 @@ def _mtu(subject: Subject, rail: Rail) -> Check:
 
 def _ping(subject: Subject, rail: Rail, pings: Pings | str) -> Check:
     id, want = f"pair.{rail.netdev}.ping", f"frames of {subject.settings.mtu} bytes reach {rail.peer_address.ip}"
-    again = f"sparkrig doctor INVENTORY {quoted(id)}"
+    again = verb("doctor", id)
     if rail.netdev not in cabled(subject.settings, subject.found):
         return Check(id, want, f"{rail.netdev} has no carrier", "skipped", environment=True)
     if isinstance(pings, str) or len(pings.get(rail.netdev, ())) < 2:
@@ -150,11 +152,21 @@ def _ping(subject: Subject, rail: Rail, pings: Pings | str) -> Check:
         return Check(id, want, why, "unknown", again, environment=True)
     large, small = pings[rail.netdev]
     if small.said == NOT_INSTALLED:
-        return Check(id, want, str(small), "unknown", "sudo apt-get install iputils-ping", environment=True)
+        return Check(
+            id, want, str(small), "unknown", on_host("sudo apt-get install iputils-ping"), environment=True
+        )
     if large.crosses:
         return Check(id, want, str(large), environment=True)
-    cause, cure = "unreachable", f"ip neigh show dev {quoted(rail.netdev)}; sudo nft list ruleset, on both"
-    if small.crosses:
-        cause = "short-frames"
-        cure = "join the Sparks by a cable, or set MTU 9216 on every port of the switch between them"
+    cause, cure = _blocked(rail, short=small.crosses)
     return Check(id, want, f"{large}, {small}", "drift", cure, environment=True, cause=cause)
+
+
+def _blocked(rail: Rail, *, short: bool) -> tuple[str, str]:
+    """Why a rail carries no large frame: cause, cure. short: whether it carries small ones."""
+    if short:
+        return (
+            "short-frames",
+            "join the Sparks by a cable, or set MTU 9216 on every port of the switch between them",
+        )
+    look = f"ip neigh show dev {quoted(rail.netdev)}; sudo nft list ruleset"
+    return "unreachable", on_host(look, ", on both")

@@ -67,7 +67,7 @@ def _way(id: str, target: str, behind: Compared, example: Compared) -> str:
     if id == "identity.kernel":
         return _to_kernel(target, behind, example)
     if id == "driver.version":
-        return f"{behind.subject.install(*_driver(example, target))}, reboot {name}, and run the deploy again"
+        return behind.subject.install(*_driver(example, target)).then(f", reboot {name}, and run the deploy again")
     if id == "containers.toolkit":
         return behind.subject.run(f"apt-get install -y {quoted(*containers.to_install(target))}")
     return f"update {name} to {target} ({PAGE})"
@@ -81,7 +81,7 @@ def _to_kernel(target: str, behind: Compared, example: Compared) -> str:
     if any(kernel.release == target for kernel in health.kernels):
         return f"choose {target} in the boot menu of {name}, or update the others ({PAGE})"
     packages = [row.name for row in example.found.state.packages.installed if row.name.endswith(target)]
-    return f"{behind.subject.install(*packages or [f'linux-image-{target}'])}, and reboot {name}"
+    return behind.subject.install(*packages or [f"linux-image-{target}"]).then(f", and reboot {name}")
 
 
 def _driver(example: Compared, version: str) -> list[str]:

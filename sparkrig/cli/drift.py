@@ -227,8 +227,7 @@ def _judged(
         name: made + unexplained(made, _peer(fleet.peer(name), found), planned[name], each.apply, each.serve)
         for (name, made), each in zip(found.items(), subjects.values(), strict=True)
     }
-    quoted = quoted_path(typed)
-    lost = {name: looking.hindrance(name, data[name], unread[name], quoted) for name in data if name not in seen}
+    lost = {name: looking.hindrance(name, data[name], unread[name], typed) for name in data if name not in seen}
     return {name: lost[name] if name in lost else whole[name] for name in data}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkrig import login
-from sparkrig.cure import of_inventory
+from sparkrig.cure import cure_of
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Fleet
 
@@ -49,6 +49,6 @@ def look(
 
 
 def hindrance(name: str, data: Mapping[str, Any], why: str, inventory: str) -> Refusal:
-    """Why a host cannot be read, and what to try. inventory: the file, quoted as it is typed."""
+    """Why a host cannot be read, and what to try. inventory: the file, as it is typed."""
     _, refusal = login.hindrance(name, data, why)
-    return Refusal(refusal.what, of_inventory(refusal.cure, inventory))
+    return Refusal(refusal.what, cure_of(refusal.cure).of(inventory))

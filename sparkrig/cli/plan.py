@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files, looking
-from sparkrig.cure import quoted_path
 from sparkrig.reports.plan import Planned, code, document, held_up
 
 if TYPE_CHECKING:
@@ -98,11 +97,11 @@ def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0) -> Plan:
     from sparkrig.deploys import dry
 
     made = dry.planned(data, fleet, seen)
-    quoted = quoted_path(files.typed(file))
+    typed = files.typed(file)
     hosts = {
         name: made[name]
         if name in made
-        else Planned(unread=looking.hindrance(name, data[name], unread[name], quoted))
+        else Planned(unread=looking.hindrance(name, data[name], unread[name], typed))
         for name in data
     }
     return Plan(file, fleet, data, held_up(hosts, {name: fleet.peer(name) for name in data}))

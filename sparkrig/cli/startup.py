@@ -39,13 +39,13 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
     Exit code 2: it does not come up, or not as it should; 3: it is not up yet, or a host cannot be read.
     """
     from sparkrig import verdict
-    from sparkrig.cure import of_inventory, quoted_path
+    from sparkrig.cure import cure_of
 
     fleet, data = files.inventory(inventory_file)
     found = _follow(fleet, data, inventory_file.name, 0 if once else minutes * 60)
     read, judged = _judged(fleet, found)
-    file = quoted_path(files.typed(inventory_file))
-    verdicts = {name: replace(each, cure=of_inventory(each.cure, file)) for name, each in judged.items()}
+    file = files.typed(inventory_file)
+    verdicts = {name: replace(each, cure=cure_of(each.cure).of(file)) for name, each in judged.items()}
     unread = {name: str(state) for name, state in found.items() if isinstance(state, Exception)}
     if as_json:
         files.document("startup", hosts={name: _plain(name, found, read, verdicts) for name in found})

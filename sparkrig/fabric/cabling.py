@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
-from sparkrig.cure import over_ssh, quoted
+from sparkrig.cure import FILE, local, on_host, over_ssh, quoted
 from sparkrig.text import listed, rails
 from sparkrig.value import Value
 from sparkrig.verdict import Finding, Level, Verdict, worst
@@ -183,7 +183,7 @@ def _unread(shown: Topology) -> Iterator[Finding]:
     for host in shown.hosts:
         if not host.read:
             text = f"{host.name} could not be looked at, so its ends of the cables are not known"
-            yield Finding(host.name, Verdict("unknown", "unread", text, "sparkrig doctor INVENTORY access"))
+            yield Finding(host.name, Verdict("unknown", "unread", text, local(f"sparkrig doctor {FILE} access")))
 
 
 def _strangers(shown: Topology) -> Iterator[Finding]:
@@ -394,7 +394,7 @@ def _down(shown: Topology, cable: Cable) -> Verdict | None:
             "fault",
             "netdev-down",
             f"{listed(names)} on {end.host} {'is' if len(names) == 1 else 'are'} administratively down",
-            f"on {end.host}: " + " && ".join(f"sudo ip link set {quoted(name)} up" for name in names),
+            on_host(" && ".join(f"sudo ip link set {quoted(name)} up" for name in names), at=end.host),
         )
     return None
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sparkrig.bandwidth import measurement
 from sparkrig.bandwidth.measurement import End
+from sparkrig.cure import FILE, local, on_host
 from sparkrig.fabric import topology as cages
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Neighbours
@@ -24,7 +25,7 @@ from sparkrig.text import listed
 from sparkrig.value import Value
 from sparkrig.verdict import Finding, Verdict, worst
 
-_DEPLOY = "pyinfra INVENTORY deploys/cluster.py"
+_DEPLOY = local(f"pyinfra {FILE} deploys/cluster.py")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Survey:
         seen = {name: self._seen(name) for name in self.names}
         built = cages.build(self.fleet, self.names, seen)
         unread = [
-            Finding(name, Verdict("unknown", "unread", why, "sparkrig doctor INVENTORY access"))
+            Finding(name, Verdict("unknown", "unread", why, local(f"sparkrig doctor {FILE} access")))
             for name, why in self.unread.items()
         ]
         told = [finding for finding in built.findings if finding.verdict.cause != "unread"]
@@ -109,7 +110,7 @@ class Survey:
         if len(known) < 2:
             return Verdict("healthy", evidence=f"perftest {min(known)}" if known else "")
         said = listed(f"{version} on {name}" for name, version in versions.items() if version)
-        cure = "sudo apt-get install --only-upgrade perftest, on both hosts"
+        cure = on_host("sudo apt-get install --only-upgrade perftest", ", on both hosts")
         return Verdict("degraded", "versions-differ", f"perftest is {said}", cure)
 
     def gids(self) -> list[Finding]:
@@ -162,7 +163,10 @@ class Survey:
             return Verdict("fault", "no-address", f"{address} is not on {netdev} of {name}", _DEPLOY)
         if rdma.on(netdev) is None:
             return Verdict(
-                "fault", "no-rdma", f"no RDMA device sits on {netdev} of {name}", f"rdma link, on {name}"
+                "fault",
+                "no-rdma",
+                f"no RDMA device sits on {netdev} of {name}",
+                on_host("rdma link", f", on {name}"),
             )
         if gid.find(rdma.gids, netdev, address.ip) is None:
             return self.gid(name, netdev)
@@ -194,7 +198,7 @@ class Survey:
                         "degraded",
                         "mtu",
                         f"{netdev} on {name} has MTU {mtu.found}, {mtu.declared} expected",
-                        "pyinfra INVENTORY deploys/network.py",
+                        local(f"pyinfra {FILE} deploys/network.py"),
                     )
                 )
             state = self.found[name].condition

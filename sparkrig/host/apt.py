@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sparkrig.cure import quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 from sparkrig.value import Value
@@ -53,7 +53,7 @@ def busy(held: Sequence[Holder], seconds: float) -> Refusal:
     pids = ",".join(str(each.pid) for each in held)
     return Refusal(
         f"apt is still busy after {seconds:.0f} s: {listed(map(str, held))}",
-        f"ps -fp {pids}, and run again once it has ended",
+        on_host(f"ps -fp {pids}", ", and run again once it has ended"),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from sparkrig.cure import on_host
 from sparkrig.files import File
 from sparkrig.parsing import bounds, encoding, grammar
 from sparkrig.refusal import Refusal
@@ -95,10 +96,14 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
     running containers without leave.
     """
     if not found.installed:
-        raise Refusal("docker is not installed; DGX OS ships docker-ce", "sudo apt-get install docker-ce")
+        raise Refusal(
+            "docker is not installed; DGX OS ships docker-ce",
+            on_host("sudo apt-get install docker-ce"),
+        )
     if not found.docker:
         raise Refusal(
-            f"docker does not answer ({found.trouble or 'no reason given'})", "sudo systemctl status docker"
+            f"docker does not answer ({found.trouble or 'no reason given'})",
+            on_host("sudo systemctl status docker"),
         )
     merged = wanted(found)
     restart = not found.registered
@@ -138,10 +143,12 @@ def merge(text: str | None) -> str:
         document: Any = bounds.loads(text) if text and text.strip() else {}
     except ValueError as error:
         raise Refusal(
-            f"{DAEMON_JSON} is not valid JSON ({error})", f"sudo python3 -m json.tool {DAEMON_JSON}"
+            f"{DAEMON_JSON} is not valid JSON ({error})", on_host(f"sudo python3 -m json.tool {DAEMON_JSON}")
         ) from None
     if not isinstance(document, dict) or not isinstance(document.get("runtimes", {}), dict):
-        raise Refusal(f"{DAEMON_JSON} is not a JSON object with an object of runtimes", f"cat {DAEMON_JSON}")
+        raise Refusal(
+            f"{DAEMON_JSON} is not a JSON object with an object of runtimes", on_host(f"cat {DAEMON_JSON}")
+        )
     registered = document.get("runtimes", {}).get("nvidia")
     if text and isinstance(registered, dict) and (registered.get("path") or registered.get("runtimeType")):
         return text

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from sparkrig.cure import quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.files import File
 from sparkrig.host import grub
 from sparkrig.host.apt import install_past_the_hold, past_the_hold
@@ -310,7 +310,7 @@ def modules_cure(kernel: str, branch: int) -> str:
 
     The modules need other parts of the driver in their own version, so that a hold on those stands in the way.
     """
-    return install_past_the_hold(modules_package(kernel, branch))
+    return on_host(install_past_the_hold(modules_package(kernel, branch)))
 
 
 def touched(packages: Packages, branch: int) -> list[str]:
@@ -373,10 +373,10 @@ def way_back(packages: Packages, branch: int) -> str:
     """How to get the branch instead of what is there: a name of its own goes, another changes its version."""
     names = sorted(row.name for row in _later_rows(packages))
     if not names:
-        return "sudo reboot"  # the packages are of the branch; only the module in memory is not
+        return on_host("sudo reboot")  # the packages are of the branch; only the module in memory is not
     words = [f"{name}-" if _LATER_NAME.fullmatch(name) else f"{name}=VERSION-OF-{branch}" for name in names]
     install = f"sudo apt-get install --allow-downgrades nvidia-driver-{branch:d}-open {quoted(*words)}"
-    return f"{past_the_hold(install)}; and reboot"
+    return on_host(past_the_hold(install), "; and reboot")
 
 
 def judge(packages: Packages, branch: int) -> None:
@@ -398,11 +398,11 @@ def judge_upgrade(packages: Packages, branch: int) -> None:
     if packages.upgrade is None:
         raise Refusal(
             f"apt cannot simulate a dist-upgrade ({packages.trouble}), so the hold is not proven",
-            "sudo apt-get update && sudo apt-get -s dist-upgrade",
+            on_host("sudo apt-get update && sudo apt-get -s dist-upgrade"),
         )
     moved = touched(packages, branch)
     if moved:
         raise Refusal(
             f"a dist-upgrade would still touch driver or kernel ({'; '.join(moved)})",
-            "sudo apt-get -s dist-upgrade",
+            on_host("sudo apt-get -s dist-upgrade"),
         )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+from sparkrig.cure import on_host
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
@@ -88,8 +89,8 @@ class FirstUpgrade(Value):
     def cure(self) -> str:
         """One thing to try, where it is under way or to come."""
         if self.under_way:
-            return f"{_LOG}, and run again after the reboot"
-        return {"pending": f"sudo systemctl start {UNIT}", "failed": _LOG}.get(self.stage, "")
+            return on_host(_LOG, ", and run again after the reboot")
+        return {"pending": on_host(f"sudo systemctl start {UNIT}"), "failed": on_host(_LOG)}.get(self.stage, "")
 
 
 def parse(lines: Iterable[str]) -> FirstUpgrade:

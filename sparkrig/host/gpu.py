@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sparkrig.cure import on_host
 from sparkrig.host.apt import install_as_installed, reinstall_past_the_hold
 from sparkrig.host.driver import BRANCH
 from sparkrig.host.identity import GB10_NAME
@@ -66,9 +67,9 @@ _REASONS = {
 _THERMAL = frozenset({"SW Thermal Slowdown", "HW Thermal Slowdown"})
 _POWER = frozenset({"SW Power Cap", "HW Slowdown", "HW Power Brake Slowdown"})
 _UNPLUG = "unplug the power brick from the wall and from the Spark for a minute or more (a reboot does not help)"
-_ASK_REASONS = (
-    "nvidia-smi --query-gpu=name,utilization.gpu,clocks.sm,clocks_event_reasons.active --format=csv, "
-    "under the same load"
+_ASK_REASONS = on_host(
+    "nvidia-smi --query-gpu=name,utilization.gpu,clocks.sm,clocks_event_reasons.active --format=csv",
+    ", under the same load",
 )
 _COOL = "free the air inlets, and leave room above and behind"
 
@@ -121,7 +122,7 @@ _TROUBLES = (
         "no-nvidia-smi",
         f"(?i){NOT_INSTALLED}",
         _SAYS,
-        install_as_installed(f"nvidia-utils-{BRANCH}", like=_LIBRARY),
+        on_host(install_as_installed(f"nvidia-utils-{BRANCH}", like=_LIBRARY)),
         level="unknown",
     ),
     Signature(
@@ -134,7 +135,7 @@ _TROUBLES = (
         "no-gpu",
         r"(?i)no devices were found",
         _SAYS,
-        "sudo dmesg | grep -i nvrm",
+        on_host("sudo dmesg | grep -i nvrm"),
     ),
     Signature(
         "driver-not-loaded",
@@ -152,19 +153,19 @@ _TROUBLES = (
         "driver-incomplete",
         r"(?i)couldn'?t find libnvidia-ml|nvml shared library not found",
         _SAYS,
-        reinstall_past_the_hold(_LIBRARY),
+        on_host(reinstall_past_the_hold(_LIBRARY)),
     ),
     Signature(
         "gpu-hung",
         r"(?i)did not answer",
         _SAYS,
-        "sudo dmesg | grep -i nvrm",
+        on_host("sudo dmesg | grep -i nvrm"),
     ),
     Signature(
         "gpu-unreadable",
         r"",
         _SAYS,
-        "sudo nvidia-smi",
+        on_host("sudo nvidia-smi"),
         level="unknown",
     ),
 )
@@ -459,7 +460,7 @@ def parse_table(text: str) -> tuple[Gpu, ...]:
 def parse_list(text: str) -> tuple[Gpu, ...]:
     """`nvidia-smi -L`: names only. Raises ValueError where it tells of no GPU."""
     names = re.findall(r"^\s*GPU \d+: (.*?)\s*(?:\(UUID.*)?$", text, re.M)
-    return _or_trouble([Gpu(name=_told(name)) for name in names], text, "nvidia-smi -L")
+    return _or_trouble([Gpu(name=_told(name)) for name in names], text, on_host("nvidia-smi -L"))
 
 
 def _or_trouble(found: Sequence[Gpu], text: str, what: str) -> tuple[Gpu, ...]:
@@ -496,7 +497,10 @@ def power_clamp(gpu: Gpu) -> Verdict:
             "power-low",
             f"the GPU draws {gpu.power_w:g} W at {gpu.utilization:g} % utilization, as a clamped one does, "
             "and its clock is not told",
-            "nvidia-smi --query-gpu=name,utilization.gpu,clocks.sm,power.draw --format=csv, under the same load",
+            on_host(
+                "nvidia-smi --query-gpu=name,utilization.gpu,clocks.sm,power.draw --format=csv",
+                ", under the same load",
+            ),
         )
     if gpu.utilization is None or gpu.sm_mhz is None or gpu.utilization < LOADED_PERCENT:
         busy = "unknown" if gpu.utilization is None else f"{gpu.utilization:g} %"
@@ -552,7 +556,9 @@ def _low(gpu: Gpu, evidence: str) -> Verdict:
         return Verdict("degraded", "low-clock", evidence, _COOL)
     if gpu.sm_mhz is not None and gpu.sm_mhz < CLAMPED_BELOW_MHZ:
         return Verdict("fault", "power-clamp", evidence, _UNPLUG)
-    return Verdict("degraded", "low-clock", evidence, f"sudo nvidia-smi -rgc, which lifts a cap; else {_UNPLUG}")
+    return Verdict(
+        "degraded", "low-clock", evidence, on_host("sudo nvidia-smi -rgc", f", which lifts a cap; else {_UNPLUG}")
+    )
 
 
 def power_clamp_under_load(looks: Iterable[Gpu]) -> Verdict | None:
@@ -576,7 +582,7 @@ def gsp(gpu: Gpu) -> Verdict:
             "degraded",
             "gsp-mismatch",
             f"the GSP firmware is {gpu.gsp}, the driver {gpu.driver}",
-            f"{reinstall_past_the_hold(package)}; and reboot",
+            on_host(reinstall_past_the_hold(package), "; and reboot"),
         )
     return Verdict("healthy", evidence=f"GSP firmware and driver are both {gpu.driver}")
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkrig.cure import quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.host import grub
 from sparkrig.host.driver import BRANCH, boots_next, modules_cure
 from sparkrig.parsing import bounds, grammar
@@ -175,7 +175,7 @@ def kho(health: Health) -> Verdict:
         "unknown",
         "kho-unknown",
         f"a kernel 7.0 may keep 9.3 GiB for a kexec handover, and {_cma(total, free)} does not show it",
-        "sudo cat /sys/kernel/debug/kho/out/scratch_len, which is there where it does",
+        on_host("sudo cat /sys/kernel/debug/kho/out/scratch_len", ", which is there where it does"),
     )
 
 
@@ -194,7 +194,7 @@ def next_kernel(health: Health) -> Verdict:
         return _untold(health, now)
     if then not in health.kernels:
         evidence = f"the next boot takes kernel {then.release} by GRUB's menu, and no modules of it are installed"
-        return Verdict("fault", "next-kernel", evidence, "sudo update-grub")
+        return Verdict("fault", "next-kernel", evidence, on_host("sudo update-grub"))
     cure = modules_cure(then.release, BRANCH)
     if not then.nvidia:
         evidence = f"the next boot takes kernel {then.release}, which has no nvidia.ko ({now.release} has one)"
@@ -217,7 +217,7 @@ def _untold(health: Health, now: Kernel) -> Verdict:
         "unknown",
         "next-kernel-unknown",
         f"GRUB's menu does not tell which kernel the next boot takes: {why}",
-        "sudo grub-editenv list; sudo grep 'set default=' /boot/grub/grub.cfg",
+        on_host("sudo grub-editenv list; sudo grep 'set default=' /boot/grub/grub.cfg"),
     )
 
 
@@ -234,7 +234,7 @@ def cdi(health: Health) -> Verdict:
         "fault",
         "cdi-stale",
         f"{files} names {paths} ({plain(health.cdi_missing[0])}{', ...' if count > 1 else ''})",
-        f"sudo nvidia-ctk cdi generate --output={quoted(health.cdi[0])}",
+        on_host(f"sudo nvidia-ctk cdi generate --output={quoted(health.cdi[0])}"),
     )
 
 

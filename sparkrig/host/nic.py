@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sparkrig.cure import on_host
 from sparkrig.parsing import grammar
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict
@@ -329,7 +330,7 @@ def pcie_link(link: Pcie, subject: str, *, virtual: bool = False) -> Verdict:
             "degraded", "pcie-speed", evidence, "shut down, unplug the power for a minute, and start again"
         )
     if link.width is None or link.speed is None:
-        return Verdict("unknown", "pcie-unknown", evidence, "sudo lspci -vv -d 15b3:")
+        return Verdict("unknown", "pcie-unknown", evidence, on_host("sudo lspci -vv -d 15b3:"))
     return Verdict("healthy", evidence=f"{subject} has PCIe {width} at {speed}")
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from sparkrig.cure import quoted_path
+from sparkrig.cure import on_host, quoted_path
 from sparkrig.host import first_upgrade, targets
 from sparkrig.host.apt import Holder
 from sparkrig.host.apt import parse as parse_holders
@@ -141,7 +141,7 @@ def mounts(found: Preflight) -> list[Refusal]:
         Refusal(
             f"{listed(paths)} {'is' if len(paths) == 1 else 'are'} mounted read-only, so nothing can be written; "
             "a file system with errors is, too",
-            f"sudo dmesg | grep -i -e remount -e error; sudo mount -o remount,rw {quoted_path(paths[0])}",
+            on_host(f"sudo dmesg | grep -i -e remount -e error; sudo mount -o remount,rw {quoted_path(paths[0])}"),
         )
     ]
 
@@ -157,7 +157,7 @@ def room(found: Preflight, *, installs: bool) -> list[Refusal]:
     return [
         Refusal(
             f"{listed(small)} {have} {free} MB of room, and {least} MB are expected",
-            f"sudo apt-get clean; sudo du -xh {quoted_path(small[-1])} | sort -h | tail",
+            on_host(f"sudo apt-get clean; sudo du -xh {quoted_path(small[-1])} | sort -h | tail"),
         )
     ]
 
@@ -168,7 +168,7 @@ def dpkg(found: Preflight) -> list[Refusal]:
     if at_work or not (found.unfinished or found.journal):
         return []
     names = f" ({listed(found.unfinished)} unfinished)" if found.unfinished else ""
-    return [Refusal(f"dpkg was interrupted{names}", "sudo dpkg --configure -a")]
+    return [Refusal(f"dpkg was interrupted{names}", on_host("sudo dpkg --configure -a"))]
 
 
 def clock(found: Preflight) -> list[Refusal]:
@@ -178,7 +178,7 @@ def clock(found: Preflight) -> list[Refusal]:
     return [
         Refusal(
             f"{_skew(found)}; apt and TLS fail with a wrong clock",
-            "timedatectl; sudo systemctl restart systemd-timesyncd",
+            on_host("timedatectl; sudo systemctl restart systemd-timesyncd"),
         )
     ]
 
@@ -193,7 +193,7 @@ def shutdown(found: Preflight) -> list[Refusal]:
     """Why a run might be cut short."""
     if found.shutdown is None or found.shutdown.in_s > SHUTDOWN_S:
         return []
-    return [Refusal(to_come(found.shutdown), "sudo shutdown -c, or run again after it")]
+    return [Refusal(to_come(found.shutdown), on_host("sudo shutdown -c", ", or run again after it"))]
 
 
 def to_come(shutdown: Shutdown) -> str:
@@ -206,7 +206,7 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
         return [
             Refusal(
                 "NetworkManager is masked, and the fabric needs it",
-                "sudo systemctl unmask NetworkManager && sudo systemctl start NetworkManager",
+                on_host("sudo systemctl unmask NetworkManager && sudo systemctl start NetworkManager"),
             )
         ]
     if not running:
@@ -214,7 +214,7 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
         return [
             Refusal(
                 f"NetworkManager does not run{state}, and the fabric needs it",
-                "sudo systemctl start NetworkManager",
+                on_host("sudo systemctl start NetworkManager"),
             )
         ]
     version = tuple(map(int, re.findall(r"\d+", found.version)[:2]))
@@ -223,7 +223,7 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
         return [
             Refusal(
                 f"NetworkManager is {found.version}, and {oldest} or later is expected",
-                "sudo apt-get install network-manager",
+                on_host("sudo apt-get install network-manager"),
             )
         ]
     return []

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from sparkrig.cure import quoted_path
+from sparkrig.cure import on_host, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 from sparkrig.value import Value
@@ -46,25 +46,39 @@ def _row(row: str) -> Barred:
 
 def refusals(found: Iterable[Barred], due: Collection[str]) -> list[Refusal]:
     """Why files cannot be written, once for each thing that bars some. due: the paths that are to be written."""
-    bars: dict[tuple[Kind, str], list[str]] = {}
+    return [Refusal(bar.what, on_host(f"{bar.sudo}{bar.command}")) for bar in bars(found, due)]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What bars some files. what: in words; command: what to try as root; sudo: what a person types before it."""
+
+    what: str
+    command: str
+    sudo: str
+
+
+def bars(found: Iterable[Barred], due: Collection[str]) -> list[Bar]:
+    """Each thing that bars some of the paths that are to be written."""
+    barred: dict[tuple[Kind, str], list[str]] = {}
     for each in found:
         if each.path in due:
-            bars.setdefault((each.kind, each.where), []).append(each.path)
-    return [_refusal(kind, where, paths) for (kind, where), paths in bars.items()]
+            barred.setdefault((each.kind, each.where), []).append(each.path)
+    return [_bar(kind, where, paths) for (kind, where), paths in barred.items()]
 
 
-def _refusal(kind: Kind, where: str, paths: list[str]) -> Refusal:
+def _bar(kind: Kind, where: str, paths: list[str]) -> Bar:
     due = "" if paths == [where] else f", and {listed(paths)} {'is' if len(paths) == 1 else 'are'} to be written"
-    aside = f"sudo mv {quoted_path(where)} {quoted_path(f'{where}.old')}"
-    what, cure = {
-        "immutable": (f"is immutable (chattr +i){due}", f"sudo chattr -i {quoted_path(where)}"),
-        "append-only": (f"is append-only (chattr +a){due}", f"sudo chattr -a {quoted_path(where)}"),
+    aside = f"mv {quoted_path(where)} {quoted_path(f'{where}.old')}"
+    what, command = {
+        "immutable": (f"is immutable (chattr +i){due}", f"chattr -i {quoted_path(where)}"),
+        "append-only": (f"is append-only (chattr +a){due}", f"chattr -a {quoted_path(where)}"),
         "read-only": (f"cannot be written: its file system is read-only{due}", f"findmnt -T {quoted_path(where)}"),
-        "mount": ("is a mount point, and a file is to be replaced there", f"sudo umount {quoted_path(where)}"),
+        "mount": ("is a mount point, and a file is to be replaced there", f"umount {quoted_path(where)}"),
         "folder": ("is a directory, and a file is expected there", aside),
         "no-folder": (f"is no directory, and one is expected there{due}", aside),
         "fifo": ("is a FIFO, not a file", aside),
         "socket": ("is a socket, not a file", aside),
         "device": ("is a device, not a file", aside),
     }[kind]
-    return Refusal(f"{where} {what}", cure)
+    return Bar(f"{where} {what}", command, "" if kind == "read-only" else "sudo ")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
+from sparkrig.cure import on_host
 from sparkrig.files import File, Found, stale
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
@@ -101,7 +102,7 @@ def line(peer: Peer) -> str:
 def files(user: str, peer: Peer) -> list[File]:
     """Whom this host takes for its peer, and how its ssh user gets there. Raises Refusal without a host key."""
     if not peer.found.host_keys:
-        raise Refusal(f"no host key of {peer.name} was found in /etc/ssh", "sudo ssh-keygen -A")
+        raise Refusal(f"no host key of {peer.name} was found in /etc/ssh", on_host("sudo ssh-keygen -A"))
     names = [peer.name, *map(str, peer.addresses)]
     known = [f"{','.join(names)} {key}" for key in peer.found.host_keys]
     client = [

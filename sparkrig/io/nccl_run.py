@@ -217,7 +217,7 @@ def _judge(ranks: Mapping[str, _Rank], moved: Mapping[str, Mapping[str, int]], r
 def _lost(why: Mapping[str, str]) -> Verdict | None:
     for name, said in why.items():
         return Verdict(
-            "unknown", "host-lost", f"NCCL was not measured, {said}", f"{over_ssh(name, 'true')}, then repeat"
+            "unknown", "host-lost", f"NCCL was not measured, {said}", over_ssh(name, "true").then(", then repeat")
         )
     return None
 

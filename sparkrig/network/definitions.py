@@ -19,7 +19,7 @@ from ipaddress import IPv4Interface
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from sparkrig.cure import quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.network.links import Link
 from sparkrig.network.netplan import MOVABLE, File, Netdef, default_renderer
 from sparkrig.network.profiles import Profile, uuid
@@ -238,8 +238,9 @@ def settle(
     if not refusals and (refusal := _renderer_lost(going, files)):
         refusals.append(refusal)
     if refusals:
-        whats = "; ".join(refusal.what for refusal in refusals)
-        raise Refusal(whats, "; ".join(refusal.cure for refusal in refusals))
+        first, *more = refusals
+        cure = "; ".join(refusal.cure for refusal in refusals) if more else first.cure
+        raise Refusal("; ".join(refusal.what for refusal in refusals), cure)
     return Settled(
         remove=tuple((each.uuid, each.names[1]) for each in going if each.uuid),
         move=tuple(each.path for each in going if each.path),
@@ -309,7 +310,10 @@ def _two_in_charge(definition: Definition, profiles: Collection[str]) -> Refusal
         return None
     return Refusal(
         f"{definition.title} is left in charge of {', '.join(ours)}, and a profile of sparkrig's is there too",
-        f"sudo nmcli connection delete {quoted(*map(uuid, ours))}, or {setting({definition.key: SET_ASIDE})}",
+        on_host(
+            f"sudo nmcli connection delete {quoted(*map(uuid, ours))}",
+            f", or {setting({definition.key: SET_ASIDE})}",
+        ),
     )
 
 

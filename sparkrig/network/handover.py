@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from sparkrig.cure import quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.network.links import Link
 from sparkrig.network.netplan import MOVABLE, NETWORK_MANAGER, NETWORKD, File, defining, renderer
 from sparkrig.refusal import Refusal
@@ -46,7 +46,7 @@ def refusal(
     if all(renderer(files, port) == NETWORK_MANAGER for port in ports):
         return Refusal(
             f"NetworkManager does not manage {names}, although netplan says that it does",
-            f"{loaded}; where that changes nothing: grep -rs unmanaged /etc/NetworkManager",
+            on_host(loaded, "; where that changes nothing: grep -rs unmanaged /etc/NetworkManager"),
         )
     why = _why(ports, theirs, files) + _warning(management, files, theirs)
     what = f"NetworkManager does not manage {names}{why}; {_PAGE}"
@@ -54,7 +54,7 @@ def refusal(
         return Refusal(what, f"{'; '.join(by_hand)}, then: {loaded}")
     undefined = [link.name for link in management if renderer(files, link) is None]
     written = [*([_kept(undefined)] if undefined else []), _given(declared, links, files)]
-    return Refusal(f"{what} says what each command does", " && ".join([*written, loaded]))
+    return Refusal(f"{what} says what each command does", on_host(" && ".join([*written, loaded])))
 
 
 def text(labels: Iterable[str]) -> str:

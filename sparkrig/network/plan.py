@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 
-from sparkrig.cure import quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.network import definitions, handover, links
 from sparkrig.network.differences import Declared, Difference, differences, of_netdev
 from sparkrig.network.links import Link
@@ -78,7 +78,7 @@ def _plan(found: Network, settings: Declared) -> Plan:
     left = definitions.left_alone(others, adopt)
     if any(each.what == "manager" for each in differs):
         raise Refusal(
-            "NetworkManager does not run, and the fabric needs it", "sudo systemctl start NetworkManager"
+            "NetworkManager does not run, and the fabric needs it", on_host("sudo systemctl start NetworkManager")
         )
     for netdev in fabric:
         _refuse_management(found, netdev, allowed=allowed)

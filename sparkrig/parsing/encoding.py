@@ -7,7 +7,7 @@ another one.
 
 from __future__ import annotations
 
-from sparkrig.cure import quoted_path
+from sparkrig.cure import on_host, quoted_path
 
 
 def fault(content: bytes) -> str:
@@ -22,4 +22,4 @@ def fault(content: bytes) -> str:
 
 def look(path: str) -> str:
     """The command that shows a file up to the byte that is no text, and its place."""
-    return f"sudo iconv -f UTF-8 -t UTF-8 {quoted_path(path)}"
+    return on_host(f"sudo iconv -f UTF-8 -t UTF-8 {quoted_path(path)}")

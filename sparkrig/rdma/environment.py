@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface
 
+from sparkrig.cure import on_host
 from sparkrig.rdma import gid, rdma
 from sparkrig.refusal import Refusal
 
@@ -73,16 +74,18 @@ def node(
     for netdev in rails:
         device = found.on(netdev)
         if device is None:
-            raise Refusal(f"no RDMA device sits on {netdev}", "rdma link; lsmod | grep -E 'mlx5_ib|rdma_rxe'")
+            raise Refusal(
+                f"no RDMA device sits on {netdev}", on_host("rdma link", "; lsmod | grep -E 'mlx5_ib|rdma_rxe'")
+            )
         devices.append(device.name)
     try:
         choice = gid.choose(found.gids, rails) if rails else None
     except ValueError as error:
-        raise Refusal(str(error), "ip -4 addr; show_gids; then run the deploy again") from None
+        raise Refusal(str(error), on_host("ip -4 addr", "; show_gids; then run the deploy again")) from None
     if rails and socket_interface == "fabric":
         netdev, address = next(iter(rails.items()))
     elif management:
         netdev, address = management
     else:
-        raise Refusal("no management address was found on this host", "ip -4 addr; ip -4 route")
+        raise Refusal("no management address was found on this host", on_host("ip -4 addr; ip -4 route"))
     return Node(devices, netdev, address.ip, choice)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
-from sparkrig.cure import quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.parsing import grammar
 from sparkrig.rdma import environment, gid
 from sparkrig.rdma.gid import Gid
@@ -156,17 +156,19 @@ def _absent(rows: Sequence[Gid], netdev: str, address: IPv4Address) -> Verdict:
     if elsewhere:
         why, cure = (
             f"{address} has its GID on {elsewhere.netdev}",
-            f"ip -4 addr; give {address} to {quoted(netdev)}",
+            on_host("ip -4 addr", f"; give {address} to {quoted(netdev)}"),
         )
     elif others:
         why = f"{netdev} has GIDs for {', '.join(others)} and none for {address}"
-        cure = f"ip -4 addr show {quoted(netdev)}; then run the deploy again"
+        cure = on_host(f"ip -4 addr show {quoted(netdev)}", "; then run the deploy again")
     elif here:
         why = f"{here[0].device} has no IPv4 GID yet, only IPv6"
-        cure = f"ip -4 addr show {quoted(netdev)}; then: sudo nmcli connection up ifname {quoted(netdev)}"
+        cure = on_host(
+            f"ip -4 addr show {quoted(netdev)}", f"; then: sudo nmcli connection up ifname {quoted(netdev)}"
+        )
     else:
         why = f"no RDMA device has a GID on {netdev}: it is down, without a cable, or without a device"
-        cure = f"rdma link; ip link show {quoted(netdev)}"
+        cure = on_host(f"rdma link; ip link show {quoted(netdev)}")
     return Verdict("fault", "gid-missing", why, cure)
 
 
@@ -174,7 +176,9 @@ def _astray(device: Sequence[Gid], wanted: Gid, written: int, evidence: str) -> 
     """What is wrong with an index that leads elsewhere: it has moved, or was never right."""
     why = _moved(device, wanted, written)
     same = any(row.index == written and row.ipv4 == wanted.ipv4 for row in device)
-    cure = f"sudo python3 {environment.REFRESH} {quoted(wanted.netdev)}, then start again what uses NCCL"
+    cure = on_host(
+        f"sudo python3 {environment.REFRESH} {quoted(wanted.netdev)}", ", then start again what uses NCCL"
+    )
     if same or not why:
         return Verdict("fault", "gid-type", evidence, cure)
     return Verdict("fault", "gid-moved", f"{evidence}: {why}", cure)

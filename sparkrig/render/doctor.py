@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sparkrig.checks.check import Status
 from sparkrig.checks.reference import CATEGORIES, Category
-from sparkrig.cure import command
+from sparkrig.cure import cure_of
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.reports.doctor import Report, Row
 from sparkrig.text import listed
@@ -119,7 +119,7 @@ class _Drawn:
         for number, (value, told) in enumerate(values[:_NAMED]):
             where = self.on(told) if len(values) > 1 and field == "want" else ""
             if value:
-                yield from self.labelled("" if number else label, f"{value}{where}")
+                yield from self.labelled("" if number else label, f"{value}{where}" if where else value)
         yield from self.more(values)
 
     def more(self, values: Sequence[object]) -> Iterator[Text]:
@@ -133,7 +133,7 @@ class _Drawn:
 
     def labelled(self, label: str, text: str, *, style: str = "") -> Iterator[Text]:
         indent = 4 + _LABEL
-        room = self.width - indent if self.width and not command(text) else None
+        room = self.width - indent if self.width and not cure_of(text).command else None
         for number, row in enumerate(_wrap(text, room)):
             yield Text.assemble((f"    {'' if number else label:{_LABEL}}", "dim"), (row, style))
 

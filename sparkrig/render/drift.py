@@ -12,6 +12,7 @@ from datetime import datetime
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from sparkrig.cure import cure_of
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.reports import findings
 from sparkrig.reports.drift import Acceptance, Host, Report, Row
@@ -271,7 +272,7 @@ def shade(row: Row | None) -> Shade:
 
 def _verb(mend: Mend) -> str:
     """What a cure is called: a run of pyinfra mends, and anything else is tried."""
-    if mend.cure.startswith("pyinfra "):
+    if cure_of(mend.cure).run:
         return "mends it: " if len(mend.findings) == 1 else f"mends {len(mend.findings)}: "
     return "try: " if mend.typed else f"try on {listed(_few(mend.hosts))}: "
 

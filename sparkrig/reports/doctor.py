@@ -12,13 +12,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sparkrig import cure
 from sparkrig.checks.check import Check, Judged, Status
 from sparkrig.checks.reference import CATEGORIES, Category, kind, means
+from sparkrig.cure import cure_of, verb
+from sparkrig.reports.fields import CureText
 from sparkrig.settings import Fleet
 from sparkrig.text import listed, plain
 
 SCHEMA: Literal["sparkrig.doctor/1"] = "sparkrig.doctor/1"
+_BRIEF = 80  # columns of a screen
 
 
 class _Model(BaseModel):
@@ -47,7 +49,7 @@ class Row(Judged, _Model):
     want: str
     found: str
     cause: str = ""
-    cure: str = ""
+    cure: CureText = ""
     docs: str
     notes: list[str] = []
     follows: Root | None = None
@@ -107,11 +109,11 @@ def report(
     found: by host; read: those that answered; roots: sparkrig.checks.root_causes; notes: by host and id, what
     else was read.
     """
-    hosts, typed = [], cure.quoted_path(inventory)
+    hosts = []
     for name, checks in found.items():
         shown = [check for check in checks if _asked(check, asked, read=name in read)]
         rows = [
-            _row(check, roots.get((name, check.id)), notes.get((name, check.id), ()), typed) for check in shown
+            _row(check, roots.get((name, check.id)), notes.get((name, check.id), ()), inventory) for check in shown
         ]
         hosts.append(Host(name=name, exit=_exit(rows, read=name in read), read=name in read, rows=rows))
     names = [host.name for host in hosts]
@@ -124,7 +126,7 @@ def report(
         exit=max((host.exit for host in hosts), default=1),
         asked=list(asked),
         verdict=_verdict(hosts, told, fleet, asked),
-        next=_next(*told[0], names, typed) if told else _onward(hosts, fleet, typed, asked),
+        next=_next(*told[0], names, inventory) if told else _onward(hosts, fleet, inventory, asked),
         hosts=hosts,
     )
 
@@ -145,7 +147,7 @@ def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str], inven
         want=plain(check.want),
         found=plain(check.found),
         cause=(check.cause or known.cause) if told else "",
-        cure=plain(cure.of_inventory(check.cure, inventory)),
+        cure=cure_of(check.cure).of(inventory),
         docs=known.docs,
         notes=[plain(note) for note in notes],
         follows=Root(host=root[0], id=root[1]) if root else None,
@@ -171,14 +173,14 @@ def _told(hosts: Sequence[Host]) -> Iterator[tuple[str, Row]]:
 
 def _next(name: str, row: Row, hosts: Sequence[str], inventory: str) -> str:
     """The one thing to do first, and where; for what takes more words, how to see that it was done."""
-    where, text = cure.place(row.cure)
-    if typed := cure.command(text):
-        here = cure.typed_here(typed) or row.category == "access"
-        return f"Next: {typed}" if here and not where else f"Next, on {where or name}: {typed}"
-    if brief := cure.step(row.cure):
-        named = row.category == "access" or any(_names(host, brief) for host in hosts)
-        return f"Next: {brief}" if named else f"Next, on {name}: {brief}"
-    return f"Next, when {row.id} of {name} is mended: sparkrig doctor {inventory} {cure.quoted(row.id)}"
+    cure = cure_of(row.cure)
+    here = cure.here or row.category == "access"
+    if cure.command:
+        return f"Next: {cure.command}" if here and not cure.at else f"Next, on {cure.at or name}: {cure.command}"
+    if cure and len(cure) <= _BRIEF:
+        named = here or any(_names(host, cure) for host in hosts)
+        return f"Next: {cure}" if named else f"Next, on {name}: {cure}"
+    return f"Next, when {row.id} of {name} is mended: {verb('doctor', row.id, inventory=inventory)}"
 
 
 def _names(host: str, text: str) -> bool:
@@ -222,6 +224,6 @@ def _who(fleet: Fleet, count: int) -> str:
 def _onward(hosts: Sequence[Host], fleet: Fleet, inventory: str, asked: Sequence[str]) -> str:
     """What to type where nothing is wrong: the rest of the checks, or what the doctor does not measure."""
     if asked:
-        return f"Next: sparkrig doctor {inventory}"
+        return f"Next: {verb('doctor', inventory=inventory)}"
     paired = any(fleet[host.name].pair for host in hosts)
-    return f"Next: sparkrig {'bandwidth' if paired else 'drift'} {inventory}"
+    return f"Next: {verb('bandwidth' if paired else 'drift', inventory=inventory)}"

@@ -5,21 +5,20 @@ The models are the JSON that `sparkrig drift --json` prints (docs/schema/drift.j
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.checks.check import Check, Judged, Status
 from sparkrig.checks.consistency import judged
 from sparkrig.checks.last_declaration import Declared
-from sparkrig.cure import deploy, quoted, quoted_path
+from sparkrig.cure import Setting, cure_of, deploy, deployment, verb
 from sparkrig.refusal import Refusal
+from sparkrig.reports.fields import CureText
 from sparkrig.text import plain
 
 SCHEMA: Literal["sparkrig.drift/1"] = "sparkrig.drift/1"
@@ -55,7 +54,7 @@ class Row(Judged, _Model):
     status: Status
     want: str
     found: str
-    cure: str = ""
+    cure: CureText = ""
     moved: Mover | None = None
     since: datetime | None = None
     news: Literal["new", "still"] | None = None
@@ -78,7 +77,7 @@ class Host(_Model):
     name: str
     exit: int
     unread: str | None = None
-    cure: str = ""
+    cure: CureText = ""
     rows: list[Row] = []
     before: list[Row] = []
     deployed: bool = True
@@ -191,7 +190,7 @@ def report(
 def _alike(found: Mapping[str, Sequence[Check] | Refusal], inventory: str) -> dict[str, list[Check]]:
     """The checks of the hosts that were read, with those of hosts that differ; one run mends all that it can."""
     read = {name: checks for name, checks in found.items() if not isinstance(checks, Refusal)}
-    alike = judged(read, lambda check: f"sparkrig doctor {quoted_path(inventory)} {quoted(check.id)}")
+    alike = judged(read, lambda check: verb("doctor", check.id, inventory=inventory))
     return _one_run(alike, inventory)
 
 
@@ -223,28 +222,23 @@ def unexplained(
 
 def _one_run(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, list[Check]]:
     """The checks, where one run of the deploy mends all that it can, with the data that each of them asks for."""
-    apply = deploy(inventory)
-    data: dict[str, Any] = {}
+    data: dict[str, Setting] = {}
     for checks in found.values():
         for check in checks:
-            _add(data, check.cure.removeprefix(apply) if check.cure.startswith(f"{apply} ") else "")
-    words = [quoted(f"{name}={_typed(value)}") for name, value in data.items()]
-    whole = " ".join([apply, *(f"--data {word}" for word in words)])
+            if run := deployment(check.cure):
+                _add(data, run.data)
+    whole = deploy(inventory, data=data)
     return {
-        name: [replace(each, cure=whole) if each.cure.startswith(apply) else each for each in checks]
+        name: [replace(each, cure=whole) if deployment(each.cure) else each for each in checks]
         for name, checks in found.items()
     }
 
 
-def _add(data: dict[str, Any], options: str) -> None:
-    """Add what `--data NAME=VALUE ...` gives; the entries of an object join those that are there."""
-    for word in shlex.split(options)[1::2]:
-        name, _, value = word.partition("=")
-        data[name] = {**data.get(name, {}), **json.loads(value)} if value.startswith("{") else value
-
-
-def _typed(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _add(data: dict[str, Setting], more: Mapping[str, Setting]) -> None:
+    """Give more settings; the entries of an object join those that are there."""
+    for name, value in more.items():
+        old = data.get(name, {})
+        data[name] = value if isinstance(value, str) or isinstance(old, str) else {**old, **value}
 
 
 def _odd(check: Check, usual: Mapping[str, str]) -> bool:
@@ -271,7 +265,7 @@ def _lost(name: str, why: Refusal, before: Host | None) -> Host:
         name=name,
         exit=3,
         unread=plain(why.what),
-        cure=plain(why.cure),
+        cure=cure_of(why.cure),
         before=before.known if before else [],
     )
 
@@ -285,8 +279,8 @@ def _wants(kept: Declared | None, before: Host | None, earlier: Report | None) -
 
 
 def _row(check: Check, wants: Mapping[str, str], before: Host | None, now: datetime, *, odd: bool) -> Row:
-    want, found, cure = map(plain, (check.want, check.found, check.cure))
-    row = Row(id=check.id, status=check.status, want=want, found=found, cure=cure, odd=odd)
+    want, found = plain(check.want), plain(check.found)
+    row = Row(id=check.id, status=check.status, want=want, found=found, cure=cure_of(check.cure), odd=odd)
     if not check.wrong:
         return row
     known = next((each for each in before.known if each.id == check.id), None) if before else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from sparkrig.cure import deploy, quoted, quoted_path, typed_here
+from sparkrig.cure import Deployed, OnHosts, cure_of, deployment
 from sparkrig.reports.drift import Report, Row
 
-_HOSTS = "--limit \0"  # no cure has that sign
+_LAST: tuple[Deployed, ...] = ("serve", "cluster")  # what is run after all else, in this order
 _MANY = 12  # checks that fail; a host from the box fails some 30
 
 
@@ -42,7 +42,7 @@ class Mend:
     @property
     def typed(self) -> bool:
         """Whether the cure is a command for this machine, and not words, or something for the host."""
-        return typed_here(self.cure)
+        return cure_of(self.cure).here
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -63,9 +63,8 @@ def fresh(report: Report) -> Fresh | None:
 
     Where few checks fail the record of a deploy was lost rather than never made, and each of them is worth a line.
     """
-    apply = deploy(report.inventory)
     rows = {
-        host.name: [row for row in host.rows if row.counts and row.cure.startswith(apply)]
+        host.name: [row for row in host.rows if row.counts and deployment(row.cure)]
         for host in report.hosts
         if not host.deployed and not host.unread
     }
@@ -79,15 +78,14 @@ def mends(report: Report, without: Fresh | None = None) -> list[Mend]:
 
     without: what was said at once.
     """
-    known, apply = without.hosts if without else (), deploy(report.inventory)
+    told = without.hosts if without else ()
     found = _grouped(
         report,
-        lambda host, row: row.counts and not (host in known and row.cure.startswith(apply)),
-        lambda host, row: _for_any(row.cure, report.inventory, host),
+        lambda host, row: row.counts and not (host in told and deployment(row.cure)),
+        lambda host, row: _for_any(row.cure, host),
     )
-    last = (deploy(report.inventory), deploy(report.inventory, "serve"))
     made = [Mend(_for_these(cure, rows), _findings(rows)) for cure, rows in found.items()]
-    return sorted(made, key=lambda mend: [mend.cure.startswith(run) for run in reversed(last)])
+    return sorted(made, key=lambda mend: [bool(deployment(mend.cure, what)) for what in _LAST])
 
 
 def accepted(report: Report) -> Sequence[Finding]:
@@ -118,16 +116,16 @@ def _grouped(
     return groups
 
 
-def _for_any(cure: str, inventory: str, host: str) -> str:
+def _for_any(cure: str, host: str) -> str:
     """The same command for whichever host it is limited to (Subject.run)."""
-    begins = f"pyinfra {quoted_path(inventory)}"
-    limited = f"{begins} --limit {quoted(host)} "
-    return f"{begins} {_HOSTS} {cure.removeprefix(limited)}" if cure.startswith(limited) else cure
+    run = cure_of(cure).run
+    return cure_of(cure).on() if isinstance(run, OnHosts) and run.hosts == (host,) else cure
 
 
 def _for_these(cure: str, rows: _Rows) -> str:
     hosts = dict.fromkeys(host for host, _ in rows)
-    return cure.replace(_HOSTS, " ".join(f"--limit {quoted(host)}" for host in hosts), 1)
+    run = cure_of(cure).run
+    return cure_of(cure).on(*hosts) if isinstance(run, OnHosts) and not run.hosts else cure
 
 
 def _findings(rows: Iterable[tuple[str, Row]]) -> tuple[Finding, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkrig.cure import quoted, quoted_path
+from sparkrig.cure import verb
 from sparkrig.runs import journal, undo
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.text import listed
@@ -76,7 +76,7 @@ def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterato
     lost = [name for name in others if first and name in first.owner.hosts and not journals[name].find(id)]
     if stands:
         said = f"run {id} is undone on {listed(on)} alone, and still stands on {listed(stands)}"
-        cure = f"sparkrig undo {quoted_path(inventory)} {quoted(id)}"
+        cure = verb("undo", id, inventory=inventory)
         yield Halved(id, "undone", tuple(on), tuple(stands), said, cure)
     elif lost and first:
         said = f"run {id} is undone on {listed(on)} alone, and {listed(lost)} keeps nothing of it"

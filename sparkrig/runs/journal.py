@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig import programs
-from sparkrig.cure import deploy, quoted, quoted_path
+from sparkrig.cure import deploy, verb
 from sparkrig.parsing import bounds, grammar
 from sparkrig.runs import lock
 from sparkrig.runs.lock import RUNS, Lock, Owner
@@ -349,8 +349,7 @@ def advice(run: Run, journal: Journal, inventory: str) -> str:
     """
     if outcome(run, journal) != "rolled back":
         return f"what is missing is done by the same again: {again(run, inventory)}"
-    verb = "topology" if _UNREACHED in run.guard else "doctor"
-    look = f"sparkrig {verb} {quoted_path(inventory)}"
+    look = verb("topology" if _UNREACHED in run.guard else "doctor", inventory=inventory)
     return (
         f"the network is as it was before; mend first what this shows: {look}; and then: {again(run, inventory)}"
     )
@@ -363,9 +362,9 @@ def again(run: Run, inventory: str) -> str:
     is never a command.
     """
     if run.owner.undoes:
-        return f"sparkrig undo {quoted_path(inventory)} {quoted(run.owner.undoes)}"
+        return verb("undo", run.owner.undoes, inventory=inventory)
     words = run.owner.why.split()
-    return deploy(inventory, "serve" if deploy(inventory, "serve").split()[-1] in words else "cluster")
+    return deploy(inventory, "serve" if "deploys/serve.py" in words else "cluster")
 
 
 def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sparkrig import programs
+from sparkrig.cure import FILE, advice
 from sparkrig.parsing import bounds, grammar
 from sparkrig.refusal import Refusal
 from sparkrig.text import plain
@@ -138,7 +139,7 @@ class Answer:
         doubt = f"; {_THERE[None]}" if self.found == "unknown" else ""
         return Refusal(
             f"{at} is locked by {sentence(self.owner)}{step}{doubt}",
-            "wait for that run; if it is known to be dead: sparkrig unlock INVENTORY",
+            advice(f"wait for that run; if it is known to be dead: sparkrig unlock {FILE}"),
         )
 
 

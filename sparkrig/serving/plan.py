@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from sparkrig.cure import quoted, quoted_path
+from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.files import File, Found
 from sparkrig.host import secrets
 from sparkrig.host.images import Image
@@ -139,22 +139,23 @@ def wish(find: Find, mine: Settings, sparks: int) -> Wish:
         )
     model = find(mine.model)
     if model is None:
-        raise Refusal(f"the catalogue has no model {mine.model}", "sparkrig models")
+        raise Refusal(f"the catalogue has no model {mine.model}", local("sparkrig models"))
     checkpoint = model.checkpoint(mine.model)
     if hub.ID.fullmatch(mine.model) and mine.model.lower() != checkpoint.id.lower():
         raise Refusal(
             f"the catalogue has no checkpoint {mine.model}, and {checkpoint.id} is another one",
-            f"sparkrig models show {quoted(model.name)}",
+            local(f"sparkrig models show {quoted(model.name)}"),
         )
     if checkpoint.bad:
         raise Refusal(
-            f"{checkpoint.id} is not to be used: {checkpoint.bad}", f"sparkrig models show {quoted(model.name)}"
+            f"{checkpoint.id} is not to be used: {checkpoint.bad}",
+            local(f"sparkrig models show {quoted(model.name)}"),
         )
     nodes: Nodes = mine.serve_nodes or max(model.nodes, checkpoint.nodes)
     if nodes > sparks:
         raise Refusal(
             f"{checkpoint.id} is for {nodes} Sparks, and this one is on its own",
-            f"sparkrig models show {quoted(model.name)}",
+            local(f"sparkrig models show {quoted(model.name)}"),
         )
     base = _base(model, checkpoint, nodes)
     image = mine.serve_image or (base.image if base else "")
@@ -197,7 +198,8 @@ def judge(asked: Wish, found: Serving, machine: str, memory_gib: float, mine: Se
     _runs_here(asked.image, image, machine)
     if leads and image is None and served.is_id(asked.image):
         raise Refusal(
-            f"there is no image {asked.image[:19]}, and no registry can be asked for an ID", "docker image ls -a"
+            f"there is no image {asked.image[:19]}, and no registry can be asked for an ID",
+            on_host("docker image ls -a"),
         )
     have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
     folder = f"{mine.weights}/{asked.checkpoint.id}"
@@ -214,7 +216,7 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
     if image and wanted and image.architecture != wanted:
         raise Refusal(
             f"{name} is an image for {image.architecture}, and this host is {wanted}",
-            f"docker pull --platform {quoted(f'linux/{wanted}', name)}",
+            on_host(f"docker pull --platform {quoted(f'linux/{wanted}', name)}"),
         )
 
 
@@ -225,7 +227,7 @@ def _fits(asked: Wish, memory_gib: float) -> None:
         raise Refusal(
             f"{asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, and "
             f"{made.share:.1f} GiB are for all of it ({use.utilization:g} of {memory_gib:.1f} GiB)",
-            f"sparkrig models show {quoted(asked.model.name)}",
+            local(f"sparkrig models show {quoted(asked.model.name)}"),
         )
 
 
@@ -254,7 +256,7 @@ def _reachable(have: served.Weights, folder: str) -> None:
         linked = f"{folder}.linked"
         raise Refusal(
             f"{folder}/{have.stray} is a link that leads out of its folder, and a container would not find it",
-            f"sudo mv {quoted(folder, linked)}; sudo cp -rL {quoted(linked, folder)}",
+            on_host(f"sudo mv {quoted(folder, linked)}; sudo cp -rL {quoted(linked, folder)}"),
         )
 
 
@@ -262,7 +264,7 @@ def _revision(have: served.Weights, folder: str, wanted: str | None) -> None:
     if wanted and have.there and have.revision != wanted:
         raise Refusal(
             f"{folder} is of commit {have.revision or 'unknown'} of the hub, and serve_revision is {wanted}",
-            f"sudo mv {quoted(folder, f'{folder}.other')}, then the same again downloads it",
+            on_host(f"sudo mv {quoted(folder, f'{folder}.other')}", ", then the same again downloads it"),
         )
 
 
@@ -275,7 +277,10 @@ def _room(asked: Wish, there: served.Weights, room: int | None, mine: Settings) 
         raise Refusal(
             f"the weights of {asked.checkpoint.id} take {asked.gib:.1f} GiB, {have:.1f} GiB of them are there, "
             f"and {free:.1f} GiB are free for {mine.weights} ({_SPARE_GIB:g} GiB are to stay free)",
-            f"df -h {quoted_path(mine.weights)}; then make room, or set weights to a folder on another disk",
+            on_host(
+                f"df -h {quoted_path(mine.weights)}",
+                "; then make room, or set weights to a folder on another disk",
+            ),
         )
 
 
@@ -287,7 +292,8 @@ def _ports(found: Serving, mine: Settings) -> None:
     ):
         if port in found.listening and not ours:
             raise Refusal(
-                f"somebody else listens on port {port}", f"sudo ss -ltnp sport = :{port:d}; or set {name}"
+                f"somebody else listens on port {port}",
+                on_host(f"sudo ss -ltnp sport = :{port:d}", f"; or set {name}"),
             )
 
 

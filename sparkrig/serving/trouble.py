@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from sparkrig.bandwidth import nccl
+from sparkrig.cure import FILE, deploy, local, on_host
 from sparkrig.host.images import one
 from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
 from sparkrig.signatures import Signature, first_line
@@ -31,9 +32,9 @@ _LONG_S: dict[Name, float] = {
 """Of a phase that nobody measured for that kind of launch; of the others, [@conselara-hardware]'s for a pair."""
 
 _WAITS = "No available shared memory broadcast block"
-_DEPLOY = "pyinfra INVENTORY deploys/cluster.py, which writes the addresses of this node for Ray, NCCL and Gloo"
-_SERVE = "pyinfra INVENTORY deploys/serve.py --data model=NAME (names: sparkrig models)"
-_FOLLOW = "sparkrig startup INVENTORY"
+_DEPLOY = deploy().then(", which writes the addresses of this node for Ray, NCCL and Gloo")
+_SERVE = deploy(what="serve", data={"model": "NAME"}).then(" (names: sparkrig models)")
+_FOLLOW = local(f"sparkrig startup {FILE}")
 _SAME_IMAGE = "put one image on both: docker save on one, docker load on the other"
 
 
@@ -133,7 +134,7 @@ SIGNS = (
         "peer",
         r"sparkrig: trouble (?:no-head|not-formed)|Failed to connect to GCS",
         "the other node did not come",
-        "sparkrig topology INVENTORY; then look at the other node's unit",
+        local(f"sparkrig topology {FILE}", "; then look at the other node's unit"),
         "tests/ray",
         several=True,
     ),
@@ -156,14 +157,14 @@ SIGNS = (
         "port",
         r"[Aa]ddress already in use",
         "the port is taken",
-        "ss -ltnp, then end what listens there",
+        on_host("ss -ltnp", ", then end what listens there"),
         "Python's and uvicorn's words for EADDRINUSE",
     ),
     Sign(
         "no-answer",
         r"sparkrig: trouble no-answer",
         "the API is up and gives no token",
-        "journalctl -u sparkrig-serve -n 50",
+        on_host("journalctl -u sparkrig-serve -n 50"),
         "start.sh",
         "degraded",
     ),
@@ -171,7 +172,7 @@ SIGNS = (
         "engine",
         r"EngineCore failed|Engine core initialization failed",
         "vLLM's engine did not start",
-        "journalctl -u sparkrig-serve, above this line",
+        on_host("journalctl -u sparkrig-serve", ", above this line"),
         "[@kvcached-304]",
     ),
 )
@@ -183,10 +184,7 @@ _SOCKET_CURES = {
 
 
 def judge(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
-    """The verdict on each node of one model, with what all of them show together.
-
-    A cure says INVENTORY where its command takes the inventory's file.
-    """
+    """The verdict on each node of one model, with what all of them show together."""
     found = {name: _node(seen, startup) for name, (seen, startup) in hosts.items()}
     alone = [name for name, (_, startup) in hosts.items() if _alone(startup) and startup.state != "absent"]
     if alone:
@@ -220,7 +218,7 @@ def _lost(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
     for name, (seen, startup) in hosts.items():
         if startup.state in ("absent", "stopped", "failed"):
             evidence = f"it waits for {name}, whose unit is {seen.active}"
-            return Verdict("fault", "peer", evidence, f"on {name}: systemctl status sparkrig-serve")
+            return Verdict("fault", "peer", evidence, on_host("systemctl status sparkrig-serve", at=name))
     return None
 
 
@@ -228,7 +226,9 @@ def _node(seen: Seen, startup: Startup) -> Verdict:
     if startup.state == "absent":
         return Verdict("unknown", "absent", "there is no unit sparkrig-serve", _SERVE)
     if startup.state == "stopped":
-        return Verdict("unknown", "stopped", f"the unit is {seen.active}", "sudo systemctl start sparkrig-serve")
+        return Verdict(
+            "unknown", "stopped", f"the unit is {seen.active}", on_host("sudo systemctl start sparkrig-serve")
+        )
     tries = attempts(seen.lines)
     lines = tries[-1] if tries else []
     if startup.state == "serving":
@@ -287,7 +287,7 @@ def _ended(seen: Seen) -> Verdict:
         return Verdict("fault", "killed", evidence, "look for an out-of-memory kill in dmesg")
     again = f", and was started again {seen.restarts} times" if seen.restarts else ""
     evidence = f"it ended with exit {seen.status}{again}, and the log has no sign that is known"
-    return Verdict("fault", "ended", evidence, "journalctl -u sparkrig-serve -n 100")
+    return Verdict("fault", "ended", evidence, on_host("journalctl -u sparkrig-serve -n 100"))
 
 
 def _hangs(seen: Seen, startup: Startup, lines: Sequence[Line]) -> Verdict | None:
@@ -309,12 +309,12 @@ def _hangs(seen: Seen, startup: Startup, lines: Sequence[Line]) -> Verdict | Non
 
 
 _CURES: dict[Name, str] = {
-    "cluster": "sparkrig topology INVENTORY; then look at the other node's unit",
+    "cluster": local(f"sparkrig topology {FILE}", "; then look at the other node's unit"),
     "engine": "set NCCL_DEBUG=INFO in the setting environment, start again, and look for NET/Socket in the log",
     "weights": "iostat -x 5 on each node: a disk that is idle has lost its reader",
     "compile": "vllm serve --no-enable-flashinfer-autotune, where the last line is of the AutoTuner",
-    "api": "journalctl -u sparkrig-serve -n 50",
-    "answer": "journalctl -u sparkrig-serve -n 50",
+    "api": on_host("journalctl -u sparkrig-serve -n 50"),
+    "answer": on_host("journalctl -u sparkrig-serve -n 50"),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sparkrig import settings
 from sparkrig.checks.check import Check
+from sparkrig.cure import deploy, local
 from sparkrig.reports.doctor import Report, report
 
 A, B = "spark-a", "spark-b"
@@ -23,10 +24,10 @@ NETDEV = "enp1s0f0np0"
 OK = Check("net.manager", "NetworkManager runs", "running")
 
 
-MTU = Check(f"net.{NETDEV}.mtu", "9000", "1500", "drift", "pyinfra pair.py deploys/cluster.py")
+MTU = Check(f"net.{NETDEV}.mtu", "9000", "1500", "drift", deploy())
 
 
-PATH = Check(f"rdma.{NETDEV}.path-mtu", "messages of 4096 bytes", "1024 bytes", "drift", "pyinfra pair.py")
+PATH = Check(f"rdma.{NETDEV}.path-mtu", "messages of 4096 bytes", "1024 bytes", "drift", local("pyinfra pair.py"))
 
 
 LOST = Check(

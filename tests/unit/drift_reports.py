@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from sparkrig.checks import last_declaration
 from sparkrig.checks.check import Check
+from sparkrig.cure import deploy, on_hosts
 from sparkrig.refusal import Refusal
 from sparkrig.reports.drift import Acceptance, Report, report
 
@@ -14,7 +15,7 @@ A, B = "spark-a", "spark-b"
 NOW = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
 BEFORE = NOW - timedelta(days=3, hours=11)
 INVENTORY = "pair.py"
-DEPLOY = "pyinfra pair.py deploys/cluster.py"
+DEPLOY = deploy(INVENTORY)
 LOST = Refusal("Could not connect (10.0.0.12 port 22: [Errno 113] No route to host)", "ping spark-b")
 PLANNED = Acceptance(id="identity.kernel", until=date(2027, 1, 31), why="update planned", by="ann")
 
@@ -30,7 +31,7 @@ def hold(*, held: bool = True) -> Check:
 
 
 def docker(host: str, *, runs: bool = True) -> Check:
-    start = f"pyinfra {INVENTORY} --limit {host} -y exec -- systemctl start docker"
+    start = on_hosts("systemctl start docker", host, inventory=INVENTORY)
     return Check(
         "containers.docker", "docker runs", "it does" if runs else "no daemon", *(() if runs else ("drift", start))
     )

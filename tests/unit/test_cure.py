@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import pickle
 import re
 import shlex
 import subprocess
@@ -61,29 +63,37 @@ COMMAND = re.compile(rf"(?:^|[\s:;(|&'])(?:{'|'.join(_WORDS)})(?: |$)")
 WORTH = re.compile(rf"\bf[\"'][^\n]*(?:{'|'.join(word.partition(' ')[0] for word in _WORDS)}) ")
 # what makes a word of a text, or a command of words
 QUOTES = {
-    *("quoted", "cure.quoted", "quoted_path", "over_ssh", "handed_on", "deploy", "again", "setting", "typed"),
+    *(
+        "quoted",
+        "cure.quoted",
+        "quoted_path",
+        "over_ssh",
+        "handed_on",
+        "deploy",
+        "verb",
+        "again",
+        "setting",
+        "typed",
+    ),
     *("shlex.quote", "shlex.join"),
 }
 # values that stand in a text with a command, and are no open words of it: by file, why not
 OWN: dict[str, dict[str, set[str]]] = {
     "quoted before, or made of words that are": {
         "operations/secrets.py": {"_typed(where)"},
+        "sparkrig/cure.py": {"''.join(options)", "limits"},
         "sparkrig/host/apt.py": {"again", "command", "pids", "words"},
         "sparkrig/cli/apply.py": {"again", "typed"},
         "sparkrig/cli/draft.py": {"ours"},
-        "sparkrig/reports/doctor.py": {"inventory"},
         "sparkrig/io/frame.py": {"again"},
         "sparkrig/network/handover.py": {"lines"},
     },
     "a word of ours": {
         "facts/bundle.py": {"most"},
         "operations/again.py": {"fact.__module__", "fact.__name__"},
-        "sparkrig/cure.py": {"what"},
+        "sparkrig/cure.py": {"what", "name"},
         "sparkrig/cli/onboard.py": {"second"},
-        "sparkrig/reports/doctor.py": {"'bandwidth' if paired else 'drift'"},
         "sparkrig/network/handover.py": {"mode", "path", "'it' if len(ports) == 1 else 'them'"},
-        "sparkrig/runs/journal.py": {"verb"},
-        "sparkrig/serving/plan.py": {"name"},
     },
     "in a sentence behind the command": {
         "operations/bandwidth.py": {"peer.name"},
@@ -107,6 +117,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/network/definitions.py": {"file.shown"},
         "sparkrig/host/gpu.py": {"gpu.name or 'a GPU'"},
         "sparkrig/inventory.py": {"inventory"},
+        "sparkrig/login.py": {"_sudoers(data)"},
         "sparkrig/onboarding/card.py": {"listed(shared.host_keys)"},
         "sparkrig/serving/launch.py": {"described.container.image", "', '.join(services)"},
         "sparkrig/serving/plan.py": {"', '.join(warnings)"},
@@ -349,9 +360,7 @@ JUDGEMENTS: Mapping[str, Callable[[str], list[str]]] = {
         subject(value).install(f"a={value}"),
         subject(value).run(f"ls {cure.quoted(value)}"),
     ],
-    "an inventory": lambda value: [
-        cure.of_inventory(f"sparkrig doctor INVENTORY {cure.quoted(value)}", cure.quoted(MY_FILE))
-    ],
+    "an inventory": lambda value: [cure.verb("doctor", value).of(MY_FILE)],
     "drift": drifted,
 }
 
@@ -364,7 +373,7 @@ def test_a_shell_takes_what_a_host_told_for_words(bench: Path, kind: str) -> Non
     def holds(judgement: Callable[[str], list[str]]) -> None:
         cures = [Refusal("x", each).cure for each in judgement(value)]
         run(bench, cures, sentences=True)  # somebody pastes all of it
-        commands = [cure.command(step) or step for each in cures for step in each.split("then: ")]
+        commands = [cure.cure_of(each).command or each for each in cures]
         words = run(bench, commands)
         text = plain(value)
         said = [each for each in commands if "touch" in each or "~root" in each]
@@ -494,5 +503,29 @@ def test_words_that_need_no_quotes_have_none() -> None:
     assert cure.over_ssh("spark-a", "sudo -n true") == "ssh spark-a sudo -n true"
     assert cure.over_ssh("-oProxyCommand=x", "true") == "ssh -- -oProxyCommand=x true"
     assert cure.quoted_path("-x") == "./-x" and cure.quoted_path(Path("a b")) == "'a b'"
-    said = "the Spark's own file: sparkrig doctor INVENTORY; it's INVENTORY's"
-    assert cure.of_inventory(said, "x.py") == "the Spark's own file: sparkrig doctor x.py; it's x.py's"
+    said = cure.advice(f"the Spark's own file: sparkrig doctor {cure.FILE}; it's INVENTORY's")
+    assert said == "the Spark's own file: sparkrig doctor INVENTORY; it's INVENTORY's"
+    assert said.of("x y.py") == "the Spark's own file: sparkrig doctor 'x y.py'; it's INVENTORY's"
+
+
+def test_a_cure_knows_what_of_it_is_a_command() -> None:
+    """Its text is what is shown; nothing is read back from it."""
+    seen = cure.on_host("ip -4 addr", "; then run the deploy again")
+    assert seen == "ip -4 addr; then run the deploy again" and seen.command == "ip -4 addr" and not seen.here
+    there = seen.for_host("spark-b")
+    assert there == "on spark-b: ip -4 addr; then run the deploy again" and there.command == "ip -4 addr"
+    assert there.at == "spark-b"
+    words = cure.cure_of("sudo is asked for\na password")
+    assert words == "sudo is asked for a password" and not words.command
+    run = cure.deploy(data={"adopt": {"a b": "set-aside"}}).then(", and reboot").of("my pair.py")
+    assert run.command == """pyinfra 'my pair.py' deploys/cluster.py --data 'adopt={"a b": "set-aside"}'"""
+    assert run == f"{run.command}, and reboot" and run.of("other.py") == run
+    assert cure.deployment(run) == cure.Deployment("cluster", {"adopt": {"a b": "set-aside"}})
+    assert cure.deployment(run, "serve") is None and cure.deployment(str(run)) is None
+    one = cure.on_hosts("ls 'a b'", "spark-a").then("; look").of("p.py")
+    assert one.on("spark-b", "c;d") == (
+        """pyinfra p.py --limit spark-b --limit 'c;d' -y exec -- 'ls '"'"'a b'"'"''; look"""
+    )
+    for each in (seen, there, words, run, one):
+        for again in (copy.deepcopy(each), pickle.loads(pickle.dumps(each))):
+            assert again == each and vars(again) == vars(each)

@@ -220,7 +220,6 @@ def test_json_and_yaml_are_read_in_one_place() -> None:
         "sparkrig/parsing/bounds.py",
         "sparkrig/parsing/safe_yaml.py",
         "sparkrig/bandwidth/history.py",
-        "sparkrig/reports/drift.py",
     }
     own |= {"sparkrig/redaction/sheet.py"}
     rooms = ("sparkrig", "facts", "operations", "deploys")

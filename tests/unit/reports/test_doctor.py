@@ -10,19 +10,21 @@ import pytest
 
 from sparkrig.bandwidth.records import Record, age
 from sparkrig.checks.check import Check
+from sparkrig.cure import deploy, local, on_host, on_hosts, verb
 from sparkrig.render.doctor import lines
 from sparkrig.reports.doctor import Report
 from tests.unit.doctor_reports import LOST, MTU, NETDEV, NOW, OK, PATH, ROOT, A, B, made
 
+DEPLOY = deploy("pair.py")
+LONG = local(f"pyinfra {'x ' * 60}docker")
 CLOCK = Check("host.clock", "this machine's time", "0 s behind")
 IDLE = Check("gpu.clock", "2200 MHz and more under load", "the GPU idles", "skipped")
 TEMPERATURE = Check(
     "gpu.temperature", "below its limit", "the GPU has 95 C", "drift", "free the air inlets", cause="gpu-hot"
 )
-GPU = Check("gpu.answers", "nvidia-smi tells of a GPU", "what is this", "unknown", "sudo nvidia-smi")
-DOWN = Check(
-    "pair.cabling", "a cable", "down", "drift", "on spark-b: sudo ip link set enp1 up && sudo ip link set enP2 up"
-)
+GPU = Check("gpu.answers", "nvidia-smi tells of a GPU", "what is this", "unknown", on_host("sudo nvidia-smi"))
+UP = on_host("sudo ip link set enp1 up && sudo ip link set enP2 up", at=B)
+DOWN = Check("pair.cabling", "a cable", "down", "drift", UP)
 KERNEL = Check("identity.kernel", "the same on all hosts", "6.17.0-1014", "drift", "reboot spark-a", alike=True)
 LATER = Check("identity.kernel", "the same on all hosts", "6.17.0-1021", "drift", "reboot spark-a", alike=True)
 
@@ -45,26 +47,26 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         "All 3 Sparks are ready",
         "Next: sparkrig drift pair.py",
     ),
-    "one fault": (made({A: [OK], B: [MTU]}), 2, "1 thing is wrong", f"Next: {MTU.cure}"),
+    "one fault": (made({A: [OK], B: [MTU]}), 2, "1 thing is wrong", f"Next: {DEPLOY}"),
     "a fault and what follows": (
         made({A: [OK], B: [PATH, MTU]}, roots=ROOT),
         2,
         "1 thing is wrong",
-        f"Next: {MTU.cure}",
+        f"Next: {DEPLOY}",
     ),
     "what follows, asked alone": (
         made({A: [OK], B: [PATH, MTU]}, roots=ROOT, asked=["rdma"]),
         2,
         "1 thing is wrong",
-        f"Next: {PATH.cure}",
+        "Next: pyinfra pair.py",
     ),
     "two faults": (
         made({A: [OK], B: [TEMPERATURE, MTU]}),
         2,
         "2 things are wrong",
-        f"Next: {MTU.cure}",
+        f"Next: {DEPLOY}",
     ),
-    "one fault on both": (made({A: [MTU], B: [MTU]}), 2, "1 thing is wrong", f"Next: {MTU.cure}"),
+    "one fault on both": (made({A: [MTU], B: [MTU]}), 2, "1 thing is wrong", f"Next: {DEPLOY}"),
     "a command for the host": (
         made({A: [OK], B: [TEMPERATURE]}),
         2,
@@ -78,7 +80,7 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         "Next, on spark-b: sudo ip link set enp1 up && sudo ip link set enP2 up",
     ),
     "a command that names its own host is not one for here": (
-        made({A: [replace(MTU, cure="sudo hostnamectl set-hostname spark-a")]}),
+        made({A: [replace(MTU, cure=on_host("sudo hostnamectl set-hostname spark-a"))]}),
         2,
         "1 thing is wrong",
         "Next, on spark-a: sudo hostnamectl set-hostname spark-a",
@@ -96,28 +98,28 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         "Next, on spark: seat the plug on spark-a2",
     ),
     "a command with words behind it": (
-        made({A: [replace(MTU, cure="sudo lspci -vv -d 15b3: | grep LnkSta on both hosts, and measure again")]}),
+        made({A: [replace(MTU, cure=on_host("sudo lspci -vv -d 15b3: | grep LnkSta", " on both hosts"))]}),
         2,
         "1 thing is wrong",
         "Next, on spark-a: sudo lspci -vv -d 15b3: | grep LnkSta",
     ),
     "commands that belong together": (
-        made({A: [replace(MTU, cure="sudo rm /etc/x; sudo systemd-machine-id-setup, and reboot")]}),
+        made({A: [replace(MTU, cure=on_host("sudo rm /etc/x; sudo systemd-machine-id-setup", ", and reboot"))]}),
         2,
         "1 thing is wrong",
         "Next, on spark-a: sudo rm /etc/x; sudo systemd-machine-id-setup",
     ),
     "a command that holds what looks like words": (
-        made({A: [replace(MTU, cure="pyinfra pair.py -y exec -- sh -c 'a; b, and c'; then: reboot")]}),
+        made({A: [replace(MTU, cure=on_hosts("a; b, and c", A).then("; then: reboot"))]}),
         2,
         "1 thing is wrong",
-        "Next: pyinfra pair.py -y exec -- sh -c 'a; b, and c'",
+        "Next: pyinfra pair.py --limit spark-a -y exec -- 'a; b, and c'",
     ),
-    "several ways, of which one is named": (
+    "several ways": (
         made({A: [replace(MTU, cure="move the plug on spark-a from p1 to p0, or name other netdevs")]}),
         2,
         "1 thing is wrong",
-        "Next: move the plug on spark-a from p1 to p0",
+        "Next: move the plug on spark-a from p1 to p0, or name other netdevs",
     ),
     "300 characters of prose": (
         made({A: [OK], B: [replace(MTU, cure="let the subnets of both twins " * 10)]}),
@@ -174,7 +176,7 @@ def test_what_it_comes_to(of: Report, code: int, verdict: str, onward: str) -> N
 
 def test_the_next_command_is_not_broken_by_the_edge_of_the_screen() -> None:
     of = made({A: [OK], B: [MTU]})
-    whole = f"✗ 1 thing is wrong (2 checks, 9 s). Next: {MTU.cure}"
+    whole = f"✗ 1 thing is wrong (2 checks, 9 s). Next: {DEPLOY}"
     assert drawn(of, width=len(whole)).splitlines()[-1] == whole
     assert drawn(of, width=len(whole) - 1).splitlines()[-2:] == whole.replace(". Next", ".\nNext").splitlines()
 
@@ -220,13 +222,13 @@ def test_the_json_says_what_was_read_expected_and_why() -> None:
 
 
 def test_what_a_host_printed_cannot_move_the_cursor() -> None:
-    of = made({A: [Check("containers.docker", "docker runs", "no\x1b[2J\ndaemon", "drift", "pyinfra x")]})
+    of = made({A: [Check("containers.docker", "docker runs", "no\x1b[2J\ndaemon", "drift", "look\x1b[2J")]})
     assert of.hosts[0].rows[0].found == "no [2J daemon"
     assert "\x1b" not in drawn(of)
 
 
 def test_the_placeholder_of_an_inventory_is_filled_in() -> None:
-    check = Check("pair.cabling", "a cable", "none", "drift", "sparkrig topology INVENTORY")
+    check = Check("pair.cabling", "a cable", "none", "drift", verb("topology"))
     assert made({A: [check]}, inventory="my pair.py").next == "Next: sparkrig topology 'my pair.py'"
 
 
@@ -309,7 +311,9 @@ def test_of_many_hosts_the_first_are_named() -> None:
 
 
 def test_a_command_is_never_wrapped_and_all_else_is() -> None:
-    long = Check("containers.docker", "docker runs", "no daemon " * 20, "drift", f"pyinfra {'x ' * 60}docker")
+    long = Check(
+        "containers.docker", "docker runs", "no daemon " * 20, "drift", local(f"pyinfra {'x ' * 60}docker")
+    )
     text = drawn(made({A: [long]}))
     assert f"    try       {long.cure}\n" in text
     rest = [line for line in text.splitlines() if long.cure not in line]

@@ -11,6 +11,7 @@ import pytest
 
 from sparkrig.checks import last_declaration
 from sparkrig.checks.check import Check
+from sparkrig.cure import deploy
 from sparkrig.refusal import Refusal
 from sparkrig.reports.drift import Acceptance, Report, Row, report, unexplained
 from sparkrig.reports.findings import accepted, holding, mends
@@ -211,13 +212,12 @@ def test_a_command_for_one_host_becomes_one_for_all_that_need_it() -> None:
 
 def test_one_run_of_the_deploy_is_told_all_that_it_needs() -> None:
     """A run that lacked one of the words would be refused, and mend nothing."""
-    set_aside = """ --data 'adopt={"cx7": "set-aside"}'"""
     checks = [
         mtu(1500),
-        Check("containers.daemon-json", "x", "y", "drift", f"{DEPLOY} --data restart_docker=True"),
-        Check("net.others", "x", "y", "extra", DEPLOY + set_aside),
+        Check("containers.daemon-json", "x", "y", "drift", deploy(INVENTORY, data={"restart_docker": "True"})),
+        Check("net.others", "x", "y", "extra", deploy(INVENTORY, data={"adopt": {"cx7": "set-aside"}})),
     ]
-    other = Check("net.others", "x", "y", "extra", f"""{DEPLOY} --data 'adopt={{"it'"'"'s": "set-aside"}}'""")
+    other = Check("net.others", "x", "y", "extra", deploy(INVENTORY, data={"adopt": {"it's": "set-aside"}}))
     (mend,) = mends(made({A: checks, B: [other]}))
     assert len(mend.findings) == 3
     assert mend.cure == (
