@@ -1,6 +1,6 @@
 """The files that this toolkit owns."""
 
-from sparkrig import files
+from sparkrig import files, programs
 from sparkrig.facts.noun import Noun
 from sparkrig.runs.managed_files import OWNED
 
@@ -9,19 +9,7 @@ class Files(Noun[dict[str, files.Found]]):
     """Content, mode and owner of each file of ours that exists."""
 
     parse = staticmethod(files.parse)
-    script = (
-        "for f in "
-        + " ".join(OWNED)
-        + r"""; do
-  if [ -f "$f" ]; then set -- "$@" "$f"; fi
-done
-if [ $# -gt 0 ]; then
-  stat -c '%n %a %U:%G' "$@" | while read -r f row; do
-    printf '%s %s ' "$f" "$row"; base64 -w0 "$f"; printf '\n'
-  done
-fi
-"""
-    )
+    script = f"set -- {' '.join(OWNED)}\n{programs.text('facts/files.sh')}"
 
     @staticmethod
     def default() -> dict[str, files.Found]:

@@ -1,12 +1,9 @@
 """Who answers at the other end of each fabric netdev, below IP."""
 
-from pathlib import Path
-
 from sparkrig import programs
 from sparkrig.fabric import neighbours
 from sparkrig.facts.noun import PREAMBLE, Noun
 
-_PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "probe_neighbours.py"
 _SPARE_S = 10  # for python to start, on a host that is busy
 
 
@@ -21,5 +18,5 @@ class Neighbours(Noun[neighbours.Neighbours]):
 
     def command(self, seconds: float = 4) -> str:
         """+ seconds: how long; hosts start within a second of one another"""
-        words = {"limit": seconds + _SPARE_S, "seconds": seconds, "program": _PROGRAM.read_text()}
-        return f"{PREAMBLE}\n{self.script % words}"
+        script = self.script.replace("@PROGRAM@\n", programs.python("probe_neighbours.py"))
+        return f"{PREAMBLE}\nset -- {seconds + _SPARE_S:g} {seconds:g}\n{script}"

@@ -1,5 +1,6 @@
 """RDMA devices and their GID tables."""
 
+from sparkrig import programs
 from sparkrig.facts.noun import Noun
 from sparkrig.rdma import gid, rdma
 
@@ -8,20 +9,4 @@ class Rdma(Noun[rdma.Rdma]):
     """Devices by `rdma link` (soft-RoCE has no `device` link in sysfs), path MTU, and every used GID."""
 
     parse = staticmethod(rdma.parse)
-    script = (
-        r"""
-if [ -d /sys/class/infiniband ] && command -v rdma >/dev/null; then
-  set -f # a line of JSON has no need of its blanks
-  printf 'links %s\n' "$(printf '%s ' $(rdma -j link show))"
-  set +f
-fi
-if command -v ibv_devinfo >/dev/null; then
-  timeout -k 2 30 ibv_devinfo 2>/dev/null |
-    sed -n 's/^hca_id:[[:space:]]*//p; s/^[[:space:]]*active_mtu:[[:space:]]*\([0-9]*\).*/ \1/p' |
-    while IFS= read -r row; do
-      case $row in " "*) printf 'mtu %s%s\n' "$device" "$row" ;; *) device=$row ;; esac
-    done
-fi
-"""
-        + gid.COMMAND
-    )
+    script = programs.text("facts/rdma.sh") + gid.COMMAND

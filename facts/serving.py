@@ -8,8 +8,6 @@ from sparkrig import programs
 from sparkrig.facts.noun import PREAMBLE, Noun
 from sparkrig.serving import served
 
-LOOK = programs.text("facts/serving_look.sh")
-
 
 class Serving(Noun[served.Serving]):
     """All of it. weights: the folder that the settings name, empty for the one of a host that serves."""

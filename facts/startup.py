@@ -1,40 +1,16 @@
 """How far a host's part of a served model is on its way up."""
 
+import shlex
+
+from sparkrig import programs
 from sparkrig.facts.noun import Noun
-from sparkrig.host.images import CONTENT_OF
 from sparkrig.serving import served, startup
 
-_WANTED = " ".join(f"-e '{words}'" for words in startup.WANTED)
+_WORDS = shlex.join((startup.UNIT, startup.CONTAINER, served.MEMORY_UNIT, *startup.WANTED))
 
 
 class Startup(Noun[startup.Seen]):
     """The unit, the container's image, memory, and what the log says of the startup and of an hour before it."""
 
     parse = staticmethod(startup.parse)
-    # --all: journalctl shows a line with a colour in it as `[99B blob data]` otherwise
-    script = (
-        f"unit={startup.UNIT} container={startup.CONTAINER} guard={served.MEMORY_UNIT}\n"
-        + CONTENT_OF
-        + r"""
-printf 'now %s\n' "$(date +%s)"
-show() { timeout -k 2 10 systemctl show "$unit" --timestamp=unix "$@"; }
-show -p LoadState -p ActiveState -p Result -p ExecMainStatus -p NRestarts | sed 's/^/unit /'
-sed -n 's/^\(MemTotal\|MemAvailable\): *\([0-9]*\) kB.*/\1 \2/p' /proc/meminfo
-image=$(timeout -k 2 20 docker container inspect --format '{{.Image}}' "$container" 2>/dev/null)
-if [ -n "$image" ]; then
-  printf 'image %s\n' "$image"
-  content_of "$image"
-fi
-# of a progress bar, which redraws its line, the last state; it has characters that a cut would leave halves of
-plain() { LC_ALL=C tr -cd '\11\12\15\33\40-\176' | sed 's/\r*$//; s/\]: .*\r/]: /' | cut -c "1-$1"; }
-start=$(show -p ExecMainStartTimestamp --value)
-start=${start#@}
-if [ "${start:-0}" -gt 0 ]; then
-  log() { timeout -k 2 30 journalctl -u "$unit" "$@" --all --quiet --no-pager --output short-unix 2>/dev/null; }
-  log -u "$guard" --since "@$((start - 3600))" --until "@$((start + 7200))" | LC_ALL=C grep -aF """
-        + _WANTED
-        + r""" | plain 600 | tail -n 1500 | sed 's/^/log /'
-  log --since "@$start" -n 1 | plain 300 | sed 's/^/last /'
-fi
-"""
-    )
+    script = f"set -- {_WORDS}\n{programs.text('facts/startup.sh')}"

@@ -4,8 +4,6 @@ from sparkrig import programs
 from sparkrig.facts.noun import Noun
 from sparkrig.host import trust
 
-LOOK = programs.text("facts/trust_look.sh")
-
 
 class Trust(Noun[trust.Trust]):
     """The ssh user, our key pair's public half, sshd's public keys, and our lines of authorized_keys."""

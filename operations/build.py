@@ -37,11 +37,7 @@ _TAG = 'docker tag "$1" "$2"'
 
 BUILD = programs.text("operations/build.sh")
 
-# $1 the image
-VERSION = r"""
-docker run --rm --network none --entrypoint python3 "$1" -c 'from importlib.metadata import version
-print("version", version("vllm"))'
-"""
+VERSION = programs.text("operations/build_version.sh")
 
 VERIFY = programs.text("operations/build_verify.sh")
 
@@ -112,7 +108,8 @@ class _Builder:
         there = self.find(name)
         if there is None:
             raise Refusal(f"{name} was pulled and is not there", "docker image ls -a")
-        return Base(there.id, self.shell(VERSION, there.id).partition("version ")[2].strip())
+        said = self.shell(VERSION, there.id, programs.python("vllm_version.py"))
+        return Base(there.id, said.partition("version ")[2].strip())
 
     def build(self, base: Base, trial: str) -> None:
         """Build the image under a name on trial."""
@@ -129,7 +126,8 @@ class _Builder:
 
     def verify(self, base: Base, trial: str) -> None:
         """Look into the image on trial."""
-        printed = [self.shell(VERIFY, trial, self.mine.image_site), self.shell(VERSION, trial)]
+        version = programs.python("vllm_version.py")
+        printed = [self.shell(VERIFY, trial, self.mine.image_site), self.shell(VERSION, trial, version)]
         try:
             made = build.parse("\n".join(printed).splitlines())
         except ValueError as error:

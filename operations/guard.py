@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import gevent
 from pyinfra.api import Host
@@ -25,7 +24,6 @@ from sparkrig.network import guard
 from sparkrig.network.guard import Order, Ping, Told
 from sparkrig.text import plain
 
-_PROGRAM = Path(__file__).resolve().parent.parent / "templates" / "guard.py"
 APART_S = 5  # between the two proofs that a new connection gets in
 PAUSE_S = 1  # between two questions to a host that does not answer
 _COUNTDOWN_S = 10  # between two lines of the countdown
@@ -115,7 +113,7 @@ def _start(bench: Bench, at: Host) -> Told:
             bench.folder,
             bench.orders[at.name].dump(),
             seconds=bench.orders[at.name].limit("start"),
-            stdin=_PROGRAM.read_text(encoding="utf-8"),
+            stdin=programs.python("guard.py"),
         )
         return guard.parse(text)
     except (Lost, Failed, ValueError) as error:  # a connection that breaks off may look like a failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparkrig import programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.host.images import Image
 from sparkrig.host.trust import plain
@@ -12,12 +13,7 @@ from sparkrig.serving import served
 
 _PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`
 
-# $1 the user, $2 the peer, $3 the image's ID there. What comes has an ID of its own, and is told by what it holds.
-# For bash, since Ubuntu 24.04's sh has no pipefail: docker load would be the one to fail, and hide what sudo said.
-COPY_IMAGE = r"""
-set -eo pipefail
-runuser -u "$1" -- ssh -o BatchMode=yes "$2" sudo -n docker save "$3" </dev/null | docker load
-"""
+COPY_IMAGE = programs.text("operations/image_copy.sh")
 
 
 def image(group: Group) -> None:

@@ -134,14 +134,14 @@ def _ids(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:
 
 
 def _probe(group: Group, id: str) -> Chosen:
-    at = inventory.get_host(group.head)
-    rows = remote.shell(at, PROBE, id, seconds=group.seconds(_PROBE_S)).splitlines()
+    at, words = inventory.get_host(group.head), (id, programs.python("vllm_version.py"))
+    rows = remote.shell(at, PROBE, *words, seconds=group.seconds(_PROBE_S)).splitlines()
     if "has vllm" not in rows:
         raise Refusal(
             f"{group.wish.image} has no vllm, as its own shell finds it",
             f"docker run --rm --entrypoint sh {quoted(group.wish.image)} -c 'command -v vllm'",
         )
-    vllm = next((row.partition(" ")[2] for row in rows if re.fullmatch(r"vllm \d\S*", row)), "")
+    vllm = next((row.partition(" ")[2] for row in rows if re.fullmatch(r"version \d\S*", row)), "")
     return Chosen(id, "ray" in rows, vllm)
 
 

@@ -71,6 +71,7 @@ def _download(group: Group, checkpoint: str) -> None:
         raise Refusal(f"the image {group.wish.image} is gone", "docker image ls -a")
     tell(group, f"download {checkpoint} ...")
     commit = group.mine.serve_revision or ""
-    words = ("sh", "-c", DOWNLOAD, "sparkrig", there.id, group.mine.weights, checkpoint, secrets.PATH, commit)
+    given = (there.id, group.mine.weights, checkpoint, secrets.PATH, commit)
+    words = ("sh", "-c", DOWNLOAD, "sparkrig", *given, programs.python("download_weights.py"))
     cure = "set HF_TOKEN under secrets (docs/security.md), for the hub refuses many downloads without a token"
     long(group, "download", group.head, words, _WEIGHTS_S, cure)

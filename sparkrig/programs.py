@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
-FOLDER = Path(__file__).parent / "templates" / "programs"
+_TEMPLATES = Path(__file__).parent / "templates"
+FOLDER = _TEMPLATES / "programs"
 _INCLUDE = re.compile(r"^\. (\./\S+|\.\./\S+)\n", re.MULTILINE)
 
 
@@ -21,3 +22,8 @@ def text(name: str) -> str:
     """The text of a program, with what it includes. name: its path below templates/programs."""
     _, _, body = (FOLDER / name).read_text(encoding="utf-8").partition("\n\n")
     return _INCLUDE.sub(lambda line: text(normpath(join(dirname(name), line[1]))), body)
+
+
+def python(name: str) -> str:
+    """The text of a Python program that is sent to a host or a container. name: its path below templates."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8")

@@ -273,11 +273,7 @@ _SOCKET_REASONS = {
 
 PREFLIGHT = programs.text("bandwidth/nccl_preflight.sh")
 
-# $@ rank_words(). NCCL and PyTorch write to both outputs; the exit status is evidence of its own.
-RANK = r"""
-"$@" 2>&1
-printf '\nsparkrig-nccl exit %s\n' $?
-"""
+RANK = programs.text("bandwidth/nccl_rank.sh")
 
 END = programs.text("bandwidth/nccl_end.sh")
 

@@ -15,8 +15,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkrig import programs
-
 # What stays the same, after the ID. {{.ID}}, since {{.Id}} is no field of the client's own: it then takes the raw
 # answer, of which docker 29 leaves out what is empty, and gives up on that (seen with the client of 28.2.2).
 HELD = (
@@ -25,8 +23,6 @@ HELD = (
     "{{range .Entrypoint}} entrypoint {{json .}}{{end}}{{range .Cmd}} cmd {{json .}}{{end}}"
     "{{range .Env}} env {{json .}}{{end}}{{end}}"
 )
-
-CONTENT_OF = programs.text("host/images_content_of.sh")
 
 
 @dataclass(frozen=True)

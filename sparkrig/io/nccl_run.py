@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import gevent
 from gevent import Greenlet
 from pyinfra.api import Host
 
+from sparkrig import programs
 from sparkrig.bandwidth import nccl
 from sparkrig.bandwidth.nccl import Preflight
 from sparkrig.cure import over_ssh, quoted
@@ -26,8 +26,6 @@ from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.settings import Fleet
 from sparkrig.verdict import Finding, Verdict
-
-_SCRIPT = Path(__file__).resolve().parents[2] / "templates" / "all_gather.py"
 
 # In seconds, times `patience`.
 _LOOK_S = 90  # at docker, the GPU, the counters
@@ -170,7 +168,7 @@ def _gather(bench: Bench, words: Mapping[str, list[str]]) -> _Gathered:
 def _rank(bench: Bench, at: Host, words: list[str]) -> _Rank:
     seconds = nccl.limit(bench.patience) + bench.seconds(_SPARE_S)
     try:
-        printed = remote.shell(at, nccl.RANK, *words, seconds=seconds, stdin=_SCRIPT.read_text())
+        printed = remote.shell(at, nccl.RANK, *words, seconds=seconds, stdin=programs.python("all_gather.py"))
     except (Lost, Failed) as error:
         return _Rank(why=_said(at.name, error))
     return _Rank(*nccl.ended(printed))

@@ -119,7 +119,7 @@ def answers(model: str, *, code: int = 200, state: str = "active 0 200", **chang
     """What a head answers that is started, by a piece of each script."""
     body = json.dumps({**ANSWER, "model": model, **changes})
     return {
-        "command -v vllm": ["has vllm", "vllm 0.19.0"],
+        "command -v vllm": ["has vllm", "version 0.19.0"],
         "port=$1 before=$2": [f"state {state}", "said phase ready 2026-11-21T14:00:00Z"],
         "VLLM_API_KEY": [body, str(code)],
         "journalctl --sync; journalctl": ["RuntimeError: out of memory"],

@@ -27,7 +27,7 @@ def test_what_is_built_is_not_built_again(deploy: Deploy) -> None:
 
 def test_it_is_built_looked_into_and_named_in_this_order(deploy: Deploy) -> None:
     found = hosts(Spark(images={BASE: IMAGE}), Spark())
-    found[0].responses = {'printf "cubins': ["cubins 52"], "importlib.metadata": [f"version {VERSION}"]}
+    found[0].responses = {'printf "cubins': ["cubins 52"], "entrypoint python3": [f"version {VERSION}"]}
     run = deploy(found, "-y", file=FILE)
     assert run.code == 0, run.stderr[-2000:]
     mine = [command for host, command in run.changes if host == "spark-a"]
@@ -49,7 +49,7 @@ def test_it_is_built_looked_into_and_named_in_this_order(deploy: Deploy) -> None
 @pytest.mark.slow
 def test_one_that_came_out_wrong_gets_no_name(deploy: Deploy) -> None:
     found = hosts(Spark(images={BASE: IMAGE}), Spark())
-    found[0].responses = {'printf "cubins': ["cubins 0"], "importlib.metadata": [f"version {VERSION}"]}
+    found[0].responses = {'printf "cubins': ["cubins 0"], "entrypoint python3": [f"version {VERSION}"]}
     run = deploy(found, "-y", file=FILE)
     assert run.code == 1
     assert "Refused: it has 0 cubins for Blackwell" in run.stderr and "Traceback" not in run.stderr

@@ -125,7 +125,7 @@ def test_nodes_of_ray_get_a_token_that_no_log_has(deploy: Deploy) -> None:
     def handed(a: Spark, b: Spark, *image: str) -> list[str]:
         found = started(a, b, "qwen3-235b-a22b")
         for host in found:
-            host.responses = {**host.responses, "command -v vllm": ["has vllm", *image, "vllm 0.19.0"]}
+            host.responses = {**host.responses, "command -v vllm": ["has vllm", *image, "version 0.19.0"]}
         run = deploy(found, "-y", "-vvv", *PAIR, file=FILE)
         assert run.code == 0, tail(run)
         assert "RAY_AUTH_TOKEN" not in run.stdout + run.stderr

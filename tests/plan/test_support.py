@@ -274,4 +274,7 @@ def test_every_part_has_an_end_and_changes_nothing() -> None:
     for name, text in texts.items():
         assert not re.search(changes, text), name
         assert not re.search(r"(?<![2&])>(?!&|/dev/null)\s*\S", text.replace("<value>", "")), name
-    assert Evidence().command().count("timeout -k 2 60 sh -c") == 1  # of each part
+    command = Evidence().command()
+    assert command.count('timeout -k 2 "$3" sh -c') == 1 and command.count(" 60 262145\n") == len(
+        {**TOOLS, **JOURNALS}
+    )

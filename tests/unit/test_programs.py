@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 
@@ -20,8 +21,8 @@ FILES = sorted(str(file.relative_to(programs.FOLDER)) for file in programs.FOLDE
 ROOMS = ("sparkrig", "facts", "operations")
 # by program: what Python has, too, as MODULE:NAME
 SHARED = {
-    "facts/evidence_identifiers.sh": ("sparkrig.facts.evidence:TOOL_S",),
-    "facts/evidence_run.sh": ("sparkrig.facts.evidence:TOOL_S",),
+    "evidence/identifiers.sh": ("sparkrig.facts.evidence:TOOL_S",),
+    "evidence/run.sh": ("sparkrig.facts.evidence:TOOL_S",),
     "facts/gpu.sh": ("sparkrig.host.gpu:NOT_INSTALLED",),
     "facts/ping.sh": ("sparkrig.network.ping:NOT_INSTALLED",),
     "facts/serving_files_of.sh": ("sparkrig.serving.served:MANIFEST",),
@@ -59,7 +60,7 @@ SHARED = {
         "sparkrig.serving.served:TRIAL",
     ),
     "operations/weights_copy_weights.sh": ("sparkrig.serving.served:MANIFEST",),
-    "operations/weights_download.sh": ("sparkrig.serving.served:REVISION",),
+    "download_weights.py": ("sparkrig.serving.served:REVISION",),
     "operations/weights_seal.sh": (
         "sparkrig.serving.served:MANIFEST",
         "sparkrig.serving.served:REVISION",
@@ -131,12 +132,14 @@ def test_each_program_names_its_shell_and_what_it_is() -> None:
 
 
 def test_each_program_is_sent_or_included() -> None:
-    used = {
+    named = {
         name
         for room in ROOMS
         for file in (ROOT / room).rglob("*.py")
-        for name in re.findall(r"programs\.text\(['\"]([^'\"]+)['\"]\)", file.read_text(encoding="utf-8"))
+        for name in re.findall(r"programs\.text\(f?['\"]([^'\"]+)['\"]\)", file.read_text(encoding="utf-8"))
     }
+    used = {name for name in FILES if any(fnmatch(name, each.replace("{name}", "*")) for each in named)}
+    assert all(any(fnmatch(name, each.replace("{name}", "*")) for name in FILES) for each in named)
     included = {
         str((programs.FOLDER / name).parent.joinpath(line).resolve().relative_to(programs.FOLDER.resolve()))
         for name in FILES
@@ -157,7 +160,8 @@ def test_what_python_and_a_program_both_name_is_one_value() -> None:
     def holds(name: str, shared: str) -> None:
         module, _, constant = shared.partition(":")
         value = re.escape(str(getattr(import_module(module), constant)))
-        assert re.search(rf"(?<![\w.-]){value}(?![\w-])", programs.text(name)), "as a whole word"
+        read = programs.python if name.endswith(".py") else programs.text
+        assert re.search(rf"(?<![\w.-]){value}(?![\w-])", read(name)), "as a whole word"
 
     each_row([(name, each) for name, all_of in SHARED.items() for each in all_of], holds)
     assert (

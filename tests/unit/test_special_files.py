@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from sparkrig.facts.evidence import RUN as EVIDENCE
 from sparkrig.facts.evidence import TOOLS, Identifiers
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.first_upgrade import FirstUpgrade
@@ -78,7 +77,7 @@ def test_no_look_waits_for_a_fifo(tmp_path: Path) -> None:
     nouns |= {"journal": Journal(), "upgrade": FirstUpgrade(), "startup": Startup()}
     nouns |= {"identifiers": Identifiers()}
     looks = {name: noun.command() for name, noun in nouns.items()}
-    looks |= {"weights": Serving().command("/var/lib/weights"), "evidence": EVIDENCE + TOOLS["system"]}
+    looks |= {"weights": Serving().command("/var/lib/weights"), "evidence": TOOLS["system"]}
     names, scripts = zip(*looks.items(), strict=True)
     lines = f"""
 for path in {shlex.join(READ)}; do mkdir -p "${{path%/*}}"; mkfifo "$path"; done

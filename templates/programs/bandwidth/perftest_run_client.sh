@@ -4,6 +4,8 @@
 
 
 ping=$1 limit=$2 command=$3; shift 3
+# shellcheck disable=SC2086 # the command is words of ours
+measure() { timeout -k 5 "$limit" $command "$@"; }
 flaps() { echo "flaps $(cat "/sys/class/net/$1/carrier_down_count")"; }
 reaches() { netdev=$1 peer=$2; shift 2; ping -q -W "$ping" -I "$netdev" "$@" "$peer" >/dev/null 2>&1; }
 one() {
@@ -13,7 +15,7 @@ one() {
   elif ! reaches "$2" "$5" -c 3 -i 0.2 -M "do" -s $((mtu - 28)); then echo "short $mtu"
   else
     {
-      { timeout -k 5 "$limit" $command -d "$3" -x "$4" -p "$6" --out_json --out_json_file=/dev/fd/3 "$5" 2>&1
+      { measure -d "$3" -x "$4" -p "$6" --out_json --out_json_file=/dev/fd/3 "$5" 2>&1
         printf '\nexit %s\n' $?; } | sed 's/^/table /'
     } 3>&1
   fi

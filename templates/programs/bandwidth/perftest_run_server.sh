@@ -12,6 +12,7 @@ next_rail() {
   done
   unit=sparkrig-bandwidth-$port-$run
   echo "flaps $1 $(cat "/sys/class/net/$2/carrier_down_count")"
+  # shellcheck disable=SC2086 # the command is words of ours
   said=$(systemd-run --quiet --collect --unit="$unit" --property=RuntimeMaxSec="$life" \
     $command -d "$3" -x "$4" -p "$port" 2>&1) ||
     { echo "failed $1 systemd-run refused the server: $(printf %s "$said" | tr '\n' ' ')"; return; }

@@ -4,10 +4,10 @@
 
 if command -v docker >/dev/null; then
   printf 'docker\n'
-  set -- $(systemctl show -p LoadState,ActiveState --value docker.service 2>/dev/null)
+  about=$(systemctl show -p LoadState,ActiveState --value docker.service 2>/dev/null | tr '\n' ' ')
   form='{"runtimes":{{json .Runtimes}},"running":{{json .ContainersRunning}},"paused":{{json .ContainersPaused}}}'
-  if case "$* " in 'loaded inactive '* | 'loaded failed '* | 'masked '*) true ;; *) false ;; esac; then
-    printf 'trouble docker.service is %s\n' "$*"
+  if case $about in 'loaded inactive '* | 'loaded failed '* | 'masked '*) true ;; *) false ;; esac; then
+    printf 'trouble docker.service is %s\n' "${about% }"
   elif info=$(timeout -k 2 60 docker info --format "$form" 2>/dev/null) &&
     case $info in *'"runtimes":null'*) false ;; esac; then
     printf 'info %s\n' "$info"

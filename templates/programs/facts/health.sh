@@ -9,7 +9,7 @@ printf 'cmdline %s\n' "$(sed 's/UUID=[^ ]*/UUID=/g' /proc/cmdline)"
 grep -E '^(Mem(Total|Available)|Cma(Total|Free)):' /proc/meminfo
 printf 'load %s\ncores %s\n' "$(cat /proc/loadavg)" "$(getconf _NPROCESSORS_ONLN)"
 for z in /sys/class/thermal/thermal_zone*; do
-  if temp=$(cat $z/temp 2>/dev/null); then printf 'zone %s %s\n' "$temp" "$(cat $z/type)"; fi
+  if temp=$(cat "$z/temp" 2>/dev/null); then printf 'zone %s %s\n' "$temp" "$(cat "$z/type")"; fi
 done
 for d in /lib/modules/*; do
   [ -e "$d/modules.order" ] || continue
@@ -20,7 +20,7 @@ for d in /lib/modules/*; do
 done
 if [ -r /sys/module/nvidia/version ]; then printf 'driver %s\n' "$(cat /sys/module/nvidia/version)"; fi
 for f in /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json; do
-  [ -f "$f" ] && [ -r "$f" ] || continue
+  if ! [ -f "$f" ] || ! [ -r "$f" ]; then continue; fi
   printf 'cdi %s\n' "$(path_word "$f")"
   grep -ao 'hostPath"\{0,1\}:[[:space:]]*[^,}]*' "$f" | sed 's/^[^:]*:[[:space:]]*//' | tr -d "\"'\r" |
     sed 's/[[:space:]]*$//' | sort -u | while IFS= read -r path; do

@@ -3,8 +3,10 @@
 # process costs a slow host more than all that it reads (docs/performance.md).
 
 
-set -- $(uname -nrm)
-printf 'hostname=%s\nkernel=%s\nmachine=%s\n' "$@"
+read -r name release machine <<EOF
+$(uname -nrm)
+EOF
+printf 'hostname=%s\nkernel=%s\nmachine=%s\n' "$name" "$release" "$machine"
 while read -r key id _; do case $key in Uid:) printf 'uid=%s\n' "$id"; break ;; esac; done </proc/self/status
 id=
 if [ -r /proc/sys/kernel/random/boot_id ]; then read -r id </proc/sys/kernel/random/boot_id; fi
@@ -19,9 +21,10 @@ done
 if [ -f /etc/dgx-release ]; then sed '/SERIAL/d; s/^/release /' /etc/dgx-release; fi
 gb10=
 for d in /sys/bus/pci/devices/*; do
-  read -r vendor <$d/vendor && [ "$vendor" = 0x10de ] || continue
-  read -r class <$d/class; case $class in 0x03*) ;; *) continue ;; esac
-  read -r id <$d/device; printf 'pci=10de:%s\n' "$id"
+  read -r vendor <"$d/vendor"
+  [ "$vendor" = 0x10de ] || continue
+  read -r class <"$d/class"; case $class in 0x03*) ;; *) continue ;; esac
+  read -r id <"$d/device"; printf 'pci=10de:%s\n' "$id"
   if [ "$id" = 0x2e12 ]; then gb10=1; fi
 done
 if [ -z "$gb10" ] && command -v nvidia-smi >/dev/null; then

@@ -2,14 +2,18 @@
 # sudo drops SSH_CONNECTION, so the first ancestor that has it is asked.
 
 
-pid=$$ line=
+pid=$$
+set --
 while [ "${pid:-0}" -gt 1 ]; do
-  line="$line /proc/$pid/environ" parent=
-  while read -r key value; do case $key in PPid:) parent=$value; break ;; esac; done </proc/$pid/status
+  set -- "$@" "/proc/$pid/environ"
+  parent=
+  while read -r key value; do case $key in PPid:) parent=$value; break ;; esac; done <"/proc/$pid/status"
   pid=$parent
 done
-set -- $(cat $line 2>/dev/null | tr '\0' '\n' | sed -n '/^SSH_CONNECTION=./{s/^SSH_CONNECTION=//p;q}')
-if [ $# -gt 2 ]; then printf 'ssh %s\n' "$3"; fi
+read -r _ _ address _ <<EOF
+$(cat "$@" 2>/dev/null | tr '\0' '\n' | sed -n '/^SSH_CONNECTION=./{s/^SSH_CONNECTION=//p;q}')
+EOF
+if [ -n "$address" ]; then printf 'ssh %s\n' "$address"; fi
 left=60 # a NetworkManager that is just starting is waited for, or still activates what it can after a boot
 while :; do
   if devices=$(nmcli -t -f DEVICE,STATE,CON-UUID device 2>/dev/null); then
@@ -28,26 +32,30 @@ while :; do
 done
 # only now: a link that was still being brought up would have its addresses and MTU of before
 set -f # a line of JSON has no need of its blanks
+# shellcheck disable=SC2046
 printf 'addr %s\n' "$(printf '%s ' $(ip -j addr show))"
+# shellcheck disable=SC2046
 printf 'route %s\n' "$(printf '%s ' $(ip -4 -j route show table all))"
 set +f
 . ./network_each.sh
-  { read -r carrier <$n/carrier; } 2>/dev/null || carrier=
-  printf 'port %s %s %s %s %s\n' "${n##*/}" "${port:--}" "$carrier" "${driver##*/}" "$pci"
-done
+port_row() {
+  { read -r carrier <"/sys/class/net/$1/carrier"; } 2>/dev/null || carrier=
+  printf 'port %s %s %s %s %s\n' "$1" "${2:--}" "$carrier" "$3" "$4"
+}
+each_netdev port_row
 if [ -n "$devices" ]; then
   printf 'nm running\n'
   while IFS= read -r row; do printf 'device %s\n' "$row"; done <<EOF
 $devices
 EOF
-  ids=
+  set --
   while IFS= read -r row; do
     case ${row%%:*} in '' | *[!0-9A-Za-z-]*) continue ;; esac # what a newline in a file's name left
-    case $row in *:802-3-ethernet:*) printf 'profile %s\n' "$row"; ids="$ids ${row%%:*}" ;; esac
+    case $row in *:802-3-ethernet:*) printf 'profile %s\n' "$row"; set -- "$@" "${row%%:*}" ;; esac
   done <<EOF
 $(nmcli -t -f UUID,TYPE,FILENAME connection show)
 EOF
-  if [ -n "$ids" ]; then nmcli -t -f connection.uuid,connection.id,connection.interface-name,connection.autoconnect,connection.autoconnect-priority,802-3-ethernet.mtu,ipv4.method,ipv4.addresses,ipv4.never-default,ipv4.may-fail,ipv6.method,802-3-ethernet.mac-address,match.interface-name connection show $ids | sed '/^$/d; s/^/property /'; fi
+  if [ $# -gt 0 ]; then nmcli -t -f connection.uuid,connection.id,connection.interface-name,connection.autoconnect,connection.autoconnect-priority,802-3-ethernet.mtu,ipv4.method,ipv4.addresses,ipv4.never-default,ipv4.may-fail,ipv6.method,802-3-ethernet.mac-address,match.interface-name connection show "$@" | sed '/^$/d; s/^/property /'; fi
 fi
 set -- /run/netplan /etc/netplan /lib/netplan
 . ./network_netplan.sh

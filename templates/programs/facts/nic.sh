@@ -4,14 +4,15 @@
 
 of_it() { while IFS= read -r row; do printf '%s %s\n' "$i" "$row"; done; }
 . ./network_each.sh
-  case $port in p[0-9]) ;; *) continue ;; esac
-  i=${n##*/} # as data, for a name may hold what printf and sed understand (%, &)
-  printf '%s %s %s\n' "$i" port "$port" "$i" driver "${driver##*/}"
+fabric_rows() {
+  i=$1 # as data, for a name may hold what printf and sed understand (%, &)
+  case $2 in p[0-9]) ;; *) return ;; esac
+  printf '%s %s %s\n' "$i" port "$2" "$i" driver "$3"
   for f in flags carrier speed carrier_down_count \
       device/current_link_speed device/current_link_width device/max_link_speed device/max_link_width; do
-    if value=$(cat $n/$f 2>/dev/null); then printf '%s %s %s\n' "$i" "${f#device/}" "$value"; fi
+    if value=$(cat "/sys/class/net/$i/$f" 2>/dev/null); then printf '%s %s %s\n' "$i" "${f#device/}" "$value"; fi
   done
-  printf '%s %s %s\n' "$i" pci "$pci"
+  printf '%s %s %s\n' "$i" pci "$4"
   if command -v ethtool >/dev/null; then
     timeout -k 2 10 ethtool -i "$i" 2>/dev/null | sed -n 's/^firmware-version:/firmware/p' | of_it
     serial=$(timeout -k 2 10 ethtool -m "$i" 2>/dev/null |
@@ -19,8 +20,9 @@ of_it() { while IFS= read -r row; do printf '%s %s\n' "$i" "$row"; done; }
     if [ -n "$serial" ]; then printf '%s %s %s\n' "$i" cable "$(printf %s "$serial" | sha256sum | cut -c 1-4)"; fi
   fi
   for d in /sys/class/infiniband/*; do # soft-RoCE has a `parent`, hardware a `device`
-    [ "$(cat $d/parent 2>/dev/null)" = "$i" ] || [ -d $d/device/net/$i ] || continue
+    [ "$(cat "$d/parent" 2>/dev/null)" = "$i" ] || [ -d "$d/device/net/$i" ] || continue
     printf '%s %s %s\n' "$i" device "${d##*/}"
-    grep -s . $d/ports/1/counters/* $d/ports/1/hw_counters/* | sed 's|^.*/\([^:]*\):|counter.\1 |' | of_it
+    grep -s . "$d"/ports/1/counters/* "$d"/ports/1/hw_counters/* | sed 's|^.*/\([^:]*\):|counter.\1 |' | of_it
   done
-done
+}
+each_netdev fabric_rows

@@ -3,7 +3,7 @@
 
 newest=0 open=
 for at in /var/lib/sparkrig/runs/[0-9]*/number; do
-  [ -f "$at" ] && read -r number <"$at" || continue
+  if ! [ -f "$at" ] || ! read -r number <"$at"; then continue; fi
   case $number in '' | 0* | *[!0-9]* | ??????????*) continue ;; esac
   if [ "$number" -gt "$newest" ]; then
     newest=$number open=yes

@@ -3,6 +3,7 @@
 # process has one in its arguments.
 
 
+: "${f:?}"
 if [ -f "$f" ]; then
   printf 'file %s\n' "$(stat -c '%a %U:%G' "$f")"
   salt=$(sed -n '/^# salt /{s///p;q;}' "$f")

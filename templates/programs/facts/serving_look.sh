@@ -25,9 +25,11 @@ if command -v docker >/dev/null && systemctl -q is-active docker; then
     grep .
   ids=$(timeout -k 2 60 docker image ls -a -q --no-trunc | sort -u)
   if [ -n "$ids" ]; then
+    # shellcheck disable=SC2086 # IDs are words
+    set -- $ids
     timeout -k 2 60 docker image inspect -f \
-      'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}' $ids
-    content_of $ids
+      'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}' "$@"
+    content_of "$@"
   fi
 fi
 for d in "$weights"/*/*/; do

@@ -10,7 +10,8 @@ if [ -e "$file" ]; then chmod go-w .ssh "$file"; fi # sshd ignores what others m
 if [ -e "$file" ] && grep -q "^$1\( \|\$\)" "$file"; then exit 0; fi
 new=$(mktemp "$file.XXXXXX"); trap 'rm -f "$new"' EXIT
 if [ -e "$file" ]; then
-  sed '$a\' "$file" >"$new" # the last line may lack its end
+  cat "$file" >"$new"
+  if [ -n "$(tail -c 1 "$file")" ]; then echo >>"$new"; fi # the last line may lack its end
   chmod --reference="$file" "$new"
 fi
 printf '%s\n' "$2" >>"$new"

@@ -5,7 +5,8 @@
 
 set -e
 before=/var/lib/sparkrig/serve/before
-mkdir -p -m 700 /var/lib/sparkrig/serve
+mkdir -p /var/lib/sparkrig/serve
+chmod 700 /var/lib/sparkrig/serve
 if [ ! -e /var/lib/sparkrig/serve/trial ]; then
   rm -rf "$before" "$before.new"
   mkdir "$before.new"

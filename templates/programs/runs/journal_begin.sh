@@ -8,7 +8,7 @@ set -e
 
 take "$@" || exit 0
 run=$1; shift 3
-if [ ! -e /var/lib/sparkrig/runs/$run ]; then
+if [ ! -e "/var/lib/sparkrig/runs/$run" ]; then
   new=/var/lib/sparkrig/runs/.$run
   rm -rf "$new"
   mkdir -p "$new/before/files"

@@ -35,7 +35,7 @@ wrote() {
   rm -f "$run/seen" "$run/seen.new"
 }
 note() {
-  run=${steps%/*}
+  run=${steps:?} run=${run%/*}
   case $1 in ended*) wrote ;; esac
   printf '%s %s %s\n' "$(date +%s)" "$1" "$2" >>"$steps" && sync "$steps" || return
   case $1 in begun) begins ;; esac

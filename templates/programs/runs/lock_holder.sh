@@ -3,8 +3,9 @@
 # that kept no file locked
 
 
+# shellcheck disable=SC2034 # state is for the caller
 holder() {
   whose
   state=unknown
-  if held $lock/holder; then state=alive; elif [ -e $lock/holder ] && [ -e $lock/run ]; then state=dead; fi
+  if held "${lock:?}/holder"; then state=alive; elif [ -e "$lock/holder" ] && [ -e "$lock/run" ]; then state=dead; fi
 }

@@ -3,13 +3,13 @@
 
 . ./lock_holder.sh
 
-while [ -e $lock ]; do
+while [ -e "${lock:?}" ]; do
   id=$(identity)
   holder
-  seen=$(text $lock/owner.json)
+  seen=$(text "$lock/owner.json")
   if [ "$id" = "$(identity)" ]; then
-    printf 'lock %s %s\n' $state "$seen"
-    printf 'held %s %s\n' "$id" "$owner_run"
+    printf 'lock %s %s\n' "$state" "$seen"
+    printf 'held %s %s\n' "$id" "${owner_run-}"
     break
   fi
 done

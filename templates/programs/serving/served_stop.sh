@@ -2,9 +2,9 @@
 # ends whatever of it runs, also what has no file any more
 
 
-units="sparkrig-serve-port.socket sparkrig-serve-port.service sparkrig-serve-memory.service sparkrig-serve.service"
-for each in $units; do
-  systemctl stop $each 2>/dev/null || :
-  systemctl reset-failed $each 2>/dev/null || :
+for each in \
+  sparkrig-serve-port.socket sparkrig-serve-port.service sparkrig-serve-memory.service sparkrig-serve.service; do
+  systemctl stop "$each" 2>/dev/null || :
+  systemctl reset-failed "$each" 2>/dev/null || :
 done
 docker rm -f sparkrig-serve >/dev/null 2>&1 || :

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.host.images import CONTENT_OF, HELD, Image, contents, known, one
+from sparkrig import programs
+from sparkrig.host.images import HELD, Image, contents, known, one
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
@@ -26,9 +27,10 @@ def id_of(name: str) -> str:
 def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What the script says of every recorded image, by ID; its docker has what a real one made of that format."""
     path = tmp_path_factory.mktemp("docker")
+    content_of = programs.text("host/images_content_of.sh")
     asked = f'[ "$1 $2 $3 $4" = "image inspect -f $(cat {FOLDER}/format.txt)" ]'
     tool(path, "docker", f"{asked} && cat {FOLDER}/held.txt")
-    done = sh(f"{CONTENT_OF}\ncontent_of all of them", path=path)
+    done = sh(f"{content_of}\ncontent_of all of them", path=path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "VLLM_TARGET_DEVICE" not in done.stdout, "an image may carry a secret in its environment"
     return contents(row.removeprefix("content ") for row in done.stdout.splitlines())

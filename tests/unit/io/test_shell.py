@@ -11,16 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from sparkrig import programs
 from sparkrig.facts.files import Files
 from sparkrig.facts.identity import Identity
 from sparkrig.host import identity
 from sparkrig.operations.containers import FETCH_KEY
 from sparkrig.operations.files import WRITE
 from sparkrig.runs.managed_files import OWNED
-from tests import scripts
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
+PROGRAMS = [str(file.relative_to(programs.FOLDER)) for file in programs.FOLDER.rglob("*.sh")]
+DISPATCHER = (programs.FOLDER.parent / "90-sparkrig-gid").read_text(encoding="utf-8")
 # each by the shell that it names, and all in one process
 LOOK = """for file; do
   shell=$(sed -n '1s/^#!//p' "$file")
@@ -30,10 +32,13 @@ done"""
 
 @pytest.mark.slow
 def test_parses(tmp_path: Path) -> None:
-    files = scripts.write(tmp_path)
+    files = [tmp_path / name.replace("/", "-") for name in PROGRAMS]
+    for file, name in zip(files, PROGRAMS, strict=True):
+        shell = (programs.FOLDER / name).read_text(encoding="utf-8").partition("\n")[0]
+        file.write_text(f"{shell}\n{programs.text(name)}", encoding="utf-8")
     done = sh(LOOK, *map(str, files))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert len({*files}) == len(scripts.TEXTS)
+    assert len({*files}) == len(PROGRAMS) > 100
 
 
 # --- WRITE
@@ -162,8 +167,7 @@ def test_files_of_a_bare_host_are_none() -> None:
 
 
 def test_every_file_of_ours_is_looked_at() -> None:
-    words = Files.script.split(";")[0].split()
-    assert words == ["for", "f", "in", *OWNED]
+    assert Files.script.splitlines()[0].split() == ["set", "--", *OWNED]
     assert len(set(OWNED)) == len(OWNED)
 
 
@@ -174,7 +178,7 @@ def test_dispatcher(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "timeout", f'echo "$@" >{tmp_path}/ran')
     rails, ran = tmp_path / "rails.json", tmp_path / "ran"
     rails.write_text('{\n  "enp1s0f0np0": "192.168.100.11/24"\n}\n')
-    text = scripts.TEXTS["dispatcher"].replace("/etc/sparkrig/rails.json", str(rails))
+    text = DISPATCHER.replace("/etc/sparkrig/rails.json", str(rails))
 
     def holds(netdev: str, action: str, runs: bool) -> None:
         ran.unlink(missing_ok=True)
@@ -198,7 +202,7 @@ def test_dispatcher(tmp_path: Path) -> None:
 
 
 def test_dispatcher_on_a_host_without_rails_says_nothing(tmp_path: Path) -> None:
-    text = scripts.TEXTS["dispatcher"].replace("/etc/sparkrig/rails.json", "/nonexistent")
+    text = DISPATCHER.replace("/etc/sparkrig/rails.json", "/nonexistent")
     done = sh(text, "enp1s0f0np0", "up")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

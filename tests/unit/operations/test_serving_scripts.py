@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from sparkrig import programs
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.host.images import Image
 from sparkrig.operations import build, image, serving, weights
@@ -283,20 +284,21 @@ def test_an_empty_folder_is_no_checkpoint(spark: Spark) -> None:
     assert done.returncode == 1 and "is empty" in done.stderr
 
 
+DOWNLOAD = programs.python("download_weights.py")
 COMMIT, LATER = "b5c939de8f754692c1647ca79fbf85e8c1e70f8a", "dc61ed29c478a29c51039f82fa4dcdf4f85e3ad2"
 
 
 def test_a_download_is_given_the_file_of_secrets_and_no_secret(spark: Spark) -> None:
     words = (ID, "/var/lib/sparkrig/models", "a/b", "/etc/sparkrig/secrets.env", COMMIT)
-    spark.sh(weights.DOWNLOAD, *words)
+    spark.sh(weights.DOWNLOAD, *words, DOWNLOAD)
     assert not any("--env-file" in line for line in spark.calls)
     spark.has("/etc/sparkrig/secrets.env", "HF_TOKEN=hf_canary\n")
-    spark.sh(weights.DOWNLOAD, *words)
+    spark.sh(weights.DOWNLOAD, *words, DOWNLOAD)
     removed, *lines = spark.calls
     call = "\n".join(lines)
     assert removed == "docker rm -f sparkrig-hf"
     assert f"--env-file {spark.at('/etc/sparkrig/secrets.env')}" in call and "hf_canary" not in call
-    assert f"--entrypoint python3 {ID} -c import sys" in call and call.endswith(f" a/b /weights/a/b {COMMIT}")
+    assert f"--entrypoint python3 {ID} -c {DOWNLOAD[:20]}" in call and call.endswith(f" a/b /weights/a/b {COMMIT}")
 
 
 HUB = f"""import json
@@ -320,7 +322,7 @@ def hub(spark: Spark, tmp_path: Path) -> Callable[[str], tuple[list[str], dict[s
 
     def download(commit: str) -> tuple[list[str], dict[str, Any]]:
         words, more = json.loads(
-            spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", commit)
+            spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", commit, DOWNLOAD)
         )
         return words, more
 
@@ -377,7 +379,7 @@ def test_a_download_takes_the_proxies_that_are_set(spark: Spark, monkeypatch: py
     for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
-    spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", "")
+    spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", "", DOWNLOAD)
     call = "\n".join(spark.calls)
     assert "--env HTTPS_PROXY --entrypoint" in call and "http_proxy" not in call
 
@@ -389,7 +391,7 @@ def test_an_image_that_does_not_come_is_said_by_what_broke(peer: Spark) -> None:
     assert done.returncode == 1 and done.stderr == "sudo: a password is required\n"
 
 
-@pytest.mark.parametrize("text", [weights.COPY_WEIGHTS, image.COPY_IMAGE, weights.DOWNLOAD, build.BUILD])
+@pytest.mark.parametrize("text", [weights.COPY_WEIGHTS, image.COPY_IMAGE, weights.DOWNLOAD, build.BUILD, DOWNLOAD])
 def test_what_systemd_run_is_given_has_nothing_that_systemd_fills_in(text: str) -> None:
     """systemd-run(1), --expand-environment: `${NAME}` anywhere, `$NAME` as a word of its own."""
     assert "${" not in text

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.facts.trust import LOOK
+from sparkrig import programs
 from sparkrig.files import Found
 from sparkrig.host import trust
 from sparkrig.host.trust import Peer, Trust
@@ -195,7 +195,7 @@ def authorize(home: Path, line: str = LINE) -> subprocess.CompletedProcess[str]:
 
 
 def look(home: Path) -> Trust:
-    done = sh(f"user=nvidia home={home}\n{LOOK}")
+    done = sh(f"user=nvidia home={home}\n{programs.text('facts/trust_look.sh')}")
     assert "PRIVATE" not in done.stdout
     return trust.parse(done.stdout.replace("600 root", "600 nvidia").splitlines())
 

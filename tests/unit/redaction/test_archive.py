@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
+from sparkrig import programs
 from sparkrig.facts import evidence
 from sparkrig.io.atomic_write import create
 from sparkrig.redaction import Redactor, addresses, archive, sheet
@@ -23,6 +24,8 @@ from tests import from_support
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
+RUN = programs.text("evidence/run.sh")
+
 # --- what a host prints
 
 
@@ -31,7 +34,7 @@ def test_a_part_comes_as_it_is_with_its_status_and_to_its_limit() -> None:
         {
             "odd": r"printf '\377\000 \033[1m two\r\nlines\n'; echo gone >&2; exit 3",
             "long": f"head -c {archive.PART_BYTES - 6} /dev/zero | tr '\\0' x; printf '\\nlast line that is cut'",
-            "none": "run no-such-program --all",
+            "none": f"{RUN}run no-such-program --all",
             "quiet": ":",
         }
     )
@@ -53,7 +56,7 @@ def test_of_a_part_that_is_torn_nothing_is_taken() -> None:
 
 def test_a_journal_keeps_its_newest_lines() -> None:
     row = "seq -f 'line %06g of a journal' 1 20000"
-    text = archive.parts(sh(evidence._command({"log": f"{row} | newest"})).stdout.splitlines())["log"]
+    text = archive.parts(sh(evidence._command({"log": f"{RUN}{row} | newest"})).stdout.splitlines())["log"]
     assert text.text.endswith("line 020000 of a journal\n") and not text.cut
     assert archive.PART_BYTES - 50 < len(text.text) <= archive.PART_BYTES
 

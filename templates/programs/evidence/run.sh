@@ -19,3 +19,6 @@ newest() { # the last lines, as many as there is room for
     { while (room < 0) { room += length(row[++gone]) + 1; delete row[gone] } }
     END { for (i = gone + 1; i <= NR; i++) print row[i] }'
 }
+worth() { # the rows of a kernel's log that say something of what a Spark is for
+  grep -aiE '^[$]|mlx5|nvidia|nvrm|xid|infiniband|rdma|rxe|pcie|aer:|thermal|oom|out of memory|nvlink|cma:'
+}
