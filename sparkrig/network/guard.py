@@ -151,7 +151,8 @@ def silent(text: str) -> list[str]:
     for line in text.splitlines():
         if line.startswith("silent "):
             _, rail, netdev, peer, payload, *rest = line.split(" ", 5)
-            because = f" ({rest[0]})" if rest and rest[0] else ""
+            why = "".join(rest)
+            because = f" ({why})" if why else ""
             found.append(
                 f"no answer on rail {rail} from {peer} over {netdev} to {int(payload) + 28} bytes{because}"
             )

@@ -16,12 +16,9 @@ FROZEN = "tests/unit/test_contracts.py::test_what_a_guarding_module_hands_out_is
 MODULES = {
     "templates/guard.py": ("tests/unit/templates/test_guard.py",),
     "operations/guard.py": ("tests/unit/operations/test_guarded_change.py", "tests/plan/test_guard.py"),
-    "sparkrig/network/guard.py": (
-        "tests/unit/templates/test_guard.py",
-        "tests/unit/operations/test_guarded_change.py",
-    ),
-    "sparkrig/runs/lock.py": ("tests/unit/runs/test_journal_scripts.py", "tests/plan/test_journal.py"),
-    "sparkrig/runs/journal.py": ("tests/unit/runs/test_journal_scripts.py", "tests/plan/test_journal.py"),
+    "sparkrig/network/guard.py": ("tests/unit/network/test_guard.py",),
+    "sparkrig/runs/lock.py": ("tests/unit/runs/test_lock_model.py",),
+    "sparkrig/runs/journal.py": ("tests/unit/runs/test_journal_model.py",),
     "sparkrig/runs/undo.py": (
         "tests/unit/runs/test_undo.py",
         "tests/unit/runs/test_undo_model.py",
