@@ -2,11 +2,11 @@
 
 from sparkrig import programs
 from sparkrig.facts.noun import Noun
-from sparkrig.host import gpu
+from sparkrig.host import nvidia_smi
 
 
-class Gpu(Noun[gpu.Gpu]):
+class Gpu(Noun[nvidia_smi.Gpu]):
     """The (first) GPU, with its GSP firmware, or what keeps nvidia-smi from telling."""
 
-    parse = staticmethod(gpu.parse)
+    parse = staticmethod(nvidia_smi.parse)
     script = programs.text("facts/gpu.sh")

@@ -3,8 +3,9 @@
 No MPI and no ssh between the hosts: both run a container of one image, which must have PyTorch and be there
 already, with templates/all_gather.py on its standard input. In order (sparkrig/io/nccl_run.py does it):
 
-1. Run PREFLIGHT with preflight_words() on both hosts; parse_preflight() each. What obstacle() returns is the
-   verdict, and nothing is started. size = message_size() of both, port = the one that rank 0's host found.
+1. Run PREFLIGHT (nccl_preflight) with preflight_words() on both hosts; parse_preflight() each. What obstacle()
+   returns is the verdict, and nothing is started. size = message_size() of both, port = the one that rank 0's host
+   found.
 2. Read port_xmit_data of every RDMA device on both hosts.
 3. Run RANK with rank_words() on both hosts at once, the script on standard input. A line
    `sparkrig-nccl stage NAME` tells how far a rank is.
@@ -25,23 +26,16 @@ from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from sparkrig import programs
-from sparkrig.cure import on_host, quoted
-from sparkrig.host.images import Image, known, one
+from sparkrig.bandwidth.nccl_errors import ERRORS, RANKED, SOCKET_REASONS, STATUSES
+from sparkrig.bandwidth.nccl_preflight import GIB
+from sparkrig.cure import on_host
 from sparkrig.host.nic import Nic
 from sparkrig.parsing import bounds
 from sparkrig.rdma.environment import CONTAINER_ENV
-from sparkrig.signatures import Signature
 from sparkrig.text import listed
 from sparkrig.verdict import Level, Verdict
 
-GIB = 2**30
-SIZES = (4 * GIB, 8 * GIB)  # 16 GB can freeze a node [@playbooks-102]; 4 to 8 GB are our choice
-KEPT_SHARE = 0.12  # of the memory, which stays available [@capetron]
-# What a rank takes beside its message: 1.0 GiB on the host and 1.6 GiB on the GPU were measured with
-# PyTorch 2.11 (tests/fixtures/nccl), which are one memory on a Spark.
-OVERHEAD = 4 * GIB
 LIMIT_S = 180  # of a rank, from its container's start; an all_gather of 8 GiB takes 0.2 s on a healthy pair
-FIRST_PORT, LAST_PORT = 29600, 29699
 
 PASS_GBPS = 21.875  # NVIDIA's pass line, GB/s [@nvidia-nccl]
 WORKING = ("2.28.9", "2.30.7")  # NCCL releases [@nvidia-nccl, @sparknet]
@@ -86,25 +80,6 @@ BANDS = (
 
 
 @dataclass(frozen=True)
-class Preflight:
-    """What the check needs of a host.
-
-    docker: the engine's version, empty where none answers; image: the wanted one, None where it is
-    absent; gpus: how many nvidia-smi lists; rdma: an RDMA device is there; environment: our environment file
-    is there; total, available: memory in bytes; port: a free TCP port, None where all of ours are taken.
-    """
-
-    docker: str
-    image: Image | None
-    gpus: int
-    rdma: bool
-    environment: bool
-    total: int
-    available: int
-    port: int | None
-
-
-@dataclass(frozen=True)
 class Nccl:
     """What one rank printed.
 
@@ -133,220 +108,9 @@ class Nccl:
 
 # What stands before the words of a line of NCCL or of PyTorch.
 _PREFIX = re.compile(r"^.*NCCL (?:WARN|INFO) |^(?:\[rank\d+\]: ?)?(?:\[[EW]\d+ [^]]*\] ?)?(?:\[c10d\] )?")
-# of a served model's log, too (sparkrig/serving/trouble.py)
-MISMATCHED, TRUNCATED = r"Mismatched NCCL version", r"[Mm]essage truncated"
-NO_INTERFACE, CUDA_MEMORY = r"no socket interface found", r"cudaErrorMemoryAllocation"
-_NEVER = r"(?!)"  # told by the exit status alone
-# How a rank can end without a result; level unknown where that says nothing about the fabric.
-# What explains most comes first: the first that fits a rank is its error, and the first of both is the pair's.
-ERRORS = (
-    Signature(
-        "nccl-version",
-        MISMATCHED,
-        "the ranks run different NCCL releases",
-        "put one image on both hosts: docker save on one, docker load on the other",
-    ),
-    Signature(
-        "image-drift",
-        TRUNCATED,
-        "the ranks do not agree about their messages",
-        "put one image on both hosts: docker save on one, docker load on the other",
-    ),  # section 9
-    Signature(
-        "memory-registration",
-        r"ibv_reg_\w*mr\w* failed.*(?:Cannot allocate memory|errno 12\b)",
-        "the NIC could not register memory",
-        "cold boot both hosts, with kho=off on a 7.0 kernel",
-    ),  # sections 3 and 9
-    Signature(
-        "cuda-memory",
-        rf"(?i)\bout of memory\b|{CUDA_MEMORY}",
-        "no memory for the GPU",
-        "free memory (sync; echo 3 > /proc/sys/vm/drop_caches), then repeat",
-        level="unknown",
-    ),
-    Signature(
-        "no-gpu",
-        r"No CUDA GPUs are available|Found no NVIDIA driver|no CUDA-capable device|could not select device driver"
-        r"|nvidia-container-cli:|unresolvable CDI device",
-        "the container has no GPU",
-        on_host("docker run --rm --gpus all IMAGE nvidia-smi"),
-        level="unknown",
-    ),
-    Signature(
-        "image-unfit",
-        r"No module named 'torch|NCCL built in|no kernel image is available|driver version is insufficient"
-        r"|unsupported toolchain|exec format error|executable file not found",
-        "the image does not fit",
-        "set nccl_image to one with PyTorch and NCCL for this GPU",
-        level="unknown",
-    ),
-    Signature(
-        "no-interface",
-        rf"{NO_INTERFACE}|No usable listening interface|NET/Socket ?: no interface found"
-        r"|no device found matching",
-        "NCCL_SOCKET_IFNAME names no interface that is up",
-        "compare NCCL_SOCKET_IFNAME with ip -4 addr, then run the deploy again",
-    ),
-    Signature("port-busy", r"EADDRINUSE", "the rendezvous port is taken", "repeat the check", level="unknown"),
-    Signature(
-        "queue-pair",
-        r"ibv_(?:modify|create)_qp failed",
-        "the NIC refused a queue pair",
-        "compare NCCL_IB_GID_INDEX with show_gids, then run the deploy again",
-    ),
-    Signature(
-        "rdma-completion",
-        r"Got completion from peer .*status=",
-        "an RDMA transfer failed",
-        "ping each rail, then measure it alone with sparkrig bandwidth",
-    ),  # section 4: a cold ARP table does this too
-    Signature(
-        "no-rendezvous",
-        r"clients joined|client socket has (?:timed out|failed)|DistNetworkError.*connect",
-        "the ranks did not meet",
-        "check that the hosts reach each other over TCP (ping, firewall)",
-        level="unknown",
-    ),
-    Signature(
-        "container",
-        r"^docker: |^Error response from daemon",
-        "docker could not start it",
-        "start the image by hand with docker run",
-        level="unknown",
-    ),
-    Signature(
-        "killed", _NEVER, "it was killed (exit 137)", "look for an out-of-memory kill in dmesg", level="unknown"
-    ),
-    Signature(
-        "nccl-error",
-        r"nccl(?:System|Internal|UnhandledCuda)Error|unhandled (?:system|cuda) error",
-        "NCCL failed",
-        "measure the rails alone with sparkrig bandwidth",
-    ),
-    Signature(
-        "no-result",
-        _NEVER,
-        "it ended without a result",
-        "start the image by hand with docker run",
-        level="unknown",
-    ),
-    Signature(
-        "timeout",
-        r"Watchdog caught collective operation timeout",
-        "it did not end in time",
-        "measure the rails alone with sparkrig bandwidth",
-    ),
-    Signature(
-        "peer-lost",
-        r"Connection closed by remote peer|ncclRemoteError|remote process exited|Connection was likely closed"
-        r"|[Cc]onnection reset by peer|Broken pipe",
-        "the other rank went away",
-        "look at the other host",
-        level="unknown",
-    ),
-    Signature("stopped", _NEVER, "it was ended with the other rank", "repeat the check", level="unknown"),
-)
-_RANKED = {error.cause: number for number, error in enumerate(ERRORS)}
-# Exit statuses: of `timeout` and of a process that its own alarm ended; of SIGKILL; of docker itself.
-_STATUSES = {124: "timeout", 142: "timeout", 137: "killed", 125: "container", 126: "container", 127: "container"}
-
-# Why NCCL falls back to sockets, with the cure; "No device found" alone is normal where a plugin finds them.
-_SOCKET_REASONS = {
-    "NCCL_IB_DISABLE is set": (
-        r"NCCL_IB_DISABLE set by environment to [1-9]",
-        "take NCCL_IB_DISABLE out of the setting environment",
-    ),
-    "NCCL_NET is set": (
-        r"NCCL_NET set by environment to Socket",
-        "take NCCL_NET out of the setting environment",
-    ),
-    "libibverbs is missing in the image": (
-        r"Failed to open libibverbs",
-        "set nccl_image to one with libibverbs",
-    ),
-    "NCCL found no RDMA device": (
-        r"NET/IB ?: No device found",
-        "compare NCCL_IB_HCA with rdma link, then run the deploy again",
-    ),
-}
-
-PREFLIGHT = programs.text("bandwidth/nccl_preflight.sh")
-
 RANK = programs.text("bandwidth/nccl_rank.sh")
 
 END = programs.text("bandwidth/nccl_end.sh")
-
-NOT_ASKED_FOR = Verdict(
-    "unknown",
-    "nccl-skipped",
-    "NCCL was not checked, for no nccl_image is set",
-    "set nccl_image to an image with PyTorch and NCCL, if the pair is to run one model on both",
-)
-
-
-def preflight_words(image: str) -> list[str]:
-    """The words of PREFLIGHT."""
-    return [image, str(FIRST_PORT), str(LAST_PORT), CONTAINER_ENV]
-
-
-def parse_preflight(lines: Iterable[str]) -> Preflight:
-    """Read what PREFLIGHT prints. Raises ValueError where it says nothing about memory, or no number."""
-    rows = dict(line.strip().partition(" ")[::2] for line in lines)
-    if "MemTotal" not in rows or "MemAvailable" not in rows:
-        raise ValueError("the host did not say how much memory it has")
-    return Preflight(
-        docker=rows.get("docker", ""),
-        image=known(rows.get("image", ""), [rows.get("content", "")]),
-        gpus=int(rows.get("gpus", 0)),
-        rdma="rdma" in rows,
-        environment="environment" in rows,
-        total=int(rows["MemTotal"]) * 1024,
-        available=int(rows["MemAvailable"]) * 1024,
-        port=int(rows["port"]) if "port" in rows else None,
-    )
-
-
-def message_size(hosts: Iterable[Preflight]) -> int | None:
-    """How many bytes to gather: whole GiB within SIZES that every host has room for, or None.
-
-    KEPT_SHARE of a host's memory stays available, for a Spark without memory needs a hard reset.
-    """
-    room = min(int(host.available - KEPT_SHARE * host.total) - OVERHEAD for host in hosts)
-    least, most = SIZES
-    return None if room < least else min(room // GIB * GIB, most)
-
-
-def obstacle(found: Mapping[str, Preflight], image: str) -> Verdict | None:
-    """Why the check cannot be run on these hosts, or None. A check that was not run is not passed."""
-    for name, host in found.items():
-        for good, cause, evidence, cure in (
-            (
-                host.gpus,
-                "no-gpu",
-                "nvidia-smi lists no GPU",
-                on_host("nvidia-smi", "; run the deploy's driver step"),
-            ),
-            (host.docker, "no-docker", "docker does not answer", on_host("systemctl status docker")),
-            (host.image, "no-image", f"the image {image} is not there", on_host(f"docker pull {quoted(image)}")),
-            (host.rdma, "no-rdma", "there is no /dev/infiniband", "attach the cable, then rdma link"),
-            (host.environment, "no-environment", f"{CONTAINER_ENV} is not there", "run the deploy"),
-            (host.port, "port-busy", f"TCP ports {FIRST_PORT} to {LAST_PORT} are taken", on_host("ss -ltnp")),
-            (message_size([host]), "memory-low", _memory(host), "stop what uses memory, then repeat"),
-        ):
-            if not good:
-                return Verdict("unknown", cause, f"{name}: {evidence}", cure)
-    images = {name: host.image for name, host in found.items() if host.image}
-    if not one(images.values()):
-        held = ", ".join(f"{name} {each.short}" for name, each in images.items())
-        cure = on_host(f"docker save {quoted(image)}", " on one host, docker load on the other")
-        return Verdict("unknown", "image-differs", f"{image} is not one image: {held}", cure)
-    return None
-
-
-def _memory(host: Preflight) -> str:
-    needed = SIZES[0] + OVERHEAD + KEPT_SHARE * host.total
-    return f"{host.available / GIB:.1f} GiB of memory available, {needed / GIB:.1f} GiB needed"
 
 
 def container(run: str) -> str:
@@ -415,7 +179,7 @@ def parse(log: str, status: int | None = 0) -> Nccl:
         plugin=plugin,
         devices=_devices(log),
         gid_indexes=tuple(sorted({int(each) for each in re.findall(r"NET/IB\b.*\bGID (\d+) \(", log)})),
-        why_socket=next((why for why, (sign, _) in _SOCKET_REASONS.items() if re.search(sign, log)), ""),
+        why_socket=next((why for why, (sign, _) in SOCKET_REASONS.items() if re.search(sign, log)), ""),
         stage=_last(r"sparkrig-nccl stage (\S+)", log),
         error=error,
         detail=detail,
@@ -461,11 +225,11 @@ def _error(log: str, status: int | None) -> tuple[str, str]:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     told = {error.cause: error.line(lines) for error in ERRORS}
     causes = {cause: line for cause, line in told.items() if line}
-    if status in _STATUSES:
-        causes.setdefault(_STATUSES[status], "")
+    if status in STATUSES:
+        causes.setdefault(STATUSES[status], "")
     if not causes:
         causes = {"stopped" if status is None else "no-result": lines[-1] if lines else ""}
-    cause = min(causes, key=_RANKED.__getitem__)
+    cause = min(causes, key=RANKED.__getitem__)
     return cause, shorten(_PREFIX.sub("", causes[cause]), 160, placeholder=" ...")
 
 
@@ -496,8 +260,8 @@ def judge(
 
 
 def _failed(failed: Mapping[str, Nccl]) -> Verdict:
-    name, rank = min(failed.items(), key=lambda each: _RANKED[each[1].error])
-    error = ERRORS[_RANKED[rank.error]]
+    name, rank = min(failed.items(), key=lambda each: RANKED[each[1].error])
+    error = ERRORS[RANKED[rank.error]]
     where = f" in stage {rank.stage}" if rank.stage else ""
     detail = f" ({rank.detail.rstrip('.')})" if rank.detail else ""
     return Verdict(error.level, error.cause, f"{name}: {error.meaning}{where}{detail}", error.cure)
@@ -508,7 +272,7 @@ def _carried(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) 
     for name, rank in ranks.items():
         if rank.transport == "Socket":
             why = f"; {rank.why_socket}" if rank.why_socket else ""
-            _, cure = _SOCKET_REASONS.get(rank.why_socket, ("", "look for NET/IB in the container's NCCL log"))
+            _, cure = SOCKET_REASONS.get(rank.why_socket, ("", "look for NET/IB in the container's NCCL log"))
             evidence = f"{name}: NCCL went over NET/Socket at {rank.busbw:.2f} GB/s{why}"
             return Verdict("fault", "nccl-socket", evidence, cure)
         if rank.transport != "IB":

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 from sparkrig.explain.explanation import Around, Explained
-from sparkrig.host import gpu
+from sparkrig.host import gpu, nvidia_smi
+from sparkrig.host.nvidia_smi_text import parse_list, parse_query, parse_table
 from sparkrig.parsing import section
 from sparkrig.parsing.section import Piece
 from sparkrig.verdict import Finding
@@ -23,20 +24,20 @@ def explained(piece: Piece, _: Around) -> Explained:
     return Explained(piece.tool, "; ".join(filter(None, map(_gpu_shown, found))), tuple(findings), tuple(notes))
 
 
-def _gpus(piece: Piece) -> tuple[gpu.Gpu, ...]:
+def _gpus(piece: Piece) -> tuple[nvidia_smi.Gpu, ...]:
     if piece.tool == section.SMI_CSV:
         rows = takewhile(str.strip, piece.lines)  # prose behind them has commas too
         asked = re.search(r"--query-gpu[= ]([\w.,]+)", piece.command)
-        return gpu.parse_csv("\n".join(rows), asked.group(1).split(",") if asked else None)
-    parse = {section.SMI_QUERY: gpu.parse_query, section.SMI_LIST: gpu.parse_list}.get(piece.tool, gpu.parse_table)
+        return nvidia_smi.parse_csv("\n".join(rows), asked.group(1).split(",") if asked else None)
+    parse = {section.SMI_QUERY: parse_query, section.SMI_LIST: parse_list}.get(piece.tool, parse_table)
     return parse(piece.text)
 
 
-def _gpu_name(one: gpu.Gpu, index: int, count: int) -> str:
+def _gpu_name(one: nvidia_smi.Gpu, index: int, count: int) -> str:
     return (one.name or "the GPU") if count == 1 else f"GPU {index}"
 
 
-def _gpu_shown(one: gpu.Gpu) -> str:
+def _gpu_shown(one: nvidia_smi.Gpu) -> str:
     if one.trouble:
         return ""
     parts = [
@@ -51,7 +52,7 @@ def _gpu_shown(one: gpu.Gpu) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _on_gpu(one: gpu.Gpu, name: str) -> list[Finding]:
+def _on_gpu(one: nvidia_smi.Gpu, name: str) -> list[Finding]:
     if one.trouble:
         return [Finding(name, gpu.answers(one))]
     judged = []
@@ -64,7 +65,7 @@ def _on_gpu(one: gpu.Gpu, name: str) -> list[Finding]:
     return [Finding(name, verdict) for verdict in judged or [gpu.answers(one)]]
 
 
-def _gpu_notes(one: gpu.Gpu, *, memory: bool) -> Iterable[str]:
+def _gpu_notes(one: nvidia_smi.Gpu, *, memory: bool) -> Iterable[str]:
     if one.trouble:
         return
     if one.foreign:

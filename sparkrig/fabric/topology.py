@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin, findings
+from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin
+from sparkrig.fabric.cabling_judge import findings
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.network.seen import Network
 from sparkrig.rdma import gid

@@ -9,9 +9,9 @@ from typing import Any
 from sparkrig.host import gpu as graphics
 from sparkrig.host import health as hosts
 from sparkrig.host import nic
-from sparkrig.host.gpu import Gpu
 from sparkrig.host.health import Health
 from sparkrig.host.nic import Nic
+from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.value import Value
 from sparkrig.verdict import Finding, Verdict
 

@@ -15,12 +15,12 @@ from gevent import Greenlet
 from pyinfra.api import Host
 
 from sparkrig import programs
-from sparkrig.bandwidth import nccl
-from sparkrig.bandwidth.nccl import Preflight
+from sparkrig.bandwidth import nccl, nccl_preflight
+from sparkrig.bandwidth.nccl_preflight import Preflight
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.nic import Nics
-from sparkrig.host import gpu
+from sparkrig.host import gpu, nvidia_smi
 from sparkrig.host.nic import Nic
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
@@ -85,7 +85,7 @@ class _Gathered:
 
     ranks: Mapping[str, _Rank]
     left: Mapping[str, str]
-    looks: Mapping[str, list[gpu.Gpu]]
+    looks: Mapping[str, list[nvidia_smi.Gpu]]
 
 
 def check(bench: Bench, rails: Verdict, step: Callable[[str], None]) -> Outcome:
@@ -96,18 +96,18 @@ def check(bench: Bench, rails: Verdict, step: Callable[[str], None]) -> Outcome:
     """
     image = bench.image
     if image is None:
-        return Outcome(health=(Finding("pair", nccl.NOT_ASKED_FOR),))
+        return Outcome(health=(Finding("pair", nccl_preflight.NOT_ASKED_FOR),))
     step("NCCL: see what both hosts have for it")
     looks = remote.each(bench.hosts, partial(_preflight, bench, image))
     found = {name: look for name, look in looks.items() if isinstance(look, Preflight)}
     unread = {name: _said(name, look) for name, look in looks.items() if isinstance(look, Exception)}
-    refused = _lost(unread) or nccl.obstacle(found, image)
+    refused = _lost(unread) or nccl_preflight.obstacle(found, image)
     if refused:
         return Outcome((Finding("pair", refused),))
-    size, port = nccl.message_size(found.values()), found[bench.leader].port
+    size, port = nccl_preflight.message_size(found.values()), found[bench.leader].port
     assert size and port  # obstacle() asked for both
     before = _counters(bench)
-    step(f"NCCL: gather {size // nccl.GIB} GiB (at most {nccl.limit(bench.patience)} s)")
+    step(f"NCCL: gather {size // nccl_preflight.GIB} GiB (at most {nccl.limit(bench.patience)} s)")
     words = {
         name: nccl.rank_words(bench.run, image, number, bench.address, port, size, bench.patience)
         for number, name in enumerate(bench.hosts)
@@ -119,10 +119,10 @@ def check(bench: Bench, rails: Verdict, step: Callable[[str], None]) -> Outcome:
 
 
 def _preflight(bench: Bench, image: str, at: Host) -> Preflight:
-    words = nccl.preflight_words(image)
-    printed = remote.shell(at, nccl.PREFLIGHT, *words, seconds=bench.seconds(_LOOK_S))
+    words = nccl_preflight.preflight_words(image)
+    printed = remote.shell(at, nccl_preflight.PREFLIGHT, *words, seconds=bench.seconds(_LOOK_S))
     try:
-        return nccl.parse_preflight(printed.splitlines())
+        return nccl_preflight.parse_preflight(printed.splitlines())
     except ValueError as error:
         raise Failed(str(error)) from None
 
@@ -148,7 +148,7 @@ def _moved(
 def _gather(bench: Bench, words: Mapping[str, list[str]]) -> _Gathered:
     """Both ranks from their start to their end; when one fails, or the user has had enough, both are ended."""
     ranks = {name: gevent.spawn(_rank, bench, at, words[name]) for name, at in bench.hosts.items()}
-    looks: dict[str, list[gpu.Gpu]] = {name: [] for name in bench.hosts}
+    looks: dict[str, list[nvidia_smi.Gpu]] = {name: [] for name in bench.hosts}
     watchers = [gevent.spawn(_watch, bench, at, ranks.values(), looks[name]) for name, at in bench.hosts.items()]
     late: set[str] = set()
     try:
@@ -182,7 +182,7 @@ def _ended(rank: Greenlet, why: str, *, late: bool) -> _Rank:
     return _Rank(done.printed, None, done.why) if late else done
 
 
-def _watch(bench: Bench, at: Host, ranks: Collection[Greenlet], looks: list[gpu.Gpu]) -> None:
+def _watch(bench: Bench, at: Host, ranks: Collection[Greenlet], looks: list[nvidia_smi.Gpu]) -> None:
     """Look at a GPU until both ranks have ended; a host that cannot be read is told of by its rank."""
     while len(gevent.wait(list(ranks), timeout=_PAUSE_S)) < len(ranks):
         try:
@@ -229,7 +229,7 @@ def _left(bench: Bench, why: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-def _clamps(looks: Mapping[str, list[gpu.Gpu]]) -> Iterator[Finding]:
+def _clamps(looks: Mapping[str, list[nvidia_smi.Gpu]]) -> Iterator[Finding]:
     for name, found in looks.items():
         verdict = gpu.power_clamp_under_load(found)
         if verdict:

@@ -7,10 +7,10 @@ from typing import Any
 
 from sparkrig.fabric.survey import Fabric
 from sparkrig.host.condition import Condition
-from sparkrig.host.gpu import Gpu
 from sparkrig.host.health import Health
 from sparkrig.host.hostname import Hostname
 from sparkrig.host.nic import Nic
+from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.look.state import State
 from sparkrig.value import Value
 

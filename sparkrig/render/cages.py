@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sparkrig.fabric.cabling import Cable, Cage, End, Host, State, Topology, Twin, judge
+from sparkrig.fabric.cabling import Cable, Cage, End, Host, State, Topology, Twin
+from sparkrig.fabric.cabling_judge import judge
 from sparkrig.render.findings import Shade
 
 _UNTOLD: dict[State, str] = {"missing": "no netdev", "unread": "not read", "link": "link"}

@@ -13,7 +13,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from sparkrig.fabric.cabling import Cable, Cage, End, Host, Topology, Twin, judge
+from sparkrig.fabric.cabling import Cable, Cage, End, Host, Topology, Twin
+from sparkrig.fabric.cabling_judge import judge
 from sparkrig.render import cages
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Findings, Shade
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from sparkrig.bandwidth import nccl
+from sparkrig.bandwidth import nccl, nccl_errors
+from sparkrig.bandwidth.nccl_preflight import GIB, KEPT_SHARE
 from sparkrig.cure import FILE, deploy, local, on_host
 from sparkrig.host.images import one
 from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
 from sparkrig.signatures import Signature, first_line
 from sparkrig.verdict import Level, Verdict
 
-KEPT_SHARE = nccl.KEPT_SHARE  # of the memory: below it, a Spark is near the state that needs a hard reset
 _PATIENCE = 2.0  # times what somebody measured of a phase
 _TRIES = 3  # after so many, another one is not expected to end otherwise
 _QUIET_S = 180.0  # without any line; vLLM itself says every minute that it waits
@@ -53,7 +53,7 @@ class Sign(Signature):
 SIGNS = (
     Sign(
         "image-drift",
-        rf"Version mismatch: The cluster was started with|{nccl.MISMATCHED}|{nccl.TRUNCATED}",
+        rf"Version mismatch: The cluster was started with|{nccl_errors.MISMATCHED}|{nccl_errors.TRUNCATED}",
         "the nodes run different software",
         _SAME_IMAGE,
         "[@ray-50511, @nccl-1176]; NCCL's source v2.28",
@@ -68,7 +68,7 @@ SIGNS = (
     Sign(
         "memory",
         r"is less than desired GPU memory utilization|No available memory for the cache blocks"
-        rf"|KV cache is needed, which is larger than|CUDA out of memory|{nccl.CUDA_MEMORY}",
+        rf"|KV cache is needed, which is larger than|CUDA out of memory|{nccl_errors.CUDA_MEMORY}",
         "there is too little memory",
         "free it (sync; echo 3 > /proc/sys/vm/drop_caches, other containers), or lower --gpu-memory-utilization",
         "[@pytorch-175666, @home-ops-13221, @conselara-hardware]",
@@ -92,7 +92,7 @@ SIGNS = (
     ),
     Sign(
         "interface",
-        rf"sparkrig: trouble (?:address|route)|{nccl.NO_INTERFACE}|Unable to find address for",
+        rf"sparkrig: trouble (?:address|route)|{nccl_errors.NO_INTERFACE}|Unable to find address for",
         "the nodes do not use one network",
         _DEPLOY,
         "tests/ray; tests/fixtures/nccl; torch's ProcessGroupGloo",
@@ -283,7 +283,7 @@ def _transport(lines: Sequence[Line]) -> Verdict | None:
 def _ended(seen: Seen) -> Verdict:
     """An end that the log has no word for."""
     if seen.status in (137, 9) or seen.result == "oom-kill":
-        evidence = f"it was killed (exit {seen.status}); {seen.available / nccl.GIB:.0f} GiB are available now"
+        evidence = f"it was killed (exit {seen.status}); {seen.available / GIB:.0f} GiB are available now"
         return Verdict("fault", "killed", evidence, "look for an out-of-memory kill in dmesg")
     again = f", and was started again {seen.restarts} times" if seen.restarts else ""
     evidence = f"it ended with exit {seen.status}{again}, and the log has no sign that is known"
@@ -322,8 +322,8 @@ def _slow(seen: Seen, lines: Sequence[Line]) -> Verdict | None:
     """What explains a hang without a word of its own."""
     if found := _transport(lines):
         return Verdict("fault", found.cause, f"it hangs; {found.evidence}", found.cure)
-    if seen.available < KEPT_SHARE * seen.total:
-        evidence = f"it hangs with {seen.available / nccl.GIB:.1f} of {seen.total / nccl.GIB:.0f} GiB available"
+    if seen.available < KEPT_SHARE * seen.total:  # near the state that needs a hard reset
+        evidence = f"it hangs with {seen.available / GIB:.1f} of {seen.total / GIB:.0f} GiB available"
         return Verdict("fault", "memory", evidence, "stop it, and lower --gpu-memory-utilization")
     return None
 

@@ -13,7 +13,7 @@ import pytest
 
 from lab import NODES, pair
 from sparkrig.host import gpu
-from sparkrig.host.gpu import Gpu
+from sparkrig.host.nvidia_smi import Gpu
 from tests.faults.record import Seen
 from tests.lab.commands import LAB, ROOT, SOLO, Done, assert_state, deploy, drift, mend, planned, run, wrong
 from tests.lab.guests import Guest, Pair

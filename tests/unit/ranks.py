@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sparkrig.bandwidth.nccl import GIB
+from sparkrig.bandwidth.nccl_preflight import GIB
 
 IMAGE = "sha256:" + "a" * 64
 

@@ -18,9 +18,10 @@ import pytest
 from sparkrig import cure
 from sparkrig.checks.check import Subject
 from sparkrig.explain import package_list
-from sparkrig.host import containers, driver, gpu, health, preflight, targets
+from sparkrig.host import containers, driver, health, nvidia_smi, preflight, targets
 from sparkrig.host.apt import install_as_installed, install_past_the_hold
-from sparkrig.host.gpu import Gpu, gsp
+from sparkrig.host.gpu import gsp
+from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.network import seen as network
 from sparkrig.parsing import grammar
 from sparkrig.rdma import gid_table, rdma
@@ -101,7 +102,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "operations/onboard.py": {"line"},
         "operations/serving.py": {"plain(group.head)"},
         "operations/weights.py": {"last"},
-        "sparkrig/fabric/cabling.py": {"mine[1]", "cable.other.host"},
+        "sparkrig/fabric/cabling_judge.py": {"mine[1]", "cable.other.host"},
         "sparkrig/login.py": {"user"},
         "sparkrig/host/targets.py": {"due"},
         "sparkrig/bandwidth/perftest_run.py": {"case.receiver"},
@@ -430,6 +431,7 @@ def test_each_name_is_held_against_its_grammar() -> None:
     each_row({kind.what: (kind, good) for kind, good in GOOD.items()}, holds)
 
 
+UNTOLD = ", [N/A]" * (len(nvidia_smi.FIELDS) - 3)
 # what a host prints, with one name in it that is none
 ROWS: Mapping[str, tuple[Callable[[list[str]], Any], list[str]]] = {
     "a package": (driver.parse, ["dpkg install installed VALUE 1.2", "simulated 0"]),
@@ -442,10 +444,13 @@ ROWS: Mapping[str, tuple[Callable[[list[str]], Any], list[str]]] = {
     "the toolkit": (containers.parse, ["toolkit VALUE"]),
     "a netdev": (network.parse, ['addr [{"ifname": "VALUE", "mtu": 1, "addr_info": []}]']),
     "a profile": (network.parse, ["property connection.uuid:VALUE"]),
-    "a driver": (gpu.parse, ["csv NVIDIA GB10, 0000000F:01:00.0, VALUE" + ", [N/A]" * (len(gpu.FIELDS) - 3)]),
+    "a driver": (
+        nvidia_smi.parse,
+        [f"csv NVIDIA GB10, 0000000F:01:00.0, VALUE{UNTOLD}"],
+    ),
     "the GSP": (
-        gpu.parse,
-        ["csv NVIDIA GB10, 0000000F:01:00.0, 580.1" + ", [N/A]" * (len(gpu.FIELDS) - 3), "gsp VALUE"],
+        nvidia_smi.parse,
+        ["csv NVIDIA GB10, 0000000F:01:00.0, 580.1" + ", [N/A]" * (len(nvidia_smi.FIELDS) - 3), "gsp VALUE"],
     ),
     "a GID's netdev": (rdma.parse, ["gid|rocep1s0f0|1|3|::ffff:10.0.0.1|RoCE v2|VALUE"]),
 }

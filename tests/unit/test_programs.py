@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig import programs
-from sparkrig.host import apt, containers, gpu
+from sparkrig.host import apt, containers, nvidia_smi
 from sparkrig.network import netplan, profiles
 from sparkrig.rdma import gid
 from sparkrig.runs.journal import STANDS
@@ -23,7 +23,7 @@ ROOMS = ("sparkrig", "facts", "operations")
 SHARED = {
     "evidence/identifiers.sh": ("sparkrig.facts.evidence:TOOL_S",),
     "evidence/run.sh": ("sparkrig.facts.evidence:TOOL_S",),
-    "facts/gpu.sh": ("sparkrig.host.gpu:NOT_INSTALLED",),
+    "facts/gpu.sh": ("sparkrig.host.nvidia_smi:NOT_INSTALLED",),
     "facts/ping.sh": ("sparkrig.network.ping:NOT_INSTALLED",),
     "facts/serving_files_of.sh": ("sparkrig.serving.served:MANIFEST",),
     "facts/serving_look.sh": (
@@ -169,7 +169,7 @@ def test_what_python_and_a_program_both_name_is_one_value() -> None:
         and " ".join(containers.TOOLKIT_PARTS) in STANDS
     )
     assert "; ".join(f"/^{begins}/d" for begins in gid.OURS) in programs.text("runs/journal_row.sh")
-    assert ",".join(gpu.FIELDS) in programs.text("facts/gpu.sh")
+    assert ",".join(nvidia_smi.FIELDS) in programs.text("facts/gpu.sh")
     network = programs.text("facts/network.sh")
     assert ",".join(profiles.PROPERTIES) in network and " ".join(netplan.FOLDERS) in network
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.bandwidth import nccl
-from sparkrig.bandwidth.nccl import GIB, Nccl, Preflight, judge, message_size, obstacle, parse, parse_preflight
+from sparkrig.bandwidth import nccl, nccl_preflight
+from sparkrig.bandwidth.nccl import Nccl, judge, parse
+from sparkrig.bandwidth.nccl_preflight import GIB, Preflight, message_size, obstacle, parse_preflight
 from sparkrig.host.images import Image
 from sparkrig.host.nic import Nic
 from sparkrig.verdict import Verdict
@@ -454,7 +455,7 @@ def test_message_size_leaves_memory_free() -> None:
         wanted = None if size is None else size * GIB
         assert message_size([host]) == message_size([SPARK, host]) == message_size([host, SPARK]) == wanted
         if wanted:
-            assert host.available - wanted - nccl.OVERHEAD >= nccl.KEPT_SHARE * host.total
+            assert host.available - wanted - nccl_preflight.OVERHEAD >= nccl_preflight.KEPT_SHARE * host.total
 
     each_row([(110, 8), (26.6, 8), (26.5, 7), (23.6, 5), (22.6, 4), (22.5, None), (5, None), (0, None)], holds)
 
@@ -553,7 +554,7 @@ def test_preflight_runs_where_nothing_is(tmp_path: Path) -> None:
 
 
 def _preflight(words: list[str], path: str) -> Preflight:
-    command = ["sh", "-c", nccl.PREFLIGHT, "sparkrig", *words]
+    command = ["sh", "-c", nccl_preflight.PREFLIGHT, "sparkrig", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PATH": path})
     return parse_preflight(done.stdout.splitlines())
 
@@ -562,7 +563,7 @@ def _preflight(words: list[str], path: str) -> Preflight:
 
 
 def test_the_commands_to_the_word() -> None:
-    assert nccl.preflight_words("nccl:1") == ["nccl:1", "29600", "29699", "/etc/sparkrig/container.env"]
+    assert nccl_preflight.preflight_words("nccl:1") == ["nccl:1", "29600", "29699", "/etc/sparkrig/container.env"]
     assert " ".join(nccl.rank_words("7f3a", "nccl:1", 1, "192.168.100.11", 29600, 8 * GIB, 2.0)) == (
         "timeout -k 10 390 docker run --rm -i --init --pull never --name sparkrig-nccl-7f3a --gpus all"
         " --network host --ipc host --device /dev/infiniband --ulimit memlock=-1 --cap-add IPC_LOCK"

@@ -22,10 +22,10 @@ from sparkrig.facts.examination import Examination as Look
 from sparkrig.facts.fabric import Fabric
 from sparkrig.facts.spark import Spark
 from sparkrig.host.apt import install_past_the_hold
-from sparkrig.host.gpu import Gpu
 from sparkrig.host.grub import Boot
 from sparkrig.host.health import Kernel
 from sparkrig.host.hostname import Hostname
+from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.look.examination import Examination
 from sparkrig.network.ping import NOT_INSTALLED, Ping
 from sparkrig.operations.subject import subject

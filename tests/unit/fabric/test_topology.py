@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 
 from sparkrig import settings
-from sparkrig.fabric.cabling import End, judge
+from sparkrig.fabric.cabling import End
+from sparkrig.fabric.cabling_judge import judge
 from sparkrig.fabric.topology import Seen, build, cage_of, groups
 from sparkrig.network.links import Link
 from tests.tables import each_row

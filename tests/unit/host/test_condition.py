@@ -11,9 +11,9 @@ from pyinfra.api.exceptions import FactProcessError
 
 from sparkrig.facts.fabric import Fabric
 from sparkrig.host.condition import Condition, findings
-from sparkrig.host.gpu import Gpu
 from sparkrig.host.health import Health
 from sparkrig.host.nic import Nic, Pcie
+from sparkrig.host.nvidia_smi import Gpu
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "spark"
 

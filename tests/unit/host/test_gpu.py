@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from sparkrig.facts.gpu import Gpu as Fact
-from sparkrig.host import gpu
-from sparkrig.host.gpu import Gpu
+from sparkrig.host import gpu, nvidia_smi
+from sparkrig.host.nvidia_smi import Gpu
+from sparkrig.host.nvidia_smi_text import parse_list, parse_query, parse_table
 from sparkrig.io import survey
 from tests.faults.record import Seen
 from tests.tables import each_row
@@ -54,7 +55,7 @@ def recorded(name: str) -> str:
 
 
 def test_recorded_csv() -> None:
-    (found,) = gpu.parse_csv(recorded("nvidia-smi-csv.txt"))
+    (found,) = nvidia_smi.parse_csv(recorded("nvidia-smi-csv.txt"))
     assert found == Gpu(
         name="NVIDIA H200",
         bus_id="00000000:00:06.0",
@@ -74,7 +75,7 @@ def test_recorded_csv() -> None:
 
 def test_a_gb10_in_every_csv() -> None:
     def holds(text: str) -> None:
-        assert gpu.parse_csv(text) == (GB10,)
+        assert nvidia_smi.parse_csv(text) == (GB10,)
 
     each_row(
         [
@@ -99,24 +100,24 @@ def test_a_gb10_in_every_csv() -> None:
 def test_other_fields_in_another_order() -> None:
     header = "index, uuid, temperature.gpu, clocks_throttle_reasons.active, gpu_name, power.draw.instant [W]"
     text = f"{header}\n0, GPU-00000000-0000-0000-0000-000000000000, 61, 0x0000000000000048, NVIDIA GB10, 12.10 W\n"
-    (found,) = gpu.parse_csv(text)
+    (found,) = nvidia_smi.parse_csv(text)
     assert found == Gpu(
         name="NVIDIA GB10", temperature_c=61, power_w=12.1, reasons=("HW Slowdown", "HW Thermal Slowdown")
     )
-    assert gpu.parse_csv("61, P8", ["temperature.gpu", "pstate"]) == (Gpu(temperature_c=61, pstate="P8"),)
-    assert gpu.parse_csv("44, 52", ["temperature.gpu", "temperature.gpu.tlimit"])[0].margin_c == 52
-    assert gpu.parse_csv("NVIDIA GB10", ["name"]) == (Gpu(name="NVIDIA GB10"),)
+    assert nvidia_smi.parse_csv("61, P8", ["temperature.gpu", "pstate"]) == (Gpu(temperature_c=61, pstate="P8"),)
+    assert nvidia_smi.parse_csv("44, 52", ["temperature.gpu", "temperature.gpu.tlimit"])[0].margin_c == 52
+    assert nvidia_smi.parse_csv("NVIDIA GB10", ["name"]) == (Gpu(name="NVIDIA GB10"),)
 
 
 def test_several_gpus_and_one_that_fell_off() -> None:
     text = "name, temperature.gpu, power.draw [W]\nA, 40, ERR!\nB, [GPU is lost], 55.00 W\n"
-    assert gpu.parse_csv(text) == (Gpu(name="A", temperature_c=40), Gpu(name="B", power_w=55))
+    assert nvidia_smi.parse_csv(text) == (Gpu(name="A", temperature_c=40), Gpu(name="B", power_w=55))
 
 
 def test_csv_refuses() -> None:
     def holds(text: str, words: str) -> None:
         with pytest.raises(ValueError, match=words):
-            gpu.parse_csv(text)
+            nvidia_smi.parse_csv(text)
 
     each_row(
         {
@@ -134,7 +135,7 @@ def test_csv_refuses() -> None:
 
 
 def test_recorded_query() -> None:
-    (found,) = gpu.parse_query(recorded("nvidia-smi-q.txt"))
+    (found,) = parse_query(recorded("nvidia-smi-q.txt"))
     assert found == Gpu(
         name="NVIDIA H200",
         bus_id="00000000:00:06.0",
@@ -172,7 +173,7 @@ def test_query_of_a_gb10() -> None:
     def holds(eol: str, memory: str, indent: str) -> None:
         text = recorded("gb10-stand-in-q.txt").replace(": N/A", f": {memory}")
         lines = [indent + line for line in text.splitlines()]
-        assert gpu.parse_query(eol.join(lines)) == (GB10_QUERY,)
+        assert parse_query(eol.join(lines)) == (GB10_QUERY,)
 
     each_row(product(("\n", "\r\n"), ("N/A", "Not Supported"), ("", "    ")), holds)
 
@@ -191,24 +192,24 @@ GPU 0000000F:01:00.0
     Utilization
         Gpu : 97 %
 """
-    (found,) = gpu.parse_query(text)
+    (found,) = parse_query(text)
     assert (found.driver, found.power_w, found.utilization) == ("535.183.01", 18.2, 97)
     assert found.reasons == ("SW Power Cap", "HW Slowdown", "HW Thermal Slowdown")
-    assert gpu.parse_query("    GSP Firmware Version    : 580.159.03\n") == (Gpu(gsp="580.159.03"),)
+    assert parse_query("    GSP Firmware Version    : 580.159.03\n") == (Gpu(gsp="580.159.03"),)
 
 
 def test_average_power_that_is_not_told() -> None:
     text = "GPU 0000000F:01:00.0\n    GPU Power Readings\n        Average Power Draw : N/A\n"
-    (found,) = gpu.parse_query(text + "        Instantaneous Power Draw : 5.10 W\n")
+    (found,) = parse_query(text + "        Instantaneous Power Draw : 5.10 W\n")
     assert found.power_w == 5.1
 
 
 def test_recorded_table_and_list() -> None:
-    (table,) = gpu.parse_table(recorded("nvidia-smi.txt"))
+    (table,) = parse_table(recorded("nvidia-smi.txt"))
     assert (table.name, table.bus_id, table.driver) == ("NVIDIA H200", "00000000:00:06.0", "580.159.04")
     assert (table.temperature_c, table.pstate, table.power_w, table.utilization) == (39, "P0", 126, 0)
     assert (table.memory_used_mib, table.memory_total_mib) == (0, 143771)
-    assert gpu.parse_list(recorded("nvidia-smi-L.txt")) == (Gpu(name="NVIDIA H200"),)
+    assert parse_list(recorded("nvidia-smi-L.txt")) == (Gpu(name="NVIDIA H200"),)
 
 
 TABLE = """\
@@ -235,14 +236,14 @@ TABLE = """\
     ids=["GB10", "ERR!, CRLF", "the narrow table of older drivers"],
 )
 def test_table(second: str, expected: tuple[float | None, str, float | None, float | None]) -> None:
-    (found,) = gpu.parse_table(TABLE.format(second=second))
+    (found,) = parse_table(TABLE.format(second=second))
     assert (found.temperature_c, found.pstate, found.power_w, found.utilization) == expected
     assert (found.name, found.bus_id, found.driver) == ("NVIDIA GB10", "0000000F:01:00.0", "580.95.05")
 
 
 def test_no_uuid_is_kept() -> None:
     text = "GPU 0: NVIDIA GB10 (UUID: GPU-12345678-aaaa-bbbb-cccc-000000000000)\r\n"
-    assert gpu.parse_list(text) == (Gpu(name="NVIDIA GB10"),)
+    assert parse_list(text) == (Gpu(name="NVIDIA GB10"),)
 
 
 def test_what_is_no_nvidia_smi_is_refused() -> None:
@@ -250,12 +251,18 @@ def test_what_is_no_nvidia_smi_is_refused() -> None:
         with pytest.raises(ValueError, match="tells of no GPU"):
             parse(text)
 
-    each_row(product((gpu.parse_query, gpu.parse_table, gpu.parse_list), ("", "hello\n", "{}")), holds)
+    each_row(
+        product(
+            (parse_query, parse_table, parse_list),
+            ("", "hello\n", "{}"),
+        ),
+        holds,
+    )
 
 
 def test_a_table_that_breaks_off_is_refused() -> None:
     with pytest.raises(ValueError, match="in the middle"):
-        gpu.parse_table("\n".join(TABLE.splitlines()[:2]))
+        parse_table("\n".join(TABLE.splitlines()[:2]))
 
 
 # --- troubles
@@ -278,7 +285,18 @@ def test_troubles_are_values_and_told_apart() -> None:
         assert found == Gpu(trouble=text.splitlines()[0])
         assert gpu.answers(found).cause == cause and not gpu.answers(found).evidence.endswith(".")
 
-    each_row(product((gpu.parse_csv, gpu.parse_query, gpu.parse_table, gpu.parse_list), TROUBLES), holds)
+    each_row(
+        product(
+            (
+                nvidia_smi.parse_csv,
+                parse_query,
+                parse_table,
+                parse_list,
+            ),
+            TROUBLES,
+        ),
+        holds,
+    )
 
 
 @pytest.mark.fault(37)
@@ -323,7 +341,7 @@ def test_script(tmp_path: Path, answer: str, expected: Gpu) -> None:
     done = sh(Fact.script, path=tmp_path / "bin")
     assert done.returncode == 0 and "1234567890" not in done.stdout
     want = expected if expected.trouble else replace(expected, gsp="580.159.03", margin_c=24)
-    assert gpu.parse(done.stdout.splitlines()) == want
+    assert nvidia_smi.parse(done.stdout.splitlines()) == want
 
 
 def test_a_gpu_that_hangs_leaves_time_to_read_the_rest_of_its_host() -> None:
@@ -333,7 +351,7 @@ def test_a_gpu_that_hangs_leaves_time_to_read_the_rest_of_its_host() -> None:
 
 def test_script_without_nvidia_smi(tmp_path: Path) -> None:
     done = sh(Fact.script.replace("command -v nvidia-smi", "command -v sparkrig-no-such-program"))
-    found = gpu.parse(done.stdout.splitlines())
+    found = nvidia_smi.parse(done.stdout.splitlines())
     assert (gpu.answers(found).level, gpu.answers(found).cause) == ("unknown", "no-nvidia-smi")
 
 

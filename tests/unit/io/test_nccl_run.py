@@ -17,7 +17,7 @@ import pytest
 from pyinfra.connectors.util import CommandOutput, OutputLine, run_local_process
 
 from sparkrig import settings
-from sparkrig.bandwidth.nccl import GIB
+from sparkrig.bandwidth.nccl_preflight import GIB
 from sparkrig.io import nccl_run as checked
 from sparkrig.io.nccl_run import Bench, Outcome
 from sparkrig.verdict import Verdict

@@ -1,0 +1,375 @@
+"""What is wrong with the cables of a pair, and what to do about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+from sparkrig.cure import FILE, local, on_host, over_ssh, quoted
+from sparkrig.fabric.cabling import CAGE_SPEED_MBPS, Cable, End, State, Topology
+from sparkrig.fabric.cabling_strangers import loops, strangers, switches
+from sparkrig.text import listed, rails
+from sparkrig.verdict import Finding, Verdict, worst
+
+
+def findings(shown: Topology) -> tuple[Finding, ...]:
+    """What is to be said of a topology, causes first; one healthy finding where all is well."""
+    found = [*_unread(shown), *strangers(shown), *switches(shown), *loops(shown), *_wanted(shown)]
+    return tuple(found or [_all_well(shown)])
+
+
+def judge(shown: Topology, cable: Cable) -> Verdict:
+    """What is to be said of one cable alone, there or only wanted; its evidence may be empty."""
+    misplaced = _misplaced(shown, [each for each in shown.cables if each.wanted])
+    if any(cable in pair for pair in misplaced):
+        return Verdict("fault", "cable-crossed")
+    if cable.wanted and not all(host.read for host in shown.hosts):
+        return Verdict("unknown", "unread")
+    if cable.wanted and not cable.real and _led_astray(shown, cable):
+        return Verdict("fault", "cable-out")
+    if cable.wanted:
+        said = [finding.verdict for finding in _cable(shown, cable)]
+        return worst(said or [Verdict("healthy", evidence=cable.evidence)])
+    if shown.switched(cable):
+        return Verdict("degraded", "switch")
+    return Verdict("fault", "loop") if cable.loops else Verdict("healthy", evidence="not declared")
+
+
+def _unread(shown: Topology) -> Iterator[Finding]:
+    for host in shown.hosts:
+        if not host.read:
+            text = f"{host.name} could not be looked at, so its ends of the cables are not known"
+            yield Finding(host.name, Verdict("unknown", "unread", text, local(f"sparkrig doctor {FILE} access")))
+
+
+def _wanted(shown: Topology) -> Iterator[Finding]:
+    """What is to be said of each cable that the inventory wants."""
+    if not all(host.read for host in shown.hosts):
+        return
+    wanted = [cable for cable in shown.cables if cable.wanted]
+    torn = [cable for cable in wanted if _torn(cable, wanted)]
+    if torn:
+        yield _torn_apart(torn)
+        return
+    misplaced = _misplaced(shown, wanted)
+    yield from _crossed(shown, misplaced)
+    explained = [cable for cable, _ in misplaced]
+    for cable in wanted:
+        if cable not in explained and (cable.real or not _led_astray(shown, cable)):
+            yield from _cable(shown, cable)
+
+
+def _led_astray(shown: Topology, cable: Cable) -> bool:
+    """Whether a loop or a stranger at one of its ends says already why it is not there."""
+    loops = {end for each in shown.cables if each.loops for end in each.ends}
+    return any(end in loops or shown.at(end).stranger for end in cable.ends)
+
+
+def _cable(shown: Topology, cable: Cable) -> Iterator[Finding]:
+    lacking = _missing(shown, cable) or _down(shown, cable) or _dark(shown, cable)
+    if lacking:
+        yield _on_rails(_lame(shown, cable), lacking)
+        return
+    verdict = _doubtful(shown, cable)
+    if verdict is None:
+        yield from _silent_rails(shown, cable)
+        yield from _swapped_netdevs(shown, cable)
+        verdict = _slow(shown, cable)
+    if verdict is not None:
+        yield _on_rails(cable.rails, verdict)
+
+
+def _on_rails(numbers: Sequence[int], verdict: Verdict) -> Finding:
+    return Finding(rails(numbers), verdict, tuple(numbers))
+
+
+def _lame(shown: Topology, cable: Cable) -> list[int]:
+    """The rails of a cable that have no link at one end or the other."""
+    twins = [twin for end in cable.ends for twin in shown.at(end).twins if twin.state != "link"]
+    return sorted({twin.rail for twin in twins if twin.rail in cable.rails})
+
+
+def _torn(cable: Cable, wanted: Iterable[Cable]) -> bool:
+    return any(other is not cable and set(other.ends) & set(cable.ends) for other in wanted)
+
+
+def _torn_apart(cables: Sequence[Cable]) -> Finding:
+    what = listed(f"{rails(cable.rails)} to join {_ends(cable)}" for cable in cables)
+    verdict = Verdict(
+        "fault",
+        "rails-crossed",
+        f"the inventory wants {what}, and a cage takes one plug only",
+        "in the fabric setting, let the subnets of both twins of a cage lead to the same cage of the peer",
+    )
+    return Finding("pair", verdict, tuple(sorted(rail for cable in cables for rail in cable.rails)))
+
+
+def _misplaced(shown: Topology, wanted: Sequence[Cable]) -> list[tuple[Cable, Cable]]:
+    """Each wanted cable that is not there, with the one between the two hosts that lies elsewhere instead.
+
+    One that has an end where it should be comes first, and the first host's end before the second's.
+    """
+    strays = [cable for cable in shown.cables if cable.real and not cable.wanted and not cable.loops]
+    found = []
+    for cable in wanted:
+        if strays and not cable.real:
+            stray = max(strays, key=partial(_shared, cable))
+            strays.remove(stray)
+            found.append((cable, stray))
+    return found
+
+
+def _shared(wanted: Cable, stray: Cable) -> tuple[bool, bool]:
+    return stray.one == wanted.one, stray.other == wanted.other
+
+
+def _crossed(shown: Topology, pairs: Sequence[tuple[Cable, Cable]]) -> Iterator[Finding]:
+    wanted_ends = {end for wanted, _ in pairs for end in wanted.ends}
+    if len(pairs) == 2 and wanted_ends == {end for _, stray in pairs for end in stray.ends}:
+        yield _swapped(shown, pairs)
+        return
+    for wanted, stray in pairs:
+        yield _moved(shown, wanted, stray)
+
+
+def _swapped(shown: Topology, pairs: Sequence[tuple[Cable, Cable]]) -> Finding:
+    """Two cables, each where the other belongs."""
+    reach = listed(_reaches(shown, stray) for _, stray in pairs)
+    host = pairs[0][1].other.host
+    cages = listed(sorted(stray.other.cage for _, stray in pairs))
+    verdict = Verdict(
+        "fault",
+        "cable-crossed",
+        f"{reach}: the two plugs on {host} are swapped",
+        f"swap the plugs in cages {cages} of {host}, or swap the addresses of their netdevs in its fabric setting",
+    )
+    return _on_rails(sorted(rail for wanted, _ in pairs for rail in wanted.rails), verdict)
+
+
+def _moved(shown: Topology, wanted: Cable, stray: Cable) -> Finding:
+    """One cable that has a plug, or both, in another cage than the inventory says."""
+    real = {end.host: end.cage for end in stray.ends}
+    wrong = [end for end in wanted.ends if real[end.host] != end.cage]
+    cures = [
+        f"swap the plugs in {real[end.host]} and {end.cage} of {end.host}"
+        if shown.taken(end)
+        else f"move the plug on {end.host} from {real[end.host]} to {end.cage}"
+        for end in wrong
+    ]
+    where = listed(end.host for end in wrong)
+    verdict = Verdict(
+        "fault",
+        "cable-crossed",
+        f"{_reaches(shown, stray)}, and wanted is {wanted.one.cage} to {wanted.other.cage}: "
+        f"the cable sits in the other cage of {where}",
+        f"{listed(cures)}, or name the netdevs of the cage that it is in, in the fabric setting of {where}",
+    )
+    return _on_rails(wanted.rails, verdict)
+
+
+def _missing(shown: Topology, cable: Cable) -> Verdict | None:
+    """Declared netdevs that are not there."""
+    gone = _in_state(shown, cable, "missing")
+    if not gone:
+        return None
+    where = "; ".join(f"{end.host} has no {' and no '.join(names)}" for end, names in gone.items())
+    if all(shown.at(end).state != "missing" for end in gone):
+        return Verdict(
+            "fault",
+            "netdev-missing",
+            f"{where}, and its twin is there: one of the cage's two PCIe links did not come up",
+            f"switch {listed(end.host for end in gone)} off, cut the power for a minute, start with the cable in",
+        )
+    return Verdict(
+        "fault",
+        "netdev-missing",
+        f"{where}: an uncabled ConnectX-7 leaves the PCI bus",
+        f"seat a QSFP cable in {_ends(cable)}, wait half a minute, then: ip -br link",
+    )
+
+
+def _down(shown: Topology, cable: Cable) -> Verdict | None:
+    """Declared netdevs that are switched off, so that no one can say what their cage reaches."""
+    for end, names in _in_state(shown, cable, "down").items():
+        return Verdict(
+            "fault",
+            "netdev-down",
+            f"{listed(names)} on {end.host} {'is' if len(names) == 1 else 'are'} administratively down",
+            on_host(" && ".join(f"sudo ip link set {quoted(name)} up" for name in names), at=end.host),
+        )
+    return None
+
+
+def _dark(shown: Topology, cable: Cable) -> Verdict | None:
+    """A carrier at neither end, at one end, or on one twin."""
+    dark, lit = _in_state(shown, cable, "no carrier"), _in_state(shown, cable, "link")
+    for end in dark:
+        if end in lit:
+            return _half_lit(end, dark[end])
+    if len(dark) == 1 and not cable.real and any(shown.taken(end) for end in lit):
+        dark_end, taken = next(iter(dark)), next(iter(lit))
+        return Verdict(
+            "fault",
+            "cable-out",
+            f"{dark_end} has no carrier, and in {taken} sits another cable",
+            f"seat a cable of its own in {_ends(cable)} until it clicks",
+        )
+    if len(dark) == 1:
+        dark_end, lit_end = next(iter(dark)), next(iter(lit))
+        return Verdict(
+            "fault",
+            "half-plugged",
+            f"{lit_end} has a carrier and {dark_end} has none: the plug on {dark_end.host} is not seated, "
+            f"or the cable from {lit_end.host} leads elsewhere",
+            f"seat the plug in {dark_end} until it clicks",
+        )
+    return _out(cable) if dark else None
+
+
+def _half_lit(end: End, names: Sequence[str]) -> Verdict:
+    return Verdict(
+        "fault",
+        "half-plugged",
+        f"{listed(names)} on {end.host} {'has' if len(names) == 1 else 'have'} no carrier, and its twin has one: "
+        "the plug is half seated, or one half of the port did not start",
+        f"pull the plug out of {end} and seat it again until it clicks; if that does not help, reboot {end.host}",
+    )
+
+
+def _out(cable: Cable) -> Verdict:
+    why = "the same cable is in both, and a plug is not seated or the cable is dead"
+    if cable.evidence != "same cable serial":
+        why = "no cable, a plug that is not seated, or a dead cable"
+    return Verdict(
+        "fault",
+        "cable-out",
+        f"neither {_ends(cable, ' nor ')} has a carrier: {why}",
+        f"seat a QSFP cable in {_ends(cable)} until it clicks",
+    )
+
+
+def _doubtful(shown: Topology, cable: Cable) -> Verdict | None:
+    """A cable whose ends have a carrier, and over which frames pass in one direction, or in none."""
+    if cable.evidence == "heard both ways":
+        return None
+    silent = [host for host in shown.hosts if host.silence]
+    if silent:
+        why = listed(f"the neighbour probe did not run on {host.name} ({host.silence})" for host in silent)
+        return Verdict("unknown", "no-probe", why, over_ssh(silent[0].name, "sudo -n python3 --version"))
+    if cable.heard:
+        sender, listener = cable.heard[0].sender, cable.heard[0].listener
+        return Verdict(
+            "fault",
+            "one-way",
+            f"{listener} hears {sender}, which hears nothing: one direction of the cable or of a port is dead",
+            f"seat the plugs in {_ends(cable)} again; if that does not help, use another cable",
+        )
+    same = ", although both show the same cable" if "same cable serial" in (cable.evidence, *cable.notes) else ""
+    return Verdict(
+        "unknown",
+        "no-answer",
+        f"{_ends(cable)} have a carrier and hear nothing of one another{same}",
+        "follow the cable from end to end; if a switch joins the Sparks, let both ports be in one VLAN",
+    )
+
+
+def _silent_rails(shown: Topology, cable: Cable) -> Iterator[Finding]:
+    """Rails that neither hear nor are heard over a cable that works for the other twin."""
+    alive = {netdev for heard in cable.heard for netdev in (heard.sender_netdev, heard.listener_netdev)}
+    for rail in cable.rails:
+        twins = {end: twin.netdev for end in cable.ends for twin in shown.at(end).twins if twin.rail == rail}
+        if not alive.intersection(twins.values()):
+            verdict = Verdict(
+                "fault",
+                "no-answer",
+                f"{listed(f'{netdev} of {end.host}' for end, netdev in twins.items())} "
+                "hear nothing of one another, while their twins do",
+                f"reboot {listed(end.host for end in cable.ends)} with the cable attached",
+            )
+            yield _on_rails((rail,), verdict)
+
+
+def _swapped_netdevs(shown: Topology, cable: Cable) -> Iterator[Finding]:
+    """Rails whose two netdevs reach another rail's netdevs at the far end, and never each other.
+
+    The twins of a cage hear both twins at the far end where they share a port, and all is well; links that are
+    apart do not.
+    """
+    reached = {
+        frozenset({(each.sender.host, each.sender_netdev), (each.listener.host, each.listener_netdev)})
+        for each in cable.heard
+    }
+    loud = {netdev for pair in reached for netdev in pair}
+    apart = {}
+    for rail in cable.rails:
+        ends = frozenset(
+            (end.host, twin.netdev) for end in cable.ends for twin in shown.at(end).twins if twin.rail == rail
+        )
+        if ends not in reached and ends <= loud:
+            apart[rail] = ends
+    if not apart:
+        return
+    met = sorted(sorted(pair) for pair in reached if any(pair & ends for ends in apart.values()))
+    said = listed(f"{netdev} of {host} reaches {other} of {there}" for (host, netdev), (there, other) in met)
+    mine = [
+        listed(netdev for ends in apart.values() for host, netdev in ends if host == end.host)
+        for end in cable.ends
+    ]
+    verdict = Verdict(
+        "fault",
+        "netdevs-swapped",
+        f"{said}: the names or the addresses of the netdevs have changed places on one of the two Sparks",
+        f"reboot the Spark whose netdevs were renamed (ls -l /sys/class/net), or swap the addresses of {mine[1]} "
+        f"in the fabric setting of {cable.other.host}",
+    )
+    yield _on_rails(sorted(apart), verdict)
+
+
+def _slow(shown: Topology, cable: Cable) -> Verdict | None:
+    speeds = {end: shown.at(end).speed_mbps for end in cable.ends}
+    slow = {end: speed for end, speed in speeds.items() if speed and speed < CAGE_SPEED_MBPS}
+    if not slow:
+        return None
+    what = listed(f"{end} runs at {speed / 1000:g} Gb/s" for end, speed in slow.items())
+    return Verdict(
+        "degraded",
+        "speed-low",
+        f"{what}, where {CAGE_SPEED_MBPS // 1000} Gb/s is expected: the cable, or a switch, allows no more",
+        "use a QSFP cable that is made for 200 Gb/s or more",
+    )
+
+
+def _all_well(shown: Topology) -> Finding:
+    wanted = [cable for cable in shown.cables if cable.wanted]
+    if wanted:
+        evidence = listed(
+            f"{cable.one} reaches {cable.other} as wanted ({', '.join((cable.evidence, *cable.notes))})"
+            for cable in wanted
+        )
+        return Finding("pair", Verdict("healthy", evidence=evidence))
+    host = shown.hosts[0]
+    if any(cage.state == "link" for cage in host.cages):
+        text = f"{host.name} has a cable, and the inventory declares no peer"
+    else:
+        text = f"{host.name} has no cable and needs none, for it stands on its own"
+    return Finding(host.name, Verdict("healthy", evidence=text))
+
+
+def _in_state(shown: Topology, cable: Cable, state: State) -> dict[End, list[str]]:
+    """The netdevs of its rails that are in that state, by end; only ends that have one."""
+    names = {
+        end: [twin.netdev for twin in shown.at(end).twins if twin.rail in cable.rails and twin.state == state]
+        for end in cable.ends
+    }
+    return {end: some for end, some in names.items() if some}
+
+
+def _reaches(shown: Topology, cable: Cable) -> str:
+    one, other = (
+        f"{end} ({rails(numbers)})" if (numbers := shown.at(end).rails) else str(end) for end in cable.ends
+    )
+    return f"{one} reaches {other}"
+
+
+def _ends(cable: Cable, word: str = " and ") -> str:
+    return f"{cable.one}{word}{cable.other}"
