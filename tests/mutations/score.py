@@ -15,7 +15,7 @@ FROZEN = "tests/unit/test_contracts.py::test_what_a_guarding_module_hands_out_is
 # What `make mutate` mutates, and the tests that must see it.
 MODULES = {
     "templates/guard.py": ("tests/unit/templates/test_guard.py",),
-    "operations/guard.py": ("tests/unit/operations/test_guarded_change.py", "tests/plan/test_guard.py"),
+    "operations/guard.py": ("tests/unit/operations/test_guard.py",),
     "sparkrig/network/guard.py": ("tests/unit/network/test_guard.py",),
     "sparkrig/runs/lock.py": ("tests/unit/runs/test_lock_model.py",),
     "sparkrig/runs/journal.py": ("tests/unit/runs/test_journal_model.py",),
