@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from gevent import Timeout
 from pyinfra.api import Host
 from pyinfra.api.exceptions import ConnectError
 
@@ -105,7 +106,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
     monkeypatch.setattr(guarded, "_new_connection", connected)
     monkeypatch.setattr(guarded, "time", SimpleNamespace(monotonic=lambda: made.now))
-    gevent = SimpleNamespace(sleep=made.sleep, spawn=made.spawn, Timeout=guarded.gevent.Timeout)
+    gevent = SimpleNamespace(sleep=made.sleep, spawn=made.spawn, Timeout=Timeout)
     monkeypatch.setattr(guarded, "gevent", gevent)
     monkeypatch.setattr(remote, "shell", made.shell)
     monkeypatch.setattr(remote, "each", each)
