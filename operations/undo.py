@@ -21,7 +21,7 @@ from sparkrig.operations.journal import Run
 from sparkrig.operations.trust import AS_USER, FORGET, KEYS_BAR
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.runs import lock, undo
+from sparkrig.runs import lock, undo, undo_merge, undo_outcome
 from sparkrig.runs.undo import Plan
 from sparkrig.settings import Settings
 
@@ -57,7 +57,7 @@ def carry_out(
         told(name, "keep what stands there now")
     journal.begin(run, hosts)
     there = _network(run, hosts, plans, mine, told)
-    plans = {name: undo.network_done(plan, there.get(name, "")) for name, plan in plans.items()}
+    plans = {name: undo_outcome.network_done(plan, there.get(name, "")) for name, plan in plans.items()}
     answers = remote.each(hosts, lambda at: _host(run, at, plans[at.name], mine.patience, told, restart_docker))
     amiss = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, (Failed, Lost))]
     if amiss:
@@ -73,7 +73,9 @@ def fit(at: Host, plan: Plan, patience: float) -> Plan:
     """The plan, once docker was asked whether it starts with what goes back. Raises Failed or Lost."""
     merged = plan.merged_docker
     kept = "" if merged else plan.kept_docker
-    return undo.left(plan, remote.shell(at, undo.FIT, kept, seconds=int(60 * patience), stdin=merged or None))
+    return undo_outcome.left(
+        plan, remote.shell(at, undo.FIT, kept, seconds=int(60 * patience), stdin=merged or None)
+    )
 
 
 def barred(at: Host, plan: Plan, patience: float) -> tuple[Barred, ...]:
@@ -89,9 +91,9 @@ def barred(at: Host, plan: Plan, patience: float) -> tuple[Barred, ...]:
 
 def read(at: Host, plan: Plan, patience: float) -> Plan:
     """The plan, once the files that another one changed were read. Raises Failed or Lost."""
-    said = remote.shell(at, undo.TEXTS, *undo.texts_of(plan), seconds=int(60 * patience))
-    texts = remote.parsed("files", lambda: undo.parse_texts(said.splitlines()))
-    return undo.merged(plan, texts)
+    said = remote.shell(at, undo.TEXTS, *undo_merge.texts_of(plan), seconds=int(60 * patience))
+    texts = remote.parsed("files", lambda: undo_merge.parse_texts(said.splitlines()))
+    return undo_merge.merged(plan, texts)
 
 
 def _network(
@@ -132,19 +134,19 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
         user = remote.read(at, Trust(), seconds=int(60 * patience)).user
         step("login from the peer", AS_USER, user, FORGET, "sparkrig", trust.KEY, trust.MARK, seconds=60)
     if rows:
-        plan = undo.left(plan, step("files", undo.RESTORE, before, seconds=60, stdin=rows))
+        plan = undo_outcome.left(plan, step("files", undo.RESTORE, before, seconds=60, stdin=rows))
     if docker := plan.files(docker=True):
         said = step(
             undo.DOCKER_PART, undo.DOCKER, "yes" if restart_docker else "no", before, seconds=360, stdin=docker
         )
-        plan = undo.left(plan, said)
+        plan = undo_outcome.left(plan, said)
     if plan.serving:
         step("server", undo.SERVE, seconds=180)
     if words := plan.holds():
         step("holds", undo.HOLDS, *words, seconds=120)
     if rows:
         step("GID index", undo.GIDS, environment.RAILS, environment.REFRESH, seconds=60)
-    plan = undo.verified(plan, journal.look(at), run.id)
-    if left := undo.left_behind(plan):
+    plan = undo_outcome.verified(plan, journal.look(at), run.id)
+    if left := undo_outcome.left_behind(plan):
         journal.leave(run, at, left)
     return plan

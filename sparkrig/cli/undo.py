@@ -52,9 +52,10 @@ class _Group:
     @property
     def left(self) -> list[str]:
         """What is not put back, a sentence each."""
-        from sparkrig.runs import undo as judgement
 
-        return [said for name, plan in self.plans.items() for said in judgement.left_alone(name, plan)]
+        from sparkrig.runs.undo_outcome import left_alone
+
+        return [said for name, plan in self.plans.items() for said in left_alone(name, plan)]
 
     def ends(self, outcome: str, code: int) -> None:
         self.outcome, self.code = outcome, code
@@ -166,6 +167,7 @@ def _undone(
 def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked: _Asked) -> _Group:
     """What is to be done to one group; nothing where one half cannot be read, or lost what it kept."""
     from sparkrig.runs import undo as judgement
+    from sparkrig.runs import undo_target
 
     unread = [
         f"{name} cannot be read: {found[name]}" for name in group.names if isinstance(found[name], Exception)
@@ -177,18 +179,18 @@ def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked:
     others = {name: None if isinstance(there := found.get(name), Exception) else there for name in group.others}
     code = 1
     try:
-        target = judgement.target(group.journals, asked.run)
+        target = undo_target.target(group.journals, asked.run)
         if not target:
             return group
         keep = [name for name, each in group.journals.items() if each.find(target)]
         command = f"{asked.command(target, keep, one_half=True)} --dry"
         code = 3
-        judgement.readable(target, group.journals)
+        undo_target.readable(target, group.journals)
         if not asked.one_half:
             code = 1
-            judgement.spared(target, group.journals, others, command)
+            undo_target.spared(target, group.journals, others, command)
             code = 3
-            judgement.whole(target, group.journals, others, command)
+            undo_target.whole(target, group.journals, others, command)
     except Refusal as refusal:
         group.ends(f"{refusal.what}; nothing is undone. Try: {refusal.cure}", code)
         return group
@@ -224,10 +226,11 @@ def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Flee
     """
     from sparkrig.operations import undo as operations
     from sparkrig.runs import undo as judgement
+    from sparkrig.runs import undo_merge
 
     if not group.plans:
         return
-    read = _answers(group, hosts, fleet, judgement.texts_of, "Reading what was changed since", operations.read)
+    read = _answers(group, hosts, fleet, undo_merge.texts_of, "Reading what was changed since", operations.read)
     if read is None:
         return
     group.plans |= read
@@ -313,7 +316,7 @@ def _show(console: Console, group: _Group) -> None:
 
 def _document(group: _Group) -> dict[str, Any]:
     from sparkrig.render.journal import planned
-    from sparkrig.runs.undo import left_behind
+    from sparkrig.runs.undo_outcome import left_behind
 
     plans = {name: planned(plan) for name, plan in group.plans.items()}
     left = {name: [vars(each) for each in left_behind(plan)] for name, plan in group.plans.items()}

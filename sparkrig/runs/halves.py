@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkrig.cure import verb
-from sparkrig.runs import journal, undo
+from sparkrig.runs import journal, undo_target
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.text import listed
 
@@ -72,7 +72,9 @@ def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterato
         return
     first = journals[on[0]].find(id)
     others = [name for name in journals if name not in on]
-    stands = [name for name in others if (run := journals[name].find(id)) and undo.stands(run, journals[name])]
+    stands = [
+        name for name in others if (run := journals[name].find(id)) and undo_target.stands(run, journals[name])
+    ]
     lost = [name for name in others if first and name in first.owner.hosts and not journals[name].find(id)]
     if stands:
         said = f"run {id} is undone on {listed(on)} alone, and still stands on {listed(stands)}"

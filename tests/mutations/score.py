@@ -12,6 +12,11 @@ NAMED = "by name"  # the mutations of mutations.yaml, in the place of a module
 
 # Of every module: its values do not change.
 FROZEN = "tests/unit/test_contracts.py::test_what_a_guarding_module_hands_out_is_frozen"
+_UNDO = (
+    "tests/unit/runs/test_undo_plan.py",
+    "tests/unit/runs/test_undo.py",
+    "tests/unit/runs/test_undo_model.py",
+)
 # What `make mutate` mutates, and the tests that must see it.
 MODULES = {
     "templates/guard.py": ("tests/unit/templates/test_guard.py",),
@@ -19,11 +24,7 @@ MODULES = {
     "sparkrig/network/guard.py": ("tests/unit/network/test_guard.py",),
     "sparkrig/runs/lock.py": ("tests/unit/runs/test_lock_model.py",),
     "sparkrig/runs/journal.py": ("tests/unit/runs/test_journal_model.py",),
-    "sparkrig/runs/undo.py": (
-        "tests/unit/runs/test_undo.py",
-        "tests/unit/runs/test_undo_model.py",
-        "tests/unit/runs/test_undo_scripts.py",
-    ),
+    **{f"sparkrig/runs/{name}.py": _UNDO for name in ("undo", "undo_target", "undo_merge", "undo_outcome")},
     "sparkrig/host/driver.py": ("tests/unit/host/test_driver.py",),
     "sparkrig/rdma/gid.py": ("tests/unit/rdma/test_gid.py",),
     "sparkrig/host/trust.py": ("tests/unit/operations/test_trust.py",),

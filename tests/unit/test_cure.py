@@ -30,7 +30,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.render import journal as shown
 from sparkrig.reports.drift import Report
 from sparkrig.reports.findings import mends
-from sparkrig.runs import halves, journal, undo
+from sparkrig.runs import halves, journal, undo, undo_target
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner
 from sparkrig.text import plain
@@ -297,7 +297,7 @@ def stays(value: str) -> list[str]:
     advice = journal.advice(broken, Journal(9, runs=(broken,)), MY_FILE).partition("same again: ")[2]
     return [
         *(each.cure for each in halves.halved(journals, MY_FILE)),
-        *refused(undo.readable, value, {value: Journal(9, runs=(broken,))}),
+        *refused(undo_target.readable, value, {value: Journal(9, runs=(broken,))}),
         advice,
     ]
 

@@ -13,7 +13,7 @@ from sparkrig.io.shell import script
 from sparkrig.operations.files import WRITE
 from sparkrig.operations.journal import noted
 from sparkrig.rdma import environment
-from sparkrig.runs import journal, lock, undo
+from sparkrig.runs import journal, lock, undo, undo_merge
 from sparkrig.runs.journal import Journal
 from sparkrig.runs.undo import Plan
 from tests.unit.holders import Holders
@@ -101,8 +101,8 @@ esac""",
 
     def plan(self, run: str) -> Plan:
         plan = undo.plan(self.look(), run, everything=False)
-        texts = self.sh(undo.TEXTS, *undo.texts_of(plan)).stdout.replace(str(self.root), "")
-        return undo.merged(plan, undo.parse_texts(texts.splitlines()))
+        texts = self.sh(undo.TEXTS, *undo_merge.texts_of(plan)).stdout.replace(str(self.root), "")
+        return undo_merge.merged(plan, undo_merge.parse_texts(texts.splitlines()))
 
     def undo(self, run: str, name: str) -> Plan:
         plan, before = self.plan(run), f"{lock.RUNS}/{run}/before/files"

@@ -14,6 +14,7 @@ import sparkrig.io
 from sparkrig.facts.preflight import BARS
 from sparkrig.io import remote
 from sparkrig.runs import undo as judgement
+from sparkrig.runs import undo_outcome
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner
 from sparkrig.runs.undo import Plan
@@ -82,7 +83,7 @@ def typed(
     def carry_out(_: object, hosts: list[str], plans: dict[str, Plan], *__: object, **___: object) -> object:
         touched.extend(hosts)
         told = docker if docker.startswith("failed") else ""
-        return {name: judgement.left(plan, told) if plan.docker else plan for name, plan in plans.items()}
+        return {name: undo_outcome.left(plan, told) if plan.docker else plan for name, plan in plans.items()}
 
     def shell(at: Any, text: str, *words: str, **_: object) -> str:
         if text == BARS:

@@ -17,7 +17,7 @@ from sparkrig.host import trust
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
 from sparkrig.render.journal import document, lines, rows, status, undoing
-from sparkrig.runs import undo
+from sparkrig.runs import undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import Journal, Left, Run
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.undo import Change, Plan
@@ -106,7 +106,7 @@ def test_a_run_that_broke_off_goes_back_with_all_it_left() -> None:
 def test_an_undo_that_broke_off_goes_on() -> None:
     half = {HOLD: "held", TOOLKIT: "1.17"}
     found = host(run(1, NOTHING, FIRST), run(2, FIRST, None, undoes="R1"), now=half)
-    assert undo.target({"a": found}, None) == "R1"
+    assert undo_target.target({"a": found}, None) == "R1"
     assert acts(found, "R1") == {NCCL: "already", HOLD: "release", TOOLKIT: "stays"}
 
 
@@ -114,7 +114,7 @@ def test_an_undo_can_be_undone() -> None:
     found = host(run(1, NOTHING, FIRST), run(2, FIRST, {TOOLKIT: "1.17"}, undoes="R1"), now={TOOLKIT: "1.17"})
     assert acts(found, "R2") == {NCCL: "put back", HOLD: "hold"}
     again = host(*reversed(found.runs), run(3, {TOOLKIT: "1.17"}, FIRST, undoes="R2"), now=FIRST)
-    assert undo.target({"a": again}, None) == "R1", "it stands again"
+    assert undo_target.target({"a": again}, None) == "R1", "it stands again"
 
 
 TARGETS = {
@@ -130,12 +130,12 @@ TARGETS = {
 @pytest.mark.parametrize(("runs", "expected"), TARGETS.values(), ids=TARGETS)
 def test_which_run_is_meant(runs: list[Run], expected: str | None) -> None:
     now = runs[-1].after if runs and runs[-1].after is not None else NOTHING
-    assert undo.target({"a": host(*runs, now=now)}, None) == expected
+    assert undo_target.target({"a": host(*runs, now=now)}, None) == expected
 
 
 def test_a_pair_takes_back_the_newest_of_either_half() -> None:
     a, b = host(run(1, NOTHING, FIRST), now=FIRST), host(run(2, NOTHING, FIRST), now=FIRST)
-    assert undo.target({"a": a, "b": b}, None) == "R2"
+    assert undo_target.target({"a": a, "b": b}, None) == "R2"
     assert undo.plan(a, "R2", everything=False) == Plan("R2"), "what it did not do there is not taken back there"
 
 
@@ -154,7 +154,7 @@ def test_a_half_that_keeps_both_runs_knows_which_is_newer() -> None:
     first, last = wrote(1, 9000, NOTHING, {NCCL: ("a",)}), wrote(2, 10, {NCCL: "a"}, {PIN: ("p",)})
     a = Journal(9, None, (first,), {NCCL: "a"})
     b = Journal(9, None, (last, first), {NCCL: "a", PIN: "p"})
-    assert undo.target({"a": a, "b": b}, None) == undo.target({"b": b, "a": a}, None) == "R2"
+    assert undo_target.target({"a": a, "b": b}, None) == undo_target.target({"b": b, "a": a}, None) == "R2"
 
 
 def test_an_older_version_numbered_no_run_and_those_come_first() -> None:
@@ -191,17 +191,17 @@ def test_a_later_run_that_did_not_get_to_write_does_not_hide_what_is_ours() -> N
 def test_what_is_secret_is_neither_merged_nor_shown() -> None:
     found = host(wrote(1, 1, {SECRET: "theirs"}, {SECRET: ("one",)}), now={SECRET: "edited"})
     plan = undo.plan(found, "R1", everything=False)
-    assert undo.texts_of(plan) == []
-    (change,) = undo.merged(plan, {"/etc/sparkrig/secrets.env": "TOKEN=x"}).changes
+    assert undo_merge.texts_of(plan) == []
+    (change,) = undo_merge.merged(plan, {"/etc/sparkrig/secrets.env": "TOKEN=x"}).changes
     assert (change.act, change.diff) == ("foreign", ())
 
 
 def test_a_run_that_nobody_knows_or_that_is_undone_is_refused() -> None:
     found = host(run(1, NOTHING, FIRST), run(2, FIRST, NOTHING, undoes="R1"), now=NOTHING)
     with pytest.raises(Refusal, match="no run R7 is kept on a"):
-        undo.target({"a": found}, "R7")
+        undo_target.target({"a": found}, "R7")
     with pytest.raises(Refusal, match="R1 is undone already"):
-        undo.target({"a": found}, "R1")
+        undo_target.target({"a": found}, "R1")
 
 
 def test_the_network_goes_back_where_the_run_kept_a_change_of_it() -> None:
@@ -302,8 +302,8 @@ def test_each_script_is_given_what_is_its_own() -> None:
 
 def test_a_row_of_another_kind_is_no_text_of_a_file() -> None:
     with pytest.raises(ValueError, match="cannot read the row 'fil'"):
-        undo.parse_texts(["file /a aGk=", "fil /b aGk="])
-    assert undo.parse_texts(["file /a aGk=", "file /b /w=="]) == {"/a": "hi"}, "what is no text is left out"
+        undo_merge.parse_texts(["file /a aGk=", "fil /b aGk="])
+    assert undo_merge.parse_texts(["file /a aGk=", "file /b /w=="]) == {"/a": "hi"}, "what is no text is left out"
 
 
 def test_what_is_planned_says_why() -> None:
@@ -434,8 +434,8 @@ AFTERWARDS: dict[str, tuple[Change, State, str]] = {
 def test_what_stands_there_afterwards_is_looked_at() -> None:
     def row(change: Change, now: State, why: str) -> None:
         taking = wrote(2, 2, {DAEMON: "644 a"}, {DAEMON: ("644 merged",)}, done=False)
-        plan = undo.verified(Plan("R1", (change,)), host(taking, now=now), "R2")
-        assert [each.why for each in undo.left_behind(plan)] == ([why] if why else [])
+        plan = undo_outcome.verified(Plan("R1", (change,)), host(taking, now=now), "R2")
+        assert [each.why for each in undo_outcome.left_behind(plan)] == ([why] if why else [])
 
     each_row(AFTERWARDS, row)
 
@@ -444,15 +444,15 @@ def test_what_was_left_can_be_asked_for_again_and_is_shown() -> None:
     left = Left(NCCL, "changed since by another one")
     taking = replace(run(2, {**FIRST, NCCL: "edited"}, {NCCL: "edited"}, undoes="R1"), left=(left,))
     found = host(run(1, NOTHING, FIRST), taking, now={NCCL: "edited"})
-    assert undo.target({"a": found}, None) is None, "what is left is not the next to be undone by itself"
-    assert undo.target({"a": found}, "R1") == "R1"
+    assert undo_target.target({"a": found}, None) is None, "what is left is not the next to be undone by itself"
+    assert undo_target.target({"a": found}, "R1") == "R1"
     assert acts(found, "R1", everything=True)[NCCL] == "remove"
     shown = "\n".join(lines("spark-a", found, 5))
     assert shown.count("but for /etc/nccl.conf (changed since by another one)") == 2, "at the run and at its undo"
     assert [each["left"] for each in document(found, 5)["runs"]] == [[vars(left)]] * 2  # type: ignore[attr-defined]
     again = host(*reversed(found.runs), run(3, {NCCL: "edited"}, NOTHING, undoes="R1"), now=NOTHING)
     with pytest.raises(Refusal, match="R1 is undone already"):
-        undo.target({"a": again}, "R1")
+        undo_target.target({"a": again}, "R1")
 
 
 def test_what_bars_one_file_of_one_half_is_refused_before_anything_is_changed(

@@ -13,7 +13,7 @@ import pytest
 
 from sparkrig.host import containers
 from sparkrig.rdma import environment
-from sparkrig.runs import lock, undo
+from sparkrig.runs import lock, undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import ABSENT, Journal, Run, Step
 from sparkrig.runs.lock import Owner
 from sparkrig.runs.undo import Change, Plan
@@ -144,17 +144,17 @@ def take_back(host: Host, cut: str = "", between: Callable[[Host], None] | None 
     cut: where the power goes; between: what another one does while the plan is shown.
     """
     found = host.journal()
-    target = undo.target({"a": found}, None)
+    target = undo_target.target({"a": found}, None)
     if target is None:
         return
     plan = undo.plan(found, target, everything=False)
-    plan = undo.merged(plan, host.texts(undo.texts_of(plan)))
+    plan = undo_merge.merged(plan, host.texts(undo_merge.texts_of(plan)))
     before = dict(host.files)
     if between:
         between(host)
         before = dict(host.files)
     writes = written(host, plan)
-    plan = undo.left(plan, "".join(f"changed {each.name}\n" for each in plan.pending if gone(host, each)))
+    plan = undo_outcome.left(plan, "".join(f"changed {each.name}\n" for each in plan.pending if gone(host, each)))
     host.run(writes, undoes=target, cut=cut)
     for each in () if cut else plan.pending:
         if each.kind == "hold":
@@ -165,11 +165,11 @@ def take_back(host: Host, cut: str = "", between: Callable[[Host], None] | None 
             assert host.files.get(each.name) == was, "it is left alone"
             assert each.why, "and why"
             assert between or each.diff or was is None or was.startswith(LINK), "and shown"
-    left = [each.item for each in undo.left_behind(plan)]
+    left = [each.item for each in undo_outcome.left_behind(plan)]
     assert left == [each.item for each in plan.changes if each.act == "foreign"], "and named"
     if not cut:
-        after = undo.verified(plan, host.journal(), host.runs[-1].id)
-        assert undo.left_behind(after) == undo.left_behind(plan), "all else is as it should be"
+        after = undo_outcome.verified(plan, host.journal(), host.runs[-1].id)
+        assert undo_outcome.left_behind(after) == undo_outcome.left_behind(plan), "all else is as it should be"
 
 
 def written(host: Host, plan: Plan) -> dict[str, str | None]:
@@ -259,7 +259,7 @@ def test_without_another_one_every_run_goes_back_to_what_stood_there() -> None:
         for _ in history:
             take_back(host)
         assert (host.files, host.holds) == (first, set()), history
-        assert undo.target({"a": host.journal()}, None) is None, history
+        assert undo_target.target({"a": host.journal()}, None) is None, history
 
 
 def test_what_is_ours_goes_from_daemon_json_whatever_others_set() -> None:
@@ -284,6 +284,6 @@ def test_a_clock_that_jumps_changes_nothing() -> None:
             replace(run, owner=replace(run.owner, since=1000 + number)) for number, run in enumerate(host.runs)
         ]
         other = replace(found, runs=tuple(reversed(straight)))
-        assert undo.target({"a": found}, None) == undo.target({"a": other}, None), history
+        assert undo_target.target({"a": found}, None) == undo_target.target({"a": other}, None), history
         for run in host.runs:
             assert undo.plan(found, run.id, everything=False) == undo.plan(other, run.id, everything=False)

@@ -15,7 +15,7 @@ from sparkrig.host.targets import Barred
 from sparkrig.network import guard
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.runs import journal, undo
+from sparkrig.runs import journal, undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import Journal, Left, Run, Step
 from sparkrig.runs.lock import Owner
 from sparkrig.runs.undo import Change, Plan
@@ -65,6 +65,7 @@ def test_a_plan_says_what_it_will_do() -> None:
         (planned(Change(DAEMON, "remove")), {"docker"}),
         (planned(Change(DAEMON, "restart")), {"docker"}),
         (planned(Change(DAEMON, "foreign")), set[str]()),
+        (planned(Change(PIN, "put back"), Change("file /zzz", "remove")), set[str]()),
         (planned(Change(DAEMON, "unfit")), set[str]()),
         (planned(merge_of(DAEMON, "{}")), {"docker", "checked"}),
         (planned(merge_of(NCCL, "x")), set[str]()),
@@ -78,7 +79,13 @@ def test_a_plan_says_what_it_will_do() -> None:
     assert not planned(Change(NCCL, "already")) and not planned()
     assert planned(Change(NCCL, "remove")) and planned(network=True)
     assert planned(merge_of(DAEMON, "{}")).merged_docker == base64.b64encode(b"{}").decode()
-    assert planned(Change(DAEMON, "put back"), merge_of(NCCL, "x")).merged_docker == ""
+    for other in (
+        Change(DAEMON, "put back", text="x"),
+        Change(DAEMON, "foreign", text="x"),
+        merge_of(PIN, "x"),
+        merge_of("file /zzz", "x"),
+    ):
+        assert planned(other).merged_docker == ""
     assert planned().kept_docker == KEPT_DAEMON
 
 
@@ -89,9 +96,10 @@ def test_a_plans_files_are_dockers_or_the_others() -> None:
         Change(HOLD, "release"),
         Change(PROFILE, "put back"),
         Change("alias x", "remove"),
-        Change(PIN, "foreign"),
+        Change(PIN, "remove", now="644 p"),
+        Change("file /etc/other", "foreign"),
     )
-    assert plan.files(docker=False) == "remove /etc/nccl.conf\n"
+    assert plan.files(docker=False) == f"remove /etc/nccl.conf\nremove {PIN[5:]} 644|p\n"
     assert plan.files(docker=True) == f"put {NAME} 644|d\n"
     with pytest.raises(TypeError):
         plan.files(True)  # type: ignore[call-arg]
@@ -107,8 +115,9 @@ def test_a_plan_names_its_files_and_its_holds() -> None:
         Change("hold a", "release"),
         Change("hold b", "hold"),
         Change("hold c", "stays"),
+        Change("zzz /q", "remove"),
     )
-    assert plan.targets == ["/etc/nccl.conf", PIN[5:], "/etc/nm/plain", journal.DPKG_STATUS]
+    assert plan.targets == ["/etc/nccl.conf", PIN[5:], "/etc/nm/plain", "/q", journal.DPKG_STATUS]
     assert plan.holds() == ["a", "--", "b"]
     assert planned(Change("hold a", "release")).holds() == ["a", "--"]
     assert planned(Change("hold b", "hold")).holds() == ["--", "b"]
@@ -121,14 +130,15 @@ def test_a_plan_names_its_files_and_its_holds() -> None:
 
 
 def test_what_changed_meanwhile_and_what_docker_refused_is_left_alone() -> None:
-    plan = planned(Change(NCCL, "remove"), Change(DAEMON, "put back"), Change("hold /etc/nccl.conf", "release"))
+    others = Change("hold /etc/nccl.conf", "release"), Change("alias /etc/nccl.conf", "remove")
+    plan = planned(Change(NCCL, "remove"), Change(DAEMON, "put back"), *others)
     said = f"unfit {'x' * 999}\nchanged /etc/nccl.conf\nzebra /etc/nccl.conf\nabout /etc/nccl.conf\n"
-    nccl, daemon, hold = undo.left(plan, said).changes
+    nccl, daemon, *rest = undo_outcome.left(plan, said).changes
     assert (nccl.act, nccl.why) == ("foreign", "it was changed while this run was taken back")
-    assert daemon.act == "unfit" and daemon.why == "x" * undo._SAID and hold == plan.changes[2]
-    failed = undo.left(plan, "failed it is masked").changes[1]
+    assert daemon.act == "unfit" and daemon.why == "x" * 400 and rest == [*others]
+    failed = undo_outcome.left(plan, "failed it is masked").changes[1]
     assert (failed.act, failed.why) == ("failed", "it is masked")
-    assert undo.left(plan, "about /etc/nccl.conf\nzebra x").changes == plan.changes
+    assert undo_outcome.left(plan, "about /etc/nccl.conf\nzebra x").changes == plan.changes
 
 
 def test_what_is_not_put_back_is_said_with_its_reason() -> None:
@@ -142,7 +152,7 @@ def test_what_is_not_put_back_is_said_with_its_reason() -> None:
         Change(HOLD, "already"),
         amiss="the MTU",
     )
-    assert undo.left_behind(plan) == (
+    assert undo_outcome.left_behind(plan) == (
         Left(NCCL, "changed since by another one"),
         Left(PIN, "changed since by another one: a link"),
         Left(DAEMON, "docker cannot start with what stood there before: no JSON"),
@@ -150,7 +160,34 @@ def test_what_is_not_put_back_is_said_with_its_reason() -> None:
         Left("file /d", "it is not as it stood there before: x is there"),
         Left("network", "the MTU"),
     )
-    assert undo.left_behind(planned(Change(TOOLKIT, "stays"))) == ()
+    assert undo_outcome.left_behind(planned(Change(TOOLKIT, "stays"))) == ()
+
+
+def test_what_stays_is_said_and_docker_with_what_to_look_at() -> None:
+    plan = planned(
+        Change(NCCL, "foreign"),
+        Change(HOLD, "foreign"),
+        Change(DAEMON, "unfit", why="no JSON"),
+        Change(PIN, "already"),
+        amiss="the MTU",
+    )
+    docker, *said = undo_outcome.left_alone("b", plan)
+    assert docker == (
+        f"{NAME} of b is left alone, for docker cannot start with what stood there before (no JSON). "
+        f"Try: ssh b sudo dockerd --validate --config-file {KEPT_DAEMON}"
+    )
+    assert said == [
+        "/etc/nccl.conf of b is not put back (changed since by another one)",
+        "the hold of nvidia-driver-580-open of b is not put back (changed since by another one)",
+        "the network of b is not put back (the MTU)",
+    ]
+    failed = undo_outcome.left_alone("b", planned(Change(DAEMON, "failed", why="masked")))
+    assert failed == [
+        f"{NAME} of b is back as it was, for docker did not start with what stood there before (masked). "
+        "Try: ssh b sudo journalctl -u docker -n 30"
+    ]
+    assert undo_outcome.left_alone("b", planned(Change(NCCL, "remove"))) == []
+    assert undo.step("x") == "Undo | x"
 
 
 def test_what_the_guard_left_alone_or_amiss_is_taken_over() -> None:
@@ -159,14 +196,14 @@ def test_what_the_guard_left_alone_or_amiss_is_taken_over() -> None:
         Change(PROFILE, "put back"), Change(OTHER, "remove"), *(Change(each, "remove") for each in same)
     )
     detail = f"{PROFILE[8:]}{guard.STAYS}; ; /etc/nm/new{guard.STAYS}; the MTU is 1500; no route"
-    done = undo.network_done(plan, detail)
+    done = undo_outcome.network_done(plan, detail)
     assert done.changes == (
         replace(plan.changes[0], act="foreign"),
         *plan.changes[1:],
         Change("profile /etc/nm/new", "foreign"),
     )
     assert done.amiss == "the MTU is 1500; no route"
-    assert undo.network_done(plan, "") == plan
+    assert undo_outcome.network_done(plan, "") == plan
 
 
 def test_what_is_not_as_it_should_be_differs() -> None:
@@ -184,11 +221,11 @@ def test_what_is_not_as_it_should_be_differs() -> None:
     own = replace(run(2, {}, {}), wrote={"file /merged": ("644 m0", "644 m")})
     well = {"file /back": "644 a", "hold a": "held", "file /merged": "644 m", "zzz x": "1"}
     plan = planned(*changes)
-    assert undo.verified(plan, host(own, now=well), "R2") == plan
+    assert undo_outcome.verified(plan, host(own, now=well), "R2") == plan
     wrong = {**well, MEASURED: "644 x", PROFILE: "2", "file /theirs": "y"}
-    assert undo.verified(plan, host(own, now=wrong), "R2") == plan
+    assert undo_outcome.verified(plan, host(own, now=wrong), "R2") == plan
     bad = {"file /back": f"600 {SHA}", "file /gone": "644 g", "hold b": "held", "file /merged": "644 m0"}
-    differ = undo.verified(plan, host(own, now=bad), "R2").changes
+    differ = undo_outcome.verified(plan, host(own, now=bad), "R2").changes
     whys = {each.item: each.why for each in differ if each.act == "differs"}
     assert whys == {
         "file /back": "600 01234567... is there, 644 a is expected",
@@ -198,7 +235,7 @@ def test_what_is_not_as_it_should_be_differs() -> None:
         "file /merged": "644 m0 is there, 644 m is expected",
         "zzz x": "absent is there, 1 is expected",
     }
-    unkept = undo.verified(planned(changes[4]), host(now={"file /merged": "x"}), "R2").changes[0]
+    unkept = undo_outcome.verified(planned(changes[4]), host(now={"file /merged": "x"}), "R2").changes[0]
     assert unkept.why == "x is there, what was merged is expected"
 
 
@@ -208,37 +245,37 @@ def test_what_is_not_as_it_should_be_differs() -> None:
 def test_which_run_is_taken_back() -> None:
     first, second = run(1, {}, {NCCL: "644 a"}), run(2, {NCCL: "644 a"}, {NCCL: "644 b"})
     known = {"a": host(first, second, now={NCCL: "644 b"})}
-    assert undo.target(known, None) == "R2" and undo.target(known, "R1") == "R1"
+    assert undo_target.target(known, None) == "R2" and undo_target.target(known, "R1") == "R1"
     with pytest.raises(Refusal, match="no run R9 is kept on a or b"):
-        undo.target({**known, "b": host(now={})}, "R9")
+        undo_target.target({**known, "b": host(now={})}, "R9")
     back = run(3, {NCCL: "644 b"}, {NCCL: "644 a"}, undoes="R2")
     gone = {"a": host(first, second, back, now={NCCL: "644 a"})}
-    assert undo.target(gone, None) == "R1"
+    assert undo_target.target(gone, None) == "R1"
     with pytest.raises(Refusal, match="R2 is undone already"):
-        undo.target(gone, "R2")
+        undo_target.target(gone, "R2")
     partly = replace(back, left=(Left(NCCL, "x"),))
-    assert undo.target({"a": host(first, second, partly, now={})}, "R2") == "R2"
-    assert undo.target({"a": host(now={})}, None) is None
+    assert undo_target.target({"a": host(first, second, partly, now={})}, "R2") == "R2"
+    assert undo_target.target({"a": host(now={})}, None) is None
 
 
 def test_the_newest_of_two_hosts_is_by_order_and_else_by_clock() -> None:
     item = {NCCL: "644 a"}
     one, two = run(1, {}, item), run(2, {}, item)
-    assert undo.target({"a": host(one, now=item), "b": host(two, now=item)}, None) == "R2"
+    assert undo_target.target({"a": host(one, now=item), "b": host(two, now=item)}, None) == "R2"
     # the host that keeps both has R2 before R1, whatever their clocks say
     both = Journal(9000, runs=(replace(one, number=2), replace(two, number=1)), current=item)
-    assert undo.target({"a": both, "b": host(two, now=item)}, None) == "R1"
+    assert undo_target.target({"a": both, "b": host(two, now=item)}, None) == "R1"
 
 
 def test_a_run_stands_where_it_left_something_to_take_back() -> None:
     kept = run(1, {}, {NCCL: "644 a"})
-    assert undo.stands(kept, host(kept, now={NCCL: "644 a"}))
+    assert undo_target.stands(kept, host(kept, now={NCCL: "644 a"}))
     packages = run(1, {}, {TOOLKIT: "1"})
-    assert not undo.stands(packages, host(packages, now={TOOLKIT: "1"}))
+    assert not undo_target.stands(packages, host(packages, now={TOOLKIT: "1"}))
     moved = replace(packages, guard="committed")
-    assert undo.stands(moved, host(moved, now={}))
+    assert undo_target.stands(moved, host(moved, now={}))
     undoing = run(1, {}, {NCCL: "644 a"}, undoes="R0")
-    assert not undo.stands(undoing, host(undoing, now={}))
+    assert not undo_target.stands(undoing, host(undoing, now={}))
 
 
 def test_of_a_pair_neither_half_is_taken_back_alone() -> None:
@@ -247,10 +284,10 @@ def test_of_a_pair_neither_half_is_taken_back_alone() -> None:
 
     def spared(mine: Journal, others: Mapping[str, Journal | None], expected: str) -> None:
         if not expected:
-            undo.spared("R1", {"a": mine}, others, "try")
+            undo_target.spared("R1", {"a": mine}, others, "try")
             return
         with pytest.raises(Refusal) as raised:
-            undo.spared("R1", {"a": mine}, others, "try")
+            undo_target.spared("R1", {"a": mine}, others, "try")
         assert raised.value.what == f"run R1 was made on {expected} too, and a pair goes back as a pair"
         assert raised.value.cure == "try"
 
@@ -273,10 +310,10 @@ def test_a_host_that_keeps_nothing_of_a_run_is_named_with_what_it_has() -> None:
 
     def whole(mine: Journal, others: Mapping[str, Journal | None], expected: str) -> None:
         if not expected:
-            undo.whole("R1", {"a": mine}, others, "try")
+            undo_target.whole("R1", {"a": mine}, others, "try")
             return
         with pytest.raises(Refusal) as raised:
-            undo.whole("R1", {"a": mine}, others, "try")
+            undo_target.whole("R1", {"a": mine}, others, "try")
         assert expected in raised.value.what and raised.value.cure == "try", raised.value.what
 
     gone = "run R1 was made on 2 hosts, and what stood before on b is not known "
@@ -300,19 +337,19 @@ def test_a_host_that_keeps_nothing_of_a_run_is_named_with_what_it_has() -> None:
     )
     renamed = host(run(1, {}, {NCCL: "644 a"}, hosts=("x", "y")), now={})
     with pytest.raises(Refusal, match="stood before on b is not known"):
-        undo.whole("R1", {"a": renamed}, {"b": empty}, "try")
+        undo_target.whole("R1", {"a": renamed}, {"b": empty}, "try")
     with pytest.raises(Refusal, match="stood before on x and y is not known"):
-        undo.whole("R1", {"a": renamed}, {}, "try")
+        undo_target.whole("R1", {"a": renamed}, {}, "try")
 
 
 def test_a_journal_that_lost_a_part_is_refused_with_what_it_lacks() -> None:
     first, second, third = (run(at, {}, {NCCL: "644 a"}) for at in (1, 2, 3))
     well = host(first, second, now={})
-    undo.readable("R1", {"z": host(now={}), "a": well})
+    undo_target.readable("R1", {"z": host(now={}), "a": well})
 
     def refused(found: Journal, *parts: str) -> None:
         with pytest.raises(Refusal) as raised:
-            undo.readable("R1", {"z": host(now={}), "a": found})
+            undo_target.readable("R1", {"z": host(now={}), "a": found})
         assert all(f"{part}" in raised.value.what for part in parts)
         assert raised.value.what.startswith(f"the journal of a is damaged: {parts[0]}")
         run_id = parts[0].partition("/")[0]
@@ -326,13 +363,16 @@ def test_a_journal_that_lost_a_part_is_refused_with_what_it_lacks() -> None:
     refused(
         host(replace(first, lacks=("a",)), replace(second, lacks=lost), third, now={}), "R1/a", "R2/before/state"
     )
-    undo.readable("R2", {"a": host(replace(first, lacks=lost), second, now={})})
-    undo.readable("R1", {"a": host(first, replace(second, lacks=("after",)), now={})})
+    garbled = Run("R2", Owner())
+    refused(host(first, garbled, now={}), "R2/run.json")
+    undo_target.readable("R1", {"a": host(replace(first, number=2), replace(garbled, number=1), now={})})
+    undo_target.readable("R2", {"a": host(replace(first, lacks=lost), second, now={})})
+    undo_target.readable("R1", {"a": host(first, replace(second, lacks=("after",)), now={})})
 
 
 def test_a_garbled_run_counts_where_it_may_have_come_later() -> None:
     def may(garbled: Run, of: Run) -> bool:
-        return undo._may_be_later(garbled, of)
+        return undo_target._may_be_later(garbled, of)
 
     base = Run("R5", Owner())
     numbered = replace(run(1, {}, {}), number=5)
@@ -377,6 +417,10 @@ def test_each_later_run_is_named_at_what_it_changed_too() -> None:
     assert [(each.item, each.act, each.later, each.wrote) for each in changes] == [(NCCL, "remove", ("R2",), ())]
     foreign = undo.plan(host(first, second, third, now={NCCL: "x"}), "R1", everything=False).changes[0]
     assert (foreign.act, foreign.wrote, foreign.stood) == ("foreign", ("R2", "R1"), ("R2",))
+    linked = run(2, {NCCL: "link 1"}, {NCCL: "2"})
+    stood = undo.plan(host(first, linked, now={NCCL: "x"}), "R1", everything=False).changes[0].stood
+    already = undo.plan(host(first, now={}), "R1", everything=False).changes[0]
+    assert stood == ("R2",) and (already.act, already.wrote) == ("already", ())
     forced = undo.plan(host(first, second, third, now={NCCL: "x"}), "R1", everything=True).changes[0]
     assert (forced.act, forced.now, forced.before, forced.wrote) == ("remove", "x", "absent", ())
 
@@ -481,16 +525,18 @@ def put(run_id: str, path: str = "/etc/nccl.conf") -> str:
 def test_the_texts_that_a_merge_needs_are_read_and_no_secret() -> None:
     plan = planned(foreign(wrote=("R2", "R1")), Change(PIN, "remove"), foreign("hold /etc/nccl.conf"))
     path = "/etc/nccl.conf"
-    assert undo.texts_of(plan) == [path, kept("R1"), kept("R2"), put("R2"), kept("R1"), put("R1")]
-    assert undo.texts_of(planned(foreign("file /etc/sparkrig/secrets.env"), foreign("file /etc/passwd"))) == []
+    assert undo_merge.texts_of(plan) == [path, kept("R1"), kept("R2"), put("R2"), kept("R1"), put("R1")]
+    assert (
+        undo_merge.texts_of(planned(foreign("file /etc/sparkrig/secrets.env"), foreign("file /etc/passwd"))) == []
+    )
     rows = [f"file /a {base64.b64encode(b'x y').decode()}", "file /b /w==", "file /c"]
-    assert undo.parse_texts(rows) == {"/a": "x y", "/c": ""}
+    assert undo_merge.parse_texts(rows) == {"/a": "x y", "/c": ""}
     with pytest.raises(ValueError, match="cannot read the row 'zebra' of a file"):
-        undo.parse_texts(["zebra x"])
+        undo_merge.parse_texts(["zebra x"])
     with pytest.raises(ValueError, match="'aaaaaaaaaaaaaaaaaaaa' of a file"):
-        undo.parse_texts(["a" * 50])
+        undo_merge.parse_texts(["a" * 50])
     with pytest.raises(ValueError):
-        undo.parse_texts(["file /a !"])
+        undo_merge.parse_texts(["file /a !"])
 
 
 def test_a_file_that_another_one_changed_is_merged_where_that_is_clean() -> None:
@@ -498,7 +544,7 @@ def test_a_file_that_another_one_changed_is_merged_where_that_is_clean() -> None
     texts = {"/etc/nccl.conf": theirs, kept("R1"): "a\n", put("R1"): ours}
 
     def after(change: Change, texts: Mapping[str, str]) -> Change:
-        return undo.merged(planned(change), texts).changes[0]
+        return undo_merge.merged(planned(change), texts).changes[0]
 
     merged = after(foreign(stood=("R1",)), texts)
     assert (merged.act, merged.sum) == ("merge", hashlib.sha256(theirs.encode()).hexdigest())
@@ -545,8 +591,8 @@ def test_a_file_that_another_one_changed_is_merged_where_that_is_clean() -> None
 
 
 def test_each_file_is_merged_in_its_form() -> None:
-    assert undo._form(NAME) == "json" and undo._form("/etc/apt/x") == "text"
-    assert undo._form(environment.WITH_GIDS[0]) == "variables"
+    assert undo_merge._form(NAME) == "json" and undo_merge._form("/etc/apt/x") == "text"
+    assert undo_merge._form(environment.WITH_GIDS[0]) == "variables"
 
 
 # --- before anything is changed

@@ -16,7 +16,7 @@ from sparkrig.network.guard import STAYS
 from sparkrig.operations.driver import HOLD
 from sparkrig.rdma import environment
 from sparkrig.render import journal as picture
-from sparkrig.runs import journal, lock, undo
+from sparkrig.runs import journal, lock, undo, undo_outcome, undo_target
 from sparkrig.runs.undo import Plan
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
@@ -249,7 +249,7 @@ def test_what_is_changed_between_the_plan_and_its_act_stays_and_is_said(tmp_path
         done = sh(undo.RESTORE, str(kept), stdin=change.row, path=root / "bin")
         assert done.returncode == 0, done.stderr
         assert standing(file) == found
-        (left,) = undo.left(Plan("1", (change,)), done.stdout).changes
+        (left,) = undo_outcome.left(Plan("1", (change,)), done.stdout).changes
         assert (left.act, left.why) == ("foreign", "it was changed while this run was taken back")
 
     each_row(BETWEEN, row)
@@ -417,7 +417,7 @@ def test_a_file_of_the_network_that_another_one_changed_is_left_alone_and_told(t
         going = {CABLE: digest("new"), WIRED: "absent"}
         assert plan.mine == {path: going[path] for path, act in acts(plan).items() if act == "put back"}
         left = [path for path, act in acts(plan).items() if act == "foreign"]
-        assert [each.item for each in undo.left_behind(plan)] == [f"profile {path}" for path in left]
+        assert [each.item for each in undo_outcome.left_behind(plan)] == [f"profile {path}" for path in left]
         told = [said for act, said in picture.rows(plan) if act == "left alone"]
         assert [said.partition(" of the network")[0] for said in told] == left
         everything = undo.plan(spark.look(), "1", everything=True)
@@ -443,13 +443,13 @@ def test_a_later_run_of_ours_that_changed_the_same_profile_is_no_other_one(spark
 
 def test_what_the_guard_left_is_named_and_the_rest_is_what_is_not_as_before() -> None:
     plan = Plan("1", (undo.Change(f"profile {CABLE}", "put back"),), network=True)
-    done = undo.network_done(plan, f"cx differs; {CABLE}{STAYS}; {WIRED}{STAYS}")
-    assert [(each.item, each.why) for each in undo.left_behind(done)] == [
+    done = undo_outcome.network_done(plan, f"cx differs; {CABLE}{STAYS}; {WIRED}{STAYS}")
+    assert [(each.item, each.why) for each in undo_outcome.left_behind(done)] == [
         (f"profile {CABLE}", "changed since by another one"),
         (f"profile {WIRED}", "changed since by another one"),
         ("network", "cx differs"),
     ]
-    assert undo.left_behind(undo.network_done(plan, "")) == ()
+    assert undo_outcome.left_behind(undo_outcome.network_done(plan, "")) == ()
 
 
 @pytest.mark.slow
@@ -497,7 +497,7 @@ def test_runs_are_in_their_order_whatever_the_clock_says(spark: Spark) -> None:
     spark.end("19700101T000009Z-ab12")
     found = spark.look()
     assert [run.number for run in found.runs] == [2, 1]
-    assert undo.target({"a": found}, None) == "19700101T000009Z-ab12"
+    assert undo_target.target({"a": found}, None) == "19700101T000009Z-ab12"
     spark.undo("19700101T000009Z-ab12", "19700101T000010Z-ab12")
     assert spark.file(NCCL).read_text() == "A=1\n"
 

@@ -1,0 +1,120 @@
+"""What an undo came to: what it left alone, what is not as it should be, and the words for both."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sparkrig.cure import over_ssh, quoted
+from sparkrig.host import containers
+from sparkrig.network import guard
+from sparkrig.runs.journal import ABSENT, HELD, Journal, Left, Run
+from sparkrig.runs.undo import MEASURED_ITEM, Act, Change, Plan
+from sparkrig.text import plain
+
+_SAID = 400  # characters of what docker says
+
+
+def left(plan: Plan, told: str) -> Plan:
+    """The plan after what FIT, RESTORE or DOCKER printed.
+
+    A daemon.json that docker does not start with is left alone, and so is what was changed since the plan.
+    """
+    found: dict[str, tuple[Act, str]] = {}
+    for line in told.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "changed":
+            found[rest] = ("foreign", "it was changed while this run was taken back")
+        elif word in ("unfit", "failed"):
+            found[containers.DAEMON_JSON] = ("unfit" if word == "unfit" else "failed", plain(rest[:_SAID]))
+    changes = [
+        replace(each, act=found[each.name][0], why=found[each.name][1])
+        if each.kind == "file" and each.name in found
+        else each
+        for each in plan.changes
+    ]
+    return replace(plan, changes=tuple(changes))
+
+
+def left_behind(plan: Plan) -> tuple[Left, ...]:
+    """What is not put back, and why; packages, which stay by design, are none of it."""
+    whys = {
+        "foreign": "changed since by another one",
+        "unfit": "docker cannot start with what stood there before",
+        "failed": "docker did not start with what stood there before",
+        "differs": "it is not as it stood there before",
+    }
+    found = [
+        Left(each.item, f"{whys[each.act]}: {each.why}" if each.why else whys[each.act])
+        for each in plan.changes
+        if each.act in whys
+    ]
+    return (*found, *([Left("network", plan.amiss)] if plan.amiss else []))
+
+
+def network_done(plan: Plan, detail: str) -> Plan:
+    """The plan once the guard put the network back. detail: what it says of what is not as it was."""
+    said = [part for part in detail.split("; ") if part]
+    stays = [part.removesuffix(guard.STAYS) for part in said if part.endswith(guard.STAYS)]
+    changes = [
+        replace(each, act="foreign") if each.kind == "profile" and each.name in stays else each
+        for each in plan.changes
+    ]
+    known = {each.name for each in changes}
+    more = [Change(f"profile {path}", "foreign") for path in stays if path not in known]
+    amiss = "; ".join(part for part in said if not part.endswith(guard.STAYS))
+    return replace(plan, changes=(*changes, *more), amiss=amiss)
+
+
+def verified(plan: Plan, found: Journal, run_id: str) -> Plan:
+    """The plan once that run carried it out and the host was read again: what is not as it should be differs."""
+    run = found.find(run_id)
+    return replace(plan, changes=tuple(_verified(each, found, run) for each in plan.changes))
+
+
+def _verified(change: Change, found: Journal, run: Run | None) -> Change:
+    now = found.current.get(change.item, ABSENT)
+    merged = ((run.wrote or {}) if run else {}).get(change.item, ())[-1:]
+    wanted = {
+        "put back": change.before,
+        "remove": ABSENT,
+        "merge": "".join(merged),
+        "hold": HELD,
+        "release": ABSENT,
+    }.get(change.act)
+    if wanted is None or now == wanted or change.item == MEASURED_ITEM or change.kind == "profile":
+        return change
+    return replace(change, act="differs", why=f"{_short(now)} is there, {_short(wanted)} is expected")
+
+
+def _short(value: str) -> str:
+    """What stands somewhere, in words: `644 root:root 1f2e3d4c...`."""
+    return re.sub(r"\b([0-9a-f]{8})[0-9a-f]{56}\b", r"\1...", plain(value)) or "what was merged"
+
+
+def left_alone(name: str, plan: Plan) -> list[str]:
+    """What is to be said of what is not put back, on the host of that name: a sentence each."""
+    docker = {each.item for each in plan.changes if each.act in ("unfit", "failed")}
+    rest = [each for each in left_behind(plan) if each.item not in docker]
+    said = [f"{_named(each.item)} of {name} is not put back ({each.why})" for each in rest]
+    return [*_refused_by_docker(name, plan), *said]
+
+
+def _named(item: str) -> str:
+    kind, _, name = item.partition(" ")
+    return {"hold": f"the hold of {name}", "network": "the network"}.get(kind, name)
+
+
+def _refused_by_docker(name: str, plan: Plan) -> list[str]:
+    look = over_ssh(name, f"sudo dockerd --validate --config-file {quoted(plan.kept_docker)}")
+    log = over_ssh(name, "sudo journalctl -u docker -n 30")
+    words = {
+        "unfit": ("is left alone, for docker cannot start", look),
+        "failed": ("is back as it was, for docker did not start", log),
+    }
+    return [
+        f"{each.name} of {name} {words[each.act][0]} with what stood there before ({each.why}). "
+        f"Try: {words[each.act][1]}"
+        for each in plan.changes
+        if each.act in words
+    ]
