@@ -12,22 +12,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Final
 
-from sparkrig.text import plain
+from sparkrig.host.grub_syntax import (
+    CFG,
+    CUSTOM,
+    DEPTH,
+    ENV,
+    FOLDER,
+    NAMES,
+    Command,
+    If,
+    Loop,
+    Statement,
+    Untold,
+    Word,
+    parsed,
+    shown_name,
+)
 from sparkrig.value import Value
 
-FOLDER: Final = "/boot/grub"
-_NAMES = ("grub.cfg", "grubenv", "custom.cfg")
-CFG, ENV, CUSTOM = (f"{FOLDER}/{name}" for name in _NAMES)
-
-_DEPTH = 16  # of blocks in blocks, functions in functions and submenus in submenus; Ubuntu has four
 _STEPS = 20_000  # commands, of which a menu of ten kernels has some 200
 _HEADER = "# GRUB Environment Block"  # without it GRUB takes no variable of the block
 _VALUE = 4096  # characters of a variable
 _WORDS = 64  # of a test
-_SHOWN = 80  # characters of a name from the menu in a sentence
 
 
 @dataclass(frozen=True)
@@ -41,16 +48,12 @@ class Boot(Value):
     why: str = ""
 
 
-class Untold(ValueError):
-    """What GRUB boots next depends on something that its files do not tell; the sentence says what."""
-
-
 def read(rows: Iterable[str]) -> Boot | None:
     """What GRUB boots next, by what facts/grub.py prints among other rows; None on a host without GRUB's menu."""
     files: dict[str, list[str]] = {}
     path, there, whole = "", False, False
     for row in rows:
-        if row.startswith("/") and row.rpartition("/")[2] in _NAMES:
+        if row.startswith("/") and row.rpartition("/")[2] in NAMES:
             path = f"{FOLDER}/{row.rpartition('/')[2]}"
             files[path] = []
         elif row == "grub":
@@ -70,11 +73,11 @@ def boots(files: Mapping[str, str]) -> Boot:
         if CFG not in files:
             raise Untold(f"{CFG} cannot be read")
         run = _Run(files, {"prefix": FOLDER, "config_directory": FOLDER, "feature_menuentry_id": "y"}, {})
-        run.all(_parsed(files[CFG]))
+        run.all(parsed(files[CFG]))
         entry = _pick(run.entries, run.env.get("default", ""))
-        for _ in range(_DEPTH):
+        for _ in range(DEPTH):
             if not entry.submenu:
-                return Boot(_kernel(entry, run), _name(entry.title))
+                return Boot(_kernel(entry, run), shown_name(entry.title))
             run = run.within(entry)
             entry = _pick(run.entries, run.env.get("default", ""))
         raise Untold("its submenus nest too deep")
@@ -82,188 +85,7 @@ def boots(files: Mapping[str, str]) -> Boot:
         return Boot("", str(error))
 
 
-def _name(text: str | None) -> str:
-    return plain(text or "")[:_SHOWN]
-
-
 # --- the language: words, commands and blocks
-
-
-@dataclass(frozen=True)
-class _Word:
-    """The pieces of a word, as text or as the name of a variable; bare: whether none of it is quoted."""
-
-    pieces: tuple[tuple[str, str], ...]
-    bare: bool
-
-    @property
-    def text(self) -> str | None:
-        """The word itself where it may be a keyword."""
-        return "".join(text for _, text in self.pieces) if self.bare and not self._variables else None
-
-    @property
-    def _variables(self) -> bool:
-        return any(kind == "variable" for kind, _ in self.pieces)
-
-
-@dataclass(frozen=True)
-class _Command:
-    words: tuple[_Word, ...]
-    block: tuple[_Statement, ...] | None = None  # of a function, an entry or a submenu
-
-
-@dataclass(frozen=True)
-class _If:
-    branches: tuple[tuple[tuple[_Statement, ...], tuple[_Statement, ...]], ...]
-    otherwise: tuple[_Statement, ...]
-
-
-@dataclass(frozen=True)
-class _Loop:
-    variable: str  # of a `for`, else empty
-    block: tuple[_Statement, ...]
-
-
-_Statement = _Command | _If | _Loop
-
-_VARIABLE = r"\$(?:\{[^{}\s]{1,64}\}|[A-Za-z_]\w{0,63}|[0-9?*@#])"
-_PIECE = re.compile(
-    r"'(?P<raw>[^']*)'"
-    r'|"(?P<quoted>(?:[^"\\]|\\.)*)"'
-    rf"|(?P<variable>{_VARIABLE})"
-    r"|\\(?P<escaped>.)"
-    r"""|(?P<text>[^\s;{}|&<>'"\\$]+|\$)""",
-    re.DOTALL,
-)
-_IN_QUOTES = re.compile(rf'(?P<variable>{_VARIABLE})|\\(?P<escaped>["\\$])|\\\n|(?P<text>[^\\$]+|.)', re.DOTALL)
-_SKIPPED = re.compile(r"(?:[ \t\r]|\\\n)+|#[^\n]*")
-_MARK = re.compile(r"[;\n{}]|&&?|\|\|?")
-_OPENS = ("function", "menuentry", "submenu")
-
-
-def _symbols(text: str) -> Iterator[_Word | str]:
-    """Words, and `;` `{` `}`; the end of a line is a `;`."""
-    at = 0
-    while at < len(text):
-        if found := _SKIPPED.match(text, at):
-            at = found.end()
-        elif found := _MARK.match(text, at):
-            at = found.end()
-            yield found[0] if found[0] in "{}" else ";"
-        else:
-            at, word = _word(text, at)
-            yield word
-    yield ";"
-
-
-def _word(text: str, at: int) -> tuple[int, _Word]:
-    pieces: list[tuple[str, str]] = []
-    begin, bare = at, True
-    while found := _PIECE.match(text, at):
-        at = found.end()
-        kind = found.lastgroup or ""
-        if kind == "quoted":
-            pieces += _pieces(_IN_QUOTES.finditer(found["quoted"]))
-        else:
-            pieces += _pieces([found])
-        bare = bare and kind in ("variable", "text")
-    if at == begin:
-        raise Untold(f"{CFG} has a line that cannot be read ({_name(text[at:].partition(chr(10))[0])})")
-    return at, _Word(tuple(pieces), bare)
-
-
-def _pieces(found: Iterable[re.Match[str]]) -> Iterator[tuple[str, str]]:
-    for each in found:
-        if each.lastgroup == "variable":
-            yield "variable", each[0].strip("${}")
-        elif each.lastgroup:
-            yield "text", each[each.lastgroup]
-
-
-@lru_cache(4)  # one look has the same menu for two nouns
-def _parsed(text: str) -> tuple[_Statement, ...]:
-    reader = _Reader(list(_symbols(text)))
-    statements = reader.statements(0)
-    if reader.next() is not None:
-        raise Untold(f"a block of {CFG} ends that did not begin")
-    return statements
-
-
-class _Reader:
-    """Statements out of symbols."""
-
-    def __init__(self, symbols: Sequence[_Word | str]) -> None:
-        self.symbols = symbols
-        self.at = 0
-
-    def next(self) -> _Word | str | None:
-        return self.symbols[self.at] if self.at < len(self.symbols) else None
-
-    def statements(self, depth: int, *ends: str) -> tuple[_Statement, ...]:
-        """Statements up to one of the keywords `ends`, or to what ends a block; it is not taken."""
-        if depth > _DEPTH:
-            raise Untold(f"the blocks of {CFG} nest too deep")
-        found: list[_Statement] = []
-        while (symbol := self.next()) is not None and symbol != "}":
-            if symbol == ";":
-                self.at += 1
-            elif isinstance(symbol, _Word) and symbol.text in ends:
-                break
-            else:
-                found.append(self._statement(depth + 1))
-        return tuple(found)
-
-    def _statement(self, depth: int) -> _Statement:
-        symbol = self.next()
-        word = symbol.text if isinstance(symbol, _Word) else None
-        if word == "if":
-            return self._if(depth)
-        if word in ("while", "until", "for"):
-            self._take(word)
-            head = self.statements(depth, "do")
-            self._take("do")
-            block = self.statements(depth, "done")
-            self._take("done")
-            first = head[0] if word == "for" and head else None
-            return _Loop((isinstance(first, _Command) and first.words[0].text) or "", block)
-        return self._command(depth)
-
-    def _if(self, depth: int) -> _If:
-        branches = []
-        keyword: str | None = "if"
-        while keyword in ("if", "elif"):
-            self._take(keyword)
-            condition = self.statements(depth, "then")
-            self._take("then")
-            branches.append((condition, self.statements(depth, "elif", "else", "fi")))
-            symbol = self.next()
-            keyword = symbol.text if isinstance(symbol, _Word) else None
-        otherwise: tuple[_Statement, ...] = ()
-        if keyword == "else":
-            self._take("else")
-            otherwise = self.statements(depth, "fi")
-        self._take("fi")
-        return _If(tuple(branches), otherwise)
-
-    def _take(self, expected: str) -> None:
-        symbol = self.next()
-        if (symbol.text if isinstance(symbol, _Word) else symbol) != expected:
-            raise Untold(f"{CFG} lacks a {expected}")
-        self.at += 1
-
-    def _command(self, depth: int) -> _Command:
-        words: list[_Word] = []
-        while isinstance(symbol := self.next(), _Word):
-            words.append(symbol)
-            self.at += 1
-        if symbol != "{":
-            return _Command(tuple(words))
-        if not words or words[0].text not in _OPENS:
-            raise Untold(f"{CFG} has a block that belongs to nothing")
-        self._take("{")
-        block = self.statements(depth)
-        self._take("}")
-        return _Command(tuple(words), block)
 
 
 # --- what it does
@@ -275,7 +97,7 @@ class _Entry:
 
     title: str | None
     id: str | None
-    block: tuple[_Statement, ...]
+    block: tuple[Statement, ...]
     submenu: bool
     sure: bool
 
@@ -303,7 +125,7 @@ class _Run:
 
     files: Mapping[str, str]
     env: dict[str, str | None]
-    functions: dict[str, tuple[_Statement, ...]]
+    functions: dict[str, tuple[Statement, ...]]
     entries: list[_Entry] = field(default_factory=list)
     kernels: list[str | None] = field(default_factory=list)
     doubt: bool = False
@@ -318,23 +140,23 @@ class _Run:
         run.all(entry.block)
         return run
 
-    def all(self, statements: Iterable[_Statement]) -> None:
+    def all(self, statements: Iterable[Statement]) -> None:
         self.depth += 1
-        if self.depth > _DEPTH:
+        if self.depth > DEPTH:
             raise Untold(f"the functions of {CFG} nest too deep")
         for each in statements:
             self.steps += 1
             if self.steps > _STEPS:
                 raise Untold(f"{CFG} has more than {_STEPS} steps")
-            if isinstance(each, _If):
+            if isinstance(each, If):
                 self._if(each)
-            elif isinstance(each, _Loop):
+            elif isinstance(each, Loop):
                 self._loop(each)
             else:
                 self._command(each)
         self.depth -= 1
 
-    def _if(self, found: _If) -> None:
+    def _if(self, found: If) -> None:
         before = self.doubt
         for condition, block in found.branches:
             truth = self._truth(condition)
@@ -348,7 +170,7 @@ class _Run:
             self.all(found.otherwise)
         self.doubt = before
 
-    def _loop(self, found: _Loop) -> None:
+    def _loop(self, found: Loop) -> None:
         before, count = (self.doubt, self.looping), len(self.entries)
         self.doubt = self.looping = True
         if found.variable:
@@ -358,10 +180,10 @@ class _Run:
         if len(self.entries) != count:
             raise Untold(f"a loop of {CFG} makes entries")
 
-    def _truth(self, condition: tuple[_Statement, ...]) -> bool | None:
+    def _truth(self, condition: tuple[Statement, ...]) -> bool | None:
         self.all(condition)  # a test changes nothing
         last = condition[-1] if condition else None
-        if not isinstance(last, _Command) or not last.words:
+        if not isinstance(last, Command) or not last.words:
             return None
         words = self._expanded(last.words)
         if words[:1] == ["["] and words[-1:] == ["]"]:
@@ -370,12 +192,12 @@ class _Run:
             return _test(words[1:], self.files)
         return {"true": True, "false": False}.get(words[0] or "") if words else None
 
-    def _expanded(self, words: Iterable[_Word]) -> list[str | None]:
+    def _expanded(self, words: Iterable[Word]) -> list[str | None]:
         """What the words are; a bare variable without a value is none."""
         values = ((word, self._value(word)) for word in words)
         return [value for word, value in values if value != "" or not word.bare]
 
-    def _value(self, word: _Word) -> str | None:
+    def _value(self, word: Word) -> str | None:
         parts = [text if kind == "text" else self._variable(text) for kind, text in word.pieces]
         told = [part for part in parts if part is not None]
         return "".join(told) if len(told) == len(parts) and sum(map(len, told)) <= _VALUE else None
@@ -387,7 +209,7 @@ class _Run:
         sure = not self.looping and (not self.doubt or self._variable(name) == value)
         self.env[name] = value if sure else None
 
-    def _command(self, command: _Command) -> None:
+    def _command(self, command: Command) -> None:
         words = self._expanded(command.words)
         name, arguments = (words[0], words[1:]) if words else ("", [])
         if command.block is not None:
@@ -407,7 +229,7 @@ class _Run:
         else:
             self._assign(command, name, arguments)
 
-    def _assign(self, command: _Command, name: str, arguments: list[str | None]) -> None:
+    def _assign(self, command: Command, name: str, arguments: list[str | None]) -> None:
         """`set NAME=VALUE`, `NAME=VALUE`, and whatever puts a value into a variable."""
         words = command.words[1:] if name == "set" else command.words
         kind, text = words[0].pieces[0] if words and words[0].pieces else ("", "")
@@ -421,7 +243,7 @@ class _Run:
                 if before in ("--set", "-s") or (argument or "").startswith("--set="):
                     self._set((argument or "").removeprefix("--set="), None)
 
-    def _block(self, name: str | None, arguments: list[str | None], block: tuple[_Statement, ...]) -> None:
+    def _block(self, name: str | None, arguments: list[str | None], block: tuple[Statement, ...]) -> None:
         if name == "function":
             self.functions[next(iter(arguments), None) or ""] = block
             return
@@ -452,9 +274,11 @@ class _Run:
     def _source(self, name: str, arguments: list[str | None]) -> None:
         path = next(iter(arguments), None)
         if name not in ("source", ".") or path != CUSTOM:
-            raise Untold(f"{CFG} goes on in another place ({_name(name)} {_name(path)})".replace(" )", ")"))
+            raise Untold(
+                f"{CFG} goes on in another place ({shown_name(name)} {shown_name(path)})".replace(" )", ")")
+            )
         if CUSTOM in self.files:
-            self.all(_parsed(self.files[CUSTOM]))
+            self.all(parsed(self.files[CUSTOM]))
 
 
 def _variables(text: str) -> Iterator[tuple[str, str]]:
@@ -532,7 +356,7 @@ def _pick(entries: Sequence[_Entry], default: str | None) -> _Entry:
         at = 0
         matter = [each for each in entries if each.nameless] + [each for each in entries[:1] if not each.sure]
     if matter:
-        raise Untold(f"its default ({_name(default)}) depends on an entry that only some machines have")
+        raise Untold(f"its default ({shown_name(default)}) depends on an entry that only some machines have")
     return entries[at]
 
 
@@ -544,7 +368,7 @@ def _kernel(entry: _Entry, run: _Run) -> str:
     run.kernels.clear()
     run.all(entry.block)
     found = {_release(path) for path in run.kernels}
-    title = _name(entry.title)
+    title = shown_name(entry.title)
     if not found:
         raise Untold(f"its entry '{title}' loads no kernel")
     if len(found) > 1:

@@ -9,7 +9,8 @@ import pytest
 
 from sparkrig.facts.grub import GRUB
 from sparkrig.host import grub
-from sparkrig.host.grub import CFG, CUSTOM, ENV, Boot
+from sparkrig.host.grub import Boot
+from sparkrig.host.grub_syntax import CFG, CUSTOM, ENV
 from tests.tables import each_row
 from tests.unit.shells import sh
 
