@@ -24,10 +24,10 @@ from sparkrig.operations.group import Group, together
 from sparkrig.operations.journal import close
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import plan, served
+from sparkrig.serving import plan, served, unit_files
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue
-from sparkrig.serving.plan import Chosen, Node, Wish
+from sparkrig.serving.wish import Chosen, Node, Wish
 from sparkrig.settings import Settings
 
 _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step ends sooner by itself
@@ -76,7 +76,7 @@ class Server:
     def files(self, chosen: Chosen) -> list[File]:
         """Every file of this host. Raises Refusal where an address is not known."""
         node = Node(self.rank, self._head, _address(self.spark)) if self.wish.nodes > 1 else Node(self.rank)
-        return plan.files(self.wish, chosen, node, self.mine, serving.texts())
+        return unit_files.files(self.wish, chosen, node, self.mine, serving.texts())
 
     @property
     def _head(self) -> IPv4Address:
@@ -100,7 +100,7 @@ class Server:
             return
         memory = found.identity.memory_kib / 2**20
         plan.judge(wish, found.serving, found.identity.machine, memory, self.mine, leads=self.rank == 0)
-        known = plan.chosen(wish, found.serving, self.record)
+        known = unit_files.chosen(wish, found.serving, self.record)
         if environment.CONTAINER_ENV not in found.files or not found.containers.registered:
             raise Refusal(
                 f"{environment.CONTAINER_ENV} or docker's nvidia runtime is missing, which containers need",
@@ -108,11 +108,11 @@ class Server:
             )
         plan.refuse(self.lint(known))
         if known:
-            plan.form(wish, known, self.mine)
+            unit_files.form(wish, known, self.mine)
 
     def lint(self, chosen: Chosen | None) -> list[Finding]:
         """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any."""
-        form = plan.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
+        form = unit_files.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
         vllm = serving.version_of(chosen) if chosen else None
         return plan.lint_of(self.wish, _catalogue().find, form, vllm, self.spark.found.identity.machine)
 
@@ -124,7 +124,7 @@ class Server:
     def image(self) -> Image | None:
         head = looked_at(self.pair[0])
         theirs = head.found.serving if head else None
-        return plan.image_of(self.wish, self.spark.found.serving, self.record, theirs)
+        return unit_files.image_of(self.wish, self.spark.found.serving, self.record, theirs)
 
     @property
     def has_weights(self) -> bool:
@@ -135,11 +135,11 @@ class Server:
     def settled(self) -> bool:
         """Whether the server is what it should be, and up."""
         found, standing = self.spark.found.serving, self.spark.found.files
-        known = Chosen("") if self.idle else plan.chosen(self.wish, found, self.record)
+        known = Chosen("") if self.idle else unit_files.chosen(self.wish, found, self.record)
         if known is None:
             return False
         wanted = self.files(known)
-        if stale(wanted, standing) or plan.surplus(wanted, standing):
+        if stale(wanted, standing) or unit_files.surplus(wanted, standing):
             return False
         if self.idle:
             return not found.trial

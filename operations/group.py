@@ -18,8 +18,8 @@ from sparkrig.operations import unit
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
-from sparkrig.serving.plan import Chosen, Wish
 from sparkrig.serving.served import Serving
+from sparkrig.serving.wish import Chosen, Wish
 from sparkrig.settings import Settings
 
 # In seconds, times `patience`.

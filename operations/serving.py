@@ -26,10 +26,10 @@ from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations.files import write
 from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from sparkrig.refusal import Refusal
-from sparkrig.serving import plan, served, smoke
+from sparkrig.serving import served, smoke, unit_files
 from sparkrig.serving.lint.version import version
-from sparkrig.serving.plan import Chosen
 from sparkrig.serving.served import Serving
+from sparkrig.serving.wish import Chosen
 
 _TEMPLATES = Path(__file__).resolve().parent.parent / "templates" / "serving"
 
@@ -83,7 +83,9 @@ def server(group: Group) -> None:
     ids = _ids(group, found)
     wanted = {name: group.wanted(name, replace(chosen, id=ids.get(name, ""))) for name in group.all}
     changed = [
-        name for name in group.all if stale(wanted[name], files[name]) or plan.surplus(wanted[name], files[name])
+        name
+        for name in group.all
+        if stale(wanted[name], files[name]) or unit_files.surplus(wanted[name], files[name])
     ]
     token = _token(group, chosen, found)
     if not changed and not token and not any(each.trial for each in found.values()):
@@ -103,7 +105,7 @@ def _restarts(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:
 
 def _token(group: Group, chosen: Chosen, found: Mapping[str, Serving]) -> str:
     """A new one for the nodes of Ray; empty where they need none, or have one that is the same on all."""
-    needed = served.makes_token(plan.form(group.wish, chosen, group.mine), group.mine.secrets)
+    needed = served.makes_token(unit_files.form(group.wish, chosen, group.mine), group.mine.secrets)
     if not needed or served.one_token(found[name] for name in group.names):
         return ""
     return served.token(token_hex(32))
@@ -122,7 +124,7 @@ def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
         raise Refusal(
             f"{', '.join(lacking)} has no image {group.wish.image}, or another one", "docker image ls -a"
         )
-    known = plan.chosen(group.wish, found[group.head], served.load(files[group.head].get(served.RECORD)))
+    known = unit_files.chosen(group.wish, found[group.head], served.load(files[group.head].get(served.RECORD)))
     return known or _probe(group, ids[group.head])
 
 
@@ -172,7 +174,7 @@ def _place(
         remote.execute(at, write(*wanted[at.name]), limit)
         if token and at.name in group.names:
             remote.shell(at, NEW_TOKEN, seconds=limit, stdin=token)
-        remote.shell(at, PLACED, *plan.surplus(wanted[at.name], files[at.name]), seconds=limit)
+        remote.shell(at, PLACED, *unit_files.surplus(wanted[at.name], files[at.name]), seconds=limit)
 
     try:
         on_all(group.all, place)

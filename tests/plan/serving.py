@@ -12,8 +12,8 @@ from sparkrig import settings
 from sparkrig.files import File
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.operations.serving import texts
-from sparkrig.serving import plan, served
-from sparkrig.serving.plan import Chosen, Node
+from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving.wish import Chosen, Node
 from tests.plan.conftest import FABRIC, A, B, Host, pair
 from tests.plan.trusting import trusting
 
@@ -107,7 +107,7 @@ def files(model: str, rank: int, nodes: int, ray: bool = False, image: str = IMA
     asked = plan.wish(_catalogue().find, mine, 2 if nodes == 2 else 1)
     addresses = [settings.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
-    return plan.files(asked, Chosen(image, ray, "0.19.0"), node, mine, texts())
+    return unit_files.files(asked, Chosen(image, ray, "0.19.0"), node, mine, texts())
 
 
 def hosts(a: Spark, b: Spark, **changes: Any) -> list[Host]:

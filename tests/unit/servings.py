@@ -6,8 +6,8 @@ from typing import Any
 
 from sparkrig import settings
 from sparkrig.io.catalogue_files import catalogue
-from sparkrig.serving import plan, served
-from sparkrig.serving.plan import Chosen, Node, Wish
+from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving.wish import Chosen, Node, Wish
 from sparkrig.settings import Settings
 
 CATALOGUE = catalogue()
@@ -31,5 +31,5 @@ LONE = Node()
 
 
 def made(wish: Wish, node: Node = LONE, ray: bool = False, **data: Any) -> dict[str, str]:
-    files = plan.files(wish, Chosen(ID, ray), node, mine(**data), TEXTS)
+    files = unit_files.files(wish, Chosen(ID, ray), node, mine(**data), TEXTS)
     return {file.path: file.content for file in files}

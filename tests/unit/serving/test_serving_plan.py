@@ -13,11 +13,11 @@ import pytest
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, plan, served, smoke
+from sparkrig.serving import arguments, plan, served, smoke, unit_files
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.model import Launch, Model
-from sparkrig.serving.plan import Chosen, Node
 from sparkrig.serving.served import Record, Serving, Weights
+from sparkrig.serving.wish import Chosen, Node
 from tests.tables import each_row
 from tests.unit.servings import CATALOGUE, ID, asked, made, mine
 
@@ -55,7 +55,9 @@ def test_every_launch_of_the_catalogue_can_be_served() -> None:
         found = arguments.read(wish.words[2:])
         assert found.model == f"/models/{checkpoint.id}" and not found.extra and not found.broken
         kept = {
-            name: value for name, value in base.flags.items() if name not in {*plan._OURS, "served-model-name"}
+            name: value
+            for name, value in base.flags.items()
+            if name not in {*unit_files.OURS, "served-model-name"}
         }
         assert set(kept) - {"tensor-parallel-size"} <= set(found.flags)
         assert found.flags["served-model-name"] == [model.name, checkpoint.id]
@@ -204,7 +206,7 @@ def test_the_half_that_has_no_part_keeps_nothing_but_a_note_of_it() -> None:
 
 def test_a_word_reaches_the_container_as_it_is() -> None:
     def holds(word: str) -> None:
-        assert started(f"ExecStart=/usr/bin/docker {plan._unit_word(word)}\n") == ["/usr/bin/docker", word]
+        assert started(f"ExecStart=/usr/bin/docker {unit_files._unit_word(word)}\n") == ["/usr/bin/docker", word]
 
     each_row(['{"a": "b c"}', "100%", "$HOME", "back\\slash", "it's", "a b", "plain-1.0/x:y=z,@+"], holds)
 
@@ -214,13 +216,13 @@ def test_a_word_reaches_the_container_as_it_is() -> None:
     [(None, True, "ray"), (None, False, "multinode"), ("multinode", True, "multinode"), ("ray", True, "ray")],
 )
 def test_a_pair_is_formed_by_what_the_image_has(form: str | None, ray: bool, expected: str) -> None:
-    assert plan.form(asked("qwen3-235b-a22b"), Chosen(ID, ray), mine(serve_form=form)) == expected
-    assert plan.form(asked(), Chosen(ID, ray), mine(serve_form=form)) == "solo"
+    assert unit_files.form(asked("qwen3-235b-a22b"), Chosen(ID, ray), mine(serve_form=form)) == expected
+    assert unit_files.form(asked(), Chosen(ID, ray), mine(serve_form=form)) == "solo"
 
 
 def test_ray_in_an_image_without_it_is_refused() -> None:
     with pytest.raises(Refusal, match="has no Ray"):
-        plan.form(asked("qwen3-235b-a22b"), Chosen(ID, False), mine(serve_form="ray"))
+        unit_files.form(asked("qwen3-235b-a22b"), Chosen(ID, False), mine(serve_form="ray"))
 
 
 # --- before anything is changed
@@ -298,9 +300,9 @@ def test_a_copy_is_known_by_what_its_digest_means() -> None:
     def holds(name: str, kept: str | None, head: tuple[str, ...], found: bool) -> None:
         wish, copy = asked("qwen3-235b-a22b", serve_image=name), Serving(images=(Image(ID, "arm64"),))
         record = Record("m", BIG, ID, kept, "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0") if kept else None
-        there = plan.image_of(wish, copy, record, Serving(images=(Image(ID, "arm64", head),)))
+        there = unit_files.image_of(wish, copy, record, Serving(images=(Image(ID, "arm64", head),)))
         assert (there is not None) is found
-        known = plan.chosen(wish, copy, record)
+        known = unit_files.chosen(wish, copy, record)
         assert known == (Chosen(ID, vllm="0.19.0") if found and record else None)
 
     each_row(
@@ -322,7 +324,7 @@ def test_a_copy_in_another_store_is_known_by_what_it_holds() -> None:
         wish = asked("qwen3-235b-a22b", serve_image=name)
         copy = Serving(images=(Image(ID, "arm64", (), "c3" * 32),))
         head = Serving(images=(Image(heads, "arm64", (PINNED,), held),))
-        there = plan.image_of(wish, copy, None, head)
+        there = unit_files.image_of(wish, copy, None, head)
         assert (there and there.id) == (ID if found else None)
 
     each_row(
@@ -405,7 +407,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
 
 def test_what_is_not_wanted_any_more_is_told() -> None:
     found = {path: Found("", "0644", "root:root") for path in (served.SOCKET, served.SERVICE, "/etc/nccl.conf")}
-    assert plan.surplus([File(served.SERVICE, "")], found) == [served.SOCKET]
+    assert unit_files.surplus([File(served.SERVICE, "")], found) == [served.SOCKET]
 
 
 # --- the question

@@ -1,0 +1,263 @@
+"""The files that make a node serve: the unit, its environment, docker's command, the socket, the record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from sparkrig.files import File, Found
+from sparkrig.host import secrets
+from sparkrig.host.images import Image
+from sparkrig.rdma import environment
+from sparkrig.refusal import Refusal
+from sparkrig.serving import served
+from sparkrig.serving.served import Record, Serving
+from sparkrig.serving.wish import MODELS, Chosen, Node, Wish
+from sparkrig.settings import Settings
+
+_SCRIPT = "/sparkrig/start.sh"
+_CACHE = "/var/cache/sparkrig/serve"  # compiled kernels: without them a start takes 40 s more [@docai-122b]
+_CACHES = {
+    "vllm": "/root/.cache/vllm",
+    "flashinfer": "/root/.cache/flashinfer",
+    "triton": "/root/.triton",
+    # gpt-oss fetches its vocabulary into each container, from the internet [@vllm-22525, @harmony-101].
+    # This is where it looks; no variable says so, for that would win over an image that has it elsewhere.
+    "tiktoken": "/tmp/tiktoken-rs-cache",  # noqa: S108 - of a container
+}
+# what decides on them is a setting, or start.sh
+OURS = frozenset(
+    {
+        "config",
+        "distributed-executor-backend",
+        "headless",
+        "host",
+        "master-addr",
+        "master-port",
+        "model",
+        "nnodes",
+        "node-rank",
+        "port",
+    }
+)
+_PROXYD = "/usr/lib/systemd/systemd-socket-proxyd"
+_HEAD = "# Written by sparkrig: docs/serving.md\n"
+
+
+def form(asked: Wish, chosen: Chosen, mine: Settings) -> str:
+    """How the nodes become one server. Raises Refusal for Ray in an image without it."""
+    if asked.nodes == 1:
+        return "solo"
+    if mine.serve_form == "ray" and not chosen.ray:
+        raise Refusal(f"{asked.image} has no Ray", "set serve_form to multinode, or take another serve_image")
+    return mine.serve_form or ("ray" if chosen.ray else "multinode")
+
+
+def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mapping[str, str]) -> list[File]:
+    """Every file of one host. texts: of start.sh and memory.sh, by their paths."""
+    if node.rank == served.ASIDE:
+        return [_record(asked, Chosen(""), "", node, mine, [])]
+    how = form(asked, chosen, mine)
+    made = [
+        File(served.START, texts[served.START], "0755"),
+        File(served.ENVIRONMENT, _environment(asked, how, node, mine)),
+        File(served.SERVICE, _service(asked, chosen.id, how, node, mine)),
+    ]
+    if node.rank == 0:
+        made += [File(served.SOCKET, _socket(mine)), File(served.PROXY, _proxy(mine))]
+    if mine.memory_guard:
+        made += [File(served.MEMORY, texts[served.MEMORY], "0755"), File(served.WATCH, _watch(mine))]
+    return [*made, _record(asked, chosen, how, node, mine, made)]
+
+
+def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, made: Sequence[File]) -> File:
+    return Record(
+        model=asked.model.name,
+        checkpoint=asked.checkpoint.id,
+        image=chosen.id,
+        name=asked.image,
+        form=how,
+        nodes=asked.nodes,
+        rank=node.rank,
+        port=mine.serve_port,
+        trial_port=mine.serve_trial_port,
+        weights=mine.weights,
+        ray=chosen.ray,
+        vllm=chosen.vllm,
+        files={file.path: served.digest(file.content) for file in made},
+    ).file()
+
+
+def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving | None = None) -> Image | None:
+    """The image that a host has for it. head: of the host that leads, where it was looked at.
+
+    A digest is of a repository, and `docker save` keeps none; an ID is of the head's own store. Such a copy is
+    known by what the head's image holds, or as the image of the last deploy, for neither name ever moves.
+    """
+    there = found.find(asked.image)
+    if there or not ("@" in asked.image or served.is_id(asked.image)):
+        return there
+    if head and (theirs := head.find(asked.image)):
+        return found.copy_of(theirs)
+    return found.find(record.image) if record and record.name == asked.image else None
+
+
+def chosen(asked: Wish, found: Serving, record: Record | None) -> Chosen | None:
+    """The image as it is known from the last deploy; None where it is not there, or was never looked into."""
+    there = image_of(asked, found, record)
+    if there is None or record is None or record.image != there.id:
+        return None
+    return Chosen(there.id, record.ray, record.vllm)
+
+
+def surplus(wanted: Sequence[File], found: Mapping[str, Found]) -> list[str]:
+    """Files of ours that stand on a host and are not wanted there."""
+    paths = {file.path for file in wanted}
+    return [path for path in served.PATHS if path in found and path not in paths]
+
+
+def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
+    orders = {
+        "SPARKRIG_FORM": how,
+        "SPARKRIG_PORT": str(mine.serve_trial_port),
+        "NVIDIA_VISIBLE_DEVICES": "all",
+        "HF_HUB_OFFLINE": "1",  # the weights are there, and a hub that is down is no reason not to start
+    }
+    if asked.nodes > 1:
+        orders |= {
+            "SPARKRIG_RANK": str(node.rank),
+            "SPARKRIG_NODES": str(asked.nodes),
+            "SPARKRIG_HEAD": str(node.head),
+            "SPARKRIG_ADDRESS": str(node.address),
+        }
+    return _HEAD + "".join(f"{name}={value}\n" for name, value in {**asked.environment, **orders}.items())
+
+
+def docker_words(asked: Wish, weights: str, secret: Sequence[str]) -> list[str]:
+    """`run` and its options, up to the image. secret: files of variables that root alone may read.
+
+    The nvidia runtime is the one that the cluster deploy registers; --gpus would need the toolkit's other hook.
+    The journal has what the server prints, so docker keeps no second copy.
+    """
+    path = asked.checkpoint.id
+    rdma = ["--device", "/dev/infiniband", "--cap-add", "IPC_LOCK"] if asked.nodes > 1 else []
+    files = [served.ENVIRONMENT, environment.CONTAINER_ENV, *secret]
+    mounts = [
+        f"{weights}/{path}:{MODELS}/{path}:ro",
+        f"{served.START}:{_SCRIPT}:ro",
+        *(f"{_CACHE}/{name}:{inside}" for name, inside in _CACHES.items()),
+    ]
+    return [
+        *("run", "--rm", "--name", served.UNIT, "--log-driver", "none", "--runtime", "nvidia"),
+        *("--network", "host", "--ipc", "host", "--ulimit", "memlock=-1", "--ulimit", "nofile=1048576"),
+        *("--oom-score-adj", "500"),  # if the kernel must end somebody, then the server and not ssh
+        *rdma,
+        *(word for file in files for word in ("--env-file", file)),
+        *(word for mount in mounts for word in ("--volume", mount)),
+        *("--entrypoint", _SCRIPT),
+    ]
+
+
+def _service(asked: Wish, id: str, how: str, node: Node, mine: Settings) -> str:
+    """The unit of a node. It drops the page cache, for CUDA cannot take its memory [@conselara-hardware]."""
+    secret = [
+        *([secrets.PATH] if mine.secrets else []),
+        *([served.RAY_ENV] if served.makes_token(how, mine.secrets) else []),
+    ]
+    words = ["/usr/bin/docker", *docker_words(asked, mine.weights, secret), id, *asked.words]
+    where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
+    wants = [f"{served.PORT_UNIT}.socket"] if node.rank == 0 else []
+    wants += [f"{served.MEMORY_UNIT}.service"] if mine.memory_guard else []
+    rows = [
+        "[Unit]",
+        f"Description=vLLM serves {asked.checkpoint.id} ({where})",
+        "After=docker.service network-online.target",
+        "Wants=network-online.target",
+        "Requires=docker.service",
+        f"RequiresMountsFor={_unit_word(mine.weights)}",  # or docker makes an empty folder where a disk is late
+        *([f"Wants={' '.join(wants)}"] if wants else []),
+        # a load takes minutes, so that five of them are some hours of trying; a node whose peer is off waits for
+        # it ten minutes each time, and does not give up
+        "StartLimitIntervalSec=6h",
+        f"StartLimitBurst={5 if asked.nodes == 1 else 40}",
+        "",
+        "[Service]",
+        "Type=exec",
+        f"ExecStartPre=-/usr/bin/docker rm -f {served.UNIT}",
+        "ExecStartPre=/bin/sh -c 'sync; echo 3 >/proc/sys/vm/drop_caches'",
+        f"ExecStart={' '.join(map(_unit_word, words))}",
+        f"ExecStop=/usr/bin/docker stop -t 30 {served.UNIT}",
+        "TimeoutStopSec=90",
+        "SuccessExitStatus=137 143",  # of docker run, where the container was stopped
+        "Restart=always",
+        "RestartSec=10",
+        "",
+        "[Install]",
+        "WantedBy=multi-user.target",
+    ]
+    return _text(rows)
+
+
+def _unit_word(word: str) -> str:
+    """A word as systemd reads a command line: quotes, `%` and `$` have a meaning there (systemd.service(5))."""
+    if re.fullmatch(r"[A-Za-z0-9_./:=,@+-]+", word):
+        return word
+    for special in ("\\", '"'):
+        word = word.replace(special, f"\\{special}")
+    return f'"{word.replace("%", "%%").replace("$", "$$")}"'
+
+
+def _socket(mine: Settings) -> str:
+    """The port for everybody. It goes with the server, and stays closed while that is on trial.
+
+    No default dependencies: sockets.target would come before the server, and after it.
+    """
+    rows = [
+        "[Unit]",
+        f"Description=port {mine.serve_port} of the server",
+        f"After={served.UNIT}.service",
+        f"BindsTo={served.UNIT}.service",
+        f"ConditionPathExists=!{served.TRIAL}",
+        "DefaultDependencies=no",
+        "Conflicts=shutdown.target",
+        "Before=shutdown.target",
+        "",
+        "[Socket]",
+        f"ListenStream={mine.serve_port}",
+        "Backlog=1024",
+    ]
+    return _text(rows)
+
+
+def _proxy(mine: Settings) -> str:
+    rows = [
+        "[Unit]",
+        f"Description=leads port {mine.serve_port} to the server on {mine.serve_trial_port}",
+        f"After={served.UNIT}.service",
+        f"BindsTo={served.UNIT}.service {served.PORT_UNIT}.socket",
+        "",
+        "[Service]",
+        "LimitNOFILE=16384",  # six of a connection, and the usual limit is 1024
+        f"ExecStart={_PROXYD} --connections-max=1024 127.0.0.1:{mine.serve_trial_port}",
+        "DynamicUser=yes",
+    ]
+    return _text(rows)
+
+
+def _watch(mine: Settings) -> str:
+    rows = [
+        "[Unit]",
+        f"Description=ends the server before less than {mine.memory_guard:g} % of the memory is free",
+        f"After={served.UNIT}.service",
+        f"BindsTo={served.UNIT}.service",
+        "",
+        "[Service]",
+        f"ExecStart={served.MEMORY} {round(mine.memory_guard * 10)} {served.UNIT}",
+        "OOMScoreAdjust=-900",
+        "Restart=on-failure",
+    ]
+    return _text(rows)
+
+
+def _text(rows: Sequence[str]) -> str:
+    return _HEAD + "\n".join(rows) + "\n"
