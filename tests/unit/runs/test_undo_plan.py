@@ -437,6 +437,7 @@ def test_the_network_goes_back_where_it_moved_and_did_not_go_back_yet() -> None:
         replace(broken, after={}, left=(Left("x", "y"),), ended=9),
         replace(broken, guard="rolled-back"),
         replace(broken, owner=replace(broken.owner, undoes="R7")),
+        replace(broken, owner=replace(broken.owner, undoes="R0")),
     ):
         assert undo.plan(host(moved, other, now={PROFILE: "9"}), "R1", everything=False).network, other
 
@@ -457,6 +458,8 @@ def test_docker_is_restarted_where_an_undo_broke_off_before_it_did() -> None:
     assert owes(replace(broke, steps=(Step(part, 1),)))
     assert not owes(replace(broke, steps=(Step(part, 1, 2, 0),)))
     assert not owes(replace(broke, steps=(Step("Undo | other", 1, 2, 1),)))
+    assert not owes(replace(broke, steps=(Step("Undo | a", 1, 2, 1),)))
+    assert not owes(replace(broke, owner=replace(broke.owner, undoes="R0")))
     assert not owes(replace(broke, steps=()))
     assert owes(replace(broke, id="R2", steps=broke.steps), replace(broke, id="R3", steps=()))
     assert not owes(replace(broke, owner=replace(broke.owner, undoes="R7")))
@@ -610,3 +613,49 @@ def test_what_would_fail_on_the_way_is_refused_before() -> None:
         undo.judge({"a": not_, "b": not_}, {}, bars, restart_docker=True)
     assert barred.value.what.startswith("a: /etc/x is immutable") and "; b: /etc/y is a mount" in barred.value.what
     assert barred.value.cure == "ssh a sudo chattr -i /etc/x; ssh b sudo umount /etc/y"
+
+
+# --- one judgement each
+
+
+def test_only_runs_that_stand_are_named_as_later() -> None:
+    first, second = run(1, {}, {NCCL: "1"}), run(2, {NCCL: "1"}, {NCCL: "2"})
+    back, last = run(3, {NCCL: "2"}, {NCCL: "1"}, undoes="R2"), run(4, {NCCL: "1"}, {NCCL: "4"})
+    (change,) = undo.plan(host(first, second, back, last, now={NCCL: "4"}), "R1", everything=False).changes
+    assert (change.act, change.later) == ("remove", ("R4",))
+
+
+def test_an_older_run_is_no_writer_of_what_came_after() -> None:
+    older, first = run(1, {}, {NCCL: "0"}), run(2, {NCCL: "0"}, {NCCL: "1"})
+    (change,) = undo.plan(host(older, first, now={NCCL: "x"}), "R2", everything=False).changes
+    assert (change.act, change.wrote) == ("foreign", ("R2",))
+
+
+def test_what_is_foreign_is_so_wherever_it_stands_in_a_list() -> None:
+    items = {"file /var/zzz": "1", "file /aaa": "1"}
+    assert acts(host(run(1, {}, items), now=dict.fromkeys(items, "x"))) == dict.fromkeys(items, "foreign")
+    linked = run(1, {NCCL: "link x"}, {NCCL: "644 a"})
+    assert acts(host(linked, now={NCCL: "644 a"})) == {NCCL: "put back"}
+
+
+def test_what_leads_back_has_to_lead_to_what_stood_there() -> None:
+    first, second = run(1, {NCCL: "5"}, {NCCL: "9"}), run(2, {NCCL: "1"}, {NCCL: "2"})
+    found = host(first, second, now={NCCL: "2"})
+    assert acts(found) == {NCCL: "foreign"}
+    assert undo._led_back(NCCL, "5", "2", undo._writers(found, first, NCCL)) is False
+    assert undo._led_back(NCCL, "5", "2", []) is False
+
+
+def test_whether_a_restart_is_owed_is_yes_or_no() -> None:
+    first = run(1, {}, {DAEMON: "644 d"})
+    broke = replace(run(2, {}, None, undoes="R1"), steps=())
+    assert undo._owes_restart(host(first, broke, now={}), "R1") is False
+    assert undo._owes_restart(host(broke, now={}), "R1") is False
+    assert undo._owes_restart(host(now={}), "R1") is False
+
+
+def test_leave_is_given_by_name() -> None:
+    with pytest.raises(TypeError):
+        undo.judge({}, {}, {}, False)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        undo._act(NCCL, "1", "2", [], False)  # type: ignore[call-arg]
