@@ -570,6 +570,13 @@ def test_a_file_that_another_one_changed_is_merged_where_that_is_clean() -> None
             "a link": (foreign(now="link root:root 1"), gone, "it is a link now", True),
             "a folder": (foreign(now="directory"), gone, "it is directory now", True),
             "no text": (foreign(now="644 root:root 1"), gone, "it is no text, or too long now", True),
+            "no text, by a short mode": (foreign(now="0 a:b 1"), gone, "it is no text, or too long now", True),
+            "not kept, and it is known what stood there": (
+                foreign(stood=("R1",)),
+                {put("R1"): None},
+                "what R1 wrote is not kept",
+                True,
+            ),
             "nothing noted": (
                 foreign(wrote=()),
                 {},
