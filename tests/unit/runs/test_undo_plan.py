@@ -529,9 +529,13 @@ def test_the_texts_that_a_merge_needs_are_read_and_no_secret() -> None:
     plan = planned(foreign(wrote=("R2", "R1")), Change(PIN, "remove"), foreign("hold /etc/nccl.conf"))
     path = "/etc/nccl.conf"
     assert undo_merge.texts_of(plan) == [path, kept("R1"), kept("R2"), put("R2"), kept("R1"), put("R1")]
-    assert (
-        undo_merge.texts_of(planned(foreign("file /etc/sparkrig/secrets.env"), foreign("file /etc/passwd"))) == []
+    others = planned(
+        foreign("file /etc/sparkrig/secrets.env"),
+        foreign("file /etc/passwd"),
+        Change(NCCL, "already", wrote=("R1",)),
+        foreign("alias /etc/nccl.conf"),
     )
+    assert undo_merge.texts_of(others) == []
     rows = [f"file /a {base64.b64encode(b'x y').decode()}", "file /b /w==", "file /c"]
     assert undo_merge.parse_texts(rows) == {"/a": "x y", "/c": ""}
     with pytest.raises(ValueError, match="cannot read the row 'zebra' of a file"):
