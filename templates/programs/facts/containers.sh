@@ -4,10 +4,12 @@
 
 if command -v docker >/dev/null; then
   printf 'docker\n'
-  about=$(systemctl show -p LoadState,ActiveState --value docker.service 2>/dev/null | tr '\n' ' ')
+  { read -r load; read -r active; } <<EOF
+$(systemctl show -p LoadState,ActiveState --value docker.service 2>/dev/null)
+EOF
   form='{"runtimes":{{json .Runtimes}},"running":{{json .ContainersRunning}},"paused":{{json .ContainersPaused}}}'
-  if case $about in 'loaded inactive '* | 'loaded failed '* | 'masked '*) true ;; *) false ;; esac; then
-    printf 'trouble docker.service is %s\n' "${about% }"
+  if case "$load $active " in 'loaded inactive '* | 'loaded failed '* | 'masked '*) true ;; *) false ;; esac; then
+    printf 'trouble docker.service is %s\n' "$load $active"
   elif info=$(timeout -k 2 60 docker info --format "$form" 2>/dev/null) &&
     case $info in *'"runtimes":null'*) false ;; esac; then
     printf 'info %s\n' "$info"

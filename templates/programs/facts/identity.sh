@@ -21,7 +21,7 @@ done
 if [ -f /etc/dgx-release ]; then sed '/SERIAL/d; s/^/release /' /etc/dgx-release; fi
 gb10=
 for d in /sys/bus/pci/devices/*; do
-  read -r vendor <"$d/vendor"
+  read -r vendor <"$d/vendor" || continue # else it would be that of the device before
   [ "$vendor" = 0x10de ] || continue
   read -r class <"$d/class"; case $class in 0x03*) ;; *) continue ;; esac
   read -r id <"$d/device"; printf 'pci=10de:%s\n' "$id"

@@ -2,7 +2,7 @@
 # $user, $home; of the private key only mode and owner are read
 
 
-: "${user:?}" "${home:?}"
+: "${user?}" "${home?}"
 printf 'user %s\n' "$user"
 k=$home/.ssh/id_ed25519_sparkrig
 if [ -f "$k" ]; then printf 'private %s\n' "$(stat -c '%a %U' "$k")"; fi

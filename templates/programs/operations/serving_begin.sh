@@ -5,8 +5,8 @@
 
 set -e
 before=/var/lib/sparkrig/serve/before
-mkdir -p /var/lib/sparkrig/serve
-chmod 700 /var/lib/sparkrig/serve
+mkdir -p /var/lib/sparkrig
+[ -d /var/lib/sparkrig/serve ] || mkdir -m 700 /var/lib/sparkrig/serve
 if [ ! -e /var/lib/sparkrig/serve/trial ]; then
   rm -rf "$before" "$before.new"
   mkdir "$before.new"

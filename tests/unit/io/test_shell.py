@@ -22,7 +22,7 @@ from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
 PROGRAMS = [str(file.relative_to(programs.FOLDER)) for file in programs.FOLDER.rglob("*.sh")]
-DISPATCHER = (programs.FOLDER.parent / "90-sparkrig-gid").read_text(encoding="utf-8")
+DISPATCHER = programs.file("90-sparkrig-gid")
 # each by the shell that it names, and all in one process
 LOOK = """for file; do
   shell=$(sed -n '1s/^#!//p' "$file")
@@ -127,6 +127,16 @@ def test_a_failing_chown_leaves_the_old_file(tools: Path, tmp_path: Path) -> Non
 def look(path: Path) -> identity.Identity:
     done = sh(Identity.script, path=path)
     return identity.parse(done.stdout.splitlines())
+
+
+def test_a_device_that_is_gone_is_not_the_one_before_it(tmp_path: Path) -> None:
+    """The kernel takes devices off the PCI bus at any time; what cannot be read has no maker."""
+    for name, rows in {"a": {"vendor": "0x10de", "class": "0x030000", "device": "0x2e12"}, "b": {}}.items():
+        (tmp_path / name).mkdir()
+        for row, value in {**rows, "class": "0x030000", "device": "0x2e12"}.items():
+            (tmp_path / name / row).write_text(f"{value}\n")
+    shown = sh(Identity.script.replace("/sys/bus/pci/devices", str(tmp_path))).stdout
+    assert shown.count("pci=10de:0x2e12\n") == 1
 
 
 def test_identity_of_this_machine(tmp_path: Path) -> None:

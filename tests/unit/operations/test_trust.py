@@ -200,6 +200,12 @@ def look(home: Path) -> Trust:
     return trust.parse(done.stdout.replace("600 root", "600 nvidia").splitlines())
 
 
+def test_a_user_without_a_home_has_no_key_and_is_looked_at_all_the_same() -> None:
+    """One of a directory that does not answer: getent tells nothing of it."""
+    done = sh(f"user=nvidia home=\n{programs.text('facts/trust_look.sh')}")
+    assert done.returncode == 0 and done.stdout.startswith("user nvidia\n")
+
+
 def test_a_key_is_made_and_seen(home: Path) -> None:
     assert look(home).key is None
     for _ in range(2):  # also over one that is there
