@@ -18,5 +18,5 @@ class Neighbours(Noun[neighbours.Neighbours]):
 
     def command(self, seconds: float = 4) -> str:
         """+ seconds: how long; hosts start within a second of one another"""
-        script = self.script.replace("@PROGRAM@\n", programs.python("probe_neighbours.py"))
+        script = self.script.replace("@PROGRAM@\n", programs.file("probe_neighbours.py"))
         return f"{PREAMBLE}\nset -- {seconds + _SPARE_S:g} {seconds:g}\n{script}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyinfra import host
 from pyinfra.api import FunctionCommand, Host, State, operation
@@ -26,7 +25,6 @@ from sparkrig.serving.served import Serving
 from sparkrig.settings import Settings
 
 FOLDER = "/run/sparkrig/image"
-_TEMPLATES = Path(__file__).resolve().parent.parent / "templates" / "image"
 
 # In seconds, times `patience`.
 _LOOK_S = 300
@@ -44,7 +42,7 @@ VERIFY = programs.text("operations/build_verify.sh")
 
 def recipe() -> dict[str, str]:
     """The files that the image is built of, by name."""
-    return {name: (_TEMPLATES / name).read_text(encoding="utf-8") for name in ("Dockerfile", "prepare.py")}
+    return {name: programs.file(f"image/{name}") for name in ("Dockerfile", "prepare.py")}
 
 
 @operation()
@@ -108,7 +106,7 @@ class _Builder:
         there = self.find(name)
         if there is None:
             raise Refusal(f"{name} was pulled and is not there", "docker image ls -a")
-        said = self.shell(VERSION, there.id, programs.python("vllm_version.py"))
+        said = self.shell(VERSION, there.id, programs.file("vllm_version.py"))
         return Base(there.id, said.partition("version ")[2].strip())
 
     def build(self, base: Base, trial: str) -> None:
@@ -126,7 +124,7 @@ class _Builder:
 
     def verify(self, base: Base, trial: str) -> None:
         """Look into the image on trial."""
-        version = programs.python("vllm_version.py")
+        version = programs.file("vllm_version.py")
         printed = [self.shell(VERIFY, trial, self.mine.image_site), self.shell(VERSION, trial, version)]
         try:
             made = build.parse("\n".join(printed).splitlines())

@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pyinfra import host, state
 from pyinfra.api import operation
 
+from sparkrig import programs
 from sparkrig.facts.rdma import Rdma
 from sparkrig.files import File, Found
 from sparkrig.operations import plan
@@ -107,6 +108,6 @@ def _keeper(rails: Mapping[str, IPv4Interface]) -> list[File]:
     return [
         File(environment.RAILS, declared),
         File(environment.GID_MODULE, Path(gid.__file__).read_text(encoding="utf-8")),
-        File(environment.REFRESH, (_TEMPLATES / "refresh_gid.py").read_text(encoding="utf-8")),
-        File(environment.DISPATCHER, (_TEMPLATES / "90-sparkrig-gid").read_text(encoding="utf-8"), "0755"),
+        File(environment.REFRESH, programs.file("refresh_gid.py")),
+        File(environment.DISPATCHER, programs.file("90-sparkrig-gid"), "0755"),
     ]

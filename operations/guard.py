@@ -113,7 +113,7 @@ def _start(bench: Bench, at: Host) -> Told:
             bench.folder,
             bench.orders[at.name].dump(),
             seconds=bench.orders[at.name].limit("start"),
-            stdin=programs.python("guard.py"),
+            stdin=programs.file("guard.py"),
         )
         return guard.parse(text)
     except (Lost, Failed, ValueError) as error:  # a connection that breaks off may look like a failure

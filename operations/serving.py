@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from secrets import token_hex
 
 from pyinfra import inventory
@@ -31,8 +30,6 @@ from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Serving
 from sparkrig.serving.wish import Chosen
 
-_TEMPLATES = Path(__file__).resolve().parent.parent / "templates" / "serving"
-
 # In seconds, times `patience`.
 _PROBE_S = 300
 _ASK_S = 300  # the first answer may compile
@@ -43,7 +40,7 @@ _PULSE_S = 10  # how long a host waits for something to happen before it tells
 def texts() -> dict[str, str]:
     """The scripts that land on a host, by their paths there."""
     return {
-        path: (_TEMPLATES / name).read_text(encoding="utf-8")
+        path: programs.file(f"serving/{name}")
         for path, name in ((served.START, "start.sh"), (served.MEMORY, "memory.sh"))
     }
 
@@ -136,7 +133,7 @@ def _ids(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:
 
 
 def _probe(group: Group, id: str) -> Chosen:
-    at, words = inventory.get_host(group.head), (id, programs.python("vllm_version.py"))
+    at, words = inventory.get_host(group.head), (id, programs.file("vllm_version.py"))
     rows = remote.shell(at, PROBE, *words, seconds=group.seconds(_PROBE_S)).splitlines()
     if "has vllm" not in rows:
         raise Refusal(

@@ -24,6 +24,6 @@ def text(name: str) -> str:
     return _INCLUDE.sub(lambda line: text(normpath(join(dirname(name), line[1]))), body)
 
 
-def python(name: str) -> str:
-    """The text of a Python program that is sent to a host or a container. name: its path below templates."""
+def file(name: str) -> str:
+    """A file that lands on a host, or is sent to a program there, as it is. name: its path below templates."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")

@@ -68,8 +68,8 @@ class Subject:
 
     found: what its look saw; peer: what that of the other half of its pair saw, None where there is none, or where
     it was not read; files: those of NCCL, vLLM and Ray as they should be, or why that cannot be said; secrets: the
-    value of each from its source on this machine; inventory: the file, as it is typed,
-    empty until it is known.
+    value of each from its source on this machine; inventory: the file, as it is typed, empty
+    until it is known.
     """
 
     name: str

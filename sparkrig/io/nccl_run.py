@@ -168,7 +168,7 @@ def _gather(bench: Bench, words: Mapping[str, list[str]]) -> _Gathered:
 def _rank(bench: Bench, at: Host, words: list[str]) -> _Rank:
     seconds = nccl.limit(bench.patience) + bench.seconds(_SPARE_S)
     try:
-        printed = remote.shell(at, nccl.RANK, *words, seconds=seconds, stdin=programs.python("all_gather.py"))
+        printed = remote.shell(at, nccl.RANK, *words, seconds=seconds, stdin=programs.file("all_gather.py"))
     except (Lost, Failed) as error:
         return _Rank(why=_said(at.name, error))
     return _Rank(*nccl.ended(printed))

@@ -160,7 +160,7 @@ def test_what_python_and_a_program_both_name_is_one_value() -> None:
     def holds(name: str, shared: str) -> None:
         module, _, constant = shared.partition(":")
         value = re.escape(str(getattr(import_module(module), constant)))
-        read = programs.python if name.endswith(".py") else programs.text
+        read = programs.file if name.endswith(".py") else programs.text
         assert re.search(rf"(?<![\w.-]){value}(?![\w-])", read(name)), "as a whole word"
 
     each_row([(name, each) for name, all_of in SHARED.items() for each in all_of], holds)

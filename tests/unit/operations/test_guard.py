@@ -24,6 +24,7 @@ from sparkrig.network.guard import Order, Ping
 from sparkrig.operations import guard as guarded
 from sparkrig.operations.guard import Bench, RolledBack
 from tests.tables import each_row
+from tests.unit.turns import in_turn
 
 SCRIPTS = {guarded.PREPARE: "prepare", guarded.START: "start", guard.LINK: "link"}
 Answer = str | Exception | Callable[[], str]
@@ -85,17 +86,6 @@ class World:
         return come
 
 
-def each(hosts: Mapping[str, Host], ask: Callable[[Host], Any]) -> dict[str, Any]:
-    """As sparkrig.io.remote has it, one after the other."""
-    found: dict[str, Any] = {}
-    for name, at in hosts.items():
-        try:
-            found[name] = ask(at)
-        except (Failed, Lost) as error:
-            found[name] = error
-    return found
-
-
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
@@ -109,7 +99,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     gevent = SimpleNamespace(sleep=made.sleep, spawn=made.spawn, Timeout=Timeout)
     monkeypatch.setattr(guarded, "gevent", gevent)
     monkeypatch.setattr(remote, "shell", made.shell)
-    monkeypatch.setattr(remote, "each", each)
+    monkeypatch.setattr(remote, "each", in_turn)
     return made
 
 
@@ -165,7 +155,7 @@ def test_a_change_that_goes_well_is_said_step_by_step(world: World) -> None:
         *PINGS["b"][0].words,
     )
     assert limits["a", "link"] == 2 * 15 + 40
-    assert world.stdin[0] == programs.python("guard.py") and world.stdin[-1] is None
+    assert world.stdin[0] == programs.file("guard.py") and world.stdin[-1] is None
 
 
 def test_the_two_proofs_are_apart_by_what_the_pings_did_not_take(world: World) -> None:

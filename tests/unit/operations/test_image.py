@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from sparkrig import programs
 from sparkrig.operations import build as image
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build
@@ -17,7 +18,7 @@ from sparkrig.serving.build import Base, Looked
 from tests.unit.shells import sh, tool
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-PREPARE = Path(image._TEMPLATES) / "prepare.py"
+PREPARE = programs.FOLDER.parent / "image" / "prepare.py"
 HASH = "e68de8adc0ffee00e68de8adc0ffee00e68de8ad"
 CMAKE = """
 if(${CMAKE_CUDA_COMPILER_VERSION} VERSION_GREATER_EQUAL 13.0)

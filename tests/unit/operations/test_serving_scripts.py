@@ -284,7 +284,7 @@ def test_an_empty_folder_is_no_checkpoint(spark: Spark) -> None:
     assert done.returncode == 1 and "is empty" in done.stderr
 
 
-DOWNLOAD = programs.python("download_weights.py")
+DOWNLOAD = programs.file("download_weights.py")
 COMMIT, LATER = "b5c939de8f754692c1647ca79fbf85e8c1e70f8a", "dc61ed29c478a29c51039f82fa4dcdf4f85e3ad2"
 
 

@@ -20,7 +20,7 @@ from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
 from sparkrig import programs
 from sparkrig.io import remote
-from sparkrig.io.remote import Failed, Lost
+from sparkrig.io.remote import Lost
 from sparkrig.operations import journal
 from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
@@ -29,6 +29,7 @@ from sparkrig.runs import lock
 from tests.tables import each_row
 from tests.unit.shells import sh
 from tests.unit.sshd import keygen, sshd
+from tests.unit.turns import in_turn
 
 ROOT = Path(__file__).resolve().parents[3]
 BOTH, ONE = ("a", "b"), ("b",)
@@ -88,16 +89,6 @@ def shell(at: Half, text: str, *words: str) -> str:
         at.machine.owner = ""
     at.machine.runs.discard(words[0])
     return ""
-
-
-def in_turn(hosts: Mapping[str, Any], ask: Callable[[Any], Any]) -> dict[str, Any]:
-    found = {}
-    for name, at in hosts.items():
-        try:
-            found[name] = ask(at)
-        except (Failed, Lost) as error:
-            found[name] = error
-    return found
 
 
 @pytest.fixture(autouse=True)
