@@ -17,7 +17,7 @@ from sparkrig import programs
 from sparkrig.bandwidth import bands, perftest
 from sparkrig.bandwidth.bands import Expected, Figure
 from sparkrig.bandwidth.measurement import Case, End, Measurement
-from sparkrig.cure import FILE, advice, local, on_host, over_ssh
+from sparkrig.cure import FILE, advice, on_host, over_ssh, verb
 from sparkrig.verdict import Verdict
 
 FIRST_PORT, LAST_PORT = 18515, 18614
@@ -329,7 +329,7 @@ def _cut_off(case: Case, short: int | None) -> Verdict:
             "fault",
             "unreachable",
             f"{case.receiver} does not answer a ping over this rail",
-            local(f"sparkrig topology {FILE}", " shows which cage the cable reaches"),
+            verb("topology").then(" shows which cage the cable reaches"),
         )
     return Verdict(
         "fault",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from sparkrig.cure import FILE, local, on_host, over_ssh, quoted
+from sparkrig.cure import on_host, over_ssh, quoted, verb
 from sparkrig.fabric.cabling import CAGE_SPEED_MBPS, Cable, End, State, Topology
 from sparkrig.fabric.cabling_strangers import loops, strangers, switches
 from sparkrig.text import listed, rails
@@ -39,7 +39,7 @@ def _unread(shown: Topology) -> Iterator[Finding]:
     for host in shown.hosts:
         if not host.read:
             text = f"{host.name} could not be looked at, so its ends of the cables are not known"
-            yield Finding(host.name, Verdict("unknown", "unread", text, local(f"sparkrig doctor {FILE} access")))
+            yield Finding(host.name, Verdict("unknown", "unread", text, verb("doctor", "access")))
 
 
 def _wanted(shown: Topology) -> Iterator[Finding]:

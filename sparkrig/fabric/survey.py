@@ -9,7 +9,7 @@ from typing import Any
 
 from sparkrig.bandwidth import measurement
 from sparkrig.bandwidth.measurement import End
-from sparkrig.cure import FILE, local, on_host
+from sparkrig.cure import deploy, on_host, verb
 from sparkrig.fabric import topology as cages
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Neighbours
@@ -25,7 +25,7 @@ from sparkrig.text import listed
 from sparkrig.value import Value
 from sparkrig.verdict import Finding, Verdict, worst
 
-_DEPLOY = local(f"pyinfra {FILE} deploys/cluster.py")
+_DEPLOY = deploy()
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Survey:
         seen = {name: self._seen(name) for name in self.names}
         built = cages.build(self.fleet, self.names, seen)
         unread = [
-            Finding(name, Verdict("unknown", "unread", why, local(f"sparkrig doctor {FILE} access")))
+            Finding(name, Verdict("unknown", "unread", why, verb("doctor", "access")))
             for name, why in self.unread.items()
         ]
         told = [finding for finding in built.findings if finding.verdict.cause != "unread"]
@@ -198,7 +198,7 @@ class Survey:
                         "degraded",
                         "mtu",
                         f"{netdev} on {name} has MTU {mtu.found}, {mtu.declared} expected",
-                        local(f"pyinfra {FILE} deploys/network.py"),
+                        deploy(what="network"),
                     )
                 )
             state = self.found[name].condition

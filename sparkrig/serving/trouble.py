@@ -12,7 +12,7 @@ from textwrap import shorten
 
 from sparkrig.bandwidth import nccl, nccl_errors
 from sparkrig.bandwidth.nccl_preflight import GIB, KEPT_SHARE
-from sparkrig.cure import FILE, deploy, local, on_host
+from sparkrig.cure import deploy, on_host, verb
 from sparkrig.host.images import one
 from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
 from sparkrig.signatures import Signature, first_line
@@ -34,7 +34,7 @@ _LONG_S: dict[Name, float] = {
 _WAITS = "No available shared memory broadcast block"
 _DEPLOY = deploy().then(", which writes the addresses of this node for Ray, NCCL and Gloo")
 _SERVE = deploy(what="serve", data={"model": "NAME"}).then(" (names: sparkrig models)")
-_FOLLOW = local(f"sparkrig startup {FILE}")
+_FOLLOW = verb("startup")
 _SAME_IMAGE = "put one image on both: docker save on one, docker load on the other"
 
 
@@ -134,7 +134,7 @@ SIGNS = (
         "peer",
         r"sparkrig: trouble (?:no-head|not-formed)|Failed to connect to GCS",
         "the other node did not come",
-        local(f"sparkrig topology {FILE}", "; then look at the other node's unit"),
+        verb("topology").then("; then look at the other node's unit"),
         "tests/ray",
         several=True,
     ),
@@ -309,7 +309,7 @@ def _hangs(seen: Seen, startup: Startup, lines: Sequence[Line]) -> Verdict | Non
 
 
 _CURES: dict[Name, str] = {
-    "cluster": local(f"sparkrig topology {FILE}", "; then look at the other node's unit"),
+    "cluster": verb("topology").then("; then look at the other node's unit"),
     "engine": "set NCCL_DEBUG=INFO in the setting environment, start again, and look for NET/Socket in the log",
     "weights": "iostat -x 5 on each node: a disk that is idle has lost its reader",
     "compile": "vllm serve --no-enable-flashinfer-autotune, where the last line is of the AutoTuner",
