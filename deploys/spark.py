@@ -160,7 +160,7 @@ def _cabling(spark: Spark) -> list[Refusal]:
 
     names = [name for name in spark.fleet if name in (spark.name, there.name)]
     patience = max(spark.fleet[name].patience for name in names)
-    heard = survey.hear({name: inventory.get_host(name) for name in names}, int(survey.LOOK_S * patience))
+    heard = survey.hear({name: inventory.get_host(name) for name in names}, patience)
     seen = {
         each.name: topology.Seen(each.found.network, each.found.rdma, heard[each.name]) for each in (spark, there)
     }

@@ -5,6 +5,8 @@ from sparkrig.fabric import neighbours
 from sparkrig.facts.noun import PREAMBLE, Noun
 
 _SPARE_S = 10  # for python to start, on a host that is busy
+_LISTEN_S = 2.0  # hosts start within a second of one another, where none is busy
+_LONGEST_S = 4.0  # where a netdev with a carrier has heard too little until then
 
 
 class Neighbours(Noun[neighbours.Neighbours]):
@@ -16,7 +18,8 @@ class Neighbours(Noun[neighbours.Neighbours]):
     parse = staticmethod(neighbours.parse)
     script = programs.text("facts/neighbours.sh")
 
-    def command(self, seconds: float = 4) -> str:
-        """+ seconds: how long; hosts start within a second of one another"""
+    def command(self, patience: float = 1) -> str:
+        """+ patience: factor on how long a host waits for another that began later"""
+        longest = _LONGEST_S * patience
         script = self.script.replace("@PROGRAM@\n", programs.file("probe_neighbours.py"))
-        return f"{PREAMBLE}\nset -- {seconds + _SPARE_S:g} {seconds:g}\n{script}"
+        return f"{PREAMBLE}\nset -- {longest + _SPARE_S:g} {_LISTEN_S:g} {longest:g}\n{script}"

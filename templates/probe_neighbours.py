@@ -1,7 +1,8 @@
 """Who is at the other end of each fabric netdev: sends small frames, and says whom it hears.
 
 Runs on a host as root, from standard input, before any IP is set up: standard library only, nothing is
-configured, nothing is written. Sent by facts/neighbours.py; argument 1 is for how many seconds.
+configured, nothing is written. Sent by facts/neighbours.py; argument 1 is for how many seconds, argument 2 for
+how many at most: the hosts of a run do not start at one time, and one that ended would make the others deaf.
 """
 
 import re
@@ -16,6 +17,8 @@ ETHERTYPE = 0x88B5  # IEEE 802 local experimental 1: no switch or host takes it 
 MAGIC = b"sparkrig neighbour probe 1"
 BROADCAST = b"\xff" * 6
 EVERY_S = 0.1
+ENOUGH = 5  # frames heard on a netdev
+LINGER_S = 0.5  # after the last netdev has heard enough, so that its peer does, too
 IFF_UP = 1
 
 
@@ -57,7 +60,13 @@ def send(opened: socket.socket, frame: bytes) -> bool:
         return False
 
 
-def probe(netdevs: list[str], seconds: float) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
+def waits(netdevs: list[str], heard: dict[tuple[str, str], int]) -> bool:
+    """Whether a netdev with a carrier has heard too little: its peer may have begun later than this host."""
+    lit = [netdev for netdev in netdevs if read(netdev, "carrier") == "1"]
+    return any(sum(count for (at, _), count in heard.items() if at == netdev) < ENOUGH for netdev in lit)
+
+
+def probe(netdevs: list[str], seconds: float, longest: float) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
     """Frames sent by netdev, and frames heard by netdev and the sender's MAC address."""
     ears = {listener(netdev): netdev for netdev in netdevs}
     header = ETHERTYPE.to_bytes(2, "big") + MAGIC.ljust(46, b"\0")
@@ -65,8 +74,8 @@ def probe(netdevs: list[str], seconds: float) -> tuple[dict[str, int], dict[tupl
     sent = dict.fromkeys(netdevs, 0)
     heard: dict[tuple[str, str], int] = {}
     now = time.monotonic()
-    end, due = now + seconds, now
-    while now < end:
+    enough, end, due = now + seconds, now + longest, now
+    while now < min(enough, end):
         if now >= due:
             for ear, frame in frames.items():
                 sent[ears[ear]] += send(ear, frame)
@@ -75,6 +84,8 @@ def probe(netdevs: list[str], seconds: float) -> tuple[dict[str, int], dict[tupl
             if mac := take(ear):
                 heard[ears[ear], mac] = heard.get((ears[ear], mac), 0) + 1
         now = time.monotonic()
+        if waits(netdevs, heard):
+            enough = max(enough, now + LINGER_S)
     return sent, heard
 
 
@@ -82,7 +93,7 @@ def main() -> None:
     fabric = sorted(filter(is_fabric, (entry.name for entry in NET.iterdir())))
     up = [netdev for netdev in fabric if int(read(netdev, "flags") or "0", 16) & IFF_UP]
     try:
-        sent, heard = probe(up, float(sys.argv[1]) if up else 0)
+        sent, heard = probe(up, *(map(float, sys.argv[1:3]) if up else (0, 0)))
     except OSError as error:
         print("trouble", f"no raw socket could be opened ({error.strerror})")
         return

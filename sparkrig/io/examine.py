@@ -16,7 +16,6 @@ from sparkrig.network.ping import Ping, targets
 from sparkrig.settings import Fleet, Settings
 
 _LOOK_S = 90  # times `patience`; a healthy host answers within a few
-_LISTEN_S = 2.0  # hosts start within a second of one another
 
 
 def limit_s(mine: Settings) -> int:
@@ -31,7 +30,8 @@ def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> Examination:
 
 def listen(at: Host, fleet: Fleet, keep: Keep | None = None) -> Neighbours:
     """Whom a host hears below IP; its peer has to be asked at the same time."""
-    return remote.read(at, Listen(), _LISTEN_S, seconds=limit_s(fleet[at.name]), keep=keep)
+    mine = fleet[at.name]
+    return remote.read(at, Listen(), mine.patience, seconds=limit_s(mine), keep=keep)
 
 
 def ping(at: Host, fleet: Fleet, found: Examination, keep: Keep | None = None) -> dict[str, tuple[Ping, ...]]:

@@ -15,7 +15,6 @@ from sparkrig.io.remote import Failed, Lost
 from sparkrig.settings import Fleet
 
 LOOK_S = 60  # times `patience`; a healthy host answers within two
-_PROBE_S = 2.0  # hosts start within a second of one another
 
 
 def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable[[str], None]) -> Survey:
@@ -30,7 +29,7 @@ def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable
     found = remote.each(hosts, lambda at: remote.read(at, Fabric(), seconds=seconds))
     step("see which cage reaches which")
     read = {name: at for name, at in hosts.items() if not isinstance(found[name], Exception)}
-    heard = hear(read, seconds)
+    heard = hear(read, patience)
     return Survey(
         fleet,
         tuple(names),
@@ -40,12 +39,13 @@ def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable
     )
 
 
-def hear(hosts: Mapping[str, Host | Failed | Lost], seconds: int) -> dict[str, neighbours.Neighbours]:
+def hear(hosts: Mapping[str, Host | Failed | Lost], patience: float) -> dict[str, neighbours.Neighbours]:
     """Who hears whom below IP, of hosts that are asked at once; why not, of those that do not answer.
 
-    seconds: that a host is given to answer.
+    patience: factor on the deadlines of a host.
     """
-    heard = remote.each(hosts, lambda at: remote.read(at, Neighbours(), _PROBE_S, seconds=seconds))
+    seconds = int(LOOK_S * patience)
+    heard = remote.each(hosts, lambda at: remote.read(at, Neighbours(), patience, seconds=seconds))
     return {
         name: neighbours.Neighbours(trouble=str(result)) if isinstance(result, Exception) else result
         for name, result in heard.items()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig.fabric.neighbours import Heard, Neighbours, parse
+from sparkrig.facts import neighbours
 from sparkrig.facts.neighbours import Neighbours as Fact
 
 ROWS = """\
@@ -55,9 +56,9 @@ def test_refused(text: str, why: str) -> None:
 
 def test_command_has_an_end_and_writes_no_file() -> None:
     command = Fact().command(2.5)
-    assert "set -- 12.5 2.5\n" in command and "<<'SPARKRIG_PROBE'\n" in command
+    assert "set -- 20 2 10\n" in command and "<<'SPARKRIG_PROBE'\n" in command
     assert command.count("\nSPARKRIG_PROBE\n") == 1
-    assert "set -- 14 4\n" in Fact().command()
+    assert "set -- 14 2 4\n" in Fact().command()
 
 
 # Two namespaces of their own, which go when the shell goes; a user namespace, so that root is not needed.
@@ -72,7 +73,7 @@ ip -n a link add enp1s0f1np1 type veth peer name other0
 for name in enp1s0f0np0 lan0; do ip -n a link set $name up; ip -n b link set $name up; done
 ip -n a link set enP2p1s0f0np0 up
 for ns in a b; do ip -n $ns -br link show enp1s0f0np0 | awk -v ns=$ns '{print "mac", ns, $3}'; done
-ip netns exec a sh "$1" >/run/a & ip netns exec b sh "$1" >/run/b; wait
+ip netns exec a sh "$1" >/run/a & sleep "$2"; ip netns exec b sh "$1" >/run/b; wait
 for ns in a b; do sed "s/^/$ns /" /run/$ns; done
 """
 
@@ -89,15 +90,18 @@ def unshared(script: str, *words: str) -> list[str]:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> str:
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(neighbours, "_LISTEN_S", 0.5)
+    monkeypatch.setattr(neighbours, "_LONGEST_S", 3)
     file = tmp_path / "probe"
     file.write_text(Fact().command(1))
     return str(file)
 
 
-@pytest.mark.slow  # a second of listening
-def test_two_hosts_hear_each_other_over_their_fabric_and_nothing_else(program: str) -> None:
-    shown = unshared(JOINED, program)
+@pytest.mark.slow  # netdevs without an answer are listened to for 3 s
+@pytest.mark.parametrize("later", ["0", "1"], ids=["at once", "when one of them has listened long enough"])
+def test_two_hosts_hear_each_other_over_their_fabric_and_nothing_else(program: str, later: str) -> None:
+    shown = unshared(JOINED, program, later)
     macs = {ns: mac for word, ns, mac in (row.split() for row in shown if row.startswith("mac"))}
     a, b = (parse([row[2:] for row in shown if row.startswith(f"{ns} ")]) for ns in "ab")
     assert (a.trouble, b.trouble) == ("", "")
