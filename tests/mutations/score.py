@@ -19,7 +19,7 @@ _UNDO = (
 )
 # What `make mutate` mutates, and the tests that must see it.
 MODULES = {
-    "templates/guard.py": ("tests/unit/templates/test_guard.py",),
+    "templates/guard.py": ("tests/unit/templates/test_guard_parts.py", "tests/unit/templates/test_guard_model.py"),
     "operations/guard.py": ("tests/unit/operations/test_guard.py",),
     "sparkrig/network/guard.py": ("tests/unit/network/test_guard.py",),
     "sparkrig/runs/lock.py": ("tests/unit/runs/test_lock_model.py",),
