@@ -11,13 +11,13 @@ from sparkrig.facts.health import Health
 from sparkrig.facts.hostname import Hostname
 from sparkrig.facts.nic import Nics
 from sparkrig.facts.noun import Noun
-from sparkrig.look import examination
+from sparkrig.look.state import State
 
 _MORE: dict[str, type[Noun[Any]]] = {"nics": Nics, "gpu": Gpu, "health": Health, "hostname": Hostname}
 
 
-class Examination(Bundle[examination.Examination]):
+class Examination(Bundle[State]):
     """All of it, read by one command."""
 
     nouns = {**_MORE, **spark.NOUNS}  # those of a Spark last, for the clock
-    whole = examination.whole
+    whole = State

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sparkrig.fabric import survey
 from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.files import Files
 from sparkrig.facts.gpu import Gpu
@@ -10,10 +9,11 @@ from sparkrig.facts.health import Health
 from sparkrig.facts.network import Network
 from sparkrig.facts.nic import Nics
 from sparkrig.facts.rdma import Rdma
+from sparkrig.look.state import State
 
 
-class Fabric(Bundle[survey.Fabric]):
+class Fabric(Bundle[State]):
     """Network, RDMA, our files, NICs, GPU and health, read by one command."""
 
     nouns = {"network": Network, "rdma": Rdma, "files": Files, "nics": Nics, "gpu": Gpu, "health": Health}
-    whole = survey.fabric
+    whole = State

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.nic import Nics
 from sparkrig.facts.spark import NOUNS
 from sparkrig.look.state import State
-from sparkrig.onboarding.proposal import Seen
 
 
-class Newcomer(Bundle[Seen]):
+class Newcomer(Bundle[State]):
     """Every noun of a Spark, and its NICs."""
 
     nouns = {**NOUNS, "nics": Nics}
-
-    @staticmethod
-    def whole(nics: Any, **nouns: Any) -> Seen:
-        return Seen(State(**nouns), nics)
+    whole = State

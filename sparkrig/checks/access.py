@@ -7,7 +7,32 @@ from typing import Any
 
 from sparkrig import login
 from sparkrig.checks.check import Check, Status
+from sparkrig.checks.kind import PREFLIGHT, Kind
 from sparkrig.host.identity import Identity
+
+KINDS = (
+    Kind(
+        "access.ssh",
+        "access",
+        "ssh gets in by key, and the host key is the known one",
+        "the host is off, in another network, was installed anew, or has not this machine's public key",
+        "docs/security.md#host-keys",
+    ),
+    Kind(
+        "access.sudo",
+        "access",
+        "commands become root without a password",
+        "the ssh user has no line in sudoers that asks for none",
+        "docs/settings.md#how-to-log-in",
+    ),
+    Kind(
+        "access.look",
+        "access",
+        "the host answers every question about itself",
+        "a command there hangs or fails; the host may be out of memory or disk",
+        PREFLIGHT,
+    ),
+)
 
 _WANTS = {
     "ssh": "a login with a known host key",

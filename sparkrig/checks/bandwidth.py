@@ -6,8 +6,19 @@ from collections.abc import Iterator, Mapping
 
 from sparkrig.bandwidth import records
 from sparkrig.bandwidth.records import Complaint, Kind
+from sparkrig.checks import kind
 from sparkrig.checks.check import Check, Status, Subject
 from sparkrig.cure import over_ssh
+
+KINDS = (
+    kind.Kind(
+        "bandwidth.NETDEV",
+        "pair",
+        "the rail was measured in this boot of both hosts, and was good",
+        "it was never measured, or was changed or slow when it was, or a host was booted since",
+        "docs/fabric.md#after-a-reboot",
+    ),
+)
 
 _STATUS: Mapping[Kind, Status] = {
     "absent": "missing",

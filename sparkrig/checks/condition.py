@@ -5,9 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Status
+from sparkrig.checks.kind import CAUSES, Kind
 from sparkrig.host import condition, gpu, health, nic
 from sparkrig.host.condition import Condition
 from sparkrig.verdict import Verdict
+
+KINDS = (
+    Kind("nic.NETDEV.pcie", "health", "the NIC's PCIe link is x4 at 32 GT/s", "", CAUSES),
+    Kind("gpu.answers", "health", "nvidia-smi tells of the GPU", "", CAUSES),
+    Kind("gpu.clock", "health", "under load the GPU's clock is not clamped", "", CAUSES),
+    Kind("gpu.gsp", "health", "the GSP firmware is the driver's", "", CAUSES),
+    Kind("gpu.temperature", "health", "the GPU is no warmer than it should be", "", CAUSES),
+    Kind("health.memory", "health", "the host has memory enough to stay alive", "", CAUSES),
+    Kind("health.temperature", "health", "the SoC is no warmer than it should be", "", CAUSES),
+    Kind("health.kho", "health", "no kernel keeps the memory that RDMA needs", "", CAUSES),
+    Kind("health.next-kernel", "health", "the kernel of the next boot has a driver", "", CAUSES),
+    Kind("health.cdi", "health", "the CDI files name what is there", "", CAUSES),
+)
 
 _WANTS = {
     "gpu.answers": "nvidia-smi tells of a GPU",

@@ -5,9 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check, refused, there
+from sparkrig.checks.kind import DIFFER, Kind
 from sparkrig.cure import deploy
 from sparkrig.host import containers
 from sparkrig.refusal import Refusal
+
+KINDS = (
+    Kind(
+        "containers.toolkit",
+        "containers",
+        "nvidia-container-toolkit is installed, in one version on all hosts",
+        "it was removed, or one host was updated and the others were not",
+        DIFFER,
+    ),
+    Kind(
+        "containers.docker",
+        "containers",
+        "docker is installed and answers",
+        "the service was stopped, or does not start with its configuration",
+        "docs/troubleshooting.md#docker-run---gpus-all-fails",
+    ),
+    Kind(
+        "containers.daemon-json",
+        "containers",
+        "docker's configuration names the nvidia runtime",
+        "the file was written anew by another tool, or by hand",
+        "docs/troubleshooting.md#docker-run---gpus-all-fails",
+    ),
+    Kind(
+        "containers.runtime",
+        "containers",
+        "the docker that runs knows the nvidia runtime",
+        "docker was not restarted since its configuration changed",
+        "docs/troubleshooting.md#docker-run---gpus-all-fails",
+    ),
+)
 
 
 def checks(subject: Subject) -> Iterator[Check]:

@@ -6,8 +6,54 @@ from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.environment import file
+from sparkrig.checks.kind import DIFFER, Kind
 from sparkrig.host import driver
 from sparkrig.text import listed
+
+KINDS = (
+    Kind(
+        "driver.version",
+        "packages and driver",
+        "the driver is installed, in one version on all hosts",
+        "it was purged, or one host was updated and the others were not",
+        DIFFER,
+    ),
+    Kind(
+        "driver.branch",
+        "packages and driver",
+        "no driver of 590 or later is installed",
+        "somebody asked apt for it by name and version, which no pin keeps away",
+        "docs/troubleshooting.md#the-gpu-is-gone-after-an-upgrade",
+    ),
+    Kind(
+        "driver.hold",
+        "packages and driver",
+        "driver and kernel packages are on hold",
+        "apt-mark unhold, or an update that released them; or packages that came since the last deploy",
+        "docs/troubleshooting.md#the-gpu-is-gone-after-an-upgrade",
+    ),
+    Kind(
+        "driver.pin",
+        "packages and driver",
+        "apt's pin keeps 590 and later away",
+        "the file was edited or removed by hand",
+        "docs/safety.md#the-journal",
+    ),
+    Kind(
+        "driver.unattended-upgrades",
+        "packages and driver",
+        "unattended upgrades leave driver and kernel alone",
+        "the file was edited or removed by hand",
+        "docs/safety.md#the-journal",
+    ),
+    Kind(
+        "driver.upgrade",
+        "packages and driver",
+        "apt's own simulation moves neither driver nor kernel",
+        "hold or pin do not cover a package, or apt has no package lists",
+        "docs/troubleshooting.md#the-gpu-is-gone-after-an-upgrade",
+    ),
+)
 
 
 def checks(subject: Subject) -> Iterator[Check]:

@@ -8,12 +8,30 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from sparkrig.checks.check import Check, Subject, check, refused, there
+from sparkrig.checks.kind import Kind
 from sparkrig.files import File, Found
 from sparkrig.host import targets
 from sparkrig.parsing import line_ends
 from sparkrig.rdma import gid
 from sparkrig.runs import file_diff
 from sparkrig.runs.file_diff import without_gids
+
+KINDS = (
+    Kind(
+        "environment.files",
+        "RDMA",
+        "the files for NCCL, vLLM and Ray can be made",
+        "something that they need was not found on the host",
+        "docs/fabric.md#address-and-gid",
+    ),
+    Kind(
+        "environment.FILE",
+        "RDMA",
+        "a file for NCCL, vLLM and Ray is as declared",
+        "it was edited or removed by hand, or the inventory changed since the last deploy",
+        "docs/safety.md#the-journal",
+    ),
+)
 
 _NAMED = 3  # as many lines are shown; more are counted
 

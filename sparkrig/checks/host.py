@@ -5,10 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sparkrig.checks.check import Check, Subject, refused
+from sparkrig.checks.kind import PREFLIGHT, Kind
 from sparkrig.host import preflight
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
+
+KINDS = (
+    Kind(
+        "host.clock",
+        "time",
+        "the clock is this machine's, give or take five minutes",
+        "nothing keeps the clock since it was set by hand, or since a long time without power",
+        PREFLIGHT,
+    ),
+    Kind(
+        "host.dpkg",
+        "packages and driver",
+        "dpkg has finished what it began",
+        "an installation was killed, or the power went in the middle of it",
+        PREFLIGHT,
+    ),
+    Kind(
+        "host.first-upgrade",
+        "packages and driver",
+        "NVIDIA's own upgrade at the first start is done, or there is none",
+        "the Spark was just unpacked, or the update that brought the unit came after its last start",
+        "docs/onboarding.md#nvidias-first-boot-upgrade",
+    ),
+    Kind(
+        "host.mounts",
+        "health",
+        "the file systems can be written",
+        "a file system with errors is mounted read-only",
+        PREFLIGHT,
+    ),
+    Kind(
+        "host.room",
+        "health",
+        "the disk has room for a run",
+        "models, images or logs fill it",
+        PREFLIGHT,
+    ),
+    Kind(
+        "host.shutdown",
+        "health",
+        "no shutdown is about to come",
+        "somebody, or an update, scheduled one",
+        PREFLIGHT,
+    ),
+)
 
 
 def checks(subject: Subject) -> Iterator[Check]:

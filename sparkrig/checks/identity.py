@@ -5,8 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, refused
+from sparkrig.checks.kind import DIFFER, Kind
 from sparkrig.host import identity
 from sparkrig.refusal import Refusal
+
+KINDS = (
+    Kind(
+        "identity.spark",
+        "access",
+        "the machine is a DGX Spark",
+        "an address in the inventory leads to another machine",
+        "docs/settings.md#what-a-spark-should-be",
+    ),
+    Kind(
+        "identity.kernel",
+        "pair",
+        "all hosts run the same kernel",
+        "one host was updated, or rebooted after an update, and the others were not",
+        DIFFER,
+    ),
+    Kind(
+        "identity.dgx-os",
+        "pair",
+        "all hosts have the same DGX OS",
+        "one host was updated and the others were not",
+        DIFFER,
+    ),
+)
 
 
 def checks(subject: Subject) -> Iterator[Check]:

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check
+from sparkrig.checks.kind import PREFLIGHT, Kind
 from sparkrig.checks.network import cabled
 from sparkrig.host.hostname import Hostname
 from sparkrig.host.preflight import SKEW_WARN_S
 from sparkrig.rdma import environment
 from sparkrig.text import listed
+
+KINDS = (
+    Kind(
+        "time.synchronised",
+        "time",
+        "NTP keeps the clock, or it is right all the same",
+        "no time server is reached, or no service asks one",
+        PREFLIGHT,
+    ),
+)
 
 
 def checks(subject: Subject, name: Hostname) -> Iterator[Check]:

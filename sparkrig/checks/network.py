@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
 from sparkrig.checks.check import Check, Subject, check, there, wrong
+from sparkrig.checks.kind import PREFLIGHT, THE_GID, Kind
 from sparkrig.cure import deploy
 from sparkrig.look.state import State
 from sparkrig.network import definitions, plan
@@ -14,6 +15,72 @@ from sparkrig.network.differences import Difference, differences, of_netdev
 from sparkrig.network.profiles import profile
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings
+
+KINDS = (
+    Kind(
+        "net.manager",
+        "network",
+        "NetworkManager runs",
+        "the service was stopped or masked",
+        PREFLIGHT,
+    ),
+    Kind(
+        "net.NETDEV.carrier",
+        "network",
+        "the link has a carrier",
+        "no cable, a plug that is not seated, or a peer that is off",
+        "docs/fabric.md#cabling",
+    ),
+    Kind(
+        "net.NETDEV.others",
+        "network",
+        "nothing else defines the netdev",
+        "NVIDIA's assistant, another tool or a person left a profile or a netplan file",
+        "docs/adopting.md",
+    ),
+    Kind(
+        "net.NETDEV.profile",
+        "network",
+        "our profile is saved, and says what is declared",
+        "nmcli changed it, or the inventory did since the last deploy",
+        "docs/safety.md#changing-the-network",
+    ),
+    Kind(
+        "net.NETDEV.active",
+        "network",
+        "our profile is the active one",
+        "nmcli took it down, or another profile came up on the netdev",
+        "docs/safety.md#changing-the-network",
+    ),
+    Kind(
+        "net.NETDEV.mtu",
+        "network",
+        "the link itself has the declared MTU",
+        "the link was changed by hand (ip link set), or its profile was never activated",
+        "docs/fabric.md#bandwidth",
+    ),
+    Kind(
+        "net.NETDEV.address",
+        "network",
+        "the link has the declared address, and no other",
+        "an address was added or taken away by hand, or somebody else has it too",
+        "docs/troubleshooting.md#addresses-are-gone-after-a-reboot",
+    ),
+    Kind(
+        "net.NETDEV.ipv6",
+        "network",
+        "the link has no IPv6 address, which would move the GID",
+        "IPv6 was switched on by hand, or another profile is active",
+        THE_GID,
+    ),
+    Kind(
+        "net.plan",
+        "network",
+        "the deploy could set the network up",
+        "a route of a VPN or of the LAN has the fabric's addresses, or a netdev is not managed",
+        "docs/safety.md#changing-the-network",
+    ),
+)
 
 _CABLE = "seat the QSFP cable on both Sparks, and check that the peer is on"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sparkrig.checks import clones
 from sparkrig.checks.check import Check, Subject
 from sparkrig.checks.condition import judged
+from sparkrig.checks.kind import Kind
 from sparkrig.checks.network import cabled
 from sparkrig.cure import on_host, quoted, verb
 from sparkrig.fabric.survey import Survey
@@ -18,6 +19,65 @@ from sparkrig.runs.journal import Journal
 from sparkrig.settings import Rail
 from sparkrig.text import listed
 from sparkrig.verdict import Verdict, worst
+
+KINDS = (
+    Kind(
+        "pair.cabling",
+        "pair",
+        "frames show that each cage reaches the declared one",
+        "a cable is out, half seated, dead, or in another cage",
+        "docs/fabric.md#cabling",
+    ),
+    Kind(
+        "pair.halves",
+        "pair",
+        "what a run did stands on both halves, or on none",
+        "a controller died between the commits of the two halves, or one half alone was undone",
+        "docs/safety.md#one-half-alone",
+    ),
+    Kind(
+        "pair.NETDEV.mtu",
+        "pair",
+        "both ends of the rail have one MTU",
+        "one end was changed by hand, or deployed without the other",
+        "docs/fabric.md#bandwidth",
+    ),
+    Kind(
+        "pair.NETDEV.ping",
+        "pair",
+        "frames of full size reach the peer over the rail",
+        "a switch in between takes no large frames, or a firewall drops pings",
+        "docs/fabric.md#bandwidth",
+    ),
+    Kind(
+        "pair.name",
+        "pair",
+        "the host's own name is no trap for Ray and PyTorch",
+        "DGX OS maps the name to loopback, and no file gives an address instead",
+        "docs/troubleshooting.md",
+    ),
+    Kind(
+        "pair.perftest",
+        "pair",
+        "both hosts have one version of perftest",
+        "one host was updated and the other was not",
+        "docs/fabric.md#bandwidth",
+    ),
+    Kind(
+        "pair.machine-id",
+        "pair",
+        "the host has a machine-id that no other one has",
+        "one disk image was copied to both, by the maker or later (CVE-2026-24218)",
+        "docs/doctor.md#sparks-from-one-image",
+    ),
+    Kind(
+        "pair.host-keys",
+        "pair",
+        "the host has ssh host keys that no other one has",
+        "one disk image was copied to both, by the maker or later (CVE-2026-24218)",
+        "docs/doctor.md#sparks-from-one-image",
+    ),
+)
 
 Pings = Mapping[str, Sequence[Ping]]
 

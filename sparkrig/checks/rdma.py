@@ -5,10 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check, there
+from sparkrig.checks.kind import THE_GID, Kind
 from sparkrig.checks.network import cabled, declared
 from sparkrig.files import File
 from sparkrig.rdma import gid
 from sparkrig.rdma.environment import WITH_GIDS
+
+KINDS = (
+    Kind(
+        "rdma.NETDEV.device",
+        "RDMA",
+        "an RDMA device sits on the netdev",
+        "its kernel module is not loaded, or the ConnectX-7 did not come up",
+        "docs/fabric.md#address-and-gid",
+    ),
+    Kind(
+        "rdma.NETDEV.gid",
+        "RDMA",
+        "the declared address has a RoCE v2 GID",
+        "the address is not on the link, or RoCE is off",
+        "docs/fabric.md#address-and-gid",
+    ),
+    Kind(
+        "rdma.NETDEV.path-mtu",
+        "RDMA",
+        "RDMA messages are as large as they may be",
+        "the link's MTU is too small for them",
+        "docs/fabric.md#bandwidth",
+    ),
+    Kind(
+        "rdma.gid-index",
+        "RDMA",
+        "the files name the GID index of now",
+        "the link came up again, which moves the index, and nothing followed it",
+        THE_GID,
+    ),
+)
 
 
 def checks(subject: Subject) -> Iterator[Check]:

@@ -10,7 +10,7 @@ from sparkrig.checks.check import Check, Subject
 from sparkrig.cure import quoted
 from sparkrig.host import containers
 from sparkrig.host.driver import newer
-from sparkrig.look.examination import Examination
+from sparkrig.look.state import State
 
 PAGE = "docs/doctor.md#hosts-that-differ"
 
@@ -20,28 +20,28 @@ class Compared:
     """A host among others."""
 
     subject: Subject
-    found: Examination
+    found: State
 
 
-def notes(id: str, found: Examination) -> tuple[str, ...]:
+def notes(id: str, found: State) -> tuple[str, ...]:
     """What is worth knowing of a host beside the value that differs; sentences without a full stop."""
     if id == "identity.kernel":
         return (_boots(found), *_installed(found, "linux-image-"))
     if id == "driver.version":
-        loaded = found.condition.gpu.driver or found.condition.health.driver
+        loaded = found.gpu.driver or found.health.driver
         return (f"loaded: {loaded or 'not told'}", *_installed(found, "nvidia-driver-", "nvidia-kernel-common-"))
     return ()
 
 
-def _boots(found: Examination) -> str:
-    health = found.condition.health
+def _boots(found: State) -> str:
+    health = found.health
     if health.next:
         return f"the next boot takes {health.next.release}"
     return "GRUB's menu does not tell what the next boot takes" if health.grub else "no kernel is installed"
 
 
-def _installed(found: Examination, *beginnings: str) -> list[str]:
-    rows = [row for row in found.state.packages.installed if row.name.startswith(beginnings)]
+def _installed(found: State, *beginnings: str) -> list[str]:
+    rows = [row for row in found.packages.installed if row.name.startswith(beginnings)]
     return [f"installed: {row.name} {row.version}{', held' if row.held else ''}" for row in rows]
 
 
@@ -75,15 +75,15 @@ def _way(id: str, target: str, behind: Compared, example: Compared) -> str:
 
 def _to_kernel(target: str, behind: Compared, example: Compared) -> str:
     """A kernel that is installed already only wants a boot."""
-    name, health = behind.subject.name, behind.found.condition.health
+    name, health = behind.subject.name, behind.found.health
     if health.next and health.next.release == target:
         return f"reboot {name}; it boots {target} then"
     if any(kernel.release == target for kernel in health.kernels):
         return f"choose {target} in the boot menu of {name}, or update the others ({PAGE})"
-    packages = [row.name for row in example.found.state.packages.installed if row.name.endswith(target)]
+    packages = [row.name for row in example.found.packages.installed if row.name.endswith(target)]
     return behind.subject.install(*packages or [f"linux-image-{target}"]).then(f", and reboot {name}")
 
 
 def _driver(example: Compared, version: str) -> list[str]:
     """The driver of a host, part by part: apt takes no other version of a part than the newest by itself."""
-    return [f"{row.name}={version}" for row in example.found.state.packages.installed if row.version == version]
+    return [f"{row.name}={version}" for row in example.found.packages.installed if row.version == version]

@@ -5,9 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check, refused
+from sparkrig.checks.kind import Kind
 from sparkrig.host import secrets
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
+
+KINDS = (
+    Kind(
+        "secrets.values",
+        "containers",
+        "the secrets of the inventory are on the host, by digest",
+        "a secret changed on this machine, or on the host",
+        "docs/security.md#secrets",
+    ),
+    Kind(
+        "secrets.mode",
+        "containers",
+        "only root can read them",
+        "the file's mode or owner was changed by hand",
+        "docs/security.md#secrets",
+    ),
+)
 
 
 def checks(subject: Subject) -> Iterator[Check]:

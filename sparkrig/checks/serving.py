@@ -5,8 +5,82 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check, there
+from sparkrig.checks.kind import Kind
 from sparkrig.serving import served
 from sparkrig.serving.served import Record
+
+KINDS = (
+    Kind(
+        "serve.model",
+        "containers",
+        "the model that is declared is the one that is served",
+        "nobody ran deploys/serve.py since the inventory changed, or the server was undone",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
+        "serve.files",
+        "containers",
+        "the files of the server are as they were deployed",
+        "somebody edited a unit, or took one away",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
+        "serve.unit",
+        "containers",
+        "the server is up, and will be after a reboot",
+        "it was stopped by hand, or ended five times in six hours: journalctl -u sparkrig-serve",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
+        "serve.image",
+        "containers",
+        "the image that was deployed is there and runs",
+        "docker image rm or prune took it, or the container was started by hand",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
+        "serve.alike",
+        "containers",
+        "both nodes of a server run the same image",
+        "one half was pulled anew by hand",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
+        "serve.token",
+        "containers",
+        "both nodes of a server with Ray have the same token, for root alone",
+        "somebody removed it, or opened it to others",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
+        "serve.weights",
+        "containers",
+        "every file of the weights is there in its size",
+        "a file was removed, or the disk lost it",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
+        "serve.revision",
+        "containers",
+        "the weights are of the commit that is declared, else of its peer's",
+        "one half was downloaded anew by hand, after its publisher had changed it",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
+        "serve.answer",
+        "containers",
+        "the server answers, and its port leads to it",
+        "it is still loading, or one of its nodes is lost: journalctl -u sparkrig-serve",
+        "docs/serving.md#drift-and-undo",
+    ),
+    Kind(
+        "serve.trial",
+        "containers",
+        "no configuration was left on trial",
+        "the deploy broke off before the new server had answered",
+        "docs/serving.md#drift-and-undo",
+    ),
+)
 
 
 def checks(subject: Subject) -> Iterator[Check]:

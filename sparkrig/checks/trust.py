@@ -5,7 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check
+from sparkrig.checks.kind import Kind
 from sparkrig.host import trust
+
+KINDS = (
+    Kind(
+        "trust.key",
+        "pair",
+        "the host has a key of its own for its peer",
+        "the key was removed by hand",
+        "docs/security.md#from-one-spark-to-the-other",
+    ),
+    Kind(
+        "trust.login",
+        "pair",
+        "the halves let each other in, where that is declared",
+        "a host was installed anew, or authorized_keys was edited",
+        "docs/security.md#from-one-spark-to-the-other",
+    ),
+)
 
 
 def checks(subject: Subject) -> Iterator[Check]:

@@ -19,6 +19,7 @@ from sparkrig.text import listed, plain
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sparkrig.reports import schema_changes as schema
     from sparkrig.runs.applied import Applied
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -57,8 +58,13 @@ def apply(inventory_file: Path, limit: tuple[str, ...], everything: bool, yes: b
     outcome = _carried_out(made, again, yes=yes)
     _show(console, outcome)
     if as_json:
-        said = outcome.lines[-1]
-        files.document("apply", plan=made.document(), outcome=said, exit_code=outcome.code)
+        document: schema.Applying = {
+            "schema": "sparkrig.apply/1",
+            "plan": made.document(),
+            "outcome": outcome.lines[-1],
+            "exit_code": outcome.code,
+        }
+        files.print_json(document)
     raise SystemExit(outcome.code)
 
 

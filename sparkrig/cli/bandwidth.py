@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sparkrig.bandwidth.history import History
     from sparkrig.bandwidth.measurement import Run
     from sparkrig.fabric.cabling import Topology
+    from sparkrig.reports import schema
     from sparkrig.settings import Fleet, Settings
 
 
@@ -52,7 +53,7 @@ def bandwidth(
         )
     console = Screen(stderr=as_json)
     why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
-    documents, codes = [], []
+    documents, codes = list[Any](), list[int]()
     for pair in pairs:
         try:
             run, drawn = _measure(console, {name: data[name] for name in pair}, fleet, why, thorough=not quick)
@@ -64,11 +65,12 @@ def bandwidth(
         page = files.one_of(html, run.pair, len(pairs)) if html else None
         codes.append(_shown(console, run, drawn, fleet[pair[0]], history, page))
     if as_json:
-        files.document("bandwidth", pairs=documents)
+        document: schema.Bandwidth = {"schema": "sparkrig.bandwidth/1", "pairs": documents}
+        files.print_json(document)
     raise SystemExit(max(codes))
 
 
-def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> dict[str, Any]:
+def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> schema.Refused:
     """Show why a pair was not measured; for programs, too."""
     from rich.text import Text
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from sparkrig.fabric.neighbours import Neighbours
     from sparkrig.fabric.survey import Survey
     from sparkrig.io.remote import Keep
-    from sparkrig.look.examination import Examination
     from sparkrig.look.state import State
     from sparkrig.reports.doctor import Report
     from sparkrig.runs.journal import Journal
@@ -49,7 +48,7 @@ class Seen:
     journals: of the halves whose journal was asked for, or why it was not read.
     """
 
-    hosts: Mapping[str, Examination]
+    hosts: Mapping[str, State]
     unread: Mapping[str, str]
     heard: Mapping[str, Neighbours]
     pings: Mapping[str, Pings | str]
@@ -58,7 +57,8 @@ class Seen:
 
 def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        from sparkrig.checks.reference import CATEGORIES, KINDS
+        from sparkrig.checks.kind import CATEGORIES
+        from sparkrig.checks.reference import KINDS
 
         width = max(len(kind.name) for kind in KINDS)
         for category in CATEGORIES:
@@ -72,7 +72,8 @@ def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 def _names(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from sparkrig.checks.reference import CATEGORIES, KINDS
+    from sparkrig.checks.kind import CATEGORIES
+    from sparkrig.checks.reference import KINDS
 
     words = [*(each.split()[0].lower() for each in CATEGORIES), *(each.name for each in KINDS)]
     return [CompletionItem(word) for word in words if word.startswith(incomplete)]
@@ -113,7 +114,8 @@ def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json:
 
 def _refuse_unknown(names: Sequence[str]) -> None:
     """Before anything connects."""
-    from sparkrig.checks.reference import CATEGORIES, KINDS, kinds
+    from sparkrig.checks.kind import CATEGORIES
+    from sparkrig.checks.reference import KINDS, kinds
 
     for name in names:
         if not kinds(name):
@@ -150,13 +152,13 @@ def look(
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.checks.reference import kinds
     from sparkrig.io import examine
-    from sparkrig.look.examination import Examination
+    from sparkrig.look.state import State
 
     limits = {name: examine.limit_s(fleet[name]) for name in data}
     looked = session.asked(
         data, f"Looking at {title}", lambda at: examine.look(at, fleet, keep), wait_s=0, limits_s=limits
     )
-    seen = {name: found for name, found in looked.items() if isinstance(found, Examination)}
+    seen = {name: found for name, found in looked.items() if isinstance(found, State)}
     unread = {name: str(why) for name, why in looked.items() if isinstance(why, Exception)}
     halves = {name: data[name] for name in seen if fleet.peer(name) in seen}
     wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER
@@ -168,7 +170,7 @@ def look(
 def _between(
     fleet: Fleet,
     halves: Mapping[str, Mapping[str, Any]],
-    seen: Mapping[str, Examination],
+    seen: Mapping[str, State],
     wanted: Collection[str],
     keep: Keep | None,
 ) -> tuple[dict[str, Neighbours], dict[str, Pings | str], dict[str, Journal | str]]:
@@ -216,12 +218,12 @@ def judged(
     from sparkrig.operations.subject import subject
     from sparkrig.reports.doctor import report
 
-    states = {name: seen.hosts[name].state for name in data if name in seen.hosts}
+    states = {name: seen.hosts[name] for name in data if name in seen.hosts}
     hosts = {name: Compared(subject(name, fleet, states, inventory), found) for name, found in seen.hosts.items()}
     surveys = _surveys(fleet, seen)
     read = {
         name: [
-            *access.checks(name, data[name], each.found.state.identity),
+            *access.checks(name, data[name], each.found.identity),
             *_checks(each, surveys.get(name), seen, states),
         ]
         for name, each in hosts.items()
@@ -276,7 +278,7 @@ def _age(id: str, host: Compared, now: datetime) -> tuple[str, ...]:
         return ()
     from sparkrig.bandwidth import records
 
-    record = records.found(host.found.state.files).get(netdev)
+    record = records.found(host.found.files).get(netdev)
     said = records.age(record, now) if record else ""
     return (said,) if said else ()
 
@@ -286,7 +288,7 @@ def _surveys(fleet: Fleet, seen: Seen) -> dict[str, Survey]:
     from sparkrig.fabric.survey import Survey
     from sparkrig.fabric.topology import groups
 
-    fabrics = {name: seen.hosts[name].fabric for name in seen.heard}
+    fabrics = {name: seen.hosts[name] for name in seen.heard}
     return {
         name: Survey(fleet, group, {each: fabrics[each] for each in group}, seen.heard)
         for group in groups(fleet)

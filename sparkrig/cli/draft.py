@@ -19,8 +19,9 @@ from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
     from sparkrig.io.first_login import Door, Target
+    from sparkrig.look.state import State
     from sparkrig.onboarding.plan import Plan
-    from sparkrig.onboarding.proposal import Proposal, Seen
+    from sparkrig.onboarding.proposal import Proposal
     from sparkrig.settings import Fleet
 
 _LOOK_S = 90  # times `patience`; apt's simulation is the longest of it
@@ -102,13 +103,13 @@ class Draft:
     book: Book
     made: Proposal
     after: Book
-    found: Mapping[str, Seen]
+    found: Mapping[str, State]
     plans: Sequence[Plan]
     here: Sequence[str]
-    others: Mapping[str, Seen] = field(default_factory=dict)
+    others: Mapping[str, State] = field(default_factory=dict)
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> State:
         return self.found[self.made.name]
 
     @property
@@ -142,7 +143,7 @@ def _below_home(file: Path) -> str:
     return f"~/{file.relative_to(Path.home())}" if file.is_relative_to(Path.home()) else str(file)
 
 
-def _look(entered: Door, book: Book) -> Seen:
+def _look(entered: Door, book: Book) -> State:
     from sparkrig.facts.newcomer import Newcomer
     from sparkrig.io import progress
 
@@ -154,7 +155,7 @@ def _look(entered: Door, book: Book) -> Seen:
     return seen
 
 
-def _others(name: str | None, book: Book, asked: Asked) -> dict[str, Seen]:
+def _others(name: str | None, book: Book, asked: Asked) -> dict[str, State]:
     """The Sparks of the inventory that are, or may become, its peer. Raises Lost where one cannot be read."""
     fleet = book.fleet
     if name and fleet[name].pair:
@@ -168,7 +169,7 @@ def _others(name: str | None, book: Book, asked: Asked) -> dict[str, Seen]:
     return looked_at(wanted, book, f"Looking at {book.file.name}", ", which may be its peer,")
 
 
-def looked_at(hosts: Sequence[str], book: Book, title: str, role: str = "") -> dict[str, Seen]:
+def looked_at(hosts: Sequence[str], book: Book, title: str, role: str = "") -> dict[str, State]:
     """Hosts of an inventory, each as it is now. Raises Lost, with their role, where some cannot be read."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.facts.newcomer import Newcomer
@@ -198,7 +199,7 @@ def _here(book: Book, made: Proposal, entrance: Entrance) -> list[str]:
 
 
 def plans(
-    after: Book, found: Mapping[str, Seen], name: str, at: Target, entrance: Entrance | None = None
+    after: Book, found: Mapping[str, State], name: str, at: Target, entrance: Entrance | None = None
 ) -> list[Plan]:
     """What would be done to each host; entrance: what the Spark of that name still lacks, if anything."""
     from sparkrig.deploys import dry
@@ -206,7 +207,7 @@ def plans(
     from sparkrig.operations.onboard import SUDOERS
 
     data = {host: after.data[host] for host in found}
-    steps = dry.plan(data, after.fleet, {host: each.state for host, each in found.items()})
+    steps = dry.plan(data, after.fleet, found)
     login = []
     if entrance and entrance.own:
         login.append(f"Login: your public key, in ~/.ssh/authorized_keys of {at.user}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from sparkrig.cli.files import document
+from sparkrig.cli.files import print_json
 from sparkrig.io import terminal
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
         readable = "\n".join(f"  {line}" for line in judgement.READABLE)
         raise click.ClickException(f"nothing of this can be read. What can be:\n{readable}")
     if as_json:
-        document("explain", explained=[asdict(each) for each in found])
+        print_json({"schema": "sparkrig.explain/1", "explained": found})
     else:
         _show(found)
     sys.exit(judgement.exit_code(found))

@@ -97,14 +97,11 @@ def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict
     return {name: values for name, values in data.items() if name in wanted}
 
 
-def document(verb: str, **fields: Any) -> None:
-    """Print what a verb has for programs; sparkrig.reports.schema says what that is."""
-    print_json({"schema": f"sparkrig.{verb}/1", **fields})
-
-
 def print_json(made: Mapping[str, Any]) -> None:
-    """Print a document that is whole."""
-    terminal.echo(json.dumps(made, indent=2))
+    """Print what a verb has for programs: a document of sparkrig.reports.schema."""
+    from pydantic_core import to_jsonable_python
+
+    terminal.echo(json.dumps(made, indent=2, default=to_jsonable_python))
 
 
 def write(file: Path, text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from sparkrig.io import terminal
 from sparkrig.text import reason
 
 if TYPE_CHECKING:
+    from sparkrig.reports import schema_serving as schema
     from sparkrig.serving.launch import Launch
     from sparkrig.serving.lint.case import Case
     from sparkrig.serving.lint.judgement import Finding
@@ -62,7 +62,9 @@ def lint(
     cases = [Case(launch, known.find, sparks or nodes, version) for launch, nodes in told]
     found = [judgement.judge(case) for case in cases]
     if as_json:
-        files.document("lint", launches=[_plain(case, each) for case, each in zip(cases, found, strict=True)])
+        launches = [_plain(case, each) for case, each in zip(cases, found, strict=True)]
+        document: schema.Lint = {"schema": "sparkrig.lint/1", "launches": launches}
+        files.print_json(document)
     else:
         _show(cases, found, verbose=verbose)
     sys.exit(judgement.exit_code(finding for each in found for finding in each))
@@ -120,8 +122,7 @@ def _text(word: str) -> str:
         raise click.ClickException(f"{word} cannot be read: {reason(error)}. {_TRY}") from None
 
 
-def _plain(case: Case, found: Sequence[Finding]) -> dict[str, Any]:
-    """A launch as sparkrig.reports.schema.Launched."""
+def _plain(case: Case, found: Sequence[Finding]) -> schema.Launched:
     return {
         "source": case.launch.source,
         "model": case.launch.model,
@@ -137,8 +138,8 @@ def _plain(case: Case, found: Sequence[Finding]) -> dict[str, Any]:
                 "found": each.found,
                 "better": each.better,
                 "holds": each.rule.holds,
-                "reasons": [asdict(claim) for claim in each.rule.reasons],
-                "against": [asdict(claim) for claim in each.rule.against],
+                "reasons": list(each.rule.reasons),
+                "against": list(each.rule.against),
             }
             for each in found
         ],

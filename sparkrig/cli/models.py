@@ -13,8 +13,9 @@ from sparkrig.cure import quoted
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from sparkrig.reports import schema_serving as schema
     from sparkrig.serving.budget import Use
-    from sparkrig.serving.model import Catalogue, Checkpoint, Model
+    from sparkrig.serving.model import Catalogue, Checkpoint, Model, Nodes
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _CLOSE = 0.5  # of difflib's ratio: a name that is offered instead
@@ -130,23 +131,22 @@ def _unknown(name: str, known: Catalogue) -> str:
 
 
 def _document(use: Use, known: Catalogue, chosen: Iterable[Model]) -> None:
-    from dataclasses import asdict
-
     listed = list(chosen)
     keys = {key for model in listed for key in model.sources()}
-    files.document(
-        "models",
-        use=asdict(use),
-        models=[_listed(model, use) for model in listed],
-        sources={key: known.sources[key].model_dump(mode="json") for key in sorted(keys)},
-    )
+    document: schema.Models = {
+        "schema": "sparkrig.models/1",
+        "use": use,
+        "models": [_listed(model, use) for model in listed],
+        "sources": {key: known.sources[key] for key in sorted(keys)},
+    }
+    files.print_json(document)
 
 
-def _listed(model: Model, use: Use) -> dict[str, Any]:
+def _listed(model: Model, use: Use) -> schema.Listed:
     from sparkrig.serving.budget import fewest_nodes
 
     return {
-        "model": model.model_dump(mode="json"),
+        "model": model,
         "fewest_nodes": fewest_nodes(model, model.best(), use),
         "rooms": [
             _room(model, number, nodes, use) for number in range(len(model.checkpoints)) for nodes in (1, 2)
@@ -154,7 +154,7 @@ def _listed(model: Model, use: Use) -> dict[str, Any]:
     }
 
 
-def _room(model: Model, number: int, nodes: Any, use: Use) -> dict[str, Any]:
+def _room(model: Model, number: int, nodes: Nodes, use: Use) -> schema.Room:
     from dataclasses import replace
 
     from sparkrig.serving.budget import budget

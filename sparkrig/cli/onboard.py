@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sparkrig.onboarding.hostkey import HostKey
     from sparkrig.onboarding.plan import Plan
     from sparkrig.onboarding.proposal import Wishes
-    from sparkrig.reports import schema
+    from sparkrig.reports import schema_changes as schema
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -283,12 +283,15 @@ def _carried_out(draft: Draft, at: Target, asked: Asked, console: Console) -> tu
 
 def _next(draft: Draft) -> str:
     """The verdict, and the command that comes next."""
+    from sparkrig.onboarding import proposal
+
     file, made = draft.after.file, draft.made
     if made.peer:
         return (
             f"{made.peer} and {made.name} are a pair, and as declared. Next: sparkrig doctor {quoted_path(file)}"
         )
-    second = ". With a second Spark: seat the QSFP cable, then: sparkrig onboard" if not draft.seen.cages() else ""
+    lit = proposal.cages(draft.seen.network)
+    second = "" if lit else ". With a second Spark: seat the QSFP cable, then: sparkrig onboard"
     return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {quoted_path(file)}{second}"
 
 

@@ -13,6 +13,8 @@ from sparkrig.cli import files
 
 if TYPE_CHECKING:
     from sparkrig.io.remote import Failed, Lost
+    from sparkrig.reports import schema_serving as schema
+    from sparkrig.reports.fields import Unread
     from sparkrig.serving.startup import Seen, Startup
     from sparkrig.settings import Fleet
     from sparkrig.verdict import Verdict
@@ -48,7 +50,9 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
     verdicts = {name: replace(each, cure=cure_of(each.cure).of(file)) for name, each in judged.items()}
     unread = {name: str(state) for name, state in found.items() if isinstance(state, Exception)}
     if as_json:
-        files.document("startup", hosts={name: _plain(name, found, read, verdicts) for name in found})
+        hosts = {name: _plain(name, found, read, verdicts) for name in found}
+        document: schema.Startup = {"schema": "sparkrig.startup/1", "hosts": hosts}
+        files.print_json(document)
     else:
         _show(read, verdicts, unread)
     if unread:
@@ -107,19 +111,22 @@ def _judged(fleet: Fleet, found: Looked) -> tuple[dict[str, Startup], dict[str, 
 
 def _plain(
     name: str, found: Looked, read: Mapping[str, Startup], verdicts: Mapping[str, Verdict]
-) -> dict[str, Any]:
-    """A host as sparkrig.reports.schema has it."""
-    from pydantic_core import to_jsonable_python
-
+) -> schema.Node | Unread:
     state = found[name]
     if isinstance(state, Exception):
         return {"unread": str(state)}
-    told: dict[str, Any] = to_jsonable_python(read[name])
+    node = read[name]
     return {
-        **told,
+        "state": node.state,
+        "role": node.role,
+        "form": node.form,
+        "address": node.address,
+        "phases": list(node.phases),
+        "seconds": node.seconds,
+        "quiet": node.quiet,
         "image": state.image.id if state.image else "",
         "restarts": state.restarts,
-        "verdict": to_jsonable_python(verdicts[name]),
+        "verdict": verdicts[name],
     }
 
 

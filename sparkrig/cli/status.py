@@ -13,6 +13,8 @@ from sparkrig.io import terminal
 
 if TYPE_CHECKING:
     from sparkrig.io.remote import Failed, Lost
+    from sparkrig.reports import schema
+    from sparkrig.reports.fields import Unread
     from sparkrig.runs.halves import Halved
     from sparkrig.runs.journal import Journal
     from sparkrig.settings import Fleet
@@ -39,11 +41,13 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     read = journal.shared(told)
     found = {**found, **read}
     if as_json:
-        hosts = {
+        hosts: dict[str, schema.Journal | Unread] = {
             name: {"unread": str(each)} if isinstance(each, Exception) else picture.document(each, runs)
             for name, each in found.items()
         }
-        files.document("status", hosts=hosts, halves=[_half(each) for each in halved])
+        halves = [_half(each) for each in halved]
+        document: schema.Status = {"schema": "sparkrig.status/1", "hosts": hosts, "halves": halves}
+        files.print_json(document)
     else:
         _show(found, runs, files.typed(inventory_file), halved)
     if len(read) < len(found):
@@ -74,8 +78,15 @@ def _halved(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> list[H
     return [each for pair in pairs for each in halved(pair, inventory)]
 
 
-def _half(each: Halved) -> dict[str, Any]:
-    return {**vars(each), "on": list(each.on), "others": list(each.others)}
+def _half(each: Halved) -> schema.Halved:
+    return {
+        "run": each.run,
+        "kind": each.kind,
+        "on": list(each.on),
+        "others": list(each.others),
+        "said": each.said,
+        "cure": each.cure,
+    }
 
 
 def _show(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from sparkrig.io.remote import Failed, Lost
+    from sparkrig.reports import schema
+    from sparkrig.reports.fields import Unread
 
 _ROOT = Path(__file__).resolve().parents[2]  # where pyinfra and pytest are typed
 _WIDE = 1000  # columns, more than any table has
@@ -45,12 +47,13 @@ def summary(inventory_file: Path, as_json: bool) -> None:
     fleet, data = files.inventory(inventory_file)
     found = _look(fleet, data, inventory_file.name)
     states = {name: state for name, state in found.items() if not isinstance(state, Exception)}
-    rows = {
+    rows: dict[str, schema.Figures | Unread] = {
         name: describe(fleet, name, states) if name in states else {"unread": str(why)}
         for name, why in found.items()
     }
     if as_json:
-        files.document("summary", hosts=rows)
+        document: schema.Summary = {"schema": "sparkrig.summary/1", "hosts": rows}
+        files.print_json(document)
     else:
         _print(rows, inventory_file)
     if any("unread" in row for row in rows.values()):
@@ -68,8 +71,8 @@ def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str) -> dic
     return session.asked(data, f"Looking at the Sparks of {what}", read)
 
 
-def describe(fleet: Fleet, name: str, states: Mapping[str, State]) -> dict[str, Any]:
-    """One host's figures, as plain data. states: what was seen of each host that could be read, by name."""
+def describe(fleet: Fleet, name: str, states: Mapping[str, State]) -> schema.Figures:
+    """One host's figures. states: what was seen of each host that could be read, by name."""
     state = states[name]
     branch, packages = fleet[name].driver_branch, state.packages
     hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
@@ -96,7 +99,7 @@ def describe(fleet: Fleet, name: str, states: Mapping[str, State]) -> dict[str, 
     }
 
 
-def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> dict[str, Any]:
+def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> schema.Rail:
     """One declared fabric netdev; `complaints` says what is not as declared, by the field that it is about.
 
     `unknown` names the fields of which that cannot be told.

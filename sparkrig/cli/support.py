@@ -96,7 +96,7 @@ def _write(made: Archive, file: Path, *, opened: bool, yes: bool, as_json: bool)
         if opened:
             _show(file, as_json=as_json)
         elif as_json:
-            files.document("support", archive=str(file), **made.document)
+            files.print_json({"schema": archives.SCHEMA, "archive": str(file), **made.document})
         else:
             terminal.echo(f"\nWritten to {file}. All that is in it: sparkrig support --open {quoted_path(file)}")
 
@@ -126,7 +126,7 @@ def _show(file: Path, *, as_json: bool) -> None:
     found = archives.unpack(content, str(file))
     told = archives.manifest(found, str(file))
     if as_json:
-        files.document("support", archive=str(file), **{key: told[key] for key in told if key != "schema"})
+        files.print_json({"schema": told["schema"], "archive": str(file), **told})
         return
     order = [archives.CONTENTS, *sorted({*found} - {archives.CONTENTS, archives.MANIFEST})]
     terminal.page(f"{f'--- {name} ':-<78}\n{_plain(found[name])}\n" for name in order if name in found)
@@ -199,13 +199,12 @@ def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str,
     found.missing += [f"{name}: the look examination: {why}" for name, why in seen.unread.items()]
     unread = {**seen.unread, **found.lost}
     every = doctor.Seen(seen.hosts, unread, seen.heard, seen.pings)
-    states = {name: each.state for name, each in seen.hosts.items()}
 
     def examined() -> Examined:
         return doctor.judged(typed, fleet, data, every, (), started, clock)
 
     def drifted() -> Drifted:
-        return drift.judged(typed, fleet, data, states, unread, started, clock)
+        return drift.judged(typed, fleet, data, seen.hosts, unread, started, clock)
 
     for name, judge in (("doctor", examined), ("drift", drifted)):
         try:

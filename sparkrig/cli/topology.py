@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sparkrig.fabric.survey import Survey
+    from sparkrig.reports import schema
     from sparkrig.settings import Fleet
 
 
@@ -39,7 +40,11 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     for found in surveys:
         _show(console, found)
     if as_json:
-        files.document("topology", groups=[_document(found) for found in surveys])
+        document: schema.Topology = {
+            "schema": "sparkrig.topology/1",
+            "groups": [_document(found) for found in surveys],
+        }
+        files.print_json(document)
     if svg:
         files.write_each(
             (files.one_of(svg, found.names[0], len(surveys)), partial(drawn, found.topology)) for found in surveys
@@ -67,12 +72,10 @@ def _show(console: Console, found: Survey) -> None:
     console.print(Findings(each for each in found.fabric() if each not in found.topology.findings))
 
 
-def _document(found: Survey) -> dict[str, Any]:
-    from pydantic_core import to_jsonable_python
-
+def _document(found: Survey) -> schema.Group:
     return {
         "hosts": list(found.names),
         "topology": found.topology.to_json(),
         "gids": {name: fabric.rdma.to_json() for name, fabric in found.found.items()},
-        "findings": to_jsonable_python(found.fabric()),
+        "findings": found.fabric(),
     }

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sparkrig.io.remote import Failed, Lost
+    from sparkrig.reports import schema_changes as schema
+    from sparkrig.reports.fields import Left
     from sparkrig.runs.journal import Journal
     from sparkrig.runs.undo import Plan
     from sparkrig.settings import Fleet
@@ -131,7 +133,8 @@ def undo(
 
     made = _undone(Screen(stderr=as_json), data, fleet, asked, dry=dry, yes=yes)
     if as_json:
-        files.document("undo", groups=[_document(group) for group in made])
+        document: schema.Undo = {"schema": "sparkrig.undo/1", "groups": [_document(group) for group in made]}
+        files.print_json(document)
     raise SystemExit(max(group.code for group in made))
 
 
@@ -314,12 +317,15 @@ def _show(console: Console, group: _Group) -> None:
         console.print(f"{', '.join(group.names)}: {group.outcome}", soft_wrap=True)
 
 
-def _document(group: _Group) -> dict[str, Any]:
+def _document(group: _Group) -> schema.Undone:
     from sparkrig.render.journal import planned
     from sparkrig.runs.undo_outcome import left_behind
 
     plans = {name: planned(plan) for name, plan in group.plans.items()}
-    left = {name: [vars(each) for each in left_behind(plan)] for name, plan in group.plans.items()}
+    left: dict[str, list[Left]] = {
+        name: [{"item": each.item, "why": each.why} for each in left_behind(plan)]
+        for name, plan in group.plans.items()
+    }
     return {
         "hosts": list(group.names),
         "plans": plans,

@@ -13,6 +13,7 @@ from sparkrig.io import terminal
 
 if TYPE_CHECKING:
     from sparkrig.io.remote import Failed, Lost
+    from sparkrig.reports import schema_changes as schema
     from sparkrig.runs.journal import Journal
 
 
@@ -49,7 +50,8 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
     if any(isinstance(each, Exception) for each in found.values()):
         files.try_doctor(inventory_file)
     if as_json:
-        files.document("unlock", hosts=said)
+        document: schema.Unlock = {"schema": "sparkrig.unlock/1", "hosts": said}
+        files.print_json(document)
     raise SystemExit(code)
 
 

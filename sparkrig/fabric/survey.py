@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from sparkrig.bandwidth import measurement
 from sparkrig.bandwidth.measurement import End
@@ -13,34 +12,15 @@ from sparkrig.cure import deploy, on_host, verb
 from sparkrig.fabric import topology as cages
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Neighbours
-from sparkrig.files import Found
 from sparkrig.host import condition, nic
-from sparkrig.host.condition import Condition
+from sparkrig.look.state import State
 from sparkrig.network.differences import Difference, differences, of_netdev
-from sparkrig.network.seen import Network
 from sparkrig.rdma import environment, gid, gid_table
-from sparkrig.rdma.rdma import Rdma
 from sparkrig.settings import Fleet, Rail
 from sparkrig.text import listed
-from sparkrig.value import Value
 from sparkrig.verdict import Finding, Verdict, worst
 
 _DEPLOY = deploy()
-
-
-@dataclass(frozen=True)
-class Fabric(Value):
-    """What one host shows of its fabric, and of all that bears upon it."""
-
-    network: Network
-    rdma: Rdma
-    files: dict[str, Found]
-    condition: Condition
-
-
-def fabric(network: Network, rdma: Rdma, files: dict[str, Found], **parts: Any) -> Fabric:
-    """A Fabric of its nouns."""
-    return Fabric(network, rdma, files, Condition(**parts))
 
 
 @dataclass(frozen=True)
@@ -53,7 +33,7 @@ class Survey:
 
     fleet: Fleet
     names: tuple[str, ...]
-    found: Mapping[str, Fabric]
+    found: Mapping[str, State]
     heard: Mapping[str, Neighbours]
     unread: Mapping[str, str] = field(default_factory=dict)
 
@@ -82,7 +62,7 @@ class Survey:
         found = self.found.get(name)
         if found is None:
             return None
-        nics = found.condition.nics.values()
+        nics = found.nics.values()
         return cages.Seen(
             found.network,
             found.rdma,
@@ -105,7 +85,7 @@ class Survey:
 
     def perftest(self) -> Verdict:
         """Two versions talk to one another as a rule, but what one of them cannot do is nowhere said."""
-        versions = {name: found.condition.health.perftest for name, found in self.found.items()}
+        versions = {name: found.health.perftest for name, found in self.found.items()}
         known = {version for version in versions.values() if version}
         if len(known) < 2:
             return Verdict("healthy", evidence=f"perftest {min(known)}" if known else "")
@@ -201,9 +181,9 @@ class Survey:
                         deploy(what="network"),
                     )
                 )
-            state = self.found[name].condition
+            state = self.found[name]
             found += [nic.pcie(state.nics[netdev])] if netdev in state.nics else []
-            found.append(condition.load(state))
+            found.append(condition.load(state.condition))
         return found
 
     def pcie_links(self) -> dict[int, str]:
@@ -211,19 +191,19 @@ class Survey:
 
         Left out for virtual machines, whose NICs share no link.
         """
-        nics = self.found[self.names[0]].condition.nics
+        nics = self.found[self.names[0]].nics
         addresses = {rail.number: nics[rail.netdev].pcie.address for rail in self.rails if rail.netdev in nics}
         return {} if self.virtual else {rail: each.rpartition(".")[0] for rail, each in addresses.items()}
 
     def hosts(self) -> dict[str, measurement.Host]:
         """What each host was when it was looked at."""
-        return {name: _host(found.condition) for name, found in self.found.items()}
+        return {name: _host(found) for name, found in self.found.items()}
 
     def _netdevs(self, rail: Rail) -> Iterable[tuple[str, str]]:
         return zip(self.names, (rail.netdev, rail.peer_netdev), strict=True)
 
 
-def _host(found: Condition) -> measurement.Host:
+def _host(found: State) -> measurement.Host:
     firmwares = dict.fromkeys(nic.firmware for nic in found.nics.values() if nic.firmware)
     return measurement.Host(
         boot_id=found.health.boot_id,

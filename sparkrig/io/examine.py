@@ -11,7 +11,7 @@ from sparkrig.facts.neighbours import Neighbours as Listen
 from sparkrig.facts.ping import Pings
 from sparkrig.io import remote
 from sparkrig.io.remote import Keep
-from sparkrig.look.examination import Examination
+from sparkrig.look.state import State
 from sparkrig.network.ping import Ping, targets
 from sparkrig.settings import Fleet, Settings
 
@@ -23,7 +23,7 @@ def limit_s(mine: Settings) -> int:
     return int(_LOOK_S * mine.patience)
 
 
-def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> Examination:
+def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> State:
     """Everything that one exec tells of a host. Raises Failed or Lost, like the others; keep: remote.read's."""
     return remote.read(at, Look(), seconds=limit_s(fleet[at.name]), keep=keep)
 
@@ -34,10 +34,10 @@ def listen(at: Host, fleet: Fleet, keep: Keep | None = None) -> Neighbours:
     return remote.read(at, Listen(), mine.patience, seconds=limit_s(mine), keep=keep)
 
 
-def ping(at: Host, fleet: Fleet, found: Examination, keep: Keep | None = None) -> dict[str, tuple[Ping, ...]]:
+def ping(at: Host, fleet: Fleet, found: State, keep: Keep | None = None) -> dict[str, tuple[Ping, ...]]:
     """How pings went from each cabled netdev to the one that it reaches on the peer."""
     mine = fleet[at.name]
-    live = cabled(mine, found.state)
+    live = cabled(mine, found)
     rails = [rail for rail in fleet.rails(at.name) if rail.netdev in live]
     if not rails:
         return {}

@@ -1,13 +1,20 @@
-"""What one Spark is, every noun of it, as one look saw it."""
+"""What one Spark is, as one look saw it; what the look did not ask for is never taken for read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from sparkrig.files import Found
+from sparkrig.host.condition import Condition
 from sparkrig.host.containers import Containers
 from sparkrig.host.driver import Packages
+from sparkrig.host.health import Health
+from sparkrig.host.hostname import Hostname
 from sparkrig.host.identity import Identity
+from sparkrig.host.nic import Nic
+from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.preflight import Preflight
 from sparkrig.host.secrets import Secrets
 from sparkrig.host.trust import Trust
@@ -17,17 +24,52 @@ from sparkrig.serving.served import Serving
 from sparkrig.value import Value
 
 
+class _Unread:
+    """In the place of what a look did not ask for: whatever uses it fails, and never sees an empty host."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what copy and its like ask of any object
+            raise AttributeError(name)
+        raise LookupError(f"this look did not ask for what has {name!r}")
+
+
+UNREAD: Any = _Unread()
+
+
 @dataclass(frozen=True)
 class State(Value):
-    """What a Spark is, by noun."""
+    """What a Spark is, by resource.
 
-    identity: Identity
-    packages: Packages
-    network: Network
-    rdma: Rdma
-    containers: Containers
-    files: dict[str, Found]
-    secrets: Secrets
-    trust: Trust
-    serving: Serving
-    preflight: Preflight
+    A deploy's look has all but the last four; that of the fabric's verbs network, rdma, files, nics, gpu, health;
+    a doctor's everything (facts/spark.py, facts/fabric.py, facts/examination.py).
+    """
+
+    identity: Identity = UNREAD
+    packages: Packages = UNREAD
+    network: Network = UNREAD
+    rdma: Rdma = UNREAD
+    containers: Containers = UNREAD
+    files: Mapping[str, Found] = UNREAD
+    secrets: Secrets = UNREAD
+    trust: Trust = UNREAD
+    serving: Serving = UNREAD
+    preflight: Preflight = UNREAD
+    nics: Mapping[str, Nic] = UNREAD
+    gpu: Gpu = UNREAD
+    health: Health = UNREAD
+    hostname: Hostname = UNREAD
+
+    @property
+    def condition(self) -> Condition:
+        """How the host is, for its verdicts."""
+        return Condition(self.nics, self.gpu, self.health)
+
+    def to_json(self) -> Any:
+        """What was read."""
+        from pydantic_core import to_jsonable_python
+
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        read = {name: value for name, value in found.items() if value is not UNREAD}
+        if "nics" in read:
+            read["nics"] = {netdev: each.to_json() for netdev, each in self.nics.items()}  # without serial numbers
+        return to_jsonable_python(read)

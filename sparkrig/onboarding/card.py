@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from sparkrig.checks import clones
 from sparkrig.host import driver, identity, preflight
+from sparkrig.look.state import State
 from sparkrig.network import definitions
 from sparkrig.network.differences import differences
-from sparkrig.onboarding.proposal import Proposal, Seen, others
-from sparkrig.reports import schema
+from sparkrig.onboarding.proposal import Proposal, cages, others
+from sparkrig.reports import schema_changes as schema
 from sparkrig.settings import Settings
 from sparkrig.text import listed
 from sparkrig.verdict import Level
@@ -27,14 +28,14 @@ class Row:
     then: str = ""
 
 
-def heading(seen: Seen) -> str:
+def heading(seen: State) -> str:
     """Who built it, and what runs on it."""
-    found = seen.state.identity
+    found = seen.identity
     system = f"DGX OS {found.dgx_os}" if found.dgx_os else "no DGX OS"
     return f"{found.vendor} · {system} · kernel {found.kernel}"
 
 
-def rows(seen: Seen, mine: Settings, made: Proposal, group: Mapping[str, Seen] | None = None) -> list[Row]:
+def rows(seen: State, mine: Settings, made: Proposal, group: Mapping[str, State] | None = None) -> list[Row]:
     """What there is to know before anything is done to it.
 
     mine: its settings, as the proposal has them; group: the Sparks of the inventory that were looked at, by name.
@@ -46,19 +47,19 @@ def rows(seen: Seen, mine: Settings, made: Proposal, group: Mapping[str, Seen] |
         _management(seen),
         *_cages(seen, mine, made),
         *_others(seen, mine, made),
-        *(Row("degraded", line) for line in preflight.warnings(seen.state.preflight)),
+        *(Row("degraded", line) for line in preflight.warnings(seen.preflight)),
     ]
 
 
-def _identity(seen: Seen, mine: Settings) -> Row:
-    found = seen.state.identity
+def _identity(seen: State, mine: Settings) -> Row:
+    found = seen.identity
     spark, evidence = identity.is_spark(found)
     memory = f"{found.memory_kib / 2**20:.0f} GiB of memory"
     return Row("healthy" if spark else "degraded" if mine.allow_non_spark else "fault", f"{evidence}; {memory}")
 
 
-def _clones(seen: Seen, name: str, group: Mapping[str, Seen]) -> Iterator[Row]:
-    states = {other: each.state for other, each in group.items()} | {name: seen.state}
+def _clones(seen: State, name: str, group: Mapping[str, State]) -> Iterator[Row]:
+    states = {**group, name: seen}
     shared = clones.clones(name, states)
     if shared.machine_id:
         yield Row("degraded", f"its machine-id is also that of {listed(shared.machine_id)}", clones.NEW_MACHINE_ID)
@@ -68,8 +69,8 @@ def _clones(seen: Seen, name: str, group: Mapping[str, Seen]) -> Iterator[Row]:
         )
 
 
-def _driver(seen: Seen, mine: Settings) -> Row:
-    packages, branch = seen.state.packages, mine.driver_branch
+def _driver(seen: State, mine: Settings) -> Row:
+    packages, branch = seen.packages, mine.driver_branch
     version = driver.branch_version(packages, branch)
     if version is None:
         later = driver.later_driver(packages)
@@ -80,14 +81,14 @@ def _driver(seen: Seen, mine: Settings) -> Row:
     return Row("healthy", f"driver {version}, {len(held)} packages held")
 
 
-def _management(seen: Seen) -> Row:
+def _management(seen: State) -> Row:
     if way := seen.network.management:
         return Row("healthy", f"reached over {way[0]} ({way[1]})", "never touched")
     return Row("degraded", "its management address is not known")
 
 
-def _cages(seen: Seen, mine: Settings, made: Proposal) -> Iterator[Row]:
-    lit = seen.cages()
+def _cages(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
+    lit = cages(seen.network)
     for cage in sorted({*_CAGES, *lit}):
         name = _CAGES.get(cage, f"cage {cage}")
         if cage not in lit:
@@ -108,19 +109,19 @@ def _cages(seen: Seen, mine: Settings, made: Proposal) -> Iterator[Row]:
             yield Row("healthy", text)
 
 
-def _speed(seen: Seen, netdevs: tuple[str, ...]) -> str:
+def _speed(seen: State, netdevs: tuple[str, ...]) -> str:
     speeds = {nic.speed_mbps for name in netdevs if (nic := seen.nics.get(name)) and nic.speed_mbps}
     return f", {listed(f'{speed / 1000:g}' for speed in sorted(speeds))} Gb/s" if speeds else ""
 
 
-def _small(seen: Seen, mine: Settings, netdevs: tuple[str, ...]) -> str:
+def _small(seen: State, mine: Settings, netdevs: tuple[str, ...]) -> str:
     differs = differences(seen.network, mine)
     mtus = {int(each.found or 0) for each in differs if each.what == "mtu" and each.netdev in netdevs}
     return f"MTU {listed(map(str, sorted(mtus)))}" if mtus else ""
 
 
-def _others(seen: Seen, mine: Settings, made: Proposal) -> Iterator[Row]:
-    netdevs = mine.fabric or [netdev for cage in seen.cages().values() for netdev in cage]
+def _others(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
+    netdevs = mine.fabric or [netdev for cage in cages(seen.network).values() for netdev in cage]
     for each in others(seen, netdevs):
         word = each.policy(mine.adopt)
         told = {
@@ -132,9 +133,9 @@ def _others(seen: Seen, mine: Settings, made: Proposal) -> Iterator[Row]:
         yield Row("degraded", str(each), told[word] if word else undecided)
 
 
-def document(seen: Seen) -> schema.Newcomer:
+def document(seen: State) -> schema.Newcomer:
     """The same for programs; no serial number is in it."""
-    found, packages = seen.state.identity, seen.state.packages
+    found, packages = seen.identity, seen.packages
     way = seen.network.management
     return {
         "vendor": found.vendor,
@@ -143,6 +144,6 @@ def document(seen: Seen) -> schema.Newcomer:
         "memory_kib": found.memory_kib,
         "spark": identity.is_spark(found)[0],
         "management": {"netdev": way[0], "address": str(way[1])} if way else None,
-        "cages": {cage: list(netdevs) for cage, netdevs in seen.cages().items()},
+        "cages": {cage: list(netdevs) for cage, netdevs in cages(seen.network).items()},
         "driver": driver.branch_version(packages, driver.BRANCH),
     }

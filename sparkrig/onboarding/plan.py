@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparkrig.host import containers
-from sparkrig.onboarding.proposal import Seen
+from sparkrig.look.state import State
 from sparkrig.refusal import Refusal
-from sparkrig.reports import schema
+from sparkrig.reports import schema_changes as schema
 from sparkrig.settings import Fleet
 from sparkrig.text import listed
 
@@ -34,7 +34,7 @@ class Plan:
 
 
 def of(
-    host: str, seen: Seen, fleet: Fleet, planned: Sequence[str] | Sequence[Refusal], login: Sequence[str] = ()
+    host: str, seen: State, fleet: Fleet, planned: Sequence[str] | Sequence[Refusal], login: Sequence[str] = ()
 ) -> Plan:
     """The plan of a host. planned: what the deploy itself would do to it, or why it would not (deploys/dry.py)."""
     refusals = tuple(_curable(each, seen, fleet, host) for each in planned if isinstance(each, Refusal))
@@ -46,19 +46,19 @@ def of(
         tuple(login),
         steps,
         refusals,
-        seen.state.containers.running if docker else 0,
+        seen.containers.running if docker else 0,
         fleet[host].rollback_seconds if network else None,
     )
 
 
-def _curable(refusal: Refusal, seen: Seen, fleet: Fleet, host: str) -> Refusal:
+def _curable(refusal: Refusal, seen: State, fleet: Fleet, host: str) -> Refusal:
     """The same, where its cure names the inventory, with one that this very command has an option for."""
     if '"adopt"' in refusal.cure:
         return Refusal(refusal.what, "the same with --adopt set-aside, adopt or leave (docs/adopting.md)")
     try:
-        containers.plan(seen.state.containers, restart_docker=fleet[host].restart_docker)
+        containers.plan(seen.containers, restart_docker=fleet[host].restart_docker)
     except Refusal as known:
-        if known.what == refusal.what and seen.state.containers.docker and seen.state.containers.running:
+        if known.what == refusal.what and seen.containers.docker and seen.containers.running:
             return Refusal(refusal.what, "stop them, or the same with --restart-docker")
     return refusal
 

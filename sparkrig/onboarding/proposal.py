@@ -30,32 +30,6 @@ Addresses = Mapping[str, IPv4Interface]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What one Spark shows. nics: its fabric netdevs, for the digest of the cable's serial number."""
-
-    state: State
-    nics: Mapping[str, Nic] = field(default_factory=dict)
-
-    @property
-    def network(self) -> Network:
-        return self.state.network
-
-    def cages(self) -> dict[str, tuple[str, ...]]:
-        """The netdevs of each cage that has a carrier, rail 0 first; without a cage that the way in rides on."""
-        ports = sorted(
-            (link for link in self.network.links.values() if link.port),
-            key=lambda link: (links.pci_of(link.name), link.name),
-        )
-        used = {link.port for link in ports if self.network.carries_ssh(link.name)}
-        lit = sorted({link.port for link in ports if link.carrier} - used)
-        return {cage: tuple(link.name for link in ports if link.port == cage) for cage in lit}
-
-    def cables(self) -> dict[str, str]:
-        """The digest of the cable in each cage, where the module tells a serial number."""
-        return {nic.port: nic.cable for nic in self.nics.values() if nic.cable}
-
-
-@dataclass(frozen=True)
 class Wishes:
     """What was asked for by hand; each None, or empty, where a proposal will do.
 
@@ -104,11 +78,27 @@ class Proposal:
         return text
 
 
+def cages(network: Network) -> dict[str, tuple[str, ...]]:
+    """The netdevs of each cage that has a carrier, rail 0 first; without a cage that the way in rides on."""
+    ports = sorted(
+        (link for link in network.links.values() if link.port),
+        key=lambda link: (links.pci_of(link.name), link.name),
+    )
+    used = {link.port for link in ports if network.carries_ssh(link.name)}
+    lit = sorted({link.port for link in ports if link.carrier} - used)
+    return {cage: tuple(link.name for link in ports if link.port == cage) for cage in lit}
+
+
+def _cables(nics: Mapping[str, Nic]) -> dict[str, str]:
+    """The digest of the cable in each cage, where the module tells a serial number."""
+    return {nic.port: nic.cable for nic in nics.values() if nic.cable}
+
+
 def propose(
     login: Mapping[str, Any],
-    seen: Seen,
+    seen: State,
     fleet: Fleet,
-    others: Mapping[str, Seen],
+    others: Mapping[str, State],
     wishes: Wishes,
     known: str | None = None,
 ) -> Proposal:
@@ -119,7 +109,7 @@ def propose(
     """
     if known:
         _unwished(known, fleet, wishes)
-    name = known or _name(wishes.name or seen.state.identity.hostname, fleet, exact=wishes.name is not None)
+    name = known or _name(wishes.name or seen.identity.hostname, fleet, exact=wishes.name is not None)
     if known and fleet[known].pair:
         return Proposal(known, False, {}, fleet.peer(known))
     own = {} if known else dict(login)
@@ -142,14 +132,14 @@ def propose(
         peer,
         pair | ({} if theirs else _fabric(there)) | _adopted(other, there, wishes.adopt, fleet[peer].adopt),
         cages,
-        seen.cables().get(cages[0], "here") == other.cables().get(cages[1], "there"),
+        _cables(seen.nics).get(cages[0], "here") == _cables(other.nics).get(cages[1], "there"),
     )
 
 
 def _alone(
     name: str,
     own: Mapping[str, Any],
-    seen: Seen,
+    seen: State,
     fabric: Mapping[str, IPv4Interface],
     wishes: Wishes,
     known: str | None,
@@ -209,30 +199,30 @@ def _unused(name: str, taken: Iterable[str | None]) -> str:
 # --- the other half
 
 
-def _peer(seen: Seen, others: Mapping[str, Seen], wishes: Wishes) -> str | None:
+def _peer(seen: State, others: Mapping[str, State], wishes: Wishes) -> str | None:
     """The Spark at the other end of the cable; None where there is none, or no cable. Raises Refusal."""
     if wishes.peer and wishes.peer not in others:
         raise Refusal(
             f"{wishes.peer} is no Spark of the inventory that has no peer yet",
             f"--peer {next(iter(others))}" if others else "--solo",
         )
-    lit = [name for name, other in others.items() if seen.cages() and other.cages()]
+    lit = [name for name, other in others.items() if cages(seen.network) and cages(other.network)]
     if wishes.peer and wishes.peer not in lit:
         raise Refusal(
             f"no cable joins it to {wishes.peer}; a carrier is expected on a QSFP cage of both",
             "seat the QSFP cable on both Sparks, or go on with --solo",
         )
-    same = [name for name in lit if set(seen.cables().values()) & set(others[name].cables().values())]
+    same = [name for name in lit if set(_cables(seen.nics).values()) & set(_cables(others[name].nics).values())]
     found = [wishes.peer] if wishes.peer else same or lit
     if len(found) > 1:
         raise Refusal(f"{listed(found)} could be at the other end of its cable", f"--peer {found[0]}, or --solo")
     return next(iter(found), None)
 
 
-def _cable(seen: Seen, other: Seen) -> tuple[str, str]:
+def _cable(seen: State, other: State) -> tuple[str, str]:
     """The cages that are joined: those that show the same cable, or else the first with a carrier."""
-    here, there = seen.cables(), other.cables()
-    lit = [(mine, theirs) for mine in seen.cages() for theirs in other.cages()]
+    here, there = _cables(seen.nics), _cables(other.nics)
+    lit = [(mine, theirs) for mine in cages(seen.network) for theirs in cages(other.network)]
     same = [(mine, theirs) for mine, theirs in lit if mine in here and here[mine] == there.get(theirs)]
     return (same or lit)[0]
 
@@ -244,19 +234,19 @@ def _cable(seen: Seen, other: Seen) -> tuple[str, str]:
 class _Half:
     """One end of the cable. declared: its addresses, where the inventory or somebody has said them."""
 
-    seen: Seen
+    seen: State
     cage: str
     declared: Addresses
 
     @property
     def twins(self) -> tuple[str, ...]:
-        return self.seen.cages()[self.cage]
+        return cages(self.seen.network)[self.cage]
 
     @property
     def netdevs(self) -> tuple[str, ...]:
         """Those of every cage that is lit, the cable's first."""
-        cages = self.seen.cages()
-        return tuple(netdev for cage in (self.cage, *(set(cages) - {self.cage})) for netdev in cages[cage])
+        lit = cages(self.seen.network)
+        return tuple(netdev for cage in (self.cage, *(set(lit) - {self.cage})) for netdev in lit[cage])
 
 
 def _addresses(mine: _Half, theirs: _Half, fleet: Fleet, adopt: str | None) -> tuple[Addresses, Addresses]:
@@ -321,7 +311,7 @@ def _at(network: IPv4Network, address: IPv4Address) -> IPv4Interface:
     return IPv4Interface(f"{address}/{network.prefixlen}")
 
 
-def _reached(seen: Seen) -> list[IPv4Network]:
+def _reached(seen: State) -> list[IPv4Network]:
     """Where a host already gets to something else: by a route of any table, or by an address of its own."""
     routed = [route.destination for route in seen.network.routes if route.destination]
     own = [address.network for link in seen.network.links.values() for address in link.addresses]
@@ -331,12 +321,12 @@ def _reached(seen: Seen) -> list[IPv4Network]:
 # --- other people's definitions
 
 
-def others(seen: Seen, netdevs: Iterable[str]) -> list[Definition]:
+def others(seen: State, netdevs: Iterable[str]) -> list[Definition]:
     """Every definition of those netdevs that is not ours."""
     return definitions.find(seen.network, list(netdevs))
 
 
-def _adopted(seen: Seen, fabric: Iterable[str], word: str | None, said: Mapping[str, str]) -> dict[str, Any]:
+def _adopted(seen: State, fabric: Iterable[str], word: str | None, said: Mapping[str, str]) -> dict[str, Any]:
     """The setting `adopt`, where a word was given and there is something to say it of. said: what it is so far."""
     found = {each.key: word for each in others(seen, fabric) if word and not each.policy(said)}
     return {"adopt": {**said, **found}} if found else {}

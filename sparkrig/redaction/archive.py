@@ -32,7 +32,7 @@ _MEMBERS = 2000
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}(?:/[a-z0-9][a-z0-9._-]{0,60}){0,4}")
 MANIFEST, CONTENTS = "manifest.json", "contents.txt"
 _COLUMNS = 79
-_SCHEMA = "sparkrig.support/1"
+SCHEMA = "sparkrig.support/1"
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def _wrapped(sentence: str, indent: str = "  ") -> list[str]:
 
 def pack(made: Archive) -> bytes:
     """The archive as a tar.gz: no names, times or owners of this machine are in its headers."""
-    manifest = json.dumps({"schema": _SCHEMA, **made.document}, indent=2) + "\n"
+    manifest = json.dumps({"schema": SCHEMA, **made.document}, indent=2) + "\n"
     files = [File(CONTENTS, contents(made)), File(MANIFEST, manifest), *made.files]
     packed = io.BytesIO()
     with (
@@ -290,8 +290,8 @@ def manifest(files: Mapping[str, str], what: str) -> dict[str, Any]:
         told = bounds.loads(files[MANIFEST])
     except ValueError:
         told = None
-    if not isinstance(told, dict) or told.get("schema") != _SCHEMA:
-        raise _refused(what, f"its {MANIFEST} is none of {_SCHEMA}")
+    if not isinstance(told, dict) or told.get("schema") != SCHEMA:
+        raise _refused(what, f"its {MANIFEST} is none of {SCHEMA}")
     return told
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from sparkrig.checks.check import Status
-from sparkrig.checks.reference import CATEGORIES, Category
+from sparkrig.checks.kind import CATEGORIES, Category
 from sparkrig.cure import cure_of
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.reports.doctor import Report, Row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -14,8 +15,12 @@ from sparkrig.parsing import grammar
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.runs import journal
 from sparkrig.runs.journal import Journal, Outcome, Run
+from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.undo import Change, Plan
 from sparkrig.text import listed
+
+if TYPE_CHECKING:
+    from sparkrig.reports import schema, schema_changes
 
 _SHADES: Mapping[Outcome, Shade] = {
     "done": "healthy",
@@ -213,11 +218,10 @@ def _headline(plan: Plan, found: Journal) -> str:
     return what if plan else f"nothing is left to undo of {what}"
 
 
-def document(found: Journal, runs: int) -> dict[str, object]:
+def document(found: Journal, runs: int) -> schema.Journal:
     """A host for programs."""
     return {
-        "lock": found.lock
-        and {**vars(found.lock.owner), "run": found.lock.run or found.lock.owner.run, "alive": found.lock.alive},
+        "lock": _lock(found.lock) if found.lock else None,
         "armed": [
             {"run": run.id, "reverts_in_s": max(0, int(run.deadline - found.now))}
             for run in found.runs
@@ -228,26 +232,43 @@ def document(found: Journal, runs: int) -> dict[str, object]:
     }
 
 
-def _run(run: Run, found: Journal) -> dict[str, object]:
+def _owner(owner: Owner, run: str) -> schema.Owner:
     return {
-        **vars(run.owner),
-        "run": run.id,
+        "run": run,
+        "who": owner.who,
+        "why": owner.why,
+        "version": owner.version,
+        "undoes": owner.undoes,
+        "origin": owner.origin,
+        "since": owner.since,
+        "boot": owner.boot,
+        "hosts": list(owner.hosts),
+    }
+
+
+def _lock(lock: Lock) -> schema.Lock:
+    return {**_owner(lock.owner, lock.run or lock.owner.run), "alive": lock.alive}
+
+
+def _run(run: Run, found: Journal) -> schema.Run:
+    return {
+        **_owner(run.owner, run.id),
         "outcome": journal.outcome(run, found),
         "detail": told(run, found),
         "ended": run.ended,
-        "steps": [vars(step) for step in run.steps],
+        "steps": list(run.steps),
         "changed": [
             {"item": item, "before": before, "after": after}
             for item, (before, after) in journal.changed(run, found).items()
         ],
         "network": run.moved_network,
-        "left": [vars(each) for each in journal.left(run, found)],
+        "left": [{"item": each.item, "why": each.why} for each in journal.left(run, found)],
     }
 
 
-def planned(plan: Plan) -> dict[str, object]:
+def planned(plan: Plan) -> schema_changes.Plan:
     """A plan for programs."""
-    changes: Sequence[dict[str, object]] = [
+    changes: list[schema_changes.Change] = [
         {"item": each.item, "act": each.act, "later": list(each.later), "why": each.why, "diff": list(each.diff)}
         for each in plan.changes
     ]

@@ -13,7 +13,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.checks.check import Check, Judged, Status
-from sparkrig.checks.reference import CATEGORIES, Category, kind, means
+from sparkrig.checks.kind import CATEGORIES, Category
+from sparkrig.checks.reference import kind, means
 from sparkrig.cure import cure_of, verb
 from sparkrig.reports.fields import CureText
 from sparkrig.settings import Fleet

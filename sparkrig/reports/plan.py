@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sparkrig.refusal import Refusal
-from sparkrig.reports import schema
+from sparkrig.reports import schema_changes as schema
 from sparkrig.runs.change import Change, Kind
 
 # Seconds that a step with a change of that kind takes, times patience. The guard's proofs and the measurements:

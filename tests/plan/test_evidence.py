@@ -46,7 +46,7 @@ def test_the_looks_of_each_archive_are_understood() -> None:
     def holds(folder: Path) -> None:
         for machine in machines(folder):
             found = Examination().process((machine / "looks" / "examination.txt").read_text().splitlines())
-            assert is_spark(found.state.identity)[0] and found.state.network.links and found.condition.nics
+            assert is_spark(found.identity)[0] and found.network.links and found.nics
 
     each_row(FOLDERS, holds)
 

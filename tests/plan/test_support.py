@@ -99,8 +99,8 @@ def test_what_our_own_parsers_read_is_read_from_an_archive_too(sent: Done) -> No
     for number in (1, 2):
         text = sent.files[f"machine-{number}/looks/examination.txt"]
         found = Examination().process(text.splitlines())
-        assert found.state.trust.host_keys and found.state.network.links
-        assert profiles.uuid("enp1s0f0np0") in found.state.network.profiles, "our own UUID, the same everywhere"
+        assert found.trust.host_keys and found.network.links
+        assert profiles.uuid("enp1s0f0np0") in found.network.profiles, "our own UUID, the same everywhere"
     verdict = json.loads(sent.files["doctor.json"])
     assert verdict["exit"] == 0, [
         row for host in verdict["hosts"] for row in host["rows"] if row["status"] != "ok"

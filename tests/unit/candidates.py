@@ -11,7 +11,8 @@ from typing import Any
 from sparkrig import settings
 from sparkrig.facts.spark import Spark
 from sparkrig.host.nic import Nic
-from sparkrig.onboarding.proposal import Proposal, Seen, Wishes, propose
+from sparkrig.look.state import State
+from sparkrig.onboarding.proposal import Proposal, Wishes, propose
 from sparkrig.settings import Fleet
 from tests.unit.factory import look
 
@@ -21,10 +22,10 @@ LOGIN = {"ssh_hostname": "spark-b.local", "ssh_user": "nvidia"}
 P0, P1 = ("enp1s0f0np0", "enP2p1s0f0np0"), ("enp1s0f1np1", "enP2p1s0f1np1")
 
 
-def seen(name: str, lit: tuple[str, ...] = ("p0",), cable: Mapping[str, str] | None = None) -> Seen:
+def seen(name: str, lit: tuple[str, ...] = ("p0",), cable: Mapping[str, str] | None = None) -> State:
     """A new Spark as it was recorded; lit: its cages with a carrier; cable: serial numbers' digests by cage."""
     text = re.sub(r"^clock .*$", f"clock {time.time()}", look(f"fresh-{name}"), flags=re.M)
-    found: Any = Spark().process(text.splitlines())
+    found: State = Spark().process(text.splitlines())
     links = {
         key: replace(link, carrier=not link.port or link.port in lit) for key, link in found.network.links.items()
     }
@@ -33,7 +34,7 @@ def seen(name: str, lit: tuple[str, ...] = ("p0",), cable: Mapping[str, str] | N
         for cage, digest in (cable or {}).items()
         for netdev in {"p0": P0, "p1": P1}[cage]
     }
-    return Seen(replace(found, network=replace(found.network, links=links)), nics)
+    return replace(found, network=replace(found.network, links=links), nics=nics)
 
 
 def fleet(**hosts: Mapping[str, Any]) -> Fleet:
@@ -41,8 +42,8 @@ def fleet(**hosts: Mapping[str, Any]) -> Fleet:
 
 
 def pair(
-    here: Seen | None = None,
-    there: Seen | None = None,
+    here: State | None = None,
+    there: State | None = None,
     declared: Mapping[str, Any] | None = None,
     more: Mapping[str, Any] | None = None,
     **wishes: Any,

@@ -14,18 +14,25 @@ from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
 from sparkrig.host.hostname import Hostname
-from sparkrig.look.examination import Examination
+from sparkrig.look.state import State
 from sparkrig.network.ping import Ping
 from sparkrig.operations.subject import subject
 from sparkrig.settings import Fleet
 from tests.plan.conftest import recorded
 from tests.unit.states import NETDEV, PAIR, SEEN, TWIN, A, B
 
-Change = Callable[[Examination], Examination]
+Change = Callable[[State], State]
 
 CONDITIONS = {name: Fabric().process(recorded(f"fabric-{name[-1]}").splitlines()).condition for name in (A, B)}
 EXAMINED = {
-    name: Examination(SEEN[name], CONDITIONS[name], Hostname(name, (IPv4Address("127.0.0.1"),))) for name in (A, B)
+    name: replace(
+        SEEN[name],
+        nics=CONDITIONS[name].nics,
+        gpu=CONDITIONS[name].gpu,
+        health=CONDITIONS[name].health,
+        hostname=Hostname(name, (IPv4Address("127.0.0.1"),)),
+    )
+    for name in (A, B)
 }
 HEARD = {
     name: Neighbours(
@@ -47,7 +54,7 @@ def fleet(*, alone: bool = False, **data: Any) -> Fleet:
 
 def state(**fields: Any) -> Change:
     """The same host with other nouns."""
-    return lambda found: replace(found, state=replace(found.state, **fields))
+    return lambda found: replace(found, **fields)
 
 
 def checks_of(
@@ -61,16 +68,15 @@ def checks_of(
 ) -> dict[str, list[Check]]:
     """Every check of every host, as `sparkrig doctor` makes them; one host is changed."""
     seen = {name: change(EXAMINED[name]) if name == at else EXAMINED[name] for name in hosts}
-    states = {name: found.state for name, found in seen.items()}
-    survey = Survey(fleet, (A, B), {name: found.fabric for name, found in seen.items()}, heard)
+    survey = Survey(fleet, (A, B), seen, heard)
     return {
         name: [
-            *access.checks(name, {"ssh_user": "nvidia"}, found.state.identity),
+            *access.checks(name, {"ssh_user": "nvidia"}, found.identity),
             *pair.checks(mine, survey if len(hosts) > 1 else None, pings.get(name)),
             *resources.checks(mine),
             *live.checks(mine, found.hostname),
             *condition.checks(found.condition),
         ]
         for name, found in seen.items()
-        for mine in [subject(name, fleet, states, "pair.py")]
+        for mine in [subject(name, fleet, seen, "pair.py")]
     }

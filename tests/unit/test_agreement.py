@@ -13,7 +13,6 @@ Left out, for the judges differ there on purpose or still do:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from ipaddress import IPv4Interface
 from typing import Any
 
@@ -161,9 +160,7 @@ def of_the_summary(fleet: Fleet, seen: dict[str, State]) -> bool:
 def judged(fleet: Fleet, change: Change) -> dict[str, bool]:
     """By judge: whether anything of the network of spark-a is not as declared."""
     seen = {name: change(SEEN[name]) if name == A else SEEN[name] for name in fleet}
-    examined = doctored.checks_of(
-        lambda found: replace(found, state=change(found.state)), at=A, fleet=fleet, hosts=tuple(fleet)
-    )
+    examined = doctored.checks_of(change, at=A, fleet=fleet, hosts=tuple(fleet))
     return {
         "differences": bool(differences(seen[A].network, fleet[A])),
         "the deploy": of_the_deploy(fleet, seen[A]),
@@ -193,9 +190,8 @@ def test_the_survey_finds_nothing_that_the_others_do_not(name: str) -> None:
     """It sees links alone, and of those what keeps a rail from being measured, or makes it slow."""
     change, differs, declared = PAIRED[name]
     fleet = doctored.fleet(**declared)
-    examined: dict[str, Any] = dict(doctored.EXAMINED)
-    examined[A] = replace(examined[A], state=change(examined[A].state))
-    seen = Survey(fleet, (A, B), {host: each.fabric for host, each in examined.items()}, doctored.HEARD)
+    examined = {**doctored.EXAMINED, A: change(doctored.EXAMINED[A])}
+    seen = Survey(fleet, (A, B), examined, doctored.HEARD)
     found = [seen.blocked(rail) for rail in seen.rails]
     if not any(found):
         found = [each for rail in seen.rails for each in seen.suspects(rail) if each.cause == "mtu"]

@@ -12,7 +12,6 @@ from sparkrig.facts.identity import Identity as Fact
 from sparkrig.host import identity
 from sparkrig.look.state import State
 from sparkrig.onboarding import card
-from sparkrig.onboarding.proposal import Seen
 from tests.tables import each_row
 from tests.unit.candidates import fleet as inventory
 from tests.unit.candidates import pair as proposed
@@ -21,7 +20,7 @@ from tests.unit.doctored import EXAMINED, checks_of, fleet, state
 from tests.unit.shells import sh
 from tests.unit.states import A, B
 
-HERE, THERE = EXAMINED[A].state, EXAMINED[B].state
+HERE, THERE = EXAMINED[A], EXAMINED[B]
 KEYS = ("ssh-ed25519 AAAA", "ssh-rsa AAAB")
 IDS = ("pair.machine-id", "pair.host-keys")
 
@@ -100,11 +99,11 @@ def test_doctor_says_nothing_of_what_was_not_read() -> None:
 
 def test_the_card_of_a_clone_names_the_other_and_the_commands() -> None:
     here, other = seen("b"), seen("a")
-    twin = replace(other, state=replace(other.state, identity=here.state.identity, trust=here.state.trust))
+    twin = replace(other, identity=here.identity, trust=here.trust)
     made = proposed()
     mine = inventory(spark_b={"fabric": made.data["fabric"]})["spark-b"]
 
-    def said(found: Seen) -> list[card.Row]:
+    def said(found: State) -> list[card.Row]:
         return [row for row in card.rows(here, mine, made, {"spark-a": found}) if "also" in row.text]
 
     assert said(other) == []

@@ -26,7 +26,7 @@ from sparkrig.host.grub import Boot
 from sparkrig.host.health import Kernel
 from sparkrig.host.hostname import Hostname
 from sparkrig.host.nvidia_smi import Gpu
-from sparkrig.look.examination import Examination
+from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
 from sparkrig.operations.subject import subject
 from sparkrig.verdict import Verdict
@@ -55,40 +55,31 @@ def one(found: Mapping[str, list[Check]], id: str, at: str = B) -> Check:
     return next(check for check in found[at] if check.id == id)
 
 
-def drift(change: declared.Change) -> Change:
-    """A change of what is declared, to a host that is examined."""
-    return lambda found: replace(found, state=change(found.state))
-
-
 def health(**fields: Any) -> Change:
-    return lambda found: replace(
-        found, condition=replace(found.condition, health=replace(found.condition.health, **fields))
-    )
+    return lambda found: replace(found, health=replace(found.health, **fields))
 
 
 def clock(**fields: Any) -> Change:
-    return lambda found: state(preflight=replace(found.state.preflight, **fields))(found)
+    return lambda found: state(preflight=replace(found.preflight, **fields))(found)
 
 
 def gpu(**fields: Any) -> Change:
-    return lambda found: replace(
-        found, condition=replace(found.condition, gpu=replace(found.condition.gpu, **fields))
-    )
+    return lambda found: replace(found, gpu=replace(found.gpu, **fields))
 
 
 def path_mtu(size: int) -> Change:
-    def change(found: Examination) -> Examination:
+    def change(found: State) -> State:
         devices = tuple(
-            replace(each, active_mtu=size) if each.netdev == NETDEV else each for each in found.state.rdma.devices
+            replace(each, active_mtu=size) if each.netdev == NETDEV else each for each in found.rdma.devices
         )
-        return state(rdma=replace(found.state.rdma, devices=devices))(found)
+        return state(rdma=replace(found.rdma, devices=devices))(found)
 
     return change
 
 
 def named(*addresses: str, env: bool = True) -> Change:
-    def change(found: Examination) -> Examination:
-        there = found if env else drift(declared.no_file("/etc/sparkrig/container.env"))(found)
+    def change(found: State) -> State:
+        there = found if env else declared.no_file("/etc/sparkrig/container.env")(found)
         return replace(there, hostname=Hostname("spark-b", tuple(map(IPv4Address, addresses))))
 
     return change
@@ -130,13 +121,13 @@ FAULTS: dict[str, tuple[Change, dict[str, Any], dict[str, str]]] = {
     "driver mismatch": (
         lambda found: replace(
             found,
-            condition=replace(found.condition, gpu=Gpu(trouble="Failed: Driver/library version mismatch")),
+            gpu=Gpu(trouble="Failed: Driver/library version mismatch"),
         ),
         {},
         {"spark-b gpu.answers": "drift"},
     ),
     "nvidia-smi says something else": (
-        lambda found: replace(found, condition=replace(found.condition, gpu=Gpu(trouble="what is this"))),
+        lambda found: replace(found, gpu=Gpu(trouble="what is this")),
         {},
         {"spark-b gpu.answers": "unknown"},
     ),
@@ -160,7 +151,7 @@ FAULTS: dict[str, tuple[Change, dict[str, Any], dict[str, str]]] = {
         {"spark-b environment.container.env": "missing", "spark-b pair.name": "drift"},
     ),
     "MTU of one end": (
-        drift(declared.link(mtu=1500)),
+        declared.link(mtu=1500),
         {},
         {
             f"spark-b net.{NETDEV}.mtu": "drift",
@@ -258,8 +249,8 @@ def followers(found: Mapping[str, list[Check]]) -> dict[str, str]:
 
 def test_one_mtu_fails_what_stands_on_it() -> None:
     mtu = f"spark-b net.{NETDEV}.mtu"
-    change = drift(lambda seen: declared.link(mtu=1500)(path_mtu(1024)(EXAMINED[B]).state))
-    assert followers(checks_of(change, pings={A: NO, B: NO})) == {
+    small = declared.link(mtu=1500)(path_mtu(1024)(EXAMINED[B]))
+    assert followers(checks_of(lambda _: small, pings={A: NO, B: NO})) == {
         f"spark-b rdma.{NETDEV}.path-mtu": mtu,
         f"spark-a pair.{NETDEV}.mtu": mtu,
         f"spark-b pair.{NETDEV}.mtu": mtu,
@@ -269,9 +260,9 @@ def test_one_mtu_fails_what_stands_on_it() -> None:
 
 
 def test_a_cable_that_is_out_is_one_fault() -> None:
-    dark = drift(lambda seen: declared.link(NETDEV, carrier=False)(declared.link(TWIN, carrier=False)(seen)))
+    dark = declared.link(NETDEV, carrier=False)(declared.link(TWIN, carrier=False)(EXAMINED[B]))
     quiet = {name: replace(each, heard=()) for name, each in HEARD.items()}
-    found = checks_of(dark, heard=quiet, pings={A: {**NO, TWIN: NO[NETDEV]}, B: {}})
+    found = checks_of(lambda _: dark, heard=quiet, pings={A: {**NO, TWIN: NO[NETDEV]}, B: {}})
     cabling = {f"{name} pair.cabling" for name in (A, B)}
     assert set(told(found)) - set(followers(found)) == cabling
     assert set(followers(found).values()) <= cabling
@@ -279,16 +270,14 @@ def test_a_cable_that_is_out_is_one_fault() -> None:
 
 
 def test_a_profile_explains_its_link_and_nothing_explains_a_profile() -> None:
-    change = drift(
-        lambda seen: declared.profile(NETDEV, **{"802-3-ethernet.mtu": "1500"})(declared.link(mtu=1500)(seen))
-    )
-    found = checks_of(change)
+    small = declared.profile(NETDEV, **{"802-3-ethernet.mtu": "1500"})(declared.link(mtu=1500)(EXAMINED[B]))
+    found = checks_of(lambda _: small)
     assert followers(found)[f"spark-b net.{NETDEV}.mtu"] == f"spark-b net.{NETDEV}.profile"
     assert f"spark-b net.{NETDEV}.profile" not in followers(found)
 
 
 def test_two_rails_are_two_stories() -> None:
-    found = checks_of(drift(declared.link(mtu=1500)), pings={A: CROSSES, B: {**CROSSES, TWIN: NO[NETDEV]}})
+    found = checks_of(declared.link(mtu=1500), pings={A: CROSSES, B: {**CROSSES, TWIN: NO[NETDEV]}})
     assert f"spark-b pair.{TWIN}.ping" not in followers(found)
 
 
@@ -358,7 +347,7 @@ def test_why_a_host_was_not_read(why: str, step: str, found: str, cure: str) -> 
 
 
 def test_who_is_not_root_is_told_once() -> None:
-    found = checks_of(drift(declared.identity(uid=1000)))
+    found = checks_of(declared.identity(uid=1000))
     assert set(told(found)) == {"spark-b access.sudo", "spark-b identity.spark"}
     assert followers(found) == {"spark-b identity.spark": "spark-b access.sudo"}
 
@@ -369,8 +358,9 @@ def test_who_is_not_root_is_told_once() -> None:
 def differing(change: Change, id: str) -> Check:
     """The check of spark-b, as it differs from that of spark-a."""
     examined = {A: EXAMINED[A], B: change(EXAMINED[B])}
-    states = {name: found.state for name, found in examined.items()}
-    hosts = {name: Compared(subject(name, fleet(), states, "pair.py"), found) for name, found in examined.items()}
+    hosts = {
+        name: Compared(subject(name, fleet(), examined, "pair.py"), found) for name, found in examined.items()
+    }
     found = checks_of(change)
     values = {name: one(found, id, name).found for name in (A, B)}
     check = next(check for check in judged(found, lambda _: "")[B] if check.id == id)
@@ -379,18 +369,18 @@ def differing(change: Change, id: str) -> Check:
 
 
 def kernel(release: str, *installed: str) -> Change:
-    def change(found: Examination) -> Examination:
+    def change(found: State) -> State:
         ill = health(kernel=release, kernels=tuple(Kernel(each, True) for each in installed))(found)
-        return state(identity=replace(found.state.identity, kernel=release))(ill)
+        return state(identity=replace(found.identity, kernel=release))(ill)
 
     return change
 
 
 def older(name: str, version: str) -> Change:
-    def change(found: Examination) -> Examination:
-        rows = found.state.packages.rows
+    def change(found: State) -> State:
+        rows = found.packages.rows
         mine = tuple(replace(row, version=version) if row.name == name else row for row in rows)
-        return state(packages=replace(found.state.packages, rows=mine))(found)
+        return state(packages=replace(found.packages, rows=mine))(found)
 
     return change
 
@@ -430,16 +420,16 @@ DIFFERENCES = {
     "an older driver": (
         older("nvidia-driver-580-open", "580.95.05-0ubuntu1"),
         "driver.version",
-        there(*(f"{row.name}={VERSION}" for row in EXAMINED[A].state.packages.rows if row.version == VERSION))
+        there(*(f"{row.name}={VERSION}" for row in EXAMINED[A].packages.rows if row.version == VERSION))
         + ", reboot spark-b, and run the deploy again",
     ),
     "an older toolkit": (
-        drift(declared.box(toolkit="1.17.0-1")),
+        declared.box(toolkit="1.17.0-1"),
         "containers.toolkit",
         "pyinfra pair.py --limit spark-b -y exec -- apt-get install -y nvidia-container-toolkit=1.19.0-1 ",
     ),
     "an older DGX OS": (
-        drift(declared.identity(release={"DGX_OTA_VERSION": "7.4.0"})),
+        declared.identity(release={"DGX_OTA_VERSION": "7.4.0"}),
         "identity.dgx-os",
         "update spark-b to 7.5.0 (docs/doctor.md#hosts-that-differ)",
     ),
@@ -456,9 +446,8 @@ def test_what_is_installed_is_told_beside_what_runs() -> None:
         f"the next boot takes {NEXT}",
         f"installed: linux-image-{RUNS} 6.12.107-1, held",
     )
-    untold = replace(EXAMINED[A].condition.health, grub=Boot("", "its menu has no entry"))
-    condition = replace(EXAMINED[A].condition, health=untold)
-    (first, *_) = remedy.notes("identity.kernel", replace(EXAMINED[A], condition=condition))
+    untold = replace(EXAMINED[A].health, grub=Boot("", "its menu has no entry"))
+    (first, *_) = remedy.notes("identity.kernel", replace(EXAMINED[A], health=untold))
     assert first == "GRUB's menu does not tell what the next boot takes"
     assert "installed: nvidia-driver-580-open 580.173.02-0ubuntu0.24.04.1, held" in remedy.notes(
         "driver.version", EXAMINED[A]

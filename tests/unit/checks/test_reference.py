@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sparkrig import settings
-from sparkrig.checks import reference
-from sparkrig.checks.reference import KINDS, Kind, kind, kinds, means
+from sparkrig.checks.kind import CATEGORIES, Category, Kind
+from sparkrig.checks.reference import KINDS, kind, kinds, means
 from tests.tables import each_row
 from tests.unit import states
 from tests.unit.doctored import checks_of, fleet
@@ -22,7 +22,7 @@ def test_every_check_that_a_host_can_have_is_known() -> None:
     seen = {check.id for checks in checks_of().values() for check in checks}
     seen |= {check.id for change, _ in states.MOVED.values() for check in states.found(change)}
     seen |= {check.id for check in checks_of(hosts=(A,), fleet=fleet(alone=True))[A]}
-    assert {kind(id).category for id in seen} == set(reference.CATEGORIES)
+    assert {kind(id).category for id in seen} == set(CATEGORIES)
     with pytest.raises(LookupError, match="no check is called net"):
         kind("net")
 
@@ -72,12 +72,12 @@ def test_what_a_name_means() -> None:
 
 
 def test_a_category_is_a_name_and_so_is_its_first_word() -> None:
-    def holds(category: reference.Category) -> None:
+    def holds(category: Category) -> None:
         mine = {each.name for each in KINDS if each.category == category}
         for name in (category, category.upper(), category.split()[0].lower()):
             assert mine <= {each.name for each in kinds(name)}
 
-    each_row(reference.CATEGORIES, holds)
+    each_row(CATEGORIES, holds)
 
 
 def test_which_checks_a_name_shows() -> None:

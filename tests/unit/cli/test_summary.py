@@ -60,11 +60,11 @@ def booted(found: State) -> State:
 PEER = state("converged", B)
 
 
-def row(found: State, name: str = A, peer: State = PEER) -> Row:
+def row(found: State, name: str = A, peer: State = PEER) -> Any:
     return summary.describe(FLEET, name, {B: peer, name: found})
 
 
-def rail(found: State) -> Row:
+def rail(found: State) -> Any:
     shown: Row = row(found)["rails"][0]
     return shown
 

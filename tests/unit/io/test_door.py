@@ -156,7 +156,7 @@ def test_a_password_opens_the_door_and_sudo(spark: Spark) -> None:
         with pytest.raises(Failed, match="incorrect password attempt"):
             entered.become_root(SecretStr("wrong"))
         entered.become_root(SecretStr(PASSWORD))
-        assert entered.read(Newcomer(), seconds=20).state.identity.hostname == "spark-b"
+        assert entered.read(Newcomer(), seconds=20).identity.hostname == "spark-b"
         onboard.authorize(entered, KEY)
         onboard.allow_sudo(entered)
         assert entered.is_root(), "without the password, which it dropped"

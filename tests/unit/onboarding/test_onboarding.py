@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from sparkrig.look.state import State
 from sparkrig.network.links import Route
 from sparkrig.network.netplan import File, Netdef
 from sparkrig.onboarding import card, hostkey, plan
@@ -20,7 +21,7 @@ from sparkrig.onboarding.address import Address, parse
 from sparkrig.onboarding.candidates import Candidate, only, ordered
 from sparkrig.onboarding.hostkey import HostKey
 from sparkrig.onboarding.operator import public
-from sparkrig.onboarding.proposal import Proposal, Seen, Wishes, propose
+from sparkrig.onboarding.proposal import Proposal, Wishes, cages, propose
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.candidates import LOGIN, P0, P1, fleet, pair, seen
@@ -133,7 +134,7 @@ NAMES: dict[str, tuple[str, str]] = {
 def test_a_name_is_the_hosts_own_made_valid_and_unique() -> None:
     def holds(own: str, name: str) -> None:
         here = seen("b", ())
-        here = replace(here, state=replace(here.state, identity=replace(here.state.identity, hostname=own)))
+        here = replace(here, identity=replace(here.identity, hostname=own))
         made = propose(LOGIN, here, fleet(spark_a={}), {}, Wishes())
         assert (made.name, made.new, made.peer) == (name, True, None)
         assert made.data == LOGIN
@@ -172,8 +173,8 @@ def test_a_cage_that_one_came_in_on_is_none_to_set_up() -> None:
     here = seen("b")
     links = dict(here.network.links)
     links[P0[0]] = replace(links[P0[0]], addresses=links["enP7s7"].addresses)
-    there = replace(here, state=replace(here.state, network=replace(here.network, links=links, ssh=P0[0])))
-    assert (there.cages(), pair(there).peer) == ({}, None)
+    there = replace(here, network=replace(here.network, links=links, ssh=P0[0]))
+    assert (cages(there.network), pair(there).peer) == ({}, None)
 
 
 def test_the_cages_are_those_that_show_the_same_cable() -> None:
@@ -199,13 +200,13 @@ def test_a_number_that_another_host_has_is_passed_over() -> None:
     assert made.data["fabric"] == fabric(P0, "192.168.100.13/24", "192.168.101.13/24")
 
 
-def routed(here: Seen, *destinations: str, netdev: str = "enP7s7") -> Seen:
+def routed(here: State, *destinations: str, netdev: str = "enP7s7") -> State:
     more = tuple(Route(IPv4Network(each), netdev, "vpn") for each in destinations)
     network = here.network
-    return replace(here, state=replace(here.state, network=replace(network, routes=(*network.routes, *more))))
+    return replace(here, network=replace(network, routes=(*network.routes, *more)))
 
 
-TAKEN: dict[str, tuple[Seen, Seen, Mapping[str, Any], str]] = {
+TAKEN: dict[str, tuple[State, State, Mapping[str, Any], str]] = {
     "a route of its own": (routed(seen("b"), "192.168.101.0/24"), seen("a"), {}, "192.168.102"),
     "a route of its peer's": (seen("b"), routed(seen("a"), "192.168.96.0/21"), {}, "192.168.104"),
     "halves of a default route": (routed(seen("b"), "128.0.0.0/1"), seen("a"), {}, "192.168.100"),
@@ -222,7 +223,7 @@ TAKEN: dict[str, tuple[Seen, Seen, Mapping[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("here", "there", "more", "first"), TAKEN.values(), ids=TAKEN)
-def test_subnets_collide_with_nothing(here: Seen, there: Seen, more: Mapping[str, Any], first: str) -> None:
+def test_subnets_collide_with_nothing(here: State, there: State, more: Mapping[str, Any], first: str) -> None:
     made = pair(here, there, more=more)
     assert made.data["fabric"][P0[0]] == f"{first}.12/24"
     assert made.peer_data["fabric"][P0[0]] == f"{first}.11/24"
@@ -317,14 +318,14 @@ def test_what_the_inventory_says_already_is_not_asked_for_otherwise() -> None:
 # --- other people's definitions
 
 
-def defined(here: Seen, last: int) -> Seen:
+def defined(here: State, last: int) -> State:
     """With NVIDIA's netplan file for cage 0."""
     netdefs = tuple(
         Netdef(name, (name,), addresses=(IPv4Interface(f"192.168.{177 + n}.{last}/24"),))
         for n, name in enumerate(P0)
     )
     file = File("/etc/netplan/40-cx7.yaml", netdefs)
-    return replace(here, state=replace(here.state, network=replace(here.network, netplan=(file,))))
+    return replace(here, network=replace(here.network, netplan=(file,)))
 
 
 def test_other_definitions_are_given_a_word_on_both() -> None:
@@ -358,7 +359,7 @@ def test_where_one_half_alone_is_defined_the_other_goes_beside_it() -> None:
 # --- the card, and the plan
 
 
-def rows(here: Seen, made: Proposal) -> list[str]:
+def rows(here: State, made: Proposal) -> list[str]:
     mine = fleet(spark_b={"fabric": made.data.get("fabric", {})})["spark-b"]
     return [
         f"{row.level} {row.text}{f' -> {row.then}' if row.then else ''}" for row in card.rows(here, mine, made)
@@ -380,7 +381,7 @@ def test_the_card_of_a_second_spark() -> None:
 def test_the_card_says_what_is_odd() -> None:
     here = defined(seen("b", cable={"p0": "aaaa"}), 12)
     links = {**here.network.links, P0[1]: replace(here.network.links[P0[1]], carrier=False)}
-    here = replace(here, state=replace(here.state, network=replace(here.network, links=links)))
+    here = replace(here, network=replace(here.network, links=links))
     said = rows(here, pair(here, seen("a", cable={"p0": "aaaa"})))
     assert any(
         "same cable as p0 of spark-a; no carrier on enP2p1s0f0np0 -> seat the plug again" in row for row in said
@@ -400,7 +401,7 @@ def test_a_plan_counts_what_somebody_would_notice() -> None:
         spark_b={"pair": "x", "fabric": fabric(P0, "10.0.0.2/24", "10.0.1.2/24")},
     )
     busy = seen("b")
-    busy = replace(busy, state=replace(busy.state, containers=replace(busy.state.containers, running=3)))
+    busy = replace(busy, containers=replace(busy.containers, running=3))
     steps = ["Network | profiles and live links", "Containers | docker's nvidia runtime"]
     plans = [plan.of("spark-b", busy, known, steps, ["Login: key"]), plan.of("spark-a", seen("a"), known, [])]
     assert plans[0].steps == ("Network: profiles and live links", "Containers: docker's nvidia runtime")
@@ -423,10 +424,10 @@ def test_a_refusal_names_the_option_that_cures_it(refusal: Refusal | None, optio
 
     known = fleet(spark_b={})
     busy = seen("b")
-    busy = replace(busy, state=replace(busy.state, containers=replace(busy.state.containers, running=3)))
+    busy = replace(busy, containers=replace(busy.containers, running=3))
     if refusal is None:
         with pytest.raises(Refusal) as caught:
-            containers.plan(busy.state.containers, restart_docker=False)
+            containers.plan(busy.containers, restart_docker=False)
         refusal = caught.value
     (told,) = plan.of("spark-b", busy, known, [refusal]).refusals
     assert (told.what, option in told.cure) == (refusal.what, True)
@@ -436,8 +437,8 @@ def test_the_card_and_its_document_name_one_driver() -> None:
     new = seen("b")
     rows = tuple(
         replace(row, name="nvidia-driver-580") if row.name == "nvidia-driver-580-open" else row
-        for row in new.state.packages.rows
+        for row in new.packages.rows
     )
-    closed = replace(new, state=replace(new.state, packages=replace(new.state.packages, rows=rows)))
+    closed = replace(new, packages=replace(new.packages, rows=rows))
     for each in (new, closed):
         assert card.document(each)["driver"] == "580.173.02-0ubuntu0.24.04.1"

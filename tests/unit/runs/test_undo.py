@@ -449,7 +449,7 @@ def test_what_was_left_can_be_asked_for_again_and_is_shown() -> None:
     assert acts(found, "R1", everything=True)[NCCL] == "remove"
     shown = "\n".join(lines("spark-a", found, 5))
     assert shown.count("but for /etc/nccl.conf (changed since by another one)") == 2, "at the run and at its undo"
-    assert [each["left"] for each in document(found, 5)["runs"]] == [[vars(left)]] * 2  # type: ignore[attr-defined]
+    assert [each["left"] for each in document(found, 5)["runs"]] == [[vars(left)]] * 2
     again = host(*reversed(found.runs), run(3, {NCCL: "edited"}, NOTHING, undoes="R1"), now=NOTHING)
     with pytest.raises(Refusal, match="R1 is undone already"):
         undo_target.target({"a": again}, "R1")

@@ -1,0 +1,204 @@
+"""What the verbs that change a host print with --json, a type each (sparkrig/reports/schema.py)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from sparkrig.reports.fields import Left
+from sparkrig.runs import change, undo
+
+# plan and apply
+
+
+class PlannedChange(TypedDict):
+    """One thing that changes, as sparkrig.runs.change.Change.
+
+    before, after: in words; None where it is absent, or goes; diff: the lines of a file's unified diff; keeps:
+    what keeps a user's lines that go with a file, or empty.
+    """
+
+    kind: change.Kind
+    item: str
+    before: str | None
+    after: str | None
+    diff: list[str]
+    keeps: str
+
+
+class PlannedStep(TypedDict):
+    """An operation of the deploy that would change a host; changes: empty where it does not report them."""
+
+    name: str
+    changes: list[PlannedChange]
+
+
+class PlannedHost(TypedDict):
+    """One host.
+
+    refusals: why the deploy would do nothing to it; unread: why it could not be read; held_up_by: the other half
+    of its pair, for whose sake nothing is done here either; interrupts: what breaks off meanwhile; seconds:
+    roughly how long it takes; exit_code: of this host alone.
+    """
+
+    name: str
+    steps: list[PlannedStep]
+    refusals: list[Refusal]
+    unread: str | None
+    held_up_by: str | None
+    interrupts: list[str]
+    seconds: int
+    exit_code: int
+
+
+class Planning(TypedDict):
+    """What the deploy would change on each host of an inventory."""
+
+    schema: Literal["sparkrig.plan/1"]
+    inventory: str
+    deploy: str
+    hosts: list[PlannedHost]
+    exit_code: int
+
+
+class Applying(TypedDict):
+    """What was planned, and what came of it. outcome: in words; plan: as `sparkrig plan --json` prints it."""
+
+    schema: Literal["sparkrig.apply/1"]
+    plan: Planning
+    outcome: str
+    exit_code: int
+
+
+# onboard
+
+
+class HostKey(TypedDict):
+    """kind: its name on the wire; fingerprint: as ssh-keygen -lf prints it."""
+
+    kind: str
+    fingerprint: str
+
+
+class Management(TypedDict):
+    """The netdev that ssh came in on, and its address with its prefix."""
+
+    netdev: str
+    address: str
+
+
+class Newcomer(TypedDict):
+    """A Spark as it was found.
+
+    dgx_os: None where the host does not say; spark: whether it is one; management: None where it is not known;
+    cages: the netdevs of each that has a carrier; driver: None where none of the branch is installed.
+    """
+
+    vendor: str
+    dgx_os: str | None
+    kernel: str
+    memory_kib: int
+    spark: bool
+    management: Management | None
+    cages: dict[str, list[str]]
+    driver: str | None
+
+
+class Refusal(TypedDict):
+    """Why nothing is done, and one thing to try."""
+
+    what: str
+    cure: str
+
+
+class Onboarding(TypedDict):
+    """What is done to one host: to let pyinfra in, and by the deploy.
+
+    container_restarts: running containers that a restart of docker stops; network_reverts_s: after how many
+    seconds a network change that was not proven goes back by itself, None where there is none.
+    """
+
+    login: list[str]
+    steps: list[str]
+    refusals: list[Refusal]
+    reboots: int
+    container_restarts: int
+    network_reverts_s: int | None
+
+
+class Onboard(TypedDict):
+    """A new Spark, what is proposed for it, and what came of it.
+
+    address, user: how it is reached; peer: None where it stays on its own; data, peer_data: what is written of
+    both into the inventory; here: what is written on this machine; hosts: by name; outcome: in words.
+    """
+
+    schema: Literal["sparkrig.onboard/1"]
+    address: str
+    user: str
+    host_key: HostKey
+    name: str
+    peer: str | None
+    inventory: str
+    data: dict[str, Any]
+    peer_data: dict[str, Any]
+    identity: Newcomer
+    here: list[str]
+    hosts: dict[str, Onboarding]
+    outcome: str
+    exit_code: int
+
+
+# undo and unlock
+
+
+class Change(TypedDict):
+    """What becomes of one item.
+
+    later: the later runs whose change of it goes with it; why: what docker says of a
+    file that it does not start with, or why what another one changed cannot be merged; diff: of a file that
+    another one changed, from what is there to what would be.
+    """
+
+    item: str
+    act: undo.Act
+    later: list[str]
+    why: str
+    diff: list[str]
+
+
+class Plan(TypedDict):
+    """What an undo does to one host. network, restart_docker: whether it touches them."""
+
+    run: str
+    changes: list[Change]
+    network: bool
+    restart_docker: bool
+
+
+class Undone(TypedDict):
+    """A pair, or a Spark on its own.
+
+    plans: by host; outcome: in words; exit_code: of this group alone; left: by host, what is not put back.
+    """
+
+    hosts: list[str]
+    plans: dict[str, Plan]
+    outcome: str
+    exit_code: int
+    left: dict[str, list[Left]]
+
+
+class Undo(TypedDict):
+    """What was put back, or would be."""
+
+    schema: Literal["sparkrig.undo/1"]
+    groups: list[Undone]
+
+
+class Unlock(TypedDict):
+    """What came of each host, by its name, in words."""
+
+    schema: Literal["sparkrig.unlock/1"]
+    hosts: dict[str, str]
