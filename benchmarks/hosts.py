@@ -12,8 +12,9 @@ from typing import Any
 from benchmarks import wanted
 from benchmarks.shell import Ssh
 from lab import NODES
-from sparkrig import inventory, settings, ssh
+from sparkrig import inventory, ssh
 from sparkrig.facts.spark import Spark
+from sparkrig.fleet import Fleet
 from tests.plan import fleet
 from tests.plan.conftest import ROOT
 from tests.plan.distance import further
@@ -70,7 +71,7 @@ def prepared(name: str, folder: Path, file: Path, *, settled: bool, round_trip_m
 def learn(place: Place) -> dict[str, Any]:
     """Let the other contenders know what the settled hosts of a place hold; gives what one of them does."""
     data = inventory.load(place.inventory)
-    hosts, shell = settings.parse(data), Ssh(place.ssh_config)
+    hosts, shell = Fleet.parse(data), Ssh(place.ssh_config)
     found = {name: wanted.host_vars(name, hosts, values, shell) for name, values in data.items()}
     place.hosts.write_text(wanted.dump(found))
     name, known = next(iter(found.items()))

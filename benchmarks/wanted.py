@@ -10,9 +10,9 @@ from typing import Any
 
 from benchmarks.shell import Ssh
 from sparkrig import files
+from sparkrig.fleet import Fleet
 from sparkrig.rdma.environment import CONTAINER_ENV, NCCL_CONF
 from sparkrig.runs.managed_files import OWNED
-from sparkrig.settings import Fleet
 
 # the journal's and the measurement's own; and the toolkit's source, which is where the others want it
 _OWN = ("/var/lib/sparkrig/", "/etc/apt/sources.list.d/")

@@ -15,12 +15,12 @@ from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
 from sparkrig.deploys.cluster import cluster
 from sparkrig.deploys.spark import Spark, judge, remember
+from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.operations import plan as reports
 from sparkrig.refusal import Refusal
 from sparkrig.reports.plan import Planned, Step
 from sparkrig.serving import served
-from sparkrig.settings import Fleet
 
 
 def plan(

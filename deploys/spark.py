@@ -24,6 +24,7 @@ from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.rdma import Rdma
 from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.files import DECLARED, MEASURED, stale
+from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import containers, driver, identity, preflight, secrets, trust
 from sparkrig.io import remote, terminal
 from sparkrig.io.waiting import Watching, watched
@@ -37,7 +38,7 @@ from sparkrig.operations.secrets import gathered
 from sparkrig.operations.subject import over, subject
 from sparkrig.rdma import environment
 from sparkrig.refusal import SAID, Refusal
-from sparkrig.settings import Fleet, Rail, Settings
+from sparkrig.settings import Settings
 
 terminal.clean_pyinfra()  # here too, for an inventory of the user's own that does not check itself
 
@@ -305,7 +306,7 @@ def _fleet() -> Fleet:
     data: Mapping[str, Mapping[str, Any]] = {each.name: each.data.dict() for each in inventory}
     try:
         login.judge(data)
-        fleet = settings.parse(data)
+        fleet = Fleet.parse(data)
     except settings.SettingsError as error:
         raise DeployError(f"{error}. docs/settings.md explains each setting") from None
     if "--no-wait" in sys.argv and any(fleet.peer(name) for name in fleet):

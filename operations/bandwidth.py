@@ -17,6 +17,7 @@ from sparkrig.bandwidth.records import Record
 from sparkrig.cure import over_ssh
 from sparkrig.fabric.survey import Survey
 from sparkrig.files import MEASURED, File
+from sparkrig.fleet import Fleet
 from sparkrig.io import history_file, remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal, plan
@@ -25,7 +26,6 @@ from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change
-from sparkrig.settings import Fleet
 from sparkrig.verdict import Verdict
 
 _KEEP_S = 60  # to write a file; times `patience`

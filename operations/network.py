@@ -11,6 +11,7 @@ from pyinfra.api import FunctionCommand, Host, State, operation
 
 from sparkrig.cure import over_ssh
 from sparkrig.facts.network import Network
+from sparkrig.fleet import Fleet
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.network import plan as network
@@ -24,7 +25,7 @@ from sparkrig.operations.guard import Bench, RolledBack
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change, Kind
-from sparkrig.settings import Fleet, Settings
+from sparkrig.settings import Settings
 
 
 def planned(found: seen.Network, mine: Settings) -> Plan:

@@ -10,12 +10,13 @@ from pydantic import SecretStr
 from sparkrig.checks.check import Subject
 from sparkrig.checks.network import cabled
 from sparkrig.files import File
+from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.operations.environment import wanted
 from sparkrig.operations.secrets import gathered
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.settings import Fleet, Settings
+from sparkrig.settings import Settings
 
 
 def subject(name: str, fleet: Fleet, found: Mapping[str, State], inventory: str = "") -> Subject:

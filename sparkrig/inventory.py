@@ -14,6 +14,7 @@ from typing import Any
 
 from sparkrig import login, settings
 from sparkrig.cure import quoted_path
+from sparkrig.fleet import Fleet
 from sparkrig.io import frame, terminal
 
 Host = str | tuple[str, Mapping[str, Any]]
@@ -32,7 +33,7 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
     members = list(hosts)
     try:
         data = merged({group: members}, Path(inventory))
-        settings.parse(data)
+        Fleet.parse(data)
         login.judge(data)
     except settings.SettingsError as error:
         raise InventoryError(_to_edit(error, inventory)) from None
@@ -114,7 +115,7 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
         raise settings.SettingsError(frame.unreadable(error, str(inventory))) from None
 
 
-def fleet(inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, dict[str, Any]]]:
+def fleet(inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
     """The checked settings of an inventory file, and the pyinfra data of each host, by name.
 
     overrides: settings of every host that are not None win over the file's. Host keys are checked strictly, also
@@ -124,12 +125,12 @@ def fleet(inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, 
     data = {name: {login.STRICT: "yes", **own, **given} for name, own in load(inventory).items()}
     try:
         login.judge(data)
-        return settings.parse(data), data
+        return Fleet.parse(data), data
     except settings.SettingsError as error:
         raise settings.SettingsError(_to_edit(error, inventory)) from None
 
 
-def fleet_of(text: str, inventory: Path, **overrides: Any) -> tuple[settings.Fleet, dict[str, dict[str, Any]]]:
+def fleet_of(text: str, inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
     """The same of an inventory file that has this text, beside the `group_data/` that is there; nothing is written
     to it. Raises settings.SettingsError.
     """

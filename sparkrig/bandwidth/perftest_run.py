@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparkrig import programs
-from sparkrig.bandwidth import bands, perftest
+from sparkrig.bandwidth import bands, perftest, perftest_errors
 from sparkrig.bandwidth.bands import Expected, Figure
 from sparkrig.bandwidth.measurement import Case, End, Measurement
 from sparkrig.cure import FILE, advice, on_host, over_ssh, verb
@@ -31,7 +31,6 @@ _AGAIN = advice(f"measure again; with -vvv, pyinfra {FILE} deploys/bandwidth.py 
 _OUT_OF_TIME = (124, 137)  # of timeout(1)
 _KILLED = re.compile(r"code=(?:killed|dumped), status=\S+")
 
-PREFLIGHT = programs.text("bandwidth/perftest_run_preflight.sh")
 
 SERVER = programs.text("bandwidth/perftest_run_server.sh")
 
@@ -76,20 +75,6 @@ class Stopped:
 
     flaps: Mapping[int, int | None]
     said: Mapping[int, str]
-
-
-@dataclass(frozen=True)
-class Users:
-    """What PREFLIGHT printed: who else uses perftest, or its port.
-
-    running: measurements of ours; ended: leftovers of ours; others: perftest of others, as (name, process id,
-    whether it only waits for a client); holder: (name, process id) of what has the first port.
-    """
-
-    running: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
-    others: tuple[tuple[str, int, bool], ...] = ()
-    holder: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -164,35 +149,6 @@ def stop_words(run: str, ends: Mapping[int, End], ports: Mapping[int, int], *, w
     served = {number: end for number, end in ends.items() if number in ports}
     rails = [word for number, end in served.items() for word in (str(number), end.netdev, str(ports[number]))]
     return [run, "why" if why else "", *rails]
-
-
-def parse_preflight(text: str) -> Users:
-    others = [rest.split() for rest in _rest(text, "other")]
-    held = [rest.split(maxsplit=1)[1].rsplit(maxsplit=1) for rest in _rest(text, "held")]  # names have blanks
-    return Users(
-        running=tuple(_rest(text, "running")),
-        ended=tuple(_rest(text, "ended")),
-        others=tuple((name, int(process), state == "waits") for process, name, state in others),
-        holder=(held[0][0], int(held[0][1])) if held else None,
-    )
-
-
-def judge_preflight(users: Users) -> list[Verdict]:
-    """What those users mean for a measurement; a port that is taken costs it nothing."""
-    found = [
-        Verdict("degraded", "host-busy", f"{name} (process {process}), not ours, is measuring", "wait for its end")
-        for name, process, waits in users.others
-        if not waits
-    ]
-    waiting = {(name, process) for name, process, waits in users.others if waits}
-    for name, process in sorted(waiting | ({users.holder} if users.holder else set())):
-        evidence = f"{name} (process {process}), not ours, listens where perftest does; it was left alone"
-        found.append(
-            Verdict("healthy", "port-busy", evidence, on_host(f"sudo kill {process:d}", ", if nobody needs it"))
-        )
-    for unit in users.ended:
-        found.append(Verdict("healthy", "stale-server", f"{unit} was left over by an earlier run, and was ended"))
-    return found
 
 
 def parse_server(text: str) -> Servers:
@@ -349,7 +305,7 @@ def _failed(case: Case, client: Client, said: str) -> Verdict:
             f"the server on {case.receiver} was ended in mid-test ({killed[0]})",
             on_host("journalctl -b", f" on {case.receiver} says who ended it; then measure again"),
         )
-    known = perftest.failure(client.table) or perftest.failure(said)
+    known = perftest_errors.failure(client.table) or perftest_errors.failure(said)
     if known:
         return known
     if client.status in _OUT_OF_TIME:
@@ -368,7 +324,7 @@ def _no_server(case: Case, refused: str) -> Verdict:
             f"no port for a server on {case.receiver}: {refused}",
             f"ss -ltnp on {case.receiver} shows who has them",
         )
-    known = perftest.failure(refused)
+    known = perftest_errors.failure(refused)
     return known or Verdict("unknown", "no-server", f"no server came up on {case.receiver}: {refused}", _AGAIN)
 
 
@@ -383,12 +339,12 @@ def _flapped(trial: Trial, rail: int, verdict: Verdict) -> Verdict:
     )
 
 
-def _rest(text: str, word: str) -> Iterable[str]:
+def rest_of(text: str, word: str) -> Iterable[str]:
     return (line[len(word) + 1 :] for line in text.splitlines() if line.startswith(f"{word} "))
 
 
 def _by_rail(text: str, word: str) -> Iterable[tuple[int, str]]:
-    for rest in _rest(text, word):
+    for rest in rest_of(text, word):
         number, _, value = rest.partition(" ")
         yield int(number), value
 

@@ -15,8 +15,9 @@ from sparkrig.bandwidth import bands
 from sparkrig.bandwidth.bands import Figure
 from sparkrig.bandwidth.measurement import End, Measurement, Run
 from sparkrig.files import MEASURED, Found
+from sparkrig.fleet import Rail
 from sparkrig.host.identity import BOOT_ID, Identity
-from sparkrig.settings import Rail, Settings
+from sparkrig.settings import Settings
 from sparkrig.text import listed
 
 _MOST_BYTES = 64 * 1024  # a file of 16 rails has 6 KiB

@@ -10,9 +10,10 @@ from pydantic import SecretStr
 
 from sparkrig.cure import Cure, deploy, on_hosts
 from sparkrig.files import File
+from sparkrig.fleet import Fleet
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.refusal import Refusal
-from sparkrig.settings import Fleet, Settings
+from sparkrig.settings import Settings
 
 if TYPE_CHECKING:
     from sparkrig.look.state import State  # all nouns, which a drift report need not know

@@ -11,12 +11,12 @@ from sparkrig.checks.kind import Kind
 from sparkrig.checks.network import cabled
 from sparkrig.cure import on_host, quoted, verb
 from sparkrig.fabric.survey import Survey
+from sparkrig.fleet import Rail
 from sparkrig.host.trust import plain
 from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
 from sparkrig.runs.halves import halved
 from sparkrig.runs.journal import Journal
-from sparkrig.settings import Rail
 from sparkrig.text import listed
 from sparkrig.verdict import Verdict, worst
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from sparkrig.checks.check import Check
-from sparkrig.settings import Fleet, Rail
+from sparkrig.fleet import Fleet, Rail
 
 # What a check of a netdev may follow from, the root first; NETDEV is this host's, PEER the other end's.
 _LINK = ("net.manager", "net.NETDEV.others", "net.NETDEV.profile")

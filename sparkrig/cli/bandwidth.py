@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from sparkrig.bandwidth.history import History
     from sparkrig.bandwidth.measurement import Run
     from sparkrig.fabric.cabling import Topology
+    from sparkrig.fleet import Fleet
     from sparkrig.reports import schema
-    from sparkrig.settings import Fleet, Settings
+    from sparkrig.settings import Settings
 
 
 @click.command()
@@ -127,7 +128,7 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
     """The verdicts, and the run beside the earlier ones, which it joins; those, or None if they cannot be read."""
     from rich.text import Text
 
-    from sparkrig.bandwidth import history
+    from sparkrig.bandwidth import history_trend
     from sparkrig.io import history_file
     from sparkrig.render.bandwidth import verdicts
     from sparkrig.render.trend import trend
@@ -142,7 +143,9 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
     except Refusal as refusal:
         console.print(Text.assemble((refusal.what, "yellow"), f"; try: {refusal.cure}"))
         return before
-    console.print(trend(history.trends(before.entries, run), ascii_only=not console.encoding.startswith("utf")))
+    console.print(
+        trend(history_trend.trends(before.entries, run), ascii_only=not console.encoding.startswith("utf"))
+    )
     if before.remark:
         console.print(before.remark)
     console.print(f"Kept in {place}", style="dim", soft_wrap=True)

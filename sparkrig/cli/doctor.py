@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from sparkrig.checks.remedy import Compared
     from sparkrig.fabric.neighbours import Neighbours
     from sparkrig.fabric.survey import Survey
+    from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Keep
     from sparkrig.look.state import State
     from sparkrig.reports.doctor import Report
     from sparkrig.runs.journal import Journal
-    from sparkrig.settings import Fleet
 
 
 _TOGETHER = {

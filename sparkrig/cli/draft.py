@@ -18,11 +18,11 @@ from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
+    from sparkrig.fleet import Fleet
     from sparkrig.io.first_login import Door, Target
     from sparkrig.look.state import State
     from sparkrig.onboarding.plan import Plan
     from sparkrig.onboarding.proposal import Proposal
-    from sparkrig.settings import Fleet
 
 _LOOK_S = 90  # times `patience`; apt's simulation is the longest of it
 _ROOT = Path(__file__).resolve().parents[2]
@@ -54,6 +54,7 @@ class Book:
 
 def book(asked: Asked) -> Book:
     from sparkrig import inventory, inventory_file, settings
+    from sparkrig.fleet import Fleet
     from sparkrig.io import atomic_write
 
     file = asked.file
@@ -68,7 +69,7 @@ def book(asked: Asked) -> Book:
             f"cp -r {ours} {quoted_path(file.parent)}/, or another --inventory",
         )
     if not file.exists():
-        return Book(file, inventory_file.new(file), settings.Fleet({}), {}, defaults)
+        return Book(file, inventory_file.new(file), Fleet({}), {}, defaults)
     fleet, data = files.inventory(file, **asked.overrides)
     return Book(file, atomic_write.read(file), fleet, data, defaults)
 

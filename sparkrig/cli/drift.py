@@ -17,10 +17,10 @@ from sparkrig.checks import last_declaration
 from sparkrig.cli import files, looking
 from sparkrig.cure import quoted_path
 from sparkrig.files import DECLARED
+from sparkrig.fleet import Fleet
 from sparkrig.io import drift_files, terminal
 from sparkrig.refusal import Refusal
 from sparkrig.reports.drift import Report, report, unexplained
-from sparkrig.settings import Fleet
 
 if TYPE_CHECKING:
     from sparkrig.checks.check import Check

@@ -17,8 +17,8 @@ from sparkrig.io import terminal
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from sparkrig.fleet import Fleet
     from sparkrig.serving.model import Catalogue
-    from sparkrig.settings import Fleet
 
 
 _ROOT = Path(__file__).resolve().parents[2]

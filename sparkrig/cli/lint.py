@@ -92,11 +92,11 @@ def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, in
 
 def _launches(words: Sequence[str]) -> list[Launch]:
     """Of a command that a shell has parted, or of a text; exit code 1 where there is none."""
-    from sparkrig.serving import launch
+    from sparkrig.serving import launch, launch_text
 
     text = " ".join(words) if len(words) > 1 else _text(words[0] if words else "-")
     try:
-        return launch.typed(words) if len(words) > 1 else launch.read(text)
+        return launch_text.typed(words) if len(words) > 1 else launch_text.read(text)
     except launch.Unreadable as error:
         raise click.ClickException(f"{error}. {_cure(text)}") from None
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sparkrig import login
 from sparkrig.cure import cure_of
+from sparkrig.fleet import Fleet
 from sparkrig.refusal import Refusal
-from sparkrig.settings import Fleet
 
 if TYPE_CHECKING:
     from pyinfra.api import Host

@@ -16,8 +16,8 @@ from sparkrig.reports.plan import Planned, code, document, held_up
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sparkrig.fleet import Fleet
     from sparkrig.reports import schema_changes as schema
-    from sparkrig.settings import Fleet
 
 DEPLOY = "deploys/cluster.py"
 _MEANWHILE = (

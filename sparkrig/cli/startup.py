@@ -12,11 +12,11 @@ import click
 from sparkrig.cli import files
 
 if TYPE_CHECKING:
+    from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.reports import schema_serving as schema
     from sparkrig.reports.fields import Unread
     from sparkrig.serving.startup import Seen, Startup
-    from sparkrig.settings import Fleet
     from sparkrig.verdict import Verdict
 
     Looked = Mapping[str, "Seen | Failed | Lost"]

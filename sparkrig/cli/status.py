@@ -12,12 +12,12 @@ from sparkrig.cli import files
 from sparkrig.io import terminal
 
 if TYPE_CHECKING:
+    from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.reports import schema
     from sparkrig.reports.fields import Unread
     from sparkrig.runs.halves import Halved
     from sparkrig.runs.journal import Journal
-    from sparkrig.settings import Fleet
 
 
 @click.command()

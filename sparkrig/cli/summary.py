@@ -12,11 +12,11 @@ import click
 from sparkrig.bandwidth import records
 from sparkrig.cli import files
 from sparkrig.cure import deploy
+from sparkrig.fleet import Fleet
 from sparkrig.host import driver
 from sparkrig.look.state import State
 from sparkrig.network.differences import Difference, differences, of_netdev
 from sparkrig.rdma import environment, gid
-from sparkrig.settings import Fleet
 
 if TYPE_CHECKING:
     from pyinfra.api import Host

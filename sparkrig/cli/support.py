@@ -22,12 +22,12 @@ from sparkrig.cure import quoted_path
 from sparkrig.io import terminal
 
 if TYPE_CHECKING:
+    from sparkrig.fleet import Fleet
     from sparkrig.io.evidence import Collected
     from sparkrig.redaction import Redactor
     from sparkrig.redaction.archive import Archive, File
     from sparkrig.reports.doctor import Report as Examined
     from sparkrig.reports.drift import Report as Drifted
-    from sparkrig.settings import Fleet
 
 _GIT_S = 5
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sparkrig.fabric.survey import Survey
+    from sparkrig.fleet import Fleet
     from sparkrig.reports import schema
-    from sparkrig.settings import Fleet
 
 
 @click.command()

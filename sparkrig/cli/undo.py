@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pyinfra.api import Host
     from rich.console import Console
 
+    from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.reports import schema_changes as schema
     from sparkrig.reports.fields import Left
     from sparkrig.runs.journal import Journal
     from sparkrig.runs.undo import Plan
-    from sparkrig.settings import Fleet
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sparkrig.bandwidth import bands, perftest
+from sparkrig.bandwidth import bands, perftest, perftest_errors
 from sparkrig.bandwidth.bands import Expected, Figure
 from sparkrig.bandwidth.perftest import Bandwidth
 from sparkrig.explain.explanation import CAGE, LEAST_MESSAGE, PATH_MTU, Around, Explained, size_of
@@ -55,7 +55,7 @@ def _device(piece: Piece, text: str) -> str:
 
 
 def _without_figure(text: str, why: str) -> Verdict:
-    failed = perftest.failure(text)
+    failed = perftest_errors.failure(text)
     if failed:
         return failed
     if "Waiting for client" in text and "#bytes" not in text:
@@ -96,7 +96,7 @@ def _from_row(size: str, iterations: str, average: str, rate: str) -> Bandwidth:
 
 
 def _bandwidth(tool: str, subject: str, read: Bandwidth, text: str, around: Around) -> Explained:
-    failed = perftest.failure(text, measured=True)
+    failed = perftest_errors.failure(text, measured=True)
     one_way = read.gbps / 2 if read.bidirectional else read.gbps
     verdict = failed or judged(replace(read, gbps=one_way), subject, around)
     return Explained(
@@ -175,7 +175,7 @@ def _unit_note(read: Bandwidth) -> str:
 def _latency(tool: str, subject: str, text: str) -> Explained:
     read = perftest.parse_latency(text)
     typical = read.average_us if read.typical_us is None else read.typical_us
-    failed = perftest.failure(text, measured=True)
+    failed = perftest_errors.failure(text, measured=True)
     verdict = failed or bands.judge_latency(typical, Expected())
     if not failed and not verdict.healthy and read.message_size > MOST_FOR_LATENCY:
         why = f"{typical:.2f} us with messages of {size_of(read.message_size)}: their transfer is part of it"

@@ -12,11 +12,11 @@ from sparkrig.cure import deploy, on_host, verb
 from sparkrig.fabric import topology as cages
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Neighbours
+from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import condition, nic
 from sparkrig.look.state import State
 from sparkrig.network.differences import Difference, differences, of_netdev
 from sparkrig.rdma import environment, gid, gid_table
-from sparkrig.settings import Fleet, Rail
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict, worst
 

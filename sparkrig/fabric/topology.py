@@ -17,11 +17,11 @@ from itertools import combinations
 from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin
 from sparkrig.fabric.cabling_judge import findings
 from sparkrig.fabric.neighbours import Neighbours
+from sparkrig.fleet import Fleet
 from sparkrig.network.seen import Network
 from sparkrig.rdma import gid
 from sparkrig.rdma.rdma import Rdma
 from sparkrig.refusal import Refusal
-from sparkrig.settings import Fleet
 
 # Drawn even where a Spark shows none of them, because an uncabled ConnectX-7 is not there: section 1.
 _CAGES = ("p0", "p1")

@@ -9,11 +9,12 @@ from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.examination import Examination as Look
 from sparkrig.facts.neighbours import Neighbours as Listen
 from sparkrig.facts.ping import Pings
+from sparkrig.fleet import Fleet
 from sparkrig.io import remote
 from sparkrig.io.remote import Keep
 from sparkrig.look.state import State
 from sparkrig.network.ping import Ping, targets
-from sparkrig.settings import Fleet, Settings
+from sparkrig.settings import Settings
 
 _LOOK_S = 90  # times `patience`; a healthy host answers within a few
 

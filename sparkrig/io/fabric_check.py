@@ -16,11 +16,12 @@ from sparkrig.bandwidth.perftest_run import Pace
 from sparkrig.cure import over_ssh
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.nic import Nics
+from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import nic
 from sparkrig.io import measure, nccl_run, remote, survey
 from sparkrig.io.measure import Bench
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.settings import Fleet, Rail, Settings
+from sparkrig.settings import Settings
 from sparkrig.verdict import Finding, Verdict, worst
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from pyinfra.api import Host
 
-from sparkrig.bandwidth import perftest_run
+from sparkrig.bandwidth import perftest_preflight, perftest_run
 from sparkrig.bandwidth.bands import Expected
 from sparkrig.bandwidth.measurement import Case, End, Measurement
 from sparkrig.bandwidth.perftest_run import Pace, Trial
@@ -37,10 +37,12 @@ class Bench:
 def preflight(at: Host, pace: Pace) -> list[Finding]:
     """What else uses perftest on a host; servers that an earlier run of ours left over are ended."""
     words = (str(pace.wait), str(perftest_run.FIRST_PORT))
-    users = perftest_run.parse_preflight(remote.shell(at, perftest_run.PREFLIGHT, *words, seconds=pace.script))
+    users = perftest_preflight.parse_preflight(
+        remote.shell(at, perftest_preflight.PREFLIGHT, *words, seconds=pace.script)
+    )
     if users.running:
         raise Failed(f"sparkrig already measures on {at.name} ({users.running[0]}); wait for its end")
-    return [Finding(at.name, verdict) for verdict in perftest_run.judge_preflight(users)]
+    return [Finding(at.name, verdict) for verdict in perftest_preflight.judge_preflight(users)]
 
 
 def run(bench: Bench, case: Case) -> list[Measurement]:

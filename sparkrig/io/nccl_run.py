@@ -20,11 +20,11 @@ from sparkrig.bandwidth.nccl_preflight import Preflight
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.nic import Nics
+from sparkrig.fleet import Fleet
 from sparkrig.host import gpu, nvidia_smi
 from sparkrig.host.nic import Nic
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.settings import Fleet
 from sparkrig.verdict import Finding, Verdict
 
 # In seconds, times `patience`.

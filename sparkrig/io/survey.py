@@ -10,9 +10,9 @@ from sparkrig.fabric import neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
 from sparkrig.facts.neighbours import Neighbours
+from sparkrig.fleet import Fleet
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.settings import Fleet
 
 LOOK_S = 60  # times `patience`; a healthy host answers within two
 

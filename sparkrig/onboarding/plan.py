@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sparkrig.fleet import Fleet
 from sparkrig.host import containers
 from sparkrig.look.state import State
 from sparkrig.refusal import Refusal
 from sparkrig.reports import schema_changes as schema
-from sparkrig.settings import Fleet
 from sparkrig.text import listed
 
 

@@ -13,13 +13,13 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from itertools import count
 from typing import Any
 
+from sparkrig.fleet import Fleet
 from sparkrig.host.nic import Nic
 from sparkrig.look.state import State
 from sparkrig.network import definitions, links
 from sparkrig.network.definitions import ADOPT, LEAVE, Definition
 from sparkrig.network.seen import Network
 from sparkrig.refusal import Refusal
-from sparkrig.settings import Fleet
 from sparkrig.text import listed
 
 FIRST = 11  # the last number of the first Spark's addresses, as in inventories/pair.py

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sparkrig.bandwidth import history
-from sparkrig.bandwidth.history import Entry, Mark, Trend
+from sparkrig.bandwidth import history_trend
+from sparkrig.bandwidth.history import Entry
+from sparkrig.bandwidth.history_trend import Mark, Trend
 from sparkrig.verdict import Level
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def _row(axes: Axes, trend: Trend, place: float, end: float) -> None:
     # past the bar where that lies in the way
     beside = [at, *(each for each in usual if abs(each - at) < end * 0.1)]
     axes.annotate(
-        history.number(entry.figure) if entry.figure is not None else "not measured",
+        history_trend.number(entry.figure) if entry.figure is not None else "not measured",
         (max(beside) if right else min(beside), place),
         xytext=(9 if right else -9, 0),
         textcoords="offset points",

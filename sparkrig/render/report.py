@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from sparkrig.bandwidth import history as past
-from sparkrig.bandwidth.history import Entry, History, Kind, Mark, Trend
+from sparkrig.bandwidth import history_trend
+from sparkrig.bandwidth.history import Entry, History, Kind
+from sparkrig.bandwidth.history_trend import Mark, Trend
 from sparkrig.bandwidth.measurement import Rail, Run
 from sparkrig.render import plot
 from sparkrig.render.plot import NARROW, WIDE, Band, Series
@@ -65,9 +67,9 @@ def html(
     earlier = [entry for entry in history.entries if entry.pair == run.pair and entry.run != run.id]
     now = past.entries(run)
     both = sorted((*earlier, *now), key=lambda entry: entry.when)
-    trends = past.trends(earlier, run)
-    kinds = past.leading(both)
-    marks = past.marks(both)
+    trends = history_trend.trends(earlier, run)
+    kinds = history_trend.leading(both)
+    marks = history_trend.marks(both)
     return template("report.html.j2", typeset=_typeset, sentence=_sentence).render(
         run=run,
         when=f"{past.moment(run.started_at):%Y-%m-%d %H:%M} UTC",
@@ -85,9 +87,9 @@ def html(
         marks=marks,
         past=_past(both, kinds, marks),
         remark=history.remark,
-        amount=past.amount,
-        number=past.number,
-        unit=lambda entry: past.unit(entry).replace("us", "µs"),
+        amount=history_trend.amount,
+        number=history_trend.number,
+        unit=lambda entry: history_trend.unit(entry).replace("us", "µs"),
     )
 
 
@@ -102,7 +104,7 @@ def headline(run: Run, leading: Sequence[Entry]) -> Finding:
     figures = sorted(entry.gbps for entry in leading if entry.gbps is not None)
     if not figures:
         return Finding("pair", worst([]))
-    low, high = (past.number(each) for each in (figures[0], figures[-1]))
+    low, high = (history_trend.number(each) for each in (figures[0], figures[-1]))
     rails = f"{len(run.rails)} rails carry" if len(run.rails) > 1 else f"Rail {run.rails[0].number} carries"
     each = " each" if len(figures) > 1 else ""
     said = f"{low} Gb/s{each}" if low == high else f"{low} to {high} Gb/s{each}"

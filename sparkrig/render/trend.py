@@ -8,7 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sparkrig.bandwidth.history import Entry, Trend, leading
+from sparkrig.bandwidth.history import Entry
+from sparkrig.bandwidth.history_trend import Trend, leading
 from sparkrig.render.findings import STYLES
 
 _RUNS = 16

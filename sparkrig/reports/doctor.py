@@ -16,8 +16,8 @@ from sparkrig.checks.check import Check, Judged, Status
 from sparkrig.checks.kind import CATEGORIES, Category
 from sparkrig.checks.reference import kind, means
 from sparkrig.cure import cure_of, verb
+from sparkrig.fleet import Fleet
 from sparkrig.reports.fields import CureText
-from sparkrig.settings import Fleet
 from sparkrig.text import listed, plain
 
 SCHEMA: Literal["sparkrig.doctor/1"] = "sparkrig.doctor/1"

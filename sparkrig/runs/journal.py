@@ -32,17 +32,11 @@ DPKG_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
 PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig" not in path))
 
 STANDS = programs.text("runs/journal_stands.sh")
-
 BEGIN = programs.text("runs/journal_begin.sh")
-
 ABANDON = programs.text("runs/journal_abandon.sh")
-
 END = programs.text("runs/journal_end.sh")
-
 LEFT = programs.text("runs/journal_left.sh")
-
 NOTE = programs.text("runs/journal_note.sh")
-
 LOOK = f"set -- {' '.join(PATHS)}\n{programs.text('runs/journal_look.sh')}"
 
 _UNREACHED = "no answer on rail"  # as sparkrig.network.guard says that a half does not reach the other

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
-from sparkrig.serving import launch
+from sparkrig.serving import launch_text
 from sparkrig.serving.launch import Launch
 from sparkrig.serving.model import Model
 
@@ -24,6 +24,6 @@ def launches(model: Model) -> Iterator[tuple[Launch, int]]:
         if each.container:
             given = [word for pair in variables for word in ("-e", pair)]
             words = ["docker", "run", *shlex.split(each.container), *given, each.image, *served]
-        (found,) = launch.typed(words)
+        (found,) = launch_text.typed(words)
         solo = "--solo" in each.typed.split()
         yield replace(found, source=f"{model.name}, {each.title}", wrapper=each.typed, solo=solo), each.nodes

@@ -12,7 +12,7 @@ from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch, served
+from sparkrig.serving import launch_text, served
 from sparkrig.serving.arguments import read, whole_number
 from sparkrig.serving.budget import GIB, Use, budget
 from sparkrig.serving.lint import judgement
@@ -225,7 +225,7 @@ def lint_of(asked: Wish, find: Find, form: str, vllm: Version | None, machine: s
     }
     words = ["docker", *docker_words(asked, "/srv/models", [])]
     words = [*words[:2], *given, *words[2:], asked.image, *asked.words, *(more[form] if asked.nodes > 1 else [])]
-    (found,) = launch.typed(words)
+    (found,) = launch_text.typed(words)
     return judgement.judge(Case(found, find, asked.nodes, vllm))
 
 

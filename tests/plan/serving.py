@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from sparkrig import settings
 from sparkrig.files import File
+from sparkrig.fleet import Fleet
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.operations.serving import texts
 from sparkrig.serving import plan, served, unit_files
@@ -103,9 +103,9 @@ def in_another_store(spark: Spark, model: str, rank: int, nodes: int) -> Spark:
 
 
 def files(model: str, rank: int, nodes: int, ray: bool = False, image: str = IMAGE, **changes: Any) -> list[File]:
-    mine = settings.parse({"x": {"model": model, **DATA, **changes}})["x"]
+    mine = Fleet.parse({"x": {"model": model, **DATA, **changes}})["x"]
     asked = plan.wish(_catalogue().find, mine, 2 if nodes == 2 else 1)
-    addresses = [settings.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
+    addresses = [Fleet.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
     return unit_files.files(asked, Chosen(image, ray, "0.19.0"), node, mine, texts())
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from benchmarks.measure import RUSAGE
-from sparkrig import settings
 from sparkrig.deploys import dry
 from sparkrig.facts.spark import Spark
+from sparkrig.fleet import Fleet
 from tests.plan import fleet
 from tests.plan.conftest import ROOT, converged
 from tests.unit.sshd import free_ports
@@ -126,5 +126,5 @@ def test_64_hosts_behind_sshd_are_one_report(tmp_path: Path) -> None:
 def test_the_plan_of_the_deploy_asks_no_host() -> None:
     """There is nobody at that address; a plan that wanted to look would raise."""
     data = {"spark-a": {"fabric": {}, "ssh_hostname": "127.0.0.1", "ssh_port": 9, "allow_non_spark": True}}
-    planned = dry.plan(data, settings.parse(data), {"spark-a": Spark().process(converged("a").splitlines())})
+    planned = dry.plan(data, Fleet.parse(data), {"spark-a": Spark().process(converged("a").splitlines())})
     assert planned["spark-a"] != []

@@ -264,9 +264,9 @@ def test_every_fault_on_either_half(desk: Desk) -> None:
 
 def test_a_refusal_that_no_operation_caught_is_a_finding_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked of a peer was refused in the middle of the other half's plan, and ended the report of both."""
-    from sparkrig import settings
     from sparkrig.deploys import dry
     from sparkrig.facts.spark import Spark
+    from sparkrig.fleet import Fleet
 
     def planned(run: object, deploy: object, spark: Any, host: object) -> None:
         if spark.name == A:
@@ -277,5 +277,5 @@ def test_a_refusal_that_no_operation_caught_is_a_finding_of_its_host(monkeypatch
     hosts = pair(converged("a"), converged("b"))
     data = {host.name: dict(host.data) for host in hosts}
     found = {host.name: Spark().process(host.seen.splitlines()) for host in hosts}
-    made = dry.plan(data, settings.parse(data), found)
+    made = dry.plan(data, Fleet.parse(data), found)
     assert {name: [str(each) for each in steps] for name, steps in made.items()} == {A: [str(SAID)], B: []}

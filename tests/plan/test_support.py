@@ -20,9 +20,9 @@ from sparkrig.cli import support as command
 from sparkrig.facts.evidence import IDENTIFIERS as IDENTIFIERS_SCRIPT
 from sparkrig.facts.evidence import JOURNALS, TOOLS, Evidence
 from sparkrig.facts.examination import Examination
+from sparkrig.fleet import Fleet
 from sparkrig.network import profiles
 from sparkrig.redaction import archive
-from sparkrig.settings import Fleet
 from tests import canaries, warm
 from tests.plan import fleet
 from tests.plan.archives import IDENTIFIERS, Changes, asked, parts

@@ -18,7 +18,8 @@ import testinfra
 from testinfra.host import Host
 
 from sparkrig import inventory, login, settings, ssh
-from sparkrig.settings import Fleet, Settings
+from sparkrig.fleet import Fleet
+from sparkrig.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def _fleet(config: pytest.Config) -> Fleet:
     if file is None:
         raise pytest.UsageError("say which hosts: pytest tests/state --inventory inventories/pair.py")
     try:
-        return settings.parse(inventory.load(file))
+        return Fleet.parse(inventory.load(file))
     except settings.SettingsError as error:
         raise pytest.UsageError(str(error)) from None
 

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sparkrig import settings
 from sparkrig.facts.spark import Spark
+from sparkrig.fleet import Fleet
 from sparkrig.host.nic import Nic
 from sparkrig.look.state import State
 from sparkrig.onboarding.proposal import Proposal, Wishes, propose
-from sparkrig.settings import Fleet
 from tests.unit.factory import look
 
 LOGIN = {"ssh_hostname": "spark-b.local", "ssh_user": "nvidia"}
@@ -38,7 +37,7 @@ def seen(name: str, lit: tuple[str, ...] = ("p0",), cable: Mapping[str, str] | N
 
 
 def fleet(**hosts: Mapping[str, Any]) -> Fleet:
-    return settings.parse({name.replace("_", "-"): data for name, data in hosts.items()})
+    return Fleet.parse({name.replace("_", "-"): data for name, data in hosts.items()})
 
 
 def pair(

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from ipaddress import IPv4Interface
 from typing import Any
 
-from sparkrig import settings
 from sparkrig.checks.check import Check
 from sparkrig.cure import deploy, local
+from sparkrig.fleet import Fleet
 from sparkrig.reports.doctor import Report, report
 
 A, B = "spark-a", "spark-b"
@@ -35,8 +35,8 @@ LOST = Check(
 )
 
 
-def fleet(*names: str, pair: str | None = "p") -> settings.Fleet:
-    return settings.parse(
+def fleet(*names: str, pair: str | None = "p") -> Fleet:
+    return Fleet.parse(
         {
             name: {"pair": pair, "fabric": {NETDEV: str(IPv4Interface(f"192.168.100.{last}/24"))}}
             for last, name in enumerate(names, 11)

@@ -7,17 +7,16 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
 
-from sparkrig import settings
 from sparkrig.checks import access, condition, live, pair, resources
 from sparkrig.checks.check import Check
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
+from sparkrig.fleet import Fleet
 from sparkrig.host.hostname import Hostname
 from sparkrig.look.state import State
 from sparkrig.network.ping import Ping
 from sparkrig.operations.subject import subject
-from sparkrig.settings import Fleet
 from tests.plan.conftest import recorded
 from tests.unit.states import NETDEV, PAIR, SEEN, TWIN, A, B
 
@@ -48,8 +47,8 @@ CROSSES = {netdev: (Ping(netdev, 8972, 5, 5), Ping(netdev, 56, 5, 5)) for netdev
 def fleet(*, alone: bool = False, **data: Any) -> Fleet:
     """The pair, or the first half of it on its own."""
     if alone:
-        return settings.parse({A: {**{key: it for key, it in PAIR[A].items() if key != "pair"}, **data}})
-    return settings.parse({name: {**values, **data} for name, values in PAIR.items()})
+        return Fleet.parse({A: {**{key: it for key, it in PAIR[A].items() if key != "pair"}, **data}})
+    return Fleet.parse({name: {**values, **data} for name, values in PAIR.items()})
 
 
 def state(**fields: Any) -> Change:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparkrig import settings
+from sparkrig.fleet import Fleet
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving import plan, served, unit_files
 from sparkrig.serving.wish import Chosen, Node, Wish
@@ -20,7 +20,7 @@ TEXTS = {served.START: "#!/bin/sh\n", served.MEMORY: "#!/bin/sh\n#\n"}
 
 
 def mine(**data: Any) -> Settings:
-    return settings.parse({"x": data})["x"]
+    return Fleet.parse({"x": data})["x"]
 
 
 def asked(model: str = "gpt-oss-120b", sparks: int = 2, **data: Any) -> Wish:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from ipaddress import IPv4Interface
 from typing import Any
 
-from sparkrig import settings
 from sparkrig.checks import resources
 from sparkrig.checks.check import Check
 from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED
+from sparkrig.fleet import Fleet
 from sparkrig.host import driver, secrets
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.host.preflight import Shutdown
@@ -47,7 +47,7 @@ def same(state: State) -> State:
 
 def found(change: Change = same, peer: Change = same, **data: Any) -> list[Check]:
     """The checks of spark-a, as its look found it after a change, and one of its peer."""
-    fleet = settings.parse({name: {**values, **data} for name, values in PAIR.items()})
+    fleet = Fleet.parse({name: {**values, **data} for name, values in PAIR.items()})
     return resources.checks(subject(A, fleet, {A: change(SEEN[A]), B: peer(SEEN[B])}, "pair.py"))
 
 

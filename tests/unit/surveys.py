@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from sparkrig import settings
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
+from sparkrig.fleet import Fleet
 
 RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "spark"
 
@@ -36,7 +36,7 @@ def surveyed(change: Callable[[str, str], str] = lambda _, text: text) -> Survey
         )
         for name, other in (("spark-a", "spark-b"), ("spark-b", "spark-a"))
     }
-    return Survey(settings.parse(SETTINGS), tuple(SETTINGS), found, heard)
+    return Survey(Fleet.parse(SETTINGS), tuple(SETTINGS), found, heard)
 
 
 RAILS = ("enp1s0f0np0", "enP2p1s0f0np0")

@@ -23,12 +23,12 @@ from sparkrig.checks.check import Check, wrong
 from sparkrig.cli import summary
 from sparkrig.deploys import dry
 from sparkrig.fabric.survey import Survey
+from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.network.differences import differences
 from sparkrig.operations.network import planned
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
-from sparkrig.settings import Fleet
 from tests.unit import doctored
 from tests.unit.states import (
     MOVED,

@@ -35,7 +35,7 @@ from sparkrig.parsing import bounds, rows, safe_yaml
 from sparkrig.refusal import Refusal
 from sparkrig.render import journal as picture
 from sparkrig.runs import lock, merge
-from sparkrig.serving import launch
+from sparkrig.serving import launch_text
 from sparkrig.serving.launch import Unreadable
 from tests.hostile import BOMB, DEEP, looks, mutated, survives
 from tests.plan.conftest import ROOT, converged
@@ -203,9 +203,11 @@ def test_each_reader_of_a_host_s_json_takes_no_half_of_a_surrogate_pair() -> Non
             "RDMA": (lambda: Rdma().process([f'links [{{"ifname": {HALF}}}]']),),
             "netplan": (lambda: netplan.parse([f"/a.yaml {base64.b64encode(NETPLAN.encode()).decode()}"]),),
             "perftest": (lambda: perftest._document(measured),),
-            "docker inspect": (lambda: launch.read(inspected),),
-            "a compose file": (lambda: launch.read(f"services: {{x: {{image: {HALF}, command: vllm serve y}}}}"),),
-            "a flag": (lambda: launch.read(f"vllm serve x --speculative-config '{{\"method\": {HALF}}}'"),),
+            "docker inspect": (lambda: launch_text.read(inspected),),
+            "a compose file": (
+                lambda: launch_text.read(f"services: {{x: {{image: {HALF}, command: vllm serve y}}}}"),
+            ),
+            "a flag": (lambda: launch_text.read(f"vllm serve x --speculative-config '{{\"method\": {HALF}}}'"),),
         },
         holds,
     )

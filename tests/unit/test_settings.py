@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from sparkrig.settings import DEFAULTS, Fleet, Settings, SettingsError, parse
+from sparkrig.fleet import Fleet
+from sparkrig.settings import DEFAULTS, Settings, SettingsError
 from tests.tables import each_row
 
 Data = dict[str, dict[str, Any]]
@@ -197,7 +198,7 @@ BAD: dict[str, tuple[Data, list[str]]] = {
 def test_bad_input_is_one_sentence() -> None:
     def holds(data: Data, words: list[str]) -> None:
         with pytest.raises(SettingsError) as caught:
-            parse(data)
+            Fleet.parse(data)
         sentence = str(caught.value)
         for word in words:
             assert word in sentence
@@ -224,7 +225,7 @@ def test_every_setting_with_any_wrong_value_is_told_in_our_words() -> None:
 
     def holds(name: str, value: Any) -> None:
         try:
-            parse({"spark-a": {name: value}})
+            Fleet.parse({"spark-a": {name: value}})
         except SettingsError as error:
             sentence = str(error)
             assert not [word for word in _PYDANTIC if word in sentence.casefold()], sentence
@@ -240,7 +241,7 @@ def test_every_setting_with_any_wrong_value_is_told_in_our_words() -> None:
 
 def test_a_value_that_fits_no_kind_of_flag_is_one_mistake() -> None:
     with pytest.raises(SettingsError) as caught:
-        parse({"spark-a": {"serve_flags": {"max-model-len": [1]}}})
+        Fleet.parse({"spark-a": {"serve_flags": {"max-model-len": [1]}}})
     assert str(caught.value) == (
         "spark-a: setting serve_flags.max-model-len: a text, a whole number, a number, True or False is expected "
         "(found [1])"
@@ -249,22 +250,22 @@ def test_a_value_that_fits_no_kind_of_flag_is_one_mistake() -> None:
 
 def test_a_new_configuration_has_a_port_of_its_own() -> None:
     with pytest.raises(SettingsError, match="serve_port and serve_trial_port are both 8000"):
-        parse({"spark-a": {"serve_port": 8000, "serve_trial_port": 8000}})
+        Fleet.parse({"spark-a": {"serve_port": 8000, "serve_trial_port": 8000}})
 
 
 def test_more_than_one_mistake_is_counted() -> None:
     with pytest.raises(SettingsError, match=r"setting mtu: .* \(and 2 more\)$"):
-        parse({"spark-a": {"mtu": 1, "patience": 0, "colour": "green"}})
+        Fleet.parse({"spark-a": {"mtu": 1, "patience": 0, "colour": "green"}})
 
 
 def test_every_host_is_checked_not_just_the_first() -> None:
     with pytest.raises(SettingsError, match=r"^spark-b: "):
-        parse({"spark-a": {}, "spark-b": {"mtu": "jumbo"}})
+        Fleet.parse({"spark-a": {}, "spark-b": {"mtu": "jumbo"}})
 
 
 def test_keys_of_pyinfra_and_of_the_user_pass() -> None:
     def holds(key: str) -> None:
-        assert parse({"spark-a": {key: object()}})["spark-a"] == Settings()
+        assert Fleet.parse({"spark-a": {key: object()}})["spark-a"] == Settings()
 
     each_row(["_sudo", "_sudo_user", "ssh_user", "ssh_paramiko_connect_kwargs", "fake_facts", "x_rack"], holds)
 
@@ -272,12 +273,12 @@ def test_keys_of_pyinfra_and_of_the_user_pass() -> None:
 @pytest.mark.parametrize("key", ["x", "sudo", "sshuser", "fabric_x_"])
 def test_keys_that_only_look_foreign_do_not_pass(key: str) -> None:
     with pytest.raises(SettingsError, match=f"no setting {key}"):
-        parse({"spark-a": {key: 1}})
+        Fleet.parse({"spark-a": {key: 1}})
 
 
 def test_unusual_addresses_that_a_link_can_have() -> None:
     def holds(address: str) -> None:
-        assert len(parse(fabric(address))["spark-a"].fabric) == 1
+        assert len(Fleet.parse(fabric(address))["spark-a"].fabric) == 1
 
     each_row(
         ["10.0.0.1/30", "10.0.0.0/31", "10.0.0.1/31", "192.168.100.11/255.255.255.0", "169.254.1.1/16"], holds
@@ -286,12 +287,12 @@ def test_unusual_addresses_that_a_link_can_have() -> None:
 
 def test_numbers_may_come_as_text_from_the_command_line() -> None:
     """`--data mtu=4500` is text for pyinfra."""
-    mine = parse({"spark-a": {"mtu": "4500", "restart_docker": "True", "bandwidth_floor": "0.5"}})["spark-a"]
+    mine = Fleet.parse({"spark-a": {"mtu": "4500", "restart_docker": "True", "bandwidth_floor": "0.5"}})["spark-a"]
     assert (mine.mtu, mine.restart_docker, mine.bandwidth_floor) == (4500, True, 0.5)
 
 
 def test_the_defaults_are_settings_and_name_every_field() -> None:
-    assert parse({"spark-a": DEFAULTS})["spark-a"] == Settings()
+    assert Fleet.parse({"spark-a": DEFAULTS})["spark-a"] == Settings()
     assert set(DEFAULTS) == set(Settings.model_fields)
     assert DEFAULTS["pair"] is None and DEFAULTS["mtu"] == 9000 and DEFAULTS["driver_branch"] == 580
 
@@ -314,7 +315,7 @@ def rails(fleet: Fleet, name: str) -> list[tuple[int, str, str, str, str]]:
 
 
 def test_rails_of_a_pair() -> None:
-    fleet = parse(pair())
+    fleet = Fleet.parse(pair())
     assert rails(fleet, "spark-a") == [
         (0, "enp1s0f0np0", "192.168.100.11", "enp1s0f0np0", "192.168.100.12"),
         (1, "enP2p1s0f0np0", "192.168.101.11", "enP2p1s0f0np0", "192.168.101.12"),
@@ -325,7 +326,7 @@ def test_rails_join_subnets_not_names_or_positions() -> None:
     """The cable may sit in another cage at the other end, and the peer may list its rails the other way."""
     data = pair()
     data["spark-b"]["fabric"] = {"enP2p1s0f1np1": "192.168.101.12/24", "enp1s0f1np1": "192.168.100.12/24"}
-    fleet = parse(data)
+    fleet = Fleet.parse(data)
     assert rails(fleet, "spark-a") == [
         (0, "enp1s0f0np0", "192.168.100.11", "enp1s0f1np1", "192.168.100.12"),
         (1, "enP2p1s0f0np0", "192.168.101.11", "enP2p1s0f1np1", "192.168.101.12"),
@@ -337,7 +338,7 @@ def test_rails_join_subnets_not_names_or_positions() -> None:
 
 
 def test_roles_in_a_fleet_of_a_pair_and_a_solo() -> None:
-    fleet = parse({"solo": {}, **pair()})
+    fleet = Fleet.parse({"solo": {}, **pair()})
     assert list(fleet) == ["solo", "spark-a", "spark-b"] and len(fleet) == 3
     assert {name: fleet.peer(name) for name in fleet} == {
         "solo": None,
@@ -350,7 +351,7 @@ def test_roles_in_a_fleet_of_a_pair_and_a_solo() -> None:
 
 
 def test_a_spark_on_its_own_has_no_rail_even_with_a_fabric() -> None:
-    assert parse(fabric("10.0.0.1/24")).rails("spark-a") == []
+    assert Fleet.parse(fabric("10.0.0.1/24")).rails("spark-a") == []
 
 
 def test_two_pairs_may_use_the_same_subnets() -> None:
@@ -359,12 +360,12 @@ def test_two_pairs_may_use_the_same_subnets() -> None:
         name: {"pair": "others", "fabric": {"enp1s0f0np0": f"192.168.100.{last}/24"}}
         for name, last in (("spark-c", 13), ("spark-d", 14))
     }
-    assert parse({**pair(), **others}).peer("spark-c") == "spark-d"
+    assert Fleet.parse({**pair(), **others}).peer("spark-c") == "spark-d"
 
 
 def test_an_mtu_without_room_for_the_path_mtu_is_said_before_anything_connects() -> None:
     with pytest.raises(
         SettingsError, match=r"^spark-a: mtu 1500 has no room for bandwidth_path_mtu 4096; 4200 or more"
     ):
-        parse({"spark-a": {"mtu": 1500}})
-    assert parse({"spark-a": {"mtu": 1500, "bandwidth_path_mtu": 1024}})["spark-a"].mtu == 1500
+        Fleet.parse({"spark-a": {"mtu": 1500}})
+    assert Fleet.parse({"spark-a": {"mtu": 1500, "bandwidth_path_mtu": 1024}})["spark-a"].mtu == 1500

@@ -7,10 +7,10 @@ from dataclasses import replace
 from ipaddress import IPv4Interface, IPv6Address
 from typing import Any
 
-from sparkrig import settings
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.topology import Seen, build
+from sparkrig.fleet import Fleet
 from sparkrig.network.links import Link
 from sparkrig.network.seen import Network
 from sparkrig.rdma.gid import ROCE_V2, Gid
@@ -35,7 +35,7 @@ def cage(netdev: str) -> str:
     return netdev[-2:]
 
 
-def fleet(**rails: int) -> settings.Fleet:
+def fleet(**rails: int) -> Fleet:
     """A host by name (spark_a) with so many rails; the first two of several make a pair."""
     hosts: dict[str, dict[str, Any]] = {}
     for name, count in rails.items():
@@ -43,7 +43,7 @@ def fleet(**rails: int) -> settings.Fleet:
         hosts[host] = {"fabric": dict(addresses(host, count))}
         if count:
             hosts[host]["pair"] = "sparks"
-    return settings.parse(hosts)
+    return Fleet.parse(hosts)
 
 
 def addresses(host: str, count: int = 4) -> list[tuple[str, str]]:
@@ -129,7 +129,7 @@ def states() -> dict[str, Topology]:
     one_missing = cable({A: host(A), B: host(B, (p0[0], *p1))}, *ONE_CABLE)
     trio = cable(bare(A, B, C), (A, "p0"), (C, "p0"))
     down = Neighbours({p0[0]: 40}, down=(p0[1],))
-    pair: dict[str, tuple[settings.Fleet, Mapping[str, Seen | None]]] = {
+    pair: dict[str, tuple[Fleet, Mapping[str, Seen | None]]] = {
         "straight": (one, straight),
         "both cables": (two, both),
         "crossed": (one, crossed),

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from sparkrig.bandwidth import history
-from sparkrig.bandwidth.history import Entry, History, changes, dumps, entries, leading, loads, marks, trend
+from sparkrig.bandwidth.history import Entry, History, dumps, entries, loads
+from sparkrig.bandwidth.history_trend import changes, leading, marks, trend
 from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
 from sparkrig.io import history_file
 from sparkrig.refusal import Refusal

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.bandwidth.perftest import Bandwidth, Latency, failure, parse_bandwidth, parse_latency
+from sparkrig.bandwidth.perftest import Bandwidth, Latency, parse_bandwidth, parse_latency
+from sparkrig.bandwidth.perftest_errors import failure
 from tests.tables import each_row
 
 FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures"

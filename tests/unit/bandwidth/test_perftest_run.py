@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.bandwidth import perftest_run
+from sparkrig.bandwidth import perftest_preflight, perftest_run
 from sparkrig.bandwidth.bands import Expected
 from sparkrig.bandwidth.measurement import Case, End
-from sparkrig.bandwidth.perftest_run import Client, Pace, Servers, Stopped, Trial, Users
+from sparkrig.bandwidth.perftest_preflight import Users
+from sparkrig.bandwidth.perftest_run import Client, Pace, Servers, Stopped, Trial
 from tests.faults.record import Seen
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
@@ -256,7 +257,7 @@ def test_the_end_stops_servers_that_nobody_heard_of(tmp_path: Path) -> None:
 
 def test_who_else_uses_perftest() -> None:
     def holds(users: Users, causes: list[tuple[str, str]]) -> None:
-        assert [(verdict.level, verdict.cause) for verdict in perftest_run.judge_preflight(users)] == causes
+        assert [(verdict.level, verdict.cause) for verdict in perftest_preflight.judge_preflight(users)] == causes
 
     each_row(
         [
@@ -272,11 +273,11 @@ def test_who_else_uses_perftest() -> None:
 
 def test_reading_who_else() -> None:
     text = "running u1\nended u2\nother 77 ib_write_bw waits\nother 78 ib_send_lat runs\nheld 18515 nc 9\n"
-    assert perftest_run.parse_preflight(text) == Users(
+    assert perftest_preflight.parse_preflight(text) == Users(
         ("u1",), ("u2",), (("ib_write_bw", 77, True), ("ib_send_lat", 78, False)), ("nc", 9)
     )
-    assert perftest_run.parse_preflight("held 18515 tokio runtime w 9\n").holder == ("tokio runtime w", 9)
-    assert perftest_run.parse_preflight("") == Users()
+    assert perftest_preflight.parse_preflight("held 18515 tokio runtime w 9\n").holder == ("tokio runtime w", 9)
+    assert perftest_preflight.parse_preflight("") == Users()
 
 
 # --- what it came to

@@ -6,16 +6,16 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-from sparkrig import settings
 from sparkrig.bandwidth import records
 from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
 from sparkrig.bandwidth.records import Boot, Complaint, Record
+from sparkrig.fleet import Fleet
 from sparkrig.verdict import Verdict
 from tests.tables import each_row
 
 A, B = "spark-a", "spark-b"
 NETDEV = "enp1s0f0np0"
-FLEET = settings.parse(
+FLEET = Fleet.parse(
     {
         A: {"pair": "p", "fabric": {NETDEV: "192.168.100.11/24"}},
         B: {"pair": "p", "fabric": {NETDEV: "192.168.100.12/24"}},

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sparkrig import settings
 from sparkrig.checks import resources
 from sparkrig.checks.check import wrong
+from sparkrig.fleet import Fleet
 from sparkrig.operations.subject import subject
 from tests.plan.conftest import REBOOTED
 from tests.tables import each_row
@@ -84,7 +84,7 @@ def test_a_rail_that_was_not_measured_since_a_boot_is_unknown() -> None:
 
 
 def test_a_peer_that_was_not_read_leaves_the_measurement_as_it_is() -> None:
-    fleet = settings.parse(PAIR)
+    fleet = Fleet.parse(PAIR)
     (first, *_) = (each for each in resources.checks(subject(A, fleet, {A: SEEN[A]})) if each.noun == "bandwidth")
     assert (first.status, first.found) == ("ok", "0.44 Gb/s, 2026-11-22T19:51:37+00:00")
 
@@ -108,7 +108,7 @@ def test_every_id_stands_once_and_begins_with_its_noun() -> None:
 
 
 def test_a_lone_spark_needs_no_cable() -> None:
-    fleet = settings.parse({A: {"fabric": PAIR[A]["fabric"], "allow_non_spark": True}})
+    fleet = Fleet.parse({A: {"fabric": PAIR[A]["fabric"], "allow_non_spark": True}})
     change = no_link(NETDEV)
     seen = resources.checks(subject(A, fleet, {A: link(TWIN, carrier=False)(change(SEEN[A]))}))
     skipped = {check.id for check in seen if check.status == "skipped"}

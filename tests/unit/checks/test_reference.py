@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import settings
 from sparkrig.checks.kind import CATEGORIES, Category, Kind
 from sparkrig.checks.reference import KINDS, kind, kinds, means
+from sparkrig.fleet import Fleet
 from tests.tables import each_row
 from tests.unit import states
 from tests.unit.doctored import checks_of, fleet
@@ -101,4 +101,4 @@ def test_which_checks_a_name_shows() -> None:
 
 
 def test_the_fleet_of_these_tests_is_a_pair() -> None:
-    assert isinstance(fleet(), settings.Fleet) and fleet().peer(A) == B
+    assert isinstance(fleet(), Fleet) and fleet().peer(A) == B

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sparkrig import settings
 from sparkrig.checks import serving as checks
 from sparkrig.checks.check import Check
 from sparkrig.facts.spark import Spark as SparkFact
+from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.operations.subject import subject
 from sparkrig.serving import served
@@ -27,7 +27,7 @@ def state(spark: Spark, letter: str = "a") -> State:
 
 
 def found(a: Spark, b: Spark, name: str = A, **data: Any) -> list[Check]:
-    fleet = settings.parse({each: {**values, **data} for each, values in PAIR.items()})
+    fleet = Fleet.parse({each: {**values, **data} for each, values in PAIR.items()})
     return [*checks.checks(subject(name, fleet, {A: state(a), B: state(b, "b")}, "pair.py"))]
 
 
@@ -153,6 +153,6 @@ def test_the_inventory_may_name_another_model(model: str, ids: set[str]) -> None
 
 
 def test_one_half_that_could_not_be_read_is_not_compared() -> None:
-    fleet = settings.parse(PAIR)
+    fleet = Fleet.parse(PAIR)
     made = [*checks.checks(subject(A, fleet, {A: state(both("a"))}, "pair.py"))]
     assert "serve.alike" not in {check.id for check in made}

@@ -25,7 +25,7 @@ from sparkrig.cli import models as verb
 from sparkrig.io import catalogue_files
 from sparkrig.refusal import Refusal
 from sparkrig.render.models import Listing, Page
-from sparkrig.serving import arguments, container, launch
+from sparkrig.serving import arguments, container, launch_text
 from sparkrig.serving.budget import Use, fewest_nodes
 from sparkrig.serving.model import Checkpoint, Launch, Model, find
 from tests.tables import each_row
@@ -97,7 +97,7 @@ TYPED = {
 
 @pytest.mark.parametrize(("name", "title", "text"), TYPED.values(), ids=TYPED)
 def test_a_launch_that_an_article_types_is_all_in_the_catalogue(name: str, title: str, text: str) -> None:
-    (typed,) = launch.read(text)
+    (typed,) = launch_text.read(text)
     (kept,) = [each for each in KNOWN.models[name].launches if each.title == title]
     assert values(arguments.read(kept.arguments()).flags) == values(typed.flags)
     assert kept.environment == typed.environment

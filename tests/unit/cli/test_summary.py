@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sparkrig import settings
 from sparkrig.bandwidth import records
 from sparkrig.cli import summary
 from sparkrig.files import MEASURED
+from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.network.links import Link
 from sparkrig.rdma import environment
@@ -30,8 +30,8 @@ from tests.unit.states import in_memory, link, no_profile, profile, second_profi
 from tests.unit.summaries import FABRIC, LAB, OTHER, RAIL, A, B, state, text
 
 ROOT = Path(__file__).resolve().parents[3]
-FLEET = settings.parse(LAB)
-LONE = settings.parse({A: {}})
+FLEET = Fleet.parse(LAB)
+LONE = Fleet.parse({A: {}})
 Row = dict[str, Any]
 
 
@@ -269,7 +269,7 @@ def test_a_cable_that_is_not_there(gone: bool, screen: Callable[..., str]) -> No
     assert table(shown)[1] == "uncabled ✗"
     assert f"✗ {RAIL}: {why}" in shown
 
-    lone = settings.parse({A: {"fabric": FABRIC[A]}})  # on a Spark on its own it is normal
+    lone = Fleet.parse({A: {"fabric": FABRIC[A]}})  # on a Spark on its own it is normal
     alone = summary.describe(lone, A, {A: found})
     assert alone["rails"][0]["complaints"] == {}
     assert table(screen({A: alone}))[1] == "uncabled"
@@ -341,7 +341,7 @@ def test_the_screen(kind: str, width: int, screen: Callable[..., str]) -> None:
 
 def test_the_widest_rail_fits_80_columns(screen: Callable[..., str]) -> None:
     wide = {**LAB[A], "fabric": {RAIL: "192.168.100.111/24", OTHER: "192.168.101.111/24"}}
-    fleet = settings.parse({A: wide, B: LAB[B]})
+    fleet = Fleet.parse({A: wide, B: LAB[B]})
     found = with_record(with_link(with_link(state(), mtu=1500), OTHER, mtu=1500), gbps=111.86)
     shown = table(screen({A: summary.describe(fleet, A, {A: found})}), OTHER)
     assert shown == [OTHER, "192.168.101.111/24 ✗", "1500 ✗", "roceP2p1s0f0", "none ✗", "0.43 ✗"]

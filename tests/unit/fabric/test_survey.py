@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from sparkrig import settings
 from sparkrig.bandwidth.measurement import End
 from sparkrig.fabric.survey import Survey
+from sparkrig.fleet import Fleet
 from tests.unit.surveys import RAILS, surveyed
 
-FLEET = settings.parse(
+FLEET = Fleet.parse(
     {
         "spark-a": {"pair": "p", "fabric": {"enp1s0f0np0": "192.168.100.11/24"}},
         "spark-b": {"pair": "p", "fabric": {"enp1s0f0np0": "192.168.100.12/24"}},

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from sparkrig import settings
 from sparkrig.fabric.cabling import End
 from sparkrig.fabric.cabling_judge import judge
 from sparkrig.fabric.topology import Seen, build, cage_of, groups
+from sparkrig.fleet import Fleet
 from sparkrig.network.links import Link
 from tests.tables import each_row
 from tests.unit import topologies as made
@@ -184,10 +184,10 @@ def test_what_the_twins_are() -> None:
     assert (cage.state, cage.speed_mbps, cage.rails) == ("link", 200_000, (0, 1))
 
 
-def turned() -> settings.Fleet:
+def turned() -> Fleet:
     """A pair whose second host names its rails in another order."""
     here, there = made.addresses(A, 2), made.addresses(B, 2)
-    return settings.parse(
+    return Fleet.parse(
         {
             A: {"pair": "sparks", "fabric": dict(here)},
             B: {"pair": "sparks", "fabric": dict(reversed(there))},
@@ -203,7 +203,7 @@ def test_rails_are_numbered_as_the_first_host_names_them() -> None:
 
 def test_subnets_that_lead_one_cage_to_two_are_a_fault_of_the_inventory() -> None:
     there = dict(made.addresses(B, 1)) | {"enp1s0f1np1": "192.168.101.12/24"}
-    fleet = settings.parse(
+    fleet = Fleet.parse(
         {
             A: {"pair": "sparks", "fabric": dict(made.addresses(A, 2))},
             B: {"pair": "sparks", "fabric": there},

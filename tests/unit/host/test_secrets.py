@@ -11,11 +11,12 @@ import pytest
 from pydantic import SecretStr
 
 from sparkrig.facts.secrets import LOOK
+from sparkrig.fleet import Fleet
 from sparkrig.host import secrets
 from sparkrig.host.secrets import Plan, Secrets, plan, told
 from sparkrig.operations.secrets import REMOVE, WRITE, gathered, write
 from sparkrig.refusal import Refusal
-from sparkrig.settings import Settings, SettingsError, parse
+from sparkrig.settings import Settings, SettingsError
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
@@ -28,7 +29,7 @@ WANTED: dict[str, SecretStr | None] = {"HF_TOKEN": SecretStr(VALUE), "NGC_API_KE
 def test_a_value_in_an_inventory_is_refused_and_not_repeated() -> None:
     def holds(setting: Any, words: str) -> None:
         with pytest.raises(SettingsError) as caught:
-            parse({"spark-a": {"secrets": setting}})
+            Fleet.parse({"spark-a": {"secrets": setting}})
         assert words in str(caught.value)
         assert "hf_canary" not in str(caught.value) and caught.value.__suppress_context__
 
@@ -47,13 +48,13 @@ def test_a_value_in_an_inventory_is_refused_and_not_repeated() -> None:
 
 @pytest.mark.parametrize("source", ["env:HF_TOKEN", "file:/run/secrets/hf", "file:~/.config/hf token"])
 def test_a_source_passes(source: str) -> None:
-    assert parse({"spark-a": {"secrets": {"HF_TOKEN": source}}})["spark-a"].secrets == {"HF_TOKEN": source}
+    assert Fleet.parse({"spark-a": {"secrets": {"HF_TOKEN": source}}})["spark-a"].secrets == {"HF_TOKEN": source}
 
 
 def test_a_secret_in_the_environment_is_refused_and_not_repeated() -> None:
     def holds(name: str) -> None:
         with pytest.raises(SettingsError) as caught:
-            parse({"spark-a": {"environment": {name: "hf_canary"}}})
+            Fleet.parse({"spark-a": {"environment": {name: "hf_canary"}}})
         assert f"{name} looks like a secret" in str(caught.value)
         assert "hf_canary" not in str(caught.value)
 
@@ -83,7 +84,7 @@ def test_what_only_sounds_like_one_passes() -> None:
 
 def test_a_variable_stands_in_one_of_the_two() -> None:
     with pytest.raises(SettingsError, match="HUB stands under environment and under secrets"):
-        parse({"spark-a": {"environment": {"HUB": "x"}, "secrets": {"HUB": "env:HUB"}}})
+        Fleet.parse({"spark-a": {"environment": {"HUB": "x"}, "secrets": {"HUB": "env:HUB"}}})
 
 
 # --- the sources

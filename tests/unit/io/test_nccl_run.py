@@ -16,8 +16,8 @@ import gevent
 import pytest
 from pyinfra.connectors.util import CommandOutput, OutputLine, run_local_process
 
-from sparkrig import settings
 from sparkrig.bandwidth.nccl_preflight import GIB
+from sparkrig.fleet import Fleet
 from sparkrig.io import nccl_run as checked
 from sparkrig.io.nccl_run import Bench, Outcome
 from sparkrig.verdict import Verdict
@@ -141,7 +141,7 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Spark, Spark]
 
 
 def check(pair: tuple[Spark, Spark], image: str | None = "nccl:1", rails: Verdict = GOOD) -> Outcome:
-    fleet = settings.parse(
+    fleet = Fleet.parse(
         {name: {"pair": "sparks", "fabric": fabric, "nccl_image": image} for name, fabric in FABRIC.items()}
     )
     hosts: Any = {each.name: each for each in pair}

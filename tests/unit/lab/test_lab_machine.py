@@ -20,7 +20,7 @@ from lab.inventory import host_data
 from lab.machine import Machine, State
 from lab.nodes import ALL, DEFAULT_PORT
 from sparkrig.cli.onboard import onboard
-from sparkrig.settings import parse
+from sparkrig.fleet import Fleet
 
 ROOT = Path(__file__).resolve().parents[3]
 MARKER = '{"fingerprint": "f", "image": "/lab/images/key"}'
@@ -215,5 +215,5 @@ def test_the_page_on_onboarding_here_names_what_holds(
     found: dict[str, object] = {}
     exec(capsys.readouterr().out, found)  # as pyinfra reads group_data
     del found["__builtins__"]
-    assert parse({"spark-a": found})["spark-a"].toolkit_url == "file:/srv/x"
+    assert Fleet.parse({"spark-a": found})["spark-a"].toolkit_url == "file:/srv/x"
     assert set(found) == set(host_data("spark-a")) - set(ssh_data("spark-a"))

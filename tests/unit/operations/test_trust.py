@@ -13,11 +13,12 @@ import pytest
 
 from sparkrig import programs
 from sparkrig.files import Found
+from sparkrig.fleet import Fleet
 from sparkrig.host import trust
 from sparkrig.host.trust import Peer, Trust
 from sparkrig.operations.trust import AS_USER, AUTHORIZE, FORGET, MAKE, PROVE, REMOVE
 from sparkrig.refusal import Refusal
-from sparkrig.settings import SettingsError, parse
+from sparkrig.settings import SettingsError
 from tests.unit.shells import sh, tool
 
 A = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDHqPAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
@@ -47,12 +48,12 @@ def pair(**second: Any) -> dict[str, dict[str, Any]]:
 
 
 def test_both_halves_or_neither() -> None:
-    assert parse(pair())["spark-b"].node_ssh
+    assert Fleet.parse(pair())["spark-b"].node_ssh
     said = "node_ssh is True on spark-a and False on spark-b; one value is expected"
     with pytest.raises(SettingsError, match=said):
-        parse(pair(node_ssh=False))
+        Fleet.parse(pair(node_ssh=False))
     with pytest.raises(SettingsError, match="spark-a: setting node_ssh needs a peer"):
-        parse({"spark-a": {"node_ssh": True}})
+        Fleet.parse({"spark-a": {"node_ssh": True}})
 
 
 @pytest.mark.parametrize("name", ["spark b", "spark-b,*", "*", "-b", "10.0.0.1;x", "fe80::1%eth0"])
@@ -60,7 +61,7 @@ def test_a_name_that_is_none_in_ssh_config_is_refused(name: str) -> None:
     data = pair()
     data[name] = data.pop("spark-b")
     with pytest.raises(SettingsError, match="its name stands in ssh_config"):
-        parse(data)
+        Fleet.parse(data)
 
 
 # --- what is read

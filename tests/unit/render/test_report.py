@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sparkrig.bandwidth import history
+from sparkrig.bandwidth import history, history_trend
 from sparkrig.bandwidth.bands import BANDS
 from sparkrig.bandwidth.history import History, entries
 from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
@@ -192,7 +192,7 @@ def test_pyplot_is_never_loaded() -> None:
 
 def printed(ascii_only: bool, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    console.print(trend(history.trends(OLD.entries, NEW), ascii_only=ascii_only))
+    console.print(trend(history_trend.trends(OLD.entries, NEW), ascii_only=ascii_only))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(len(line) <= width for line in text.splitlines())
     return str(text)
@@ -207,5 +207,5 @@ def test_the_trend_of_a_terminal() -> None:
 
 def test_what_was_not_measured_has_a_mark_of_its_own() -> None:
     console = Console(file=io.StringIO(), width=160)
-    console.print(trend(history.trends(OLD.entries, run(20, measured(None, DEAD)))))
+    console.print(trend(history_trend.trends(OLD.entries, run(20, measured(None, DEAD)))))
     assert "███████?  not measured" in console.file.getvalue()  # type: ignore[attr-defined]

@@ -19,7 +19,6 @@ from jsonschema import Draft202012Validator
 
 import sparkrig.io as package
 from docs.schemas import FOLDER, texts
-from sparkrig import settings
 from sparkrig.cli import apply as applied
 from sparkrig.cli import applying, models, onboard, summary, topology
 from sparkrig.cli import plan as planning
@@ -28,6 +27,7 @@ from sparkrig.cli.bench import bench
 from sparkrig.cli.draft import Book, Draft
 from sparkrig.cli.main import _VERBS, sparkrig
 from sparkrig.fabric.survey import Survey
+from sparkrig.fleet import Fleet
 from sparkrig.io import catalogue_files
 from sparkrig.io.first_login import Target
 from sparkrig.io.remote import Lost
@@ -115,7 +115,7 @@ def onboarded(folder: Path, patch: Patch) -> str:
     """A second Spark, of which the deploy would refuse one half."""
     made = candidates.pair()
     fabric = {"spark-b": made.data["fabric"], "spark-a": made.peer_data["fabric"]}
-    fleet = settings.parse({name: {"pair": "sparks", "fabric": each} for name, each in fabric.items()})
+    fleet = Fleet.parse({name: {"pair": "sparks", "fabric": each} for name, each in fabric.items()})
     found = {"spark-b": candidates.seen("b"), "spark-a": candidates.seen("a")}
     steps: dict[str, Any] = {"spark-b": ["Network | profiles"], "spark-a": [Refusal("no room", "df -h")]}
     plans = [plan.of(name, each, fleet, steps[name], ["key"]) for name, each in found.items()]
@@ -194,7 +194,7 @@ def supported(folder: Path, patch: Patch) -> str:
 def foreseen() -> planning.Plan:
     """A host that changes, one that is refused, one that is held up by it, and one that cannot be read."""
     names = ("spark-a", "spark-b", "spark-c", "spark-d")
-    fleet = settings.parse({name: {} for name in names})
+    fleet = Fleet.parse({name: {} for name in names})
     steps = (Step("Driver | pins", (Change("file", "/etc/x", "1 line", "2 lines", ("-a", "+b"), "links"),)),)
     made = [Planned(steps), Planned(refusals=(Refusal("no room", "df -h"),)), Planned(steps, held_up="spark-b")]
     hosts = dict(zip(names, [*made, Planned(unread=Refusal("away", "ping"))], strict=True))

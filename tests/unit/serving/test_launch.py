@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.serving import arguments, container, launch
+from sparkrig.serving import arguments, container, launch_text
 from sparkrig.serving.container import Container, Mount
 from sparkrig.serving.launch import Launch, Unreadable
 from tests.tables import each_row
@@ -16,7 +16,7 @@ from tests.unit.launches import ASKED, COMPOSED, INJECTED, INSPECTED, LARGE
 
 
 def one(text: str) -> Launch:
-    (found,) = launch.read(text)
+    (found,) = launch_text.read(text)
     return found
 
 
@@ -140,7 +140,7 @@ def test_a_running_container() -> None:
 
 
 def test_a_running_container_whose_image_was_inspected_as_well() -> None:
-    (found,) = launch.read(json.dumps([INSPECTED, IMAGE]))
+    (found,) = launch_text.read(json.dumps([INSPECTED, IMAGE]))
     assert found.container is not None
     assert found.container.architecture == "amd64"
 
@@ -322,13 +322,15 @@ def test_an_image_of_vllm_takes_the_words_as_arguments(image: str, words: str, m
 @pytest.mark.parametrize("words", ["/bin/bash /scripts/start.sh Q/M", "sleep infinity", "/usr/bin/env", "bash"])
 def test_what_else_an_image_of_vllm_runs_is_no_model(words: str) -> None:
     with pytest.raises(Unreadable):
-        launch.read(f"docker run org/vllm-dgx:1 {words}")
+        launch_text.read(f"docker run org/vllm-dgx:1 {words}")
     with pytest.raises(Unreadable):
-        launch.read(f"services:\n  a:\n    image: vllm/vllm-openai\n    entrypoint: {words}\n    command: Q/M\n")
+        launch_text.read(
+            f"services:\n  a:\n    image: vllm/vllm-openai\n    entrypoint: {words}\n    command: Q/M\n"
+        )
 
 
 def test_a_script_of_two_launches() -> None:
-    found = launch.read("vllm serve Q/A --port 1 &\nvllm serve Q/B --port 2\n")
+    found = launch_text.read("vllm serve Q/A --port 1 &\nvllm serve Q/B --port 2\n")
     assert [each.model for each in found] == ["Q/A", "Q/B"]
 
 
@@ -401,7 +403,7 @@ def test_a_node_of_ray() -> None:
     script = one("docker run img bash -c 'ray start --head && vllm serve M --distributed-executor-backend ray'")
     assert (script.ray, script.model) == (False, "M")
     with pytest.raises(Unreadable):
-        launch.read("docker run img ray status")
+        launch_text.read("docker run img ray status")
 
 
 def test_ray_that_is_installed_first() -> None:
@@ -426,7 +428,7 @@ def test_a_script_that_may_add_flags_is_named(typed: str, wrapper: str, solo: bo
 def test_words_of_a_shell_are_read_like_a_text() -> None:
     text = 'docker run --gpus all img vllm serve Q/M --speculative-config \'{"method": "mtp"}\''
     words = ["docker", "run", "--gpus", "all", "img", "vllm", "serve", "Q/M"]
-    assert launch.typed([*words, "--speculative-config", '{"method": "mtp"}']) == launch.read(text)
+    assert launch_text.typed([*words, "--speculative-config", '{"method": "mtp"}']) == launch_text.read(text)
 
 
 SLEEPS: dict[str, Any] = {**INSPECTED, "Path": "sleep", "Args": ["infinity"], "Config": {"Image": "x", "Env": []}}
@@ -435,7 +437,7 @@ SLEEPS: dict[str, Any] = {**INSPECTED, "Path": "sleep", "Args": ["infinity"], "C
 def test_what_is_no_launch_is_said_in_a_sentence() -> None:
     def holds(text: str, words: str) -> None:
         with pytest.raises(Unreadable, match=words) as refused:
-            launch.read(text)
+            launch_text.read(text)
         assert "\n" not in str(refused.value)
 
     each_row(

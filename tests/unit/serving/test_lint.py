@@ -16,7 +16,7 @@ import pytest
 from sparkrig.checks.reference import KINDS
 from sparkrig.io import catalogue_files
 from sparkrig.refusal import Refusal
-from sparkrig.serving import build, launch, served, smoke
+from sparkrig.serving import build, launch_text, served, smoke
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case, Find
 from sparkrig.serving.lint.claims import Claim
@@ -88,7 +88,7 @@ SEHYO, TXN545 = "Sehyo/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4
 def judged(
     text: str, *, sparks: int | None = None, vllm: Version | None = None, find: Find = find
 ) -> list[Finding]:
-    (one,) = launch.read(text)
+    (one,) = launch_text.read(text)
     return judgement.judge(Case(one, find, sparks, vllm))
 
 
@@ -637,7 +637,7 @@ CHECKPOINTS = [each.id for model in KNOWN.models.values() for each in model.chec
 
 
 def checkpoint(text: str) -> str:
-    (one,) = launch.read(text)
+    (one,) = launch_text.read(text)
     found = Case(one, KNOWN.find).checkpoint
     return found.id if found else ""
 
@@ -711,7 +711,7 @@ def test_a_rule_is_for_its_versions() -> None:
 
 def test_the_version_that_an_image_tells() -> None:
     def holds(image: str, expected: Version | None) -> None:
-        (one,) = launch.read(run(image=image))
+        (one,) = launch_text.read(run(image=image))
         assert Case(one, find).version == expected
         assert Case(one, find, None, (1, 0, 0)).version == (1, 0, 0)
 
@@ -766,7 +766,7 @@ def test_a_node_of_ray_is_asked_for_its_container_alone() -> None:
 
 def test_the_format_of_a_checkpoint() -> None:
     def holds(name: str, expected: str) -> None:
-        (one,) = launch.read(f"vllm serve {name}")
+        (one,) = launch_text.read(f"vllm serve {name}")
         assert Case(one, find).format == expected
 
     each_row(
@@ -792,7 +792,7 @@ def test_the_format_of_a_checkpoint() -> None:
 
 def test_what_a_name_tells_of_the_architecture() -> None:
     def holds(name: str, mixture: bool, hybrid: bool) -> None:
-        (one,) = launch.read(f"vllm serve {name}")
+        (one,) = launch_text.read(f"vllm serve {name}")
         case = Case(one, find)
         assert (case.mixture, case.hybrid) == (mixture, hybrid)
 

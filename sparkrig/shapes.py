@@ -1,0 +1,55 @@
+"""The shapes that texts of the settings have, and what is said of one that does not fit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import (
+    StringConstraints,
+)
+
+from sparkrig.parsing import hub
+
+NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
+
+DefinitionName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$")]
+
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+OneLine = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
+
+FlagName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
+
+ImageName = Annotated[str, StringConstraints(pattern=r"^[^\s-][^\s]*$")]
+
+Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$")]
+
+Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
+
+ToolkitVersion = Annotated[str, StringConstraints(pattern=r"^[0-9][^\s]*$")]
+
+ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w./-]*$")]
+
+CommitName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*$")]
+
+Revision = Annotated[str, StringConstraints(pattern=rf"^{hub.REVISION.pattern}$")]
+
+# Where a secret comes from on the machine that runs pyinfra: never the secret itself.
+Source = Annotated[str, StringConstraints(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:(/|~/)[^\x00\r\n]+)$")]
+
+# What is to be said of a text that does not fit.
+SHAPES: dict[Any, str] = {
+    NetdevName: "the name of a netdev (up to 15 letters, digits and . _ -)",
+    DefinitionName: "the name of a definition, on one line",
+    VariableName: "the name of a variable (letters, digits and _, no digit first)",
+    OneLine: "a text on one line",
+    FlagName: "the name of a flag (small letters, digits and -, no dash in front)",
+    ImageName: "the name of an image, without blanks",
+    Folder: "a folder (/ and letters, digits and . _ -, no slash at its end)",
+    Fingerprint: "a fingerprint of 40 hex digits in capitals",
+    ToolkitVersion: "a version that begins with a digit, without blanks",
+    ModelName: "the name of a model or checkpoint (letters, digits and . _ / -)",
+    CommitName: "a commit or tag (letters, digits and . _ -)",
+    Revision: "a commit of 40 hex digits in small letters",
+    Source: "a source (env:NAME, or file:/path)",
+}
