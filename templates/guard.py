@@ -1,7 +1,7 @@
 """Changes a host's network under guard: whatever happens meanwhile, the host finds its way back by itself.
 
-Runs on the host as root, with the standard library only. operations/guard.py sends it with an order to
-`guard/` in the folder of a run, and calls it there:
+Runs on the host as root, with the standard library only, from one file: at boot nothing else of ours is there.
+operations/guard.py sends it with an order to `guard/` in the folder of a run, and calls it there:
 
     start     snapshot, arm the ways back, apply in a detached unit, wait for its end
     wait      wait for that end (after a lost connection)

@@ -3,6 +3,8 @@
 Sources: package lists of three Sparks in daily use [@spark-fleet-updates] (driver 580 beside nvidia-modprobe and
 nvidia-settings 610); NVIDIA's driver guide [@nvidia-driver-guide] (from 590 on the branch number leaves the
 package names, so that a hold by name alone does not keep 590 out: hold *and* pin, then simulate).
+
+Longer than other files, so that the expressions which apt reads in the pin are those by which we judge.
 """
 
 from __future__ import annotations
