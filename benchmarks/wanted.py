@@ -36,13 +36,13 @@ def host_vars(name: str, fleet: Fleet, data: Mapping[str, Any], ssh: Ssh) -> dic
     fabric = {
         rail.netdev: {
             "address": str(rail.address.ip),
-            "peer": str(rail.peer_address.ip),
+            "peer": str(rail.far.address.ip),
             "profile": found.pop(profiles[rail.netdev])["content"],
         }
         for rail in rails
     }
     key = ssh.output(name, f"sudo cat {shlex.quote(data['toolkit_key_url'].removeprefix('file://'))}")
-    leading = min(name, fleet.peer(name) or name)
+    leading = min(fleet.group(name))
     return {
         **login(data),
         "fabric": fabric,

@@ -22,13 +22,13 @@ def rails_measured(spark: Spark, *, thorough: bool = False) -> None:
 
     thorough: measure whatever is on record, in both directions and with one queue pair too.
     """
-    if spark.peer is None:
+    if not spark.peers:
         return
     operations.measure(
         name="ib_write_bw on each rail",
         due=(lambda: Due("asked for")) if thorough else (lambda: due(spark)),
         leads=spark.fleet.leads(spark.name),
-        peer=spark.peer,
+        peer=spark.peers[0],
         fleet=spark.fleet,
         thorough=thorough,
     )
@@ -40,21 +40,21 @@ def due(spark: Spark) -> Due | None:
     All are then measured, so that what is on record was seen in one state of the pair. The peer counts once
     it was looked at. Where nothing but a boot lies between, the measurement is no change.
     """
-    pair = [half for half in (spark, looked_at(spark.peer)) if half]
-    if any(half.network_moves for half in pair):
+    if any(each.network_moves for each in spark.group):
         return Due("the network changes")
-    found = [each for half in pair for each in _complaints(half) if each.kind != "unread"]
+    found = [each for half in spark.group for each in _complaints(half) if each.kind != "unread"]
     reason = next((each for each in found if not each.unknown), next(iter(found), None))
     return Due(reason.said, changes=not reason.unknown) if reason else None
 
 
 def _complaints(spark: Spark) -> Iterator[Complaint]:
-    known, there = records.found(spark.found.files), looked_at(spark.peer)
-    boots = (
-        records.boot(spark.name, spark.found.identity),
-        records.boot(spark.peer or "", there.found.identity if there else None),
-    )
+    known = records.found(spark.found.files)
     for rail in spark.rails:
+        there = looked_at(rail.far.host)
+        boots = (
+            records.boot(spark.name, spark.found.identity),
+            records.boot(rail.far.host, there.found.identity if there else None),
+        )
         if complaint := records.complaint(known.get(rail.netdev), rail, spark.settings, *boots):
             yield complaint
 

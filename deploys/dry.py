@@ -5,7 +5,7 @@ The whole deploy, and that of a model where one is declared or served.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyinfra.api import Config, Host, Inventory
@@ -51,30 +51,29 @@ def planned(
     with ctx_state.use(run), ctx_inventory.use(run.inventory):
         for spark in sparks.values():
             remember(spark)
+        asked = found if model else data
         return {
-            name: _or_refused(
-                run, spark, peer_is_here=spark.peer in {None, *(found if model else data)}, model=model
-            )
+            name: _or_refused(run, spark, absent=[peer for peer in spark.peers if peer not in asked], model=model)
             for name, spark in sparks.items()
         }
 
 
-def _or_refused(run: RunState, spark: Spark, *, peer_is_here: bool, model: bool) -> Planned:
+def _or_refused(run: RunState, spark: Spark, *, absent: Sequence[str], model: bool) -> Planned:
     """A refusal that no operation caught, also of what is asked of the peer, is a finding of this host alone."""
     try:
-        return _of(run, spark, peer_is_here=peer_is_here, model=model)
+        return _of(run, spark, absent=absent, model=model)
     except Refusal as refusal:
         return Planned(refusals=(refusal,))
 
 
-def _of(run: RunState, spark: Spark, *, peer_is_here: bool, model: bool) -> Planned:
+def _of(run: RunState, spark: Spark, *, absent: Sequence[str], model: bool) -> Planned:
     """The whole deploy; of a host that it would not change, the model's.
 
-    peer_is_here: whether its peer is asked, too; one that cannot be read is a finding of the peer's own.
+    absent: its peers that are not asked; one that cannot be read is a finding of the peer's own.
     """
     host = run.inventory.get_host(spark.name)
     with ctx_host.use(host):
-        if refusals := judge(spark, peer_is_here=peer_is_here):
+        if refusals := judge(spark, absent=absent):
             return Planned(refusals=tuple(refusals))
     add_deploy(run, cluster, spark, host=host)
     steps = _steps(run, host)

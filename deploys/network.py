@@ -11,7 +11,7 @@ from sparkrig.operations import network
 @deploy("Network")
 def fabric_up(spark: Spark) -> None:
     """Set up the fabric netdevs of a Spark, or of both halves of a pair, under guard."""
-    halves = sorted(filter(None, (spark.name, spark.peer)), key=list(spark.fleet).index)
+    halves = list(spark.fleet.group(spark.name))
 
     def moves() -> bool:
         return any(half.network_moves for half in map(looked_at, halves) if half)

@@ -55,18 +55,17 @@ class Server:
     @cached_property
     def wish(self) -> Wish:
         """Raises Refusal."""
-        return plan.wish(_catalogue().find, self.mine, len(self.pair))
+        return plan.wish(_catalogue().find, self.mine, len(self.group))
 
     @property
-    def pair(self) -> list[str]:
+    def group(self) -> tuple[str, ...]:
         """The hosts that could share it, in the inventory's order."""
-        fleet, name = self.spark.fleet, self.spark.name
-        return [each for each in fleet if each in (name, fleet.peer(name))]
+        return self.spark.fleet.group(self.spark.name)
 
     @property
     def rank(self) -> int:
-        """0 answers; served.ASIDE for the half of a pair that has no part in it."""
-        place = self.pair.index(self.spark.name)
+        """0 answers; served.ASIDE for one that has no part in it."""
+        place = self.group.index(self.spark.name)
         return place if place < self.wish.nodes else served.ASIDE
 
     @property
@@ -81,7 +80,7 @@ class Server:
     @property
     def _head(self) -> IPv4Address:
         """Where the nodes meet. Raises Refusal where that is not known."""
-        name = self.pair[0]
+        name = self.group[0]
         settings = self.spark.fleet[name]
         if settings.socket_interface == "fabric" and settings.fabric:
             return next(iter(settings.fabric.values())).ip
@@ -122,7 +121,7 @@ class Server:
 
     @property
     def image(self) -> Image | None:
-        head = looked_at(self.pair[0])
+        head = looked_at(self.group[0])
         theirs = head.found.serving if head else None
         return unit_files.image_of(self.wish, self.spark.found.serving, self.record, theirs)
 
@@ -165,7 +164,7 @@ def _address(spark: Spark) -> IPv4Address:
 
 def _halves(server: Server) -> list[Server]:
     """The hosts that have a part, once they were looked at."""
-    return [Server(each) for each in map(looked_at, server.pair) if each]
+    return [Server(each) for each in map(looked_at, server.group) if each]
 
 
 def _busy(server: Server) -> list[served.Serving]:
@@ -194,7 +193,7 @@ def model_served(spark: Spark) -> None:
     """Image, weights and server, on every host that has a part."""
     server = Server(spark)
     wish, halves = server.wish, partial(_halves, server)
-    step = partial(together, leader=server.pair[0], group=lambda: _group(halves(), wish), _timeout=_SECONDS)
+    step = partial(together, leader=server.group[0], group=lambda: _group(halves(), wish), _timeout=_SECONDS)
     step(
         name="image",
         due=lambda: not (all(each.has_image for each in halves()) and _one_image(server)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -56,8 +56,8 @@ class Spark:
         return self.fleet[self.name]
 
     @property
-    def peer(self) -> str | None:
-        return self.fleet.peer(self.name)
+    def peers(self) -> tuple[str, ...]:
+        return self.fleet.peers(self.name)
 
     @property
     def rails(self) -> list[Rail]:
@@ -87,23 +87,23 @@ class Spark:
             return False
 
     @property
-    def halves(self) -> list[Spark]:
-        """This host, and its peer once that was looked at; both begin and end a run together."""
-        return [each for each in (self, looked_at(self.peer)) if each]
+    def group(self) -> list[Spark]:
+        """This host, and each peer once that was looked at; they begin and end a run together."""
+        return [self, *filter(None, map(looked_at, self.peers))]
 
     @property
     def unkept(self) -> str:
         """Why the end of the last run is not kept, or empty: it broke off, here or on the peer."""
-        return "of a run that broke off" if any(each.found.preflight.open_run for each in self.halves) else ""
+        return "of a run that broke off" if any(each.found.preflight.open_run for each in self.group) else ""
 
 
 # What each host of this run looked like; hosts are looked at side by side, so a peer may be missing for now.
 _LOOKED: dict[str, Spark] = {}
 
 
-def looked_at(name: str | None) -> Spark | None:
+def looked_at(name: str) -> Spark | None:
     """The Spark of another host of this run, once it was looked at."""
-    return _LOOKED.get(name) if name else None
+    return _LOOKED.get(name)
 
 
 def remember(spark: Spark) -> None:
@@ -137,7 +137,7 @@ def look(*, images: bool = False) -> Spark | None:
     spark = Spark(host.name, fleet, over(found, mine))
     for line in preflight.warnings(found.preflight):
         host.log_styled(line, fg="yellow", log_func=logger.warning)
-    refusals = judge(spark, peer_is_here=_peer_is_here(spark))
+    refusals = judge(spark, absent=_absent(spark))
     if refusals:
         refuse(refusals, fleet)
         return None
@@ -153,18 +153,16 @@ def _cabling(spark: Spark) -> list[Refusal]:
 
     A pair whose network stands is not asked: that costs each half one exec and two seconds.
     """
-    there = looked_at(spark.peer)
-    if there is None or not (spark.network_moves or there.network_moves):
+    group = {each.name: each for each in spark.group}
+    names = spark.fleet.group(spark.name)
+    if len(names) < 2 or len(group) < len(names) or not any(each.network_moves for each in group.values()):
         return []
     from sparkrig.fabric import topology
     from sparkrig.io import survey  # with all that it judges, which a pair whose network stands does not need
 
-    names = [name for name in spark.fleet if name in (spark.name, there.name)]
     patience = max(spark.fleet[name].patience for name in names)
     heard = survey.hear({name: inventory.get_host(name) for name in names}, patience)
-    seen = {
-        each.name: topology.Seen(each.found.network, each.found.rdma, heard[each.name]) for each in (spark, there)
-    }
+    seen = {name: topology.Seen(each.found.network, each.found.rdma, heard[name]) for name, each in group.items()}
     return topology.obstacles(spark.fleet, names, seen)
 
 
@@ -199,14 +197,17 @@ def declaration(spark: Spark) -> str:
 
 def undeclared(spark: Spark) -> str:
     """Why what a whole deploy declared is not kept, or empty. Absent: nothing but its parts was deployed, say."""
-    kept = [each.found.files.get(DECLARED) for each in spark.halves]
+    kept = [each.found.files.get(DECLARED) for each in spark.group]
     if None in kept:
         return "absent"
     return "damaged" if any(last_declaration.load(file) is None for file in kept) else ""
 
 
-def judge(spark: Spark, *, peer_is_here: bool) -> list[Refusal]:
-    """Every reason why nothing may be done to this host; the first alone where it is no Spark."""
+def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:
+    """Every reason why nothing may be done to this host; the first alone where it is no Spark.
+
+    absent: its peers that are not in this run.
+    """
     mine, found = spark.settings, spark.found
     try:
         identity.judge(found.identity, allow_non_spark=mine.allow_non_spark)
@@ -221,13 +222,13 @@ def judge(spark: Spark, *, peer_is_here: bool) -> list[Refusal]:
     )
     if found.preflight.read_only:
         return refusals
-    if not peer_is_here:
-        refusals.append(
-            Refusal(
-                f"its peer {spark.peer} is not in this run, and a pair is set up as a pair",
-                f"{over_ssh(str(spark.peer), 'true')}, and run without --limit",
-            )
+    refusals += [
+        Refusal(
+            f"its peer {peer} is not in this run, and a pair is set up as a pair",
+            f"{over_ssh(peer, 'true')}, and run without --limit",
         )
+        for peer in absent
+    ]
     checks: list[Callable[[], Any]] = [
         lambda: driver.judge(found.packages, mine.driver_branch),
         lambda: containers.plan(found.containers, restart_docker=mine.restart_docker),
@@ -264,7 +265,7 @@ def due(spark: Spark) -> set[str]:
     if mine.node_ssh:
         paths |= {trust.KNOWN_HOSTS, trust.CLIENT} - found.files.keys()
     if paths or spark.network_moves:
-        paths |= {MEASURED, DECLARED} if spark.peer else {DECLARED}
+        paths |= {MEASURED, DECLARED} if spark.peers else {DECLARED}
     return paths
 
 
@@ -273,16 +274,14 @@ class _Together(BaseStateCallback):
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
-        self.halves: set[Host] = set()
+        self.together: set[Host] = set()
 
     def operation_host_error(self, _state: RunState, host: Host, *_: Any) -> None:  # type: ignore[override]
         _say_if_lost(host)
-        peer = self.fleet.peer(host.name)
-        if peer:
-            self.halves.add(inventory.get_host(peer))
+        self.together |= set(map(inventory.get_host, self.fleet.peers(host.name)))
 
     def operation_end(self, state: RunState, _op_hash: str) -> None:  # type: ignore[override]
-        state.fail_hosts(self.halves & state.active_hosts)
+        state.fail_hosts(self.together & state.active_hosts)
 
 
 def _say_if_lost(at: Host) -> None:
@@ -309,7 +308,7 @@ def _fleet() -> Fleet:
         fleet = Fleet.parse(data)
     except settings.SettingsError as error:
         raise DeployError(f"{error}. docs/settings.md explains each setting") from None
-    if "--no-wait" in sys.argv and any(fleet.peer(name) for name in fleet):
+    if "--no-wait" in sys.argv and any(map(fleet.peers, fleet)):
         raise DeployError(
             "--no-wait lets one half of a pair run ahead of the other, and their network changes together; "
             "nothing was changed. Try: the same without --no-wait"
@@ -319,15 +318,14 @@ def _fleet() -> Fleet:
     return fleet
 
 
-def _peer_is_here(spark: Spark) -> bool:
-    return spark.peer is None or bool(inventory.get_host(spark.peer).connected)
+def _absent(spark: Spark) -> list[str]:
+    return [peer for peer in spark.peers if not inventory.get_host(peer).connected]
 
 
 def refuse(refusals: list[Refusal], fleet: Fleet) -> None:
     """Say why nothing is done to this host, and leave its peer out too."""
     for refusal in refusals:
         say(host, str(refusal))
-    peer = fleet.peer(host.name)
-    together = {host} | ({inventory.get_host(peer)} if peer else set())
+    together = {host, *map(inventory.get_host, fleet.peers(host.name))}
     logger.debug("refusing %s together", ", ".join(each.name for each in together))
     run.fail_hosts(together & run.active_hosts)

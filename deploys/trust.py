@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyinfra.api import deploy
 
-from sparkrig.deploys.spark import Spark, alone, looked_at
+from sparkrig.deploys.spark import Spark, alone
 from sparkrig.host import trust
 from sparkrig.operations import trust as operations
 
@@ -19,8 +19,8 @@ def peer_trusted(spark: Spark) -> None:
         operations.prove(
             name="log in to the peer",
             found=found,
-            due=lambda: not all(map(_settled, filter(None, (spark, looked_at(spark.peer))))),
-            name_of_peer=trust.plain(spark.peer or ""),
+            due=lambda: not all(map(_settled, spark.group)),
+            name_of_peer=trust.plain(spark.peers[0]),
             patience=spark.settings.patience,
         )
     elif trust.left(found, files):
@@ -33,10 +33,11 @@ def _settled(half: Spark) -> bool:
 
 def _peer(spark: Spark) -> trust.Peer | None:
     """The other half as this run's first look saw it."""
-    other = looked_at(spark.peer)
-    if other is None:
+    _, *others = spark.group
+    if not others:
         return None
-    return trust.Peer(other.name, [rail.peer_address.ip for rail in spark.rails], other.found.trust)
+    other = others[0]
+    return trust.Peer(other.name, [rail.far.address.ip for rail in spark.rails], other.found.trust)
 
 
 alone(__name__, peer_trusted)

@@ -170,4 +170,4 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str) -> dict[str, Ord
 
 def _pings(fleet: Fleet, name: str) -> list[Ping]:
     mtu = fleet[name].mtu
-    return [Ping(rail.number, rail.netdev, str(rail.peer_address.ip), mtu) for rail in fleet.rails(name)]
+    return [Ping(rail.number, rail.netdev, str(rail.far.address.ip), mtu) for rail in fleet.rails(name)]

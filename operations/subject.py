@@ -21,10 +21,11 @@ from sparkrig.settings import Settings
 
 def subject(name: str, fleet: Fleet, found: Mapping[str, State], inventory: str = "") -> Subject:
     """A host of `found`, which has what was seen of each that could be read. inventory: the file, as typed."""
-    mine, peer = fleet[name], fleet.peer(name)
+    mine = fleet[name]
+    peers = {peer: found[peer] for peer in fleet.peers(name) if peer in found}
     seen = over(found[name], mine)
     files = _files(name, mine, seen)
-    return Subject(name, fleet, seen, found.get(peer or ""), files, _secrets(mine), inventory)
+    return Subject(name, fleet, seen, peers, files, _secrets(mine), inventory)
 
 
 def over(found: State, mine: Settings) -> State:

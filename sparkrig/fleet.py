@@ -42,14 +42,29 @@ _SHARED = (
 
 
 @dataclass(frozen=True)
-class Rail:
-    """One netdev of a host with the one that it reaches on its peer."""
+class End:
+    """One end of a rail: a fabric netdev of a host, with its address."""
 
-    number: int
+    host: str
     netdev: str
     address: IPv4Interface
-    peer_netdev: str
-    peer_address: IPv4Interface
+
+
+@dataclass(frozen=True)
+class Rail:
+    """An edge of the fabric, from one host to another. number: of the netdev at its near end, from 0."""
+
+    number: int
+    near: End
+    far: End
+
+    @property
+    def netdev(self) -> str:
+        return self.near.netdev
+
+    @property
+    def address(self) -> IPv4Interface:
+        return self.near.address
 
 
 class Fleet(Mapping[str, Settings]):
@@ -81,28 +96,31 @@ class Fleet(Mapping[str, Settings]):
     def __len__(self) -> int:
         return len(self._hosts)
 
-    def members(self, pair: str) -> list[str]:
-        """The hosts of that pair; the first one named in the inventory leads."""
-        return [name for name, settings in self._hosts.items() if settings.pair == pair]
-
-    def peer(self, name: str) -> str | None:
-        """The other half of the pair that `name` belongs to, or None for a Spark on its own."""
+    def group(self, name: str) -> tuple[str, ...]:
+        """The hosts that are set up as one with `name`, itself among them; the first in the inventory leads."""
         pair = self._hosts[name].pair
-        return next((other for other in self.members(pair) if other != name), None) if pair else None
+        return tuple(each for each, settings in self._hosts.items() if settings.pair == pair) if pair else (name,)
+
+    def groups(self) -> list[tuple[str, ...]]:
+        """Every group once, in the inventory's order."""
+        return list(dict.fromkeys(map(self.group, self)))
+
+    def peers(self, name: str) -> tuple[str, ...]:
+        """The others of its group; none for a Spark on its own."""
+        return tuple(each for each in self.group(name) if each != name)
 
     def leads(self, name: str) -> bool:
-        """Whether `name` is the first host of its pair (a Spark on its own leads itself)."""
-        pair = self._hosts[name].pair
-        return pair is None or self.members(pair)[0] == name
+        """Whether `name` is the first host of its group."""
+        return self.group(name)[0] == name
 
     def rails(self, name: str) -> list[Rail]:
-        """The rails of a host, in its inventory's order; none for a Spark on its own."""
-        peer = self.peer(name)
-        there = _networks(self[peer]) if peer else {}
+        """The rails that begin at a host, in its inventory's order; none for a Spark on its own."""
+        there = {peer: _networks(self[peer]) for peer in self.peers(name)}
         return [
-            Rail(number, netdev, address, there[address.network], self[peer].fabric[there[address.network]])
+            Rail(number, End(name, netdev, address), End(peer, far, self[peer].fabric[far]))
             for number, (netdev, address) in enumerate(self[name].fabric.items())
-            if peer and address.network in there
+            for peer, networks in there.items()
+            if (far := networks.get(address.network))
         ]
 
 

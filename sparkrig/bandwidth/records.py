@@ -120,7 +120,7 @@ def complaint(record: Record | None, rail: Rail, mine: Settings, here: Boot, the
     """
     if record is None:
         return Complaint("absent", "not measured")
-    if (record.address, record.peer, record.mtu) != (str(rail.address.ip), str(rail.peer_address.ip), mine.mtu):
+    if (record.address, record.peer, record.mtu) != (str(rail.address.ip), str(rail.far.address.ip), mine.mtu):
         said = f"measured as {record.address} to {record.peer} at MTU {record.mtu}, not as declared"
         return Complaint("other", said)
     if since := _since(record, here, there):

@@ -32,10 +32,11 @@ _STATUS: Mapping[Kind, Status] = {
 def checks(subject: Subject) -> Iterator[Check]:
     known = records.found(subject.found.files)
     here = records.boot(subject.name, subject.found.identity)
-    there = records.boot(subject.fleet.peer(subject.name) or "", subject.peer.identity if subject.peer else None)
     for rail in subject.fleet.rails(subject.name):
         id, want = f"bandwidth.{rail.netdev}", "a good measurement of the rail as it is"
         record = known.get(rail.netdev)
+        far = subject.peers.get(rail.far.host)
+        there = records.boot(rail.far.host, far.identity if far else None)
         poor = records.complaint(record, rail, subject.settings, here, there)
         if poor:
             yield Check(id, want, poor.said, _STATUS[poor.kind], _cure(poor, subject), environment=True)

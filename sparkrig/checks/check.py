@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
@@ -67,16 +67,15 @@ class Check(Judged):
 class Subject:
     """One host that was looked at, and all that its checks are made from.
 
-    found: what its look saw; peer: what that of the other half of its pair saw, None where there is none, or where
-    it was not read; files: those of NCCL, vLLM and Ray as they should be, or why that cannot be said; secrets: the
-    value of each from its source on this machine; inventory: the file, as it is typed, empty
-    until it is known.
+    found: what its look saw; peers: what that of each other of its group saw, by name, as far as they were read;
+    files: those of NCCL, vLLM and Ray as they should be, or why that cannot be said; secrets: the value of each
+    from its source on this machine; inventory: the file, as it is typed, empty until it is known.
     """
 
     name: str
     fleet: Fleet
     found: State
-    peer: State | None = None
+    peers: Mapping[str, State] = field(default_factory=dict)
     files: Sequence[File] | Refusal = ()
     secrets: Mapping[str, SecretStr | None] | Refusal | None = None
     inventory: str = ""

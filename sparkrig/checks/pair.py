@@ -95,7 +95,7 @@ def checks(
     group: all hosts that were read, by name; the pair alone where it is not given.
     """
     yield from _of_its_own(subject, group or _pair(subject))
-    if subject.peer is None:
+    if not subject.peers:
         yield from _without_peer(subject)
         return
     if survey:
@@ -112,7 +112,7 @@ def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[
 
     Each half says the same, since both take part in the cure; nothing where nobody was asked.
     """
-    names = [name for name in subject.fleet if name in (subject.name, subject.fleet.peer(subject.name))]
+    names = subject.fleet.group(subject.name)
     if len(names) < 2 or not all(name in journals for name in names):
         return
     id, want = "pair.halves", "what a run did stands on both halves, or on none"
@@ -130,9 +130,7 @@ def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[
 
 
 def _pair(subject: Subject) -> dict[str, State]:
-    peer = subject.fleet.peer(subject.name)
-    there = {peer: subject.peer} if peer and subject.peer else {}
-    found = {subject.name: subject.found, **there}
+    found = {subject.name: subject.found, **subject.peers}
     return {name: found[name] for name in subject.fleet if name in found}
 
 
@@ -169,8 +167,8 @@ def _new_keys(host: str) -> str:
 
 
 def _without_peer(subject: Subject) -> Iterator[Check]:
-    peer = subject.fleet.peer(subject.name)
-    why = f"{peer} was not read" if peer else "a Spark on its own has no peer"
+    peers = subject.fleet.peers(subject.name)
+    why = f"{listed(peers)} was not read" if peers else "a Spark on its own has no peer"
     for id in (
         "pair.cabling",
         "pair.halves",
@@ -190,20 +188,22 @@ def _cabling(survey: Survey) -> Verdict:
 def _mtu(subject: Subject, rail: Rail) -> Check:
     """The two ends against each other: both may be wrong alike, which `net.NETDEV.mtu` of each shows."""
     id, want = f"pair.{rail.netdev}.mtu", "the same MTU at both ends"
-    peer = subject.fleet.peer(subject.name)
+    peer = subject.peers.get(rail.far.host)
     here = subject.found.network.links.get(rail.netdev)
-    there = subject.peer.network.links.get(rail.peer_netdev) if subject.peer else None
+    there = peer.network.links.get(rail.far.netdev) if peer else None
     if here is None or there is None:
-        missing = f"{rail.netdev} is not there" if here is None else f"{rail.peer_netdev} of {peer} is not there"
+        missing = (
+            f"{rail.netdev} is not there" if here is None else f"{rail.far.netdev} of {rail.far.host} is not there"
+        )
         return Check(id, want, missing, "skipped", environment=True)
     if here.mtu == there.mtu:
         return Check(id, want, f"{here.mtu} at both ends", environment=True)
-    found = f"{here.mtu} here, {there.mtu} at {rail.peer_netdev} of {peer}"
+    found = f"{here.mtu} here, {there.mtu} at {rail.far.netdev} of {rail.far.host}"
     return Check(id, want, found, "drift", subject.apply, environment=True)
 
 
 def _ping(subject: Subject, rail: Rail, pings: Pings | str) -> Check:
-    id, want = f"pair.{rail.netdev}.ping", f"frames of {subject.settings.mtu} bytes reach {rail.peer_address.ip}"
+    id, want = f"pair.{rail.netdev}.ping", f"frames of {subject.settings.mtu} bytes reach {rail.far.address.ip}"
     again = verb("doctor", id)
     if rail.netdev not in cabled(subject.settings, subject.found):
         return Check(id, want, f"{rail.netdev} has no carrier", "skipped", environment=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from sparkrig.checks.check import Check
-from sparkrig.fleet import Fleet, Rail
+from sparkrig.fleet import End, Fleet
 
 # What a check of a netdev may follow from, the root first; NETDEV is this host's, PEER the other end's.
 _LINK = ("net.manager", "net.NETDEV.others", "net.NETDEV.profile")
@@ -49,18 +49,17 @@ def roots(found: Mapping[str, Sequence[Check]], fleet: Fleet) -> dict[tuple[str,
 def _above(name: str, id: str, fleet: Fleet) -> Iterator[tuple[str, str]]:
     """Host and id of what a check may follow from, the root first."""
     yield from ((name, root) for root in _OF_HOST.get(id, ()))
-    rails = {rail.netdev: rail for rail in fleet.rails(name)}
     for netdev in fleet[name].fabric:
         for pattern, above in _OF_NETDEV.items():
             if id == pattern.replace("NETDEV", netdev):
-                yield from _placed(name, netdev, above, rails.get(netdev), fleet)
+                ends = [rail.far for rail in fleet.rails(name) if rail.netdev == netdev]
+                yield from _placed(name, netdev, above, ends)
 
 
-def _placed(
-    name: str, netdev: str, above: Sequence[str], rail: Rail | None, fleet: Fleet
-) -> Iterator[tuple[str, str]]:
+def _placed(name: str, netdev: str, above: Sequence[str], ends: Sequence[End]) -> Iterator[tuple[str, str]]:
+    """ends: what the netdev reaches."""
     for each in above:
         if "PEER" not in each:
             yield name, each.replace("NETDEV", netdev)
-        elif rail:
-            yield fleet.peer(name) or "", each.replace("PEER", rail.peer_netdev)
+        else:
+            yield from ((end.host, each.replace("PEER", end.netdev)) for end in ends)

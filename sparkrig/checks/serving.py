@@ -151,14 +151,15 @@ def _image(subject: Subject, record: Record) -> Check:
 
 def _alike(subject: Subject, record: Record) -> Iterator[Check]:
     """Two nodes of one server need the same image, and with Ray the same token."""
-    if record.nodes < 2 or subject.peer is None:
+    peer = next(iter(subject.peers.values()), None)
+    if record.nodes < 2 or peer is None:
         return
-    theirs = served.running(subject.peer.serving, served.load(subject.peer.files.get(served.RECORD)))
+    theirs = served.running(peer.serving, served.load(peer.files.get(served.RECORD)))
     mine = served.running(subject.found.serving, record)
     want = f"the image of its peer ({_short(theirs.id) or 'none'})"
     yield check("serve.alike", mine.same(theirs), want, _short(mine.id), subject.serve)
     if served.makes_token(record.form, subject.settings.secrets):
-        token, other = subject.found.serving.token, subject.peer.serving.token
+        token, other = subject.found.serving.token, peer.serving.token
         said = "another" if token and other else "none" if other or not token else "its peer has none"
         same = token == other != ""
         yield check(
@@ -172,8 +173,8 @@ def _revision(subject: Subject, record: Record) -> Iterator[Check]:
     if mine is None or not mine.there:
         return
     want, theirs = subject.settings.serve_revision, None
-    if record.nodes == 2 and subject.peer:
-        theirs = subject.peer.serving.weights.get(record.checkpoint)
+    if record.nodes > 1 and subject.peers:
+        theirs = next(iter(subject.peers.values())).serving.weights.get(record.checkpoint)
     if want:
         seen = mine.revision[:12] or "not known"
         yield check("serve.revision", mine.revision == want, want[:12], seen, subject.serve)

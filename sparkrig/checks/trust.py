@@ -46,8 +46,7 @@ def checks(subject: Subject) -> Iterator[Check]:
 
 
 def _peer(subject: Subject) -> trust.Peer | None:
-    name = subject.fleet.peer(subject.name)
-    if name is None or subject.peer is None:
-        return None
-    addresses = [rail.peer_address.ip for rail in subject.fleet.rails(subject.name)]
-    return trust.Peer(name, addresses, subject.peer.trust)
+    for name, found in subject.peers.items():
+        addresses = [rail.far.address.ip for rail in subject.fleet.rails(subject.name)]
+        return trust.Peer(name, addresses, found.trust)
+    return None

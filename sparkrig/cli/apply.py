@@ -101,7 +101,7 @@ def _nothing(left_out: int, made: Plan) -> str:
 
 def _together(made: Plan, due: Sequence[str]) -> list[str]:
     """The hosts of the run: those that are due, with their peers."""
-    wanted = {*due, *(made.fleet.peer(name) for name in due)}
+    wanted = {*due, *(peer for name in due for peer in made.fleet.peers(name))}
     return [name for name in made.hosts if name in wanted]
 
 

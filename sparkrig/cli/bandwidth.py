@@ -42,11 +42,10 @@ def bandwidth(
 
     It changes nothing on the hosts. Exit code 2: something is degraded or at fault; 3: it could not be told.
     """
-    from sparkrig.fabric.topology import groups
     from sparkrig.io.screen import Screen
 
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
-    pairs = [group for group in groups(fleet) if len(group) == 2]
+    pairs = [group for group in fleet.groups() if len(group) == 2]
     if not pairs:
         raise click.ClickException(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "

@@ -160,7 +160,7 @@ def look(
     )
     seen = {name: found for name, found in looked.items() if isinstance(found, State)}
     unread = {name: str(why) for name, why in looked.items() if isinstance(why, Exception)}
-    halves = {name: data[name] for name in seen if fleet.peer(name) in seen}
+    halves = {name: data[name] for name in seen if seen.keys() & set(fleet.peers(name))}
     wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER
     if not halves or not wanted & _TOGETHER:
         return Seen(seen, unread, {}, {}, {})
@@ -286,12 +286,11 @@ def _age(id: str, host: Compared, now: datetime) -> tuple[str, ...]:
 def _surveys(fleet: Fleet, seen: Seen) -> dict[str, Survey]:
     """What a pair's hosts show together, by host; of those that listened."""
     from sparkrig.fabric.survey import Survey
-    from sparkrig.fabric.topology import groups
 
     fabrics = {name: seen.hosts[name] for name in seen.heard}
     return {
         name: Survey(fleet, group, {each: fabrics[each] for each in group}, seen.heard)
-        for group in groups(fleet)
+        for group in fleet.groups()
         for name in group
         if fabrics.keys() >= set(group)
     }

@@ -160,7 +160,7 @@ def _others(name: str | None, book: Book, asked: Asked) -> dict[str, State]:
     """The Sparks of the inventory that are, or may become, its peer. Raises Lost where one cannot be read."""
     fleet = book.fleet
     if name and fleet[name].pair:
-        wanted = [peer] if (peer := fleet.peer(name)) else []
+        wanted = list(fleet.peers(name))
     elif asked.wishes.solo:
         wanted = []
     else:

@@ -224,12 +224,12 @@ def _judged(
     found = {name: resources.checks(each) for name, each in subjects.items()}
     planned = dry.plan(data, fleet, seen)
     whole = {
-        name: made + unexplained(made, _peer(fleet.peer(name), found), planned[name], each.apply, each.serve)
+        name: made + unexplained(made, _peers(fleet.peers(name), found), planned[name], each.apply, each.serve)
         for (name, made), each in zip(found.items(), subjects.values(), strict=True)
     }
     lost = {name: looking.hindrance(name, data[name], unread[name], typed) for name in data if name not in seen}
     return {name: lost[name] if name in lost else whole[name] for name in data}
 
 
-def _peer(name: str | None, found: Mapping[str, list[Check]]) -> Sequence[Check] | None:
-    return found.get(name) if name else ()
+def _peers(names: Sequence[str], found: Mapping[str, list[Check]]) -> list[Check] | None:
+    return [check for name in names for check in found[name]] if found.keys() >= set(names) else None

@@ -93,7 +93,7 @@ def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict
         if name not in data:
             [close] = difflib.get_close_matches(name, data, 1, 0)
             raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(close)}")
-    wanted = {*limit, *(fleet.peer(name) for name in limit)} if limit else set(data)
+    wanted = {*limit, *(peer for name in limit for peer in fleet.peers(name))} if limit else set(data)
     return {name: values for name, values in data.items() if name in wanted}
 
 

@@ -104,7 +104,7 @@ def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0) -> Plan:
         else Planned(unread=looking.hindrance(name, data[name], unread[name], typed))
         for name in data
     }
-    return Plan(file, fleet, data, held_up(hosts, {name: fleet.peer(name) for name in data}))
+    return Plan(file, fleet, data, held_up(hosts, {name: fleet.peers(name) for name in data}))
 
 
 def show(console: Console, made: Plan, *, everything: bool) -> None:

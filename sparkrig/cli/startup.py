@@ -98,13 +98,12 @@ def _steps(fleet: Fleet, found: Looked) -> Iterator[tuple[str, str]]:
 
 def _judged(fleet: Fleet, found: Looked) -> tuple[dict[str, Startup], dict[str, Verdict]]:
     """How far each host is that could be read, and what there is to say of it; pairs serve together."""
-    from sparkrig.fabric.topology import groups
     from sparkrig.serving import startup, trouble
 
     seen = {name: state for name, state in found.items() if not isinstance(state, Exception)}
     read = {name: startup.read(state) for name, state in seen.items()}
     verdicts: dict[str, Verdict] = {}
-    for group in groups(fleet):
+    for group in fleet.groups():
         verdicts |= trouble.judge({name: (seen[name], read[name]) for name in group if name in seen})
     return read, verdicts
 

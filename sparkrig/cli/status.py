@@ -71,10 +71,9 @@ def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal
 
 def _halved(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> list[Halved]:
     """What was done to one half of a pair alone."""
-    from sparkrig.fabric.topology import groups
     from sparkrig.runs.halves import halved
 
-    pairs = [{name: read[name] for name in names if name in read} for names in groups(fleet)]
+    pairs = [{name: read[name] for name in names if name in read} for names in fleet.groups()]
     return [each for pair in pairs for each in halved(pair, inventory)]
 
 

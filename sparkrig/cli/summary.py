@@ -190,9 +190,11 @@ def _bandwidth(
     rail = next((rail for rail in fleet.rails(name) if rail.netdev == netdev), None)
     if rail is None:
         return None
-    peer = fleet.peer(name) or ""
-    there = states.get(peer)
-    boots = records.boot(name, states[name].identity), records.boot(peer, there.identity if there else None)
+    there = states.get(rail.far.host)
+    boots = (
+        records.boot(name, states[name].identity),
+        records.boot(rail.far.host, there.identity if there else None),
+    )
     return records.complaint(record, rail, fleet[name], *boots)
 
 

@@ -30,13 +30,12 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     cabling or a GID is not as declared; 3: something could not be told.
     """
     from sparkrig import verdict
-    from sparkrig.fabric.topology import groups
     from sparkrig.io.screen import Screen
     from sparkrig.render.topology_svg import svg as drawn
 
     fleet, data = files.inventory(inventory_file)
     console = Screen(stderr=as_json)
-    surveys = [_survey({name: data[name] for name in group}, fleet) for group in groups(fleet)]
+    surveys = [_survey({name: data[name] for name in group}, fleet) for group in fleet.groups()]
     for found in surveys:
         _show(console, found)
     if as_json:

@@ -143,7 +143,6 @@ def _undone(
 ) -> list[_Group]:
     """Each group with what became of it: planned, shown, agreed to, and carried out. data: of each host."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.fabric.topology import groups
     from sparkrig.operations import journal
 
     with session.connected(data) as hosts:
@@ -151,7 +150,7 @@ def _undone(
         for name, each in found.items():
             for line in [] if isinstance(each, Exception) else each.left_out():
                 console.print(f"{name}: {line}", markup=False, soft_wrap=True)
-        made = [_planned(group, found, asked) for names in groups(fleet) if (group := asked.group(names))]
+        made = [_planned(group, found, asked) for names in fleet.groups() if (group := asked.group(names))]
         for group in made:
             _leave(group, hosts, fleet, asked)
             _show(console, group)

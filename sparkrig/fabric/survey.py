@@ -25,7 +25,7 @@ _DEPLOY = deploy()
 
 @dataclass(frozen=True)
 class Survey:
-    """One look at the hosts of a group (sparkrig.fabric.topology.groups): a pair, or a Spark on its own.
+    """One look at the hosts of a group (Fleet.groups): a pair, or a Spark on its own.
 
     names: those hosts, the leading one first; found, heard: by host, absent where it could not be read;
     unread: why not, by host.
@@ -200,7 +200,7 @@ class Survey:
         return {name: _host(found) for name, found in self.found.items()}
 
     def _netdevs(self, rail: Rail) -> Iterable[tuple[str, str]]:
-        return zip(self.names, (rail.netdev, rail.peer_netdev), strict=True)
+        return ((end.host, end.netdev) for end in (rail.near, rail.far))
 
 
 def _host(found: State) -> measurement.Host:

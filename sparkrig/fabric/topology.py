@@ -44,13 +44,8 @@ class Seen:
     cables: Mapping[str, str] = field(default_factory=dict)
 
 
-def groups(fleet: Fleet) -> list[tuple[str, ...]]:
-    """The pairs of a fleet and its Sparks on their own, in the inventory's order."""
-    return [(name, peer) if (peer := fleet.peer(name)) else (name,) for name in fleet if fleet.leads(name)]
-
-
 def build(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Topology:
-    """The topology of one group of `groups()`, with what is to be said of it.
+    """The topology of one group of Fleet.groups(), with what is to be said of it.
 
     seen: by host, None or absent for one that could not be read. Hosts of other groups may be among them:
     they are recognized where they are heard.
@@ -86,7 +81,7 @@ def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, st
     network = seen.network if seen else None
     real = {link.name for link in network.links.values() if re.fullmatch(r"p\d+", link.port)} if network else set()
     # a Spark on its own does not miss a declared netdev: it has no cable
-    declared = set(fleet[name].fabric) if fleet.peer(name) else set()
+    declared = set(fleet[name].fabric) if fleet.peers(name) else set()
     numbers = _numbers(fleet, name)
     twins: dict[str, list[Twin]] = {cage: [] for cage in _CAGES}
     for netdev in sorted(real | declared, key=_by_domain):
@@ -101,10 +96,11 @@ def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, st
 
 
 def _numbers(fleet: Fleet, name: str) -> dict[str, int]:
-    """Rail numbers by netdev, for both hosts as the one that leads counts them."""
+    """Rail numbers by netdev, for every host as the one that leads its group counts them."""
     if fleet.leads(name):
         return {rail.netdev: rail.number for rail in fleet.rails(name)}
-    return {rail.peer_netdev: rail.number for rail in fleet.rails(fleet.peer(name) or name)}
+    leader = fleet.group(name)[0]
+    return {rail.far.netdev: rail.number for rail in fleet.rails(leader) if rail.far.host == name}
 
 
 def _by_domain(netdev: str) -> tuple[int, str]:
@@ -199,12 +195,15 @@ def _wanted(
     fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]
 ) -> dict[tuple[End, End], list[int]]:
     """The cables that the rails need, with the numbers of those rails: one for each two cages that they join."""
-    networks = [here.network if (here := seen.get(name)) else None for name in hosts]
+    networks = {name: here.network if (here := seen.get(name)) else None for name in hosts}
     wanted: dict[tuple[End, End], list[int]] = defaultdict(list)
-    for rail in fleet.rails(hosts[0]):
-        one = End(hosts[0], cage_of(rail.netdev, networks[0]))
-        other = End(hosts[1], cage_of(rail.peer_netdev, networks[1]))
-        wanted[one, other].append(rail.number)
+    for place, name in enumerate(hosts):
+        for rail in fleet.rails(name):
+            if rail.far.host in hosts[place + 1 :]:  # each edge once
+                one, other = (
+                    End(end.host, cage_of(end.netdev, networks[end.host])) for end in (rail.near, rail.far)
+                )
+                wanted[one, other].append(rail.number)
     return dict(wanted)
 
 

@@ -42,5 +42,5 @@ def ping(at: Host, fleet: Fleet, found: State, keep: Keep | None = None) -> dict
     rails = [rail for rail in fleet.rails(at.name) if rail.netdev in live]
     if not rails:
         return {}
-    asked = [each for rail in rails for each in targets(rail.netdev, rail.peer_address.ip, mine.mtu)]
+    asked = [each for rail in rails for each in targets(rail.netdev, rail.far.address.ip, mine.mtu)]
     return remote.read(at, Pings(), *asked, seconds=limit_s(fleet[at.name]), keep=keep)

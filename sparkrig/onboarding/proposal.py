@@ -111,7 +111,7 @@ def propose(
         _unwished(known, fleet, wishes)
     name = known or _name(wishes.name or seen.identity.hostname, fleet, exact=wishes.name is not None)
     if known and fleet[known].pair:
-        return Proposal(known, False, {}, fleet.peer(known))
+        return Proposal(known, False, {}, fleet.peers(known)[0])
     own = {} if known else dict(login)
     peer = None if wishes.solo else _peer(seen, others, wishes)
     if peer is None:
@@ -155,7 +155,7 @@ def _unwished(known: str, fleet: Fleet, wishes: Wishes) -> None:
         "--name": wishes.name not in (None, known),
         "--fabric": bool(wishes.fabric and mine.fabric),
         "--pair": bool(mine.pair) and wishes.pair not in (None, mine.pair),
-        "--peer": bool(mine.pair) and wishes.peer not in (None, fleet.peer(known)),
+        "--peer": bool(mine.pair) and wishes.peer not in (None, *fleet.peers(known)),
         "--solo": bool(mine.pair) and wishes.solo,
         "--adopt": bool(mine.pair) and wishes.adopt is not None,
     }

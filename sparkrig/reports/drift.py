@@ -196,20 +196,21 @@ def _alike(found: Mapping[str, Sequence[Check] | Refusal], inventory: str) -> di
 
 def unexplained(
     checks: Sequence[Check],
-    peer: Sequence[Check] | None,
+    peers: Sequence[Check] | None,
     planned: Sequence[str] | Sequence[Refusal],
     apply: str,
     serve: str,
 ) -> list[Check]:
     """What pyinfra's own plan would do to a host whose checks all hold: no change of the deploy goes unsaid.
 
-    peer: the checks of the other half, whose changes bring some on this one; empty where there is none, None where
-    it could not be read, so that the deploy would refuse the pair; apply, serve: the commands of the two deploys.
+    peers: the checks of the others of its group, whose changes bring some on this one; empty where there is none,
+    None where one could not be read, so that the deploy would refuse the group; apply, serve: the commands of the
+    two deploys.
     """
     id, want = "deploy.plan", "the deploy has nothing to do"
-    if any(check.wrong or check.status == "unknown" for check in (*checks, *(peer or ()))):
+    if any(check.wrong or check.status == "unknown" for check in (*checks, *(peers or ()))):
         return []
-    if peer is None:
+    if peers is None:
         return [Check(id, want, "its peer could not be read", "skipped")]
     refusals = [each for each in planned if isinstance(each, Refusal)]
     if refusals:

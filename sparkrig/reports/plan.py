@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkrig.refusal import Refusal
@@ -86,9 +86,9 @@ class Planned:
         return round((_AROUND_S + sum(_STEP_S + seconds for seconds in steps)) * patience)
 
 
-def held_up(made: Mapping[str, Planned], peers: Mapping[str, str | None]) -> dict[str, Planned]:
+def held_up(made: Mapping[str, Planned], peers: Mapping[str, Sequence[str]]) -> dict[str, Planned]:
     """The same, where a host is left out with a peer that nothing can be done to. peers: of each host, by name."""
-    held = {name: peer for name, peer in peers.items() if peer and peer in made and made[peer].stands}
+    held = {name: each for name, others in peers.items() for each in others if each in made and made[each].stands}
     return {
         name: each if each.stands or name not in held else Planned(each.steps, held_up=held[name])
         for name, each in made.items()

@@ -88,7 +88,7 @@ def assert_a_pair(desk: Desk) -> None:
     """Both are in the inventory, let the key in, ask for no password, and have nothing left to be done."""
     fleet, _ = inventory.fleet(desk.file)
     assert list(fleet) == ["spark-a", "spark-b"]
-    assert fleet.peer("spark-a") == "spark-b"
+    assert fleet.peers("spark-a") == ("spark-b",)
     assert desk.planned() == {}
     for fresh in desk.sparks.values():
         with fresh.login() as entered:

@@ -20,7 +20,7 @@ def test_every_rail_has_a_good_measurement(host: Host, spark: Spark) -> None:
     boot = host.check_output("cat /proc/sys/kernel/random/boot_id")
     for rail in rails:
         row = found[rail.netdev]
-        assert (row["address"], row["peer"]) == (str(rail.address.ip), str(rail.peer_address.ip))
+        assert (row["address"], row["peer"]) == (str(rail.address.ip), str(rail.far.address.ip))
         assert row["boot_id"] == boot, "measured since the last boot"
         # a healthy rail alone reaches 95 Gb/s [@capetron]
         assert row["gbps"] >= (spark.settings.bandwidth_floor or 95)

@@ -39,5 +39,5 @@ def test_the_fabric_is_no_way_out(host: Host, spark: Spark) -> None:
 
 def test_full_frames_reach_the_peer_unfragmented(host: Host, spark: Spark) -> None:
     for rail in spark.fleet.rails(spark.name):
-        size, target = spark.settings.mtu - 28, str(rail.peer_address.ip)
+        size, target = spark.settings.mtu - 28, str(rail.far.address.ip)
         host.run_expect([0], "ping -q -c 1 -W 10 -M do -s %s -I %s %s", str(size), rail.netdev, target)

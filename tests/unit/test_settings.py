@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sparkrig import fleet as fleets
 from sparkrig.fleet import Fleet
 from sparkrig.settings import DEFAULTS, Settings, SettingsError
 from tests.tables import each_row
@@ -309,7 +310,7 @@ def test_settings_do_not_change_under_a_run() -> None:
 
 def rails(fleet: Fleet, name: str) -> list[tuple[int, str, str, str, str]]:
     return [
-        (rail.number, rail.netdev, str(rail.address.ip), rail.peer_netdev, str(rail.peer_address.ip))
+        (rail.number, rail.netdev, str(rail.address.ip), rail.far.netdev, str(rail.far.address.ip))
         for rail in fleet.rails(name)
     ]
 
@@ -340,14 +341,34 @@ def test_rails_join_subnets_not_names_or_positions() -> None:
 def test_roles_in_a_fleet_of_a_pair_and_a_solo() -> None:
     fleet = Fleet.parse({"solo": {}, **pair()})
     assert list(fleet) == ["solo", "spark-a", "spark-b"] and len(fleet) == 3
-    assert {name: fleet.peer(name) for name in fleet} == {
-        "solo": None,
-        "spark-a": "spark-b",
-        "spark-b": "spark-a",
+    assert {name: fleet.peers(name) for name in fleet} == {
+        "solo": (),
+        "spark-a": ("spark-b",),
+        "spark-b": ("spark-a",),
     }
     assert [name for name in fleet if fleet.leads(name)] == ["solo", "spark-a"]
-    assert fleet.members("sparks") == ["spark-a", "spark-b"]
+    assert fleet.groups() == [("solo",), ("spark-a", "spark-b")] and fleet.group("spark-b") == fleet.groups()[1]
     assert fleet.rails("solo") == []
+
+
+def test_rails_are_edges_of_any_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three in a ring, and three on a switch: the settings allow two so far."""
+    monkeypatch.setattr(fleets, "_check_pairs", lambda _: None)
+    ring = {"a": ("10.0.1.1", "10.0.3.1"), "b": ("10.0.1.2", "10.0.2.2"), "c": ("10.0.2.3", "10.0.3.3")}
+    data: Data = {
+        name: {"pair": "ring", "fabric": {"p0": f"{one}/24", "p1": f"{two}/24"}}
+        for name, (one, two) in ring.items()
+    }
+    fleet = Fleet.parse(data)
+    assert fleet.groups() == [("a", "b", "c")] and fleet.peers("b") == ("a", "c")
+    assert [(rail.number, rail.near.netdev, rail.far.host, rail.far.netdev) for rail in fleet.rails("c")] == [
+        (0, "p0", "b", "p1"),
+        (1, "p1", "a", "p1"),
+    ]
+    switch = Fleet.parse(
+        {name: {"pair": "x", "fabric": {"p0": f"10.0.0.{last}/24"}} for last, name in enumerate("abc", 1)}
+    )
+    assert [rail.far.host for rail in switch.rails("b")] == ["a", "c"]
 
 
 def test_a_spark_on_its_own_has_no_rail_even_with_a_fabric() -> None:
@@ -360,7 +381,7 @@ def test_two_pairs_may_use_the_same_subnets() -> None:
         name: {"pair": "others", "fabric": {"enp1s0f0np0": f"192.168.100.{last}/24"}}
         for name, last in (("spark-c", 13), ("spark-d", 14))
     }
-    assert Fleet.parse({**pair(), **others}).peer("spark-c") == "spark-d"
+    assert Fleet.parse({**pair(), **others}).peers("spark-c") == ("spark-d",)
 
 
 def test_an_mtu_without_room_for_the_path_mtu_is_said_before_anything_connects() -> None:

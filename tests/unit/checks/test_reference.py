@@ -101,4 +101,4 @@ def test_which_checks_a_name_shows() -> None:
 
 
 def test_the_fleet_of_these_tests_is_a_pair() -> None:
-    assert isinstance(fleet(), Fleet) and fleet().peer(A) == B
+    assert isinstance(fleet(), Fleet) and fleet().peers(A) == (B,)

@@ -164,8 +164,8 @@ def finished(desk: Desk) -> str:
 def assert_a_pair(desk: Desk) -> None:
     fleet, data = inventory.fleet(desk.file)
     assert list(fleet) == ["spark-a", "spark-b"]
-    assert fleet.peer("spark-a") == "spark-b"
-    assert [str(rail.peer_address) for rail in fleet.rails("spark-a")] == [
+    assert fleet.peers("spark-a") == ("spark-b",)
+    assert [str(rail.far.address) for rail in fleet.rails("spark-a")] == [
         "192.168.100.12/24",
         "192.168.101.12/24",
     ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sparkrig.fabric.cabling import End
 from sparkrig.fabric.cabling_judge import judge
-from sparkrig.fabric.topology import Seen, build, cage_of, groups
+from sparkrig.fabric.topology import Seen, build, cage_of
 from sparkrig.fleet import Fleet
 from sparkrig.network.links import Link
 from tests.tables import each_row
@@ -260,7 +260,7 @@ def test_cage_by_the_kernel_then_by_name_then_itself() -> None:
 
 
 def test_groups() -> None:
-    assert groups(made.fleet(spark_c=0, spark_b=2, spark_a=2)) == [("spark-c",), ("spark-b", "spark-a")]
+    assert made.fleet(spark_c=0, spark_b=2, spark_a=2).groups() == [("spark-c",), ("spark-b", "spark-a")]
 
 
 def test_hearing_the_own_twin_is_no_word_from_elsewhere() -> None:

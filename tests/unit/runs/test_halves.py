@@ -110,8 +110,8 @@ def test_status_has_an_exit_code_for_it(monkeypatch: pytest.MonkeyPatch, invento
 
 def test_doctor_has_a_check_of_it() -> None:
     class Fleet(dict[str, Any]):
-        def peer(self, name: str) -> str:
-            return B if name == A else A
+        def group(self, _: str) -> tuple[str, ...]:
+            return A, B
 
     class Subject:
         name, fleet, inventory = B, Fleet.fromkeys((A, B)), "pair.py"
