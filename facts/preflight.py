@@ -19,11 +19,11 @@ def _parse(lines: Iterable[str]) -> preflight.Preflight:
 
 
 class Preflight(Noun[preflight.Preflight]):
-    """Room, mounts, dpkg, clock, a shutdown to come, who uses apt, NVIDIA's upgrade, NetworkManager's unit,
-    files of ours that cannot be written, and a run that never ended.
+    """What a run has to wait for, and what would stop it.
 
-    Last of a look, and its clock last of all: what comes in between counts as skew. It writes nothing, for it has
-    to answer on a full or read-only disk.
+    Room, mounts, dpkg, clock, a shutdown to come, who uses apt, NVIDIA's upgrade, NetworkManager's unit, files
+    of ours that cannot be written, and a run that never ended. Last of a look, and its clock last of all: what
+    comes in between counts as skew. It writes nothing, for it has to answer on a full or read-only disk.
     """
 
     parse = staticmethod(_parse)

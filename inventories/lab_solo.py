@@ -1,5 +1,6 @@
-"""A virtual Spark on its own, without a cable: sparkrig lab up --solo, then
-pyinfra inventories/lab_solo.py deploys/cluster.py
+"""A virtual Spark on its own, without a cable.
+
+sparkrig lab up --solo, then pyinfra inventories/lab_solo.py deploys/cluster.py
 """
 
 from lab import SOLO as _SOLO

@@ -524,6 +524,8 @@ def say(options: argparse.Namespace, line: str, took: float, port: int) -> None:
 
 
 class Server(ThreadingHTTPServer):
+    """A thread a request, as many as vLLM would take."""
+
     daemon_threads = True
     request_queue_size = 128
 

@@ -195,8 +195,10 @@ def _try(group: Group, restarts: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class _Server:
-    """What is waited for. names: its hosts, the head first; port: of its API on the head; restarts: how often
-    systemd had started it again, by host, where that goes on.
+    """What is waited for.
+
+    names: its hosts, the head first; port: of its API on the head; restarts: how often systemd had started it
+    again, by host, where that goes on.
     """
 
     names: Sequence[str]

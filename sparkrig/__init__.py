@@ -1,0 +1,1 @@
+"""sparkrig: NVIDIA DGX Sparks, from the box to a verified cluster (docs/design.md explains the rooms)."""

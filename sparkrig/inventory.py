@@ -131,8 +131,9 @@ def fleet(inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str,
 
 
 def fleet_of(text: str, inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
-    """The same of an inventory file that has this text, beside the `group_data/` that is there; nothing is written
-    to it. Raises settings.SettingsError.
+    """The same of an inventory file that has this text, beside the `group_data/` that is there.
+
+    Nothing is written to it. Raises settings.SettingsError.
     """
     with tempfile.TemporaryDirectory(prefix="sparkrig-") as folder:
         trial = Path(folder, inventory.name)

@@ -138,8 +138,9 @@ def trends(history: Sequence[Entry], run: Run) -> list[Trend]:
 
 
 def leading(rows: Iterable[Entry]) -> list[Kind]:
-    """The kinds that stand for their rail and direction: its bandwidth alone, as it was last measured, at
-    the most queue pairs of that run.
+    """The kinds that stand for their rail and direction.
+
+    Its bandwidth alone, as it was last measured, at the most queue pairs of that run.
     """
     found: dict[tuple[int, str, str], Entry] = {}
     for row in rows:

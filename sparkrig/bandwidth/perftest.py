@@ -122,10 +122,10 @@ def parse_bandwidth(table: str, report: str | None = None) -> Bandwidth:
 
 
 def parse_latency(text: str, report: str | None = None) -> Latency:
-    """Read what a latency test printed, and its JSON report; the rules are those of parse_bandwidth, but that of
-    several rows the smallest message counts: the latency of a large one is its transfer.
+    """Read what a latency test printed, and its JSON report, by the rules of parse_bandwidth.
 
-    Raises ValueError, in words, where nothing was measured. Ask failure() first, for it knows the cause.
+    Of several rows the smallest message counts: the latency of a large one is its transfer. Raises ValueError, in
+    words, where nothing was measured. Ask perftest_errors.failure() first, for it knows the cause.
     """
     document = _document(report or text)
     rows = _rows(text, "t_avg")

@@ -359,8 +359,10 @@ def _count(text: str) -> int | None:
 
 
 def _losses(before: int | None, after: int | None) -> int:
-    """How often a carrier went between two looks. A ConnectX-7 that loses its cable leaves the PCI bus, and counts
-    anew when it is back (dgx-spark-mlnx-hotplug, a package of DGX OS).
+    """How often a carrier went between two looks.
+
+    A ConnectX-7 that loses its cable leaves the PCI bus, and counts anew when it is back
+    (dgx-spark-mlnx-hotplug, a package of DGX OS).
     """
     if before is None:
         return 0

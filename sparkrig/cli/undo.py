@@ -54,7 +54,6 @@ class _Group:
     @property
     def left(self) -> list[str]:
         """What is not put back, a sentence each."""
-
         from sparkrig.runs.undo_outcome import left_alone
 
         return [said for name, plan in self.plans.items() for said in left_alone(name, plan)]
@@ -223,8 +222,10 @@ def _answers(
 
 
 def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, asked: _Asked) -> None:
-    """Merge what others changed, ask docker whether it starts with a daemon.json that goes back, what its restart
-    would stop, and what keeps a file from going back.
+    """Complete a plan by what each host has to be asked.
+
+    What others changed is merged; docker is asked whether it starts with a daemon.json that goes back, and what
+    its restart would stop; the host, what keeps a file from going back.
     """
     from sparkrig.operations import undo as operations
     from sparkrig.runs import undo as judgement

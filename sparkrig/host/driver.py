@@ -110,8 +110,11 @@ class Packages(Value):
 
 
 def parse(lines: Iterable[str]) -> Packages:
-    """Read the driver fact: `dpkg WANT STATUS NAME VERSION`, `module VERSION`, `simulated RC`, of apt's simulation
-    the rows `Inst`, `Remv`, `E:`, and GRUB's menu. Raises ValueError where one makes no sense."""
+    """Read the driver fact. Raises ValueError where a row makes no sense.
+
+    Its rows are `dpkg WANT STATUS NAME VERSION`, `module VERSION`, `simulated RC`, those of apt's simulation that
+    begin with `Inst`, `Remv` or `E:`, and GRUB's menu.
+    """
     lines = list(lines)
     rows: list[Package] = []
     upgrade: dict[str, str] = {}

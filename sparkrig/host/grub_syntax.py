@@ -44,18 +44,24 @@ class Word:
 
 @dataclass(frozen=True)
 class Command:
+    """A command with its words."""
+
     words: tuple[Word, ...]
     block: tuple[Statement, ...] | None = None  # of a function, an entry or a submenu
 
 
 @dataclass(frozen=True)
 class If:
+    """Each condition with what it leads to, and what is done where none holds."""
+
     branches: tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]
     otherwise: tuple[Statement, ...]
 
 
 @dataclass(frozen=True)
 class Loop:
+    """A `for`, `while` or `until`; its condition is never read."""
+
     variable: str  # of a `for`, else empty
     block: tuple[Statement, ...]
 

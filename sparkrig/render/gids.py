@@ -13,8 +13,10 @@ from sparkrig.rdma import environment, gid, gid_table
 
 
 def tables(found: Survey) -> Iterator[Table]:
-    """One for each host that has a device: `rail` marks the address that is declared, `env` the index that
-    the environment files carry. They belong on one line.
+    """One for each host that has a device.
+
+    `rail` marks the address that is declared, `env` the index that the environment files carry. They belong on one
+    line.
     """
     for name, fabric in found.found.items():
         if fabric.rdma.gids:

@@ -1,5 +1,4 @@
-"""What a server is asked: the workloads of [@docai-122b], and the batches of
-[@conselara-benchmarks].
+"""What a server is asked: the workloads of [@docai-122b], and the batches of [@conselara-benchmarks].
 
 The articles tell kind and length of their prompts, not their words. The words here are our own.
 """

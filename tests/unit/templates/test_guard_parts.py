@@ -331,6 +331,13 @@ def test_the_link_of_a_profile_that_stays_stays_and_no_other(host: Host, text: s
     assert links["cy"] == {**CX, "profile": "uuid-theirs"}, "as it was, not as it is"
 
 
+def test_a_link_that_our_profile_made_since_is_not_kept(host: Host) -> None:
+    before = earlier(host)
+    host.links["cz"] = link(profile="uuid-ours")
+    _, links, _ = without(host, before)
+    assert set(links) == {"cx", "cy", "lan"}
+
+
 def test_a_link_to_nothing_in_the_place_of_a_file_stays(host: Host) -> None:
     before = earlier(host)
     (host.root / PROFILES / "ours").unlink()
@@ -501,6 +508,17 @@ def test_an_answer_of_networkmanager_is_one_with_its_links(host: Host) -> None:
         for text in ("RUNNING", "DEVICE"):
             host.effects = {text: fault("no")}
             assert host.program.nm_answers() is False
+
+
+def test_nothing_is_left_of_what_was_put_back(host: Host) -> None:
+    host.program.snapshot(host.guard, {"cx"})
+    assert host.program.put_back(host.guard.before) == []
+    host.links["cx"]["mtu"] = 9000
+    host.effects["ip link set"] = host.sets("cx", mtu=1500)
+    assert host.program.put_back(host.guard.before) == []
+    host.links["cx"]["mtu"] = 9000
+    host.effects["ip link set"] = ""
+    assert len(host.program.put_back(host.guard.before)) == 1
 
 
 def test_a_file_is_put_back_or_taken_away(host: Host) -> None:
