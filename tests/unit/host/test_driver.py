@@ -188,6 +188,16 @@ def test_is_not_later() -> None:
     each_row(NOT_LATER, holds)
 
 
+@pytest.mark.parametrize("version", ["$(reboot)", "580;x", ""])
+def test_a_version_that_is_none_is_refused_where_the_package_is_installed(version: str) -> None:
+    """It becomes a word of a command that a person pastes; what is not installed has none."""
+    with pytest.raises(ValueError, match="version of a Debian package"):
+        driver.parse([f"dpkg hold installed nvidia-driver-580 {version}", "simulated 0"])
+    assert (
+        driver.parse([f"dpkg deinstall config-files nvidia-driver-580 {version}", "simulated 0"]).installed == []
+    )
+
+
 def test_a_later_driver_that_is_installed_is_refused_by_name() -> None:
     found = packages([("nvidia-driver-open", "590.48-1"), ("nvidia-utils", "590.48-1"), ("curl", "8.5-1")])
     with pytest.raises(Refusal, match=r"nvidia-driver-open 590\.48-1, nvidia-utils 590\.48-1") as caught:
