@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from ipaddress import IPv4Interface
@@ -19,13 +18,14 @@ from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
 from sparkrig import login, settings
-from sparkrig.checks import last_declaration, resources
+from sparkrig.checks import last_declaration, network, resources
+from sparkrig.checks.check import Subject
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.rdma import Rdma
 from sparkrig.facts.spark import Spark as SparkFact
-from sparkrig.files import DECLARED, MEASURED, stale
+from sparkrig.files import DECLARED, MEASURED
 from sparkrig.fleet import Fleet, Rail
-from sparkrig.host import containers, driver, identity, preflight, secrets, trust
+from sparkrig.host import identity, preflight
 from sparkrig.io import remote, terminal
 from sparkrig.io.waiting import Watching, watched
 from sparkrig.look.state import State
@@ -36,7 +36,6 @@ from sparkrig.operations.network import planned
 from sparkrig.operations.refusal import say
 from sparkrig.operations.secrets import gathered
 from sparkrig.operations.subject import over, subject
-from sparkrig.rdma import environment
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.settings import Settings
 
@@ -70,6 +69,11 @@ class Spark:
         return {netdev: address for netdev, address in self.settings.fabric.items() if netdev not in idle}
 
     @cached_property
+    def subject(self) -> Subject:
+        """What its checks are made from; its peers are judged by themselves."""
+        return subject(self.name, self.fleet, {self.name: self.found})
+
+    @cached_property
     def network_plan(self) -> plan.Plan:
         return planned(self.found.network, self.settings)
 
@@ -78,13 +82,10 @@ class Spark:
         """The value of each secret from its source on this machine; Refusal where one cannot be read."""
         return gathered(self.settings.secrets)
 
-    @property
+    @cached_property
     def network_moves(self) -> bool:
         """Whether this run changes the fabric, so that GIDs and bandwidth must be looked at again."""
-        try:
-            return bool(self.network_plan)
-        except Refusal:  # it is left as it is; the plan of its peer alone (sparkrig.deploys.dry) asks about it
-            return False
+        return network.moves(self.subject)
 
     @property
     def group(self) -> list[Spark]:
@@ -229,41 +230,12 @@ def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:
         )
         for peer in absent
     ]
-    checks: list[Callable[[], Any]] = [
-        lambda: driver.judge(found.packages, mine.driver_branch),
-        lambda: containers.plan(found.containers, restart_docker=mine.restart_docker),
-        lambda: secrets.plan(found.secrets, spark.secrets),
-    ]
-    if found.network.running or not mine.fabric:  # else it was said already
-        checks.append(lambda: spark.network_plan)
-    for check in checks:
-        try:
-            check()
-        except Refusal as refusal:
-            refusals.append(refusal)
-    return refusals
+    return [*refusals, *resources.refusals(spark.subject)]
 
 
 def due(spark: Spark) -> set[str]:
-    """The paths of the files that a deploy would write on this host.
-
-    Where the network moves, those with GIDs are among them: what they will be is known only then.
-    """
-    mine, found = spark.settings, spark.found
-    ours = subject(spark.name, spark.fleet, {spark.name: found}).files
-    unknown = isinstance(ours, Refusal)  # there is no GID yet
-    files = [driver.pin_file(), driver.blacklist_file(), *([] if isinstance(ours, Refusal) else ours)]
-    paths = {file.path for file in stale(files, found.files)}
-    paths |= set(environment.PATHS) if unknown else set()
-    paths |= set(environment.WITH_GIDS) if spark.network_moves else set()
-    with suppress(Refusal):  # judged by itself
-        docker = containers.plan(found.containers, restart_docker=mine.restart_docker)
-        paths |= {containers.SOURCE_PATH, containers.KEYRING} if docker.add_source else set()
-        paths |= {containers.DAEMON_JSON} if docker.daemon_json else set()
-    with suppress(Refusal):
-        paths |= {secrets.PATH} if secrets.plan(found.secrets, spark.secrets) else set()
-    if mine.node_ssh:
-        paths |= {trust.KNOWN_HOSTS, trust.CLIENT} - found.files.keys()
+    """The paths of the files that a deploy would write on this host, those that it keeps of the run among them."""
+    paths = resources.due(spark.subject)
     if paths or spark.network_moves:
         paths |= {MEASURED, DECLARED} if spark.peers else {DECLARED}
     return paths

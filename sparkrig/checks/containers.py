@@ -42,6 +42,18 @@ KINDS = (
 )
 
 
+def judge(subject: Subject) -> None:
+    """Raises Refusal where docker cannot be changed, or not without stopping containers."""
+    containers.plan(subject.found.containers, restart_docker=subject.settings.restart_docker)
+
+
+def due(subject: Subject) -> Iterator[str]:
+    """The files that a deploy would write. Raises Refusal, as judge() does."""
+    plan = containers.plan(subject.found.containers, restart_docker=subject.settings.restart_docker)
+    yield from (containers.SOURCE_PATH, containers.KEYRING) if plan.add_source else ()
+    yield from (containers.DAEMON_JSON,) if plan.daemon_json else ()
+
+
 def checks(subject: Subject) -> Iterator[Check]:
     found = subject.found.containers
     yield there("containers.toolkit", containers.TOOLKIT, found.toolkit, subject.apply, alike=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.environment import file
 from sparkrig.checks.kind import DIFFER, Kind
+from sparkrig.files import stale
 from sparkrig.host import driver
 from sparkrig.text import listed
 
@@ -54,6 +55,17 @@ KINDS = (
         "docs/troubleshooting.md#the-gpu-is-gone-after-an-upgrade",
     ),
 )
+
+
+def judge(subject: Subject) -> None:
+    """Raises Refusal where nothing can be held without harm."""
+    driver.judge(subject.found.packages, subject.settings.driver_branch)
+
+
+def due(subject: Subject) -> Iterator[str]:
+    """The files that a deploy would write."""
+    ours = [driver.pin_file(), driver.blacklist_file()]
+    yield from (file.path for file in stale(ours, subject.found.files))
 
 
 def checks(subject: Subject) -> Iterator[Check]:

@@ -9,10 +9,12 @@ from pathlib import PurePosixPath
 
 from sparkrig.checks.check import Check, Subject, check, refused, there
 from sparkrig.checks.kind import Kind
-from sparkrig.files import File, Found
+from sparkrig.checks.network import moves
+from sparkrig.files import File, Found, stale
 from sparkrig.host import targets
 from sparkrig.parsing import line_ends
-from sparkrig.rdma import gid
+from sparkrig.rdma import environment, gid
+from sparkrig.refusal import Refusal
 from sparkrig.runs import file_diff
 from sparkrig.runs.file_diff import without_gids
 
@@ -34,6 +36,15 @@ KINDS = (
 )
 
 _NAMED = 3  # as many lines are shown; more are counted
+
+
+def due(subject: Subject) -> Iterator[str]:
+    """The files that a deploy would write; where the network moves, those with GIDs are known only then."""
+    if isinstance(subject.files, Refusal):  # there is no GID yet
+        yield from environment.PATHS
+    else:
+        yield from (wanted.path for wanted in stale(subject.files, subject.found.files))
+    yield from environment.WITH_GIDS if moves(subject) else ()
 
 
 def checks(subject: Subject) -> Iterator[Check]:

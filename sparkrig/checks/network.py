@@ -94,6 +94,20 @@ def cabled(mine: Settings, found: State) -> list[str]:
     return [netdev for netdev in mine.fabric if found.network.has_carrier(netdev)]
 
 
+def judge(subject: Subject) -> None:
+    """Raises Refusal for a network that cannot be set up; that NetworkManager does not run is another's to say."""
+    if subject.found.network.running or not subject.settings.fabric:
+        plan.plan(subject.found.network, subject.settings)
+
+
+def moves(subject: Subject) -> bool:
+    """Whether a deploy would change the network; one that it refuses is left as it is."""
+    try:
+        return bool(plan.plan(subject.found.network, subject.settings))
+    except Refusal:
+        return False
+
+
 def checks(subject: Subject) -> Iterator[Check]:
     found = subject.found.network
     if not declared(subject) and not found.running:

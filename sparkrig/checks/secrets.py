@@ -28,6 +28,20 @@ KINDS = (
 )
 
 
+def judge(subject: Subject) -> None:
+    """Raises Refusal where a value cannot be read on this machine, or the file on the host is none of ours."""
+    if isinstance(subject.secrets, Refusal):
+        raise subject.secrets
+    secrets.plan(subject.found.secrets, subject.secrets or {})
+
+
+def due(subject: Subject) -> Iterator[str]:
+    """The files that a deploy would write. Raises Refusal, as judge() does."""
+    judge(subject)
+    wanted = {} if isinstance(subject.secrets, Refusal) else subject.secrets or {}
+    yield from (secrets.PATH,) if secrets.plan(subject.found.secrets, wanted) else ()
+
+
 def checks(subject: Subject) -> Iterator[Check]:
     found, wanted = subject.found.secrets, subject.secrets
     if not subject.settings.secrets and not found.mode:

@@ -26,6 +26,12 @@ KINDS = (
 )
 
 
+def due(subject: Subject) -> Iterator[str]:
+    """The files that a deploy would write."""
+    if subject.settings.node_ssh:
+        yield from {trust.KNOWN_HOSTS, trust.CLIENT} - subject.found.files.keys()
+
+
 def checks(subject: Subject) -> Iterator[Check]:
     found, files = subject.found.trust, subject.found.files
     if not subject.settings.node_ssh:
