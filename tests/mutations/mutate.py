@@ -85,6 +85,17 @@ class Kept:
         with self._file.open("a") as file:
             file.write(json.dumps({"mutant": key, "tests": self._tests, "killed": killed}) + "\n")
 
+    def forget(self, tried: Iterable[Mutant]) -> None:
+        """Take back what a run kept whose tests failed for another reason than a mutant."""
+        keys = {_digest(mutant.text) for mutant in tried}
+        self._known = {key: killed for key, killed in self._known.items() if key not in keys}
+        rows = [
+            row
+            for row in self._file.read_text().splitlines(keepends=True)
+            if json.loads(row)["mutant"] not in keys
+        ]
+        self._file.write_text("".join(rows))
+
 
 class Bench:
     """Copies of a checkout in which mutants of one module are tried side by side."""
@@ -199,7 +210,11 @@ def _module(copies: Sequence[Copy], file: str, anew: bool) -> bool:
     bench.whole()
     bench.canary(source)
     _try(bench, todo, kept)
-    bench.whole()  # what failed since the beginning failed for its mutant, and for nothing else
+    try:
+        bench.whole()  # what failed since the beginning failed for its mutant, and for nothing else
+    except Stop:
+        kept.forget(todo)
+        raise
     return _told(file, every, [mutant for mutant in every if not kept.killed(mutant)])
 
 

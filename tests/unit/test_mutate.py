@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +17,7 @@ from tests.faults.table import NOT_YET, page
 from tests.mutations import mutate, score
 from tests.mutations.__main__ import LIST
 from tests.mutations.mutate import Explained, Kept, explanations, main, unexplained, unused
-from tests.mutations.operators import OWN, mutants
+from tests.mutations.operators import OWN, Mutant, mutants
 from tests.mutations.score import MODULES, NAMED, Score
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,6 +101,36 @@ def test_what_was_tried_is_not_tried_again_unless_a_test_changed(tmp_path: Path)
     assert known("tests", anew=True) == [True, False, None]
     assert known("other tests", anew=True) == [None, None, None]
     assert known("other tests", anew=False) == [True, None, None]
+    kept.forget([dead, new])
+    assert kept.killed(dead) is None and known("tests", anew=True) == [None, False, None]
+
+
+def test_a_run_whose_tests_fail_in_the_end_keeps_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """pytest itself had gone in the middle of one, and all that came after it counted as killed."""
+    wholes = iter((None, mutate.Stop("no pytest")))
+
+    class Bench:
+        def __init__(self, *_: object) -> None:
+            """As the one that this stands in for."""
+
+        def whole(self) -> None:
+            if why := next(wholes):
+                raise why
+
+        def canary(self, _: str) -> None:
+            """Fails, as it should."""
+
+        def run(self, chosen: list[Mutant]) -> Iterator[tuple[Mutant, bool]]:
+            return ((each, True) for each in chosen)
+
+    text = (ROOT / "sparkrig/refusal.py").read_text()
+    copy: Any = SimpleNamespace(text=lambda name: (ROOT / name).read_text())
+    monkeypatch.setattr(mutate, "Bench", Bench)
+    monkeypatch.setattr(mutate, "KEPT", tmp_path)
+    monkeypatch.setitem(MODULES, "sparkrig/refusal.py", ("tests/unit/test_mutate.py",))
+    with pytest.raises(mutate.Stop):
+        mutate._module([copy], "sparkrig/refusal.py", True)
+    assert mutants("sparkrig/refusal.py", text) and (tmp_path / "sparkrig-refusal.py.jsonl").read_text() == ""
 
 
 def test_the_modules_and_their_tests_are_there() -> None:
