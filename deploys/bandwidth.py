@@ -1,4 +1,4 @@
-"""9. Bandwidth: each rail of a pair measured with ib_write_bw, whenever it is not known as it is now.
+"""Bandwidth: each rail of a pair measured with ib_write_bw, whenever it is not known as it is now.
 
 To measure everything at any time: pyinfra inventories/pair.py deploys/bandwidth.py
 """
@@ -17,7 +17,7 @@ from sparkrig.operations.bandwidth import Due
 
 
 @deploy("Bandwidth")
-def rails_measured(spark: Spark, *, thorough: bool = False) -> None:
+def apply(spark: Spark, *, thorough: bool = False) -> None:
     """Measure the rails of a pair from the host that leads it, where that is due; a lone Spark has none.
 
     thorough: measure whatever is on record, in both directions and with one queue pair too.
@@ -59,4 +59,4 @@ def _complaints(spark: Spark) -> Iterator[Complaint]:
             yield complaint
 
 
-alone(__name__, rails_measured, thorough=True)
+alone(__name__, apply, thorough=True)

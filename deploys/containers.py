@@ -1,4 +1,4 @@
-"""5. Containers: the toolkit where it is absent, and docker's nvidia runtime."""
+"""Containers: the toolkit where it is absent, and docker's nvidia runtime."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sparkrig.operations import containers
 
 
 @deploy("Containers")
-def runtime_registered(spark: Spark) -> None:
+def apply(spark: Spark) -> None:
     """Give docker the nvidia runtime; running containers are never stopped without leave."""
     found, mine = spark.found.containers, spark.settings
     containers.toolkit(name="nvidia-container-toolkit", found=found, settings=mine)
     containers.runtime(name="docker's nvidia runtime", found=found, restart_docker=mine.restart_docker)
 
 
-alone(__name__, runtime_registered)
+alone(__name__, apply)

@@ -1,4 +1,4 @@
-"""2. Driver and kernel: hold the 580 set, pin later branches away, and prove it by simulation."""
+"""Driver and kernel: hold the 580 set, pin later branches away, and prove it by simulation."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sparkrig.operations import files
 
 
 @deploy("Driver")
-def driver_held(spark: Spark) -> None:
+def apply(spark: Spark) -> None:
     """Keep driver and kernel where they are, until a person decides otherwise."""
     branch = spark.settings.driver_branch
     ours = [driver.pin_file(), driver.blacklist_file()]
-    changing = bool(stale(ours, spark.found.files) or driver.unheld(spark.found.packages, branch))
+    changing = bool(stale(ours, spark.found.files) or driver.unheld(spark.found.driver, branch))
     files.place(name="pin later branches away", wanted=ours, found=spark.found.files)
-    operations.hold(name="hold the installed 580 set", found=spark.found.packages, branch=branch)
+    operations.hold(name="hold the installed 580 set", found=spark.found.driver, branch=branch)
     operations.prove(
         name="prove it by a simulated upgrade",
-        found=spark.found.packages,
+        found=spark.found.driver,
         branch=branch,
         changed=changing,
     )
 
 
-alone(__name__, driver_held)
+alone(__name__, apply)

@@ -1,4 +1,4 @@
-"""6. What NCCL, vLLM and Ray read on this host, with the GID index of each rail."""
+"""What NCCL, vLLM and Ray read on this host, with the GID index of each rail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sparkrig.operations import environment
 
 
 @deploy("Environment")
-def files_written(spark: Spark) -> None:
+def apply(spark: Spark) -> None:
     """Look up the RoCE v2 index of each declared IPv4, and write what NCCL, vLLM and Ray read."""
     mine = spark.settings
     environment.files(
@@ -25,4 +25,4 @@ def files_written(spark: Spark) -> None:
     )
 
 
-alone(__name__, files_written)
+alone(__name__, apply)

@@ -1,4 +1,4 @@
-"""3. The fabric: a NetworkManager profile and a live link of the right MTU for each cabled netdev."""
+"""The fabric: a NetworkManager profile and a live link of the right MTU for each cabled netdev."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sparkrig.operations import network
 
 
 @deploy("Network")
-def fabric_up(spark: Spark) -> None:
+def apply(spark: Spark) -> None:
     """Set up the fabric netdevs of a Spark, or of both halves of a pair, under guard."""
     halves = list(spark.fleet.group(spark.name))
 
@@ -26,4 +26,4 @@ def fabric_up(spark: Spark) -> None:
     )
 
 
-alone(__name__, fabric_up)
+alone(__name__, apply)

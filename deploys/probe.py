@@ -6,7 +6,7 @@ alone. deploys/bandwidth.py measures whatever is on record, and more of it.
 
 from __future__ import annotations
 
-from sparkrig.deploys.bandwidth import rails_measured
+from sparkrig.deploys.bandwidth import apply
 from sparkrig.deploys.spark import alone
 
-alone(__name__, rails_measured)
+alone(__name__, apply)

@@ -1,4 +1,4 @@
-"""4. The RoCE v2 index of each rail: looked up on the device, never a constant."""
+"""The RoCE v2 index of each rail: looked up on the device, never a constant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sparkrig.operations import rdma
 
 
 @deploy("RDMA")
-def gids_found(spark: Spark) -> None:
+def apply(spark: Spark) -> None:
     """Stop the run where a rail has no RoCE v2 GID; a Spark without a cable has no rail."""
     rdma.discover(
         name="GID index of each rail",
@@ -19,4 +19,4 @@ def gids_found(spark: Spark) -> None:
     )
 
 
-alone(__name__, gids_found)
+alone(__name__, apply)

@@ -1,4 +1,4 @@
-"""7. Variables that only root may read, where the setting secrets names any."""
+"""Variables that only root may read, where the setting secrets names any."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sparkrig.operations import secrets
 
 
 @deploy("Secrets")
-def secrets_placed(spark: Spark) -> None:
+def apply(spark: Spark) -> None:
     """Write /etc/sparkrig/secrets.env from where each secret is found on this machine, and from nothing else."""
     if spark.secrets or spark.found.secrets.mode:
         secrets.place(name="variables for root alone", found=spark.found.secrets, wanted=spark.secrets)
 
 
-alone(__name__, secrets_placed)
+alone(__name__, apply)

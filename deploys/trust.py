@@ -1,4 +1,4 @@
-"""8. The ssh user of each half of a pair logs in to the other over the fabric, where node_ssh says so."""
+"""The ssh user of each half of a pair logs in to the other over the fabric, where node_ssh says so."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparkrig.operations import trust as operations
 
 
 @deploy("Trust")
-def peer_trusted(spark: Spark) -> None:
+def apply(spark: Spark) -> None:
     """Make a key on each host, exchange the public halves, and log in once as a proof; or take all of it back."""
     found, files = spark.found.trust, spark.found.files
     if spark.settings.node_ssh:
@@ -40,4 +40,4 @@ def _peer(spark: Spark) -> trust.Peer | None:
     return trust.Peer(other.name, [rail.far.address.ip for rail in spark.rails], other.found.trust)
 
 
-alone(__name__, peer_trusted)
+alone(__name__, apply)

@@ -5,7 +5,7 @@ from sparkrig.facts.noun import Noun
 from sparkrig.host import driver
 
 
-class Packages(Noun[driver.Packages]):
+class Driver(Noun[driver.Packages]):
     """Installed packages of driver and kernel, with apt's own forecast of a dist-upgrade and GRUB's next boot."""
 
     parse = staticmethod(driver.parse)

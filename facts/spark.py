@@ -1,4 +1,4 @@
-"""Every noun of a host in one look: what a Spark is."""
+"""Every resource of a host in one look: what a Spark is."""
 
 from __future__ import annotations
 
@@ -6,31 +6,16 @@ import shlex
 from typing import Any
 
 from sparkrig.facts.bundle import Bundle
-from sparkrig.facts.containers import Containers
-from sparkrig.facts.driver import Packages
 from sparkrig.facts.files import Files
-from sparkrig.facts.identity import Identity
-from sparkrig.facts.network import Network
 from sparkrig.facts.noun import Noun
-from sparkrig.facts.preflight import Preflight
-from sparkrig.facts.rdma import Rdma
-from sparkrig.facts.secrets import Secrets
-from sparkrig.facts.serving import Serving
-from sparkrig.facts.trust import Trust
-from sparkrig.look.state import State
+from sparkrig.look.state import State, parts
 
-NOUNS: dict[str, type[Noun[Any]]] = {
-    "identity": Identity,
-    "packages": Packages,
-    "network": Network,
-    "rdma": Rdma,
-    "containers": Containers,
-    "files": Files,
-    "secrets": Secrets,
-    "trust": Trust,
-    "serving": Serving,
-    "preflight": Preflight,  # last, for its clock
+# a fact has the name of its module
+_SEEN: dict[str, type[Noun[Any]]] = {
+    name: getattr(module, name.capitalize()) for name, module in parts("sparkrig.facts").items()
 }
+NOUNS: dict[str, type[Noun[Any]]] = {**_SEEN, "files": Files}
+NOUNS["preflight"] = NOUNS.pop("preflight")  # last, for its clock
 
 
 class Spark(Bundle[State]):

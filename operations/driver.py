@@ -6,7 +6,7 @@ from pyinfra import host, state
 from pyinfra.api import operation
 
 from sparkrig import programs
-from sparkrig.facts.driver import Packages
+from sparkrig.facts.driver import Driver
 from sparkrig.host import driver
 from sparkrig.io.shell import script
 from sparkrig.operations import plan
@@ -47,6 +47,6 @@ def prove(found: driver.Packages, branch: int, changed: bool) -> Commands:
     """
     if changed and not state.is_executing:
         return
-    driver.judge_upgrade(again(Packages) if changed else found, branch)
+    driver.judge_upgrade(again(Driver) if changed else found, branch)
     host.noop("a dist-upgrade would leave driver and kernel alone")
     yield from ()

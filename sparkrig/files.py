@@ -6,6 +6,7 @@ import base64
 import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from sparkrig.parsing import encoding
 from sparkrig.value import Value
@@ -13,6 +14,20 @@ from sparkrig.value import Value
 # What a run keeps on a host of itself: what was declared, and what was measured.
 DECLARED = "/var/lib/sparkrig/declared.json"
 MEASURED = "/var/lib/sparkrig/bandwidth.json"
+
+
+@dataclass(frozen=True)
+class Managed:
+    """A file that a deploy may write on a host.
+
+    path; kind: `owned` is ours, `private` ours and for root alone, so that no look reads it, `shared` holds what
+    others wrote, too, and is merged into; reload: the shell command that makes a service read it again, empty
+    where none has to.
+    """
+
+    path: str
+    kind: Literal["owned", "private", "shared"] = "owned"
+    reload: str = ""
 
 
 @dataclass(frozen=True)

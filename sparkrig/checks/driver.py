@@ -59,7 +59,7 @@ KINDS = (
 
 def judge(subject: Subject) -> None:
     """Raises Refusal where nothing can be held without harm."""
-    driver.judge(subject.found.packages, subject.settings.driver_branch)
+    driver.judge(subject.found.driver, subject.settings.driver_branch)
 
 
 def due(subject: Subject) -> Iterator[str]:
@@ -69,7 +69,7 @@ def due(subject: Subject) -> Iterator[str]:
 
 
 def checks(subject: Subject) -> Iterator[Check]:
-    packages, branch = subject.found.packages, subject.settings.driver_branch
+    packages, branch = subject.found.driver, subject.settings.driver_branch
     version, cure = driver.branch_version(packages, branch), subject.install(f"nvidia-driver-{branch}-open")
     yield there("driver.version", f"driver {branch}", version, cure, alike=True)
     later = driver.later_driver(packages)
@@ -89,7 +89,7 @@ def checks(subject: Subject) -> Iterator[Check]:
 
 
 def _upgrade(subject: Subject) -> Check:
-    packages, branch = subject.found.packages, subject.settings.driver_branch
+    packages, branch = subject.found.driver, subject.settings.driver_branch
     id, want = "driver.upgrade", "an upgrade leaves driver and kernel alone"
     if packages.upgrade is None:
         return Check(id, want, packages.trouble, "unknown", subject.run("apt-get update"), environment=True)

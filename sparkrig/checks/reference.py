@@ -4,43 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from sparkrig.checks import (
-    access,
-    bandwidth,
-    condition,
-    containers,
-    driver,
-    environment,
-    host,
-    identity,
-    live,
-    network,
-    pair,
-    rdma,
-    secrets,
-    serving,
-    trust,
-)
+from sparkrig.checks import access, condition, live, pair, resources
 from sparkrig.checks.kind import Category, Kind
 
-# as the doctor shows them, within their categories
-KINDS: tuple[Kind, ...] = (
-    *access.KINDS,
-    *identity.KINDS,
-    *driver.KINDS,
-    *host.KINDS,
-    *live.KINDS,
-    *containers.KINDS,
-    *secrets.KINDS,
-    *network.KINDS,
-    *rdma.KINDS,
-    *environment.KINDS,
-    *pair.KINDS,
-    *trust.KINDS,
-    *serving.KINDS,
-    *bandwidth.KINDS,
-    *condition.KINDS,
-)
+# as the doctor shows them, within their categories; those of no one resource before and after
+KINDS: tuple[Kind, ...] = (*access.KINDS, *resources.kinds(), *live.KINDS, *pair.KINDS, *condition.KINDS)
 
 
 @cache

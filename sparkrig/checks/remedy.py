@@ -41,7 +41,7 @@ def _boots(found: State) -> str:
 
 
 def _installed(found: State, *beginnings: str) -> list[str]:
-    rows = [row for row in found.packages.installed if row.name.startswith(beginnings)]
+    rows = [row for row in found.driver.installed if row.name.startswith(beginnings)]
     return [f"installed: {row.name} {row.version}{', held' if row.held else ''}" for row in rows]
 
 
@@ -80,10 +80,10 @@ def _to_kernel(target: str, behind: Compared, example: Compared) -> str:
         return f"reboot {name}; it boots {target} then"
     if any(kernel.release == target for kernel in health.kernels):
         return f"choose {target} in the boot menu of {name}, or update the others ({PAGE})"
-    packages = [row.name for row in example.found.packages.installed if row.name.endswith(target)]
+    packages = [row.name for row in example.found.driver.installed if row.name.endswith(target)]
     return behind.subject.install(*packages or [f"linux-image-{target}"]).then(f", and reboot {name}")
 
 
 def _driver(example: Compared, version: str) -> list[str]:
     """The driver of a host, part by part: apt takes no other version of a part than the newest by itself."""
-    return [f"{row.name}={version}" for row in example.found.packages.installed if row.version == version]
+    return [f"{row.name}={version}" for row in example.found.driver.installed if row.version == version]

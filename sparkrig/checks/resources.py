@@ -1,74 +1,50 @@
-"""Everything that is declared of a host, a resource a row, in the order of the deploy.
+"""Everything that is declared of a host, in the order of the deploy.
 
-Each is made from what its resource's own parse and plan say, so nothing is declared a second time.
+Each resource of sparkrig/look/state.py has a module here, made from what its own parse and plan say, so that
+nothing is declared a second time:
+
+    KINDS             what each of its checks means
+    checks(subject)   what was found
+    judge(subject)    raises Refusal where a deploy would do nothing to the host; where it can be refused
+    due(subject)      the paths of the files that a deploy would write, and Refusal where that cannot be told;
+                      where it writes any
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import Any
 
-from sparkrig.checks import (
-    bandwidth,
-    containers,
-    driver,
-    environment,
-    host,
-    identity,
-    network,
-    rdma,
-    secrets,
-    serving,
-    trust,
-)
 from sparkrig.checks.check import Check, Subject
+from sparkrig.checks.kind import Kind
+from sparkrig.look.state import parts
 from sparkrig.refusal import Refusal
 
-
-def _nothing(_: Subject) -> Iterable[str]:
-    return ()
+_RESOURCES: dict[str, Any] = parts(__package__)
 
 
-@dataclass(frozen=True)
-class Resource:
-    """What is declared of one resource.
-
-    checks: of what was found; judge: raises Refusal where a deploy would do nothing to the host; due: the paths of
-    the files that a deploy would write, and Refusal where that cannot be told.
-    """
-
-    checks: Callable[[Subject], Iterable[Check]]
-    judge: Callable[[Subject], object] = _nothing
-    due: Callable[[Subject], Iterable[str]] = _nothing
+def _each(part: str) -> list[Callable[[Subject], Any]]:
+    """That function of each resource that has one."""
+    return [getattr(module, part) for module in _RESOURCES.values() if hasattr(module, part)]
 
 
-RESOURCES = (
-    Resource(identity.checks),
-    Resource(host.checks),
-    Resource(driver.checks, driver.judge, driver.due),
-    Resource(network.checks, network.judge),
-    Resource(rdma.checks),
-    Resource(containers.checks, containers.judge, containers.due),
-    Resource(environment.checks, due=environment.due),
-    Resource(secrets.checks, secrets.judge, secrets.due),
-    Resource(trust.checks, due=trust.due),
-    Resource(bandwidth.checks),
-    Resource(serving.checks),
-)
+def kinds() -> list[Kind]:
+    """What the checks of all resources mean."""
+    return [kind for module in _RESOURCES.values() for kind in module.KINDS]
 
 
 def checks(subject: Subject) -> list[Check]:
     """Every check of a host, in the order of the deploy."""
-    return [check for resource in RESOURCES for check in resource.checks(subject)]
+    return [check for made in _each("checks") for check in made(subject)]
 
 
 def refusals(subject: Subject) -> list[Refusal]:
     """Every reason why a deploy would do nothing to a host that it may change."""
     found = []
-    for resource in RESOURCES:
+    for judge in _each("judge"):
         try:
-            resource.judge(subject)
+            judge(subject)
         except Refusal as refusal:
             found.append(refusal)
     return found
@@ -77,7 +53,7 @@ def refusals(subject: Subject) -> list[Refusal]:
 def due(subject: Subject) -> set[str]:
     """The paths of the files that a deploy would write; what is refused is judged by itself."""
     paths: set[str] = set()
-    for resource in RESOURCES:
+    for written in _each("due"):
         with suppress(Refusal):
-            paths |= set(resource.due(subject))
+            paths |= set(written(subject))
     return paths

@@ -74,7 +74,7 @@ def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str) -> dic
 def describe(fleet: Fleet, name: str, states: Mapping[str, State]) -> schema.Figures:
     """One host's figures. states: what was seen of each host that could be read, by name."""
     state = states[name]
-    branch, packages = fleet[name].driver_branch, state.packages
+    branch, packages = fleet[name].driver_branch, state.driver
     hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
     return {
         "spark": {

@@ -10,10 +10,10 @@ import base64
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sparkrig.cure import on_host
-from sparkrig.files import File
+from sparkrig.files import File, Managed
 from sparkrig.parsing import bounds, encoding, grammar
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
@@ -36,6 +36,8 @@ class Containers(Value):
     use that name the toolkit's repository; by_flag: whether the engine was started with --add-runtime nvidia;
     fault: why the bytes of daemon.json are no text, or empty.
     """
+
+    FILES: ClassVar = (Managed(SOURCE_PATH), Managed(DAEMON_JSON, "shared"), Managed(KEYRING, "shared"))
 
     installed: bool
     docker: bool

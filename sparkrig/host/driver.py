@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sparkrig.cure import on_host, quoted
-from sparkrig.files import File
+from sparkrig.files import File, Managed
 from sparkrig.host import grub
 from sparkrig.host.apt import install_past_the_hold, past_the_hold
 from sparkrig.parsing import grammar
@@ -94,6 +94,8 @@ class Packages(Value):
     simulate, with its reason in `trouble`. module: the version of the nvidia.ko that is loaded, else "".
     grub: what GRUB boots next, None where there is no menu of it, as in a list of packages.
     """
+
+    FILES: ClassVar = (Managed(PIN_PATH), Managed(BLACKLIST_PATH))
 
     rows: tuple[Package, ...]
     upgrade: dict[str, str] | None

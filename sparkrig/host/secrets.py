@@ -7,9 +7,11 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import SecretStr
 
+from sparkrig.files import Managed
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
@@ -24,6 +26,8 @@ class Secrets(Value):
     mode, owner: empty where there is no file; salt: the text in its head, which every digest begins with;
     digests: of each variable by its name, SHA-256 over salt, line end, NAME=VALUE, in hex.
     """
+
+    FILES: ClassVar = (Managed(PATH, "private"),)
 
     mode: str = ""
     owner: str = ""

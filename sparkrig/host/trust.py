@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from typing import ClassVar
 
 from sparkrig.cure import on_host
-from sparkrig.files import File, Found, stale
+from sparkrig.files import File, Found, Managed, stale
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
@@ -33,6 +34,8 @@ class Trust(Value):
     pair is not whole or others could read it; traces: whether anything of the pair is there; host_keys: sshd's
     own public keys; authorized: the lines of authorized_keys that are marked as ours.
     """
+
+    FILES: ClassVar = (Managed(KNOWN_HOSTS), Managed(CLIENT))
 
     user: str
     key: str | None

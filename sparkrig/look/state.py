@@ -1,9 +1,11 @@
-"""What one Spark is, as one look saw it; what the look did not ask for is never taken for read."""
+"""What one Spark is, resource by resource, as one look saw it; what was not asked for is never taken for read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from sparkrig.files import Found
@@ -22,6 +24,29 @@ from sparkrig.network.seen import Network
 from sparkrig.rdma.rdma import Rdma
 from sparkrig.serving.served import Serving
 from sparkrig.value import Value
+
+# Every resource, in the order of a deploy. Its name is that of its modules, by which each room finds its own:
+# checks/NAME.py always; facts/NAME.py and a field of State where it is looked at; deploys/NAME.py where it is
+# changed.
+RESOURCES = (
+    "identity",
+    "preflight",
+    "driver",
+    "network",
+    "rdma",
+    "containers",
+    "environment",
+    "secrets",
+    "trust",
+    "bandwidth",
+    "serving",
+)
+
+
+def parts(room: str) -> dict[str, Any]:
+    """The module of each resource that has one in a room, such as `sparkrig.checks`, in the order of a deploy."""
+    named = {name: f"{room}.{name}" for name in RESOURCES}
+    return {name: import_module(module) for name, module in named.items() if find_spec(module)}
 
 
 class _Unread:
@@ -45,7 +70,7 @@ class State(Value):
     """
 
     identity: Identity = UNREAD
-    packages: Packages = UNREAD
+    driver: Packages = UNREAD
     network: Network = UNREAD
     rdma: Rdma = UNREAD
     containers: Containers = UNREAD

@@ -70,7 +70,7 @@ def _clones(seen: State, name: str, group: Mapping[str, State]) -> Iterator[Row]
 
 
 def _driver(seen: State, mine: Settings) -> Row:
-    packages, branch = seen.packages, mine.driver_branch
+    packages, branch = seen.driver, mine.driver_branch
     version = driver.branch_version(packages, branch)
     if version is None:
         later = driver.later_driver(packages)
@@ -135,7 +135,7 @@ def _others(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
 
 def document(seen: State) -> schema.Newcomer:
     """The same for programs; no serial number is in it."""
-    found, packages = seen.identity, seen.packages
+    found, packages = seen.identity, seen.driver
     way = seen.network.management
     return {
         "vendor": found.vendor,

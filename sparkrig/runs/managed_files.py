@@ -1,29 +1,26 @@
-"""Every file that this toolkit owns on a host, so that one look reads them all."""
+"""Every file that this toolkit writes on a host, so that one look reads them all."""
 
-from sparkrig.files import DECLARED, MEASURED
-from sparkrig.host import containers, driver, secrets, trust
+from __future__ import annotations
+
+from typing import get_type_hints
+
+from sparkrig.files import DECLARED, MEASURED, Managed
+from sparkrig.look.state import State
 from sparkrig.rdma import environment
-from sparkrig.serving import served
 
-OWNED = (
-    driver.PIN_PATH,
-    driver.BLACKLIST_PATH,
-    containers.SOURCE_PATH,
-    environment.NCCL_CONF,
-    environment.CONTAINER_ENV,
-    environment.RAILS,
-    environment.GID_MODULE,
-    environment.REFRESH,
-    environment.DISPATCHER,
-    MEASURED,
-    DECLARED,
-    trust.KNOWN_HOSTS,
-    trust.CLIENT,
-    *served.PATHS,
+# those of each resource, and of what has no look of its own: the environment and the measurement
+FILES: tuple[Managed, ...] = (
+    *(file for seen in get_type_hints(State).values() for file in getattr(seen, "FILES", ())),
+    *map(Managed, (*environment.PATHS, MEASURED, DECLARED)),
 )
 
+OWNED = tuple(file.path for file in FILES if file.kind == "owned")
+
 # Ours too, but for root alone: a look reads no content of it.
-PRIVATE = (secrets.PATH,)
+PRIVATE = tuple(file.path for file in FILES if file.kind == "private")
 
 # Every file that a run may write; others' files among them are merged into.
-WRITTEN = (*OWNED, *PRIVATE, containers.DAEMON_JSON, containers.KEYRING)
+WRITTEN = tuple(file.path for file in FILES)
+
+# What makes a service read a file again.
+RELOADS = {file.path: file.reload for file in FILES if file.reload}

@@ -7,9 +7,9 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
-from sparkrig.files import File, Found
+from sparkrig.files import File, Found, Managed
 from sparkrig.host.images import Image, contents
 from sparkrig.parsing import bounds, hub
 from sparkrig.value import Value
@@ -74,6 +74,8 @@ class Serving(Value):
     0 where nobody answers, None where that was not asked; trial: whether a configuration is on trial; token: a
     digest of the nodes' token of Ray, empty where there is none that root alone may read.
     """
+
+    FILES: ClassVar = tuple(map(Managed, PATHS))
 
     looked: bool = False
     unit: Mapping[str, str] = field(default_factory=dict)

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 USER = "nvidia"
 BANNER = "".join(CODES).encode("utf-8", "replace").decode() + "\n#sparkrig:end identity 0\n[/x]\n"
 GREETING = b"\x1b[2Jnoise before the version\r\n"
-MARKERS = "".join(f"#sparkrig:end {noun} 0\n" for noun in ("identity", "packages", "network", "rdma", "nics"))
+MARKERS = "".join(f"#sparkrig:end {noun} 0\n" for noun in ("identity", "driver", "network", "rdma", "nics"))
 # a row for each code and each markup, and bytes that are no UTF-8: half of a letter, a C1, a surrogate
 ROWS = "\n".join(f"{code}noise {mark}" for code in CODES for mark in MARKUP).encode("utf-8", "surrogatepass")
 INVALID = b"\xff\xfe noise \xc3( \x9b2J \xed\xa0\x80 \xf0\x9f\n"

@@ -119,7 +119,7 @@ def _put_together(text: str, unit: str, held: set[str]) -> str:
     identity = [row for row in parts["identity"].splitlines() if not row.startswith(other)]
     own = [f"hostname={unit}", "machine=aarch64", f"kernel={kernel(unit)}"]
     parts["identity"] = "\n".join([*own, *identity, *(f"release {row}" for row in release)])
-    parts["packages"] = "\n".join([*_rows(unit, held), f"module {DRIVER}", "simulated 0"])
+    parts["driver"] = "\n".join([*_rows(unit, held), f"module {DRIVER}", "simulated 0"])
     parts["network"] = stored_by_netplan(parts["network"])
     if toolkit := listed.get("nvidia-container-toolkit"):
         parts["containers"] = re.sub(r"^toolkit .*$", f"toolkit {toolkit}", parts["containers"], flags=re.M)

@@ -35,7 +35,7 @@ def applied(client: str | None = None) -> list[Host]:
     """A fresh pair that answers as it does once its fabric stands."""
     hosts = fresh()
     for host, letter in zip(hosts, "ab", strict=True):
-        host.later = {noun: sections(recorded(f"converged-{letter}"))[noun] for noun in ("rdma", "packages")}
+        host.later = {noun: sections(recorded(f"converged-{letter}"))[noun] for noun in ("rdma", "driver")}
     table = [f"table {line}" for line in (perftest() if client is None else client).splitlines()]
     rails = [[f"rail {rail}", "flaps 0", *table, "table exit 0", "flaps 0"] for rail in (0, 1)]
     hosts[0].responses = {**GUARDED, "ping=$1 limit=$2": rails[0] + rails[1]}

@@ -27,7 +27,7 @@ from tests.plan.states import Edit, applied, fresh, netplan, perftest, settled, 
 from tests.plan.steps import STEPS
 
 # what is printed of the packages once they are held and pinned
-HELD = {"packages": sections(recorded("converged-a"))["packages"]}
+HELD = {"driver": sections(recorded("converged-a"))["driver"]}
 
 
 def test_a_fresh_pair_needs_every_step_on_both_hosts(deploy: Deploy) -> None:

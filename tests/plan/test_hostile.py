@@ -35,9 +35,9 @@ GARBAGE = {
         "network: cannot be understood (1e999 is no finite number)",
     ),
     "noise": (
-        "packages",
+        "driver",
         ("\x1b]0;x\x07" + "n" * 990 + "\n") * 2500,
-        "packages: cannot be understood (2500 rows of",
+        "driver: cannot be understood (2500 rows of",
     ),
     "a forged marker": (
         "rdma",
@@ -159,13 +159,13 @@ def test_the_deploy_refuses_a_pair_of_which_one_half_prints_garbage(deploy: Depl
 def test_a_second_look_that_is_garbage_fails_that_host_in_words(deploy: Deploy) -> None:
     """The packages are looked at again after the holds."""
     halves = [
-        replace(each, later={"packages": "9" * 200} if each.name == B else {})
+        replace(each, later={"driver": "9" * 200} if each.name == B else {})
         for each in pair(recorded("fresh-a"), recorded("fresh-b"))
     ]
     run = deploy(halves, "-y")
     told = " ".join(run.stderr.split())
     assert run.code != 0 and "Traceback" not in told
-    assert "packages: could not be read again (the lines above say why)" in told
+    assert "driver: could not be read again (the lines above say why)" in told
 
 
 def test_a_holder_of_apt_s_locks_that_is_garbage_refuses_the_pair_in_words(deploy: Deploy) -> None:

@@ -189,7 +189,7 @@ def spoilt(letter: str, only: Sequence[str]) -> str:
     return "".join(f"{text.rstrip()}\n\n#sparkrig:end {noun} 0\n" for noun, text in changed.items())
 
 
-CHEAP = ("identity", "packages", "health", "nics", "trust", "rdma", "preflight", "hostname")
+CHEAP = ("identity", "driver", "health", "nics", "trust", "rdma", "preflight", "hostname")
 
 
 @pytest.mark.slow

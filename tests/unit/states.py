@@ -55,20 +55,20 @@ def packages(*, version: str = "", **fields: Any) -> Change:
     """One driver package with other fields."""
 
     def change(state: State) -> State:
-        first = next(row for row in state.packages.rows if row.name.startswith("nvidia-driver-580"))
-        rows = [replace(row, **fields) if row is first else row for row in state.packages.rows]
-        return replace(state, packages=replace(state.packages, rows=tuple(rows)))
+        first = next(row for row in state.driver.rows if row.name.startswith("nvidia-driver-580"))
+        rows = [replace(row, **fields) if row is first else row for row in state.driver.rows]
+        return replace(state, driver=replace(state.driver, rows=tuple(rows)))
 
     return change
 
 
 def extra_package(name: str, version: str) -> Change:
     more = driver.Package(name, "install", "installed", version)
-    return lambda state: replace(state, packages=replace(state.packages, rows=(*state.packages.rows, more)))
+    return lambda state: replace(state, driver=replace(state.driver, rows=(*state.driver.rows, more)))
 
 
 def upgrade(upgrade: dict[str, str] | None, trouble: str = "") -> Change:
-    return lambda state: replace(state, packages=replace(state.packages, upgrade=upgrade, trouble=trouble))
+    return lambda state: replace(state, driver=replace(state.driver, upgrade=upgrade, trouble=trouble))
 
 
 def link(netdev: str = NETDEV, **fields: Any) -> Change:

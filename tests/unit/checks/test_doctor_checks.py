@@ -378,9 +378,9 @@ def kernel(release: str, *installed: str) -> Change:
 
 def older(name: str, version: str) -> Change:
     def change(found: State) -> State:
-        rows = found.packages.rows
+        rows = found.driver.rows
         mine = tuple(replace(row, version=version) if row.name == name else row for row in rows)
-        return state(packages=replace(found.packages, rows=mine))(found)
+        return state(driver=replace(found.driver, rows=mine))(found)
 
     return change
 
@@ -420,7 +420,7 @@ DIFFERENCES = {
     "an older driver": (
         older("nvidia-driver-580-open", "580.95.05-0ubuntu1"),
         "driver.version",
-        there(*(f"{row.name}={VERSION}" for row in EXAMINED[A].packages.rows if row.version == VERSION))
+        there(*(f"{row.name}={VERSION}" for row in EXAMINED[A].driver.rows if row.version == VERSION))
         + ", reboot spark-b, and run the deploy again",
     ),
     "an older toolkit": (

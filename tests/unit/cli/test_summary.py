@@ -290,7 +290,7 @@ def test_a_lone_spark_without_rdma(screen: Callable[..., str]) -> None:
 
 def test_apt_that_could_not_simulate(screen: Callable[..., str]) -> None:
     found = state()
-    found = replace(found, packages=replace(found.packages, upgrade=None, trouble="Could not get lock [dpkg]"))
+    found = replace(found, driver=replace(found.driver, upgrade=None, trouble="Could not get lock [dpkg]"))
     shown = row(found)
     assert shown["driver"]["would_move"] is None
     printed = screen({A: shown})
@@ -302,7 +302,7 @@ def test_apt_that_could_not_simulate(screen: Callable[..., str]) -> None:
 def test_an_upgrade_that_would_move_the_driver(screen: Callable[..., str]) -> None:
     found = state()
     moves = {"nvidia-driver-580-open": "install 590.1", "vim": "install 2"}
-    shown = row(replace(found, packages=replace(found.packages, upgrade=moves)))
+    shown = row(replace(found, driver=replace(found.driver, upgrade=moves)))
     assert shown["driver"]["would_move"] == ["nvidia-driver-580-open: install 590.1"]
     assert "✗ an upgrade moves 1" in words(screen({A: shown}))
 

@@ -437,8 +437,8 @@ def test_the_card_and_its_document_name_one_driver() -> None:
     new = seen("b")
     rows = tuple(
         replace(row, name="nvidia-driver-580") if row.name == "nvidia-driver-580-open" else row
-        for row in new.packages.rows
+        for row in new.driver.rows
     )
-    closed = replace(new, packages=replace(new.packages, rows=rows))
+    closed = replace(new, driver=replace(new.driver, rows=rows))
     for each in (new, closed):
         assert card.document(each)["driver"] == "580.173.02-0ubuntu0.24.04.1"
