@@ -131,7 +131,7 @@ def with_bands(text: str) -> str:
 
 
 # what the doctor asks alone
-DOCTORS = ("access.", "gpu.", "health.", "nic.", "pair.", "rdma.NETDEV.path-mtu", "time.")
+DOCTORS = ("access.", "gpu.", "health.", "nic.", "pair.", "rdma.NETDEV.path-mtu", "time.synchronised")
 
 
 def with_checks(text: str) -> str:
@@ -214,6 +214,8 @@ def type_in_words(schema: Mapping[str, Any]) -> str:
         return f"{', '.join(most)} or {last}"
     if schema["type"] == "null":
         return _code("None")
+    if schema["type"] == "array":
+        return f"list of {type_in_words(schema['items'])}"
     if schema["type"] == "object":
         (value,) = schema["patternProperties"].values()
         return f"mapping of text to {type_in_words(value)}"

@@ -15,24 +15,50 @@ from sparkrig.io.shell import script
 from sparkrig.operations import plan
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands
-from sparkrig.runs.change import of_files
+from sparkrig.runs.change import Change, of_files
+from sparkrig.runs.managed_files import RELOADS
 
 
 @operation()
 @recorded
-def place(wanted: Iterable[File], found: Mapping[str, Found]) -> Commands:
-    """Write the files that are missing or differ, each as a whole and atomically.
+def place(wanted: Iterable[File], found: Mapping[str, Found], unwanted: Iterable[str] = ()) -> Commands:
+    """Write the files that are missing or differ, each as a whole and atomically; remove what is there no more.
 
     + wanted: the files as they should be
     + found: the files as the facts of this run saw them
+    + unwanted: paths of files of ours that should not be there
     """
     wanted = list(wanted)
-    late = stale(wanted, found)
+    late, gone = stale(wanted, found), [path for path in unwanted if path in found]
+    plan.report([*of_files(wanted, found), *(Change("file", path, "as it is", None) for path in gone)])
     if late:
-        plan.report(of_files(wanted, found))
         yield write(*late)
-    else:
+    if gone:
+        yield remove(*gone)
+    if not late and not gone:
         host.noop("files are as they should be")
+
+
+@operation()
+@recorded
+def reload(paths: Iterable[str]) -> Commands:
+    """Have the services that read these files of ours read them again.
+
+    + paths: empty where nothing changed
+    """
+    commands = [RELOADS[path] for path in paths]
+    if commands:
+        yield script("\n".join(("set -e", *commands)))
+    else:
+        host.noop("the service has read them")
+
+
+REMOVE = programs.text("operations/files_remove.sh")
+
+
+def remove(*paths: str) -> StringCommand:
+    """One command that removes files of ours."""
+    return script(REMOVE, *paths)
 
 
 WRITE = programs.text("operations/files_write.sh")

@@ -16,6 +16,7 @@ from sparkrig.cure import quoted, quoted_path
 from sparkrig.host import secrets
 from sparkrig.io.shell import script
 from sparkrig.operations import plan as plans
+from sparkrig.operations.files import remove
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
@@ -69,7 +70,7 @@ def place(found: secrets.Secrets, wanted: Mapping[str, SecretStr | None]) -> Com
     elif wanted:
         yield write(plan, wanted)
     else:
-        yield script(REMOVE, secrets.PATH)
+        yield remove(secrets.PATH)
 
 
 def _changes(plan: secrets.Plan, found: secrets.Secrets) -> list[Change]:
@@ -84,8 +85,6 @@ def _changes(plan: secrets.Plan, found: secrets.Secrets) -> list[Change]:
 
 
 WRITE = programs.text("operations/secrets_write.sh")
-
-REMOVE = programs.text("operations/secrets_remove.sh")
 
 
 def write(plan: secrets.Plan, wanted: Mapping[str, SecretStr | None]) -> StringCommand:

@@ -140,6 +140,8 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
             undo.DOCKER_PART, undo.DOCKER, "yes" if restart_docker else "no", before, seconds=360, stdin=docker
         )
         plan = undo_outcome.left(plan, said)
+    if reloads := plan.reloads:
+        step("services", "\n".join(("set -e", *reloads)), seconds=60)
     if plan.serving:
         step("server", undo.SERVE, seconds=180)
     if words := plan.holds():

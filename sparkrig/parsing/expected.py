@@ -17,6 +17,7 @@ _KINDS = {
     "string": "a text",
     "null": "None",
     "object": "a mapping",
+    "array": "a list",
 }
 _LONGEST = 60  # characters of a value
 
@@ -27,6 +28,8 @@ def value(schema: Schema, shapes: Mapping[str, str]) -> str:
         return _or([each for part in parts for each in value(part, shapes).split(" or ")])
     if allowed := schema.get("enum", [schema["const"]] if "const" in schema else []):
         return _or([each if isinstance(each, str) else json.dumps(each) for each in allowed])
+    if inner := schema.get("items"):
+        return f"a list, each {value(inner, shapes)}"
     if names := schema.get("patternProperties"):
         ((name, inner),) = names.items()
         return f"a mapping of {shapes[name]} to {value(inner, shapes)}"
@@ -45,8 +48,8 @@ def name(schema: Schema, shapes: Mapping[str, str]) -> str:
 
 
 def member(schema: Schema, shapes: Mapping[str, str]) -> str:
-    """What each value of a mapping is to be."""
-    (inner,) = schema["patternProperties"].values()
+    """What each value of a mapping or a list is to be."""
+    (inner,) = [schema["items"]] if "items" in schema else schema["patternProperties"].values()
     return value(inner, shapes)
 
 

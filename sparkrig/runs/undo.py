@@ -21,6 +21,7 @@ from sparkrig.host.targets import Barred
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal, lock
 from sparkrig.runs.journal import ABSENT, Journal, Run
+from sparkrig.runs.managed_files import RELOADS
 from sparkrig.runs.undo_target import wholly_undone
 from sparkrig.serving import served
 
@@ -157,6 +158,11 @@ class Plan:
     def serving(self) -> bool:
         """Whether the server is another one, or none."""
         return any(each.name in served.PATHS for each in self.pending)
+
+    @property
+    def reloads(self) -> list[str]:
+        """What makes services read again the files that go back."""
+        return list(dict.fromkeys(RELOADS[each.name] for each in self.pending if each.name in RELOADS))
 
     def files(self, *, docker: bool) -> str:
         """The rows of RESTORE for all files but docker's, or for docker's."""

@@ -14,7 +14,8 @@ from sparkrig.facts.secrets import LOOK
 from sparkrig.fleet import Fleet
 from sparkrig.host import secrets
 from sparkrig.host.secrets import Plan, Secrets, plan, told
-from sparkrig.operations.secrets import REMOVE, WRITE, gathered, write
+from sparkrig.operations.files import REMOVE
+from sparkrig.operations.secrets import WRITE, gathered, write
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings, SettingsError
 from tests.tables import each_row

@@ -1,0 +1,10 @@
+#!/bin/sh
+# $1... files of ours
+
+. ../runs/journal_intends.sh
+
+set -e
+for file; do
+  intends "$file"
+  rm -f "$file"; sync "${file%/*}"
+done
