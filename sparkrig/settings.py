@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from sparkrig.host.driver import BRANCH
+from sparkrig.host.time import SERVER
 from sparkrig.network.links import in_one_subnet
 from sparkrig.shapes import (
     CommitName,
@@ -88,6 +89,12 @@ class Settings(BaseModel):
         ge=1280,
         le=9216,
         description="MTU of the fabric netdevs, in bytes; path MTU 4096 needs 4200 or more.",
+    )
+    ntp: list[str] = Field(
+        [],
+        description="Time servers, by name or address, for the service that keeps this host's clock: "
+        "systemd-timesyncd asks them in place of those in /etc/systemd/timesyncd.conf, chrony beside those of "
+        "chrony.conf. Empty for what the host came with.",
     )
     toolkit_url: OneLine = Field(
         "https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH)",
@@ -303,6 +310,11 @@ class Settings(BaseModel):
         if shared := in_one_subnet(fabric):
             raise ValueError(shared[0])
         return fabric
+
+    @field_validator("ntp")
+    @classmethod
+    def _servers(cls, servers: list[str]) -> list[str]:
+        return [SERVER.held(server) for server in servers]
 
     @field_validator("environment", "nccl_conf")
     @classmethod

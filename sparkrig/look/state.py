@@ -19,6 +19,7 @@ from sparkrig.host.nic import Nic
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.preflight import Preflight
 from sparkrig.host.secrets import Secrets
+from sparkrig.host.time import Time
 from sparkrig.host.trust import Trust
 from sparkrig.network.seen import Network
 from sparkrig.rdma.rdma import Rdma
@@ -32,6 +33,7 @@ RESOURCES = (
     "identity",
     "preflight",
     "driver",
+    "time",
     "network",
     "rdma",
     "containers",
@@ -71,6 +73,7 @@ class State(Value):
 
     identity: Identity = UNREAD
     driver: Packages = UNREAD
+    time: Time = UNREAD
     network: Network = UNREAD
     rdma: Rdma = UNREAD
     containers: Containers = UNREAD

@@ -70,8 +70,8 @@ def planned(inventory: str = LAB) -> dict[str, set[str]]:
     return done.plan
 
 
-def assert_state(inventory: str = LAB) -> None:
-    done = run("pytest", "-q", "-p", "no:cacheprovider", "tests/state", "--inventory", inventory)
+def assert_state(inventory: str = LAB, what: str = "tests/state") -> None:
+    done = run("pytest", "-q", "-p", "no:cacheprovider", what, "--inventory", inventory)
     assert done.code == 0, done.stdout[-3000:]
 
 

@@ -11,6 +11,7 @@ PATHS = """
 /etc/apt/keyrings/sparkrig-nvidia-container-toolkit.gpg
 /etc/apt/preferences.d/00-sparkrig-nvidia.pref
 /etc/apt/sources.list.d/sparkrig-nvidia-container-toolkit.sources
+/etc/chrony/sources.d/sparkrig.sources
 /etc/docker/daemon.json
 /etc/nccl.conf
 /etc/sparkrig/container.env
@@ -24,6 +25,7 @@ PATHS = """
 /etc/systemd/system/sparkrig-serve-port.service
 /etc/systemd/system/sparkrig-serve-port.socket
 /etc/systemd/system/sparkrig-serve.service
+/etc/systemd/timesyncd.conf.d/60-sparkrig.conf
 /usr/local/lib/sparkrig/gid.py
 /usr/local/lib/sparkrig/refresh_gid.py
 /usr/local/lib/sparkrig/serve/memory.sh

@@ -56,7 +56,7 @@ NAMES = {
     "gpu": {"gpu.answers", "gpu.clock", "gpu.gsp", "gpu.temperature"},
     "gpu.clock": {"gpu.clock"},
     "environment.container.env": {"environment.FILE"},
-    "time": {"host.clock", "time.synchronised"},
+    "time": {"host.clock", "time.servers", "time.synchronised"},
     "mtu": set(),
     "net.enp1s0f0np0.speed": set(),
     "netw": set(),

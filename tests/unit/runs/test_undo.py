@@ -11,9 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyinfra.api import StringCommand
 from rich.console import Console
 
-from sparkrig.host import trust
+from sparkrig.host import time, trust
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
 from sparkrig.render.journal import document, lines, rows, status, undoing
@@ -528,14 +529,15 @@ def test_a_daemon_json_that_docker_did_not_start_with_is_said(monkeypatch: pytes
         assert f"Try: ssh {name} sudo journalctl -u docker -n 30" in said
 
 
-def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def carried_out(monkeypatch: pytest.MonkeyPatch, *changes: Change) -> tuple[Plan, dict[str, str], list[Left]]:
+    """A plan on a host where each step but docker's works: what became of it, its steps, what was left alone."""
     from sparkrig.operations import journal, undo
 
-    done: list[str] = []
+    done: dict[str, str] = {}
     kept: list[Left] = []
 
-    def perform(run: object, at: object, name: str, *_: object) -> str:
-        done.append(name)
+    def perform(run: object, at: object, name: str, command: StringCommand, *_: object) -> str:
+        done[name] = command.get_raw_value()
         return "failed Job failed\n" if name == "Undo | docker" else ""
 
     monkeypatch.setattr(journal, "begin", lambda *_: None)
@@ -543,17 +545,28 @@ def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytes
     monkeypatch.setattr(journal, "look", lambda _: host(now={}))
     monkeypatch.setattr(journal, "leave", lambda _, __, left: kept.extend(left))
     monkeypatch.setattr(journal, "perform", perform)
-    plan = Plan("R1", (Change(DAEMON, "put back"), Change(HOLD, "release")))
     hosts: Any = {"spark-a": SimpleNamespace(name="spark-a")}
     mine: Any = SimpleNamespace(patience=1, rollback_seconds=90)
     told: Any = lambda *_: None  # noqa: E731 - a protocol of which only the call is needed
-    left = undo.carry_out(journal.Run("x"), hosts, {"spark-a": plan}, mine, told, restart_docker=False)
-    assert done == ["Undo | docker", "Undo | holds"]
-    assert [(each.act, each.why) for each in left["spark-a"].changes] == [
-        ("failed", "Job failed"),
-        ("release", ""),
-    ]
+    plans = {"spark-a": Plan("R1", changes)}
+    left = undo.carry_out(journal.Run("x"), hosts, plans, mine, told, restart_docker=False)
+    return left["spark-a"], done, kept
+
+
+def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    left, done, kept = carried_out(monkeypatch, Change(DAEMON, "put back"), Change(HOLD, "release"))
+    assert [*done] == ["Undo | docker", "Undo | holds"]
+    assert [(each.act, each.why) for each in left.changes] == [("failed", "Job failed"), ("release", "")]
     assert kept == [Left(DAEMON, "docker did not start with what stood there before: Job failed")]
+
+
+def test_a_service_reads_again_what_went_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, done, _ = carried_out(monkeypatch, Change(f"file {time.CHRONY_PATH}", "remove"))
+    assert [*done] == ["Undo | files", "Undo | services", "Undo | GID index"]
+    assert "chronyc reload sources" in done["Undo | services"]
+    assert "timesyncd" not in done["Undo | services"]
+    _, done, _ = carried_out(monkeypatch, Change(f"file {time.CHRONY_PATH}", "foreign"), Change(NCCL, "remove"))
+    assert "Undo | services" not in done
 
 
 GONE = host(now=FIRST)
