@@ -136,7 +136,7 @@ def look(*, images: bool = False) -> Spark | None:
         refuse([found], fleet)
         return None
     spark = Spark(host.name, fleet, over(found, mine))
-    for line in preflight.warnings(found.preflight):
+    for line in preflight.warnings(found.preflight, found.time.synchronised):
         host.log_styled(line, fg="yellow", log_func=logger.warning)
     refusals = judge(spark, absent=_absent(spark))
     if refusals:
@@ -220,6 +220,7 @@ def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:
         running=found.network.running,
         installs=found.containers.toolkit is None,
         due=due(spark) if found.preflight.barred else (),
+        kept=found.time.synchronised,
     )
     if found.preflight.read_only:
         return refusals

@@ -66,7 +66,7 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield _one("host.dpkg", "nothing unfinished", "nothing unfinished", preflight.dpkg(found))
     yield _first_upgrade(found.upgrade)
     skew = f"{abs(found.skew_s):.0f} s {'ahead' if found.skew_s > 0 else 'behind'}"
-    yield _one("host.clock", "this machine's time", skew, preflight.clock(found))
+    yield _one("host.clock", "this machine's time", skew, preflight.clock(found, subject.found.time.synchronised))
     to_come = preflight.to_come(found.shutdown) if found.shutdown else "no shutdown to come"
     yield _one("host.shutdown", "no shutdown to come", to_come, preflight.shutdown(found))
 

@@ -1,4 +1,4 @@
-"""Whether the service of the clock asks the servers that are declared."""
+"""Whether the clock is kept, and by the servers that are declared."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from sparkrig.checks.check import Check, Subject, check, refused
 from sparkrig.checks.kind import PREFLIGHT, Kind
 from sparkrig.cure import Cure, quoted
 from sparkrig.host import time
+from sparkrig.host.preflight import SKEW_WARN_S
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
@@ -17,6 +18,13 @@ KINDS = (
         "time",
         "the clock's service asks the time servers of the setting ntp",
         "its file was edited or removed by hand, or the service does not run",
+        PREFLIGHT,
+    ),
+    Kind(
+        "time.synchronised",
+        "time",
+        "NTP keeps the clock, or it is right all the same",
+        "no time server is reached, or no service asks one",
         PREFLIGHT,
     ),
 )
@@ -46,6 +54,16 @@ def checks(subject: Subject) -> Iterator[Check]:
         yield check(id, False, want, f"{found.service} does not run", _start(subject))
     elif servers or plan:
         yield check(id, not plan, want, _differs(plan) or f"by {found.service}", subject.apply)
+
+
+def synchronised(subject: Subject) -> Check:
+    """A clock that nothing keeps is no fault as long as it is right: a pair may have no network to ask."""
+    found, skew = subject.found.time, subject.found.preflight.skew_s
+    id, want = "time.synchronised", f"kept by NTP, or within {SKEW_WARN_S} s of this machine's"
+    off = f"{abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}"
+    kept = {True: "kept by NTP", False: "not kept by NTP", None: "whether it is kept is not told"}
+    holds = bool(found.synchronised) or abs(skew) <= SKEW_WARN_S
+    return check(id, holds, want, f"{kept[found.synchronised]}, {off}", _start(subject), environment=True)
 
 
 def _start(subject: Subject) -> Cure:

@@ -52,10 +52,9 @@ class Preflight(Value):
 
     room_mb: free space by path (/, /var, /etc; /boot where it is a mount of its own); read_only: those of them
     that cannot be written; unfinished: packages that dpkg left in the middle, in dpkg's order; journal: files of a
-    dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; synchronised: whether
-    the host says that its clock is kept, None where it says nothing; apt: who holds a lock of apt's; upgrade:
-    NVIDIA's own at the first start; barred: files of ours that cannot be put in their places; open_run: whether
-    the newest run of the journal has no end, because it broke off or is still at work.
+    dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; apt: who holds a lock
+    of apt's; upgrade: NVIDIA's own at the first start; barred: files of ours that cannot be put in their places;
+    open_run: whether the newest run of the journal has no end, because it broke off or is still at work.
     """
 
     room_mb: dict[str, int]
@@ -63,7 +62,6 @@ class Preflight(Value):
     read_only: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
     journal: int = 0
-    synchronised: bool | None = None
     shutdown: Shutdown | None = None
     apt: tuple[Holder, ...] = ()
     manager: Manager = field(default_factory=Manager)
@@ -81,7 +79,6 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
     first = dict(reversed(rows))
     unit = dict(rest.split("=", 1) for word, rest in rows if word in ("unit", "shutdown"))
     clock = bounds.finite(first["clock"])
-    synchronised = first.get("synchronised")
     return Preflight(
         room_mb={path: int(free) for word, rest in rows if word == "room" for free, path in [rest.split()]},
         skew_s=clock - now,
@@ -92,7 +89,6 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
             if status in UNFINISHED or flag == "reinstreq"
         ),
         journal=len(_all(rows, "journal")),
-        synchronised=None if not synchronised else synchronised == "yes",
         shutdown=Shutdown(unit["MODE"], int(unit["USEC"]) / 1e6 - clock) if "USEC" in unit else None,
         apt=parse_holders(f"{word} {rest}" for word, rest in rows),
         manager=Manager(
@@ -117,17 +113,24 @@ def _quoted(rows: Iterable[tuple[str, str]], kind: str) -> list[str]:
 
 
 def judge(
-    found: Preflight, *, fabric: bool, running: bool, installs: bool, due: Collection[str] = ()
+    found: Preflight,
+    *,
+    fabric: bool,
+    running: bool,
+    installs: bool,
+    due: Collection[str] = (),
+    kept: bool | None = None,
 ) -> list[Refusal]:
     """Every reason not to begin; the read-only mount alone where there is one, for it explains the rest.
 
     fabric: whether a fabric is declared; running: whether NetworkManager answers; installs: whether packages are
-    to be installed; due: the files that are to be written.
+    to be installed; due: the files that are to be written; kept: whether a service says that it keeps the clock,
+    None where there is none.
     """
     if found.read_only:
         return mounts(found)
     upgrades = first_upgrade.refusals(found.upgrade)
-    fit = [*room(found, installs=installs), *dpkg(found), *clock(found), *shutdown(found)]
+    fit = [*room(found, installs=installs), *dpkg(found), *clock(found, kept), *shutdown(found)]
     manager = _manager(found.manager, running=running) if fabric else []
     return [*upgrades, *fit, *manager, *targets.refusals(found.barred, due)]
 
@@ -171,22 +174,22 @@ def dpkg(found: Preflight) -> list[Refusal]:
     return [Refusal(f"dpkg was interrupted{names}", on_host("sudo dpkg --configure -a"))]
 
 
-def clock(found: Preflight) -> list[Refusal]:
-    """Why the clock is too far off."""
+def clock(found: Preflight, kept: bool | None) -> list[Refusal]:
+    """Why the clock is too far off. kept: as judge() has it."""
     if abs(found.skew_s) <= SKEW_MAX_S:
         return []
     return [
         Refusal(
-            f"{_skew(found)}; apt and TLS fail with a wrong clock",
+            f"{_skew(found, kept)}; apt and TLS fail with a wrong clock",
             on_host("timedatectl; sudo systemctl restart systemd-timesyncd"),
         )
     ]
 
 
-def _skew(found: Preflight) -> str:
+def _skew(found: Preflight, kept: bool | None) -> str:
     way = "ahead of" if found.skew_s > 0 else "behind"
-    kept = {None: "", True: " (synchronised, by its own word)", False: " (and is not synchronised)"}
-    return f"the clock is {abs(found.skew_s):.0f} s {way} this machine's{kept[found.synchronised]}"
+    word = {None: "", True: " (synchronised, by its own word)", False: " (and is not synchronised)"}
+    return f"the clock is {abs(found.skew_s):.0f} s {way} this machine's{word[kept]}"
 
 
 def shutdown(found: Preflight) -> list[Refusal]:
@@ -229,11 +232,11 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
     return []
 
 
-def warnings(found: Preflight) -> list[str]:
-    """What is worth a line, and keeps nothing from being done."""
+def warnings(found: Preflight, kept: bool | None) -> list[str]:
+    """What is worth a line, and keeps nothing from being done. kept: as judge() has it."""
     said = first_upgrade.warnings(found.upgrade)
     if SKEW_WARN_S < abs(found.skew_s) <= SKEW_MAX_S:
-        said.append(f"{_skew(found)}; try: timedatectl")
+        said.append(f"{_skew(found, kept)}; try: timedatectl")
     if found.shutdown and found.shutdown.in_s > SHUTDOWN_S:
         said.append(f"{to_come(found.shutdown)}; try: sudo shutdown -c")
     if found.room_mb.get("/boot", ROOM_MB) < ROOM_MB:

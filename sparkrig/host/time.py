@@ -33,8 +33,9 @@ SERVER = Grammar("name or address of a time server", r"[A-Za-z0-9:][A-Za-z0-9.:-
 class Time(Value):
     """What keeps a host's clock.
 
-    service: None where neither is installed; running: whether it runs; asks: the servers that it was configured
-    with, None where no file of ours is there to ask for.
+    service: None where neither is installed; running: whether it runs; synchronised: whether it says that it keeps
+    the clock, None without a service; asks: the servers that it was configured with, None where no file of ours is
+    there to ask for.
     """
 
     FILES: ClassVar = (
@@ -50,6 +51,7 @@ class Time(Value):
 
     service: Service | None = None
     running: bool = False
+    synchronised: bool | None = None
     asks: tuple[str, ...] | None = None
 
 
@@ -73,7 +75,7 @@ def parse(lines: Iterable[str]) -> Time:
     """Read the time fact. Raises ValueError where a row makes no sense."""
     rows = [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
     words = {word for word, _ in rows}
-    if unknown := words - {"service", "running", "asks", "servers"}:
+    if unknown := words - {"service", "running", "synchronised", "asks", "servers"}:
         raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
     name = next((rest for word, rest in rows if word == "service"), None)
     service = next((each for each in SERVICES if each == name), None)
@@ -82,6 +84,7 @@ def parse(lines: Iterable[str]) -> Time:
     return Time(
         service=service,
         running="running" in words,
+        synchronised="synchronised" in words if service else None,
         asks=_asked(rows) if words & {"asks", "servers"} else None,
     )
 

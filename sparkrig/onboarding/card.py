@@ -47,7 +47,7 @@ def rows(seen: State, mine: Settings, made: Proposal, group: Mapping[str, State]
         _management(seen),
         *_cages(seen, mine, made),
         *_others(seen, mine, made),
-        *(Row("degraded", line) for line in preflight.warnings(seen.preflight)),
+        *(Row("degraded", line) for line in preflight.warnings(seen.preflight, seen.time.synchronised)),
     ]
 
 

@@ -206,7 +206,7 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
         "dpkg was interrupted (libfoo unfinished)",
     ),
     "clock": (
-        swap("\nclock ", "\nsynchronised no\nclock 9"),
+        swap("\nclock ", "\nclock 9"),
         "s ahead of this machine's (and is not synchronised)",
     ),
     "NVIDIA's upgrade runs": (

@@ -59,8 +59,10 @@ def health(**fields: Any) -> Change:
     return lambda found: replace(found, health=replace(found.health, **fields))
 
 
-def clock(**fields: Any) -> Change:
-    return lambda found: state(preflight=replace(found.preflight, **fields))(found)
+def clock(*, skew_s: float, synchronised: bool) -> Change:
+    return lambda found: state(
+        preflight=replace(found.preflight, skew_s=skew_s), time=replace(found.time, synchronised=synchronised)
+    )(found)
 
 
 def gpu(**fields: Any) -> Change:

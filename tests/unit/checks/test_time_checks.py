@@ -14,7 +14,7 @@ from tests.tables import each_row
 from tests.unit.states import Change, found
 
 SERVERS = ["192.0.2.10", "time.example.org"]
-KEPT = Time("systemd-timesyncd", running=True, asks=tuple(SERVERS))
+KEPT = Time("systemd-timesyncd", running=True, synchronised=True, asks=tuple(SERVERS))
 RUNS = Time("systemd-timesyncd", running=True)
 
 
@@ -66,4 +66,4 @@ def test_a_stopped_service_is_started_and_not_deployed() -> None:
     assert "systemctl enable --now systemd-timesyncd" in row.cure
     (row,) = (each for each in found(STATES["not read"][0], ntp=SERVERS) if each.noun == "time")
     assert row.cure == "pyinfra pair.py deploys/cluster.py"
-    assert {each.name for each in checks.KINDS} == {"time.servers"}
+    assert {each.name for each in checks.KINDS} == {"time.servers", "time.synchronised"}

@@ -71,7 +71,7 @@ def test_a_run_is_refused_while_it_is_under_way_and_warned_where_it_is_to_come()
         refusals = preflight.judge(seen, fabric=False, running=True, installs=False)
         dpkg = [] if refused else ["dpkg was interrupted (libfoo unfinished)"]
         assert [each.what for each in refusals] == [each for each in (refused, *dpkg) if each]
-        assert preflight.warnings(seen) == ([warned] if warned else [])
+        assert preflight.warnings(seen, None) == ([warned] if warned else [])
         if refused:
             assert refusals[0].cure == f"sudo journalctl -fu {UNIT}, and run again after the reboot"
 

@@ -21,7 +21,6 @@ NOW = 1795231768.0
 FIT = Preflight(
     {"/": 5009, "/var": 5009, "/etc": 5009},
     skew_s=0.5,
-    synchronised=True,
     manager=Manager("loaded", "active", "1.46.0"),
 )
 ROWS = """\
@@ -32,7 +31,6 @@ unit LoadState=loaded
 unit ActiveState=active
 nm s "1.46.0"
 nm ao 0
-synchronised yes
 clock 1795231768.500000000
 """
 HOLDER = Holder("/var/lib/dpkg/lock-frontend", 123, "unattended-upgr")
@@ -78,10 +76,7 @@ def read(more: str = "", rows: str = ROWS) -> Preflight:
             id="checkpoints",
         ),
         pytest.param(
-            read(
-                rows="room 9 /\nunit LoadState=masked\nunit ActiveState=inactive\n"
-                "synchronised \nclock 1795228168.5\n"
-            ),
+            read(rows="room 9 /\nunit LoadState=masked\nunit ActiveState=inactive\nclock 1795228168.5\n"),
             Preflight({"/": 9}, skew_s=-3599.5, manager=Manager("masked", "inactive")),
             id="what is absent, and a clock an hour behind",
         ),
@@ -100,9 +95,14 @@ def test_nonsense_is_an_error(rows: str) -> None:
 
 
 def judged(
-    found: Preflight, *, fabric: bool = True, running: bool = True, installs: bool = False
+    found: Preflight,
+    *,
+    fabric: bool = True,
+    running: bool = True,
+    installs: bool = False,
+    kept: bool | None = False,
 ) -> list[tuple[str, str]]:
-    refusals = preflight.judge(found, fabric=fabric, running=running, installs=installs)
+    refusals = preflight.judge(found, fabric=fabric, running=running, installs=installs, kept=kept)
     return [(refusal.what, refusal.cure) for refusal in refusals]
 
 
@@ -128,14 +128,14 @@ FAULTS: dict[str, tuple[Preflight, str, str]] = {
         "sudo dpkg --configure -a",
     ),
     "clock ahead": (
-        replace(FIT, skew_s=301, synchronised=False),
+        replace(FIT, skew_s=301),
         "the clock is 301 s ahead of this machine's (and is not synchronised); "
         "apt and TLS fail with a wrong clock",
         "timedatectl",
     ),
     "clock behind": (
-        replace(FIT, skew_s=-3600, synchronised=None),
-        "the clock is 3600 s behind this machine's; apt and TLS fail with a wrong clock",
+        replace(FIT, skew_s=-3600),
+        "the clock is 3600 s behind this machine's (and is not synchronised); apt and TLS fail with a wrong clock",
         "timedatectl",
     ),
     "shutdown": (
@@ -205,6 +205,11 @@ def test_network_manager_is_needed_for_a_fabric_alone(manager: Manager, running:
     assert judged(found, running=running, fabric=False) == []
 
 
+def test_where_no_service_keeps_the_clock_nothing_is_said_of_one() -> None:
+    ((what, _),) = judged(replace(FIT, skew_s=301), kept=None)
+    assert what == "the clock is 301 s ahead of this machine's; apt and TLS fail with a wrong clock"
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [
@@ -225,7 +230,7 @@ def test_network_manager_is_needed_for_a_fabric_alone(manager: Manager, running:
     ],
 )
 def test_warnings(found: Preflight, said: list[str]) -> None:
-    assert preflight.warnings(found) == said
+    assert preflight.warnings(found, True) == said
 
 
 # --- the script
@@ -282,28 +287,6 @@ def test_script_finds_what_is_amiss(rooted: Callable[..., Preflight], tmp_path: 
     assert (found.unfinished, found.journal) == (("b",), 1)
     assert found.shutdown and found.shutdown.mode == "reboot" and 590 < found.shutdown.in_s < 601
     assert found.manager == Manager("loaded", "activating", "1.52.1")
-    assert found.synchronised is None
-
-
-@pytest.mark.parametrize(
-    ("files", "chrony", "said"),
-    [
-        ((), None, None),
-        (("timesync",), None, False),
-        (("timesync", "timesync/synchronized"), None, True),
-        ((), "Leap status     : Normal", True),
-        ((), "Leap status     : Not synchronised", False),
-    ],
-)
-def test_whether_the_clock_is_kept_starts_no_service(
-    rooted: Callable[..., Preflight], tmp_path: Path, files: tuple[str, ...], chrony: str | None, said: bool | None
-) -> None:
-    for name in files:
-        (tmp_path / "run/systemd" / name).mkdir()
-    if chrony:
-        tool(tmp_path / "tools", "chronyc", f"echo '{chrony}'")
-    assert rooted().synchronised is said
-    assert "timedatectl" not in Fact.script
 
 
 def test_script_of_a_host_without_all_that(rooted: Callable[..., Preflight], tmp_path: Path) -> None:
@@ -311,7 +294,6 @@ def test_script_of_a_host_without_all_that(rooted: Callable[..., Preflight], tmp
         tool(tmp_path / "tools", name, "echo nothing to say >&2; exit 1")
     found = rooted()
     assert (found.unfinished, found.journal, found.shutdown, found.manager) == ((), 0, None, Manager())
-    assert found.synchronised is None
 
 
 READ_ONLY = """

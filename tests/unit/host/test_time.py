@@ -18,23 +18,23 @@ from tests.unit.shells import sh, tool
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "time"
 NONE, TWO = (f"servers {row}" for row in (RECORDED / "timesyncd-257-servers.txt").read_text().splitlines())
 SERVERS = ("192.0.2.10", "time.example.org")
-KEPT = Time("systemd-timesyncd", running=True, asks=SERVERS)
+KEPT = Time("systemd-timesyncd", running=True, synchronised=True, asks=SERVERS)
 
 ROWS = {
     "neither service": ([], Time()),
-    "timesyncd, stopped": (["service systemd-timesyncd"], Time("systemd-timesyncd")),
+    "timesyncd, stopped": (["service systemd-timesyncd"], Time("systemd-timesyncd", synchronised=False)),
     "timesyncd, as it comes": (
-        ["service systemd-timesyncd", "running"],
-        Time("systemd-timesyncd", running=True),
+        ["service systemd-timesyncd", "running", "synchronised"],
+        Time("systemd-timesyncd", running=True, synchronised=True),
     ),
     "timesyncd before it read our file": (
         ["service systemd-timesyncd", "running", NONE],
-        Time("systemd-timesyncd", running=True, asks=()),
+        Time("systemd-timesyncd", running=True, synchronised=False, asks=()),
     ),
-    "timesyncd that read our file": (["service systemd-timesyncd", "running", TWO], KEPT),
+    "timesyncd that read our file": (["service systemd-timesyncd", "running", "synchronised", TWO], KEPT),
     "chrony": (
         ["service chrony", "running", *(f"asks {server}" for server in SERVERS)],
-        Time("chrony", running=True, asks=SERVERS),
+        Time("chrony", running=True, synchronised=False, asks=SERVERS),
     ),
 }
 
@@ -82,7 +82,7 @@ def test_a_file_says_what_each_service_reads() -> None:
 OURS = written("systemd-timesyncd", *SERVERS)
 OTHERS = written("systemd-timesyncd", "192.0.2.99")
 CHRONYS = written("chrony", *SERVERS)
-STOPPED = Time("systemd-timesyncd")
+STOPPED = Time("systemd-timesyncd", synchronised=False)
 
 PLANS = {
     "nothing declared, nothing there": (Time("chrony", running=True), {}, (), [], [], []),
@@ -195,7 +195,8 @@ def test_a_stopped_service_is_asked_nothing_since_that_would_start_it(
 
 def test_without_a_file_of_ours_timesyncd_costs_no_process(rooted: Callable[..., Time], tmp_path: Path) -> None:
     (tmp_path / "run/systemd/timesync").mkdir()
-    assert rooted(TIMESYNCD) == Time("systemd-timesyncd", running=True)
+    assert rooted(TIMESYNCD) == Time("systemd-timesyncd", running=True, synchronised=False)
+    assert rooted(TIMESYNCD, "run/systemd/timesync/synchronized").synchronised is True
     assert started(tmp_path) == []
 
 
@@ -207,9 +208,12 @@ def test_with_a_file_of_ours_timesyncd_is_asked(rooted: Callable[..., Time], tmp
 
 def test_chrony_is_asked_and_timesyncd_beside_it_is_not(rooted: Callable[..., Time], tmp_path: Path) -> None:
     pid = "run/chrony/chronyd.pid"
-    assert rooted(CHRONYD, TIMESYNCD) == Time("chrony")
-    assert rooted(pid) == Time("chrony", running=True)
-    assert rooted(CHRONY_PATH[1:]) == Time("chrony", running=True, asks=SERVERS)
+    assert rooted(CHRONYD, TIMESYNCD) == Time("chrony", synchronised=False)
+    assert rooted(pid) == Time("chrony", running=True, synchronised=False)
+    assert rooted(CHRONY_PATH[1:]) == Time("chrony", running=True, synchronised=False, asks=SERVERS)
+    tool(tmp_path / "tools", "chronyc", "echo 'Leap status     : Normal'")
+    (tmp_path / CHRONY_PATH[1:]).unlink()
+    assert rooted().synchronised is True
     assert "busctl" not in started(tmp_path)
 
 
