@@ -1,1 +1,1 @@
-"""What the output of a tool means that a person pastes, a tool a file."""
+"""What the pasted output of a tool means, one file for each tool."""

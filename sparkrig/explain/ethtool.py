@@ -20,7 +20,7 @@ def link(piece: Piece, _: Around) -> Explained:
 
 
 def _named(links: Sequence[nic.Link], command: str) -> list[nic.Link]:
-    """The links, with the netdevs of the command line where grep took ethtool's own line with the name away."""
+    """The links; where grep removed ethtool's line with the name, with the netdevs of the command line."""
     cages = [word for word in re.findall(r"[\w.-]+", command) if CAGE.fullmatch(word)]  # of a loop over $IF
     typed = re.findall(r"\bethtool\s+['\"]?([A-Za-z][\w.-]*)", command) or cages
     names = iter(typed if len(typed) == sum(not link.netdev for link in links) else ())

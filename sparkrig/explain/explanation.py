@@ -1,4 +1,4 @@
-"""What every reader of a tool's output is given and gives; the names of a Spark's ports."""
+"""What every reader of a tool's output takes and returns; the names of a Spark's ports."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CAGE = re.compile(r"(?:en|roce)(p1|P2p1)s0f([01])(?:np[01])?")
 class Explained:
     """What one tool printed, explained.
 
-    read: what was read, with units, in one line; notes: what is worth knowing and no verdict, as sentences without
-    a full stop.
+    read: what was read, with units, in one line; notes: what is worth knowing and is no verdict, as sentences
+    without a full stop.
     """
 
     tool: str
@@ -34,10 +34,10 @@ class Explained:
 
 @dataclass(frozen=True)
 class Around:
-    """What the rest of the paste tells.
+    """What the rest of the paste shows.
 
     suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX; devices: RDMA devices that it shows on a cage's
-    netdev, whatever they are called (mlx5_0); prefixes: the prefix length of each IPv4 address that has one.
+    netdev, whatever their names (mlx5_0); prefixes: the prefix length of each IPv4 address that has one.
     """
 
     suspects: tuple[Verdict, ...] = ()

@@ -37,7 +37,7 @@ def explained(piece: Piece, _: Around) -> Explained:
 
 
 def _way(log: nccl.Nccl) -> str:
-    """How NCCL went, as far as its log tells."""
+    """The way that NCCL took, as far as its log shows."""
     network = "NET/" if log.transport in ("IB", "Socket") else ""
     parts = [
         f"NCCL {log.version}" if log.version else "",

@@ -1,4 +1,4 @@
-"""A Spark's package list as dpkg, dpkg-query and apt print it, and what it tells of driver and next boot.
+"""A Spark's package list as dpkg, dpkg-query and apt print it, and what it shows of driver and next boot.
 
 Sources: dpkg-query(1) for the marks of `dpkg -l`; dpkg's source [@dpkg-list]: `dpkg -l` cuts no row,
 not in a narrow terminal either, and `dpkg-query -W` lists removed packages while their configuration is left;
@@ -35,7 +35,7 @@ _STATUS = {
     **{"n": "not-installed", "c": "config-files", "H": "half-installed", "U": "unpacked"},
     **{"F": "half-configured", "W": "triggers-awaited", "t": "triggers-pending", "i": "installed"},
 }
-# Of a row that does not tell whether it is installed or removed, and of one that only tells what it would replace.
+# Of a row that does not show whether it is installed or removed, and of one that shows only what it would replace.
 # Both count as installed.
 _LISTED, _BEHIND = "listed", "upgradable"
 
@@ -76,7 +76,7 @@ _WITHIN = re.compile(r"(?<![A-Za-z0-9.+~-])\d[A-Za-z0-9.+:~-]*")  # a version am
 def parse(lines: Iterable[str]) -> Packages:
     """Read `dpkg -l`, `dpkg-query -W`, `apt list` or `NAME,VERSION` lines; other lines are passed over.
 
-    What a list does not tell is taken as usual: a row without marks is installed, and what is wanted is empty.
+    What a list does not show has the usual value: a row without marks is installed, and the wanted state is empty.
     """
     rows: dict[str, Package] = {}
     for row in filter(None, map(_row, lines)):
@@ -86,7 +86,7 @@ def parse(lines: Iterable[str]) -> Packages:
 
 
 def _weight(row: Package) -> tuple[bool, bool, bool]:
-    """Which row of a package counts: above all one that tells whether it is installed."""
+    """Which row of a package counts: above all one that shows whether it is installed."""
     return row.status != _LISTED, row.installed, bool(row.want)
 
 
@@ -138,7 +138,7 @@ def _unmarked(packages: Packages) -> bool:
 
 
 def _doubted(verdict: Verdict) -> Verdict:
-    """What a list without marks shows: it may be a removed package's doing, so nothing is changed for it yet."""
+    """The verdict on a list without marks: a removed package may be the reason, so its cure changes nothing."""
     if verdict.level not in ("degraded", "fault"):
         return verdict
     why = f"{verdict.evidence}; this list does not mark removed packages, and dpkg -l decides"
@@ -186,7 +186,7 @@ def _next_boot(packages: Packages) -> Verdict:
 
 
 def _complete(packages: Packages, boot: NextBoot, branch: int) -> bool:
-    """Whether the list would show the missing modules: it says so, has others, or is whole and goes on behind."""
+    """Whether the list would show the missing modules: it has them, has others, or is whole and goes on behind."""
     names, missing = [row.name for row in packages.rows], driver.modules_package(boot.kernel, branch)
     if missing in names:
         return True

@@ -32,7 +32,7 @@ def explained(piece: Piece, around: Around) -> Explained:
 
 
 def _table(text: str) -> str:
-    """The text without what somebody put before each line of the table, and without thousands separators."""
+    """The text without what was put before each line of the table, and without thousands separators."""
     header = re.search(r"^([ \t]*[#|+*;]+[ \t]*)#bytes", text, re.M)
     if header:
         text = re.sub(rf"^[ \t]*{re.escape(header.group(1).strip())}", "", text, flags=re.M)
@@ -72,7 +72,7 @@ def _without_figure(text: str, why: str) -> Verdict:
 
 
 def _read_bandwidth(piece: Piece, text: str) -> Bandwidth:
-    """The figure. Raises ValueError, in words, where there is none, or its unit cannot be told."""
+    """The figure. Raises ValueError, in words, where there is none, or its unit is unknown."""
     if "#bytes" not in text:
         rows = re.findall(r"^\W*(\d+)[ \t]+(\d+)[ \t]+\d+\.\d+[ \t]+(\d+\.\d+)[ \t]+(\d+\.\d+)[ \t]*$", text, re.M)
         lone = re.search(r"^[ \t]*(\d+\.\d+)[ \t]*$", text, re.M)  # --output=bandwidth
@@ -85,7 +85,7 @@ def _read_bandwidth(piece: Piece, text: str) -> Bandwidth:
 
 
 def _from_row(size: str, iterations: str, average: str, rate: str) -> Bandwidth:
-    """A row whose header is lost: the message rate tells the unit, as it does in a JSON report."""
+    """A row whose header is lost: the message rate shows the unit, as it does in a JSON report."""
     figures = {"MsgSize": int(size), "n_iterations": int(iterations), "BW_average": float(average)}
     try:
         return perftest.parse_bandwidth("", json.dumps({"results": {**figures, "MsgRate": float(rate)}}))
@@ -124,7 +124,7 @@ def judged(read: Bandwidth, device: str, around: Around) -> Verdict:
 def _other_hardware(read: Bandwidth, device: str, around: Around) -> str:
     """What was measured where it is no port of a Spark, else empty.
 
-    The device tells. Where it has no name the link type does, which --force-link can set to IB on any port.
+    The device shows it. Where it has no name the link type does, which --force-link can set to IB on any port.
     """
     infiniband = "an InfiniBand link" if read.link_type == "IB" else ""
     if device == "the rail" or CAGE.fullmatch(device) or device in around.devices:

@@ -1,7 +1,7 @@
-"""What the output of a tool means, which a person pasted: what was read, the verdict, and the cure.
+"""What the pasted output of a tool means: what was read, the verdict, and the cure.
 
 The verdicts are those of the modules that judge a Spark itself. What they do not fit (other hardware, short
-messages, a figure without a unit) is said to be unknown, for a wrong verdict is worse than none. Serial numbers
+messages, a figure without a unit) is reported as unknown, for a wrong verdict is worse than none. Serial numbers
 and UUIDs are dropped before anything is read (paste.plain).
 """
 

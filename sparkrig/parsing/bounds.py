@@ -14,12 +14,12 @@ NOUN_CHARS = 2_097_152  # the log of a served model is the longest, with up to 9
 LOOK_CHARS = 8_388_608
 STREAM_BYTES = 33_554_432  # of one command, whatever it is; the parts of an archive have 14 MB at most
 STREAM_ROWS = 300_000
-ROWS = 20_000  # of a noun; some parsers take time by the square of it
+ROWS = 20_000  # of a noun; the time of some parsers grows with its square
 JSON_DEPTH = 32  # `ip -j` and `docker info` nest four levels
 _DIGITS = 20  # of a number in JSON; 2**64 has as many
 _LONG = re.compile(r"\d{101}")  # no number or digest; Python neither divides one of 310 nor reads one of 4301
 
-# what no row of data can raise in a parser: these are faults of our own code, and are never called garbage
+# No row of data can raise these in a parser: they are faults of our own code, and are never called garbage.
 OWN_FAULTS = (NameError, ImportError, AssertionError, NotImplementedError, OSError)
 
 _NESTING = re.compile(r'"(?:[^"\\]|\\.?)*+"?|[\[{]|[\]}]', re.DOTALL)

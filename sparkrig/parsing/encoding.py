@@ -1,8 +1,8 @@
-"""Whether the bytes of a file are UTF-8 text, and what is said of those that are not.
+"""Whether the bytes of a file are UTF-8 text, and what is reported of those that are not.
 
-Every file that we write is, and so are those that others write for JSON (RFC 8259, section 8.1) or YAML (YAML 1.2,
-section 5.2). One that is not is merged into by nobody: with what stands in the place of its bytes it would be
-another one.
+Every file that we write is UTF-8, and so is what others write as JSON (RFC 8259, section 8.1) or YAML (YAML 1.2,
+section 5.2). Nothing is merged into a file that is not: with replacement characters for its bytes it would be
+another file.
 """
 
 from __future__ import annotations

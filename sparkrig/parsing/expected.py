@@ -1,4 +1,4 @@
-"""What a setting takes, in words, from its JSON schema: whatever is wrong with a value, the sentence is ours."""
+"""What a setting takes, in words, from its JSON schema, so that the sentence on any wrong value is ours."""
 
 from __future__ import annotations
 

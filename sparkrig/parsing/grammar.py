@@ -1,4 +1,4 @@
-"""What names and versions that a host tells may be made of, each by the page that says so.
+"""What names and versions that a host reports may be made of, each by the page that defines it.
 
 Such a text becomes a word of a command that an operator pastes. One that breaks its grammar comes from no healthy
 tool: it is refused where it is read, and whatever is shown as a command is quoted besides (sparkrig.cure). Letters

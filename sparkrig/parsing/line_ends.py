@@ -1,4 +1,4 @@
-"""How the lines of a text end: what most of its readers do not show, and some of them take for a part of a value.
+"""How the lines of a text end: most of its readers do not show it, and some take it for a part of a value.
 
 The shell takes the CR of a CRLF line for its last character, and so does NCCL in most of its versions (setEnvFile
 in its src/misc/param.cc); JSON, YAML, docker's environment files and Python's source do not. So a file of ours has
@@ -21,13 +21,13 @@ def lines(text: str) -> list[str]:
 
 
 def like(found: str, wanted: str) -> str:
-    """The text with the line ends of another, so that what is left are lines that differ."""
+    """The text with the line ends of another, so that only lines that differ are left."""
     text = unix(found)
     return text + _LF if text and wanted.endswith(_LF) and not text.endswith(_LF) else text
 
 
 def differ(found: str, wanted: str) -> tuple[str, ...]:
-    """In what way the ends of lines are other ones than is wanted; empty where they are not."""
+    """How the line ends differ from those that are wanted; empty where they do not."""
     crlf, whole = found.count(_CRLF), found.count(_LF)
     said = []
     if crlf and _CRLF not in wanted:

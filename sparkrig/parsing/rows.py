@@ -1,4 +1,4 @@
-"""How a fact's script prints what may hold any byte, as one word of a row, and how rows are told apart."""
+"""How a fact's script prints what may hold any byte, as one word of a row, and how rows are separated."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from sparkrig.parsing import bounds
 
 
 def load(text: str, loader: Any = yaml.SafeLoader) -> Any:
-    """What a text says. loader: one that makes nothing but plain data. Raises yaml.YAMLError alone.
+    """The data in a text. loader: one that makes only plain data. Raises yaml.YAMLError alone.
 
-    PyYAML itself lets through what Python says of a date like 2026-99-99, of a number with 5000 digits, and of
-    brackets that nest a thousand levels deep; and half of a surrogate pair, which is no text
+    PyYAML itself lets Python's errors through for a date like 2026-99-99, a number with 5000 digits, and brackets
+    that nest a thousand levels deep. It accepts half of a surrogate pair, which is no text
     (sparkrig.parsing.bounds).
     """
     try:

@@ -1,7 +1,7 @@
-"""What NCCL, Gloo, UCX, vLLM and Ray are told on a host.
+"""The variables that NCCL, Gloo, UCX, vLLM and Ray read on a host.
 
 Sources: what others set on pairs that work [@nvidia-playbook, @eugr, @sparkrun, @epappas, @capetron], and what
-NCCL makes of it [@nccl-docs].
+NCCL does with it [@nccl-docs].
 """
 
 from __future__ import annotations

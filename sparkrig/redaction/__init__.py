@@ -1,4 +1,4 @@
-"""What identifies an owner or a machine, taken out of a text and replaced by pseudonyms.
+"""Takes what identifies an owner or a machine out of a text, and puts pseudonyms in its place.
 
 A pseudonym is a number in the order of appearance, so nothing of the value is in it. Within one Redactor the same
 value has the same pseudonym, whatever its spelling; and where a parser needs a form, the pseudonym has that form:
@@ -7,7 +7,7 @@ a MAC becomes a MAC, the EUI-64 made from it the EUI-64 made from its pseudonym,
 What is known of the hosts (`Known`) is replaced wherever it stands. What is not known is found by its form, or by
 the label in front of it. A name that is an ordinary word (a host called `spark`, the user `nvidia`) would take
 words out of every line, so it is replaced only where it stands as a name: before or behind an @, in a home folder,
-behind a label. The word itself tells nothing of an owner.
+behind a label. The word itself shows nothing of an owner.
 
 `sheet` knows how values are written in a text, `book` what is known and learnt and the pseudonyms, and each other
 module how some kinds look.
@@ -99,7 +99,7 @@ class Redactor:
         return self._book.machine(name)
 
     def learn(self, text: str) -> None:
-        """Note what a text shows in a form that is sure, so that it is found in its other forms, in all texts."""
+        """Note what a text shows in an unmistakable form, so that its other forms are found too, in all texts."""
         bare = clean(text)
         for each in (bare, *decoded_words(bare)):
             for kind in (hardware, wifi, servers, names, ids):
@@ -130,13 +130,13 @@ class Redactor:
         return sheet.whole()
 
     def _quoted(self, written: str, depth: int, put: list[str]) -> str | None:
-        """A string of JSON in which something is escaped: the same of what it holds without what identifies."""
+        """A string of JSON in which something is escaped, with what it holds redacted."""
         text = from_json(written)
         new = None if text is None else self._redact(text, depth + 1, put)
         return None if new == text else json.dumps(new, ensure_ascii=written.isascii())
 
     def _encoded(self, word: str, depth: int) -> str | None:
-        """A word of base64 that holds a text: the same of the text without what identifies."""
+        """A word of base64 that holds a text, with that text redacted."""
         text = decoded(word)
         if text is None:
             return None
@@ -148,7 +148,7 @@ class Redactor:
     def leaks(self, text: str) -> list[str]:
         """The kinds of which a known value still stands in a text that was redacted.
 
-        It is looked for by another way than it was taken out by: letters and digits alone, whatever is between.
+        The search is not the one that took it out: it compares letters and digits alone, whatever is between.
         """
         book = self._book
         known = {"mac": book.macs, "uuid": book.known.ids, "serial": book.serials, "key": book.known.keys}

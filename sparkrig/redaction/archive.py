@@ -37,7 +37,7 @@ SCHEMA = "sparkrig.support/1"
 
 @dataclass(frozen=True)
 class Part(Value):
-    """What one part of the evidence printed. status: its exit code; cut: whether it had more to say."""
+    """What one part of the evidence printed. status: its exit code; cut: whether it had more to print."""
 
     text: str
     status: int = 0
@@ -45,7 +45,7 @@ class Part(Value):
 
 
 def parts(lines: Iterable[str]) -> dict[str, Part]:
-    """Read `part NAME BASE64 EXIT` rows. What is none is left out: the last one may be torn, as time was up."""
+    """Read `part NAME BASE64 EXIT` rows. Others are left out: the last one may be torn, where time was up."""
     found: dict[str, Part] = {}
     for line in lines:
         words = line.split(" ")
@@ -72,7 +72,7 @@ def _whole_lines(text: str) -> str:
 
 @dataclass(frozen=True)
 class Identifiers(Value):
-    """What a host says of itself that must not be in an archive, and what it could not say.
+    """What a host reports of itself that must not be in an archive, and what it could not report.
 
     rows: (word, value), a word for each kind; unread: sentences. A value is shown nowhere, so none is in `repr`.
     """
@@ -177,7 +177,7 @@ class Archive(Value):
 def archive(given: Iterable[File], redactor: Redactor, about: Archive) -> Archive:
     """An archive of texts as hosts printed them. about: all but files and counts, its sentences not yet redacted.
 
-    A file in which a known identifier is left in spite of all is left out, and one that has too many.
+    A file in which a known identifier is still left is left out, and so is one that has too many.
     """
     raw = list(given)
     for each in raw:
@@ -259,7 +259,7 @@ def pack(made: Archive) -> bytes:
 
 
 def unpack(content: bytes, what: str) -> dict[str, str]:
-    """The texts of an archive by name. what: how the archive is called in a Refusal, which what is none raises."""
+    """The texts of an archive by name. what: its name in a Refusal, which is raised where it is none."""
     raw = _inflated(content, what)
     found: dict[str, str] = {}
     try:

@@ -28,7 +28,7 @@ ORDINARY = frozenset({
     "video", "videos", "vllm", "volume", "volumes", "vpn", "web", "wiki", "work", "wpad", "www",
 })
 # fmt: on
-"""Words that tell nothing of an owner, where a host, a user or a Wi-Fi has one for its name."""
+"""Words that show nothing of an owner, where a host, a user or a Wi-Fi has one for its name."""
 
 HOME_DOMAINS = ("local", "lan", "home.arpa", "fritz.box", "internal")
 """Domains of a home network, which are the same everywhere."""
@@ -201,7 +201,7 @@ class Book:
         return f"{self.number('mac', whole):06x}"
 
     def mac_of(self, digits: str) -> str:
-        """The MAC that 64 bits (16 hex digits) were made from, whatever stands in their middle."""
+        """The MAC that 64 bits (16 hex digits) were made from, whatever their middle is."""
         plain = digits[:6] + digits[10:]
         flipped = f"{int(digits[:2], 16) ^ 2:02x}{plain[2:]}"
         if plain in self.macs or (digits[6:10] != "fffe" and flipped not in self.macs):

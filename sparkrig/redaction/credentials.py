@@ -1,4 +1,4 @@
-"""What lets in: tokens, passwords, and keys."""
+"""What gives access: tokens, passwords, and keys."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _LIST = re.compile(
 )
 _ITEM = re.compile(r"""("(?:[^"\\\n]|\\.)+"|'[^'\n]+'|(?<![^\s\[,-])[^\s\[\],"']+)""")
 _ASSIGNED = re.compile(rf"(?<![\w-])([A-Za-z_][\w]{{2,60}})=({_VALUE})")
-# a variable whose name may say that its value is a secret, whatever the value looks like
+# a variable whose name may show that its value is a secret, whatever the value looks like
 _VARIABLE = re.compile(r"(?m)^([-+ ]?[ \t]*(?:export[ \t]+)?(\w+)=)(\S.*)$")
 
 

@@ -25,7 +25,7 @@ _QUADS = re.compile(r"(?<![0-9A-Fa-f:])[0-9A-Fa-f]{4}(?:\\?:[0-9A-Fa-f]{4}){3}(?
 _SIXTEEN = re.compile(rf"{NO_HEX_LEFT}(?:0x)?([0-9A-Fa-f]{{16}}){NO_HEX_RIGHT}")
 _IN_NAME = re.compile(rf"(?:en|wl|ww)x([0-9A-Fa-f]{{12}}){NO_HEX_RIGHT}")
 _EUI_TAIL = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{1,4}:[0-9a-f]{0,2}ff:fe[0-9a-f]{2}:[0-9a-f]{1,4}(?![0-9a-f:])")
-_BARE = (  # hex digits without colons, behind what says that they are an address
+_BARE = (  # hex digits without colons, behind a label that shows that they are an address
     re.compile(
         rf"(?i)\b(?:mac|hw_?addr|bssid|bd_?addr|lladdr|ether)[\w-]{{0,12}}[\"']?(?:[ \t]*[:=][ \t]*"
         rf"|[ \t]+)[\"']?([0-9a-f]{{12}}){NO_HEX_RIGHT}"
@@ -118,7 +118,7 @@ def macs(book: Book, sheet: Sheet) -> None:
 
 
 def _known_macs(book: Book) -> re.Pattern[str] | None:
-    """Every MAC that is known, in any spelling, and the EUI-64 made from it, within whatever stands around it."""
+    """Every MAC that is known, in any spelling, and the EUI-64 made from it, whatever stands around it."""
     gap = r"(?:\\x3a|%3a|\\x|[^0-9a-z\n]{0,2})"
 
     def forms() -> Iterable[str]:

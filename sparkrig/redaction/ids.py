@@ -17,7 +17,7 @@ _BARE_ID = re.compile(rf"{NO_HEX_LEFT}[0-9a-fA-F]{{32}}{NO_HEX_RIGHT}")
 _ID_DIGEST = re.compile(r"(?m)^machine_id=([0-9a-f]{64})$")
 
 _DOCKER = re.compile(r"(?<![A-Z0-9:])(?:[A-Z2-7]{4}:){11}[A-Z2-7]{4}(?![A-Z0-9:])")
-_SHORT = (  # identifiers of fewer bits, behind what says that they are some
+_SHORT = (  # identifiers of fewer bits, behind a label that shows that they are such
     re.compile(
         r"(?i)(?:\buuid=[\"']?|by-uuid/|by\\+x2duuid-)([0-9a-f]{4}(?:-|\\+x2d)[0-9a-f]{4}|[0-9a-f]{16})(?![0-9a-f-])"
     ),

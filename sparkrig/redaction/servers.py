@@ -1,6 +1,6 @@
-"""What a machine has from other ones by name: file systems, images, proxies, time, domains.
+"""Names of other machines that a machine uses: for file systems, images, proxies, time, domains.
 
-A name under a public domain that is everyone's (nvidia.com, docker.io) tells nothing and stays; every other one is
+A name under a public domain (nvidia.com, docker.io) identifies no owner and stays; every other one is
 a machine of an owner. A name without a domain is found by what stands around it.
 """
 
@@ -257,7 +257,7 @@ def hosts(book: Book, sheet: Sheet) -> None:
 
 
 def domains(book: Book, sheet: Sheet) -> None:
-    """What is left of names of domains: the words that tell of their owner."""
+    """What is left of names of domains: the words that identify their owner."""
     words = {
         each: domain
         for domain in (*book.domains, *map(str.lower, book.known.domains))
@@ -273,7 +273,7 @@ _NO_HOSTS = frozenset(("https", "http", "true", "false", "all", "workgroup", "tc
 
 
 def _telling(book: Book, domain: str) -> Iterable[str]:
-    """The words of a domain that tell of its owner."""
+    """The words of a domain that identify its owner."""
     return (
         each
         for each in domain.split(".")[:-1]

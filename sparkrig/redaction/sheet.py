@@ -44,7 +44,7 @@ class Sheet:
         self.put: list[str] = [] if put is None else put
 
     def sub(self, pattern: re.Pattern[str], replace: Replace, group: int | str = 0) -> None:
-        """Replace that group of each match by what is given for it; None leaves the match as it is."""
+        """Replace that group of each match by what `replace` returns; None leaves the match as it is."""
 
         def each(found: re.Match[str]) -> str:
             new = replace(found)
@@ -156,7 +156,7 @@ def from_json(written: str) -> str | None:
 
 
 def spellings(value: str) -> set[str]:
-    """A name as JSON, a URL, systemd, wpa_supplicant, DNS a wrong decoding and clean() write it."""
+    """A name as JSON, a URL, systemd, wpa_supplicant, DNS, a wrong decoding and clean() write it."""
     wide = value.encode("latin-1", "replace").decode("utf-8", "replace")
     unit = "".join(each if each.isalnum() or each in "_." else f"\\x{ord(each):02x}" for each in value)
     forms = {value, json.dumps(value)[1:-1], quote(value, safe=""), unit, *([wide] if "?" not in wide else [])}

@@ -49,7 +49,7 @@ _LABELS = tuple(
         r"\binput: (\S[^\n]*?) as /devices/[^\n]*(?:uhid|bluetooth)",
     )
 )
-# A connection of any kind: in journals nothing beside its name says whether it is a Wi-Fi.
+# A connection of any kind: in journals nothing beside its name shows whether it is a Wi-Fi.
 _CONNECTIONS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -76,7 +76,7 @@ def _is_filler(value: str) -> bool:
 
 
 def _is_wired(book: Book, value: str) -> bool:
-    """Whether a connection is of a cable: its name stays, for profiles of the fabric are told by it."""
+    """Whether a connection is of a cable: its name stays, for it identifies the profiles of the fabric."""
     return value in book.wired or bool(_NO_WIFI.fullmatch(value))
 
 

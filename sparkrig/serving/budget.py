@@ -113,7 +113,7 @@ class Paging:
 class Budget:
     """What becomes of a node's memory, in GiB.
 
-    share: memory x utilization; weights: None where nobody says how large they are and the format does not tell;
+    share: memory x utilization; weights: None where no source states their size and the format does not give it;
     estimated: they are at least that large, by the parameters; kv: what is left for the KV cache, None without
     weights; needed: by context x sequences, None without a shape; paging: likewise; assumed: in sentences.
     """
@@ -130,7 +130,7 @@ class Budget:
 
     @property
     def fit(self) -> Fit:
-        """tight: one sequence, not all that are wanted; without a shape, the weights and who knows what else."""
+        """tight: one sequence, not all that are wanted; without a shape, the weights and an unknown rest."""
         if self.kv is None:
             return "unknown"
         if self.kv <= 0 or (self.sequences is not None and self.sequences < 1):
@@ -177,7 +177,7 @@ def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
 
 
 def fewest_nodes(model: Model, checkpoint: Checkpoint, use: Use) -> Nodes | None:
-    """How many Sparks it takes, one or two; None where two are too few, or nobody knows.
+    """How many Sparks it takes, one or two; None where two are too few, or it is unknown.
 
     Without a shape the weights alone decide.
     """

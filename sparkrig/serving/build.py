@@ -15,7 +15,7 @@ LEAST_CUBINS = 50  # of sm_12x in _C.abi3.so; the stock image had none, the arti
 
 @dataclass(frozen=True)
 class Base:
-    """The image to begin from. version: of the vLLM in it; commit: that it names, empty where it names none."""
+    """The image to begin from. version: of the vLLM in it; commit: the one it names, empty where it names none."""
 
     id: str
     version: str
@@ -27,7 +27,7 @@ class Base:
 
 
 def tag(base_id: str, commit: str | None, recipe: Mapping[str, str]) -> str:
-    """The name of what comes out, by all that goes in: where there is such an image, nothing is to be built.
+    """The name of the new image, by all that goes into it: where such an image exists, nothing is to be built.
 
     commit: as the settings have it; None for the one that follows from the base.
     """

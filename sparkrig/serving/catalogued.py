@@ -1,4 +1,4 @@
-"""The launches that the catalogue has of a model, as what they would be if somebody typed them."""
+"""The launches that the catalogue has of a model, as they would be if they were typed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkrig.serving.model import Model
 def launches(model: Model) -> Iterator[tuple[Launch, int]]:
     """Each launch of the model, and the number of Sparks that it is for.
 
-    Of one without options for docker nothing is known of the container. One that was not plainly typed may have
+    The container of a launch without options for docker is unknown. A launch that was not plainly typed may have
     been given more than is written down.
     """
     for each in model.launches:

@@ -48,7 +48,7 @@ class Mount:
 class Container:
     """What of the host a container has.
 
-    architecture: `amd64`, `arm64`, ... as it was asked for or as the image has it, empty where neither is said;
+    architecture: `amd64`, `arm64`, ... as it was asked for or as the image has it, empty where both are unknown;
     gpus: whether it is given any; network, ipc: docker's words, empty for docker's default; devices: paths on the
     host; limits: soft limits, -1 for none; memory: `--memory`, empty where there is none.
     """
@@ -68,7 +68,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Described:
-    """A container, what it is told to run, and its environment.
+    """A container, the command that it runs, and its environment.
 
     environment: None for a value that comes from where docker is typed; whole: whether nothing else sets variables
     but the image, which is so where no file of them is named; replaced: whether the words begin with the
@@ -110,7 +110,7 @@ def typed(words: Sequence[str]) -> Described:
 
 
 def composed(service: Mapping[str, Any]) -> Described:
-    """A service of a compose file. Raises ValueError where its command cannot be parted into words."""
+    """A service of a compose file. Raises ValueError where its command cannot be split into words."""
     resources = _table(_table(service.get("deploy")).get("resources"))
     reserved = _list(_table(resources.get("reservations")).get("devices"))
     container = Container(
@@ -184,7 +184,7 @@ def options(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def mounts(found: Options) -> tuple[Mount, ...]:
-    """What `-v` and `--mount` say."""
+    """The mounts that `-v` and `--mount` name."""
     plain = [_mount(each) for each in found.get("volume", ())]
     return (*plain, *(_long_mount(each) for each in found.get("mount", ())))
 
@@ -255,7 +255,7 @@ def _words(given: Any) -> tuple[str, ...]:
 
 
 def _said(value: Any) -> str:
-    """A value of YAML as a container is told it."""
+    """A value of YAML as a container receives it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -25,8 +25,8 @@ class Launch:
 
     source: what it was read from, in words; model: as it was given, empty where none was; flags: of vLLM, by their
     names without dashes; environment: None for a value that is set where docker is typed; container: None for a
-    bare command, which says nothing of it; whole: whether the environment is all there; wrapper: the script that
-    launches it, which may add to all of it; solo: whether that is told to take one node; extra, broken: as
+    bare command, which shows nothing of it; whole: whether the environment is all there; wrapper: the script that
+    launches it, which may add to all of it; solo: whether that has to take one node; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
     Ray and no server; installs_ray: whether Ray is installed first.
     """

@@ -1,7 +1,7 @@
 """Reads launches of vLLM: a command line, a script, a compose file, a recipe, or what `docker inspect` printed.
 
 Nothing is run, and nothing beyond the given text is read: what a `--config` file, an `--env-file` or the image
-sets is not seen, and whoever judges a launch has to know that (`Launch.whole`).
+sets is not seen, and a judge of a launch has to know that (`Launch.whole`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 _NAMED = re.compile(r"\$\$|\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?([-?+])([^{}]*))?\})")
 
-# how eugr/spark-vllm-docker is told options for docker [@forum-365083-thread]
+# the variable by which eugr/spark-vllm-docker takes options for docker [@forum-365083-thread]
 _MORE_OPTIONS = "VLLM_SPARK_EXTRA_DOCKER_ARGS"
 
 
@@ -160,7 +160,7 @@ def _command(words: list[str], exported: Mapping[str, str | None], source: str) 
 
 
 def _bare(words: list[str], environment: Mapping[str, str | None], source: str) -> Iterator[Launch]:
-    """A command that says nothing of the container it runs in, if any."""
+    """A command that shows nothing of the container it runs in, if any."""
     inside = container.options(words[words.index("exec") + 1 :])[0] if "exec" in words else {}
     environment = {**environment, **container.environment(inside.get("env", ()))}
     shell = _shell_script(words)

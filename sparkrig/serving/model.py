@@ -1,4 +1,4 @@
-"""An entry of the catalogue of models: what a file in models/ may say, and nothing else.
+"""An entry of the catalogue of models: what a file in models/ may hold, and nothing else.
 
 Every number and every claim names its source, by a key of models/sources.yaml.
 """
@@ -31,7 +31,7 @@ class _Strict(BaseModel):
 
 
 class _Told(_Strict):
-    """What somebody said. source: a key of models/sources.yaml."""
+    """What a source states. source: a key of models/sources.yaml."""
 
     source: Text
 
@@ -40,8 +40,8 @@ class Source(_Strict):
     """Where a number or a claim comes from.
 
     title: the page's own, or what is cited of it; where: its address, or what it is where no address is known;
-    day: of the measurement or the page, None where it does not say; read: by us, where it bears no day; versions:
-    of vLLM, image and driver that it holds for, empty where they are not told.
+    day: of the measurement or the page, None where it bears none; read: by us, where it bears no day; versions:
+    of vLLM, image and driver that it holds for, empty where they are unknown.
     """
 
     title: Text
@@ -103,7 +103,7 @@ Layers = Annotated[Full | Sliding | Latent | Recurrent, Field(discriminator="kin
 
 
 class Shape(_Told):
-    """What of a model decides on the size of its KV cache, as its config.json has it.
+    """What decides the size of a model's KV cache, as its config.json has it.
 
     draft: layers of its own multi-token-prediction head, which are like its first kind that attends to all tokens.
     """
@@ -115,10 +115,10 @@ class Shape(_Told):
 class Checkpoint(_Told):
     """One set of weights.
 
-    id: on Hugging Face; weights_gib: all of its weights, None where no source says; resident_gib: what vLLM said
-    that they take on each node, by number of nodes; nodes: how many its sources ran it on; draft: whether the
-    multi-token-prediction head is in it, None where no source says; bad: why not to use it, empty where nothing
-    speaks against it.
+    id: on Hugging Face; weights_gib: all of its weights, None where no source states it; resident_gib: what they
+    take on each node by vLLM's log, by number of nodes; nodes: how many its sources ran it on; draft: whether the
+    multi-token-prediction head is in it, None where no source states it; bad: why not to use it, empty where
+    nothing speaks against it.
     """
 
     id: Annotated[str, StringConstraints(pattern=rf"^{hub.ID.pattern}$")]
@@ -144,7 +144,7 @@ def flag_words(flags: Mapping[str, Scalar | dict[str, Scalar]]) -> Iterator[list
 
 
 class Launch(_Told):
-    """How somebody started it.
+    """How it was started.
 
     image: empty where no source names one; flags: of `vllm serve` without their dashes; True is a flag without a
     value, a mapping is one of JSON; container: options of `docker run`; typed: what else was typed, where it was
@@ -195,7 +195,7 @@ Metric = Literal[
 
 
 class Figure(_Told):
-    """One number that somebody measured, expects, or heard of.
+    """One number that a source measured, expects, or heard of.
 
     value to high: a range, or high is None; concurrency: requests at a time; nodes: how many Sparks; of: workload,
     phase or setting that it is of.
@@ -219,7 +219,7 @@ class Figure(_Told):
 
 
 class Claim(_Told):
-    """What a source says of the model, and what another one, or the published shape, says against it."""
+    """What a source claims of the model, and what another one, or the published shape, holds against it."""
 
     says: Text
     against: str = ""
@@ -277,7 +277,7 @@ class Model(_Told):
 
 
 class Catalogue(_Strict):
-    """All models, by name, and where what is said of them comes from."""
+    """All models, by name, and the sources of their numbers and claims."""
 
     models: Mapping[str, Model]
     sources: Mapping[str, Source]

@@ -1,7 +1,7 @@
 """From a model of the catalogue and a host's settings to what serves it: container, unit, and the files of both.
 
 Sources: [@nvidia-playbook, @eugr, @epappas, @capetron] (mounts, limits, both forms of a pair), [@docai-122b]
-(caches worth keeping, the memory that is left). Ray and vLLM's own multi-node mode are told apart by start.sh.
+(caches worth keeping, the memory that is left). start.sh distinguishes Ray from vLLM's own multi-node mode.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
 def remembered(mine: Settings, record: Record | None) -> Settings:
-    """The settings, and for a host that serves without a `model` in them, what it was told last."""
+    """The settings; without a `model` in them, those of the last deploy for a host that serves."""
     if mine.model or record is None:
         return mine
     return mine.model_copy(
@@ -202,7 +202,7 @@ def _room(asked: Wish, there: served.Weights, room: int | None, mine: Settings) 
 
 
 def _ports(found: Serving, mine: Settings) -> None:
-    """Ports that somebody else has; ours are where our own units run."""
+    """Refuse a port on which another program listens; it is ours where our own units run."""
     for name, port, ours in (
         ("serve_port", mine.serve_port, found.port == "active"),
         ("serve_trial_port", mine.serve_trial_port, found.unit.get("ActiveState") in ("active", "activating")),
@@ -215,7 +215,7 @@ def _ports(found: Serving, mine: Settings) -> None:
 
 
 def lint_of(asked: Wish, find: Find, form: str, vllm: Version | None, machine: str) -> list[Finding]:
-    """What `sparkrig lint` says of the very command that is to run."""
+    """What `sparkrig lint` finds in the very command that is to run."""
     given = ["--platform", f"linux/{_MACHINES[machine]}"] if machine == "aarch64" else []
     given += [word for name, value in asked.environment.items() for word in ("-e", f"{name}={value}")]
     meeting = ["--nnodes", str(asked.nodes), "--node-rank", "0", "--master-addr", "$SPARKRIG_HEAD"]

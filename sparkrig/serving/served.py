@@ -25,7 +25,7 @@ SERVICE = f"/etc/systemd/system/{UNIT}.service"
 SOCKET = f"/etc/systemd/system/{PORT_UNIT}.socket"
 PROXY = f"/etc/systemd/system/{PORT_UNIT}.service"
 WATCH = f"/etc/systemd/system/{MEMORY_UNIT}.service"
-# what nodes of Ray show each other, of which nobody is told more than a digest: made on the way, kept in no record
+# The token that nodes of Ray show each other. A deploy makes it; no record keeps it, and only its digest is shown.
 RAY_ENV = "/etc/sparkrig/serve/ray.env"
 _VARIABLE = "RAY_AUTH_TOKEN"
 PATHS = (RECORD, ENVIRONMENT, START, MEMORY, SERVICE, SOCKET, PROXY, WATCH)
@@ -40,7 +40,7 @@ ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
 
 ASIDE = -1  # the half of a pair that serves nothing
 
-# whole: as its manifest says; loose: as its index says, put there by somebody else; damaged: not as its manifest;
+# whole: as its manifest lists; loose: as its index lists, put there by another tool; damaged: not as its manifest;
 # linked: a container would not find all of it
 Standing = Literal["whole", "loose", "partial", "damaged", "linked"]
 _STANDINGS: tuple[Standing, ...] = get_args(Standing)
@@ -71,7 +71,7 @@ class Serving(Value):
     looked: whether anything was asked for; unit: properties of the unit, as systemd calls them; port: ActiveState
     of the socket that leads to it; image: the container's, by its ID; since: when it began to run; weights: by
     OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; health: HTTP status of its /health,
-    0 where nobody answers, None where that was not asked; trial: whether a configuration is on trial; token: a
+    0 where nothing answers, None where that was not asked; trial: whether a configuration is on trial; token: a
     digest of the nodes' token of Ray, empty where there is none that root alone may read.
     """
 
@@ -140,7 +140,7 @@ def parse(lines: Iterable[str]) -> Serving:
 
 
 def makes_token(form: str, secrets: Collection[str]) -> bool:
-    """Whether the nodes need a token of our making: without one, whoever reaches Ray runs programs in there.
+    """Whether the nodes need a token of our making: without one, any client that reaches Ray runs programs there.
 
     secrets: the names of what the user hands over; a token of theirs is taken.
     """
@@ -205,9 +205,9 @@ def is_id(name: str) -> bool:
 class Record:
     """What was deployed last on a host, as it is kept there.
 
-    model: its name in the catalogue; checkpoint: OWNER/NAME; image: by its ID on this host; name: what it was
-    asked for by; form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the
-    image, empty where it does not tell; files: SHA-256 of each file of ours by its path.
+    model: its name in the catalogue; checkpoint: OWNER/NAME; image: by its ID on this host; name: by which it
+    was asked for; form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the
+    image, empty where it is unknown; files: SHA-256 of each file of ours by its path.
     """
 
     model: str
@@ -229,7 +229,7 @@ class Record:
 
 
 def load(file: Found | None) -> Record | None:
-    """What was kept; None where nothing was, or where it is not ours to understand."""
+    """The record that was kept; None where there is none, or where it cannot be understood."""
     if file is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Whether a server that came up says anything that makes sense: one question, and what becomes of its answer.
+"""Whether a server that came up answers anything that makes sense: one question, and a look at its answer.
 
 Wrong kernels on SM121 give garbage without any error [@conselara-models, @conselara-hardware], often one
 character over and over.
@@ -62,7 +62,7 @@ def status(printed: str) -> int:
 
 
 def _text(choice: Any) -> str:
-    """What was said; a model that thinks may say nothing else in so few tokens."""
+    """The text of an answer; a model that thinks may write only its thoughts in so few tokens."""
     message = choice.get("message")
     if message is None:
         return str(choice["text"])

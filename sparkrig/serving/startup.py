@@ -34,11 +34,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Seen(Value):
-    """What a host says of its unit.
+    """What a host reports of its unit.
 
     load, active, result: as systemctl show has them; status: exit status of the last end; restarts: how often
     systemd did; now: seconds since 1970; image: the container's, None where there is none; total,
-    available: memory in bytes; lines: of the log, those that tell; last: the newest line of all, whatever it says.
+    available: memory in bytes; lines: of the log, those that WANTED matches; last: the newest line of all.
     """
 
     load: str
@@ -56,7 +56,7 @@ class Seen(Value):
 
 @dataclass(frozen=True)
 class Reference:
-    """What somebody measured of a phase, in seconds."""
+    """What a source measured of a phase, in seconds."""
 
     seconds: float
     model: str
@@ -128,7 +128,7 @@ _ENDS: dict[Name, str] = {
 # A worker of Ray has no log of vLLM: that is the head's.
 _JOINED = r"Ray runtime started"
 
-# What vLLM says of a phase in figures, and how that is put here.
+# The figures that vLLM logs of a phase, and how they are written here.
 _FIGURES: dict[Name, tuple[tuple[str, str], ...]] = {
     "weights": (
         (r"Checkpoint size: ([\d.]+ GiB)", "checkpoint {}"),
@@ -157,7 +157,7 @@ REFERENCES: dict[bool, dict[Name, Reference]] = {
 """By whether several nodes serve. Each is in the catalogue, too (models/, `startup s`)."""
 TOTALS = {True: Reference(900, *_PAIR), False: Reference(720, *_SOLO)}
 
-# What the host's grep lets through; a log of days is megabytes, and may say what is nobody's business.
+# What the host's grep lets through; a log of days is megabytes, and may hold private text.
 WANTED = (
     *(
         "sparkrig: ",
@@ -234,7 +234,7 @@ def attempts(lines: Sequence[Line]) -> list[list[Line]]:
 
 
 def read(seen: Seen) -> Startup:
-    """How far a node is by what its host says."""
+    """How far a node is by what its host reports."""
     tries = attempts(seen.lines)
     lines = tries[-1] if tries else []
     order = _order(lines)
@@ -257,7 +257,7 @@ def read(seen: Seen) -> Startup:
 
 
 def _order(lines: Sequence[Line]) -> dict[str, str]:
-    """What start.sh was told, of its first line."""
+    """What start.sh was started with, from its first line."""
     found = _BEGUN.search(lines[0].text) if lines else None
     return dict(word.partition("=")[::2] for word in found[1].split()) if found else {}
 

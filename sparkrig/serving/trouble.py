@@ -1,6 +1,6 @@
 """Why a served model does not come up: what its nodes logged, and what only a look at all of them shows.
 
-SIGNS is data: the words that tell, what they mean, and where they were read. What explains most comes first.
+SIGNS is data: the words to look for, what they mean, and where they were read. What explains most comes first.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
 from sparkrig.signatures import Signature, first_line
 from sparkrig.verdict import Level, Verdict
 
-_PATIENCE = 2.0  # times what somebody measured of a phase
+_PATIENCE = 2.0  # times what a source measured of a phase
 _TRIES = 3  # after so many, another one is not expected to end otherwise
-_QUIET_S = 180.0  # without any line; vLLM itself says every minute that it waits
+_QUIET_S = 180.0  # without any line; vLLM itself logs every minute that it waits
 _LONG_S: dict[Name, float] = {
     "cluster": 120,
     "engine": 60,
@@ -29,7 +29,7 @@ _LONG_S: dict[Name, float] = {
     "api": 30,
     "answer": 60,
 }
-"""Of a phase that nobody measured for that kind of launch; of the others, [@conselara-hardware]'s for a pair."""
+"""For a phase that has no figure for that kind of launch; for the others, [@conselara-hardware]'s for a pair."""
 
 _WAITS = "No available shared memory broadcast block"
 _DEPLOY = deploy().then(", which writes the addresses of this node for Ray, NCCL and Gloo")
@@ -40,7 +40,7 @@ _SAME_IMAGE = "put one image on both: docker save on one, docker load on the oth
 
 @dataclass(frozen=True)
 class Sign(Signature):
-    """Words in a log that tell why a model does not come up.
+    """Words in a log that show why a model does not come up.
 
     several: whether they mean something only where several nodes serve; warns: whether it may come up all the
     same, so that they count once it did not.
@@ -199,7 +199,7 @@ def judge(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
 
 
 def _alone(startup: Startup) -> bool:
-    """Whether it was told to serve by itself; one that was told nothing has no form."""
+    """Whether start.sh was started to serve by itself; where its first line is missing there is no form."""
     return startup.role == "alone" and bool(startup.form)
 
 
@@ -249,7 +249,7 @@ def _summary(startup: Startup) -> str:
 
 
 def _recent(seen: Seen, startup: Startup, lines: Sequence[Line]) -> list[Line]:
-    """What was said since the last phase ended: what was said before it, it has got over."""
+    """The lines logged since the last phase ended; the node has got over what it logged before."""
     phase = startup.current
     begun = seen.now - phase.seconds - 0.001 if phase and phase.seconds is not None else 0.0
     return [line for line in lines if line.at >= begun]
@@ -271,7 +271,7 @@ def _foreboding(startup: Startup, lines: Sequence[Line]) -> Verdict | None:
 
 
 def _transport(lines: Sequence[Line]) -> Verdict | None:
-    """What NCCL chose to carry data between the nodes, where it says so."""
+    """The verdict where NCCL logs that it carries data between the nodes over sockets, else None."""
     log = nccl.parse("\n".join(line.text for line in lines), None)
     if "Socket" not in log.transport:
         return None
@@ -291,7 +291,7 @@ def _ended(seen: Seen) -> Verdict:
 
 
 def _hangs(seen: Seen, startup: Startup, lines: Sequence[Line]) -> Verdict | None:
-    """A phase that takes far longer than it ever did, while nothing is said."""
+    """A phase that takes far longer than is usual, while nothing is logged."""
     phase = startup.current
     if phase is None or phase.seconds is None:
         return None

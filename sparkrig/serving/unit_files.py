@@ -22,7 +22,7 @@ _CACHES = {
     "flashinfer": "/root/.cache/flashinfer",
     "triton": "/root/.triton",
     # gpt-oss fetches its vocabulary into each container, from the internet [@vllm-22525, @harmony-101].
-    # This is where it looks; no variable says so, for that would win over an image that has it elsewhere.
+    # This is where it looks; no variable names it, for that would win over an image that has it elsewhere.
     "tiktoken": "/tmp/tiktoken-rs-cache",  # noqa: S108 - of a container
 }
 # what decides on them is a setting, or start.sh
@@ -150,7 +150,7 @@ def docker_words(asked: Wish, weights: str, secret: Sequence[str]) -> list[str]:
     return [
         *("run", "--rm", "--name", served.UNIT, "--log-driver", "none", "--runtime", "nvidia"),
         *("--network", "host", "--ipc", "host", "--ulimit", "memlock=-1", "--ulimit", "nofile=1048576"),
-        *("--oom-score-adj", "500"),  # if the kernel must end somebody, then the server and not ssh
+        *("--oom-score-adj", "500"),  # if the kernel must end a process, then the server and not ssh
         *rdma,
         *(word for file in files for word in ("--env-file", file)),
         *(word for mount in mounts for word in ("--volume", mount)),
@@ -208,7 +208,7 @@ def _unit_word(word: str) -> str:
 
 
 def _socket(mine: Settings) -> str:
-    """The port for everybody. It goes with the server, and stays closed while that is on trial.
+    """The public port. It stops with the server, and stays closed while the server is on trial.
 
     No default dependencies: sockets.target would come before the server, and after it.
     """

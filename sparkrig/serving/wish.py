@@ -38,13 +38,13 @@ class Wish:
 
     @property
     def gib(self) -> float | None:
-        """Of all weights on a disk; None where nobody knows."""
+        """Of all weights on a disk; None where it is unknown."""
         return budget(self.model, self.checkpoint, Use(nodes=1)).weights
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What only the hosts can tell: the image by its ID, whether Ray is in it, and which vLLM."""
+    """What only the hosts can show: the image by its ID, whether Ray is in it, and which vLLM."""
 
     id: str
     ray: bool = False

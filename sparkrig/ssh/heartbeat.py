@@ -1,6 +1,6 @@
 """A connection that notices when the other side is gone.
 
-Neither pyinfra nor paramiko does: with the link down an operation waits for ever, for paramiko's own keepalive
+Neither pyinfra nor paramiko notices: with the link down an operation waits for ever, for paramiko's own keepalive
 asks for no answer (seen on virtual machines with pyinfra 3.10 and paramiko 4.0). Only an answer of the SSH server
 proves anything, since what lies between may keep the TCP connection alive by itself.
 """

@@ -19,7 +19,7 @@ _CHUNK = 65_536
 
 
 class TextTransport(WatchedTransport):
-    """A transport whose channels are read as `TextChannel` says."""
+    """A transport whose channels are read as `TextChannel` reads them."""
 
     def open_channel(self, *words: Any, **more: Any) -> Channel:
         """As paramiko's, which has no other place to name a class of channels."""
@@ -32,7 +32,7 @@ class TextChannel(Channel):
     """A channel whose output is at most bounds.STREAM_BYTES and STREAM_ROWS, on each of its streams.
 
     Where a command prints more the channel is closed: the command has no exit code then, so that it counts as
-    failed, and the last line of its errors says why.
+    failed, and the last line of its errors states why.
     """
 
     excess = ""

@@ -10,9 +10,9 @@ from typing import Any
 from sparkrig.checks import resources
 from sparkrig.checks.check import Check
 from sparkrig.facts.spark import Spark
-from sparkrig.files import MEASURED
+from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Fleet
-from sparkrig.host import driver, secrets
+from sparkrig.host import driver, secrets, time
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.host.preflight import Shutdown
 from sparkrig.look.state import State
@@ -147,6 +147,12 @@ def file(path: str, **fields: Any) -> Change:
     return change
 
 
+def time_servers(state: State) -> State:
+    """A file of ours for timesyncd, of servers that no setting names."""
+    file = Found("[Time]\nNTP=192.0.2.10\n", "0644", "root:root")
+    return replace(state, files={**state.files, time.TIMESYNCD_PATH: file})
+
+
 def edited(path: str, old: str, new: str) -> Change:
     def change(state: State) -> State:
         content = state.files[path].content
@@ -209,6 +215,7 @@ MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "NVIDIA's upgrade failed": (upgrade_once(active="failed"), {"host.first-upgrade"}),
     "NVIDIA's upgrade is done": (upgrade_once(done=True), set()),
     "NVIDIA's upgrade is off": (upgrade_once(enabled="disabled"), set()),
+    "time servers that nothing declares": (time_servers, {"time.servers"}),
     "unhold": (packages(want="install"), {"driver.hold"}),
     "driver purged": (packages(status="not-installed", want="purge"), {"driver.version"}),
     "590 installed": (extra_package("nvidia-driver-590-open", "590.48.01-1"), {"driver.branch"}),

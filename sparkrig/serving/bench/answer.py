@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 UNREACHABLE = ("no connection", "timeout")
-"""Errors of a server that says nothing at all."""
+"""Errors of a server that does not answer at all."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Answer:
 
     @property
     def rate(self) -> float | None:
-        """Tokens a second after the first one; None where all came at once, which tells no rate."""
+        """Tokens a second after the first one; None where all came at once, which gives no rate."""
         took = self.last - self.first
         return (self.tokens - 1) / took if self.tokens > 1 and took > 0 else None
 
@@ -74,8 +74,8 @@ class Figures(_Model):
 
     asked, done: how many, and how many were answered; seconds: from the first that was begun to the last that
     ended; tokens: of all answers; prompt_tokens: of the median prompt; first_token_s; decode_rate: tokens a second
-    of one request after its first; aggregate: tokens a second of all of them together. None where nothing tells
-    it.
+    of one request after its first; aggregate: tokens a second of all of them together. None where it is
+    unknown.
     """
 
     asked: int

@@ -24,7 +24,7 @@ METRICS: tuple[Metric, ...] = (
 class Told(BaseModel):
     """One figure of the catalogue: low to high over the settings that a source measured it with.
 
-    cold: of a prompt that was in no cache, as far as the source says; nodes: Sparks; of: the settings or
+    cold: of a prompt that was in no cache, as far as the source states; nodes: Sparks; of: the settings or
     workloads, as the source has them; source: a key of models/sources.yaml.
     """
 
@@ -41,7 +41,7 @@ class Told(BaseModel):
 
 
 def served(known: Catalogue, names: Iterable[str]) -> Model | None:
-    """The model of what a server calls it, or where it has its weights from, or how a launch of it was called."""
+    """The model, by the server's name for it, by where its weights come from, or by the name of a launch of it."""
     given = [each for each in names if each]
     models = known.models.values()
     found = (find(models, each) for each in given)
@@ -64,7 +64,7 @@ def told(model: Model, workload: Workload) -> list[Told]:
 
 
 def otherwise(model: Model) -> list[Told]:
-    """What is known of the rate of one request in no workload of ours: by others, of other settings."""
+    """What is known of the rate of one request outside our workloads: figures of others, of other settings."""
     ours = {name for workload in WORKLOADS for name in workload.figures}
     return [
         _told([each])
@@ -76,7 +76,7 @@ def otherwise(model: Model) -> list[Told]:
 
 
 def _alike(figure: Figure, workload: Workload) -> bool:
-    """Whether it is of that workload; how many were answered is told by the time that there was for it, too."""
+    """Whether it is of that workload; a number of answered requests counts only for the same length of time."""
     label, *settings = figure.of.split(", ")
     timed = figure.metric != "requests done" or (workload.seconds and f"{workload.seconds:g} s" in settings)
     return label in workload.figures and figure.concurrency == workload.concurrency and bool(timed)

@@ -28,7 +28,7 @@ class Counted(BaseModel):
 
     prefix_hits_percent: tokens of prompts that were in the prefix cache; acceptance_percent: of drafted tokens;
     tokens_per_step: of speculative decoding, the one that is always there included; preemptions: requests that
-    were put off for want of KV cache; others: tokens that it generated for somebody else.
+    were put off for want of KV cache; others: tokens that it generated for other clients.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,8 +57,8 @@ def read(text: str) -> Counters:
 def between(before: Counters, after: Counters, ours: int | None) -> Counted:
     """What was done from the one to the other.
 
-    ours: tokens that we were given meanwhile, None where that cannot be told. A counter that went back was begun
-    anew, with the server, and tells nothing.
+    ours: tokens that we were given meanwhile, None where that is unknown. A counter that went back began anew with
+    the server, and shows nothing.
     """
     used = {name: after[name] - before.get(name, 0.0) for name in after}
     if any(value < 0 for value in used.values()):

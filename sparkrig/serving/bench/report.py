@@ -45,7 +45,7 @@ class Measured(_Model):
 
     @property
     def silent(self) -> bool:
-        """Whether the server said nothing at all."""
+        """Whether the server did not answer at all."""
         errors = self.figures.errors
         return not self.figures.done and bool(errors) and all(each.kind in UNREACHABLE for each in errors)
 
@@ -61,7 +61,7 @@ class Report(_Model):
     """All workloads.
 
     model: as the server calls it; known: its name in the catalogue, None where it is not there; longest: tokens of
-    a request that the server takes, None where it does not say; thinking: whether the model may think first; left:
+    a request that the server takes, None where it is unknown; thinking: whether the model may think first; left:
     what was not measured; elsewhere: the catalogue's figures of no workload here; sources: of all figures, by key;
     verdict: one sentence without a full stop.
     """
@@ -100,7 +100,7 @@ def report(
     longest: int | None,
     thinking: bool,
 ) -> Report:
-    """What was measured, and what the catalogue knows of the model. served: its name, empty where nobody told."""
+    """What was measured, and what the catalogue knows of the model. served: its name, empty where unknown."""
     elsewhere = otherwise(model) if model else []
     keys = {each.source for each in (*elsewhere, *(told for each in measured for told in each.others))}
     return Report(
@@ -122,7 +122,7 @@ def report(
 
 
 def exit_code(measured: Sequence[Measured]) -> int:
-    """0: all that was asked was answered; 2: something was not; 3: nothing was, and the server said nothing."""
+    """0: every request was answered; 2: some were not; 3: none was, and the server did not answer at all."""
     if not measured or all(each.silent for each in measured):
         return 3
     return 2 if any(each.figures.errors for each in measured) else 0

@@ -1,6 +1,6 @@
 """What a server is asked: the workloads of [@docai-122b], and the batches of [@conselara-benchmarks].
 
-The articles tell kind and length of their prompts, not their words. The words here are our own.
+The articles give the kind and length of their prompts, not their words. The words here are our own.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Workload:
-    """Who asks what, and for how long.
+    """Which clients send which prompts, and for how long.
 
-    seats: what each of those who ask at the same time asks, one after the other, over and over; seconds: after how
-    many no new request is begun; runs: how often each seat asks instead, after one time that only warms up;
-    figures: what the catalogue calls it.
+    seats: the prompts of each client that asks at the same time, sent one after the other, over and over; seconds:
+    after how many no new request is begun; runs: how often each seat asks instead, after one time that only warms
+    up; figures: what the catalogue calls it.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Workload:
         return max(each.context + each.answer for seat in self.seats for each in seat)
 
     def fits(self, longest: int | None) -> bool:
-        """Whether a server takes it whose requests have that many tokens at most; it may not say how many."""
+        """Whether a server takes it whose requests have at most that many tokens. None: unknown, so it does."""
         return longest is None or self.longest <= longest
 
     def asked(self, *, runs: int | None, seconds: float | None, at: int | None) -> Workload:

@@ -15,7 +15,7 @@ from sparkrig.serving.lint.version import Version, version
 
 # NGC's images by the vLLM in them: [@conselara-benchmarks, @vllm-30163]
 _NGC = {(25, 11): (0, 11, 0), (26, 4): (0, 19, 0)}
-# What a checkpoint's name says of its format, the more telling word first.
+# What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
     ("nvfp4", r"nvfp4|\bfp4\b"),
     ("bf16", r"\bbf16\b"),
@@ -92,7 +92,7 @@ class Case:
     """A launch, and what follows from it.
 
     find: the catalogue; sparks: how many there are, None for up to two; vllm: the version, None where the image is
-    to tell it.
+    to show it.
     """
 
     launch: Launch
@@ -106,10 +106,10 @@ class Case:
 
     @cached_property
     def checkpoint(self) -> Checkpoint | None:
-        """The one that is served, where that can be told.
+        """The one that is served, None where that is unknown.
 
-        Several owners use one name [@docai-122b], so OWNER/NAME is taken as it stands. What a model is served as
-        tells no format where it is the model's own name.
+        Several owners use one name [@docai-122b], so OWNER/NAME is taken as it stands. The name that a
+        model is served as shows no format where it is the model's own name.
         """
         if self.model is None:
             return None
@@ -131,7 +131,7 @@ class Case:
 
     @cached_property
     def format(self) -> str:
-        """Of the weights: the catalogue's word, else what the name says, else bf16 for a plain name on the hub."""
+        """Of the weights: the catalogue's word, else what the name has, else bf16 for a plain name on the hub."""
         if self.checkpoint:
             return self.checkpoint.format
         said = next((kind for kind, word in _FORMATS if re.search(word, self.name.replace("_", "-"))), "")
@@ -178,7 +178,7 @@ class Case:
 
     @property
     def parameters_b(self) -> float:
-        """In billions: the catalogue's word, else what the name says, else none."""
+        """In billions: the catalogue's word, else what the name has, else none."""
         said = _PARAMETERS.search(self.name)
         if self.model or said is None:
             return self.model.parameters_b if self.model else 0
@@ -261,7 +261,7 @@ class Case:
         return (f"VLLM_ATTENTION_BACKEND={variable}", variable.upper()) if variable else ("", "")
 
     def missing(self, *names: str) -> list[str]:
-        """Variables that are not set, where that can be told."""
+        """Variables that are not set; empty where the environment is not all known."""
         return [name for name in names if name not in self.launch.environment] if self.launch.whole else []
 
 

@@ -1,4 +1,4 @@
-"""Who says what, and when; the sources that many rules name."""
+"""Claims with their sources and dates; the sources that many rules name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Claim:
-    """What somebody says.
+    """What a source claims.
 
     says: a sentence without a full stop; source: a key of models/sources.yaml, after a comma the version or the
     person, or else a path of this repository; date: ISO 8601, as far as known, of a page without one the day when

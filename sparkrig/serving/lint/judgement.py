@@ -1,8 +1,8 @@
 """Judgement on a launch of vLLM: which rules it breaks, what was seen, and what to set instead.
 
-What cannot be seen is not judged: a bare command says nothing of its container, and of an environment that is read
-in part nothing is missing. The model is looked up by the function that is passed in; of one that it does not know,
-the name tells what it can.
+What cannot be seen is not judged: a bare command shows nothing of its container, and where an environment is read
+in part no variable counts as missing. The function that is passed in looks the model up; for one that it does not
+know, the name shows what it can.
 """
 
 from __future__ import annotations

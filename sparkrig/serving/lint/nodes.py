@@ -20,7 +20,7 @@ from sparkrig.serving.lint.claims import (
 from sparkrig.serving.lint.rule import Rules
 
 _NO_RAY = ((26, 5),)  # [@nvidia-playbook]
-# what says where the copies of data parallelism run
+# the flags that set where the copies of data parallelism run
 _COPIES = frozenset(
     {"data-parallel-size-local", "data-parallel-rank", "data-parallel-start-rank", "data-parallel-backend"}
 )

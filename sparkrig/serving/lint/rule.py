@@ -22,10 +22,10 @@ Judge = Callable[[Case], Iterable[Hit]]
 class Rule:
     """One thing that a launch should be.
 
-    id: stable; meaning: what holds where the rule is kept; reasons: who asks for it and why; against: who says
-    otherwise, empty where nobody does; holds: versions in words; since, before: the same of vLLM for a comparison,
-    empty where they are not known; better: a setting to try; composed: the same in a compose file, where it
-    differs.
+    id: stable; meaning: what holds where the rule is kept; reasons: who asks for it and why; against: claims of
+    the opposite, empty where there are none; holds: versions in words; since, before: the same of vLLM for a
+    comparison, empty where they are not known; better: a setting to try; composed: the same in a compose file,
+    where it differs.
     """
 
     id: str
