@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files
+from sparkrig.cli import extras, files
 from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 
@@ -44,6 +44,8 @@ def bandwidth(
     """
     from sparkrig.io.screen import Screen
 
+    if html:
+        extras.need("report")
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
     pairs = [group for group in fleet.groups() if len(group) == 2]
     if not pairs:

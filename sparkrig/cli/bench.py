@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files
+from sparkrig.cli import extras, files
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.io import terminal
 from sparkrig.text import listed, reason
@@ -82,6 +82,7 @@ def bench(url: str | None, names: tuple[str, ...], listing: bool, as_json: bool,
         return
     if url is None:
         raise click.UsageError("Missing argument 'URL'.", click.get_current_context())
+    extras.need("bench")
     place, workloads = _place(url), _workloads(names, asked)
     _check(workloads, asked)
     key, model = _key(asked["key_file"]), _known(asked["known_as"])

@@ -135,6 +135,10 @@ class _Verbs(click.Group):
         verb = _VERBS.get(cmd_name)
         if verb is None:
             return None
+        if cmd_name == "lab":
+            from sparkrig.cli import extras
+
+            extras.need_the_lab()
         command: click.Command = getattr(importlib.import_module(verb.module), cmd_name)
         command.epilog = f"\b\nExample: {verb.example}"  # \b: not wrapped, so that it can be copied
         return command

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import applying, files, newcomer, waiting
+from sparkrig.cli import applying, extras, files, newcomer, waiting
 from sparkrig.cli import draft as drafts
 from sparkrig.cli.draft import Book, Draft
 from sparkrig.cli.newcomer import Asked, Entrance, Password
@@ -92,6 +92,7 @@ def onboard(
     """
     from sparkrig.io.screen import Screen
 
+    extras.need("onboard")
     console = Screen(stderr=as_json)
     with files.refusals():
         asked = Asked(

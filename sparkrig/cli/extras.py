@@ -1,0 +1,46 @@
+"""The extras of the package: what some verbs need, and all others do without (pyproject.toml)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Literal, NamedTuple
+
+import click
+
+Name = Literal["bench", "lab", "onboard", "report"]
+
+
+class _Extra(NamedTuple):
+    """modules: what it installs; use: what needs them, as the subject of a sentence."""
+
+    modules: tuple[str, ...]
+    use: str
+
+
+_EXTRAS: dict[Name, _Extra] = {
+    "bench": _Extra(("httpx2",), "sparkrig bench"),
+    "lab": _Extra(("qemu",), "sparkrig lab"),
+    "onboard": _Extra(("libcst", "zeroconf"), "sparkrig onboard"),
+    "report": _Extra(("matplotlib",), "a report with plots"),
+}
+
+
+def need(name: Name) -> None:
+    """Exit code 1, in one sentence, where an extra is not installed; a verb asks before it does anything."""
+    modules, use = _EXTRAS[name]
+    absent = [module for module in modules if find_spec(module) is None]
+    if absent:
+        raise click.ClickException(
+            f"{use} needs {' and '.join(absent)}, which sparkrig installs on demand; nothing was done. "
+            f"Try: pip install 'sparkrig[{name}]'"
+        )
+
+
+def need_the_lab() -> None:
+    """The same of the virtual Sparks, which are built from the repository, and are no part of the package."""
+    if find_spec("lab") is None:
+        raise click.ClickException(
+            "the virtual Sparks are built from sparkrig's repository, and this is the package alone; nothing was "
+            "done. Try: sparkrig lab in a clone of it"
+        )
+    need("lab")
