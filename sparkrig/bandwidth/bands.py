@@ -75,7 +75,7 @@ LATENCY_HIGH_US = 5.0  # 1.47 to 1.71 us are usual [@eugr, @epappas]; the limit 
 
 @dataclass(frozen=True)
 class Figure:
-    """A bandwidth to be judged. gbps: Gb/s; path_mtu: bytes, None where the output does not tell."""
+    """A bandwidth to be judged. gbps: Gb/s; path_mtu: bytes, None where the output does not have it."""
 
     gbps: float
     path_mtu: int | None = None
@@ -102,7 +102,7 @@ def cases(
     """What to measure between two hosts, in order.
 
     thorough: each rail alone in both directions with one and with several queue pairs, its latency, then all
-    rails at once in both directions; otherwise only what tells a fault from a healthy rail.
+    rails at once in both directions; otherwise only what separates a fault from a healthy rail.
     links: the PCIe link of each rail, where it is known.
     """
     ways = [(one, other), (other, one)] if thorough else [(one, other)]

@@ -193,7 +193,7 @@ def _side(role: str, host: Host | None, end: End | None) -> dict[str, object]:
 
 
 def _unmeasured(run: Run, measured: set[int]) -> list[Measurement]:
-    """Stand-ins for the rails without a figure, so that the history tells a dead rail from an idle month."""
+    """Entries for the rails without a figure, so that the history separates a dead rail from an idle month."""
     if len(run.hosts) != 2:
         return []
     sender, receiver = run.hosts

@@ -91,7 +91,7 @@ class Trend:
 
     @property
     def since(self) -> str:
-        """What else is not as it was at the reference; empty where there is nothing to say."""
+        """What else has changed since the reference; empty where there is nothing to report."""
         if self.reference is None:
             return ""
         comparable = _known(self.reference).keys() & _known(self.entry).keys()

@@ -143,7 +143,7 @@ class Run(Value):
     health: tuple[Finding, ...] = ()
 
     def to_json(self) -> Any:
-        """Without the boot IDs, which are UUIDs: the history compares them, and nobody is shown them."""
+        """Without the boot IDs, which are UUIDs: the history compares them, and no output shows them."""
         found = super().to_json()
         hosts = {name: {**host, "boot_id": ""} for name, host in found["hosts"].items()}
         return {**found, "hosts": hosts}

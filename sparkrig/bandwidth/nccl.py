@@ -8,7 +8,7 @@ already, with templates/all_gather.py on its standard input. In order (sparkrig/
    found.
 2. Read port_xmit_data of every RDMA device on both hosts.
 3. Run RANK with rank_words() on both hosts at once, the script on standard input. A line
-   `sparkrig-nccl stage NAME` tells how far a rank is.
+   `sparkrig-nccl stage NAME` shows which stage a rank has reached.
 4. When a rank ends with another status than 0, end the other one too, and give None as its status: PyTorch
    takes minutes to notice. In any case run END with container() on both hosts at the end.
 5. Read the counters again; moved(); parse() what ended() makes of each rank; judge().
@@ -88,7 +88,7 @@ class Nccl:
     version: NCCL release; transport: IB (any plugin of that family), Socket, P2P, SHM, another plugin's name,
     or empty; plugin: the name of the network that NCCL chose; devices: RDMA devices that it found;
     gid_indexes: those in use; why_socket: why it did without RDMA; stage: the last that was reached;
-    error: a cause of ERRORS, empty with a result; detail: the line that told.
+    error: a cause of ERRORS, empty with a result; detail: the line that shows it.
     """
 
     busbw: float | None = None
@@ -208,7 +208,7 @@ def _result(log: str) -> Nccl | None:
 
 
 def _transport(log: str, plugin: str) -> str:
-    """What carried the data: the channels say it; where the log is cut before them, NCCL's choice."""
+    """What carried the data: by the channels; where the log ends before them, by NCCL's choice of network."""
     channels = set(re.findall(r"\bvia NET/([^/\r\n]+)/", log)) | set(re.findall(r"\bvia (P2P|SHM)\b", log))
     names = {"IB" if name.startswith("IB") else name for name in channels or {plugin}}
     return "Socket" if "Socket" in names else "+".join(sorted(names))
@@ -221,7 +221,7 @@ def _devices(log: str) -> tuple[str, ...]:
 
 
 def _error(log: str, status: int | None) -> tuple[str, str]:
-    """The cause why a rank has no result, and the line that tells."""
+    """The cause why a rank has no result, and the line that shows it."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     told = {error.cause: error.line(lines) for error in ERRORS}
     causes = {cause: line for cause, line in told.items() if line}
@@ -268,7 +268,7 @@ def _failed(failed: Mapping[str, Nccl]) -> Verdict:
 
 
 def _carried(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> Verdict | None:
-    """What is wrong with the way that the data took; None where RDMA carried it, as far as can be told."""
+    """What is wrong with the way that the data took; None where RDMA carried it, as far as is known."""
     for name, rank in ranks.items():
         if rank.transport == "Socket":
             why = f"; {rank.why_socket}" if rank.why_socket else ""
@@ -309,9 +309,9 @@ def _figure(
 
 
 def _healthy(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> Verdict:
-    """A good figure over NET/IB is healthy where the counters agree, and not proven where nobody read them.
+    """A good figure over NET/IB is healthy where the counters agree, and not proven where they were not read.
 
-    It has a cause, as all has that is worth a word on the screen: a check that ran is seen to have run.
+    It has a cause, like every verdict that the screen shows: the user can see that the check ran.
     """
     unread = [name for name in ranks if not moved.get(name)]
     if unread:

@@ -1,4 +1,4 @@
-"""What NCCL, PyTorch and docker say where an all_gather fails, and why NCCL falls back to sockets."""
+"""What NCCL, PyTorch and docker print where an all_gather fails, and why NCCL falls back to sockets."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from sparkrig.signatures import Signature
 # of a served model's log, too (sparkrig/serving/trouble.py)
 MISMATCHED, TRUNCATED = r"Mismatched NCCL version", r"[Mm]essage truncated"
 NO_INTERFACE, CUDA_MEMORY = r"no socket interface found", r"cudaErrorMemoryAllocation"
-_NEVER = r"(?!)"  # told by the exit status alone
-# How a rank can end without a result; level unknown where that says nothing about the fabric.
+_NEVER = r"(?!)"  # known by the exit status alone
+# How a rank can end without a result; level unknown where that shows nothing about the fabric.
 # What explains most comes first: the first that fits a rank is its error, and the first of both is the pair's.
 ERRORS = (
     Signature(

@@ -54,7 +54,7 @@ def preflight_words(image: str) -> list[str]:
 
 
 def parse_preflight(lines: Iterable[str]) -> Preflight:
-    """Read what PREFLIGHT prints. Raises ValueError where it says nothing about memory, or no number."""
+    """Read what PREFLIGHT prints. Raises ValueError where memory is missing or is no number."""
     rows = dict(line.strip().partition(" ")[::2] for line in lines)
     if "MemTotal" not in rows or "MemAvailable" not in rows:
         raise ValueError("the host did not say how much memory it has")

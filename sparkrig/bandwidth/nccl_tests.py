@@ -27,7 +27,7 @@ class Bus:
     """The largest message of one run.
 
     busbw: GB/s (10^9), the mean of out-of-place and in-place; size: bytes; wrong: elements with a wrong value;
-    collective: all_gather, ..., empty where it is not told; hosts: of each rank; gpus: their names.
+    collective: all_gather, ..., empty where it is unknown; hosts: of each rank; gpus: their names.
     """
 
     busbw: float

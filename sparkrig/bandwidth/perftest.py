@@ -15,7 +15,7 @@ from typing import Any
 
 from sparkrig.parsing import bounds
 
-# Gb/s in one of each. perftest's "MB" is 2^20 bytes; later than 24.01 it says so.
+# Gb/s in one of each. perftest's "MB" is 2^20 bytes; releases after 24.01 print "MiB".
 _GBPS = {"Gb/sec": 1.0, "MB/sec": 2**20 * 8 / 1e9, "MiB/sec": 2**20 * 8 / 1e9}
 
 # The columns that we read, and their names in the JSON report.
@@ -40,7 +40,7 @@ _BANDWIDTH_TITLE = re.compile(r"(Bidirectional[ _])?(?:Post[ _]List[ _])?BW[ _][
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """One measurement of bandwidth; None where the output does not tell.
+    """One measurement of bandwidth; each None where the output does not have it.
 
     gbps: the average in Gb/s, of both directions together where bidirectional; unit: what perftest printed it
     in; message_size, path_mtu: bytes; iterations: messages; link_type: "Ethernet" or "IB".
@@ -64,9 +64,9 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class Latency:
-    """One measurement of latency, one way, in microseconds; None where the output does not tell.
+    """One measurement of latency, one way, in microseconds; each None where the output does not have it.
 
-    typical_us: the median; with -D perftest knows none, nor any of the others, but the average.
+    typical_us: the median; with -D perftest prints only the average, neither the median nor the others.
     message_size, path_mtu: bytes; iterations: round trips.
     """
 
@@ -222,7 +222,7 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def _info(text: str, document: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of the test itself, by the table's names; the report wins."""
+    """What the output states about the test itself, by the table's names; the report wins."""
     reported = document.get("test_info")
     named = reported.items() if isinstance(reported, dict) else ()
     return dict(_INFO.findall(text)) | {name.replace("_", " "): value for name, value in named}

@@ -9,7 +9,7 @@ from sparkrig.cure import on_host
 from sparkrig.signatures import Signature, first
 from sparkrig.verdict import Verdict
 
-# In order of weight: a text that says several things says the consequences too. What tells nothing of the link
+# In order of weight: a text with several errors has their consequences too. What shows nothing about the link
 # itself is "unknown". The sentences are perftest's own (see the top), with both of its spellings.
 _CAUSES = (
     Signature(
@@ -153,7 +153,7 @@ _COMPLETIONS = {
     13: ("rnr-exceeded", "the peer had no receive buffer ready", "measure again while the peer is idle"),
 }
 
-# What the firmware of a ConnectX says where nobody quotes the status: 0x81, the acknowledgement that did not come.
+# The code of a ConnectX's firmware, for a text without the status. 0x81: the acknowledgement did not come.
 _SYNDROME = re.compile(r"syndrome? (0x[0-9a-fA-F]+)")
 
 _BY_SYNDROME = {"0x81": 12}

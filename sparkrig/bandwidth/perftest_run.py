@@ -259,7 +259,7 @@ def _figures(
 
 
 def _broken(trial: Trial, rail: int) -> Verdict | None:
-    """Why a rail's share of a trial has no figure, as far as that can be told; None where it may have one."""
+    """Why a rail's share of a trial has no figure, as far as that is known; None where it may have one."""
     case, client = trial.case, trial.clients.get(rail)
     refused = trial.servers.failed.get(rail)
     if refused:

@@ -54,13 +54,13 @@ class _File:
 
 @dataclass(frozen=True)
 class Boot:
-    """The boot that a host is in. id: the kernel's; empty where it cannot be read, None where nobody looked."""
+    """The boot that a host is in. id: the kernel's; empty where it is unreadable, None where no look was taken."""
 
     host: str
     id: str | None
 
 
-# absent: there is no record; other: of another rail; boot: of an earlier boot; unread: the boot cannot be told;
+# absent: there is no record; other: of another rail; boot: of an earlier boot; unread: the boot is unknown;
 # poor: its figure is not that of a healthy rail
 Kind = Literal["absent", "other", "boot", "unread", "poor"]
 
@@ -75,7 +75,7 @@ class Complaint:
 
     @property
     def unknown(self) -> bool:
-        """Whether the rail may be as good as the record says: it was not measured since a boot.
+        """Whether the rail may be as good as its record: it was not measured since a boot.
 
         After a degraded start-up of the ConnectX-7 a rail comes back at 13 Gb/s [@playbooks-108, @forum-363461].
         """
@@ -142,7 +142,7 @@ def _since(record: Record, here: Boot, there: Boot) -> Complaint | None:
 
 
 def age(record: Record, now: datetime) -> str:
-    """How long ago a record was taken, in words; empty where it does not say."""
+    """How long ago a record was taken, in words; empty where it has no valid time."""
     try:
         days = (now - datetime.fromisoformat(record.measured_at)).days
     except (TypeError, ValueError):

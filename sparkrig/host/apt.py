@@ -44,12 +44,12 @@ def parse(lines: Iterable[str]) -> tuple[Holder, ...]:
 
 
 def waiting(held: Sequence[Holder], left: float) -> str:
-    """One line while somebody else is waited for; `left` in seconds."""
+    """One line while another program holds apt's locks; `left`: seconds that the wait still lasts."""
     return f"apt is busy: {listed(map(str, held))}; waiting, {left:.0f} s left"
 
 
 def busy(held: Sequence[Holder], seconds: float) -> Refusal:
-    """What is said once the wait is over. Nobody is ever killed, and no lock is ever deleted."""
+    """The message after the wait. No process is ever killed, and no lock is ever deleted."""
     pids = ",".join(str(each.pid) for each in held)
     return Refusal(
         f"apt is still busy after {seconds:.0f} s: {listed(map(str, held))}",

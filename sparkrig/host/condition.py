@@ -1,4 +1,4 @@
-"""How a host is, and everything that is to be said about it."""
+"""The condition of a host, and every verdict on it."""
 
 from __future__ import annotations
 

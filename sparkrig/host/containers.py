@@ -30,7 +30,7 @@ _RUNTIME = {"args": [], "path": "nvidia-container-runtime"}  # what nvidia-ctk i
 class Containers(Value):
     """The container engine as it stands.
 
-    docker: whether the engine answers; trouble: what it said where it does not; runtimes: those it has
+    docker: whether the engine answers; trouble: what it printed where it does not; runtimes: those it has
     loaded; running: count of containers that a restart would stop, paused ones included; daemon_json: the
     file's text, None where it is absent; toolkit: installed version, or None; sources: apt source files in
     use that name the toolkit's repository; by_flag: whether the engine was started with --add-runtime nvidia;
@@ -52,7 +52,7 @@ class Containers(Value):
 
     @property
     def registered(self) -> bool:
-        """Whether the engine has the nvidia runtime now; what its file says counts at its next start."""
+        """Whether the engine has the nvidia runtime now; its file takes effect at its next start."""
         return "nvidia" in self.runtimes
 
 
@@ -139,7 +139,7 @@ def merge(text: str | None) -> str:
     """daemon.json with the nvidia runtime in it and all else as it was; the text itself where it has it.
 
     A registered runtime keeps the path and arguments that its owner chose. Raises Refusal where the file is
-    no JSON object, for then nobody knows what it should be.
+    no JSON object, for then it is unknown what it should be.
     """
     try:
         document: Any = bounds.loads(text) if text and text.strip() else {}

@@ -22,7 +22,7 @@ from sparkrig.parsing import grammar
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
-BRANCH: Final = 580  # what a deploy keeps a Spark on, where its settings say nothing else
+BRANCH: Final = 580  # what a deploy keeps a Spark on, where its settings name no other
 PIN_PATH = "/etc/apt/preferences.d/00-sparkrig-nvidia.pref"
 BLACKLIST_PATH = "/etc/apt/apt.conf.d/52sparkrig-nvidia"
 
@@ -46,12 +46,12 @@ _PARTS = (
 _WHOLE = "(xserver-xorg-video-nvidia|cuda-drivers)"
 _LATER = "(59[0-9]|[6-9][0-9][0-9])"
 _NUMBERED = rf"((lib|xserver-xorg-video-)?nvidia-(.+-)?|linux-[a-z]+-nvidia-|cuda-drivers-){_LATER}(-.+)?"
-# The kernel's modules have the kernel's version, so only the name tells their branch; from 590 on it has none.
+# The kernel's modules have the kernel's version, so only the name shows their branch; from 590 on it has none.
 _UNNUMBERED_MODULES = "linux-(modules|objects|signatures)-nvidia-(server-)?open-.+"
 _PART_NAME = re.compile(rf"{_PARTS}(-.+)?|{_WHOLE}(-.+)?")
 _LATER_NAME = re.compile(f"{_NUMBERED}|{_UNNUMBERED_MODULES}")
 _LATER_VERSION = re.compile(rf"([0-9]+:)?{_LATER}[.]")
-# The few of them that tell which driver this is: the rest may be left from another one.
+# The few of them that show which driver this is: the rest may be left from another one.
 _CARRIER = re.compile(
     r"(?:nvidia-(?:driver|headless|headless-no-dkms|dkms|kernel-common|open)|libnvidia-compute)"
     r"(?:-[0-9]+)?(?:-server)?(?:-open)?"
@@ -255,7 +255,7 @@ def kernels(packages: Packages) -> list[str]:
 def boots_next(releases: Iterable[str], menu: grub.Boot | None) -> str:
     """The release that boots next: by GRUB's menu, which knows an owner's pin; the newest where there is no menu.
 
-    Empty where the menu does not tell, and where there is no kernel at all.
+    Empty where the menu does not decide it, and where there is no kernel at all.
     """
     if menu is not None:
         return menu.kernel
@@ -266,7 +266,7 @@ def boots_next(releases: Iterable[str], menu: grub.Boot | None) -> str:
 class NextBoot:
     """The kernel that boots next, and where its nvidia.ko comes from by the installed packages.
 
-    kernel: its release, empty where GRUB's menu does not tell it or no package of it is installed; modules: the
+    kernel: its release, empty where GRUB's menu leaves it open or no package of it is installed; modules: the
     package that has a fitting nvidia.ko, else empty; dkms: the package that builds one on the Spark for each
     kernel, else empty; others: the packages of prebuilt modules that do not fit, for another kernel or branch.
     """
@@ -289,7 +289,7 @@ def next_boot(packages: Packages, branch: int | None = None) -> NextBoot:
     """
     installed = kernels(packages)
     release = boots_next(installed, packages.grub)
-    kernel = release if release in installed else ""  # of one that was built here, no package tells the modules
+    kernel = release if release in installed else ""  # of one that was built here, no package shows the modules
     prebuilt = [(each[0], _fits(each, kernel, branch)) for each in _prebuilt(packages)]
     return NextBoot(
         kernel,

@@ -36,7 +36,7 @@ _COOL = "free the air inlets, and leave room above and behind"
 
 
 def answers(gpu: Gpu) -> Verdict:
-    """Whether nvidia-smi tells of a GPU at all, and what keeps it from that."""
+    """Whether nvidia-smi reports a GPU at all, and what keeps it from that."""
     if not gpu.trouble:
         return Verdict("healthy", evidence=f"nvidia-smi tells of {gpu.name or 'a GPU'}")
     trouble = next(each for each in TROUBLES if each.search(gpu.trouble))
@@ -44,7 +44,7 @@ def answers(gpu: Gpu) -> Verdict:
 
 
 def power_clamp(gpu: Gpu) -> Verdict:
-    """Whether USB-C power delivery holds the GPU at a low clock; only a loaded GPU can tell.
+    """Whether USB-C power delivery holds the GPU at a low clock; only a loaded GPU can show it.
 
     An active SW Power Cap is no fault: healthy units show it too. Nor is a cap that a person set on the clock.
     """

@@ -1,7 +1,7 @@
 """Which kernel GRUB boots next: its menu and its variables, read as GRUB reads them.
 
 GRUB runs `grub.cfg` as a script that sets `default` and lists the entries. So does this, without a host: a
-condition that only the machine can answer leaves both ways open, and what depends on it is not told.
+condition that only the machine can answer leaves both ways open, and what depends on it is unknown.
 
 Sources: GRUB 2.12, grub-core/normal/menu.c for what a default names, grub-core/script for the language, and
 util/grub.d for what Ubuntu writes; each rule compared with GRUB's own emulator (tests/fixtures/boot).
@@ -41,7 +41,7 @@ _WORDS = 64  # of a test
 class Boot(Value):
     """What GRUB boots next.
 
-    kernel: its release, empty where that is not told; why: then the reason, else the title of the entry.
+    kernel: its release, empty where it is unknown; why: then the reason, else the title of the entry.
     """
 
     kernel: str
@@ -93,7 +93,7 @@ def boots(files: Mapping[str, str]) -> Boot:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of the menu; title, id: None where not told; sure: whether it is there whatever the machine says."""
+    """A line of the menu; title, id: None where unknown; sure: whether it is there on any machine."""
 
     title: str | None
     id: str | None
@@ -120,7 +120,7 @@ _TAKES_VALUE = ("--class", "--users", "--hotkey", "--source", "--id")
 class _Run:
     """A script in the middle of its run.
 
-    env: the variables, None for one that is not told; doubt: whether only the machine knows if this part runs.
+    env: the variables, None for one that is unknown; doubt: whether only the machine knows if this part runs.
     """
 
     files: Mapping[str, str]
@@ -289,7 +289,7 @@ def _variables(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _test(words: Sequence[str | None], files: Mapping[str, str]) -> bool | None:
-    """What `[ WORDS ]` says, None where a word or a file is not told."""
+    """The result of `[ WORDS ]`, None where a word or a file is unknown."""
     if len(words) > _WORDS:
         return None
     for joint, decides in (("-o", True), ("-a", False)):

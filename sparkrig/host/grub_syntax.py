@@ -18,7 +18,7 @@ DEPTH = 16  # of blocks in blocks, functions in functions and submenus in submen
 
 
 class Untold(ValueError):
-    """What GRUB boots next depends on something that its files do not tell; the sentence says what."""
+    """What GRUB boots next depends on something that its files do not contain; the message names it."""
 
 
 def shown_name(text: str | None) -> str:

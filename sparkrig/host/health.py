@@ -41,7 +41,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Kernel:
-    """An installed kernel: whether an nvidia.ko lies with it, and of which driver version (empty: not told)."""
+    """An installed kernel: whether an nvidia.ko lies with it, and of which driver version (empty: unknown)."""
 
     release: str
     nvidia: bool
@@ -56,7 +56,7 @@ class Health(Value):
     memory_available_kb, cma_total_kb, cma_free_kb: kB, as in /proc/meminfo; load: of the last minute;
     driver: version of the loaded nvidia module; cdi: CDI files; cdi_missing: host paths that they name and that
     are not there; perftest: its version; grub: what GRUB boots next, where it has a menu.
-    Each None, or empty, where it was not told.
+    Each None, or empty, where it is unknown.
     """
 
     boot_id: str
@@ -82,7 +82,7 @@ class Health(Value):
 
     @property
     def next(self) -> Kernel | None:
-        """The kernel that boots next, None where that is not told; one that is not installed has no module."""
+        """The kernel that boots next, None where it is unknown; one that is not installed has no module."""
         release = boots_next((kernel.release for kernel in self.kernels), self.grub)
         installed = next((kernel for kernel in self.kernels if kernel.release == release), None)
         return installed or (Kernel(release, False) if release else None)
@@ -209,7 +209,7 @@ def next_kernel(health: Health) -> Verdict:
 
 
 def _untold(health: Health, now: Kernel) -> Verdict:
-    """Where GRUB's menu does not tell its kernel: healthy only if each one that is installed would do."""
+    """The verdict where GRUB's menu leaves the kernel open: healthy only if each installed one would do."""
     if all(kernel.nvidia and kernel.version == now.version for kernel in health.kernels):
         return Verdict("healthy", evidence="each installed kernel has the nvidia.ko of the running one")
     why = health.grub.why if health.grub else ""
@@ -249,7 +249,7 @@ def busy(health: Health) -> Verdict:
 
 
 def thermal(health: Health) -> Verdict:
-    """Whether the SoC is too warm, by a bound that has a source: its own limit is not told."""
+    """Whether the SoC is too warm, by a bound that has a source: its own limit is unknown."""
     zones = [zone for zone in health.zones if _SOC_ZONE.fullmatch(zone.type) and zone.celsius > 0]
     if not zones:
         return Verdict("unknown", "no-temperature", "no thermal zone tells the temperature of the SoC")

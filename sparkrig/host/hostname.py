@@ -1,6 +1,6 @@
 """What a host's own name leads to on that host.
 
-Ray and PyTorch ask for it where nobody names an address: rank 0 then binds loopback, and its peer waits for ever.
+Ray and PyTorch look it up where no address is given: rank 0 then binds loopback, and its peer waits for ever.
 DGX OS maps the name to 127.0.0.1 [@epappas].
 """
 

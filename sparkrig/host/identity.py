@@ -36,7 +36,7 @@ _VENDORS = (
 
 @dataclass(frozen=True)
 class Identity(Value):
-    """What a host says of itself.
+    """What a host reports about itself.
 
     release: the keys of /etc/dgx-release without the serial number, the last of a repeated key;
     boot_id: the kernel's id of this boot, empty where it was not read;
@@ -125,8 +125,8 @@ def _read_release(release: dict[str, str], line: str) -> None:
 def is_spark(identity: Identity) -> tuple[bool, str]:
     """Whether this is a DGX Spark, and the evidence in words.
 
-    A GPU that is known decides; /etc/dgx-release decides where none is seen (a driver that does not load), or one
-    that its PCI id alone does not tell from another of its family.
+    A known GPU decides. /etc/dgx-release decides where no GPU is seen (a driver that does not load), or where the
+    PCI id alone does not separate the GPU from another of its family.
     """
     if N1X_PCI.intersection(identity.pci):
         return False, "its GPU is an N1X, not a GB10"

@@ -24,7 +24,7 @@ PCIE_SPEED_GTS = 32.0
 PCIE_WIDTH = 4
 
 # What grows only when packets were lost, damaged or repeated. Left out: the flush counters, which grow
-# whenever a queue pair is closed, congestion marks, link_downed, which carrier_down tells as well, and
+# whenever a queue pair is closed, congestion marks, link_downed, which carrier_down shows as well, and
 # rxe's completer_retry_err: a healthy virtual pair repeats what its slow peer is late to acknowledge (126 in
 # 458,623 packets).
 ERRORS = frozenset(
@@ -49,7 +49,7 @@ _UNTOLD = frozenset({"", "n/a", "none", "unknown", "unknown!", "not available", 
 
 @dataclass(frozen=True)
 class Pcie:
-    """One PCIe link: GT/s and lanes, now and at most; None where lspci or sysfs does not say."""
+    """One PCIe link: GT/s and lanes, now and at most; None where lspci or sysfs does not show it."""
 
     address: str = ""
     name: str = ""
@@ -63,11 +63,11 @@ class Pcie:
 class Nic(Value):
     """One fabric netdev.
 
-    port: its cage (p0, p1); up: administratively; speed_mbps: of the link, Mb/s; pcie: as sysfs tells it;
+    port: its cage (p0, p1); up: administratively; speed_mbps: of the link, Mb/s; pcie: as sysfs shows it;
     carrier_down: how often the carrier went since the netdev appeared; device: its RDMA device; errors: its
     RDMA error counters; sent_bytes: by RDMA (None on soft-RoCE); sent_packets: by soft-RoCE.
     cable: a short digest of the module's serial number, good for "the same cable or not" and never shown.
-    Each None, or empty, where it was not told.
+    Each None, or empty, where it is unknown.
     """
 
     netdev: str
@@ -164,7 +164,7 @@ def _width(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class Link:
-    """One `Settings for NETDEV` of ethtool; speed_mbps None for Unknown!, up None where it is not said."""
+    """One `Settings for NETDEV` of ethtool; speed_mbps None for Unknown!, up None where the text lacks it."""
 
     netdev: str = ""
     speed_mbps: int | None = None
@@ -173,7 +173,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Driver:
-    """`ethtool -i`: kernel driver, firmware and PCI address; each empty where it is not told."""
+    """`ethtool -i`: kernel driver, firmware and PCI address; each empty where it is unknown."""
 
     driver: str
     firmware: str = ""
@@ -194,7 +194,7 @@ class Module:
 
 
 def parse_ethtool(text: str) -> tuple[Link, ...]:
-    """`ethtool NETDEV`, once or several times, also with grep. Raises ValueError where it tells of no link.
+    """`ethtool NETDEV`, once or several times, also with grep. Raises ValueError where it shows no link.
 
     grep takes the line with the name away, so a row that is there already begins the next link.
     """
@@ -229,7 +229,7 @@ def parse_ethtool_driver(text: str) -> Driver:
 
 
 def parse_ethtool_module(text: str) -> Module:
-    """`ethtool -m NETDEV`; the serial number becomes a digest. Raises ValueError where it tells of no module."""
+    """`ethtool -m NETDEV`; the serial number becomes a digest. Raises ValueError where it shows no module."""
     found = dict(_pair(line) for line in text.splitlines())
     known = {"identifier", "vendor name", "vendor pn", "vendor sn"}
     if not known & found.keys():
@@ -239,7 +239,7 @@ def parse_ethtool_module(text: str) -> Module:
 
 
 def digest(serial: str) -> str | None:
-    """Four hex digits that tell two serial numbers apart, mostly, and give neither away; None for none.
+    """Four hex digits that mostly differ for two serial numbers and reveal neither; None for none.
 
     facts/nic.py makes the same on the host.
     """

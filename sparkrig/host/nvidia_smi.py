@@ -51,12 +51,12 @@ THERMAL = frozenset({"SW Thermal Slowdown", "HW Thermal Slowdown"})
 
 @dataclass(frozen=True)
 class Gpu(Value):
-    """One GPU; each None where nvidia-smi does not tell (a GB10 has no memory of its own to tell of).
+    """One GPU; each None where nvidia-smi does not report it (a GB10 has no memory of its own to report).
 
     utilization: percent; sm_mhz, sm_max_mhz: MHz; power_w: watts; temperature_c: degrees Celsius;
     margin_c: degrees Celsius that are left up to the highest operating temperature ("GPU T.Limit Temp");
     memory_total_mib, memory_used_mib: MiB; reasons: why the clock is what it is, by NVIDIA's names;
-    gsp: version of the GSP firmware. trouble: what nvidia-smi said instead of an answer.
+    gsp: version of the GSP firmware. trouble: what nvidia-smi printed instead of an answer.
     """
 
     name: str | None = None
@@ -78,7 +78,7 @@ class Gpu(Value):
 
     @property
     def slowed(self) -> tuple[str, ...]:
-        """By which active reasons heat slows it; empty where none is active, or none is told."""
+        """The active reasons by which heat slows it; empty where none is active, or none is reported."""
         return tuple(reason for reason in self.reasons or () if reason in THERMAL)
 
     @property
@@ -90,7 +90,7 @@ class Gpu(Value):
 NOT_INSTALLED = "nvidia-smi is not installed"
 _LIBRARY = f"libnvidia-compute-{BRANCH}"  # which has libnvidia-ml
 _SAYS = "nvidia-smi"  # its own words are the meaning
-# What nvidia-smi says instead of an answer; the first that fits, the last fits all.
+# What nvidia-smi prints instead of an answer; the first that fits counts, the last fits all.
 TROUBLES = (
     Signature(
         "no-nvidia-smi",
@@ -243,7 +243,7 @@ def parse_csv(text: str, fields: Sequence[str] | None = None) -> tuple[Gpu, ...]
 
 
 def _first_told(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """By name; where several stand for one thing (power.draw, power.draw.instant), the first that is told."""
+    """By name; where several stand for one thing (power.draw, power.draw.instant), the first with a value."""
     found: dict[str, str] = {}
     for name, value in pairs:
         if said(found.get(name)) is None:

@@ -32,7 +32,7 @@ _REASON_SECTIONS = ("clocks event reasons", "clocks throttle reasons")
 
 
 def parse_query(text: str) -> tuple[Gpu, ...]:
-    """`nvidia-smi -q`, whole or some sections of it. Raises ValueError where it tells of no GPU."""
+    """`nvidia-smi -q`, whole or some sections of it. Raises ValueError where it shows no GPU."""
     found: list[_Section] = []
     driver = ""
     for section, key, value in _walk(text):
@@ -61,14 +61,14 @@ class _Section:
     """What `nvidia-smi -q` prints of one GPU.
 
     fields: by the name that --query-gpu has; reasons: what holds the clock down, in small letters, None where no
-    row tells.
+    row shows it.
     """
 
     fields: dict[str, str]
     reasons: list[str] | None = None
 
     def set(self, name: str, value: str) -> None:
-        """Keep the first value that tells something."""
+        """Keep the first value that is known."""
         if said(self.fields.get(name)) is None:
             self.fields[name] = value
 
@@ -117,7 +117,7 @@ _SECOND = re.compile(
 
 
 def parse_table(text: str) -> tuple[Gpu, ...]:
-    """Plain `nvidia-smi`. Raises ValueError where it tells of no GPU."""
+    """Plain `nvidia-smi`. Raises ValueError where it shows no GPU."""
     version = _VERSION.search(text)
     found: list[Gpu] = []
     lines = iter(text.splitlines())
@@ -148,7 +148,7 @@ def parse_table(text: str) -> tuple[Gpu, ...]:
 
 
 def parse_list(text: str) -> tuple[Gpu, ...]:
-    """`nvidia-smi -L`: names only. Raises ValueError where it tells of no GPU."""
+    """`nvidia-smi -L`: names only. Raises ValueError where it shows no GPU."""
     names = re.findall(r"^\s*GPU \d+: (.*?)\s*(?:\(UUID.*)?$", text, re.M)
     return _or_trouble([Gpu(name=said(name)) for name in names], text, on_host("nvidia-smi -L"))
 

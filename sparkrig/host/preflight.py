@@ -124,8 +124,8 @@ def judge(
     """Every reason not to begin; the read-only mount alone where there is one, for it explains the rest.
 
     fabric: whether a fabric is declared; running: whether NetworkManager answers; installs: whether packages are
-    to be installed; due: the files that are to be written; kept: whether a service says that it keeps the clock,
-    None where there is none.
+    to be installed; due: the files that are to be written; kept: whether a service reports that it keeps the
+    clock, None where there is none.
     """
     if found.read_only:
         return mounts(found)

@@ -1,4 +1,4 @@
-"""The variables that nobody but root may read on a host: known here by name and digest, never by content."""
+"""The variables that only root may read on a host: known here by name and digest, never by content."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _fit(name: str, value: SecretStr) -> None:
 
 
 def told(given: Plan, wanted: Mapping[str, SecretStr | None], salt: str) -> str:
-    """What the host is told on standard input, ended by `end`, so that half of it counts as nothing."""
+    """What the host gets on standard input; a text without the last row `end` is cut off and counts as nothing."""
     rows = [f"salt {salt}"]
     for name, value in wanted.items():
         if name in given.set and value is not None:

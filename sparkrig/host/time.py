@@ -33,9 +33,9 @@ SERVER = Grammar("name or address of a time server", r"[A-Za-z0-9:][A-Za-z0-9.:-
 class Time(Value):
     """What keeps a host's clock.
 
-    service: None where neither is installed; running: whether it runs; synchronised: whether it says that it keeps
-    the clock, None without a service; asks: the servers that it was configured with, None where no file of ours is
-    there to ask for.
+    service: None where neither is installed; running: whether it runs; synchronised: whether it reports that it
+    keeps the clock, None without a service; asks: the servers that it was configured with, None where no file of
+    ours is there to ask for.
     """
 
     FILES: ClassVar = (

@@ -75,7 +75,7 @@ def _public(text: str) -> str | None:
 class Peer:
     """The other half of the pair: its name, its fabric addresses in rail order, and what was found there.
 
-    host: its name in the inventory, which may say how it is reached (@ssh/spark-b).
+    host: its name in the inventory, which may begin with the connector to reach it by (@ssh/spark-b).
     """
 
     host: str

@@ -1,4 +1,4 @@
-"""Files of this machine that are replaced as a whole: whoever reads one sees the old or the new one."""
+"""Files of this machine that are replaced as a whole: a reader sees the old or the new file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparkrig.text import reason
 
 
 def create(file: Path, content: bytes, mode: int = 0o600) -> None:
-    """Put content into a new file; whoever looks sees all of it or no file. Raises Refusal where one is there."""
+    """Put content into a new file; a reader sees all of it or no file. Raises Refusal where one is there."""
     try:
         with _beside(file, content, mode) as new:
             os.link(new, file)  # unlike a rename, it fails where there is a file

@@ -1,4 +1,4 @@
-"""Asking an OpenAI-compatible server: each request streamed and timed, each way to fail told apart."""
+"""Asking an OpenAI-compatible server: each request is streamed and timed, each way to fail is kept separate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparkrig.text import plain, reason
 
 _CONNECT_S = 10.0
 _QUESTION_S = 20.0  # for what a server answers without computing
-_SAID = 200  # characters of what a server says of an error
+_SAID = 200  # characters of a server's error message
 
 
 class Unusable(Exception):
@@ -30,12 +30,12 @@ class Unusable(Exception):
 
 
 class Unreachable(Exception):
-    """Nobody answers: why."""
+    """No server answers: the reason."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A model of a server. root: where its weights are from; longest: tokens of a request, None: not told."""
+    """A model of a server. root: where its weights are from; longest: tokens of a request, None: unknown."""
 
     name: str
     root: str = ""
@@ -80,7 +80,7 @@ class Server:
             raise Unusable("what it answers is no list of models", response.status_code) from None
 
     async def counters(self) -> counters.Counters:
-        """What it counted until now; nothing where it does not tell."""
+        """What it has counted until now; empty where it does not report that."""
         try:
             response = await self._client.get(f"{self.url}/metrics", timeout=_QUESTION_S)
         except httpx2.TransportError:
@@ -189,7 +189,7 @@ def _served(said: dict[str, Any]) -> Served:
 
 
 def _words(text: str) -> str:
-    """What an error says, in one line."""
+    """The message of an error, in one line."""
     return " ".join(plain(_message(text)).split())[:_SAID]
 
 

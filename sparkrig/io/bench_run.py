@@ -18,7 +18,7 @@ from sparkrig.serving.bench.workload import Prompt, Workload, prose
 from sparkrig.serving.model import Model
 
 _SAMPLE = 600  # words by which a tokenizer is measured
-_WORDS_PER_TOKEN = 0.8  # of English, where the server tells none
+_WORDS_PER_TOKEN = 0.8  # of English, where the server reports none
 _PATIENCE = 2  # requests of each seat that may fail one after the other until a workload is given up
 _SETTLE_S = 3.0  # a server counts a request's end a little after its answer has come
 _LOOK_S = 0.1
@@ -26,7 +26,7 @@ _WATCH_S = 0.02
 
 
 class Tell(Protocol):
-    """Is told what a workload is at, as sparkrig.io.progress.Told is."""
+    """Receives the step that a workload is at, as sparkrig.io.progress.Told does."""
 
     def __call__(self, name: str, step: str, *, until: float | None = None) -> None: ...
 
@@ -85,7 +85,7 @@ class Bench:
         self._words_per_token = 0.0
 
     async def run(self, workloads: Sequence[Workload]) -> tuple[list[Measured], list[Left]]:
-        """Each of them, until the server says nothing more at all; and those that were not measured."""
+        """Measure each of them, until the server is silent; return the measured ones and those left out."""
         measured: list[Measured] = []
         left: list[Left] = []
         for workload in workloads:

@@ -42,7 +42,7 @@ def names(folder: Path = FOLDER) -> list[str]:
 
 
 def catalogue(folder: Path = FOLDER) -> Catalogue:
-    """All of it. Raises Refusal where a file cannot be read, or says what no file may say."""
+    """All models and sources. Raises Refusal where a file cannot be read, or its content is not valid."""
     sources = {
         str(key): _checked(Source, each, folder / _SOURCES, key) for key, each in _read(folder / _SOURCES).items()
     }

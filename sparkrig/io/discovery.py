@@ -49,7 +49,7 @@ def look(seconds: float = _SECONDS, interfaces: Sequence[str] = ()) -> Iterator[
 
 
 def reachable(found: Candidate) -> str:
-    """How ssh is told of it: by its name where this machine can resolve that, by an address otherwise."""
+    """What ssh gets for it: its name where this machine can resolve that, an address otherwise."""
     try:
         socket.getaddrinfo(found.name, found.port)
     except OSError:

@@ -67,7 +67,7 @@ def accepted_file(inventory: Path) -> Path:
 
 
 class _Entry(Acceptance):
-    """One as it is written by hand: a word that nobody knows is a misspelt one."""
+    """An acceptance as a person writes it by hand: an unknown field is refused as misspelt."""
 
     model_config = ConfigDict(extra="forbid")
 

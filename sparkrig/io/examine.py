@@ -25,7 +25,7 @@ def limit_s(mine: Settings) -> int:
 
 
 def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> State:
-    """Everything that one exec tells of a host. Raises Failed or Lost, like the others; keep: remote.read's."""
+    """Everything that one exec shows of a host. Raises Failed or Lost, like the others; keep: remote.read's."""
     return remote.read(at, Look(), seconds=limit_s(fleet[at.name]), keep=keep)
 
 

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Who is told how far a check is."""
+    """Receives how far a check is."""
 
     def step(self, what: str) -> None:
         """Something without a figure begins."""
@@ -90,7 +90,7 @@ def _all_measured(
         measured += shares
         sums += _sum(case, shares, bench.expected)
     if any(not each.verdict.healthy for each in measured if each.gbps is not None):
-        sums = []  # a rail's own verdict says it already
+        sums = []  # a rail's own verdict shows it already
     return measured, sums
 
 
@@ -141,7 +141,7 @@ def _after(seen: Survey, bench: Bench) -> list[Finding]:
             found.append(Finding(name, Verdict("unknown", "unread", str(now), over_ssh(name, "true"))))
             continue
         before = seen.found[name].condition.nics
-        # soft-RoCE repeats what an emulated processor was too slow for: it says nothing of a cable
+        # soft-RoCE repeats what an emulated processor was too slow for: it shows nothing about a cable
         real = {netdev: after for netdev, after in now.items() if netdev in before and not after.virtual}
         grew = {netdev: nic.errors_grew(before[netdev], after) for netdev, after in real.items()}
         found += [Finding(f"{name} {netdev}", verdict) for netdev, verdict in grew.items() if not verdict.healthy]
@@ -149,7 +149,7 @@ def _after(seen: Survey, bench: Bench) -> list[Finding]:
 
 
 def _nccl(bench: Bench, fleet: Fleet, rails: Sequence[measurement.Rail], progress: Progress) -> nccl_run.Outcome:
-    """What NCCL makes of a pair; nothing where no rail can be measured, which says it all."""
+    """The result of NCCL on a pair; empty where no rail can be measured: the rails' verdicts are enough."""
     leader = next(iter(bench.hosts))
     addresses = [ends[leader].address for ends in bench.ends.values()]
     if not addresses:
@@ -163,7 +163,7 @@ def _rail(seen: Survey, rail: Rail, measured: Sequence[Measurement]) -> measurem
     if blocked:
         return measurement.Rail(rail.number, {}, blocked)
     mine = [each for each in measured if each.rail == rail.number]
-    # of equals the figure that says most: alone, and with several queue pairs
+    # of equals the figure that shows most: alone, and with several queue pairs
     telling = sorted(mine, key=lambda each: (each.together, -each.queue_pairs))
     verdict = worst(each.verdict for each in telling)
     if verdict.healthy:

@@ -53,7 +53,7 @@ class Target:
 
     typed: the address as an inventory has it; host: the one behind it; keys: private keys to try; only: whether
     the usual ones and the agent's are not; tells_user, tells_port: whether that is known without an entry;
-    guessed: whether nothing says the user, who is then the one of this machine, as with ssh.
+    guessed: whether nothing names the user; it is then the user of this machine, as with ssh.
     """
 
     typed: str
@@ -80,7 +80,7 @@ class Target:
 
 
 def target(address: Address, data: Mapping[str, Any]) -> Target:
-    """Where a Spark is reached. data: what an inventory says of it, or of every host of its. Raises Refusal."""
+    """Where a Spark is reached. data: what an inventory has for it, or for every host. Raises Refusal."""
     file = Path(str(data.get("ssh_config_file") or "~/.ssh/config")).expanduser()
     try:
         config: Mapping[str, Any] = SSHConfig.from_path(str(file)).lookup(address.host) if file.exists() else {}
@@ -130,7 +130,7 @@ def known(at: Target) -> list[HostKey]:
 def scan(at: Target, kinds: Sequence[str] = ()) -> HostKey:
     """The public key that a host shows, of one of these kinds where it has one; ed25519 goes first.
 
-    Raises Lost where nobody answers.
+    Raises Lost where no host answers.
     """
     names = [name for kind in kinds for name in _SIGNATURES.get(kind, (kind,))]
     with _lost(at):
@@ -155,7 +155,7 @@ def _scan(at: Target, names: Sequence[str]) -> HostKey:
 
 @contextmanager
 def _lost(at: Target) -> Iterator[None]:
-    """Says of a connection that fails where it was to, and why."""
+    """Raise Lost for a connection that fails: with its address and port, and the reason."""
     where = f"{at.host} port {at.port}"
     try:
         yield
@@ -202,7 +202,7 @@ class Door:
             raise Failed(str(error)) from None
 
     def is_root(self) -> bool:
-        """Whether commands become root without a password; what `become_root` was told is dropped."""
+        """Whether commands become root without a password; the password of `become_root` is dropped."""
         self._sudo = None
         try:
             self.root(":")

@@ -20,7 +20,7 @@ from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.text import reason
 
-_WAIT_SECONDS = 5  # a line is written in milliseconds; whoever holds the lock longer was stopped
+_WAIT_SECONDS = 5  # a line is written in milliseconds; a process that holds the lock longer was stopped
 
 _CURES = {
     errno.EACCES: "ls -ld {folder} {path}; it may belong to root after a run with sudo",

@@ -64,7 +64,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check came to. fabric: verdicts on the pair; health: on hosts, which only a load can tell."""
+    """The result of a check. fabric: verdicts on the pair; health: on hosts, which only a load can show."""
 
     fabric: tuple[Finding, ...] = ()
     health: tuple[Finding, ...] = ()
@@ -91,8 +91,8 @@ class _Gathered:
 def check(bench: Bench, rails: Verdict, step: Callable[[str], None]) -> Outcome:
     """Gather with NCCL over both hosts, where the setting nccl_image names an image to do it with.
 
-    rails: the verdict on the rails alone; step: told what begins. Whatever keeps it from being done is a verdict;
-    it raises nothing, and leaves no container behind.
+    rails: the verdict on the rails alone; step: receives what begins. Whatever keeps it from being done is a
+    verdict; it raises nothing, and leaves no container behind.
     """
     image = bench.image
     if image is None:
@@ -136,7 +136,7 @@ def _moved(
     before: Mapping[str, dict[str, Nic] | Failed | Lost],
     after: Mapping[str, dict[str, Nic] | Failed | Lost],
 ) -> dict[str, dict[str, int]]:
-    """Bytes by device, of the hosts that could be read; judge() says of the others that they were not."""
+    """Bytes by device, of the hosts that could be read; judge() reports the others as not read."""
     found = {}
     for name in bench.hosts:
         first, last = before[name], after[name]
@@ -183,7 +183,7 @@ def _ended(rank: Greenlet, why: str, *, late: bool) -> _Rank:
 
 
 def _watch(bench: Bench, at: Host, ranks: Collection[Greenlet], looks: list[nvidia_smi.Gpu]) -> None:
-    """Look at a GPU until both ranks have ended; a host that cannot be read is told of by its rank."""
+    """Look at a GPU until both ranks have ended; of a host that cannot be read, its rank reports."""
     while len(gevent.wait(list(ranks), timeout=_PAUSE_S)) < len(ranks):
         try:
             looks.append(remote.read(at, Gpu(), seconds=bench.seconds(_LOOK_S)))

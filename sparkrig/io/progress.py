@@ -1,4 +1,4 @@
-"""Who is told what each host is at, and shows it on standard error: live on a terminal, plain lines elsewhere.
+"""Shows on standard error what each host is at: live on a terminal, in plain lines elsewhere.
 
     with progress.hosts(names, "Looking") as told:
         told("spark-a", "connecting")
@@ -43,13 +43,13 @@ T = TypeVar("T")
 
 
 def lively(console: Console) -> bool:
-    """Whether somebody looks at it: a terminal that can move its cursor, and nobody asked for plain lines."""
+    """Whether to draw live: on a terminal that can move its cursor, where plain lines are not asked for."""
     asked = os.environ.get("CI") or os.environ.get("NO_COLOR")
     return console.file.isatty() and console.is_interactive and not asked
 
 
 class Told:
-    """Is told what each host is at; the names are an inventory's, or whatever else works side by side."""
+    """Receives what each host is at; the names are an inventory's, or of anything else that works side by side."""
 
     def __init__(self, hosts: Hosts, console: Console, *, live: bool) -> None:
         self._hosts, self._console, self._live = hosts, console, live
@@ -57,7 +57,7 @@ class Told:
     def __call__(self, name: str, step: str, command: str = "", *, until: float | None = None) -> None:
         """A host begins a step, in words; the same step once more is no event.
 
-        command: what runs there, where that says more; until: the time.monotonic() at which the step ends at the
+        command: what runs there, where that shows more; until: the time.monotonic() at which the step ends at the
         latest, which is counted down to.
         """
         now = monotonic()
@@ -68,12 +68,12 @@ class Told:
         last.until = until
 
     def done(self, name: str, text: str = "") -> None:
-        """A host is finished. text: what came of it, where nothing else that is shown says so."""
+        """A host is finished. text: the result, where nothing else on the screen shows it."""
         self._hosts.done.add(name)
         self._end(name, "healthy", "done in", text)
 
     def failed(self, name: str, why: str = "") -> None:
-        """A host is given up. why: a sentence, where nothing else that is shown says it."""
+        """A host is given up. why: a sentence, where nothing else on the screen shows it."""
         self._hosts.failed.add(name)
         self._end(name, "fault", "failed after", why)
 
@@ -97,7 +97,7 @@ class Told:
         self._print(Text(text))
 
     def tick(self) -> None:
-        """Say of each host what it is at for two seconds by now; for plain lines."""
+        """Print for each host the step that it has been at for two seconds; for plain lines."""
         now = monotonic()
         for each in [each for each in self._hosts.busy.values() if not each.said]:
             if now - each.since >= WORTH_S:

@@ -32,7 +32,7 @@ _AT_ONCE = 64  # hosts; each takes a key exchange, and some of the 1024 files th
 
 
 class _Answer(Exception):
-    """Says in one line, made plain and not without end, what may be the words of a host."""
+    """A message that may be the words of a host: in one line, made plain and cut to a limit."""
 
     def __init__(self, text: str) -> None:
         super().__init__(plain(text[:_SAID]))
@@ -43,7 +43,7 @@ class Lost(_Answer):
 
 
 class Failed(_Answer):
-    """A command or a fact that ended without success; the message is what the host said."""
+    """A command or a fact that ended without success; the message is what the host printed."""
 
 
 def shell(at: Host, text: str, *words: str, seconds: int, stdin: str | None = None) -> str:

@@ -16,7 +16,7 @@ class Screen(Console):
     """rich's console without markup, emoji and highlighting in strings, and with every text made plain.
 
     All that is shown is rendered to segments first: what moves the cursor is marked as such, and colours are
-    styles. The text of a segment has no use for a control character, so it is cleaned, whoever wrote it. A name
+    styles. The text of a segment has no use for a control character, so it is cleaned, whatever its origin. A name
     such as `[/x]` is no markup.
     """
 

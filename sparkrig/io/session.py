@@ -44,9 +44,9 @@ from sparkrig.io import progress  # noqa: E402
 from sparkrig.io.progress import Told  # noqa: E402
 from sparkrig.io.remote import Failed, Lost, each  # noqa: E402
 
-get_hub().NOT_ERROR += (KeyboardInterrupt,)  # Ctrl-C: click says "Aborted!", and that is enough
+get_hub().NOT_ERROR += (KeyboardInterrupt,)  # Ctrl-C: click prints "Aborted!", and that is enough
 for _library in ("pyinfra", "paramiko"):
-    # a verb says itself what went wrong, once
+    # a verb itself reports what went wrong, once
     logging.getLogger(_library).addHandler(logging.NullHandler())
 
 
@@ -100,7 +100,7 @@ def asked(
 ) -> dict[str, T | Failed | Lost]:
     """What each host answers, or why it does not. No host waits for another one to be connected, or read.
 
-    data: as of `connected`; title: what is done, for whoever looks on (`Looking at pair.py`); wait_s: for how long
+    data: as of `connected`; title: what is done, for the user to see (`Looking at pair.py`); wait_s: for how long
     a host may be rebooting; limits_s: by host, when it is given up, counted from its first packet; meanwhile:
     modules that are needed afterwards, loaded while every host is waited for.
     """
@@ -197,7 +197,7 @@ def _connect(host: Host, told: Told, wait_s: float) -> Host:
 
 
 def _passing(cause: BaseException | None) -> str | None:
-    """What a host says, or does not, while it reboots; None for what no waiting changes: its name, key, login."""
+    """The reason, where a host may be rebooting; None for what no waiting changes: its name, key, login."""
     if isinstance(cause, NoValidConnectionsError):
         return next(str(error.args[-1]).lower() for error in cause.errors.values())
     if isinstance(cause, gaierror):

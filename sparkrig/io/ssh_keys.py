@@ -1,4 +1,4 @@
-"""The key that whoever onboards a Spark logs in with from then on: found on this machine, or made there."""
+"""The key with which the user logs in to a Spark after its onboarding: found on this machine, or made there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _USUAL = ("id_ed25519", "id_ecdsa", "id_rsa")
 
 @dataclass(frozen=True)
 class OwnKey:
-    """file: the private half; public: None where the pair is not made yet; told: whether it is written down."""
+    """file: the private half; public: None until the pair is made; told: whether the inventory has to name it."""
 
     file: Path
     public: PublicKey | None

@@ -20,7 +20,7 @@ LOOK_S = 60  # times `patience`; a healthy host answers within two
 def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable[[str], None]) -> Survey:
     """The survey of one group of sparkrig.fabric.topology.groups.
 
-    hosts: each host of it, or why it is not connected. step: told what begins.
+    hosts: each host of it, or why it is not connected. step: receives what begins.
     """
     names = [name for name in fleet if name in hosts]
     step("look at both hosts" if len(names) > 1 else "look at the host")
