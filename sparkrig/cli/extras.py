@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 
 import click
 
+from sparkrig.cure import quoted
+
 Name = Literal["bench", "lab", "onboard", "report"]
 
 
@@ -32,7 +34,7 @@ def need(name: Name) -> None:
     if absent:
         raise click.ClickException(
             f"{use} needs {' and '.join(absent)}, which sparkrig installs on demand; nothing was done. "
-            f"Try: pip install 'sparkrig[{name}]'"
+            f"Try: pip install {quoted(f'sparkrig[{name}]')}"
         )
 
 
