@@ -173,7 +173,7 @@ def _read(weights: str) -> State | Refusal:
     try:
         with watched(inventory.get_host(host.name), "Look at the host"):
             found: State | None = host.get_fact(SparkFact, weights=weights, _ignore_errors=True)
-    except EOFError:  # pyinfra asks for a sudo password, and nobody is there to type one
+    except EOFError:  # pyinfra asks for a sudo password, and there is no terminal to type one
         return Refusal(
             f"the host cannot be read as root; sudo without a password is expected for {login}",
             over_ssh(host.name, "sudo -n true"),
@@ -197,7 +197,7 @@ def declaration(spark: Spark) -> str:
 
 
 def undeclared(spark: Spark) -> str:
-    """Why what a whole deploy declared is not kept, or empty. Absent: nothing but its parts was deployed, say."""
+    """Why what a whole deploy declared is not kept, or empty. Absent: only parts of it were deployed, for one."""
     kept = [each.found.files.get(DECLARED) for each in spark.group]
     if None in kept:
         return "absent"
@@ -258,7 +258,7 @@ class _Together(BaseStateCallback):
 
 
 def _say_if_lost(at: Host) -> None:
-    """Say of a step that failed for want of a connection that it may have ended well all the same."""
+    """Report of a step that lost its connection that it may have ended well all the same."""
     answer = remote.each({at.name: at}, lambda each: remote.shell(each, ":", seconds=10))[at.name]
     if isinstance(answer, remote.Lost):
         at.log_styled(
@@ -296,7 +296,7 @@ def _absent(spark: Spark) -> list[str]:
 
 
 def refuse(refusals: list[Refusal], fleet: Fleet) -> None:
-    """Say why nothing is done to this host, and leave its peer out too."""
+    """Report why nothing is done to this host, and leave its peer out too."""
     for refusal in refusals:
         say(host, str(refusal))
     together = {host, *map(inventory.get_host, fleet.peers(host.name))}

@@ -1,4 +1,4 @@
-"""The ssh user of each half of a pair logs in to the other over the fabric, where node_ssh says so."""
+"""The ssh user of each half of a pair logs in to the other over the fabric, where node_ssh is set."""
 
 from __future__ import annotations
 

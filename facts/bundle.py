@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 _LOOK, _END = "#sparkrig:look", "#sparkrig:end"
 _BEGIN = re.compile(rf"{_LOOK} ([0-9a-f-]{{36}})")
-_LIMIT_S = 300  # of the whole look; a host that hangs is said to, and not waited for
+_LIMIT_S = 300  # of the whole look; a host that hangs is reported, and not waited for
 
 
 class Bundle(FactBase[T]):
@@ -39,7 +39,7 @@ class Bundle(FactBase[T]):
         # Each look has a word of its own at the end of its markers, which no file or name on the host can know.
         begin = f"read -r sparkrig_look </proc/sys/kernel/random/uuid; printf '%s\\n' \"{_LOOK} $sparkrig_look\""
         whole = shlex.quote("\n".join([begin, *sections]))
-        # A look that was cut short still says what it saw: head ends well, and one byte more tells of too much.
+        # A look that was cut short still has what it saw: head ends well, and one byte more shows the excess.
         most = bounds.LOOK_CHARS + 1
         return f"{PREAMBLE}\ntimeout -k 5 {_LIMIT_S} sh -c {whole} 2>/dev/null </dev/null | head -c {most}"
 

@@ -1,4 +1,4 @@
-"""Every noun that tells how a host is, in one look: those of a Spark, and its NICs, GPU, health and name."""
+"""Every noun about the state of a host, in one look: those of a Spark, and its NICs, GPU, health and name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GPU, as nvidia-smi tells of it."""
+"""The GPU, as nvidia-smi reports it."""
 
 from sparkrig import programs
 from sparkrig.facts.noun import Noun

@@ -10,7 +10,7 @@ _WORDS = shlex.join((startup.UNIT, startup.CONTAINER, served.MEMORY_UNIT, *start
 
 
 class Startup(Noun[startup.Seen]):
-    """The unit, the container's image, memory, and what the log says of the startup and of an hour before it."""
+    """The unit, the container's image, memory, and the log of the startup and of an hour before it."""
 
     parse = staticmethod(startup.parse)
     script = f"set -- {_WORDS}\n{programs.text('facts/startup.sh')}"

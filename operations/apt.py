@@ -16,7 +16,7 @@ from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import unit
 from sparkrig.refusal import Refusal
 
-WAIT_S = 300  # for whoever else uses apt, times patience
+WAIT_S = 300  # for other users of apt, times patience
 APT_LOCK = f"DPkg::Lock::Timeout={WAIT_S}"  # who comes in between is waited for by apt itself
 _SHOWN_S = 10  # between two lines about a wait
 
@@ -24,10 +24,10 @@ WAIT = programs.text("operations/apt_wait.sh")
 
 
 def wait(at: Host, patience: float) -> bool:
-    """Wait for whoever else uses apt on a host, saying so; True where somebody had to be waited for.
+    """Wait for other programs that use apt on a host, and print it; True where there was one to wait for.
 
-    What was read of packages before is then out of date. One exec where nobody holds a lock. patience: factor
-    on the deadline. Raises Refusal at its end, and where the host does not answer; nobody is killed, and no lock
+    What was read of packages before is then out of date. One exec where no program holds a lock. patience: factor
+    on the deadline. Raises Refusal at its end, and where the host does not answer. No process is killed; no lock
     is deleted.
     """
     seconds = WAIT_S * patience

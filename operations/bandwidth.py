@@ -90,7 +90,7 @@ def _as_look(why: str, host: Host, peer: Host, fleet: Fleet, thorough: bool) -> 
 
 
 def _failed(state: State, host: Host) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
-    return False  # what is wrong was said
+    return False  # what is wrong was printed
 
 
 def _measure(host: Host, peer: Host, fleet: Fleet, thorough: bool) -> bool:

@@ -49,7 +49,7 @@ def recipe() -> dict[str, str]:
 @refusing
 @recorded
 def injected(found: Serving, settings: Settings) -> Commands:
-    """Build vLLM's image with kernels for SM121, look into it, and give it the name that the settings say.
+    """Build vLLM's image with kernels for SM121, look into it, and give it the name in the settings.
 
     + found: what the facts of this run saw of images
     + settings: base, commit and name

@@ -79,7 +79,7 @@ def together(due: Callable[[], bool], leader: str, act: Act, group: Callable[[],
     + leader: the host whose turn it is done in
     + act: what does it
     + group: the hosts, asked when it is done
-    + settled: said where nothing is to be done
+    + settled: printed where nothing is to be done
     """
     if not due():
         host.noop(settled)

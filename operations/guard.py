@@ -1,8 +1,8 @@
-"""Changing the network of a Spark, or of both halves of a pair, so that nobody is stranded: all of it or nothing.
+"""Changing the network of a Spark, or of both halves of a pair, so that no host is stranded: all of it or nothing.
 
 Each host arms its ways back and applies in a detached unit (templates/guard.py). Then this side proves what no
 host can know by itself: that a new ssh connection gets in, and that the halves reach each other. Only then all are
-told to commit; whoever hears nothing puts itself back. The recipe is our own; its parts were run on virtual
+told to commit; a host that hears nothing puts itself back. The recipe is our own; its parts were run on virtual
 machines first.
 """
 
@@ -38,7 +38,7 @@ ASK = 'exec python3 "$1/guard/guard.py" "$2" ${3:+"$3"}'
 
 
 class RolledBack(Exception):
-    """The network is as it was before, or puts itself back; the message says why, and what is unknown."""
+    """The network is as it was before, or puts itself back; the message has the reason, and what is unknown."""
 
 
 @dataclass
@@ -134,7 +134,7 @@ def _ask(bench: Bench, at: Host, verb: str, why: str = "") -> Told:
 
 
 def _until_it_answers(bench: Bench, at: Host, verb: str = "wait", why: str = "") -> Told:
-    """What a host says once it can be reached again. Raises Lost where it stays away, Failed without a guard."""
+    """What a host answers once it is reached again. Raises Lost where it stays away, Failed without a guard."""
     end = bench.deadline + guard.GRACE_S + guard.RETURN_S * bench.patience
     answered = 0
     while True:

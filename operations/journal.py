@@ -61,7 +61,7 @@ class Run:
         return f"{lock.RUNS}/{self.id}"
 
     def owner(self, hosts: Iterable[str]) -> str:
-        """Who and why, as the hosts are told. hosts: the names of all that the run begins on."""
+        """Who and why, as the hosts note it. hosts: the names of all that the run begins on."""
         who = f"{getpass.getuser()}@{socket.gethostname()}"
         return lock.given(self.id, who, self.why, version("sparkrig"), self.undoes, hosts)
 
@@ -78,8 +78,8 @@ def current() -> Run:
 def begin(run: Run, hosts: Mapping[str, Host]) -> None:
     """Lock the hosts and keep what stands there: all of them or none. Raises Refusal.
 
-    Whoever else uses apt is waited for, before anybody could be waiting for this lock; meanwhile the hosts say who
-    they are, so that their order costs no time.
+    Other programs that use apt are waited for, before a run could be waiting for this lock; meanwhile the hosts
+    name themselves, so that their order costs no time.
     """
     identities = spawn(_identities, hosts)
     for refusal in remote.each(hosts, _apt_is_free).values():
@@ -89,7 +89,7 @@ def begin(run: Run, hosts: Mapping[str, Host]) -> None:
 
 
 def end(run: Run, hosts: Mapping[str, Host]) -> None:
-    """Keep what stands on the hosts now, and give their locks back. Raises Refusal where a host cannot be told."""
+    """Keep what stands on the hosts now, and give their locks back. Raises Refusal where one is not reached."""
     _answers(hosts, lambda at: _shell(at, journal.END, run.id, "", *journal.PATHS))
 
 
@@ -134,7 +134,7 @@ def _identities(hosts: Mapping[str, Host]) -> dict[str, str | Failed | Lost]:
 def _ordered(hosts: Mapping[str, Host], identities: Mapping[str, str | Failed | Lost]) -> dict[str, Host]:
     """The hosts in the order in which every run takes its locks, whatever an inventory calls them.
 
-    Where two of them cannot be told apart, their names decide. Raises Refusal for one that does not say who it is.
+    Where two of them have one identity, their names decide. Raises Refusal for one that prints none.
     """
     for name, identity in identities.items():
         if isinstance(identity, Exception):
@@ -259,7 +259,7 @@ def _refused(error: Exception) -> Refusal:
 
 
 def noted(command: StringCommand, folder: str, name: str) -> StringCommand:
-    """A command that tells the journal in the same exec that it begins, and how it ended.
+    """A command that notes in the journal, in the same exec, that it begins, and how it ended.
 
     A host that cannot note it (a full disk) does not run it: exit 74.
     """

@@ -1,7 +1,7 @@
 """The server itself: a unit on each host that has a part.
 
 One that is already there is stopped before a new configuration is tried, since two models do not fit the
-memory at once. Nobody is led to the new one before it answered a question; else the old one comes back.
+memory at once. No client is led to the new one before it answered a question; else the old one comes back.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sparkrig.serving.wish import Chosen
 _PROBE_S = 300
 _ASK_S = 300  # the first answer may compile
 _SAID = 100  # characters of what it announced; a phase may name its whole command
-_PULSE_S = 10  # how long a host waits for something to happen before it tells
+_PULSE_S = 10  # how long a host waits for something to happen before it answers
 
 
 def texts() -> dict[str, str]:
@@ -279,7 +279,7 @@ def _names(group: Group) -> list[str]:
 
 
 def _roll_back(group: Group, reason: str) -> None:
-    """Put the old one back, and say so: always raises RolledBack."""
+    """Put the old one back, and report it: always raises RolledBack."""
     tried = f"{group.wish.model.name}: {reason}"
     again = f"sudo journalctl -u {served.UNIT} --since -1h, on {plain(group.head)}"
     tell(group, f"{tried}; the old configuration comes back ...")
@@ -301,5 +301,5 @@ def _roll_back(group: Group, reason: str) -> None:
 
 
 def version_of(chosen: Chosen) -> tuple[int, ...] | None:
-    """vLLM's, as the rules compare it; None where the image does not tell."""
+    """vLLM's, as the rules compare it; None where the image does not show it."""
     return version(chosen.vllm) if chosen.vllm else None

@@ -27,13 +27,13 @@ from sparkrig.settings import Settings
 
 
 class Told(Protocol):
-    """Who is told how far an undo is."""
+    """Where the progress of an undo is reported."""
 
     def __call__(self, name: str, step: str) -> None:
         """A host begins a step."""
 
     def say(self, text: str) -> None:
-        """Something that whoever undoes has to know."""
+        """Report something that the user has to know."""
 
 
 def carry_out(
@@ -45,7 +45,7 @@ def carry_out(
     *,
     restart_docker: bool,
 ) -> dict[str, Plan]:
-    """Do what the plans say, the network first, for it alone can fail and be back where it was.
+    """Carry the plans out, the network first, for it alone can fail and be back where it was.
 
     Returns the plans as they were carried out, with what was not put back; the journals keep that, too.
 
@@ -130,7 +130,7 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
 
     before = f"{lock.RUNS}/{plan.run}/before/files"
     rows = plan.files(docker=False)
-    if plan.login:  # before its files, which say that there is one
+    if plan.login:  # before its files, which show that there is one
         user = remote.read(at, Trust(), seconds=int(60 * patience)).user
         step("login from the peer", AS_USER, user, FORGET, "sparkrig", trust.KEY, trust.MARK, seconds=60)
     if rows:

@@ -73,7 +73,7 @@ class _HostKeys(logging.Handler):
 def _explain_host_keys(data: Mapping[str, Mapping[str, Any]]) -> None:
     from pyinfra.context import ctx_state
 
-    # pyinfra says why a connection failed; without a handler Python prints the traceback of paramiko, too
+    # pyinfra prints why a connection failed; without a handler Python prints the traceback of paramiko, too
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if ctx_state.isset():  # type: ignore[no-untyped-call]
         logging.getLogger("pyinfra").addHandler(_HostKeys(data))
@@ -146,7 +146,7 @@ def fleet_of(text: str, inventory: Path, **overrides: Any) -> tuple[Fleet, dict[
 
 
 def defaults(inventory: Path) -> dict[str, Any]:
-    """What the `group_data/` beside an inventory says of every host. Raises settings.SettingsError."""
+    """The data of `group_data/` beside an inventory, for every host. Raises settings.SettingsError."""
     try:
         return merged({"sparks": ["any"]}, inventory)["any"]
     except Exception as error:  # whatever a file of Python can raise
@@ -180,7 +180,7 @@ def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, An
 def _is_group(value: Any) -> bool:
     """Whether a name of an inventory file is a list of hosts, or a tuple of one and its data.
 
-    One member that looks like a host makes it one, so that a slip among the others is told and not passed over.
+    One member that looks like a host makes it one, so that a slip among the others is an error.
     """
     members = value[0] if isinstance(value, tuple) and value else value
     return isinstance(members, list) and (

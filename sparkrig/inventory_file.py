@@ -39,7 +39,7 @@ def new(file: PurePath) -> str:
 def with_host(text: str, name: str, data: Mapping[str, Any]) -> str:
     """The file with one host more, at the end of its list.
 
-    data: what pyinfra is told of it, in the order in which it is written. Raises Refusal.
+    data: its data for pyinfra, in the order in which it is written. Raises Refusal.
     """
     source = _parse(text, entry(name, data))
     return source.appended(source.hosts(), lambda indent: _host(name, data, indent))

@@ -1,4 +1,4 @@
-"""How a run logs in: what inventory data may say of it, and what to do about a host key that does not fit."""
+"""How a run logs in: what inventory data may set, and what to do about a host key that does not fit."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _changed(name: str, data: Mapping[str, Any]) -> Refusal:
 
 
 def explained(name: str, data: Mapping[str, Any], said: str) -> str | None:
-    """The sentence for what pyinfra or OpenSSH said of a host key, or None where it spoke of something else."""
+    """The sentence for an error of pyinfra or OpenSSH about a host key, or None for another error."""
     if "HOST IDENTIFICATION HAS CHANGED" in said or "SSH host key error" in said:
         return changed_key(name, data)
     if "found in known_hosts" in said or "host key is known for" in said:
@@ -200,7 +200,7 @@ def _entry(name: str, data: Mapping[str, Any]) -> str:
 
 
 def _ask(name: str, data: Mapping[str, Any]) -> str:
-    """The ssh command that shows a key's fingerprint and asks, whatever the user's own configuration says."""
+    """The ssh command that shows a key's fingerprint and asks, whatever the user's own configuration is."""
     user, port, file = (data.get(key) for key in ("ssh_user", "ssh_port", "ssh_known_hosts_file"))
     words = ["ssh", "-o", "StrictHostKeyChecking=ask"]
     words += ["-o", f'UserKnownHostsFile="{file}"'] if file else []  # ssh splits at blanks once more

@@ -1,4 +1,4 @@
-"""The one way in which this toolkit says no."""
+"""The one way in which this toolkit refuses."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _DISCOVERED = frozenset(
 )
 
 
-# The words of a variable's name that say that its value is a secret.
+# The words of a variable's name that mark its value as a secret.
 _SECRET_WORDS = frozenset(
     {"TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
 )
@@ -331,7 +331,7 @@ class Settings(BaseModel):
     @field_validator("secrets", mode="before")
     @classmethod
     def _sources_only(cls, secrets: Any) -> Any:
-        """What is wrong is told here and without its value, which may be the secret itself."""
+        """The error is made here, without the value, which may be the secret itself."""
         if not isinstance(secrets, Mapping):
             raise ValueError("a mapping of variable to source is expected")  # noqa: TRY004 - pydantic's
         for name, source in secrets.items():
@@ -396,7 +396,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether the name of a variable says that its value is a secret."""
+    """Whether the name of a variable marks its value as a secret."""
     words = name.upper().split("_")
     if words[-1] in ("FILE", "PATH", "DIR"):
         return False  # where a secret lies is none

@@ -1,4 +1,4 @@
-"""The shapes that texts of the settings have, and what is said of one that does not fit."""
+"""The shapes that texts of the settings have, and how an error names them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Revision = Annotated[str, StringConstraints(pattern=rf"^{hub.REVISION.pattern}$"
 # Where a secret comes from on the machine that runs pyinfra: never the secret itself.
 Source = Annotated[str, StringConstraints(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:(/|~/)[^\x00\r\n]+)$")]
 
-# What is to be said of a text that does not fit.
+# What is expected, in the error about a text that does not fit.
 SHAPES: dict[Any, str] = {
     NetdevName: "the name of a netdev (up to 15 letters, digits and . _ -)",
     DefinitionName: "the name of a definition, on one line",

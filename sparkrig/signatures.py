@@ -1,4 +1,4 @@
-"""Words by which a tool says why it failed, and what they mean: the type of every such table, and its search."""
+"""The words of a tool about its failure, and what they mean: the type of every such table, and its search."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Signature:
     """Words of one failure.
 
     cause: a verdict's fixed name; pattern: a regular expression; meaning: what failed, in words; cure: what to do;
-    source: where the words were read or seen, where the table as a whole does not say it; level: "unknown" where
-    they say nothing about what is judged.
+    source: where the words were read or seen, where the table as a whole does not name it; level: "unknown" where
+    they prove nothing about what is judged.
     """
 
     cause: str

@@ -14,7 +14,7 @@ _BY_WEIGHT: tuple[Level, ...] = ("healthy", "unknown", "degraded", "fault")
 class Verdict:
     """One judgement of one subject.
 
-    level: healthy, degraded (works, less well than it should), fault, or unknown (could not be told);
+    level: healthy, degraded (works, less well than it should), fault, or unknown;
     cause: a stable id in kebab-case ("slow-start", "path-mtu"), empty where healthy;
     evidence: one sentence without a full stop: what was seen, with figures and units;
     cure: one thing to do, empty where there is nothing to do.
@@ -46,13 +46,13 @@ class Finding:
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The one that matters most; the first of equals; unknown where there is none at all.
 
-    A known fault outweighs something that could not be told.
+    A known fault outweighs something unknown.
     """
     return max(verdicts, key=lambda each: _BY_WEIGHT.index(each.level), default=Verdict("unknown", "not-judged"))
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """0 all healthy, 2 something is degraded or at fault, 3 something could not be told (which wins)."""
+    """0 all healthy, 2 something is degraded or at fault, 3 something is unknown (which wins)."""
     levels = {each.level for each in verdicts}
     if not levels or "unknown" in levels:
         return 3

@@ -1,4 +1,4 @@
-"""Whether a host lets this machine in, makes it root, and tells what it is."""
+"""Whether a host lets this machine in, makes it root, and shows what it is."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from sparkrig.settings import Settings
 if TYPE_CHECKING:
     from sparkrig.look.state import State  # all nouns, which a drift report need not know
 
-# missing: wanted and not there; extra: there and not wanted; unknown: could not be told; skipped: does not apply
+# missing: wanted and not there; extra: there and not wanted; unknown: not found out; skipped: does not apply
 Status = Literal["ok", "drift", "missing", "extra", "unknown", "skipped"]
 WRONG: frozenset[Status] = frozenset({"drift", "missing", "extra"})
 
@@ -35,7 +35,7 @@ class Judged:
 
     @property
     def told(self) -> bool:
-        """Whether somebody should read it: it does not hold, or cannot be told."""
+        """Whether it needs attention: it does not hold, or is unknown."""
         return self.wrong or self.status == "unknown"
 
 
@@ -68,7 +68,7 @@ class Subject:
     """One host that was looked at, and all that its checks are made from.
 
     found: what its look saw; peers: what that of each other of its group saw, by name, as far as they were read;
-    files: those of NCCL, vLLM and Ray as they should be, or why that cannot be said; secrets: the value of each
+    files: those of NCCL, vLLM and Ray as they should be, or why that is unknown; secrets: the value of each
     from its source on this machine; inventory: the file, as it is typed, empty until it is known.
     """
 

@@ -51,7 +51,7 @@ def judged(id: str, want: str, verdict: Verdict) -> Check:
 
 
 def _status(verdict: Verdict) -> Status:
-    """One that could not be told, and about which there is nothing to do, does not apply here."""
+    """One that is unknown, and about which there is nothing to do, does not apply here."""
     if not condition.applies(verdict) or (verdict.level == "unknown" and not verdict.cure):
         return "skipped"
     statuses: dict[str, Status] = {"healthy": "ok", "unknown": "unknown"}

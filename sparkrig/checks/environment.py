@@ -57,7 +57,7 @@ def checks(subject: Subject) -> Iterator[Check]:
 
 
 def _without_a_rail(subject: Subject) -> bool:
-    """Whether a rail has no device or no GID, which other checks say (rdma)."""
+    """Whether a rail has no device or no GID, which other checks report (rdma)."""
     rails, found = subject.settings.fabric, subject.found.rdma
     return any(found.on(netdev) is None for netdev in rails) or bool(gid.missing(found.gids, rails))
 

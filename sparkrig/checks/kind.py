@@ -1,4 +1,4 @@
-"""What every check is: its name, what it is about, what it means, what usually breaks it, which page tells more.
+"""What every check is: its name, what it is about, what it means, what usually breaks it, which page explains it.
 
 NETDEV in a name stands for any netdev, FILE for any file. What a verdict found has a cause of its own
 (docs/fabric.md, The causes).

@@ -1,4 +1,4 @@
-"""What the last whole deploy declared of a host, kept there: it tells who moved, the host or the declaration.
+"""What the last whole deploy declared of a host, kept there: it shows which moved, the host or the declaration.
 
 Source: Puppet's corrective against intentional change [@puppet-run-statuses].
 """

@@ -95,7 +95,7 @@ def cabled(mine: Settings, found: State) -> list[str]:
 
 
 def judge(subject: Subject) -> None:
-    """Raises Refusal for a network that cannot be set up; that NetworkManager does not run is another's to say."""
+    """Raises Refusal for a network that cannot be set up; another check reports a stopped NetworkManager."""
     if subject.found.network.running or not subject.settings.fabric:
         plan.plan(subject.found.network, subject.settings)
 

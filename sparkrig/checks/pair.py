@@ -90,7 +90,7 @@ def checks(
     pings: Pings | str | None,
     group: Mapping[str, State] | None = None,
 ) -> Iterator[Check]:
-    """Of one half. survey: None where nobody was to listen; pings: by netdev, or why not; None: not asked.
+    """Of one half. survey: None where no host listened; pings: by netdev, or why not; None: not asked.
 
     group: all hosts that were read, by name; the pair alone where it is not given.
     """
@@ -110,7 +110,7 @@ def checks(
 def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[Check]:
     """Whether a run was committed, or taken back, on one half alone. journals: by name, or why one was not read.
 
-    Each half says the same, since both take part in the cure; nothing where nobody was asked.
+    Each half has the same row, since both take part in the cure; nothing where no host was asked.
     """
     names = subject.fleet.group(subject.name)
     if len(names) < 2 or not all(name in journals for name in names):
@@ -178,7 +178,7 @@ def _without_peer(subject: Subject) -> Iterator[Check]:
 
 
 def _cabling(survey: Survey) -> Verdict:
-    """The weightiest that is to be said, with all of the evidence."""
+    """The weightiest verdict, with all of the evidence."""
     found = [each.verdict for each in survey.topology.findings]
     first = worst(found)
     others = [each.evidence for each in found if each is not first and not each.healthy]

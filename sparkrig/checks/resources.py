@@ -1,12 +1,12 @@
 """Everything that is declared of a host, in the order of the deploy.
 
-Each resource of sparkrig/look/state.py has a module here, made from what its own parse and plan say, so that
+Each resource of sparkrig/look/state.py has a module here, made from its own parse and plan, so that
 nothing is declared a second time:
 
     KINDS             what each of its checks means
     checks(subject)   what was found
     judge(subject)    raises Refusal where a deploy would do nothing to the host; where it can be refused
-    due(subject)      the paths of the files that a deploy would write, and Refusal where that cannot be told;
+    due(subject)      the paths of the files that a deploy would write, and Refusal where that is unknown;
                       where it writes any
 """
 

@@ -17,11 +17,11 @@ from sparkrig.reports.drift import Acceptance
 
 
 def _ids(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """What the last report of the inventory told of; nothing where there is none."""
+    """The checks in the last report of the inventory; nothing where there is none."""
     inventory = ctx.params.get("inventory_file")
     try:
         report = drift_files.kept(inventory) if inventory else None
-    except Refusal:  # a completion says nothing of its own
+    except Refusal:  # a completion prints no error
         report = None
     rows = [row for host in report.hosts for row in host.rows] if report else []
     return sorted({row.id for row in rows if row.told and row.id.startswith(incomplete)})

@@ -27,7 +27,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass
 class _Outcome:
-    """What came of it. lines: sentences, the last of which says how it ended; code: the exit code."""
+    """What came of it. lines: sentences, the last of which is how it ended; code: the exit code."""
 
     lines: list[str] = field(default_factory=list)
     code: int = 0

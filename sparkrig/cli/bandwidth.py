@@ -105,7 +105,7 @@ def _shown(
 def _measure(
     console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet, why: str, *, thorough: bool
 ) -> tuple[Run, Topology]:
-    """One pair, which nobody else works on meanwhile. Raises Refusal where somebody does, or it cannot be read."""
+    """One pair, under its lock. Raises Refusal where another run holds the lock, or a host cannot be read."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.cli.measuring import Measuring
     from sparkrig.io.fabric_check import check

@@ -32,7 +32,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 class Book:
     """An inventory file: its text, its checked settings, and the data of its hosts, by name.
 
-    defaults: what its groups say of any host.
+    defaults: the data of its groups for any host.
     """
 
     file: Path

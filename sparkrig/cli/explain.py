@@ -1,4 +1,4 @@
-"""`sparkrig explain`: what the output of a tool means that somebody pasted."""
+"""`sparkrig explain`: what the pasted output of a tool means."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def catalogue() -> Catalogue:
 
 
 def try_doctor(file: Path) -> None:
-    """Say who knows why a host could not be read."""
+    """Name the command that finds out why a host could not be read."""
     terminal.echo(f"Try: {shlex.join(['sparkrig', 'doctor', typed(file), 'access'])}", err=True)
 
 
@@ -135,11 +135,11 @@ def one_of(file: Path, name: str, count: int) -> Path:
 
 
 def must_answer(yes: bool, instead: str = "the same with --yes") -> None:
-    """Exit code 1 where a question will have to be answered, and nobody is there to. instead: what to try then."""
+    """Exit code 1 where a question will come and there is no terminal to answer it. instead: what to try then."""
     if not yes and not sys.stdin.isatty():
         raise click.ClickException(f"nobody can be asked without a terminal. Try: {instead}")
 
 
 def agreed(question: str) -> bool:
-    """Whether whoever sits at the terminal says yes; anything else is no."""
+    """Whether the answer at the terminal is yes; anything else is no."""
     return terminal.confirm(question)

@@ -95,7 +95,7 @@ def _address(found: Candidate) -> str:
 
 
 def named(at: Target, asked: Asked) -> Target:
-    """The same with the user that somebody says; where nobody is there, it stays this machine's own."""
+    """The same with the user that is typed; without a terminal it stays this machine's own user."""
     if not at.guessed or asked.yes or asked.as_json:
         return at
     user = terminal.prompt(f"Your user on {at.typed}, made at its first start", default=at.user)
@@ -148,7 +148,7 @@ def _as_given(at: Target, shown: HostKey, asked: Asked) -> None:
 
 
 def _compare(at: Target, shown: HostKey, asked: Asked) -> None:
-    """Raises Refusal unless the fingerprint was given, or somebody says that it is the same."""
+    """Raises Refusal unless the fingerprint was given, or is confirmed at the terminal."""
     if asked.fingerprint:
         return
     if asked.yes or asked.as_json:
@@ -191,7 +191,7 @@ class Password:
         return 1 if self.asked.password_file else _TRIES
 
     def ask(self, why: str) -> SecretStr:
-        """It, from whoever sits there or from the file that was named. Raises Refusal."""
+        """It, from the terminal or from the file that was named. Raises Refusal."""
         from pydantic import SecretStr
 
         whom = f"{self.at.user}@{self.at.typed}"

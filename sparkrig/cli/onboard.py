@@ -162,7 +162,7 @@ def _let_in(at: Target, key: HostKey, entrance: Entrance) -> None:
 
 
 def _unchanged(book: Book) -> None:
-    """Raise Refusal where somebody changed the inventory since it was read."""
+    """Raise Refusal where the inventory changed since it was read."""
     from sparkrig.io import atomic_write
 
     if book.file.exists() and atomic_write.read(book.file) != book.text:
@@ -170,7 +170,7 @@ def _unchanged(book: Book) -> None:
 
 
 def _write(draft: Draft) -> None:
-    """Put the inventory in its place, where nobody changed it meanwhile. Raises Refusal."""
+    """Put the inventory in its place, unless it changed meanwhile. Raises Refusal."""
     from sparkrig.io import atomic_write
 
     _unchanged(draft.book)

@@ -97,7 +97,7 @@ def _steps(fleet: Fleet, found: Looked) -> Iterator[tuple[str, str]]:
 
 
 def _judged(fleet: Fleet, found: Looked) -> tuple[dict[str, Startup], dict[str, Verdict]]:
-    """How far each host is that could be read, and what there is to say of it; pairs serve together."""
+    """How far each host is that could be read, with its findings; pairs serve together."""
     from sparkrig.serving import startup, trouble
 
     seen = {name: state for name, state in found.items() if not isinstance(state, Exception)}

@@ -100,9 +100,9 @@ def describe(fleet: Fleet, name: str, states: Mapping[str, State]) -> schema.Fig
 
 
 def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> schema.Rail:
-    """One declared fabric netdev; `complaints` says what is not as declared, by the field that it is about.
+    """One declared fabric netdev; `complaints` has what is not as declared, by field.
 
-    `unknown` names the fields of which that cannot be told.
+    `unknown` names the fields of which that is unknown.
     """
     mine, state = fleet[name], states[name]
     address = mine.fabric[netdev]
@@ -137,9 +137,9 @@ def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> 
 
 
 def _complaints(found: Sequence[Difference]) -> dict[str, str]:
-    """What the screen says of a netdev's differences, by field.
+    """The differences of a netdev as the screen shows them, by field.
 
-    The cable comes first, then what the live link has. The rest is said where those are right: what mends them
+    The cable comes first, then what the live link has. The rest is shown where those are right: what mends them
     mends the rest too.
     """
     live = [each for each in found if each.what in ("address", "extra address", "mtu")]
@@ -186,7 +186,7 @@ def _of_profile(each: Difference) -> str:
 def _bandwidth(
     fleet: Fleet, name: str, states: Mapping[str, State], netdev: str, record: records.Record | None
 ) -> records.Complaint | None:
-    """What is to be said of the figure on record; nothing for a netdev that is no rail."""
+    """The complaint about the figure on record; None for a netdev that is no rail."""
     rail = next((rail for rail in fleet.rails(name) if rail.netdev == netdev), None)
     if rail is None:
         return None
@@ -225,7 +225,7 @@ def _panel(name: str, row: Mapping[str, Any]) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    title = Text(name, "bold")  # a string would be read as markup here, whatever the console says
+    title = Text(name, "bold")  # a string would be read as markup here, whatever the console is set to
     if "unread" in row:
         return Panel(f"not read: {row['unread']}", title=title, title_align="left", border_style="red")
     grid = Table.grid(padding=(0, 2))

@@ -163,7 +163,7 @@ def _archive(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[st
 
 
 def _collect(title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> _Found:
-    """Everything but the verdicts' own looks. A host that does not say what identifies it is lost."""
+    """Everything but the verdicts' own looks. A host that does not print its identifiers counts as lost."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.io import evidence as support
 
@@ -187,7 +187,7 @@ def _collect(title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) ->
 
 
 def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], found: _Found) -> None:
-    """What doctor and drift say, of one look at each host that may be in the archive."""
+    """The verdicts of doctor and drift, from one look at each host that may be in the archive."""
     from sparkrig.cli import doctor, drift
 
     def keep(host: str, look: str, printed: str) -> None:

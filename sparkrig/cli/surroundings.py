@@ -53,14 +53,14 @@ def home() -> None:
 
     Without it `~` stays as it is, and a folder of that name would be made where the verb was typed.
     """
-    if os.path.expanduser("~") == "~":  # noqa: PTH111 - Path's raises an error that says no more
+    if os.path.expanduser("~") == "~":  # noqa: PTH111 - Path's raises an error without a reason
         os.environ["HOME"] = "/nonexistent"
 
 
 def completion() -> None:
-    """What a shell that completes a word is told: nothing that steers its terminal, as a file's name may.
+    """What a shell gets for a word that it completes: nothing that steers its terminal, as a file's name may.
 
-    Exit code 1 where the shell does not say which word: its own script does (`sparkrig completion`).
+    Exit code 1 where the shell does not pass the word: its own script does (`sparkrig completion`).
     """
     shell, _, asked = os.environ.get("_SPARKRIG_COMPLETE", "").partition("_")
     if asked != "complete":

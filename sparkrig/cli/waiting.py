@@ -79,7 +79,7 @@ def _over(name: str, found: FirstUpgrade, patience: float) -> Refusal:
 def _seen(
     name: str, entrance: Entrance, again: Again, told: Told, patience: float
 ) -> tuple[Entrance, FirstUpgrade | None]:
-    """What the unit is at now; None where the host does not say, or the connection was lost and made anew."""
+    """What the unit is at now; None where the host gives no answer, or the connection was lost and made anew."""
     from sparkrig.facts.first_upgrade import FirstUpgrade
     from sparkrig.io.remote import Failed, Lost
 

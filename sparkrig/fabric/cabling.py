@@ -47,7 +47,7 @@ class Twin:
 class Cage:
     """A QSFP port with its twins in the order of their PCI domains.
 
-    stranger: who else is heard there, in words; empty for nobody but the peer.
+    stranger: who else is heard there, in words; empty where only the peer is.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Cable:
 
 @dataclass(frozen=True)
 class Topology(Value):
-    """The cabling of one pair, or of one Spark on its own: real and wanted, and what to say of it."""
+    """The cabling of one pair, or of one Spark on its own: real and wanted, and the findings."""
 
     hosts: tuple[Host, ...]
     cables: tuple[Cable, ...]

@@ -13,13 +13,13 @@ from sparkrig.verdict import Finding, Verdict, worst
 
 
 def findings(shown: Topology) -> tuple[Finding, ...]:
-    """What is to be said of a topology, causes first; one healthy finding where all is well."""
+    """The findings of a topology, causes first; one healthy finding where all is well."""
     found = [*_unread(shown), *strangers(shown), *switches(shown), *loops(shown), *_wanted(shown)]
     return tuple(found or [_all_well(shown)])
 
 
 def judge(shown: Topology, cable: Cable) -> Verdict:
-    """What is to be said of one cable alone, there or only wanted; its evidence may be empty."""
+    """The verdict on one cable alone, there or only wanted; its evidence may be empty."""
     misplaced = _misplaced(shown, [each for each in shown.cables if each.wanted])
     if any(cable in pair for pair in misplaced):
         return Verdict("fault", "cable-crossed")
@@ -43,7 +43,7 @@ def _unread(shown: Topology) -> Iterator[Finding]:
 
 
 def _wanted(shown: Topology) -> Iterator[Finding]:
-    """What is to be said of each cable that the inventory wants."""
+    """The finding of each cable that the inventory wants."""
     if not all(host.read for host in shown.hosts):
         return
     wanted = [cable for cable in shown.cables if cable.wanted]
@@ -60,7 +60,7 @@ def _wanted(shown: Topology) -> Iterator[Finding]:
 
 
 def _led_astray(shown: Topology, cable: Cable) -> bool:
-    """Whether a loop or a stranger at one of its ends says already why it is not there."""
+    """Whether a loop or a stranger at one of its ends is already the reason why it is not there."""
     loops = {end for each in shown.cables if each.loops for end in each.ends}
     return any(end in loops or shown.at(end).stranger for end in cable.ends)
 
@@ -147,7 +147,7 @@ def _swapped(shown: Topology, pairs: Sequence[tuple[Cable, Cable]]) -> Finding:
 
 
 def _moved(shown: Topology, wanted: Cable, stray: Cable) -> Finding:
-    """One cable that has a plug, or both, in another cage than the inventory says."""
+    """One cable that has a plug, or both, in another cage than the inventory has it."""
     real = {end.host: end.cage for end in stray.ends}
     wrong = [end for end in wanted.ends if real[end.host] != end.cage]
     cures = [
@@ -189,7 +189,7 @@ def _missing(shown: Topology, cable: Cable) -> Verdict | None:
 
 
 def _down(shown: Topology, cable: Cable) -> Verdict | None:
-    """Declared netdevs that are switched off, so that no one can say what their cage reaches."""
+    """Declared netdevs that are switched off, so that it is unknown what their cage reaches."""
     for end, names in _in_state(shown, cable, "down").items():
         return Verdict(
             "fault",

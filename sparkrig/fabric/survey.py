@@ -1,4 +1,4 @@
-"""What a look at both hosts of a pair says of its fabric: which rails can be measured, and what is wrong."""
+"""What a look at both hosts of a pair shows of its fabric: which rails can be measured, and what is wrong."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ class Survey:
         )
 
     def fabric(self) -> list[Finding]:
-        """Everything that is to be said about cabling and GIDs, and about hosts that could not be read."""
+        """The findings about cabling and GIDs, and about hosts that could not be read."""
         return [*self.topology.findings, *self.gids()]
 
     def health(self) -> list[Finding]:
-        """Everything that is to be said about the hosts themselves."""
+        """The findings about the hosts themselves."""
         each = [
             finding for name, found in self.found.items() for finding in condition.findings(found.condition, name)
         ]
@@ -84,7 +84,7 @@ class Survey:
         return each if perftest.healthy else [*each, Finding("pair", perftest)]
 
     def perftest(self) -> Verdict:
-        """Two versions talk to one another as a rule, but what one of them cannot do is nowhere said."""
+        """Two versions work together as a rule, but what one of them cannot do is documented nowhere."""
         versions = {name: found.health.perftest for name, found in self.found.items()}
         known = {version for version in versions.values() if version}
         if len(known) < 2:

@@ -45,7 +45,7 @@ class Seen:
 
 
 def build(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Topology:
-    """The topology of one group of Fleet.groups(), with what is to be said of it.
+    """The topology of one group of Fleet.groups(), with its findings.
 
     seen: by host, None or absent for one that could not be read. Hosts of other groups may be among them:
     they are recognized where they are heard.
@@ -136,7 +136,7 @@ def _state(netdev: str, seen: Seen | None) -> State:
 
 
 def _silence(seen: Seen | None) -> str:
-    """Why a host's silence says nothing of its cables: its probe did not run, or left out a lit netdev."""
+    """Why a host's silence proves nothing of its cables: its probe did not run, or left out a lit netdev."""
     if seen is None:
         return ""
     if seen.neighbours is None:
@@ -162,7 +162,7 @@ def _heard(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[set[H
             if not senders:
                 strangers[listener] = f"a machine that the inventory does not name ({row.mac})"
             elif len({end for end, _ in senders}) > 1:
-                continue  # a bond gives its address to netdevs of several cages, and nobody can tell them apart
+                continue  # a bond gives its address to netdevs of several cages, and they cannot be distinguished
             elif senders[0][0].host not in hosts:
                 strangers[listener] = senders[0][0].host
             elif senders[0][0] != listener:
@@ -213,7 +213,7 @@ def _found(
     serials: Mapping[End, set[str]],
     wanted: Mapping[tuple[End, End], list[int]],
 ) -> Iterator[Cable]:
-    """The cables that a frame or a serial number shows; a serial counts only where no frame says otherwise."""
+    """The cables that a frame or a serial number shows; a serial counts only where no frame contradicts it."""
     ends = [End(host.name, cage.name) for host in hosts for cage in host.cages]
     loud = {end for each in heard for end in (each.sender, each.listener)}
     for one, other in combinations(ends, 2):

@@ -1,9 +1,9 @@
 """Who else defines a fabric netdev, and what becomes of it by the setting `adopt`.
 
 Two definitions of one netdev cannot stand: which one wins after a reboot is decided by a race, and netplan
-merges the addresses of both. So another one is refused until its owner has said a word, and it is set aside
+merges the addresses of both. So another one is refused until the setting adopt names it, and it is set aside
 whole or not at all. Seen on a virtual machine with NetworkManager 1.46 and netplan 1.0, and in netplan's source
-[@netplan-source]; docs/adopting.md tells it to a user.
+[@netplan-source]; docs/adopting.md explains it to users.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Definition:
-    """A netplan file or NetworkManager profile of somebody else that binds declared netdevs.
+    """A netplan file or NetworkManager profile, not ours, that binds declared netdevs.
 
     key: what a refusal calls it in the setting `adopt`; names: all that it may be called there; given: by
     netdev; path: of the netplan file, or empty; uuid: of the profile, or empty; stays: why it cannot be set
@@ -126,7 +126,7 @@ def _word(name: str) -> str:
 
 
 def _in_use(link: Link, carries_ssh: Callable[[str], bool]) -> bool:
-    """Whether somebody may miss the definition of a netdev that the inventory does not declare."""
+    """Whether a netdev that the inventory does not declare is in use, so that its definition would be missed."""
     addressed = any(not address.ip.is_link_local for address in link.addresses)
     return not link.port or carries_ssh(link.name) or bool(link.master) or (link.carrier and addressed)
 
@@ -172,7 +172,7 @@ def _of_file(
 
 
 def _bound(netdef: Netdef, same: Iterable[Netdef], link: Link) -> bool:
-    """Whether it defines that netdev, by itself or through what another file says under its label."""
+    """Whether it defines that netdev, by itself or through what another file has under its label."""
     return any(other.binds(link) for other in (netdef, *same) if other.label == netdef.label)
 
 
@@ -220,7 +220,7 @@ def settle(
     profiles: Collection[str],
     files: Sequence[File],
 ) -> Settled:
-    """What becomes of each definition. Raises one Refusal for all that cannot stand, or that nobody decided on.
+    """What becomes of each definition. Raises one Refusal for all that cannot stand, or that adopt does not name.
 
     fabric: the declared address of each netdev; profiles: UUIDs of all that NetworkManager has.
     """
@@ -290,7 +290,7 @@ def _objection(
     left: Collection[str],
     profiles: Collection[str],
 ) -> Refusal | None:
-    """Why what was said of a definition cannot be done."""
+    """Why the word of adopt for a definition cannot be carried out."""
     shared = [netdev for netdev in definition.given if netdev in left]
     if word == LEAVE:
         return _two_in_charge(definition, profiles)

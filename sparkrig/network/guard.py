@@ -1,4 +1,4 @@
-"""A guarded change of a host's network: what is ordered, and what the host says of it.
+"""A guarded change of a host's network: what is ordered, and what the host reports.
 
 templates/guard.py carries an order out on the host; operations/guard.py leads one or two hosts through it.
 """
@@ -98,7 +98,7 @@ def _link(netdev: str, address: IPv4Interface, mtu: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Told:
-    """What a host says of its guard.
+    """What a host reports of its guard.
 
     state: none, armed, applied, committed or rolled-back; detail: why; left: seconds until it would roll back.
     """

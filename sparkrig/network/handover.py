@@ -1,6 +1,6 @@
 """Fabric netdevs that NetworkManager does not manage, and how they are given to it.
 
-Ubuntu's NetworkManager manages no Ethernet netdev unless netplan says so: its `unmanaged-devices` cannot be
+Ubuntu's NetworkManager manages no Ethernet netdev unless netplan orders it: its `unmanaged-devices` cannot be
 overruled by `nmcli device set` [@nm-unmanaged]. Netplan lifts that for all netdevs at once, as soon as it gives
 NetworkManager a single one; then it keeps those that it gives to networkd away by name, and no others
 [@netplan-handover].
@@ -58,13 +58,13 @@ def refusal(
 
 
 def text(labels: Iterable[str]) -> str:
-    """A whole netplan file, in one line, which gives netdevs to NetworkManager and says nothing else of them."""
+    """A whole netplan file, in one line, which gives netdevs to NetworkManager and sets nothing else of them."""
     entries = ", ".join(f"{label}: {{renderer: {NETWORK_MANAGER}}}" for label in labels)
     return f"network: {{version: 2, ethernets: {{{entries}}}}}"
 
 
 def _loaded(ports: Iterable[Link], *, networkd: bool) -> list[str]:
-    """What makes the files of netplan count, without taking down a link of anybody else's.
+    """What makes the files of netplan count, without taking down a link that is not ours.
 
     networkd: whether it has to let go of a netdev; it would add its addresses again at the next carrier.
     udev comes first: by its rules netplan keeps networkd's other netdevs away from NetworkManager, which would

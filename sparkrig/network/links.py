@@ -1,7 +1,7 @@
 """A host's netdevs and IPv4 routes as the kernel has them.
 
 Sources: `ip -j addr` and `ip -j route show table all` (iproute2); systemd.net-naming-scheme(7) for what a
-netdev's name says of its place on the PCI bus.
+netdev's name shows of its place on the PCI bus.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Route:
 
 
 def in_one_subnet(fabric: Mapping[str, IPv4Interface]) -> list[str]:
-    """Which netdevs of one host share a subnet, as a sentence for each two: NCCL cannot tell such twins apart.
+    """Which netdevs of one host share a subnet, as a sentence for each two: NCCL cannot distinguish such twins.
 
     fabric: netdev -> its address with the prefix length.
     """

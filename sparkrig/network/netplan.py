@@ -56,7 +56,7 @@ class _Loader(yaml.BaseLoader):
 class Netdef:
     """One ethernet of a file; netplan merges those of one label over all files.
 
-    renderer: its own, empty where it takes the default; dhcp: IPv4's; handover: whether it says nothing but that
+    renderer: its own, empty where it takes the default; dhcp: IPv4's; handover: whether it has nothing but that
     NetworkManager renders the netdev.
     """
 
@@ -121,7 +121,7 @@ def parse(lines: Iterable[str]) -> tuple[File, ...]:
 
 
 def default_renderer(files: Iterable[File]) -> str:
-    """What renders a definition that names no renderer: the last file that says so, or else networkd."""
+    """What renders a definition that names no renderer: by the last file that names one, else networkd."""
     said = [file.renderer for file in files if file.renderer and not file.shadowed]
     return said[-1] if said else NETWORKD
 
@@ -134,7 +134,7 @@ def renderer(files: Iterable[File], link: Link) -> str | None:
 
 
 def defining(files: Iterable[File], link: Link) -> list[tuple[File, Netdef]]:
-    """What netplan says of a netdev, in its own order."""
+    """What netplan's files contain of a netdev, in its own order."""
     return [(file, netdef) for file in files if not file.shadowed for netdef in file.netdefs if netdef.binds(link)]
 
 

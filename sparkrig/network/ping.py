@@ -29,7 +29,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Ping(Value):
-    """How a ping of one netdev and size went. sent: 0 where none went out; said: the first complaint of ping's."""
+    """How a ping of one netdev and size went. sent: 0 where none went out; said: ping's first complaint."""
 
     netdev: str
     size: int
@@ -48,12 +48,12 @@ class Ping(Value):
 
 
 def targets(netdev: str, address: IPv4Address, mtu: int) -> tuple[Target, Target]:
-    """A frame as large as the MTU, and a small one that tells whether the size is what matters."""
+    """A frame as large as the MTU, and a small one that shows whether the size matters."""
     return Target(netdev, address, mtu - HEADERS), Target(netdev, address, SMALL)
 
 
 def parse(lines: Iterable[str]) -> dict[str, tuple[Ping, ...]]:
-    """Read `ping NETDEV SIZE SENT RECEIVED SAID` rows, by netdev, the largest first; `-`: ping told no count.
+    """Read `ping NETDEV SIZE SENT RECEIVED SAID` rows, by netdev, the largest first; `-`: ping printed no count.
 
     Raises ValueError for a row that makes no sense.
     """

@@ -1,4 +1,4 @@
-"""NetworkManager's connection profiles: ours, and how to read anybody's.
+"""NetworkManager's connection profiles: ours, and how to read any other.
 
 Sources: nm-settings-nmcli(5); nmcli(1) for the terse output.
 """

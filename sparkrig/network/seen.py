@@ -102,7 +102,7 @@ def parse(lines: Iterable[str]) -> Network:
 
 
 def _netdev_of(address: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """The netdev that has this address, IPv4 or IPv6; a link-local one says so itself (fe80::1%enP7s7).
+    """The netdev that has this address, IPv4 or IPv6; a link-local one names it (fe80::1%enP7s7).
 
     None where no netdev has it, and for `lo`: what ends there is a tunnel, or a jump on the host itself, and came
     in on a netdev that the host cannot name. sshd calls an IPv4 address ::ffff:192.0.2.1 where it listens on IPv6.

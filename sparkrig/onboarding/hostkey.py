@@ -46,7 +46,7 @@ class HostKey:
 
 
 def given(text: str) -> str:
-    """A fingerprint that somebody typed. Raises Refusal where it has not the form of one."""
+    """A fingerprint as it was typed. Raises Refusal where it does not have the form of one."""
     if not _FORM.fullmatch(text):
         raise Refusal(
             f"{text!r} is no fingerprint; SHA256: and 43 letters, digits, + and / are expected",

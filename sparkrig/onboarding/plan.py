@@ -1,4 +1,4 @@
-"""What onboarding would do, host by host, and what of it somebody would notice: reboots, restarts, a way back."""
+"""What onboarding would do, host by host, and what of it users notice: reboots, restarts, a way back."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def cages(network: Network) -> dict[str, tuple[str, ...]]:
 
 
 def _cables(nics: Mapping[str, Nic]) -> dict[str, str]:
-    """The digest of the cable in each cage, where the module tells a serial number."""
+    """The digest of the cable in each cage, where the module has a serial number."""
     return {nic.port: nic.cable for nic in nics.values() if nic.cable}
 
 
@@ -149,7 +149,7 @@ def _alone(
 
 
 def _unwished(known: str, fleet: Fleet, wishes: Wishes) -> None:
-    """Raise Refusal where something is asked for that the inventory says already."""
+    """Raise Refusal where something is asked for that the inventory has already."""
     mine = fleet[known]
     told = {
         "--name": wishes.name not in (None, known),
@@ -181,7 +181,7 @@ def judge(wishes: Wishes) -> None:
 
 
 def _name(text: str, taken: Iterable[str], *, exact: bool) -> str:
-    """A name for the inventory. exact: somebody asked for this one. Raises Refusal."""
+    """A name for the inventory. exact: whether it was asked for by name. Raises Refusal."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text if exact else text.split(".", maxsplit=1)[0]).strip("-_")
     if exact and (plain != text or text in taken):
         why = (
@@ -232,7 +232,7 @@ def _cable(seen: State, other: State) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Half:
-    """One end of the cable. declared: its addresses, where the inventory or somebody has said them."""
+    """One end of the cable. declared: its addresses, where the inventory or an option has them."""
 
     seen: State
     cage: str
@@ -250,7 +250,7 @@ class _Half:
 
 
 def _addresses(mine: _Half, theirs: _Half, fleet: Fleet, adopt: str | None) -> tuple[Addresses, Addresses]:
-    """The fabric of both halves: what was said of one stays, and the other goes beside it. Raises Refusal."""
+    """The fabric of both halves: what is declared of one stays, and the other goes beside it. Raises Refusal."""
     here = mine.declared or _standing(mine, adopt)
     there = theirs.declared or _standing(theirs, adopt)
     if not here and not there:
@@ -327,7 +327,7 @@ def others(seen: State, netdevs: Iterable[str]) -> list[Definition]:
 
 
 def _adopted(seen: State, fabric: Iterable[str], word: str | None, said: Mapping[str, str]) -> dict[str, Any]:
-    """The setting `adopt`, where a word was given and there is something to say it of. said: what it is so far."""
+    """The setting `adopt`, where a word was given and there is a definition for it. said: the setting so far."""
     found = {each.key: word for each in others(seen, fabric) if word and not each.policy(said)}
     return {"adopt": {**said, **found}} if found else {}
 

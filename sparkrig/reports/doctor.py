@@ -162,7 +162,7 @@ def _exit(rows: Sequence[Row], *, read: bool) -> int:
 
 
 def _told(hosts: Sequence[Host]) -> Iterator[tuple[str, Row]]:
-    """What is to be said, category by category, but for what follows from something else that is."""
+    """The findings, category by category, without those that follow from another finding."""
     shown = {(host.name, row.id) for host in hosts for row in host.rows}
     for category in CATEGORIES:
         for host in hosts:

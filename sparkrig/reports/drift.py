@@ -22,7 +22,7 @@ from sparkrig.reports.fields import CureText
 from sparkrig.text import plain
 
 SCHEMA: Literal["sparkrig.drift/1"] = "sparkrig.drift/1"
-# host: somebody changed it there; declaration: the inventory or sparkrig; environment: nothing declares it
+# host: it changed there; declaration: the inventory or sparkrig; environment: nothing declares it
 Mover = Literal["host", "declaration", "environment"]
 
 
@@ -31,7 +31,7 @@ class _Model(BaseModel):
 
 
 class Acceptance(_Model):
-    """Drift that somebody decided to live with for a while. host: None for every host."""
+    """Drift that is accepted for a while. host: None for every host."""
 
     id: str = Field(min_length=1)
     until: date
@@ -156,7 +156,7 @@ def report(
     found: by host its checks, or why it could not be read; declared: what its last deploy kept there, None where
     that cannot be understood, and no entry where it kept nothing.
     """
-    today = started.astimezone().date()  # a day in the calendar of whoever accepted
+    today = started.astimezone().date()  # a day in the calendar of the user who accepted
     alike = _alike(found, inventory)
     usual = _usual(alike)
 
@@ -302,7 +302,7 @@ def _mover(check: Check, wants: Mapping[str, str], known: Row | None) -> Mover:
         return "host" if wants[check.id] == check.want else "declaration"
     if known and known.moved and known.want == check.want:
         return known.moved
-    # where a deploy was, what nobody wants was not there
+    # where a deploy ran, what is not wanted was not there
     return "host" if check.status == "extra" and wants else "declaration"
 
 

@@ -1,4 +1,4 @@
-"""What a drift report comes to for whoever reads it: each check once, on all its hosts, by what mends it."""
+"""A drift report for a reader: each check once, on all its hosts, by what mends it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Fresh:
 
 
 def fresh(report: Report) -> Fresh | None:
-    """What is said at once; None where there is no such host.
+    """The findings of all hosts together; None where there is no such host.
 
     Where few checks fail the record of a deploy was lost rather than never made, and each of them is worth a line.
     """
@@ -74,9 +74,9 @@ def fresh(report: Report) -> Fresh | None:
 
 
 def mends(report: Report, without: Fresh | None = None) -> list[Mend]:
-    """What somebody has to do, in an order in which it can be done: the deploys come last.
+    """What is to be done, in an order in which it can be done: the deploys come last.
 
-    without: what was said at once.
+    without: the findings that are shown already.
     """
     told = without.hosts if without else ()
     found = _grouped(
@@ -89,7 +89,7 @@ def mends(report: Report, without: Fresh | None = None) -> list[Mend]:
 
 
 def accepted(report: Report) -> Sequence[Finding]:
-    """What somebody decided to live with."""
+    """The drift that is accepted."""
     return _all(report, lambda row: row.accepted is not None)
 
 
@@ -108,7 +108,7 @@ def _all(report: Report, wanted: Callable[[Row], bool]) -> tuple[Finding, ...]:
 def _grouped(
     report: Report, wanted: Callable[[str, Row], bool], by: Callable[[str, Row], str]
 ) -> dict[str, _Rows]:
-    """Rows with the host of each, by what `by` says of them."""
+    """Rows with the host of each, by what `by` returns for them."""
     groups: dict[str, _Rows] = {}
     for host in report.hosts:
         for row in (row for row in host.rows if wanted(host.name, row)):

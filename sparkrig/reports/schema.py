@@ -24,7 +24,7 @@ from sparkrig.serving.bench import report as bench
 
 
 class Spark(TypedDict):
-    """dgx_os: None where the host does not say."""
+    """dgx_os: None where the host does not name it."""
 
     vendor: str
     dgx_os: str | None
@@ -52,7 +52,7 @@ class Rail(TypedDict):
 
     address: as declared; mtu, path_mtu: bytes; gbps: Gb/s of the last measurement on record, at measured_path_mtu,
     measured_at (ISO 8601); complaints: what is not as declared, by the field that it is about;
-    unknown: the fields of which that cannot be told, such as a figure from before a reboot.
+    unknown: the fields of which that is unknown, such as a figure from before a reboot.
     """
 
     netdev: str
@@ -111,7 +111,7 @@ class Owner(TypedDict):
 
 
 class Lock(Owner):
-    """Who holds a host. alive: whether its session still is, null where that cannot be told."""
+    """Who holds a host. alive: whether its session still is, null where that is unknown."""
 
     alive: bool | None
 

@@ -91,7 +91,7 @@ class Management(TypedDict):
 class Newcomer(TypedDict):
     """A Spark as it was found.
 
-    dgx_os: None where the host does not say; spark: whether it is one; management: None where it is not known;
+    dgx_os: None where the host does not name it; spark: whether it is one; management: None where it is not known;
     cages: the netdevs of each that has a carrier; driver: None where none of the branch is installed.
     """
 
@@ -156,7 +156,7 @@ class Onboard(TypedDict):
 class Change(TypedDict):
     """What becomes of one item.
 
-    later: the later runs whose change of it goes with it; why: what docker says of a
+    later: the later runs whose change of it goes with it; why: docker's message about a
     file that it does not start with, or why what another one changed cannot be merged; diff: of a file that
     another one changed, from what is there to what would be.
     """

@@ -19,7 +19,7 @@ class Broken(TypedDict):
     """A rule that a launch breaks.
 
     meaning: what holds where it is kept; found: what was seen; better: what to set; holds: of which versions;
-    reasons, against: who asks for it, and who says otherwise.
+    reasons, against: the sources that ask for it, and those against it.
     """
 
     rule: str
@@ -89,7 +89,7 @@ class Startup(TypedDict):
 class Room(TypedDict):
     """What a checkpoint leaves of the memory of each of its nodes, as sparkrig.serving.budget.Budget, in GiB.
 
-    weights_estimated: no source says how large they are, and this is the least; tokens: of the KV cache, as vLLM
+    weights_estimated: no source states their size, and this is the least; tokens: of the KV cache, as vLLM
     up to 0.19 logs them; sequences: of full context at a time; assumed: in sentences.
     """
 

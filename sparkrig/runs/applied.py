@@ -1,4 +1,4 @@
-"""A run of pyinfra, read from the lines that it prints: which step, what each host said, and how it ended."""
+"""A run of pyinfra, read from the lines that it prints: which step, what each host printed, and how it ended."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Applied:
         return bool(self.failed) and all(step.startswith(_CHECKS) for step in self.failed.values())
 
     def read(self, line: str) -> Said | None:
-        """Take the next line; what a host says in it, or None."""
+        """Take the next line; what a host prints in it, or None."""
         text = line.rstrip("\n")
         if found := _STEP.fullmatch(text):
             self.step = self.stage = plain(found[1]).replace(" | ", ": ", 1)
@@ -95,7 +95,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class Said:
-    """What a host said: a sentence, or that it is done with the step; wrong: why nothing more is done there."""
+    """What a host reported: a sentence, or that the step is done; wrong: why nothing more is done there."""
 
     host: str
     text: str

@@ -1,6 +1,6 @@
 """What writing a file of ours would change in the one that stands there, line by line, fit to be shown.
 
-The lines are a host's own: they are cleaned and cut, and a value whose name says that it is a secret is left out.
+The lines are a host's own: they are cleaned and cut, and a value whose name marks it as a secret is left out.
 The GID block follows the devices by itself (templates/refresh_gid.py), so it is no change.
 """
 
@@ -31,7 +31,7 @@ _NO_FRAGMENT = (trust.KNOWN_HOSTS, environment.RAILS, environment.GID_MODULE, en
 def diff(path: str, before: str, after: str) -> tuple[str, ...]:
     """A unified diff with three lines of context, bounded, without control characters and secrets.
 
-    Where lines end in another way that is said before it, for the lines look the same.
+    Where lines end in another way a row before it states that, for the lines look the same.
     """
     from sparkrig.redaction.credentials import masked  # its patterns take time, and few runs write a file
 

@@ -1,7 +1,7 @@
 """What was done to one half of a pair alone: a run that only one committed, or that was taken back on one only.
 
 No protocol keeps this from happening (two generals): a controller can die between the word to commit to one half
-and that to the other. Each half is then one that can be reached, and the journals of both tell what happened.
+and that to the other. Each half is then one that can be reached, and the journals of both show what happened.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ LEFT = programs.text("runs/journal_left.sh")
 NOTE = programs.text("runs/journal_note.sh")
 LOOK = f"set -- {' '.join(PATHS)}\n{programs.text('runs/journal_look.sh')}"
 
-_UNREACHED = "no answer on rail"  # as sparkrig.network.guard says that a half does not reach the other
+_UNREACHED = "no answer on rail"  # sparkrig.network.guard's words for a half that does not reach the other
 
 Snapshot = Mapping[str, str]
 _NETWORK = re.compile(rf"({ABSENT}|[0-9a-f]{{64}}) ({ABSENT}|[0-9a-f]{{64}}) (/.+)")
@@ -135,7 +135,7 @@ class Journal(Value):
         return tuple(run for run in self.runs if not run.garbled)
 
     def left_out(self) -> list[str]:
-        """What is to be said of the others."""
+        """The sentences about the others."""
         return [
             f"run {run.id} is left out: {RUNS}/{run.id}/run.json is gone or cannot be understood"
             for run in self.runs
@@ -313,7 +313,7 @@ def outcome(run: Run, journal: Journal) -> Outcome:
 
 
 def undone(journal: Journal) -> dict[str, Run]:
-    """The runs that a later one took back, and nobody brought back since; by name, the last one that did."""
+    """The runs that a later one took back and no run brought back since; by name, the last one that did."""
     gone: dict[str, Run] = {}
     for run in journal.runs:  # newest first, so what took a run back is known to stand or not
         if run.owner.undoes and run.ended is not None and run.id not in gone:

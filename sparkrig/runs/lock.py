@@ -4,7 +4,7 @@ It lies in /run, so a reboot frees it. Its holder is a process that the run star
 keeps a file locked (flock(2)). That process ends as its output does, which the kernel closes with the connection;
 so whether a lock is held is the kernel's word, whatever login shell, ssh server, sudo or wrapper lies in between
 (docs/design.md weighs the other ways; Tailscale's server closes it too [@tailscale-ssh]).
-A controller that knows its own earlier process to be dead may say so itself, for a connection can live on behind
+A controller that knows its own earlier process to be dead may declare it so, for a connection can live on behind
 a cut link. From a live holder it is taken by `sparkrig unlock` alone.
 What is kept of an owner follows kamal's lock [@kamal].
 """
@@ -26,7 +26,7 @@ from sparkrig.text import plain
 
 FOLDER = "/run/sparkrig"
 _YEAR_10000 = 253402300800  # which datetime knows no more
-RUNS = "/var/lib/sparkrig/runs"  # sparkrig.runs.journal tells what is in there
+RUNS = "/var/lib/sparkrig/runs"  # sparkrig.runs.journal describes what is in there
 _NAME, _HOSTS = 253, 64  # characters of a host's name that are read (a DNS name has no more), and names of a run
 
 TICK_S = 2  # a holder outlives its connection, or the lock, by as much
@@ -74,7 +74,7 @@ _THERE = {
 class Lock:
     """The lock of a host as it stands.
 
-    alive: whether its run is there, None where that cannot be told; run: its id, as far as it can be read; id: of
+    alive: whether its run is there, None where that is unknown; run: its id, as far as it can be read; id: of
     this very lock, by which it is taken away.
     """
 
@@ -96,7 +96,7 @@ def given(run: str, who: str, why: str, version: str, undoes: str = "", hosts: I
 
 
 def owner(text: str) -> Owner:
-    """Read what a host keeps of an owner; one without a run where that is garbled (a disk that was full, say)."""
+    """Read what a host keeps of an owner; one without a run where that is garbled (by a full disk, for one)."""
     try:
         found: Mapping[str, Any] = bounds.loads(text)
         by = {key: str(found["by"][key]) for key in ("run", "who", "why", "version", "undoes")}
@@ -121,7 +121,7 @@ def _hosts(found: object) -> tuple[str, ...]:
 class Answer:
     """What taking a lock came to.
 
-    found: free, stale, ours, held, or unknown where it is there and its holder cannot be told; owner: whose it
+    found: free, stale, ours, held, or unknown where it is there and its holder is not known; owner: whose it
     was; step: where that run is.
     """
 

@@ -27,7 +27,7 @@ Form = Literal["json", "text", "variables"]
 
 
 class Conflict(Exception):
-    """Both sides changed the same place; the message says which, or why a merge cannot be."""
+    """Both sides changed the same place; the message has the place, or why there can be no merge."""
 
 
 def lines(base: str, back: str, now: str, *, apart: bool = False) -> str:
@@ -167,7 +167,7 @@ def _same(one: Any, other: Any) -> bool:
 def file(base: str | None, back: str | None, now: str, *, form: Form) -> str | None:
     """What a file becomes; None where it goes. Raises Conflict.
 
-    What the GID block has of ours follows the devices, so it is nobody's change; other lines in it are.
+    What the GID block has of ours follows the devices, so a difference there is no edit; other lines in it are.
     """
     if base is not None and _without_gids(base) == _without_gids(now):
         return back

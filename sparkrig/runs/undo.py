@@ -41,7 +41,7 @@ Act = Literal[
 ]
 _PENDING = ("put back", "remove", "merge", "restart", "hold", "release")
 DOCKER_PART = "docker"  # the step of an undo that puts daemon.json back and restarts docker
-# a measurement after a boot writes it outside of any run, so it is nobody else's
+# a measurement after a boot writes it outside of any run, so it is ours all the same
 MEASURED_ITEM = f"file {MEASURED}"
 
 RESTORE = programs.text("runs/undo_restore.sh")
@@ -196,13 +196,13 @@ def step(part: str) -> str:
 
 
 def plan(found: Journal, run_id: str, *, everything: bool) -> Plan:
-    """What takes a run back on one host. everything: also what somebody else changed since."""
+    """What takes a run back on one host. everything: also what others changed since."""
     run = found.find(run_id)
     if run is None or wholly_undone(run_id, found):
         return Plan(run_id)
     later = _later(found, run)
     pairs = journal.changed(run, found)
-    if run.torn:  # what its last step may have written, or somebody else did
+    if run.torn:  # what its last step, or something else, may have written
         pairs = {**journal.differing(run, found), **pairs}
     changes = []
     for item, (before, _) in pairs.items():

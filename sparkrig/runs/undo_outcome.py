@@ -12,7 +12,7 @@ from sparkrig.runs.journal import ABSENT, HELD, Journal, Left, Run
 from sparkrig.runs.undo import MEASURED_ITEM, Act, Change, Plan
 from sparkrig.text import plain
 
-_SAID = 400  # characters of what docker says
+_SAID = 400  # characters of docker's message
 
 
 def left(plan: Plan, told: str) -> Plan:
@@ -53,7 +53,7 @@ def left_behind(plan: Plan) -> tuple[Left, ...]:
 
 
 def network_done(plan: Plan, detail: str) -> Plan:
-    """The plan once the guard put the network back. detail: what it says of what is not as it was."""
+    """The plan once the guard put the network back. detail: the guard's words about what is not as it was."""
     said = [part for part in detail.split("; ") if part]
     stays = [part.removesuffix(guard.STAYS) for part in said if part.endswith(guard.STAYS)]
     changes = [
@@ -93,7 +93,7 @@ def _short(value: str) -> str:
 
 
 def left_alone(name: str, plan: Plan) -> list[str]:
-    """What is to be said of what is not put back, on the host of that name: a sentence each."""
+    """A sentence for each thing that is not put back on the host of that name."""
     docker = {each.item for each in plan.changes if each.act in ("unfit", "failed")}
     rest = [each for each in left_behind(plan) if each.item not in docker]
     said = [f"{_named(each.item)} of {name} is not put back ({each.why})" for each in rest]
