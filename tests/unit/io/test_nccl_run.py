@@ -133,7 +133,7 @@ HANGS = "echo sparkrig-nccl stage meet\nexec sleep 60\n"
 @pytest.fixture
 def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Spark, Spark]:
     monkeypatch.setattr(checked, "_PAUSE_S", 0.02)
-    monkeypatch.setattr(checked, "_SETTLE_S", 0.25)
+    monkeypatch.setattr(checked, "_SETTLE_S", 1.5)
     one, other = (Spark(name, tmp_path / name) for name in FABRIC)
     for each in (one, other):
         each.will(prints(HEALTHY))
