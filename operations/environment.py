@@ -22,10 +22,9 @@ from sparkrig.rdma import environment, gid, rdma
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change, of_files
 
-_TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 # Plain text for NCCL and docker: there is no HTML to escape.
 _JINJA = Environment(  # noqa: S701
-    loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True
+    loader=FileSystemLoader(programs.TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True
 )
 
 

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
-_TEMPLATES = Path(__file__).parent / "templates"
-FOLDER = _TEMPLATES / "programs"
+TEMPLATES = Path(__file__).parent / "templates"
+FOLDER = TEMPLATES / "programs"
 _INCLUDE = re.compile(r"^\. (\./\S+|\.\./\S+)\n", re.MULTILINE)
 
 
@@ -26,4 +26,4 @@ def text(name: str) -> str:
 
 def file(name: str) -> str:
     """A file that lands on a host, or is sent to a program there, as it is. name: its path below templates."""
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+    return (TEMPLATES / name).read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ import click
 from sparkrig.cli import applying, files, plan
 from sparkrig.cli.plan import Plan
 from sparkrig.cure import quoted_path
+from sparkrig.io import project
 from sparkrig.runs import change
 from sparkrig.text import listed, plain
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from sparkrig.reports import schema_changes as schema
     from sparkrig.runs.applied import Applied
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass
@@ -107,7 +106,7 @@ def _together(made: Plan, due: Sequence[str]) -> list[str]:
 
 def _words(made: Plan, hosts: Sequence[str]) -> list[str]:
     limit = [] if set(hosts) == set(made.fleet) else plan.limited(tuple(hosts))
-    return ["-y", *limit, str(made.inventory), str(_ROOT / plan.DEPLOY)]
+    return ["-y", *limit, str(made.inventory), str(project.root(made.inventory) / project.DEPLOY)]
 
 
 def _counted(made: Plan, due: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
-from sparkrig.io import terminal
+from sparkrig.io import project, terminal
+from sparkrig.text import plain
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -109,7 +110,19 @@ def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json:
         terminal.echo(made.dumps())
     else:
         _show(made, everything=verbose or bool(names))
+        _show_age(inventory_file)
     raise SystemExit(made.exit)
+
+
+def _show_age(inventory_file: Path) -> None:
+    """Print where the project was made by an older sparkrig than the one that runs."""
+    from importlib.metadata import version
+
+    root, current = project.root(inventory_file), version("sparkrig")
+    if made := project.outdated(root, current):
+        new = root.with_name(f"{root.name}-new")
+        cure = f"sparkrig init {quoted_path(new)}; diff -r {quoted_path(new)} {quoted_path(root)}"
+        terminal.echo(f"{root} is older than this {current}: {plain(made)} made it. Try: {cure}", err=True)
 
 
 def _refuse_unknown(names: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ import click
 from sparkrig.cli import files
 from sparkrig.cli.newcomer import Asked, Entrance
 from sparkrig.cure import quoted_path
+from sparkrig.io import project
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from sparkrig.onboarding.proposal import Proposal
 
 _LOOK_S = 90  # times `patience`; apt's simulation is the longest of it
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def book(asked: Asked) -> Book:
     except settings.SettingsError as error:
         raise click.ClickException(str(error)) from None
     if not defaults.get("_sudo"):
-        ours = quoted_path(_ROOT / "inventories/group_data")
+        ours = quoted_path(project.root() / "inventories/group_data")
         raise Refusal(
             f"{file.parent}/group_data/all.py does not set _sudo, without which nothing is applied",
             f"cp -r {ours} {quoted_path(file.parent)}/, or another --inventory",

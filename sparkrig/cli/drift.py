@@ -18,7 +18,7 @@ from sparkrig.cli import files, looking
 from sparkrig.cure import quoted_path
 from sparkrig.files import DECLARED
 from sparkrig.fleet import Fleet
-from sparkrig.io import drift_files, terminal
+from sparkrig.io import drift_files, project, terminal
 from sparkrig.refusal import Refusal
 from sparkrig.reports.drift import Report, report, unexplained
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sparkrig.checks.check import Check
     from sparkrig.look.state import State
 
-_ROOT = Path(__file__).resolve().parents[2]
 _FILE = click.Path(path_type=Path)
 # what asks, judges and shows, loaded while hosts are waited for; those that come first are parts of later ones
 _MEANWHILE = (
@@ -93,7 +92,7 @@ def drift(
             if as_json:
                 terminal.echo(made.dumps())
             else:
-                _show(made, everything=everything)
+                _show(made, asked.inventory, everything=everything)
         finally:  # where it cannot be shown, it is kept and written all the same
             if whole:
                 _keep(asked, made)
@@ -101,11 +100,12 @@ def drift(
     raise SystemExit(made.exit)
 
 
-def _show(made: Report, *, everything: bool) -> None:
+def _show(made: Report, inventory: Path, *, everything: bool) -> None:
     from sparkrig.io.screen import Screen
     from sparkrig.render.drift import show
 
-    folder = "" if Path.cwd() == _ROOT else str(_ROOT)
+    root = project.root(inventory)
+    folder = "" if Path.cwd() == root else str(root)
     show(Screen(), made, everything=everything, folder=folder)
 
 

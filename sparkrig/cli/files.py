@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.io import terminal
+from sparkrig.io import project, terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from sparkrig.fleet import Fleet
     from sparkrig.serving.model import Catalogue
-
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 class _InventoryFile(click.Path):
@@ -42,7 +39,7 @@ INVENTORY = click.argument("inventory_file", metavar="INVENTORY", type=_Inventor
 
 def typed(file: Path) -> str:
     """An inventory as a command names it that is typed in the folder of the toolkit."""
-    return str(file if Path.cwd() == _ROOT else file.resolve())
+    return str(file if Path.cwd() == project.root(file) else file.resolve())
 
 
 @contextmanager

@@ -66,6 +66,11 @@ _VERBS = {
         "Say what the output of ib_write_bw, show_gids, nvidia-smi, ... means.",
         "sparkrig explain ib_write_bw.txt",
     ),
+    "init": _Verb(
+        "sparkrig.cli.init",
+        "Make a folder of your own: inventories, deploys, and tests of the state.",
+        "sparkrig init sparks",
+    ),
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
     "lint": _Verb(
         "sparkrig.cli.lint",

@@ -23,7 +23,7 @@ from sparkrig.cli import draft as drafts
 from sparkrig.cli.draft import Book, Draft
 from sparkrig.cli.newcomer import Asked, Entrance, Password
 from sparkrig.cure import quoted, quoted_path
-from sparkrig.io import terminal
+from sparkrig.io import project, terminal
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from sparkrig.onboarding.plan import Plan
     from sparkrig.onboarding.proposal import Wishes
     from sparkrig.reports import schema_changes as schema
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @click.command()
@@ -183,7 +181,7 @@ def _apply(draft: Draft, asked: Asked) -> int:
     if set(draft.after.fleet) != set(draft.found):
         words += [word for host in draft.found for word in ("--limit", host)]
     words += [word for key, value in asked.overrides.items() for word in ("--data", f"{key}={value}")]
-    words += [str(draft.after.file), _as_typed(_ROOT / "deploys" / "cluster.py")]
+    words += [str(draft.after.file), _as_typed(project.root(draft.after.file) / project.DEPLOY)]
     terminal.echo(f"\n$ pyinfra {shlex.join(words)}", err=asked.as_json)
     with applying.interruptible():
         return subprocess.run(

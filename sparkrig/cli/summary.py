@@ -14,6 +14,7 @@ from sparkrig.cli import files
 from sparkrig.cure import deploy
 from sparkrig.fleet import Fleet
 from sparkrig.host import driver
+from sparkrig.io import project
 from sparkrig.look.state import State
 from sparkrig.network.differences import Difference, differences, of_netdev
 from sparkrig.rdma import environment, gid
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from sparkrig.reports import schema
     from sparkrig.reports.fields import Unread
 
-_ROOT = Path(__file__).resolve().parents[2]  # where pyinfra and pytest are typed
 _WIDE = 1000  # columns, more than any table has
 _LOOK_S = 120  # times `patience`; a healthy host answers within a few
 # each of these fields of a rail is a column of the screen, and what a complaint is filed under
@@ -352,7 +352,8 @@ def _cell(rail: Mapping[str, Any], field: str) -> Text:
 
 def _next(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
     """One command that can be typed as it is, in the folder where this was typed."""
-    at_root = Path.cwd() == _ROOT
+    root = project.root(inventory_file)
+    at_root = Path.cwd() == root
     file = str(inventory_file if at_root else inventory_file.resolve())
     if any("unread" in row for row in rows.values()):
         words = ["sparkrig", "doctor", file, "access"]
@@ -362,7 +363,7 @@ def _next(rows: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> str:
         words = shlex.split(deploy(file, "probe"))
     else:
         words = ["pytest", "tests/state", "--inventory", file]
-    return ("" if at_root else f"cd {shlex.quote(str(_ROOT))} && ") + shlex.join(words)
+    return ("" if at_root else f"cd {shlex.quote(str(root))} && ") + shlex.join(words)
 
 
 def _in_spec(row: Mapping[str, Any]) -> bool:

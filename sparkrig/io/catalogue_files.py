@@ -17,7 +17,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving.model import Catalogue, Model, Source
 from sparkrig.text import listed, reason
 
-FOLDER = Path(__file__).resolve().parents[2] / "models"
+FOLDER = Path(__file__).parents[1] / "models"
 _SOURCES = "sources.yaml"
 # libyaml's, where PyYAML was built with it, reads the same ten times faster
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparkrig.programs import TEMPLATES
 from sparkrig.text import lines
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-_FOLDER = Path(__file__).resolve().parents[2] / "templates"
 
 
 @cache
@@ -21,7 +19,7 @@ def template(name: str, **filters: Callable[[str], str]) -> Template:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     jinja = Environment(
-        loader=FileSystemLoader(_FOLDER),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_plain,

@@ -1,0 +1,116 @@
+"""`sparkrig init`: a folder of the user's own, with inventories, deploys and what must hold."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from string import Template
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.cure import quoted_path
+from sparkrig.io import atomic_write, project, terminal
+from sparkrig.programs import TEMPLATES
+from sparkrig.refusal import Refusal
+from sparkrig.text import listed, reason
+
+_SOURCE = TEMPLATES / "project"
+# names that would count in sparkrig's own repository, too
+_NAMES = {"gitignore": ".gitignore", "github": ".github", "pyproject.toml.template": "pyproject.toml"}
+_TESTINFRA = "10.2.2"  # the one that tests/state is written for
+_DEPLOY = '''"""{about}
+
+pyinfra inventories/sparks.py deploys/{name}.py
+"""
+
+from sparkrig.deploys import run
+
+run("{name}")
+'''
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def init(folder: Path) -> None:
+    """Make DIR a project of your own: inventories, deploys, tests of the state, and what pins this version.
+
+    It overwrites nothing: where another file is there already, none is written.
+    """
+    with files.refusals():
+        made = dict(_project())
+        _spare(folder, made)
+        _write(folder, made)
+    terminal.echo(f"{folder} has the {len(made)} files of a project. Next:")
+    for line in (
+        f"cd {quoted_path(folder)}",
+        "sparkrig onboard",
+        f"pyinfra inventories/sparks.py {project.DEPLOY}",
+    ):
+        terminal.echo(f"  {line}")
+
+
+def _project() -> Iterator[tuple[Path, str]]:
+    """Each file of a project by its path there."""
+    for source in sorted(_within(_SOURCE)):
+        first, *rest = source.relative_to(_SOURCE).parts
+        text = source.read_text(encoding="utf-8")
+        if source.suffix == ".template":
+            text = Template(text).substitute(version=version("sparkrig"), testinfra=_TESTINFRA)
+        yield Path(_NAMES.get(first, first), *rest), text
+    for name, about in _deploys():
+        yield Path("deploys", f"{name}.py"), _DEPLOY.format(name=name, about=about)
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    """The files of a folder and of those below it, links included."""
+    for each in folder.iterdir():
+        if not each.is_dir():
+            yield each
+        elif each.name != "__pycache__":
+            yield from _within(each)
+
+
+def _deploys() -> Iterator[tuple[str, str]]:
+    """The name of each deploy that users type, and the first line of what it is."""
+    for file in sorted((Path(__file__).parents[1] / "deploys").glob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        if "alone(__name__" in text or '__name__ == "builtins"' in text:
+            about = ast.get_docstring(ast.parse(text)) or ""
+            yield file.stem, about.partition("\n")[0].partition(": pyinfra")[0]
+
+
+def _spare(folder: Path, made: Mapping[Path, str]) -> None:
+    """Raises Refusal where another file would be overwritten; one with the same text may be there."""
+    others = [str(name) for name, text in made.items() if _other(folder / name, text)]
+    if others:
+        shown = [*others[:3], f"{len(others) - 3} more"] if len(others) > 4 else others
+        raise Refusal(
+            f"{listed(shown)} in {folder} would be overwritten; nothing was written",
+            f"sparkrig init {quoted_path(folder / 'sparks')}",
+        )
+
+
+def _other(file: Path, text: str) -> bool:
+    try:
+        return file.read_bytes() != text.encode()
+    except FileNotFoundError:
+        return file.is_symlink()
+    except OSError:
+        return True
+
+
+def _write(folder: Path, made: Mapping[Path, str]) -> None:
+    """Put the files that are missing where they belong. Raises Refusal where that cannot be done."""
+    for name, text in made.items():
+        file = folder / name
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Refusal(
+                f"{file.parent} cannot be made: {reason(error)}", f"ls -ld {quoted_path(folder)}"
+            ) from None
+        if not file.exists():
+            atomic_write.create(file, text.encode(), 0o644)

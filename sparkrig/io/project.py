@@ -1,0 +1,51 @@
+"""The folder that pyinfra is typed in: sparkrig's own repository, or a project that `sparkrig init` made."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+DEPLOY = Path("deploys", "cluster.py")
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def root(inventory: Path | None = None) -> Path:
+    """The nearest folder above the inventory, else above the current one, that has DEPLOY; else sparkrig's own.
+
+    sparkrig's own is its repository, or the package where that alone is installed: its deploys run as well.
+    """
+    for folder in _above(inventory):
+        if (folder / DEPLOY).is_file():
+            return folder
+    repository = _PACKAGE.parent
+    return repository if (repository / DEPLOY).is_file() else _PACKAGE
+
+
+def _above(inventory: Path | None) -> Iterator[Path]:
+    for start in [inventory.resolve().parent] if inventory else []:
+        yield from (start, *start.parents)
+    here = Path.cwd()
+    yield from (here, *here.parents)
+
+
+def outdated(folder: Path, current: str) -> str | None:
+    """The version that made a project, where it is older than the current one; else None."""
+    from packaging.version import InvalidVersion, Version
+
+    made = made_by(folder)
+    try:
+        return made if made is not None and Version(made) < Version(current) else None
+    except InvalidVersion:
+        return made
+
+
+def made_by(folder: Path) -> str | None:
+    """The version of sparkrig that made a project; None for any other folder, and where it cannot be read."""
+    try:
+        stamp = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["sparkrig"][
+            "made-by"
+        ]
+    except (OSError, ValueError, LookupError, TypeError):  # no file, no TOML, no stamp, another form
+        return None
+    return stamp if isinstance(stamp, str) else None
