@@ -1,0 +1,116 @@
+"""T3: the wheel alone, in an environment of its own and with this checkout hidden, takes two Sparks to a pair.
+
+That the package has all that it needs on a host, each program and template, only hosts can prove: what is missing
+in a wheel is there in the checkout. So the main path is walked once, from `init` to `undo`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+from lab import USER, toolkit_repo
+from tests.lab.commands import ROOT, Done
+from tests.lab.factory import PASSWORD, Fresh, unpack
+from tests.lab.guests import Pair
+
+# $1 what is hidden, $2 where it is typed, $3... the command
+HIDDEN = 'mount -t tmpfs tmpfs "$1" && cd "$2" && shift 2 && exec "$@"'
+INVENTORY = "inventories/sparks.py"
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a user of the package has: an environment, a home folder with a key, a project."""
+
+    folder: Path
+
+    @property
+    def place(self) -> Path:
+        return self.folder / "sparks"
+
+    def run(self, program: str, *words: str, place: Path | None = None) -> Done:
+        """A command of the installed package, typed in the project, where this checkout is an empty folder."""
+        env = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        env |= {"HOME": str(self.folder / "me"), "PYINFRA_PROGRESS": "off", "NO_COLOR": "1"}
+        hidden = ["unshare", "--mount", "--map-root-user", "sh", "-ec", HIDDEN, "hidden", str(ROOT)]
+        done = subprocess.run(
+            [*hidden, str(place or self.place), str(self.folder / "venv" / "bin" / program), *words],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=1800,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def onboard(self, name: str, fresh: Fresh) -> Done:
+        where = f"{USER}@127.0.0.1:{fresh.target.port}"
+        given = ("--fingerprint", fresh.fingerprint, "--password-file", str(self.folder / "password"))
+        return self.run("sparkrig", "onboard", where, "--name", name, "--yes", *given)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an environment that has the wheel and what it asks for, in the versions of the lock."""
+    folder = tmp_path_factory.mktemp("installed")
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder))
+    pins = re.findall(r"^([\w.\[\]-]+==[^ ;\\]+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    (folder / "constraints").write_text("\n".join(pins))
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    pip = [str(folder / "venv" / "bin" / "pip"), "--disable-pip-version-check", "install", "--quiet"]
+    subprocess.run([*pip, "-c", "constraints", f"{wheel}[onboard]"], check=True, cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def project(installed: Path) -> Project:
+    made = Project(installed)
+    key = installed / "me" / ".ssh" / "id_ed25519"
+    key.parent.mkdir(parents=True, mode=0o700)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    password = installed / "password"
+    password.write_text(f"{PASSWORD}\n")
+    password.chmod(0o600)
+    return made
+
+
+def as_the_lab_is(project: Project) -> None:
+    """What its owner would set: this bandwidth, this patience, this mirror."""
+    mirror = toolkit_repo()
+    with (project.place / "inventories" / "group_data" / "all.py").open("a") as settings:
+        settings.write(
+            f"\nbandwidth_floor = 0.01\npatience = 4.0\ntoolkit_url = {mirror['url']!r}\n"
+            f"toolkit_key_url = {mirror['key_url']!r}\ntoolkit_key_fingerprint = {mirror['fingerprint']!r}\n"
+        )
+
+
+def test_the_wheel_alone_takes_two_sparks_to_a_pair_and_back(pristine: Pair, project: Project) -> None:
+    hidden = f"import os; assert not os.listdir({str(ROOT)!r})"
+    assert project.run("python", "-c", hidden, place=project.folder).code == 0
+    done = project.run("sparkrig", "init", "sparks", place=project.folder)
+    assert done.code == 0, done.stderr
+    as_the_lab_is(project)
+    for name, guest in zip(("spark-a", "spark-b"), pristine, strict=True):
+        done = project.onboard(name, unpack(guest))
+        assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "spark-a and spark-b are a pair, and as declared." in done.stdout
+    done = project.run("pyinfra", "--json", "--dry", INVENTORY, "deploys/cluster.py")
+    assert done.code == 0 and done.plan == {}, done.stderr
+    done = project.run("sparkrig", "drift", f"../{INVENTORY}", "--json", place=project.place / "deploys")
+    assert done.code == 0, done.stdout[-3000:]
+    done = project.run("sparkrig", "doctor", INVENTORY)
+    assert done.code == 0, done.stdout + done.stderr
+    done = project.run("sparkrig", "undo", INVENTORY, "--yes")
+    assert done.code == 0, done.stdout + done.stderr
+    kept = json.loads(project.run("sparkrig", "status", INVENTORY, "--json").stdout)
+    assert set(kept["hosts"]) == {"spark-a", "spark-b"}
