@@ -1,4 +1,4 @@
-"""Who is measured, and the command line of each for each work."""
+"""The tools that are measured, and the command line of each for each work."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Work(StrEnum):
     DRIFT = "drift"
 
 
-# a line of a run's output that tells of a change, in pyinfra's words and in Ansible's
+# a line of a run's output that reports a change, as pyinfra and as Ansible print it
 _CHANGED = re.compile(r"\] Success$|\bchanged=[1-9]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command line with its environment, and the exit codes that say it did its work.
+    """A command line with its environment, and the exit codes that mean that it did its work.
 
     idle: whether it finds nothing to change, and would be another work if it did.
     """
@@ -48,7 +48,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Contender:
-    """One of those who are measured. command: None where it cannot do the work."""
+    """One tool that is measured. command: None where it cannot do the work."""
 
     name: str
     command: Callable[[Work, Place], Command | None]

@@ -21,7 +21,7 @@ from tests.plan.distance import further
 
 LAB = ROOT / "inventories" / "lab.py"
 # Every contender runs apt's simulated upgrade, whose seconds would drown all else on a machine of two cores; and
-# a container, say, has no systemd to ask.
+# a container, for example, has no systemd to ask.
 _STAND_INS = {
     "apt-get": "exit 0",
     "systemctl": "printf '%s\\n' Id=docker.service LoadState=loaded ActiveState=active SubState=running",
@@ -47,7 +47,7 @@ class Place:
 
 
 def prepared(name: str, folder: Path, file: Path, *, settled: bool, round_trip_ms: int = 0) -> Place:
-    """The place of an inventory file, without what only a settled host can tell (see `learn`)."""
+    """The place of an inventory file, without what only a settled host can show (see `learn`)."""
     data = inventory.load(file)
     folder.mkdir(parents=True, exist_ok=True)
     place = Place(
@@ -97,7 +97,7 @@ def light(folder: Path, count: int, known: Mapping[str, Any], round_trip_ms: int
         (tools / name).write_text(f"#!/bin/sh\n{text}\n")
         (tools / name).chmod(0o755)
     (dpkg / "status").write_text(known["dpkg_status"])
-    # a home of their own: what somebody's .bashrc does is no contender's
+    # a home of their own: what a user's .bashrc does is not part of a contender
     environment = f"SetEnv HOME={folder} PATH={tools}:{os.environ['PATH']} DPKG_ADMINDIR={dpkg}"
     with ExitStack() as there:
         logins = there.enter_context(fleet.listening_on_loopback(folder, count, environment))

@@ -96,7 +96,7 @@ def rounds(
 ) -> list[Row]:
     """Each contender in turn, so many times; every round begins with another one.
 
-    seldom: who takes part in the first round alone; before: what is done ahead of each run, unmeasured; after:
+    seldom: those that run in the first round alone; before: what is done ahead of each run, unmeasured; after:
     what proves it, unmeasured. Raises Broken.
     """
     rows = {

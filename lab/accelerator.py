@@ -49,7 +49,7 @@ def kvm_boots(kernel: Path) -> bool:
 
 
 def speaks(probe: subprocess.Popen[bytes], console: Path) -> bool:
-    """Whether the probe's kernel has said its version before qemu ended or the time was up."""
+    """Whether the probe's kernel has printed its version before qemu ended or the time was up."""
 
     def spoke() -> bool:
         return console.exists() and b"Linux version" in console.read_bytes()

@@ -36,6 +36,6 @@ def run(
 
 
 def complaint(stderr: str) -> str:
-    """The line that tells most: apt's first error, which all later ones follow from, else the last line."""
+    """The most useful line: apt's first error, which causes all later ones, else the last line."""
     lines = stderr.strip().splitlines()
     return next((line for line in lines if line.startswith("E: ")), lines[-1] if lines else "")

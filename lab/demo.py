@@ -1,4 +1,4 @@
-"""`make demo`: the whole story on two virtual Sparks, from factory-fresh to asserted, told as it happens.
+"""`make demo`: the whole story on two virtual Sparks, from factory-fresh to asserted, shown as it happens.
 
 It runs what a user would type, and nothing that a user could not.
 """

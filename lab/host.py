@@ -1,4 +1,4 @@
-"""What this machine must have before the lab can run, each missing thing said in one sentence."""
+"""What this machine must have before the lab can run, each missing thing reported in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an inventory says of a virtual Spark: login, the repository mirror, how fast it can be asked to be."""
+"""What an inventory holds for a virtual Spark: login, the repository mirror, and its patience."""
 
 from __future__ import annotations
 

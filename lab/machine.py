@@ -56,7 +56,7 @@ done
 
 
 class State(StrEnum):
-    """What `lab status` says of a guest."""
+    """What `lab status` shows of a guest."""
 
     ABSENT = "absent"
     STOPPED = "stopped"
@@ -96,11 +96,11 @@ class Machine:
 
     @property
     def marker(self) -> Path:
-        """Says that the snapshot `ready` is there, and what it fits."""
+        """The file that records that the snapshot `ready` exists, and what it fits."""
         return self.folder / "ready.json"
 
     def pid(self) -> int | None:
-        """The process id of the guest's qemu; None where none runs, whatever the pid file says."""
+        """The process id of the guest's qemu; None where none runs, whatever is in the pid file."""
         text = self._pid_file()
         if not text.isdigit():
             return None
@@ -154,7 +154,7 @@ class Machine:
         """Keeps the guest as it is now under a name; its clock stands still meanwhile, so wake it after.
 
         What it is busy with then (the end of its boot, a login that ends) it does once more after each reset,
-        before anyone gets in: of a reset's 5.0 s that was one. So it may come to rest first.
+        before a login succeeds: that took 1 s of a reset's 5.0 s. So it may come to rest first.
         """
         ssh.hang_up(self.node)
         if not any(self.rests() for _ in range(REST_LOOKS)):
@@ -187,7 +187,7 @@ class Machine:
             )
 
     def disk_info(self) -> str:
-        """What qemu-img tells of the disk, snapshots included, as JSON."""
+        """What qemu-img prints about the disk, snapshots included, as JSON."""
         return run(
             ["qemu-img", "info", "--force-share", "--output=json", str(self.disk)], attempt="sparkrig lab up"
         )
@@ -237,7 +237,7 @@ class Machine:
         self.lay_cables(plan)
 
     def lay_cables(self, plan: Plan) -> None:
-        """Gives every fabric netdev the carrier that the cabling says."""
+        """Gives every fabric netdev the carrier that the cabling gives it."""
         self.set_carriers(carriers(self.node, plan.cabling))
 
     def set_carriers(self, carriers: Mapping[str, bool]) -> None:
@@ -291,7 +291,7 @@ class Machine:
         return result.rc == 0
 
     def wait_until_settled(self, seconds: float) -> None:
-        """Waits until a deploy may begin. LabError saying what is amiss after `seconds`."""
+        """Waits until a deploy may begin. LabError with what is still amiss after `seconds`."""
         netdevs = " ".join(fabric(self.node))
         amiss = ["still booting"]
 

@@ -1,4 +1,4 @@
-"""Who is in the lab, and which network devices each guest has."""
+"""The nodes of the lab, and which network devices each guest has."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def fabric(node: str) -> tuple[str, ...]:
 
 
 def mac(node: str, netdev: str) -> str:
-    """A locally administered address that tells node and netdev."""
+    """A locally administered address that identifies node and netdev."""
     return f"52:54:00:1b:{ALL.index(node):02x}:{(MANAGEMENT, *FABRIC).index(netdev):02x}"
 
 

@@ -72,7 +72,7 @@ def rewire(nodes: Sequence[str], cabling: Cabling, snapshot: str = PRISTINE) -> 
 def reset(nodes: Sequence[str], snapshot: str = PRISTINE, cabling: Cabling = STRAIGHT) -> None:
     """Takes `nodes` back to a snapshot, by default to the pristine booted state, stopped ones too.
 
-    The cables lie as they were first laid, or as told. LabError for a node that was never up.
+    The cables lie as they were first laid, or as `cabling` has them. LabError for a node that was never up.
     """
     with host.lock():
         plans = {node: known_plan(node, cabling) for node in nodes}
@@ -171,7 +171,7 @@ def stop_miswired(plans: Mapping[str, Plan]) -> None:
 
 
 def require_ports(nodes: Sequence[str]) -> None:
-    """LabError where something else has the port of a guest that does not run; says so of one that died."""
+    """LabError where another program has the port of a stopped guest; prints a line for a guest that died."""
     idle = [node for node in nodes if not Machine(node).pid()]
     for node in idle:
         if stale := Machine(node).stale_pid():

@@ -34,7 +34,7 @@ def execute(socket: Path, *orders: Order) -> list[object]:
 
 
 def monitor(socket: Path, line: str) -> None:
-    """Runs one line of qemu's human monitor, which says nothing when all went well. LabError otherwise."""
+    """Runs one line of qemu's human monitor, which prints nothing when all went well. LabError otherwise."""
     (said,) = execute(socket, ("human-monitor-command", {"command-line": line}))
     answer = str(said).strip()
     if answer:

@@ -1,4 +1,4 @@
-"""`python -m lab.settings`: what the group_data of an inventory of virtual Sparks says."""
+"""`python -m lab.settings`: what the group_data of an inventory of virtual Sparks holds."""
 
 from __future__ import annotations
 

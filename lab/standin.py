@@ -35,7 +35,7 @@ WORDS = ("The", "capital", "of", "France", "is", "Paris.")
 FAULTS = ("reset", "hang", "stall", "cut", "unfinished", "error", "garbled", "unstreamed", "empty", "uncounted")
 BREAKS = ("stall", "cut", "unfinished", "error", "garbled")  # in the middle of a stream
 PHASES = ("start", "weights", "compile", "cache", "graphs", "ready")
-# what vLLM 0.19 logs of each phase; the numbers are nobody's
+# what vLLM 0.19 logs of each phase; the numbers are invented
 LOG = {
     "start": (
         "INFO {day} [api_server.py:1351] vLLM API server version 0.19.0+standin",
@@ -61,7 +61,7 @@ LOG = {
 
 
 def fault(text: str) -> tuple[str, int]:
-    """KIND or KIND:EVERY, where KIND is one of FAULTS or an HTTP status; every request where it is not said."""
+    """KIND or KIND:EVERY, where KIND is one of FAULTS or an HTTP status; without EVERY, each request."""
     kind, _, every = text.partition(":")
     if kind not in FAULTS and not (kind.isdigit() and 400 <= int(kind) <= 599):
         raise argparse.ArgumentTypeError(f"{kind} is no fault: {', '.join(FAULTS)} or an HTTP status expected")
@@ -71,7 +71,7 @@ def fault(text: str) -> tuple[str, int]:
 
 
 def own_options() -> argparse.ArgumentParser:
-    """What it is told to do."""
+    """The options that control it."""
     parser = argparse.ArgumentParser("standin", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     add = parser.add_argument
     add("--first", type=float, default=0.05, metavar="S", help="seconds to the first token")
@@ -321,7 +321,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         half = answer.tokens // 2
-        if answer.chat:  # at once, so that who takes it for a token is found out
+        if answer.chat:  # at once, so that a client that takes it for a token is found out
             self._event(answer.chunk({"role": "assistant", "content": ""}))
         for piece, sent in answer.pieces():
             self._event(answer.chunk({"content": piece}) if answer.chat else answer.chunk(piece))
@@ -356,7 +356,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _drop(self) -> None:
-        """Closes the connection as a process does that dies: whoever reads gets an error."""
+        """Closes the connection as a dying process does: a reader gets an error."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.close_connection = True
         self.connection.close()
@@ -500,7 +500,7 @@ def _text(what: Any) -> str:
 
 
 def start_up(options: argparse.Namespace, stopping: threading.Event, port: int) -> bool:
-    """The startup as vLLM logs it, in `--startup` seconds; False where it is told to die or to end meanwhile."""
+    """The startup as vLLM logs it, in `--startup` seconds; False where it is to crash or has to end meanwhile."""
     share = options.startup / (len(PHASES) - 1)
     for phase in PHASES:
         if phase != "start":

@@ -1,6 +1,6 @@
 """An image for the guests' docker that has `vllm` in it: the guest's own Python and shell, and the stand-in.
 
-No registry is in reach, so it is made of what the guest has. What the stand-in is told is a variable of the image.
+No registry is in reach, so it is made of what the guest has. The stand-in's options are a variable of the image.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAME = "vllm-standin:1"
 _STANDIN = Path(__file__).with_name("standin.py")
 _BUILD_S = 600
 
-# $1 name, $2 what the stand-in is told; on stdin the stand-in
+# $1 name, $2 the options of the stand-in; on stdin the stand-in
 _BUILD = r"""
 set -e
 root=$(mktemp -d); trap 'rm -rf "$root"' EXIT

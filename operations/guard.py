@@ -2,7 +2,7 @@
 
 Each host arms its ways back and applies in a detached unit (templates/guard.py). Then this side proves what no
 host can know by itself: that a new ssh connection gets in, and that the halves reach each other. Only then all are
-told to commit; a host that hears nothing puts itself back. The recipe is our own; its parts were run on virtual
+ordered to commit; a host that hears nothing puts itself back. The recipe is our own; its parts were run on virtual
 machines first.
 """
 

@@ -1,7 +1,7 @@
 """Cures: what a person is advised to do. Each is rendered once, and never read back from its text.
 
 A cure is a text that remembers what of it is a command, as markupsafe.Markup remembers that it is safe; a plain
-str is words alone. Whatever in a command is not a literal of ours (a name, a version or a path that a host told, a
+str is words alone. Whatever in a command is not a literal of ours (a name, a version or a path from a host, a
 file that the operator named) comes in through `quoted`, `quoted_path` or `over_ssh`, so that a shell takes it for
 one word and runs nothing of it. A static test (tests/unit/test_cure.py) finds what does not.
 """
@@ -104,7 +104,7 @@ class Cure(str):
         return cure
 
     def __add__(self, other: str) -> Cure:
-        """What follows is words: `then` says so, and this too."""
+        """What follows is plain words, never a command; the same as `then`."""
         return self.then(other)
 
     def __reduce__(self) -> tuple[Callable[..., Cure], tuple[dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""Who is at the other end of each fabric netdev: sends small frames, and says whom it hears.
+"""Who is at the other end of each fabric netdev: sends small frames, and prints the senders that it hears.
 
 Runs on a host as root, from standard input, before any IP is set up: standard library only, nothing is
 configured, nothing is written. Sent by facts/neighbours.py; argument 1 is for how many seconds, argument 2 for

@@ -329,7 +329,7 @@ def _no_server(case: Case, refused: str) -> Verdict:
 
 
 def _flapped(trial: Trial, rail: int, verdict: Verdict) -> Verdict:
-    """A link that went down in mid-test is what explains everything else, and spoils a good figure too."""
+    """A link that went down in mid-test explains every other failure, and makes a good figure doubtful too."""
     times = trial.flaps(rail)
     return Verdict(
         "fault" if verdict.level in ("fault", "unknown") else "degraded",

@@ -39,7 +39,7 @@ class Condition(Value):
 
 
 def verdicts(condition: Condition) -> dict[str, Verdict]:
-    """Every verdict on a host by a stable id, what there was nothing to judge by included."""
+    """Every verdict on a host by a stable id, those with nothing to judge by included."""
     found = {f"nic.{netdev}.pcie": nic.pcie(each) for netdev, each in condition.nics.items()}
     found["gpu.answers"] = graphics.answers(condition.gpu)
     if not condition.gpu.trouble:
@@ -68,7 +68,7 @@ def applies(verdict: Verdict) -> bool:
 
 
 def findings(condition: Condition, name: str) -> list[Finding]:
-    """Every verdict on a host of that name, healthy ones included, but for what there was nothing to judge by."""
+    """Every verdict on a host of that name, healthy ones included, without those with nothing to judge by."""
     return [
         Finding(_subject(name, id), verdict) for id, verdict in verdicts(condition).items() if applies(verdict)
     ]

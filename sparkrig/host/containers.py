@@ -159,7 +159,7 @@ def merge(text: str | None) -> str:
 
 
 def to_install(version: str | None) -> list[str]:
-    """What apt is asked for; it carries a version to no dependency by itself."""
+    """The packages to ask apt for, by name and version; apt gives no dependency that version by itself."""
     if version is None:
         return [TOOLKIT]
     return [f"{name}={version}" for name in TOOLKIT_PARTS]

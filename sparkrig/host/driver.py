@@ -172,7 +172,7 @@ def hold_set(packages: Packages, branch: int) -> list[str]:
 
 
 def unheld(packages: Packages, branch: int) -> list[str]:
-    """What of the set is installed and not on hold."""
+    """The packages of the set that are installed and not on hold."""
     held = {row.name for row in packages.rows if row.held}
     return [name for name in hold_set(packages, branch) if name not in held]
 
@@ -377,7 +377,7 @@ def later_driver(packages: Packages) -> list[str]:
 
 
 def way_back(packages: Packages, branch: int) -> str:
-    """How to get the branch instead of what is there: a name of its own goes, another changes its version."""
+    """How to get the branch back: a package that only a later driver has goes, any other changes its version."""
     names = sorted(row.name for row in _later_rows(packages))
     if not names:
         return on_host("sudo reboot")  # the packages are of the branch; only the module in memory is not

@@ -1,4 +1,4 @@
-"""Docker's images, and which of two hosts' are one: by what they hold, since an ID is a store's own.
+"""Docker's images, and which of two hosts' are the same: by content, since an ID is valid in one store only.
 
 Docker keeps images in one of two stores: fresh installations of 29 in containerd's, older ones in a graphdriver's
 [@docker-containerd]. The first calls an image by the digest of its manifest or index, the second by that of its
@@ -44,18 +44,18 @@ class Image:
         return self.id.removeprefix("sha256:")[:12]
 
     def same(self, other: Image) -> bool:
-        """Whether it holds what the other holds, be it of another host."""
+        """Whether it has the same content as the other image, which may be of another host."""
         return self.id == other.id or self.content == other.content != ""
 
 
 def one(images: Iterable[Image]) -> bool:
-    """Whether all of them are one; so are none."""
+    """Whether all of them are the same image; True for no images."""
     first, *rest = [*images] or [Image("")]
     return all(first.same(each) for each in rest)
 
 
 def contents(rows: Iterable[str]) -> dict[str, str]:
-    """The content of each image by its ID, from the rows of `content_of`; what is none of them is left out."""
+    """The content of each image by its ID, from the rows of `content_of`; other rows are left out."""
     found = (row.strip().partition(" ")[::2] for row in rows)
     return {id: digest for id, digest in found if re.fullmatch("[0-9a-f]{64}", digest)}
 

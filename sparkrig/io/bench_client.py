@@ -138,7 +138,7 @@ class _Stream:
         self._error = self._said = ""
 
     def failed(self, kind: str, said: str) -> None:
-        """The first thing that goes wrong is what went wrong."""
+        """Keep the first failure; a later one does not replace it."""
         if not self._error:
             self._error, self._said = kind, said
 
@@ -194,7 +194,7 @@ def _words(text: str) -> str:
 
 
 def _message(text: str) -> str:
-    """Of its JSON, where it is some."""
+    """The message in its JSON; the text itself where it is no JSON."""
     try:
         said = bounds.loads(text)
     except ValueError:
@@ -204,7 +204,7 @@ def _message(text: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """The operating system's own word where it had one, which lies below the libraries'."""
+    """The operating system's own message where there is one; it lies below those of the libraries."""
     below: BaseException | None = error
     while below:
         if isinstance(below, BaseExceptionGroup):

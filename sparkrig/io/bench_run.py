@@ -35,7 +35,7 @@ class Tell(Protocol):
 
 @dataclass
 class _Seats:
-    """What those who ask at the same time have in common. tried: failures one after the other, of them all."""
+    """What requests at the same time share. tried: failures in a row, over all seats."""
 
     most: int
     answers: list[Answer] = field(default_factory=list)
@@ -51,7 +51,7 @@ class _Seats:
 
 
 class Lateness:
-    """How late this machine wakes who asks, while the block runs: so much too long is what it measures.
+    """How late this machine wakes a waiting task while the block runs: its times are too long by that much.
 
     p95: of some fifty looks a second, in seconds.
     """
@@ -137,7 +137,7 @@ class Bench:
     async def _asked(
         self, workload: Workload, texts: Mapping[Prompt, str], seats: _Seats, runs: int
     ) -> list[Answer]:
-        """What all seats are answered, `runs` times each or until the workload's time is over."""
+        """The answers to all seats, `runs` requests each or until the workload's time is over."""
         until = monotonic() + workload.seconds if workload.seconds else None
         self._tell(workload.name, f"asking, {_together(workload)}", until=until)
 
@@ -151,7 +151,7 @@ class Bench:
         return seats.answers
 
     async def _counted(self, before: counters.Counters, ours: int | None) -> counters.Counters:
-        """What the server counted, once it has all that we were given."""
+        """What the server counted, once it includes all tokens that we received."""
         until = monotonic() + _SETTLE_S
         while True:
             after = await self._server.counters()
@@ -171,6 +171,6 @@ def _together(workload: Workload) -> str:
 
 
 def _cold(workload: Workload, warm: Sequence[Answer]) -> float | None:
-    """Of the only one who asked, before anything of the context could be in a cache."""
+    """The first-token time of a lone seat, before any of its context can be in a cache."""
     asked_alone = workload.concurrency == 1 and bool(workload.seats[0][0].context)
     return warm[0].time_to_first if asked_alone and warm and not warm[0].error else None

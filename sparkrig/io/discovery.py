@@ -13,11 +13,11 @@ from time import monotonic
 from sparkrig.onboarding.candidates import Candidate
 
 _TYPES = ["_ssh._tcp.local.", "_workstation._tcp.local."]
-_SECONDS = 4.0  # who is there answers within one; a sleepy network within three
+_SECONDS = 4.0  # a machine answers within one; on a slow network within three
 
 
 def look(seconds: float = _SECONDS, interfaces: Sequence[str] = ()) -> Iterator[Candidate]:
-    """Who answers, as they do; a machine may come twice. Raises OSError where this machine has no network.
+    """Machines as they answer; one may come twice. Raises OSError where this machine has no network.
 
     interfaces: addresses of this machine, for all of its networks where none is named.
     """

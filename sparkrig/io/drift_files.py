@@ -73,7 +73,7 @@ class _Entry(Acceptance):
 
 
 def accepted(inventory: Path) -> list[Acceptance]:
-    """Every acceptance, expired ones too. Raises Refusal where the file cannot stand."""
+    """Every acceptance, expired ones too. Raises Refusal where the file is not valid."""
     file = accepted_file(inventory)
     try:
         return _entries(file, file.read_text(encoding="utf-8"))

@@ -107,7 +107,7 @@ def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench
 
 
 def _measured(bench: Bench, case: Case, before: Sequence[Measurement]) -> list[Measurement]:
-    """One case; once more where a rail that is well alone got too little beside others, a fault if it does twice.
+    """One case; repeated where a rail that is healthy alone got too little beside others: twice is a fault.
 
     They compete, and one may lose for as long as a short test lasts: 0.00 beside 0.23 Gb/s on the virtual pair.
     Soft-RoCE may do so on a rail alone, too: 0.00 Gb/s, and 0.09 in the next test (2026-11-22).

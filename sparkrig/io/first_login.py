@@ -42,7 +42,7 @@ from sparkrig.ssh import transport
 T = TypeVar("T")
 
 _CONNECT_S = 10
-_LOGIN_S = 40  # pam_faillock and the like let a wrong password wait
+_LOGIN_S = 40  # pam_faillock and the like delay the answer to a wrong password
 _GRACE_S = 20
 _SIGNATURES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")}  # RFC 8332: one key, several names
 
@@ -52,8 +52,8 @@ class Target:
     """Where a Spark is: what was typed, over the inventory's data, over ~/.ssh/config, as with pyinfra.
 
     typed: the address as an inventory has it; host: the one behind it; keys: private keys to try; only: whether
-    the usual ones and the agent's are not; tells_user, tells_port: whether that is known without an entry;
-    guessed: whether nothing names the user; it is then the user of this machine, as with ssh.
+    these alone, without the usual ones and the agent's; tells_user, tells_port: whether user and port are known
+    without a new entry; guessed: whether nothing names the user; it is then this machine's user, as with ssh.
     """
 
     typed: str
@@ -248,7 +248,7 @@ class Door:
 def door(at: Target, key: HostKey, password: SecretStr | None = None) -> Iterator[Door | None]:
     """A login on the host that shows this key, by the operator's own keys, or by a password alone.
 
-    None where it is not let in. Raises Lost.
+    None where the host refuses the login. Raises Lost.
     """
     with _client(at, key) as client:
         with _lost(at):

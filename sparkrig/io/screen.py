@@ -1,4 +1,4 @@
-"""The one console that this toolkit draws on: whatever it is given, no control code of another's gets through."""
+"""The one console that this toolkit draws on: no control code in a text from outside reaches the terminal."""
 
 from __future__ import annotations
 

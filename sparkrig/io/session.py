@@ -147,7 +147,7 @@ def ask(
 
 @contextmanager
 def _hosts(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host]]:
-    """Hosts that are not connected yet, and are not any more afterwards."""
+    """Hosts that are not connected yet; each is disconnected afterwards."""
     once = {"ssh_connect_retries": 0}  # pyinfra's own are for a deploy: it shows nothing while it waits
     try:
         inventory = Inventory(([(name, {**values, **once}) for name, values in data.items()], {}))

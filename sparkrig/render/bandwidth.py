@@ -50,7 +50,7 @@ def table(
 
 
 def verdicts(run: Run) -> RenderableType:
-    """Each rail's verdict, then whatever else is not healthy or worth a word; nothing is said twice."""
+    """Each rail's verdict, then all else that is not healthy or worth a line; nothing appears twice."""
     alike: dict[Verdict, list[int]] = {}
     for rail in run.rails:
         alike.setdefault(rail.verdict, []).append(rail.number)

@@ -1,4 +1,4 @@
-"""A benchmark on a screen: a line for each workload; under it what others measured, and what the server said."""
+"""A benchmark on a screen: a line for each workload; below, what others measured, and what the server reported."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _beside(told: Sequence[Told], unit: str) -> str:
 
 
 def _source(told: Told) -> str:
-    """Who says so, and what there is to say about it."""
+    """The source of a figure, with its nodes where two and its kind where it was not measured."""
     return ", ".join([told.source, *(["a pair"] * (told.nodes == 2)), *([told.kind] * (told.kind != "measured"))])
 
 

@@ -1,4 +1,4 @@
-"""What a drawing of the cabling says of cages, netdevs and cables, in a terminal and as SVG."""
+"""What a drawing of the cabling shows of cages, netdevs and cables, in a terminal and as SVG."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def single(shown: Topology) -> list[Cable]:
 
 
 def loose_end(shown: Topology, end: End) -> tuple[Shade, str] | None:
-    """A lit end that leads to nobody of the drawing: how weighty that is, and who is heard there in a word or two.
+    """A lit end that leads to no host of the drawing: how serious that is, and a short name for what it hears.
 
-    None for any other end; no word where it should lead is drawn already.
+    None for any other end; the name is empty where the drawing already shows where the end should lead.
     """
     cage = shown.at(end)
     if cage.state != "link" or shown.taken(end):
@@ -34,7 +34,7 @@ def loose_end(shown: Topology, end: End) -> tuple[Shade, str] | None:
 
 
 def label(shown: Topology, cable: Cable) -> tuple[Shade, str]:
-    """What stands on a cable's line; no word on one that is not there where another one, or a stranger, is."""
+    """The label of a cable; empty for a missing cable whose ends have another cable or hear a stranger."""
     judged = judge(shown, cable)
     crowded = not cable.real and any(shown.taken(end) or shown.at(end).stranger for end in cable.ends)
     word = "" if crowded else judged.cause or judged.evidence
@@ -42,7 +42,7 @@ def label(shown: Topology, cable: Cable) -> tuple[Shade, str]:
 
 
 def shade(twin: Twin) -> Shade:
-    """How a netdev is; quiet where nobody asked for it."""
+    """The state of a netdev; quiet where no rail needs it."""
     if twin.state == "link":
         return "healthy"
     if twin.rail is None:

@@ -21,7 +21,7 @@ from sparkrig.text import listed
 _WIDE = max(map(len, CATEGORIES))
 _LABEL = 10
 _NAMED = 4  # hosts, and what was read of them; of more the rest are counted
-_CLEAR = 12  # characters; what is shorter (`it does`) says little by itself
+_CLEAR = 12  # characters; a shorter text (`it does`) means little by itself
 
 Told = tuple[str, Row]
 
@@ -46,7 +46,7 @@ def _shade(status: Status) -> Shade:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """How it is drawn. hosts: how many there are (a lone one is not named); unread: those that told nothing."""
+    """How it is drawn. hosts: how many there are (a lone one is not named); unread: those that were not read."""
 
     signs: dict[Shade, str]
     width: int | None
@@ -160,7 +160,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _alike(rows: Sequence[Told]) -> list[list[Told]]:
-    """The rows of one check that say the same kind of thing, in order."""
+    """The rows of one check grouped by status and by what they follow from, in order."""
     groups: dict[str, dict[tuple[object, ...], list[Told]]] = {}
     for name, row in rows:
         kind = (row.status, row.follows.id if row.follows else None)
@@ -178,7 +178,7 @@ def _in_short(row: Row) -> str:
 
 
 def _telling(group: Sequence[Told]) -> list[list[Told]]:
-    """The rows of a check that tell the very same."""
+    """The rows of a check grouped by the same result and notes."""
     found: dict[tuple[str, ...], list[Told]] = {}
     for name, row in group:
         found.setdefault((row.found, *row.notes), []).append((name, row))
@@ -186,7 +186,7 @@ def _telling(group: Sequence[Told]) -> list[list[Told]]:
 
 
 def _by(group: Sequence[Told], field: str) -> list[tuple[str, list[Told]]]:
-    """The values of a field, each with whose it is."""
+    """The values of a field, each with the rows that have it."""
     found: dict[str, list[Told]] = {}
     for name, row in group:
         found.setdefault(getattr(row, field), []).append((name, row))

@@ -101,7 +101,7 @@ class _Drawn:
     # findings
 
     def _fresh(self) -> Iterator[Text]:
-        """All that the first deploy mends, at once: sixty lines would say no more."""
+        """All that the first deploy mends, taken together: sixty lines would add nothing."""
         if self.fresh:
             hosts, checks = self.fresh.hosts, self.fresh.checks
             were = f"{'was' if len(hosts) == 1 else 'were'} never deployed"
@@ -252,7 +252,7 @@ class _Drawn:
 
 
 def moment(when: datetime, now: datetime) -> str:
-    """`14:02`, `18 Nov 03:11`, `18 Nov 2025`, as the clock on the wall says."""
+    """`14:02`, `18 Nov 03:11`, `18 Nov 2025`, in local time."""
     here, today = when.astimezone(), now.astimezone()
     if here.date() == today.date():
         return f"{here:%H:%M}"

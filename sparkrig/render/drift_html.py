@@ -12,7 +12,7 @@ _IN_WORDS = 4  # hosts; of more, the matrix has signs alone
 
 
 def html(report: Report) -> str:
-    """The page. Times are in UTC, for nobody knows where it will be read."""
+    """The page. Times are in UTC, because the reader's time zone is unknown."""
     rows = {host.name: {row.id: row for row in host.rows} for host in report.hosts}
     return template("drift.html.j2").render(
         report=report,
@@ -40,7 +40,7 @@ def chips(report: Report) -> list[tuple[str, Level]]:
 
 
 def headline(counts: Counts) -> str:
-    """What the page says first."""
+    """The first line of the page."""
     parts = []
     if counts.drift:
         parts.append(f"{counts.drift} check{'s do' if counts.drift > 1 else ' does'} not hold")

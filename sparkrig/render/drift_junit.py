@@ -11,7 +11,7 @@ from sparkrig.text import lines
 
 
 def xml(report: Report) -> str:
-    """The text. What does not hold is a failure, what could not be told an error, what is accepted is skipped."""
+    """The text. What does not hold is a failure, what is unknown is an error, what is accepted is skipped."""
     whole = JUnitXml(f"sparkrig drift {quoted_path(report.inventory)}")
     for host in report.hosts:
         suite = TestSuite(host.name)

@@ -12,7 +12,7 @@ from rich.text import Text
 from sparkrig.verdict import Finding, Level, Verdict
 
 Shade = Level | Literal["quiet"]
-"""How something is drawn: by its verdict's level, or `quiet` where nobody asked for it."""
+"""How something is drawn: by its verdict's level, or `quiet` where it was not asked for."""
 
 STYLES: dict[Shade, str] = {
     "healthy": "green",

@@ -1,4 +1,4 @@
-"""A plan on a screen: for each host what changes, old to new, and what somebody would notice; and lines that wrap.
+"""A plan on a screen: for each host what changes, old to new, and what users would notice; and lines that wrap.
 
 No word is broken on a narrow screen: a path or another long word is parted behind a slash, a comma or a hyphen.
 """

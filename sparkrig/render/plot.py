@@ -23,7 +23,7 @@ WIDE, NARROW = 9.6, 4.3  # inches; a page of 960 px and a phone, at 100 px an in
 _ROW, _HEADING = 0.25, 0.36
 _LETTER = 0.078  # inches a letter takes at the size of the labels
 
-# matplotlib knows no CSS, so it is given colours that nobody would choose, and these become the page's own
+# matplotlib knows no CSS, so it gets unlikely colours, which are then replaced by the page's own
 _CSS = {
     "#a1b2c0": "currentColor",
     "#a1b2c1": "var(--muted)",

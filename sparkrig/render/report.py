@@ -94,7 +94,7 @@ def html(
 
 
 def headline(run: Run, leading: Sequence[Entry]) -> Finding:
-    """What the page says first: the verdict that matters most, with its subject; or that all is well.
+    """The first line of the page: the verdict that matters most, with its subject; or that all is well.
 
     leading: the figures that stand for the rails.
     """

@@ -1,4 +1,4 @@
-"""A served model on its way up: each node's phases beside what somebody measured, and what is wrong."""
+"""A served model on its way up: each node's phases beside measured figures, and what is wrong."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ _TYPED = _Glyphs(
 
 @dataclass(frozen=True)
 class _Form:
-    """How much is said of a twin, and the fewest columns that the channel between the hosts needs."""
+    """How much is shown of a twin, and the fewest columns that the channel between the hosts needs."""
 
     rail: bool
     address: bool
@@ -80,7 +80,7 @@ _NOTHING = _Form(rail=False, address=False, channel=0)
 
 
 class Drawing:
-    """A topology for rich's console, with its findings under it unless they are said elsewhere."""
+    """A topology for rich's console, with its findings under it unless they are shown elsewhere."""
 
     def __init__(self, shown: Topology, *, findings: bool = True) -> None:
         self.shown = shown
@@ -278,7 +278,7 @@ class _Plan:
         canvas.put((min(rows) + max(rows)) // 2, self.box + middle - len(text) // 2, text, style)
 
     def _stub(self, canvas: _Canvas, host: Host, cage: Cage) -> None:
-        """A lit end that leads to nobody of the drawing: a short line, and who is heard there."""
+        """A lit end that leads to no host of the drawing: a short line, and a name for what it hears."""
         end = End(host.name, cage.name)
         loose = cages.loose_end(self.shown, end)
         if loose is None:

@@ -121,7 +121,7 @@ class _Scene:
         return sorted({end for cable in self.shown.cables if self.shown.switched(cable) for end in cable.ends})
 
     def loose(self) -> Iterator[tuple[End, Shade, str]]:
-        """Lit ends that lead to nobody of the drawing, and who is heard there."""
+        """Lit ends that lead to no host of the drawing, and a name for what each hears."""
         for host in self.shown.hosts:
             for cage in host.cages:
                 end = End(host.name, cage.name)

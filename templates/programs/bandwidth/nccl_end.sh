@@ -1,6 +1,6 @@
 #!/bin/sh
-# $1 container(). Docker refuses to remove what it is removing already, hence again; no word of its counts but that
-# there is none of that name left.
+# $1 container(). Docker refuses to remove what it is removing already, hence the retry; success is only that no
+# container of that name is left.
 
 
 for _ in 1 2 3; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # $1 run, $2 "why" for the servers' last words, then per rail: number, netdev, port. Every server of the run is
-# stopped, for where SERVER was broken off nobody knows which it had started.
+# stopped, because it is unknown which ones an interrupted SERVER had started.
 
 
 run=$1 why=$2; shift 2

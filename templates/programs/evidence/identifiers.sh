@@ -1,5 +1,5 @@
 #!/bin/sh
-# A row for each value: what it is, and the value. What a tool that is not there would tell is `unread`. A USB root
+# A row for each value: what it is, and the value. What a missing tool would print is `unread`. A USB root
 # hub has a PCI address for its serial number.
 
 

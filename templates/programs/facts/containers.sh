@@ -1,5 +1,5 @@
 #!/bin/sh
-# To ask a stopped engine is to start it, where docker.socket waits for somebody to.
+# A question to a stopped engine starts it where docker.socket listens, so a stopped one is not asked.
 
 
 if command -v docker >/dev/null; then

@@ -1,8 +1,8 @@
 #!/bin/sh
 # $1... files. Prints `barred KIND WHERE PATH` for each that cannot be put in its place (sparkrig.host.targets).
 # A link to a device may be a mask that its owner wants, and counts as a device. Nothing is tried out: a folder's
-# clock would move, and who watches it would be woken. faccessat(2), which is behind -w, knows of immutable files
-# and of mounts for root, too, and nothing of append-only ones. lsattr says nothing of a file system without flags.
+# time would change, and its watchers would wake up. faccessat(2), which is behind -w, knows of immutable files
+# and mounts for root, too, but not of append-only ones. Of a file system without flags lsattr prints nothing.
 
 barred() { printf 'barred %s %s %s\n' "$1" "$2" "$path"; }
 flagged() { case $flags in *"$line$1 $2$line"*) return 0 ;; *) return 1 ;; esac; }

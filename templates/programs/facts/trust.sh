@@ -1,6 +1,6 @@
 #!/bin/sh
 # What facts/trust.py reads: the ssh user, our key pair's public half, sshd's public keys, and our lines of
-# authorized_keys. Whom the connection logged in as: sudo says who called it.
+# authorized_keys. The user that the connection logged in as is the one that called sudo.
 
 
 user=${SUDO_USER:-$(id -un)}

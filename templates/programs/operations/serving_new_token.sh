@@ -1,5 +1,5 @@
 #!/bin/sh
-# a file of its own that nobody else could ever read, from standard input
+# a file of its own that no other user could ever read, from standard input
 
 
 set -e

@@ -1,6 +1,6 @@
 #!/bin/sh
 # $1 the port on the head, empty elsewhere; $2 how often systemd had started it again before; $3 seconds. Ends as
-# soon as there is something to tell.
+# soon as there is something to report.
 
 
 port=$1 before=$2 end=$(($(cut -d . -f 1 /proc/uptime) + $3))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # $1 the folder of the checkpoint: from now on it is known to be whole. Of one that hf downloaded itself, the
-# library's own notes tell the commit: the first line of each [@hf-local-folder].
+# library's own notes name the commit: the first line of each [@hf-local-folder].
 
 set -e
 . ../facts/serving_files_of.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
-# $1 run, $2 `declares` where standard input has what was declared of this host, $3... paths. Old runs go now, all but 20: at
-# its begin, one that takes back the oldest would lose what it puts back. Oldest are those of a version that
-# numbered none, by their names.
+# $1 run, $2 `declares` where standard input has what was declared of this host, $3... paths. Old runs go now, all
+# but 20: if they went at the begin of a run, an undo of the oldest would lose what it puts back. The oldest are
+# those of a version that numbered none, by their names.
 
 set -e
 . ./lock_functions.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # held FILE: whether a process keeps it locked. identity: of the lock's folder, which no other one has: what can be
 # read of it may be nothing. text FILE: the start of it, in one row. whose: owner_run, as far as
-# it can be read. release RUN: the lock, if it is that run's. Who opens a FIFO waits for its other end, so only a
+# it can be read. release RUN: the lock, if it is that run's. Opening a FIFO waits for its other end, so only a
 # file is read, or locked. Of owner.json and run.json 40,000 bytes are read: 64 names of 253 characters, and what was
 # typed.
 

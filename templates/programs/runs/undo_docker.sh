@@ -1,6 +1,6 @@
 #!/bin/sh
 # $1 whether running containers may be stopped (yes or no), $2 the folder of what stood there; on stdin the row of
-# RESTORE for daemon.json. A file that docker does not start with is left alone, or back again, and a row says why:
+# RESTORE for daemon.json. A file docker cannot start with is left alone, or put back, and a row has the reason:
 # with docker down it could only fail the same way each time.
 
 

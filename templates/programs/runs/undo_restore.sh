@@ -1,8 +1,8 @@
 #!/bin/sh
 # $1 the folder of what stood there; on stdin a row a file: put PATH FOUND, remove PATH FOUND, merge PATH SUM
 # BASE64, or restart PATH, which leaves the file as it is. FOUND is what the plan saw there, as `row` of the
-# journal has it, with | for each blank; SUM that of the file that was merged. A person was asked in between: where
-# something else stands there by now it stays, and a row `changed PATH` says so.
+# journal has it, with | for each blank; SUM that of the file that was merged. The user was asked in between: a
+# file that has changed since then stays, and a row `changed PATH` reports it.
 
 . ./journal_intends.sh
 

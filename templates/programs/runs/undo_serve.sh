@@ -1,5 +1,5 @@
 #!/bin/sh
-# The units are what their files say again, and a server whose files are back is started; nobody waits for it.
+# The units follow their files again, and a server whose files are back is started; its start is not waited for.
 
 
 . ../serving/served_stop.sh
