@@ -30,13 +30,16 @@ def _ids(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
 @click.command()
 @files.INVENTORY
 @click.argument("id", shell_complete=_ids)
-@click.option("--host", help="On this host alone; on every one otherwise.")
-@click.option("--until", required=True, type=click.DateTime(["%Y-%m-%d"]), help="The last day it is accepted on.")
-@click.option("--why", required=True, help="The reason, for those who come later.")
+@click.option("--host", help="Accept it on this host only. [default: every host]")
+@click.option(
+    "--until", required=True, type=click.DateTime(["%Y-%m-%d"]), help="Last day on which it is accepted."
+)
+@click.option("--why", required=True, help="The reason, for later readers.")
 def accept(inventory_file: Path, id: str, host: str | None, until: datetime, why: str) -> None:
-    """Accept that a check does not hold, until a day: drift then shows and counts it, and it is no drift.
+    """Accept a failing check until a date: drift then counts it as accepted, not as drift.
 
-    It is written beside the inventory, as NAME.accepted.yaml; commit that file. ID is as drift shows it.
+    ID is the name of the check in the last drift report. The entry goes into NAME.accepted.yaml beside the
+    inventory; commit that file.
     """
     fleet, _ = files.inventory(inventory_file)
     if host and host not in fleet:

@@ -34,17 +34,18 @@ class _Outcome:
 
 @click.command()
 @files.INVENTORY
-@click.option("--limit", multiple=True, metavar="HOST", help="Only this host, and its peer.")
-@click.option("--all", "everything", is_flag=True, help="Show the whole text of new files, too.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/apply.json).")
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peer; may be repeated.")
+@click.option("--all", "everything", is_flag=True, help="Show new files and long package lists in full.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/apply.json).")
 def apply(inventory_file: Path, limit: tuple[str, ...], everything: bool, yes: bool, as_json: bool) -> None:
-    """Make hosts what is declared: show the plan, ask once, and carry it out.
+    """Make hosts match what you declared: show the plan, ask once, and carry it out.
 
-    It is the run of `pyinfra INVENTORY deploys/cluster.py`, in a process of its own, and plain pyinfra is always
-    enough. A host that is refused or cannot be read is left out with its peer; the others go on. Exit code 1:
-    refused, declined, or the run did not get to its end; 2: a check failed; 3: a host could not be reached; 4: the
-    network was changed and rolled back (docs/plan.md).
+    It runs `pyinfra INVENTORY deploys/cluster.py` in a process of its own; you can always run plain pyinfra
+    instead. If a host is refused or cannot be read, it and its peer are left out, and the others go on.
+
+    Exit code 1: refused, declined, or the run did not finish; 2: a check failed; 3: a host could not be reached;
+    4: the network was changed and rolled back (docs/plan.md).
     """
     again = shlex.join(["sparkrig", "apply", files.typed(inventory_file), *plan.limited(limit)])
     files.must_answer(yes, f"{again.replace(' apply ', ' plan ', 1)}, which shows the plan; then {again} --yes")

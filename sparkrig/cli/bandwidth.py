@@ -25,11 +25,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @files.INVENTORY
-@click.option("--quick", is_flag=True, help="One direction and one number of queue pairs, for a first verdict.")
-@click.option("--seconds", type=click.IntRange(2, 60), help="Of each measurement; else the inventory's setting.")
-@click.option("--history", type=click.Path(path_type=Path), metavar="FILE", help="Where measurements are kept.")
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a report for a browser.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/bandwidth.json).")
+@click.option(
+    "--quick", is_flag=True, help="Measure one direction with one number of queue pairs, for a first verdict."
+)
+@click.option(
+    "--seconds",
+    type=click.IntRange(2, 60),
+    help="Duration of each measurement. [default: the setting bandwidth_seconds]",
+)
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File of past measurements; this one is added. [default: in ~/.local/state/sparkrig]",
+)
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML report to FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/bandwidth.json).")
 def bandwidth(
     inventory_file: Path,
     quick: bool,
@@ -38,9 +49,10 @@ def bandwidth(
     html: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure each rail of each pair, alone and together, and tell a faulty link from a healthy one.
+    """Measure each rail of each pair, alone and all at once, and tell a faulty link from a healthy one.
 
-    It changes nothing on the hosts. Exit code 2: something is degraded or at fault; 3: it could not be told.
+    It changes nothing on the hosts. Exit code 2: something is degraded or faulty; 3: something could not be
+    measured or judged.
     """
     from sparkrig.io.screen import Screen
 

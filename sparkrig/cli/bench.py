@@ -45,35 +45,38 @@ class _Workload(click.types.StringParamType):
 @click.command()
 @click.argument("url", required=False)
 @click.argument("names", metavar="[WORKLOAD]...", nargs=-1, type=_Workload())
-@click.option("--runs", type=click.IntRange(1), help="How often each is asked, after a warm-up. [default: 3]")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Of a mix, instead of 90 or 180.")
-@click.option("--at", type=click.IntRange(1), help="Requests at a time of batches and mixes, instead of 4 or 2.")
+@click.option("--runs", type=click.IntRange(1), help="Runs of each workload, after a warm-up. [default: 3]")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Duration of a mix. [default: 90 or 180]")
+@click.option("--at", type=click.IntRange(1), help="Parallel requests in batches and mixes. [default: 4 or 2]")
 @click.option(
     "--limit",
     type=click.FloatRange(0, min_open=True),
     default=300.0,
-    help="Seconds a request may take. [default: 300]",
+    help="Time limit for one request, in seconds. [default: 300]",
 )
-@click.option("--model", help="Which one, of several that are served.")
+@click.option("--model", help="The model to ask, if the server has several.")
 @click.option(
-    "--as", "known_as", metavar="NAME", help="What it is in the catalogue, where its name does not tell."
+    "--as", "known_as", metavar="NAME", help="Its name in the catalogue, if the served name does not show it."
 )
-@click.option("--thinking", is_flag=True, help="Let the model think before it answers; articles measured without.")
+@click.option(
+    "--thinking", is_flag=True, help="Let the model think before it answers. The articles measured without it."
+)
 @click.option(
     "--key-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Holds the server's API key; for you alone (0600).",
+    help="File with the server's API key, readable by you alone (mode 0600).",
 )
-@click.option("--list", "listing", is_flag=True, help="Every workload with its meaning, and no more.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/bench.json).")
+@click.option("--list", "listing", is_flag=True, help="List every workload with its meaning, and exit.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/bench.json).")
 def bench(url: str | None, names: tuple[str, ...], listing: bool, as_json: bool, **asked: Any) -> None:
-    """Measure how fast the model at URL answers: time to the first token, tokens a second, errors by kind.
+    """Measure how fast the model at URL answers: time to the first token, tokens per second, errors by kind.
 
-    It asks as the catalogue's articles did, one at a time and then several, and shows their figures for the model
-    beside its own. The usual WORKLOADs take about seven minutes; --list names every one, and `all` asks them.
+    It asks what the articles in the catalogue asked, first one request at a time, then several, and shows their
+    figures for the model next to its own. The default WORKLOADs take about seven minutes; --list names every one,
+    and `all` runs them all.
 
-    A request that fails is an error. Exit code 2: one failed; 3: the server cannot be reached, or said nothing.
+    Exit code 2: a request failed; 3: the server cannot be reached, or answers nothing.
     """
     from sparkrig.serving.bench.workload import WORKLOADS
 

@@ -13,15 +13,15 @@ _SHELLS: dict[str, type[ShellComplete]] = {each.name: each for each in (BashComp
 @click.command()
 @click.argument("shell", type=click.Choice([*_SHELLS]))
 def completion(shell: str) -> None:
-    """Print a script that makes SHELL complete verbs, options, inventories and other words.
+    """Print a script that completes verbs, options, inventories and other words in your shell.
 
     \b
-    In every new shell:
+    To load it in every new shell:
       bash  echo 'eval "$(sparkrig completion bash)"' >>~/.bashrc
       fish  sparkrig completion fish >~/.config/fish/completions/sparkrig.fish
       zsh   echo 'eval "$(sparkrig completion zsh)"' >>~/.zshrc
 
-    It is sparkrig itself that answers, so it has to be on the PATH; the script stays good when a new verb comes.
+    The script asks sparkrig itself, which must be on the PATH. So it needs no update when a verb is added.
     """
     name = "sparkrig"
     terminal.echo(_SHELLS[shell](click.Command(name), {}, name, "_SPARKRIG_COMPLETE").source())

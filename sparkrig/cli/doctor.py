@@ -89,16 +89,18 @@ def _names(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Com
     is_eager=True,
     expose_value=False,
     callback=_list,
-    help="Name every check, with one line of meaning.",
+    help="List every check with its meaning, and exit.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show every check, not only what is wrong.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/doctor.json).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/doctor.json).")
 def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json: bool) -> None:
-    """Say whether hosts are well, what is wrong with them and why, and the one command to type now.
+    """Check whether hosts are healthy: what is wrong, why, and which command to type next.
 
-    CHECK is a check by name (net.enp1s0f0np0.mtu), the beginning of one (net, net.enp1s0f0np0) or a category
-    (network): only that is looked at. It changes nothing on a host; the halves of a pair send each other a few
-    frames and pings. Exit code 2: something is wrong; 3: a host could not be read, or something could not be told.
+    CHECK limits it to one check (net.enp1s0f0np0.mtu), to all that begin alike (net, net.enp1s0f0np0), or to a
+    category (network).
+
+    It changes nothing on a host. The halves of a pair send each other a few frames and pings. Exit code 2:
+    something is wrong; 3: a host could not be read, or a check has no result.
     """
     _refuse_unknown(names)
     fleet, data = files.inventory(inventory_file)

@@ -55,19 +55,30 @@ class _Asked:
 
 @click.command()
 @files.INVENTORY
-@click.option("--limit", multiple=True, metavar="HOST", help="Only this host (and its peer is read too).")
-@click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="Give a host up then; else after 90.")
-@click.option("--since", type=_FILE, metavar="FILE", help="Compare with this report instead of the last one.")
+@click.option(
+    "--limit", multiple=True, metavar="HOST", help="Only this host; may be repeated. Its peer is read, too."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    help="Give up on a host after this time. [default: 90, times the setting patience]",
+)
+@click.option(
+    "--since", type=_FILE, metavar="FILE", help="Compare with this report (from --json) instead of the last one."
+)
 @click.option(
     "--all",
     "everything",
     is_flag=True,
-    help="Show all: what holds, and hosts never deployed.",
+    help="Show every check: those that pass, and those of hosts never deployed.",
 )
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/drift.json).")
-@click.option("--junit", type=_FILE, metavar="FILE", help="Write it as JUnit XML, for CI.")
-@click.option("--prom", type=_FILE, metavar="FILE", help="Write it for node_exporter's textfile collector.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write it as a page for a browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/drift.json).")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Write JUnit XML to FILE, for CI.")
+@click.option(
+    "--prom", type=_FILE, metavar="FILE", help="Write metrics to FILE, for node_exporter's textfile collector."
+)
+@click.option("--html", type=_FILE, metavar="FILE", help="Write an HTML page to FILE.")
 def drift(
     inventory_file: Path,
     limit: tuple[str, ...],
@@ -79,11 +90,10 @@ def drift(
     prom: Path | None,
     html: Path | None,
 ) -> None:
-    """Show what hosts are not, of all that is declared of them, and what mends it.
+    """Show where hosts differ from what you declared, since when, and how to fix it.
 
-    It looks and changes nothing on a host. The report is kept on this machine, so that the next one can tell
-    what is new. Exit code 2: something drifted; 3: a host could not be read, or a check could not be told
-    (docs/drift.md).
+    It changes nothing on a host. The report is kept on this machine, so that the next one can show what is new.
+    Exit code 2: something drifted; 3: a host could not be read, or a check has no result (docs/drift.md).
     """
     asked = _Asked(inventory_file, limit, timeout, since)
     with files.refusals():

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.File("rb"))
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/explain.json).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/explain.json).")
 def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
-    """Say in plain words what ib_write_bw, show_gids, nvidia-smi and their like printed.
+    """Explain in plain words the output of ib_write_bw, show_gids, nvidia-smi and similar tools.
 
-    Reads what is pasted or piped in, or FILEs; several tools' outputs may follow each other, prompts and all. It
-    looks at nothing else, and shows no serial number. Exit code 1: nothing of it can be read; 2: something is
-    degraded or at fault; 3: nothing is worse than unknown.
+    It reads FILEs, or what you paste or pipe in. The outputs of several tools may follow each other, shell
+    prompts included. It looks at nothing else, and shows no serial number.
+
+    Exit code 1: it can read none of it; 2: something is degraded or faulty; 3: something is unknown, and nothing
+    is worse.
     """
     from sparkrig.explain import tools as judgement
 

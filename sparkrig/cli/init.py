@@ -35,9 +35,9 @@ run("{name}")
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
-    """Make DIR a project of your own: inventories, deploys, tests of the state, and what pins this version.
+    """Create a project in DIR: inventories, deploys, tests of the state, and a pin of this version.
 
-    It overwrites nothing: where another file is there already, none is written.
+    It overwrites nothing. If one of its files is there already with other content, it writes none.
     """
     with files.refusals():
         made = dict(_project())

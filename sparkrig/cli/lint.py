@@ -26,12 +26,16 @@ _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sp
 
 @click.command()
 @click.argument("words", metavar="[FILE | - | -- COMMAND]", nargs=-1, type=click.Path())
-@click.option("--sparks", type=click.IntRange(1), help="How many there are; up to two where it is not said.")
-@click.option("--vllm", metavar="VERSION", help="Of vLLM, where the image does not tell: 0.19.2.")
-@click.option("--catalogue", is_flag=True, help="The launches of models/ instead: of all, or of models by name.")
-@click.option("--list", "listing", is_flag=True, help="Every rule with its meaning, and no more.")
-@click.option("-v", "--verbose", is_flag=True, help="The reasons of notes, too.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/lint.json).")
+@click.option("--sparks", type=click.IntRange(1), help="Number of Sparks that you have. [default: up to two]")
+@click.option("--vllm", metavar="VERSION", help="Version of vLLM, such as 0.19.2, if the image does not show it.")
+@click.option(
+    "--catalogue",
+    is_flag=True,
+    help="Read the launches in models/ instead: all, or those of the models that you name.",
+)
+@click.option("--list", "listing", is_flag=True, help="List every rule with its meaning, and exit.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the reasons of notes, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/lint.json).")
 def lint(
     words: tuple[str, ...],
     sparks: int | None,
@@ -41,14 +45,15 @@ def lint(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Say what a launch of vLLM does that a Spark cannot, or that people disagree on.
+    """Find what a Spark cannot do, or what people disagree on, in a launch of vLLM.
 
-    It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a compose
-    file, a recipe, or what `docker inspect` printed of a running container. It runs nothing.
+    It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a
+    compose file, a recipe, or the output of `docker inspect` for a running container. It runs nothing.
 
-    An error is a hard fact. A warning is what somebody found to fail, with both sides and their dates where others
-    found otherwise. A note is advice. Exit code 1: no launch of vLLM can be read; 2: an error or a warning was
-    found.
+    An error is a hard fact. A warning is a failure or a cost that someone reported; if others found the opposite,
+    both sides are shown with their dates. A note is advice.
+
+    Exit code 1: it finds no launch of vLLM; 2: it finds an error or a warning.
     """
     from sparkrig.serving.lint import judgement
     from sparkrig.serving.lint.case import Case

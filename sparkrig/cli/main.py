@@ -28,12 +28,12 @@ class _Verb:
 _VERBS = {
     "accept": _Verb(
         "sparkrig.cli.accept",
-        "Live with a drift until a day, with a reason, in a file that goes into git.",
+        "Accept a failing check until a date, with a reason, in a file that you commit.",
         "sparkrig accept inventories/pair.py identity.kernel --until 2027-01-31 --why 'update planned'",
     ),
     "apply": _Verb(
         "sparkrig.cli.apply",
-        "Make hosts what is declared of them: the plan, one question, then pyinfra's own run.",
+        "Make hosts match what you declared: show the plan, ask once, run pyinfra.",
         "sparkrig apply inventories/pair.py",
     ),
     "bandwidth": _Verb(
@@ -43,88 +43,88 @@ _VERBS = {
     ),
     "bench": _Verb(
         "sparkrig.cli.bench",
-        "Measure how fast a served model answers, beside what others measured.",
+        "Measure how fast a served model answers, next to published figures.",
         "sparkrig bench http://spark-a:8000",
     ),
     "completion": _Verb(
         "sparkrig.cli.completion",
-        "Make a shell complete verbs, options and inventories.",
+        "Print a script that completes verbs, options and inventories in your shell.",
         "sparkrig completion bash",
     ),
     "doctor": _Verb(
         "sparkrig.cli.doctor",
-        "Say whether hosts are well, what is wrong and why, and the one command to type now.",
+        "Check whether hosts are healthy: what is wrong, why, and what to type next.",
         "sparkrig doctor inventories/pair.py",
     ),
     "drift": _Verb(
         "sparkrig.cli.drift",
-        "Show what hosts are not, of all that is declared of them, and what mends it.",
+        "Show where hosts differ from what you declared, and how to fix it.",
         "sparkrig drift inventories/pair.py",
     ),
     "explain": _Verb(
         "sparkrig.cli.explain",
-        "Say what the output of ib_write_bw, show_gids, nvidia-smi, ... means.",
+        "Explain the output of ib_write_bw, show_gids, nvidia-smi and similar tools.",
         "sparkrig explain ib_write_bw.txt",
     ),
     "init": _Verb(
         "sparkrig.cli.init",
-        "Make a folder of your own: inventories, deploys, and tests of the state.",
+        "Create a project folder: inventories, deploys, and tests of the state.",
         "sparkrig init sparks",
     ),
     "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
     "lint": _Verb(
         "sparkrig.cli.lint",
-        "Say what a launch of vLLM does that a Spark cannot, or that people disagree on.",
+        "Find what a Spark cannot do, or what is disputed, in a launch of vLLM.",
         "sparkrig lint -- vllm serve openai/gpt-oss-120b -tp 4",
     ),
     "models": _Verb(
         "sparkrig.cli.models",
-        "Show which models fit one Spark or a pair, and all that is known of one.",
+        "Show which models fit one Spark or a pair, and what is known of each.",
         "sparkrig models show qwen3.5-122b-a10b",
     ),
     "onboard": _Verb(
         "sparkrig.cli.onboard",
-        "Take a new Spark from out of the box into an inventory, and make it what is declared.",
+        "Take a new Spark from the box into an inventory, and set it up as declared.",
         "sparkrig onboard nvidia@spark-a.local",
     ),
     "plan": _Verb(
         "sparkrig.cli.plan",
-        "Show what the deploy would change on each host, old to new, and how long it takes.",
+        "Show what the deploy would change on each host, and how long it takes.",
         "sparkrig plan inventories/pair.py",
     ),
     "startup": _Verb(
         "sparkrig.cli.startup",
-        "Follow a served model on its way up, and say why one does not come up.",
+        "Follow the start of a served model, and say why it fails or hangs.",
         "sparkrig startup inventories/pair.py",
     ),
     "status": _Verb(
         "sparkrig.cli.status",
-        "Show who is at a host, what its last runs changed, and how they ended.",
+        "Show who is working on each host, and what its last runs changed.",
         "sparkrig status inventories/pair.py",
     ),
     "summary": _Verb(
         "sparkrig.cli.summary",
-        "Show what an inventory's Sparks are set to, and the bandwidth of each rail.",
+        "Show the state of each Spark: driver, fabric, containers, bandwidth.",
         "sparkrig summary inventories/pair.py",
     ),
     "support": _Verb(
         "sparkrig.cli.support",
-        "Write one archive that says how hosts are, without what identifies their owner.",
+        "Write one archive that describes the hosts, without what identifies you.",
         "sparkrig support inventories/pair.py",
     ),
     "topology": _Verb(
         "sparkrig.cli.topology",
-        "Show which cage reaches which, against what is declared, and every GID.",
+        "Show which cage reaches which, compared with the inventory, and every GID.",
         "sparkrig topology inventories/pair.py",
     ),
     "undo": _Verb(
         "sparkrig.cli.undo",
-        "Put hosts back to what stood there before a run.",
+        "Restore hosts to what they were before a run.",
         "sparkrig undo inventories/pair.py --dry",
     ),
     "unlock": _Verb(
         "sparkrig.cli.unlock",
-        "Take the lock of a host from a run that is known to be dead.",
+        "Release the lock that a dead run still holds on a host.",
         "sparkrig unlock inventories/pair.py",
     ),
 }
@@ -165,10 +165,14 @@ class _Verbs(click.Group):
 def sparkrig(**_: Any) -> None:
     """Take one or two DGX Sparks from the box to a verified cluster.
 
-    Applying needs no more than pyinfra: pyinfra inventories/pair.py deploys/cluster.py
+    INVENTORY is a short Python file that lists your Sparks and their settings. To apply it, plain pyinfra is
+    enough: pyinfra inventories/pair.py deploys/cluster.py
 
-    Exit codes: 0 in spec; 1 error of the tool or its input; 2 drift or a failed check; 3 a host unreachable or a
-    state unknown; 4 a change was made and rolled back.
+    A cage is a QSFP port; each has two network devices (netdevs). A rail is a netdev of one Spark together with
+    the netdev that it reaches on the other.
+
+    Exit codes: 0 in spec, or done; 1 an error of the tool or its input; 2 drift or a failed check; 3 a host is
+    unreachable or a state unknown; 4 a change was made and rolled back.
     """
     surroundings.folder()
     surroundings.home()

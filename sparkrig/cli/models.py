@@ -22,19 +22,23 @@ _CLOSE = 0.5  # of difflib's ratio: a name that is offered instead
 _OPTIONS = (
     click.option("--context", type=click.IntRange(min=1), help="Longest sequence, in tokens. [default: 32768]"),
     click.option(
-        "--sequences", type=click.IntRange(min=1), help="How many of that length at a time. [default: 4]"
+        "--sequences",
+        type=click.IntRange(min=1),
+        help="Number of sequences of that length at a time. [default: 4]",
     ),
     click.option(
         "--utilization",
         type=click.FloatRange(0, 1, min_open=True),
-        help="Of the memory, for vLLM. [default: 0.85]",
+        help="Share of the memory that vLLM may use. [default: 0.85]",
     ),
-    click.option("--memory", type=click.FloatRange(0, min_open=True), help="GiB of each Spark. [default: 121.6]"),
+    click.option(
+        "--memory", type=click.FloatRange(0, min_open=True), help="Memory of each Spark, in GiB. [default: 121.6]"
+    ),
     click.option("--kv-cache", type=click.Choice(["fp8", "bf16"]), help="Format of the KV cache. [default: fp8]"),
     click.option(
-        "--draft", type=click.IntRange(min=0), help="Tokens that the model's own head drafts. [default: 0]"
+        "--draft", type=click.IntRange(min=0), help="Tokens that the model's own draft head proposes. [default: 0]"
     ),
-    click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/models.json)."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/models.json)."),
 )
 
 
@@ -70,8 +74,8 @@ class _Models(click.Group):
 def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
     """Show which models fit one Spark, which need a pair, and which fit neither.
 
-    It asks no host: the catalogue is in models/, each number of it with its source. What is left for the KV cache
-    is computed from the model's shape; the options say how it is to be served.
+    It asks no host. The numbers come from the catalogue in models/, each with its source. What remains for the KV
+    cache is computed from the model's shape; the options say how you want to serve it.
     """
     if ctx.invoked_subcommand:
         _must_be_typed_behind(ctx)
@@ -84,15 +88,15 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
 
 
 @models.command(
-    short_help="Show all that is known of one model.",
+    short_help="Show what is known of one model.",
     epilog="\b\nExample: sparkrig models show gpt-oss-120b --context 131072",
 )
 @click.argument("name", type=_Name())
 @_asked
 def show(name: str, as_json: bool, **asked: Any) -> None:
-    """Show all that is known of one model: memory, checkpoints, launches, figures, contested claims.
+    """Show what is known of one model: memory, checkpoints, launches, figures, contested claims.
 
-    NAME is a model, or one of its checkpoints as on Hugging Face, whose memory is shown then.
+    NAME is a model, or one of its checkpoints on Hugging Face; for a checkpoint, the memory shown is its own.
     """
     use, known = _use(asked), files.catalogue()
     model = known.find(name)

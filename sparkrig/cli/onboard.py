@@ -44,30 +44,39 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     default=Path("inventories/sparks.py"),
     show_default=True,
-    help="Where it is written; made where there is none.",
+    help="Inventory to add it to; created if there is none.",
 )
-@click.option("--fingerprint", metavar="SHA256:...", help="Of its host key, as its own screen prints it.")
-@click.option("--key", metavar="FILE", help="Your key, where it is not ~/.ssh/id_ed25519 or the agent's.")
 @click.option(
-    "--password-file", metavar="FILE", help="Its password, for scripts; - for standard input. Never kept."
+    "--fingerprint", metavar="SHA256:...", help="Fingerprint of its host key, as its own screen prints it."
 )
-@click.option("--name", help="Its name in the inventory, where not its own.")
-@click.option("--pair", help="Name of the pair that it makes with the Spark at the other end of its cable.")
-@click.option("--peer", metavar="HOST", help="Which of the inventory is at that end, where that is not clear.")
-@click.option("--solo", is_flag=True, help="Leave it on its own, whatever it is joined to.")
-@click.option("--fabric", multiple=True, metavar="NETDEV=ADDRESS/PREFIX", help="Instead of what is proposed.")
+@click.option("--key", metavar="FILE", help="Your ssh key, if it is neither ~/.ssh/id_ed25519 nor in the agent.")
+@click.option(
+    "--password-file",
+    metavar="FILE",
+    help="File with its password, for scripts; - for standard input. Never kept.",
+)
+@click.option("--name", help="Its name in the inventory. [default: its host name]")
+@click.option("--pair", help="Name of the pair that it forms with the Spark at the other end of its cable.")
+@click.option("--peer", metavar="HOST", help="The Spark of the inventory at that end, if it is not clear.")
+@click.option("--solo", is_flag=True, help="Do not pair it, even if a cable joins it to another.")
+@click.option(
+    "--fabric",
+    multiple=True,
+    metavar="NETDEV=ADDRESS/PREFIX",
+    help="Address of a netdev, instead of the proposed one; once for each netdev.",
+)
 @click.option(
     "--adopt",
     type=click.Choice(["adopt", "set-aside", "leave"]),
-    help="What becomes of other people's definitions of its fabric (docs/adopting.md).",
+    help="What to do with definitions of its fabric that others made (docs/adopting.md).",
 )
-@click.option("--restart-docker", is_flag=True, help="Although containers run, where docker must restart.")
-@click.option("--yes", is_flag=True, help="Do not ask. A new host key then needs --fingerprint.")
+@click.option("--restart-docker", is_flag=True, help="Let docker restart while containers run, if it must.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation. A new host key then needs --fingerprint.")
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="For programs (docs/schema/onboard.json); writes nothing without --yes.",
+    help="Print JSON (schema: docs/schema/onboard.json). Without --yes it writes nothing.",
 )
 def onboard(
     address: str | None,
@@ -80,13 +89,16 @@ def onboard(
     as_json: bool,
     **wishes: Any,
 ) -> None:
-    """Take a new Spark from out of the box into an inventory, and make it what is declared.
+    """Take a new Spark from the box into an inventory, and set it up as declared.
 
-    ADDRESS is as you would type it after ssh; without one, the network is asked who is there. It shows the host
-    key to compare, asks for the password once, looks without writing, proposes name, peer and addresses, shows
-    what would change, asks once, and applies it with pyinfra. The second Spark makes a pair. Broken off, the same
-    command goes on. Exit code 1: refused or declined; 2: something is left to do; 3: a host could not be reached;
-    4: the network was rolled back.
+    ADDRESS is what you would type after ssh. Without one, it searches the network.
+
+    It shows the host key for you to compare, asks for the password once, and looks without writing. Then it
+    proposes a name, a peer and addresses, shows what would change, asks once, and applies it with pyinfra. The
+    second Spark makes a pair. If it is interrupted, run the same command again.
+
+    Exit code 1: refused or declined; 2: something is left to do; 3: a host could not be reached; 4: the network
+    was rolled back.
     """
     from sparkrig.io.screen import Screen
 

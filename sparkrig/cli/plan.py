@@ -60,15 +60,17 @@ class Plan:
 
 @click.command()
 @files.INVENTORY
-@click.option("--limit", multiple=True, metavar="HOST", help="Only this host, and its peer.")
-@click.option("--all", "everything", is_flag=True, help="Show the whole text of new files, too.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/plan.json).")
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peer; may be repeated.")
+@click.option("--all", "everything", is_flag=True, help="Show new files and long package lists in full.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/plan.json).")
 def plan(inventory_file: Path, limit: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """Show what the deploy would change on each host: old and new, what breaks off, and how long it takes.
+    """Show what the deploy would change on each host: old and new, what it interrupts, and how long it takes.
 
-    It looks and changes nothing. Files are shown as diffs, without values that look like secrets. `sparkrig apply`
-    shows the same plan, and carries it out. Exit code 0: nothing is to be done; 2: something is, or the deploy
-    would refuse a host; 3: a host could not be read (docs/plan.md).
+    It changes nothing. Files are shown as diffs, without values that look like secrets. `sparkrig apply` shows
+    the same plan and carries it out.
+
+    Exit code 0: nothing is to be done; 2: something is, or the deploy would refuse a host; 3: a host could not be
+    read (docs/plan.md).
     """
     with files.refusals():
         made = of(inventory_file, limit)

@@ -28,17 +28,22 @@ _MINUTES = 30  # twice what the articles' slowest model took
 
 @click.command()
 @files.INVENTORY
-@click.option("--once", is_flag=True, help="One look, however far it is.")
+@click.option("--once", is_flag=True, help="Look once, whatever the state, and exit.")
 @click.option(
-    "--minutes", type=click.IntRange(1), default=_MINUTES, show_default=True, help="To follow it at most."
+    "--minutes",
+    type=click.IntRange(1),
+    default=_MINUTES,
+    show_default=True,
+    help="Stop following after this time.",
 )
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/startup.json).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/startup.json).")
 def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> None:
-    """Follow a served model on its way up, and say why one does not come up.
+    """Follow the start of a served model, and say why it fails or hangs.
 
-    The phases of each node (cluster formed, weights loaded, compiled, first answer) stand beside what others
-    measured of them. It looks at the log of the unit sparkrig-serve, and changes nothing; --once looks one time.
-    Exit code 2: it does not come up, or not as it should; 3: it is not up yet, or a host cannot be read.
+    It shows the phases of each node (cluster formed, weights loaded, compiled, first answer) next to times that
+    others measured. It reads the log of the unit sparkrig-serve, and changes nothing.
+
+    Exit code 2: the model does not come up, or not as it should; 3: it is not up yet, or a host cannot be read.
     """
     from sparkrig import verdict
     from sparkrig.cure import cure_of

@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @files.INVENTORY
-@click.option("--runs", type=click.IntRange(1, 20), default=5, help="How many of each host; 5 by default.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/status.json).")
+@click.option(
+    "--runs", type=click.IntRange(1, 20), default=5, help="Number of runs to show for each host. [default: 5]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/status.json).")
 def status(inventory_file: Path, runs: int, as_json: bool) -> None:
-    """Show who is at a host, a rollback that is armed, and its last runs: what they changed and how they ended.
+    """Show who is working on each host, an armed rollback, and what the last runs changed and how they ended.
 
-    It looks and changes nothing. Exit code 2: a run broke off or failed, and no later one was done, or one was
-    committed or undone on one half of a pair alone; 3: a host could not be read; 4: the last run's network change
-    was rolled back.
+    It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
+    or undone on one half of a pair alone; 3: a host could not be read; 4: the last run's network change was
+    rolled back.
     """
     from sparkrig.render import journal as picture
     from sparkrig.runs import journal

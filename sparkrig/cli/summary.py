@@ -38,11 +38,11 @@ _NUMBERS = ("mtu", "gid_index", "gbps")
 
 @click.command()
 @files.INVENTORY
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/summary.json).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/summary.json).")
 def summary(inventory_file: Path, as_json: bool) -> None:
-    """Show what each Spark is set to: driver, fabric, GID per device, containers, bandwidth per rail.
+    """Show the state of each Spark: driver, fabric, GID of each device, containers, bandwidth of each rail.
 
-    It looks and changes nothing. A Spark that cannot be read makes the exit code 3; the others are shown.
+    It changes nothing. Exit code 3: a Spark could not be read; the others are shown.
     """
     fleet, data = files.inventory(inventory_file)
     found = _look(fleet, data, inventory_file.name)

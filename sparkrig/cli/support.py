@@ -50,18 +50,25 @@ class _Found:
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where to write it; else sparkrig-support-DATE-TIME.tar.gz in this folder.",
+    help="Where to write it; by default into this folder, as sparkrig-support-DATE-TIME.tar.gz.",
 )
-@click.option("--open", "opened", is_flag=True, help="Show all that is in it; INVENTORY may be an archive then.")
-@click.option("--yes", is_flag=True, help="Write it without asking.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/support.json).")
+@click.option(
+    "--open",
+    "opened",
+    is_flag=True,
+    help="Show all that is in the archive. INVENTORY may then be an existing archive.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/support.json).")
 def support(inventory_file: Path, output: Path | None, opened: bool, yes: bool, as_json: bool) -> None:
-    """Write one archive that shows how the hosts are, to be sent with a question, without what identifies you.
+    """Write one archive that describes the hosts, without what identifies you, to send with a question.
 
-    It holds looks, verdicts, versions, journals, and what `sparkrig explain` reads. Serial numbers, MAC and public
-    addresses, keys, ids, tokens, names of users, machines and Wi-Fi networks are replaced by pseudonyms, the
-    same for the same value. The list of what is in it comes first, and a question. It changes nothing on a
-    host. Exit code 3: something is missing, and the archive says what (docs/evidence.md).
+    It holds what sparkrig reads on each host, its verdicts, versions, journals, and what `sparkrig explain`
+    reads. Pseudonyms replace serial numbers, MAC and public addresses, keys, ids, tokens, and the names of users,
+    machines and Wi-Fi networks; equal values get the same pseudonym.
+
+    It lists the contents and asks before it writes, and changes nothing on a host. Exit code 3: something is
+    missing, and the archive says what (docs/evidence.md).
     """
     if opened and _is_archive(inventory_file):
         with files.refusals():

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @files.INVENTORY
-@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Draw it into a file as well.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/topology.json).")
+@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Also draw it as SVG into FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/topology.json).")
 def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
-    """Show which cage of which Spark reaches which, against what is declared, and every GID.
+    """Show which cage of which Spark reaches which, compared with the inventory, and every GID.
 
-    It changes nothing; each host sends a few frames over each fabric port for two seconds. Exit code 2: the
-    cabling or a GID is not as declared; 3: something could not be told.
+    It changes nothing. For two seconds each host sends a few frames over each fabric port. Exit code 2: the
+    cabling or a GID is not as declared; 3: something could not be determined.
     """
     from sparkrig import verdict
     from sparkrig.io.screen import Screen

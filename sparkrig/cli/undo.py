@@ -88,15 +88,19 @@ class _Asked:
 @click.command()
 @files.INVENTORY
 @click.argument("run", required=False)
-@click.option("--all", "everything", is_flag=True, help="Also what somebody else changed since.")
-@click.option("--limit", multiple=True, metavar="HOST", help="Only this host (and its peer is read too).")
+@click.option("--all", "everything", is_flag=True, help="Also undo what others changed since.")
 @click.option(
-    "--one-half", is_flag=True, help="With --limit: this half of a pair alone, although the run was made on both."
+    "--limit", multiple=True, metavar="HOST", help="Only this host; may be repeated. Its peer is read, too."
 )
-@click.option("--restart-docker", is_flag=True, help="Although containers run, where its daemon.json goes back.")
-@click.option("--dry", is_flag=True, help="Show what would be done, and do nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/undo.json).")
+@click.option(
+    "--one-half", is_flag=True, help="With --limit: undo one half of a pair alone, even if the run was on both."
+)
+@click.option(
+    "--restart-docker", is_flag=True, help="Restart docker while containers run, if its daemon.json is restored."
+)
+@click.option("--dry", is_flag=True, help="Show the plan and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/undo.json).")
 def undo(
     inventory_file: Path,
     run: str | None,
@@ -108,15 +112,18 @@ def undo(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Put files, holds, pins and network profiles back to what stood there before RUN.
+    """Restore files, holds, pins and network profiles to what they were before RUN.
 
-    RUN is one that `sparkrig status` shows; by default the newest that changed something. The plan comes first,
-    and a question. A pair goes back as a pair, or not at all: where one half keeps nothing of a run that was made
-    on both, nothing is undone but with --limit and --one-half. Packages that were installed stay. An undo is a run
-    too, and can be undone. Exit code 2: something is not put back (another one changed it since, docker does not
-    start with it, or it is not as it was afterwards), and a line says what and why; 3: a host could
-    not be read, or does not keep what stood there, or it broke off and the same again goes on; 4: the network
-    could not be put back, and nothing was changed.
+    RUN is a run that `sparkrig status` shows; by default the newest that changed something. It shows a plan
+    first, and asks. Packages that were installed stay. An undo is a run, too, and can be undone.
+
+    A pair is undone as a whole or not at all. If one half keeps no record of a run that was made on both, only
+    --limit with --one-half undoes the other.
+
+    Exit code 2: something was not restored (it was changed since, docker does not start with it, or it does not
+    match the old state afterwards), and a line says what and why; 3: a host could not be read, or keeps no record
+    of the old state, or the undo broke off (run the same command again); 4: the network could not be restored,
+    and nothing was changed.
     """
     if one_half and not limit:
         raise click.UsageError("--one-half expects --limit HOST, which names the half that goes back")

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @files.INVENTORY
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="For programs (docs/schema/unlock.json).")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/unlock.json).")
 def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
-    """Free hosts whose lock a dead run still holds, such as one behind a link that was cut.
+    """Release the lock that a dead run still holds on a host, for example behind a link that was cut.
 
-    It shows each holder and asks. A run that is not dead goes on all the same, and whoever comes next may then
-    change the host at the same time. Exit code 1: declined; 3: a host could not be read or freed.
+    It shows each holder and asks. A run that is still alive is not stopped, and another run may then change the
+    host at the same time. Exit code 1: declined; 3: a host could not be read or unlocked.
     """
     _, data = files.inventory(inventory_file)
     files.must_answer(
