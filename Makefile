@@ -78,6 +78,7 @@ lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/mypy --platform darwin --exclude '^sparkrig/templates/' sparkrig # those programs run on a Spark
 	@$(BIN)/lint-imports
 
 # docs/settings.md, docs/faults.md and parts of others are made from the code itself

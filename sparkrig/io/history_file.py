@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from sparkrig import controller
 from sparkrig.bandwidth import history
 from sparkrig.bandwidth.history import History
 from sparkrig.bandwidth.measurement import Run
@@ -24,10 +25,10 @@ _WAIT_SECONDS = 5  # a line is written in milliseconds; a process that holds the
 
 _CURES = {
     errno.EACCES: "ls -ld {folder} {path}; it may belong to root after a run with sudo",
-    errno.EPERM: "lsattr {path}; it may be immutable, or belong to another user",
-    errno.EROFS: "findmnt --target {folder}",
+    errno.EPERM: "{attributes}; it may be immutable, or belong to another user",
+    errno.EROFS: "{mounted}",
     errno.ENOSPC: "df -h {folder}",
-    errno.EDQUOT: "quota -s",
+    errno.EDQUOT: "quota",
     errno.EISDIR: "mv {path} {path}.aside",
     errno.ENOTDIR: "ls -ld {folder}; a file stands where the folder should",
     errno.EEXIST: "ls -ld {folder}; a file stands where the folder should",
@@ -116,7 +117,8 @@ def _write(handle: int, data: bytes) -> None:
 
 
 def _refusal(verb: str, place: Path, error: OSError) -> Refusal:
+    folder, file = quoted_path(place.parent), quoted_path(place)
     cure = _CURES.get(error.errno or 0, "ls -ld {folder} {path}").format(
-        folder=quoted_path(place.parent), path=quoted_path(place)
+        folder=folder, path=file, attributes=controller.attributes(file), mounted=controller.mounted(folder)
     )
     return Refusal(f"cannot {verb} the history {place}: {reason(error)}", cure)

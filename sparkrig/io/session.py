@@ -39,7 +39,7 @@ from pyinfra.api import Config, Host, Inventory, State  # noqa: E402
 from pyinfra.api.exceptions import PyinfraError  # noqa: E402
 from pyinfra.connectors import util  # noqa: E402
 
-from sparkrig import login  # noqa: E402
+from sparkrig import controller, login  # noqa: E402
 from sparkrig.io import progress  # noqa: E402
 from sparkrig.io.progress import Told  # noqa: E402
 from sparkrig.io.remote import Failed, Lost, each  # noqa: E402
@@ -53,6 +53,7 @@ for _library in ("pyinfra", "paramiko"):
 _LONGEST_WAIT_S = 86400
 _WAIT_S = 90  # a Spark reboots within a minute or two; the silent part of it costs a try of ten seconds each
 _PAUSE_S = 3
+_FILES, _FILES_A_HOST = 128, 4  # open at once: by a verb itself, and for a host while it is connected
 
 T = TypeVar("T")
 
@@ -148,6 +149,7 @@ def ask(
 @contextmanager
 def _hosts(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host]]:
     """Hosts that are not connected yet; each is disconnected afterwards."""
+    controller.make_room(_FILES + _FILES_A_HOST * len(data))
     once = {"ssh_connect_retries": 0}  # pyinfra's own are for a deploy: it shows nothing while it waits
     try:
         inventory = Inventory(([(name, {**values, **once}) for name, values in data.items()], {}))

@@ -16,14 +16,14 @@ def transport(sock: Any, **kwargs: Any) -> Transport:
     paramiko leaves it on, and every command after the first then waits some 40 ms for a delayed
     ACK. A connection through a ProxyJump rides on a channel, which has no such options.
     """
+    from sparkrig import controller
     from sparkrig.ssh.heartbeat import DEAD_S
     from sparkrig.ssh.stream import TextTransport
 
     if isinstance(sock, socket.socket):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: what was sent and is not acknowledged ends it, too
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_S * 1000)
+        controller.end_unacknowledged(sock, DEAD_S)
     return TextTransport(sock, **kwargs)
 
 
