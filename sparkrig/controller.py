@@ -10,6 +10,9 @@ from __future__ import annotations
 import resource
 import socket
 import sys
+from pathlib import Path
+
+from sparkrig.cure import quoted_path
 
 
 def end_unacknowledged(sock: socket.socket, after_s: int) -> None:
@@ -22,14 +25,16 @@ def end_unacknowledged(sock: socket.socket, after_s: int) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, option, after_s * 1000)
 
 
-def attributes(path: str) -> str:
-    """The command that shows whether a file is immutable. path: quoted."""
-    return f"lsattr {path}" if sys.platform == "linux" else f"ls -ldO {path}"
+def attributes(file: Path) -> str:
+    """The command that shows whether a file is immutable."""
+    return f"lsattr {quoted_path(file)}" if sys.platform == "linux" else f"ls -ldO {quoted_path(file)}"
 
 
-def mounted(folder: str) -> str:
-    """The command that shows how the file system of a folder is mounted. folder: quoted."""
-    return f"findmnt --target {folder}" if sys.platform == "linux" else f"df {folder}; mount"
+def mounted(folder: Path) -> str:
+    """The command that shows how the file system of a folder is mounted."""
+    if sys.platform == "linux":
+        return f"findmnt --target {quoted_path(folder)}"
+    return f"df {quoted_path(folder)}; mount"
 
 
 def make_room(files: int) -> None:

@@ -117,8 +117,10 @@ def _write(handle: int, data: bytes) -> None:
 
 
 def _refusal(verb: str, place: Path, error: OSError) -> Refusal:
-    folder, file = quoted_path(place.parent), quoted_path(place)
     cure = _CURES.get(error.errno or 0, "ls -ld {folder} {path}").format(
-        folder=folder, path=file, attributes=controller.attributes(file), mounted=controller.mounted(folder)
+        folder=quoted_path(place.parent),
+        path=quoted_path(place),
+        attributes=controller.attributes(place),
+        mounted=controller.mounted(place.parent),
     )
     return Refusal(f"cannot {verb} the history {place}: {reason(error)}", cure)

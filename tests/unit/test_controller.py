@@ -6,6 +6,7 @@ import resource
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,6 @@ def test_a_system_without_the_option_keeps_its_connection(monkeypatch: pytest.Mo
 
 
 def test_a_cure_is_a_command_that_the_system_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (controller.attributes("F"), controller.mounted("D")) == ("lsattr F", "findmnt --target D")
+    assert (controller.attributes(Path("F")), controller.mounted(Path("D"))) == ("lsattr F", "findmnt --target D")
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert (controller.attributes("F"), controller.mounted("D")) == ("ls -ldO F", "df D; mount")
+    assert (controller.attributes(Path("F")), controller.mounted(Path("D"))) == ("ls -ldO F", "df D; mount")
