@@ -75,6 +75,7 @@ lint: $(READY)
 	@shellcheck scripts/* templates/90-sparkrig-gid templates/serving/*.sh .ci/run
 	@find -H templates/programs -name '*.sh' -exec shellcheck -x -P SCRIPTDIR {} +
 	@$(BIN)/python -c 'from sparkrig.rdma import gid; print("#!/bin/sh", gid.COMMAND)' | shellcheck -
+	@$(BIN)/hadolint Containerfile
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
