@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from lab import USER, toolkit_repo
 from tests.lab.commands import ROOT, Done
 from tests.lab.factory import PASSWORD, Fresh, unpack
 from tests.lab.guests import Pair
+from tests.lab.wheels import constraints
 
 # $1 what is hidden, $2 where it is typed, $3... the command
 HIDDEN = 'mount -t tmpfs tmpfs "$1" && cd "$2" && shift 2 && exec "$@"'
@@ -64,8 +64,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an environment that has the wheel and what it asks for, in the versions of the lock."""
     folder = tmp_path_factory.mktemp("installed")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder))
-    pins = re.findall(r"^([\w.\[\]-]+==[^ ;\\]+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
-    (folder / "constraints").write_text("\n".join(pins))
+    (folder / "constraints").write_text(constraints())
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     pip = [str(folder / "venv" / "bin" / "pip"), "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, "-c", "constraints", f"{wheel}[onboard]"], check=True, cwd=folder)
