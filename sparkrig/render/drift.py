@@ -26,6 +26,7 @@ _NAMES = 6
 _FOUND = 200  # characters of what was found
 _LEAST = 20  # columns for an id beside the matrix, and for words
 _INDENT = "    "
+_WIDE = 80  # columns, from where what holds has one line each; on a narrow screen that would cut too much off
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,9 @@ class _Drawn:
         """What holds, a line each, where it was asked for."""
         for finding in self.holding:
             found = " | ".join(dict.fromkeys(way.row.found for way in finding.ways))
+            one_line = self.width >= _WIDE
             yield Text.assemble(
-                self._head(finding, counted=True), (f"  {found}", "dim"), no_wrap=True, overflow="ellipsis"
+                self._head(finding, counted=True), (f"  {found}", "dim"), no_wrap=one_line, overflow="ellipsis"
             )
 
     # the rest

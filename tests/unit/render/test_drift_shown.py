@@ -167,6 +167,14 @@ def test_a_command_stands_on_one_line_however_long() -> None:
     assert f"mends it: pyinfra pair.py {limits} -y exec -- systemctl start docker" in screen(fleet(), width=40)
 
 
+def test_what_holds_is_cut_on_no_narrow_screen() -> None:
+    long = " ".join(f"word{n}" for n in range(20))
+    report = made({"spark-a": [Check("driver.hold", long, long, "ok", DEPLOY)]})
+    assert long in " ".join(" ".join(screen(report, width=40, everything=True)).split())
+    (line,) = (each for each in screen(report, width=80, everything=True) if "driver.hold" in each)
+    assert line.endswith("…") and len(line) <= 80
+
+
 def test_a_report_of_hundreds_of_hosts_fits_a_few_screens() -> None:
     """Each has another address, nobody answers on a third of them, and all that can differ does."""
     found = {
