@@ -86,16 +86,15 @@ def target(address: Address, data: Mapping[str, Any]) -> Target:
         config: Mapping[str, Any] = SSHConfig.from_path(str(file)).lookup(address.host) if file.exists() else {}
     except Exception as error:  # its parser raises several
         raise Refusal(f"{file} cannot be read ({error})", f"ssh -G {quoted(address.host)}") from None
-    if proxy := config.get("proxyjump") or config.get("proxycommand"):
+    proxy = config.get("proxyjump") or config.get("proxycommand") or "none"
+    if proxy.lower() != "none":  # ssh_config(5): the word that takes an earlier one back
         raise Refusal(
             f"{file} leads to {address.host} by way of {proxy}, and a new Spark is only onboarded directly",
             "docs/onboarding.md, by hand",
         )
     told_user = data.get("ssh_user") or config.get("user")
     told_port = int(data.get("ssh_port") or config.get("port") or 22)
-    known_hosts = (
-        data.get("ssh_known_hosts_file") or config.get("userknownhostsfile", "~/.ssh/known_hosts").split()[0]
-    )
+    known_hosts = data.get("ssh_known_hosts_file") or _first(config.get("userknownhostsfile", ""))
     keys = [data["ssh_key"]] if data.get("ssh_key") else config.get("identityfile", [])
     return Target(
         address.host,
@@ -109,6 +108,15 @@ def target(address: Address, data: Mapping[str, Any]) -> Target:
         tells_port=address.port in (None, told_port),
         guessed=not (address.user or told_user),
     )
+
+
+def _first(files: str) -> str:
+    """The first of the files that an option of ssh_config names, each in quotes where it has blanks."""
+    try:
+        named = shlex.split(files)
+    except ValueError:  # a quote without its end
+        named = files.split()
+    return named[0] if named else "~/.ssh/known_hosts"
 
 
 # --- host keys

@@ -94,6 +94,25 @@ def test_a_way_by_another_host_is_refused(home: Path) -> None:
         first_login.target(Address("spark"), {})
 
 
+@pytest.mark.parametrize("word", ["ProxyJump none\n ProxyCommand none", "ProxyJump NONE"])
+def test_a_jump_that_is_taken_back_is_none(home: Path, word: str) -> None:
+    (home / ".ssh" / "config").write_text(f"Host spark\n {word}\nHost *\n ProxyJump bastion\n")
+    assert first_login.target(parse("nvidia@spark"), {}).host == "spark"
+
+
+@pytest.mark.parametrize(
+    ("option", "file"),
+    [
+        ('"/x y/known" /other', "/x y/known"),
+        ("/x/known /other", "/x/known"),
+        ('"/x/known', '"/x/known'),
+    ],
+)
+def test_known_hosts_is_the_first_file_of_the_option(home: Path, option: str, file: str) -> None:
+    (home / ".ssh" / "config").write_text(f"Host spark\n UserKnownHostsFile {option}\n")
+    assert first_login.target(parse("nvidia@spark"), {}).known_hosts == Path(file)
+
+
 # --- its host key
 
 
