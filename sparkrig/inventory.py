@@ -102,7 +102,7 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
 
     if not inventory.is_file():
         found = f"{inventory} is no file" if inventory.exists() else f"there is no inventory file {inventory}"
-        raise settings.SettingsError(f"{found}; try: ls inventories")
+        raise settings.SettingsError(f"{found}; try: {_to_find(inventory)}")
     try:
         names = runpy.run_path(str(inventory))
         groups = {key: value for key, value in names.items() if not key.startswith("_") and _is_group(value)}
@@ -113,6 +113,17 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
         raise settings.SettingsError(str(error)) from None
     except (Exception, SystemExit) as error:  # whatever a file of Python can raise
         raise settings.SettingsError(frame.unreadable(error, str(inventory))) from None
+
+
+def _to_find(inventory: Path) -> str:
+    """The command that shows where an inventory is, or which ones there are, from any folder of a project."""
+    for folder in Path.cwd().parents:
+        if not inventory.is_absolute() and (folder / inventory).is_file():
+            return f"cd {quoted_path(folder)}, where it is"
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "inventories").is_dir():
+            return "ls inventories" if folder == Path.cwd() else f"ls {quoted_path(folder / 'inventories')}"
+    return "sparkrig init sparks, which makes a project with inventories"
 
 
 def fleet(inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:

@@ -55,7 +55,7 @@ _HINDRANCES = {
     "Authentication error": ("ssh-copy-id {login}", ""),
     "No such private key file": ("ls -l ~/.ssh", ", and name the key in the inventory as ssh_key"),
     "Could not resolve": (
-        "getent hosts {address}",
+        "ping -c 3 {address}",
         ", and write an address as ssh_hostname into the inventory",
     ),
     "Connection refused": ("", "on the console of {name}: sudo systemctl enable --now ssh"),

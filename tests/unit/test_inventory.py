@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from pyinfra.api.exceptions import InventoryError
 
+from sparkrig.cure import quoted_path
 from sparkrig.inventory import checked, load
 from sparkrig.settings import DEFAULTS, SettingsError
 from tests import warm
@@ -86,6 +88,28 @@ def test_the_same_data_as_pyinfra(theirs: dict[str, tuple[Path, list[list[Any]]]
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"there is no inventory file .*/pair\.py"):
         load(tmp_path / "pair.py")
+
+
+def test_the_way_to_a_missing_file_is_named_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a b" / "inventories").mkdir(parents=True)
+    (tmp_path / "a b" / "inventories" / "pair.py").touch()
+    (tmp_path / "a b" / "tests" / "state").mkdir(parents=True)
+    place, near = (re.escape(quoted_path(tmp_path / "a b" / name)) for name in ("", "inventories"))
+    for folder, name, cure in (
+        ("a b", "inventories/none.py", "ls inventories$"),
+        (
+            "a b/tests/state",
+            "inventories/none.py",
+            f"ls {near}$",
+        ),
+        ("a b/tests/state", "inventories/pair.py", f"cd {place}, where it is$"),
+        (".", "inventories/pair.py", "sparkrig init sparks, "),
+    ):
+        monkeypatch.chdir(tmp_path / folder)
+        with pytest.raises(SettingsError, match=f"try: {cure}"):
+            load(Path(name))
 
 
 STRICT = "ssh_strict_host_key_checking = 'yes'\n"

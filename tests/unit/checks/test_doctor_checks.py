@@ -318,7 +318,12 @@ REASONS = {
         "ping -c 3 10.0.0.7",
     ),
     "silent": ("Could not connect (10.0.0.7 port 22: timed out)", "ssh", "Could not", "ping -c 3 10.0.0.7"),
-    "no name": ("Could not resolve 10.0.0.7 (Name or service not known)", "ssh", "Could not", "getent hosts"),
+    "no name": (
+        "Could not resolve 10.0.0.7 (Name or service not known)",
+        "ssh",
+        "Could not",
+        "ping -c 3 10.0.0.7",
+    ),
     "another": ("Could not connect (10.0.0.7 port 22: what)", "ssh", "Could not", "ssh nvidia@10.0.0.7 true"),
     "no key": ("No such private key file: /no/such/key", "ssh", "No such private", "ls -l ~/.ssh"),
     "sudo asks": (
