@@ -14,13 +14,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from hatchling.builders.wheel import WheelBuilder
 
 from lab import host, ssh
 from lab.mirror import mirror
+from tests import wheels
 from tests.lab.commands import ROOT
 from tests.lab.guests import Pair
-from tests.lab.wheels import constraints
 
 pytestmark = [pytest.mark.exhaustive]  # 150 MB and thirty wheels are read under emulation
 
@@ -41,9 +40,10 @@ ssh-keygen -q -t ed25519 -N '' -f keys/id_ed25519
 cat keys/id_ed25519.pub >>.ssh/authorized_keys
 sed 's/^/127.0.0.1 /' /etc/ssh/ssh_host_ed25519_key.pub >keys/known_hosts
 """
+# as docs/drift.md has it, without network
 BUILD = (
-    "sudo docker build --network none --build-arg BASE=base --build-arg PIP_NO_INDEX=1"
-    " -f Containerfile -t sparkrig -"
+    "cd context && sudo docker build --network none --build-arg BASE=base --build-arg PIP_NO_INDEX=1"
+    " -f Containerfile -t sparkrig ."
 )
 RUN = (
     "sudo docker run --rm --network host --user $(id -u):$(id -g)"
@@ -68,14 +68,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """What `docker build` is given, as a tar archive: the Containerfile, and dist/ with every wheel."""
+    """The folder that the image is built in, as a tar archive: our files, and dist/ with every wheel."""
     folder = tmp_path_factory.mktemp("context")
-    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder / "dist"))
-    (folder / "constraints").write_text(constraints())
+    wheel = wheels.wheel(folder / "dist")
+    (folder / "constraints").write_text(wheels.constraints())
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", "dist"]
     theirs = ["--python-version", PYTHON, "--only-binary", ":all:"]
     subprocess.run([*pip, *theirs, "-c", "constraints", wheel], check=True, cwd=folder)
-    return _archive(ROOT / "Containerfile", folder / "dist")
+    return _archive(ROOT / "Containerfile", ROOT / ".dockerignore", folder / "dist")
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,8 @@ def test_the_container_reads_a_spark_with_mounted_keys(
 ) -> None:
     guest = pristine.a
     fed(guest.node, "sudo docker import - base", base.read_bytes())
-    fed(guest.node, BUILD, context)
+    fed(guest.node, "mkdir context && tar x -C context", context)
+    guest.output(BUILD, 1200)
     guest.output(PREPARE)
     fed(guest.node, "tar x", project)
     done = guest.run(RUN, 600)

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hatchling.builders.wheel import WheelBuilder
 
 from lab import USER, toolkit_repo
+from tests import wheels
 from tests.lab.commands import ROOT, Done
 from tests.lab.factory import PASSWORD, Fresh, unpack
 from tests.lab.guests import Pair
-from tests.lab.wheels import constraints
 
 # $1 what is hidden, $2 where it is typed, $3... the command
 HIDDEN = 'mount -t tmpfs tmpfs "$1" && cd "$2" && shift 2 && exec "$@"'
@@ -63,8 +62,8 @@ class Project:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an environment that has the wheel and what it asks for, in the versions of the lock."""
     folder = tmp_path_factory.mktemp("installed")
-    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder))
-    (folder / "constraints").write_text(constraints())
+    wheel = wheels.wheel(folder)
+    (folder / "constraints").write_text(wheels.constraints())
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     pip = [str(folder / "venv" / "bin" / "pip"), "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, "-c", "constraints", f"{wheel}[onboard]"], check=True, cwd=folder)

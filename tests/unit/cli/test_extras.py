@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hatchling.builders.wheel import WheelBuilder
 
 from sparkrig.cli import extras
 from sparkrig.cli.main import sparkrig
+from tests import wheels
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -53,8 +53,7 @@ def test_each_extra_that_is_asked_for_is_one_of_the_package() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    (file,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path_factory.mktemp("wheel")))
-    return zipfile.ZipFile(file)
+    return zipfile.ZipFile(wheels.wheel(tmp_path_factory.mktemp("wheel")))
 
 
 def test_the_wheel_puts_one_name_into_site_packages(wheel: zipfile.ZipFile) -> None:

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from tests.lab.commands import ROOT
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def wheel(folder: Path) -> Path:
+    """The wheel, built into a folder."""
+    (file,) = WheelBuilder(str(ROOT)).build(directory=str(folder))
+    return Path(file)
 
 
 def constraints() -> str:
