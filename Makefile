@@ -79,7 +79,7 @@ lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/mypy --platform darwin --exclude '^sparkrig/templates/' sparkrig # those programs run on a Spark
+	@$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin --exclude '^sparkrig/templates/' sparkrig # those programs run on a Spark
 	@$(BIN)/lint-imports
 
 # docs/settings.md, docs/faults.md and parts of others are made from the code itself
