@@ -15,7 +15,7 @@ from typing import Any
 from sparkrig import login, settings
 from sparkrig.cure import quoted_path
 from sparkrig.fleet import Fleet
-from sparkrig.io import frame, terminal
+from sparkrig.io import frame, project, terminal
 
 Host = str | tuple[str, Mapping[str, Any]]
 
@@ -117,12 +117,15 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
 
 def _to_find(inventory: Path) -> str:
     """The command that shows where an inventory is, or which ones there are, from any folder of a project."""
-    for folder in Path.cwd().parents:
-        if not inventory.is_absolute() and (folder / inventory).is_file():
+    here, *above = project.above()
+    for folder in above:
+        if (folder / inventory).is_file():
             return f"cd {quoted_path(folder)}, where it is"
-    for folder in (Path.cwd(), *Path.cwd().parents):
+    if (here / "inventories").is_dir():
+        return "ls inventories"
+    for folder in above:
         if (folder / "inventories").is_dir():
-            return "ls inventories" if folder == Path.cwd() else f"ls {quoted_path(folder / 'inventories')}"
+            return f"ls {quoted_path(folder / 'inventories')}"
     return "sparkrig init sparks, which makes a project with inventories"
 
 

@@ -15,14 +15,15 @@ def root(inventory: Path | None = None) -> Path:
 
     sparkrig's own is its repository, or the package where that alone is installed: its deploys run as well.
     """
-    for folder in _above(inventory):
+    for folder in above(inventory):
         if (folder / DEPLOY).is_file():
             return folder
     repository = _PACKAGE.parent
     return repository if (repository / DEPLOY).is_file() else _PACKAGE
 
 
-def _above(inventory: Path | None) -> Iterator[Path]:
+def above(inventory: Path | None = None) -> Iterator[Path]:
+    """The folders from the inventory upwards, if one is given; then those from the current one upwards."""
     for start in [inventory.resolve().parent] if inventory else []:
         yield from (start, *start.parents)
     here = Path.cwd()

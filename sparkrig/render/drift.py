@@ -179,9 +179,9 @@ class _Drawn:
 
     def _held(self) -> Iterator[Text]:
         """What holds, a line each, where it was asked for."""
+        one_line = self.width >= _WIDE
         for finding in self.holding:
             found = " | ".join(dict.fromkeys(way.row.found for way in finding.ways))
-            one_line = self.width >= _WIDE
             yield Text.assemble(
                 self._head(finding, counted=True), (f"  {found}", "dim"), no_wrap=one_line, overflow="ellipsis"
             )
