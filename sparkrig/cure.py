@@ -201,7 +201,7 @@ def _filled(form: str, inventory: str) -> str:
 
 
 def _deploys(inventory: str) -> str:
-    """The folder of the deploys as it is typed: beside `inventories`, where a command names that by its whole path."""
+    """The folder of the deploys as it is typed: beside `inventories`, where that is a whole path."""
     file = PurePath(inventory)
     beside = file.is_absolute() and file.parent.name == "inventories"
     return quoted_path(file.parents[1] / "deploys") if beside else "deploys"

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     help="What to do with definitions of its fabric that others made (sparkrig docs adopting).",
 )
 @click.option("--restart-docker", is_flag=True, help="Let docker restart while containers run, if it must.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation. A new host key then needs --fingerprint.")
+@click.option("--yes", is_flag=True, help="Do not ask. A new host key then needs --fingerprint, as with --json.")
 @click.option(
     "--json",
     "as_json",
