@@ -122,7 +122,8 @@ def _goal(what: str, wanted: str, reached: str, held: bool) -> str:
 def memory(rows: Sequence[Row]) -> str:
     """The peak memory of sparkrig drift, by size of the fleet."""
     shown = ", ".join(f"{row.peak_kib / 1024:.0f} MiB for {row.hosts}" for row in _fleets(rows))
-    return f"Peak memory of `sparkrig drift`: {shown}; {per_host_kib(rows) / 1024:.2f} MiB for each additional host."
+    more = f"{per_host_kib(rows) / 1024:.2f} MiB for each additional host"
+    return f"Peak memory of `sparkrig drift`: {shown}; {more}."
 
 
 def per_host_kib(rows: Sequence[Row]) -> float:
