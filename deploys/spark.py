@@ -280,7 +280,7 @@ def _fleet() -> Fleet:
         login.judge(data)
         fleet = Fleet.parse(data)
     except settings.SettingsError as error:
-        raise DeployError(f"{error}. docs/settings.md explains each setting") from None
+        raise DeployError(f"{error}. sparkrig docs settings explains each setting") from None
     if "--no-wait" in sys.argv and any(map(fleet.peers, fleet)):
         raise DeployError(
             "--no-wait lets one half of a pair run ahead of the other, and their network changes together; "

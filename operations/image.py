@@ -22,9 +22,7 @@ def image(group: Group) -> None:
     found = look(group)
     if found[group.head].find(wanted) is None:
         tell(group, f"pull {wanted} ...")
-        cure = (
-            f"sudo docker pull {quoted(wanted)}; or --data serve_image=IMAGE; docs/serving.md has how to build one"
-        )
+        cure = f"sudo docker pull {quoted(wanted)}; or --data serve_image=IMAGE (sparkrig docs serving)"
         long(group, "pull", group.head, ("docker", "pull", "-q", wanted), _PULL_S, cure)
         found = look(group)
     there = found[group.head].find(wanted)

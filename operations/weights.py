@@ -73,5 +73,7 @@ def _download(group: Group, checkpoint: str) -> None:
     commit = group.mine.serve_revision or ""
     given = (there.id, group.mine.weights, checkpoint, secrets.PATH, commit)
     words = ("sh", "-c", DOWNLOAD, "sparkrig", *given, programs.file("download_weights.py"))
-    cure = "set HF_TOKEN under secrets (docs/security.md), for the hub refuses many downloads without a token"
+    cure = (
+        "set HF_TOKEN under secrets (sparkrig docs security), for the hub refuses many downloads without a token"
+    )
     long(group, "download", group.head, words, _WEIGHTS_S, cure)

@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
+from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 from sparkrig.text import lines, plain
@@ -24,7 +25,10 @@ Setting: TypeAlias = str | Mapping[str, str]
 
 FILE = "\ufdd0"
 """Stands for the inventory's file: no character of Unicode's, so that no text from outside has it (text.plain)."""
+DEPLOYS = "\ufdd1"
+"""Stands for the folder of the deploys, in the same way."""
 
+_PLACES = re.compile(f"([{FILE}{DEPLOYS}])")
 # what needs no quotes: shlex's own, and the `~` of a version (580.1-0ubuntu1~24.04.1), where it is no home folder
 _BARE = re.compile(r"(?:[\w@%+=:,./-]|(?<=[\w.+-])~)+", re.ASCII)
 
@@ -75,7 +79,7 @@ class Cure(str):
     """What is shown, and of what it was made.
 
     line: a command, whose words are quoted; empty where it is all words. after: what follows, with what parts it
-    from the line (", and reboot"). Both have FILE where the inventory's file stands.
+    from the line (", and reboot"). Both have FILE where the inventory's file stands, and DEPLOYS.
     here: whether the line is for the machine that runs sparkrig, not for the host; at: the host that the line is
     for, where it is not the one judged; run: what pyinfra is to do, where the line is one of its commands;
     inventory: the file, empty until it is known.
@@ -161,7 +165,7 @@ def deploy(
 ) -> Cure:
     """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement."""
     options = [f" --data {quoted(f'{name}={_typed(value)}')}" for name, value in (data or {}).items()]
-    line = f"pyinfra {FILE} deploys/{what}.py{''.join(options)}"
+    line = f"pyinfra {FILE} {DEPLOYS}/{what}.py{''.join(options)}"
     return Cure(line, here=True, run=Deployment(what, data or {}), inventory=inventory)
 
 
@@ -192,7 +196,15 @@ def _made(values: dict[str, Any]) -> Cure:
 
 
 def _filled(form: str, inventory: str) -> str:
-    return (quoted_path(inventory) if inventory else "INVENTORY").join(map(lines, form.split(FILE)))
+    values = {FILE: quoted_path(inventory) if inventory else "INVENTORY", DEPLOYS: _deploys(inventory)}
+    return "".join(values.get(part) or lines(part) for part in _PLACES.split(form))
+
+
+def _deploys(inventory: str) -> str:
+    """The folder of the deploys as it is typed: beside `inventories`, where that is a whole path."""
+    file = PurePath(inventory)
+    beside = file.is_absolute() and file.parent.name == "inventories"
+    return quoted_path(file.parents[1] / "deploys") if beside else "deploys"
 
 
 def _typed(value: Setting) -> str:

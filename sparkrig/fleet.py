@@ -151,7 +151,7 @@ def _sentence(name: str, error: ValidationError) -> str:
         hint = (
             f"; did you mean {near[0]}?"
             if near
-            else "; docs/settings.md lists them all (your own keys start with x_)"
+            else "; sparkrig docs settings lists them all (your own keys start with x_)"
         )
         text = f"there is no setting {field}{hint}"
     elif first["type"] == "value_error":

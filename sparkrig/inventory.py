@@ -46,7 +46,7 @@ def _to_edit(error: settings.SettingsError, inventory: str | Path) -> str:
     """The sentence, and where to mend it."""
     said = str(error)
     joint = "" if said.endswith("?") else "."
-    return f"{said}{joint} Edit {inventory} (docs/settings.md explains each setting)"
+    return f"{said}{joint} Edit {inventory} (sparkrig docs settings explains each setting)"
 
 
 class _HostKeys(logging.Handler):

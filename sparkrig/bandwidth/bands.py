@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkrig.bandwidth.measurement import Case
-from sparkrig.cure import FILE, local, on_host
+from sparkrig.cure import DEPLOYS, FILE, local, on_host
 from sparkrig.verdict import Level, Verdict, worst
 
 if TYPE_CHECKING:
@@ -220,5 +220,5 @@ def _judge_mtu(figure: Figure, expected: Expected, suspects: Sequence[Verdict]) 
         f"{figure.gbps:.2f} Gb/s at path MTU {figure.path_mtu}, {expected.path_mtu} expected: {why}",
         named.cure
         if named
-        else on_host("ip link show", f" on both hosts; then: pyinfra {FILE} deploys/network.py"),
+        else on_host("ip link show", f" on both hosts; then: pyinfra {FILE} {DEPLOYS}/network.py"),
     )

@@ -17,7 +17,7 @@ from sparkrig import programs
 from sparkrig.bandwidth import bands, perftest, perftest_errors
 from sparkrig.bandwidth.bands import Expected, Figure
 from sparkrig.bandwidth.measurement import Case, End, Measurement
-from sparkrig.cure import FILE, advice, on_host, over_ssh, verb
+from sparkrig.cure import DEPLOYS, FILE, advice, on_host, over_ssh, verb
 from sparkrig.verdict import Verdict
 
 FIRST_PORT, LAST_PORT = 18515, 18614
@@ -27,7 +27,7 @@ LATENCY_ROUNDS = 1000
 # emulated processor is later than that, and soft-RoCE that repeats may end in completion status 9.
 VIRTUAL_ACK_TIMEOUT = 18
 
-_AGAIN = advice(f"measure again; with -vvv, pyinfra {FILE} deploys/bandwidth.py shows all that was printed")
+_AGAIN = advice(f"measure again; with -vvv, pyinfra {FILE} {DEPLOYS}/bandwidth.py shows all that was printed")
 _OUT_OF_TIME = (124, 137)  # of timeout(1)
 _KILLED = re.compile(r"code=(?:killed|dumped), status=\S+")
 

@@ -12,7 +12,7 @@ from sparkrig.verdict import Verdict
 
 KINDS = (
     Kind("nic.NETDEV.pcie", "health", "the NIC's PCIe link is x4 at 32 GT/s", "", CAUSES),
-    Kind("gpu.answers", "health", "nvidia-smi tells of the GPU", "", CAUSES),
+    Kind("gpu.answers", "health", "nvidia-smi shows the GPU", "", CAUSES),
     Kind("gpu.clock", "health", "under load the GPU's clock is not clamped", "", CAUSES),
     Kind("gpu.gsp", "health", "the GSP firmware is the driver's", "", CAUSES),
     Kind("gpu.temperature", "health", "the GPU is no warmer than it should be", "", CAUSES),

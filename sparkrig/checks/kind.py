@@ -22,6 +22,11 @@ DIFFER = "docs/doctor.md#hosts-that-differ"
 THE_GID = "docs/design.md#the-gid-index"
 
 
+def to_read(page: str) -> str:
+    """The command that shows a page: `sparkrig docs fabric#cabling` of `docs/fabric.md#cabling`."""
+    return "sparkrig docs " + page.removeprefix("docs/").replace(".md", "", 1)
+
+
 @dataclass(frozen=True)
 class Kind:
     """A check, or one of each netdev.

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkrig.checks.check import Check, Subject
+from sparkrig.checks.kind import DIFFER, to_read
 from sparkrig.cure import quoted
 from sparkrig.host import containers
 from sparkrig.host.driver import newer
 from sparkrig.look.state import State
 
-PAGE = "docs/doctor.md#hosts-that-differ"
+PAGE = to_read(DIFFER)
 
 
 @dataclass(frozen=True)

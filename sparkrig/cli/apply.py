@@ -45,7 +45,7 @@ def apply(inventory_file: Path, limit: tuple[str, ...], everything: bool, yes: b
     instead. If a host is refused or cannot be read, it and its peer are left out, and the others go on.
 
     Exit code 1: refused, declined, or the run did not finish; 2: a check failed; 3: a host could not be reached;
-    4: the network was changed and rolled back (docs/plan.md).
+    4: the network was changed and rolled back (sparkrig docs plan).
     """
     again = shlex.join(["sparkrig", "apply", files.typed(inventory_file), *plan.limited(limit)])
     files.must_answer(yes, f"{again.replace(' apply ', ' plan ', 1)}, which shows the plan; then {again} --yes")

@@ -93,7 +93,7 @@ def drift(
     """Show where hosts differ from what you declared, since when, and how to fix it.
 
     It changes nothing on a host. The report is kept on this machine, so that the next one can show what is new.
-    Exit code 2: something drifted; 3: a host could not be read, or a check has no result (docs/drift.md).
+    Exit code 2: something drifted; 3: a host could not be read, or a check has no result (sparkrig docs drift).
     """
     asked = _Asked(inventory_file, limit, timeout, since)
     with files.refusals():

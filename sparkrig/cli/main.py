@@ -51,6 +51,11 @@ _VERBS = {
         "Print a script that completes verbs, options and inventories in your shell.",
         "sparkrig completion bash",
     ),
+    "docs": _Verb(
+        "sparkrig.cli.docs",
+        "Show a page of the documentation, or list the pages.",
+        "sparkrig docs troubleshooting",
+    ),
     "doctor": _Verb(
         "sparkrig.cli.doctor",
         "Check whether hosts are healthy: what is wrong, why, and what to type next.",

@@ -68,10 +68,10 @@ if TYPE_CHECKING:
 @click.option(
     "--adopt",
     type=click.Choice(["adopt", "set-aside", "leave"]),
-    help="What to do with definitions of its fabric that others made (docs/adopting.md).",
+    help="What to do with definitions of its fabric that others made (sparkrig docs adopting).",
 )
 @click.option("--restart-docker", is_flag=True, help="Let docker restart while containers run, if it must.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation. A new host key then needs --fingerprint.")
+@click.option("--yes", is_flag=True, help="Do not ask. A new host key then needs --fingerprint, as with --json.")
 @click.option(
     "--json",
     "as_json",

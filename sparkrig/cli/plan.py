@@ -70,7 +70,7 @@ def plan(inventory_file: Path, limit: tuple[str, ...], everything: bool, as_json
     the same plan and carries it out.
 
     Exit code 0: nothing is to be done; 2: something is, or the deploy would refuse a host; 3: a host could not be
-    read (docs/plan.md).
+    read (sparkrig docs plan).
     """
     with files.refusals():
         made = of(inventory_file, limit)

@@ -68,7 +68,7 @@ def support(inventory_file: Path, output: Path | None, opened: bool, yes: bool, 
     machines and Wi-Fi networks; equal values get the same pseudonym.
 
     It lists the contents and asks before it writes, and changes nothing on a host. Exit code 3: something is
-    missing, and the archive says what (docs/evidence.md).
+    missing, and the archive says what (sparkrig docs evidence).
     """
     if opened and _is_archive(inventory_file):
         with files.refusals():

@@ -90,7 +90,7 @@ def target(address: Address, data: Mapping[str, Any]) -> Target:
     if proxy.lower() != "none":  # ssh_config(5): the word that takes an earlier one back
         raise Refusal(
             f"{file} leads to {address.host} by way of {proxy}, and a new Spark is only onboarded directly",
-            "docs/onboarding.md, by hand",
+            "sparkrig docs onboarding, by hand",
         )
     told_user = data.get("ssh_user") or config.get("user")
     told_port = int(data.get("ssh_port") or config.get("port") or 22)

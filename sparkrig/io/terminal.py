@@ -32,6 +32,11 @@ def page(texts: Iterable[str]) -> None:
     click.echo_via_pager(lines(text) for text in texts)
 
 
+def own_page(text: str) -> None:
+    """The same for a page of our own, with its styles: nothing in it comes from outside."""
+    click.echo_via_pager(text)
+
+
 def confirm(question: str) -> bool:
     """Whether the answer on the terminal is yes; anything else is no."""
     return bool(click.confirm(lines(question), default=False, err=True))

@@ -265,7 +265,7 @@ def _undecided(found: Sequence[Definition], fabric: Mapping[str, IPv4Interface])
     by_hand = "".join(f"; {_edit(each)}, or leave it in charge" for each in found if each.stays)
     return Refusal(
         f"fabric netdevs have a second definition: {'; '.join(whats)}",
-        f"say in the inventory what becomes of it: {setting(words)} (docs/adopting.md tells the words){by_hand}",
+        f"say in the inventory what becomes of it: {setting(words)}{by_hand} (sparkrig docs adopting)",
     )
 
 

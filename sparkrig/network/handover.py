@@ -20,7 +20,7 @@ from sparkrig.text import listed, plain
 
 FILE = f"{MOVABLE}/90-sparkrig-fabric.yaml"
 KEPT = "/etc/NetworkManager/conf.d/90-sparkrig-management.conf"
-_PAGE = "docs/adopting.md#netdevs-of-networkd"
+_PAGE = "sparkrig docs adopting#netdevs-of-networkd"
 _UDEV = (  # as netplan's own apply has udev read its rules [@netplan-handover]
     "sudo udevadm control --reload",
     "sudo udevadm trigger --action=move --subsystem-match=net --settle",

@@ -204,7 +204,7 @@ def _refuse_another_link(link: Link, address: IPv4Interface, mtu: int) -> None:
     raise Refusal(
         f"the definition that is left in charge of {link.name} gives its link {there} and MTU {link.mtu}, "
         f"and the inventory says {address} and MTU {mtu}",
-        f"change one of the two, or give {link.name} to sparkrig (docs/adopting.md)",
+        f"change one of the two, or give {link.name} to sparkrig (sparkrig docs adopting)",
     )
 
 

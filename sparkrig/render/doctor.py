@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from sparkrig.checks.check import Status
-from sparkrig.checks.kind import CATEGORIES, Category
+from sparkrig.checks.kind import CATEGORIES, Category, to_read
 from sparkrig.cure import cure_of
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.reports.doctor import Report, Row
@@ -111,7 +111,7 @@ class _Drawn:
         yield from self.each("expected", group, "want")
         yield from self.each("cause", group, "cause")
         yield from self.each("try", group, "cure")
-        yield from self.labelled("more", first.docs, style="dim")
+        yield from self.labelled("more", to_read(first.docs), style="dim")
 
     def each(self, label: str, group: Sequence[Told], field: str) -> Iterator[Text]:
         """A field of all hosts once, or where it differs with its hosts."""

@@ -92,7 +92,7 @@ def _base(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
 
 def _flags(base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
     if taken := sorted(OURS & set(mine.serve_flags)):
-        raise Refusal(f"--{taken[0]} is not for serve_flags: other settings decide on it", "docs/serving.md")
+        raise Refusal(f"--{taken[0]} is not for serve_flags: other settings decide on it", "sparkrig docs serving")
     flags: dict[str, Scalar | dict[str, Scalar]] = dict(base.flags) if base else {}
     for name in (*OURS, "served-model-name"):
         flags.pop(name, None)

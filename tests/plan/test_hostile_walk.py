@@ -58,7 +58,7 @@ NOISE: dict[str, Any] = {
     "nothing": [],
 }
 # they ask no host of an inventory; walked below, each in its own way
-OTHERS = {"accept", "bench", "completion", "explain", "init", "lab", "lint", "models", "onboard"}
+OTHERS = {"accept", "bench", "completion", "docs", "explain", "init", "lab", "lint", "models", "onboard"}
 
 
 def test_each_verb_is_walked() -> None:
@@ -457,6 +457,8 @@ def test_words_and_widths_steer_nothing(reported: tuple[Desk, Path]) -> None:
         "accept": accepting(desk, WORST),
         "accept, why": accepting(desk, why=f"[/x] {WORST}"),
         "completion": ["completion", WORST],
+        "docs": ["docs", WORST],
+        "docs, a section": ["docs", f"safety#{WORST}"],
         "init": ["init", str(desk.inventory.parent / WORST.replace("\x00", ""))],
         "init, in the place of a file": ["init", str(desk.inventory)],
         "models": ["models", WORST],

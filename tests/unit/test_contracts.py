@@ -49,5 +49,5 @@ def test_no_test_is_imported() -> None:
 def rooms() -> Iterator[str]:
     """Each package and each single module of sparkrig, without links to what is no Python of the controller."""
     for path in sorted((ROOT / "sparkrig").iterdir()):
-        if path.name not in ("__init__.py", "__pycache__", "py.typed", "models", "templates"):
+        if path.name not in ("__init__.py", "__pycache__", "py.typed", "docs", "models", "templates"):
             yield f"sparkrig.{path.stem}"

@@ -513,6 +513,23 @@ def test_words_that_need_no_quotes_have_none() -> None:
     assert said.of("x y.py") == "the Spark's own file: sparkrig doctor 'x y.py'; it's INVENTORY's"
 
 
+def test_a_deploy_is_typed_in_any_folder_where_its_inventory_is_named_by_its_whole_path() -> None:
+    """`deploys` is beside `inventories`, as `sparkrig init` makes it; of another folder nothing is known."""
+
+    def holds(inventory: str, deploys: str) -> None:
+        assert str(cure.deploy(inventory)) == f"pyinfra {inventory or 'INVENTORY'} {deploys}/cluster.py"
+
+    rows = {
+        "typed at the root": ("inventories/pair.py", "deploys"),
+        "typed elsewhere": ("/home/me/sparks/inventories/pair.py", "/home/me/sparks/deploys"),
+        "an inventory elsewhere": ("/etc/sparks/pair.py", "deploys"),
+        "not known": ("", "deploys"),
+    }
+    each_row(rows, holds)
+    blanks = cure.deploy("/my sparks/inventories/pair.py")
+    assert blanks.command == "pyinfra '/my sparks/inventories/pair.py' '/my sparks/deploys'/cluster.py"
+
+
 def test_a_cure_knows_what_of_it_is_a_command() -> None:
     """Its text is what is shown; nothing is read back from it."""
     seen = cure.on_host("ip -4 addr", "; then run the deploy again")

@@ -48,7 +48,7 @@ BAD: dict[str, tuple[Data, list[str]]] = {
     "misspelt, swapped letters": ({"spark-a": {"mut": 9000}}, ["spark-a", "no setting mut", "did you mean mtu?"]),
     "unknown, nothing near": (
         {"spark-a": {"colour": "green"}},
-        ["spark-a", "no setting colour", "docs/settings.md", "x_"],
+        ["spark-a", "no setting colour", "sparkrig docs settings", "x_"],
     ),
     "wrong type": (
         {"spark-a": {"mtu": "jumbo"}},

@@ -158,7 +158,7 @@ def _smaller(case: Case) -> str:
     "warning",
     "BF16 weights stay below 100 GB a Spark",
     (Claim("BF16 fits only below about 100 GB of weights", MODELS, MAY),),
-    "a quantized checkpoint: GPTQ-Int4 before FP8 (docs/lint.md)",
+    "a quantized checkpoint: GPTQ-Int4 before FP8 (sparkrig docs lint)",
 )
 def bf16_large(case: Case) -> Iterator[Hit]:
     if case.format != "bf16" or case.quantization or not case.world:

@@ -438,7 +438,7 @@ DIFFERENCES = {
     "an older DGX OS": (
         declared.identity(release={"DGX_OTA_VERSION": "7.4.0"}),
         "identity.dgx-os",
-        "update spark-b to 7.5.0 (docs/doctor.md#hosts-that-differ)",
+        "update spark-b to 7.5.0 (sparkrig docs doctor#hosts-that-differ)",
     ),
 }
 

@@ -272,7 +272,7 @@ def test_all_that_others_left_is_shown_in_one_refusal(synced: Host) -> None:
     )
     assert no.cure == (
         'say in the inventory what becomes of it: "adopt": {"40-cx7.yaml": "set-aside", '
-        f'"98-spark-vllm-docker.yaml": "set-aside", "{OLD}": "set-aside"}} (docs/adopting.md tells the words)'
+        f'"98-spark-vllm-docker.yaml": "set-aside", "{OLD}": "set-aside"}} (sparkrig docs adopting)'
     )
 
 

@@ -50,7 +50,7 @@ def test_the_whole_file_and_the_commands_for_all_ports_at_once(host: Host) -> No
     )
     assert no.what == (
         f"NetworkManager does not manage {A} and {B}, and no netplan file gives them to it; "
-        "docs/adopting.md#netdevs-of-networkd says what each command does"
+        "sparkrig docs adopting#netdevs-of-networkd says what each command does"
     )
 
 

@@ -265,7 +265,7 @@ def test_what_is_wrong_is_told_whole_and_what_follows_is_counted() -> None:
         "    cause     the link was changed by hand (ip link set), or its profile was\n"
         "              never activated\n"
         "    try       pyinfra pair.py deploys/cluster.py\n"
-        "    more      docs/fabric.md#bandwidth\n"
+        "    more      sparkrig docs fabric#bandwidth\n"
         f"✗ RDMA                 1 of 1 wrong, see net.{NETDEV}.mtu\n"
         "\n"
         "✗ 1 thing is wrong (3 checks, 9 s). Next: pyinfra pair.py deploys/cluster.py"

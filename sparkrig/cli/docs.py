@@ -1,0 +1,140 @@
+"""`sparkrig docs`: the pages of the version that is installed, for those who have no clone of the repository."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from sparkrig.cli import files
+from sparkrig.cure import quoted
+from sparkrig.io import terminal
+from sparkrig.refusal import Refusal
+
+FOLDER = Path(__file__).parents[1] / "docs"
+_HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+_LINK = re.compile(r"\[([^]]+)\]\(([a-z-]*)(?:\.md)?(#[\w-]+)?\)")
+_TABLE = re.compile(r"^\|(.+)\|\n\|[-|: ]+\|\n((?:\|.+\|\n?)+)", re.MULTILINE)
+_CELL = re.compile(r" (?<!\\)\| ")
+_NARROW = 80  # columns; a table of ours has cells of a sentence each
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+class _Page(click.ParamType[str]):
+    """The name of a page, which a shell can complete."""
+
+    name = "page"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        return [CompletionItem(name) for name in _names() if name.startswith(incomplete)]
+
+
+@click.command()
+@click.argument("page", metavar="[PAGE[#SECTION]]", required=False, type=_Page())
+def docs(page: str | None) -> None:
+    """Show a page of the documentation, or list the pages.
+
+    PAGE is a name from the list. The way that messages name pages works, too: docs/security.md#host-keys.
+    On a terminal it opens in your pager; into a pipe it goes as Markdown.
+    """
+    with files.refusals():
+        if page is None:
+            _list()
+        else:
+            _show(_asked(page))
+
+
+def _names() -> list[str]:
+    return sorted(file.stem for file in FOLDER.glob("*.md"))
+
+
+def _list() -> None:
+    """Each page with its title."""
+    width = max(map(len, _names()))
+    for name in _names():
+        _, _, title = next(_headings(_text(name)))
+        terminal.echo(f"{name:{width}}  {title}")
+
+
+def _text(name: str) -> str:
+    return (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _asked(page: str) -> str:
+    """The text of a page, or of one section. Raises Refusal where there is none of that name."""
+    where, _, anchor = page.partition("#")
+    name = where.removeprefix("docs/").removesuffix(".md")
+    if name not in _names():
+        raise Refusal(f"there is no page {name}", quoted("sparkrig", "docs", *_near(name, _names())))
+    return _section(name, anchor) if anchor else _text(name)
+
+
+def _section(name: str, anchor: str) -> str:
+    """A heading with what follows it, up to the next heading that is no deeper."""
+    text = _text(name)
+    found = [(start, level) for start, level, title in _headings(text) if slug(title) == anchor]
+    if not found:
+        known = [slug(title) for _, level, title in _headings(text) if level > 1]
+        near = [f"{name}#{each}" for each in _near(anchor, known)]
+        raise Refusal(f"{name} has no section {anchor}", quoted("sparkrig", "docs", *near or [name]))
+    start, level = found[0]
+    after = [each for each, other, _ in _headings(text) if each > start and other <= level]
+    return text[start : after[0] if after else None]
+
+
+def _near(word: str, known: Sequence[str]) -> list[str]:
+    """The name that was probably meant, if any is close."""
+    return difflib.get_close_matches(word, known, 1)
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each heading of a page begins, its level and its words; a comment of a shell's example is none."""
+    bare = _FENCED.sub(lambda block: " " * len(block[0]), text)
+    return ((found.start(), len(found[1]), found[2]) for found in _HEADING.finditer(bare))
+
+
+def slug(title: str) -> str:
+    """The name by which a link reaches a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _show(text: str) -> None:
+    from sparkrig.io.screen import Screen
+
+    console = Screen()
+    if not console.is_terminal:
+        terminal.echo(text, nl=False)
+        return
+    from rich.markdown import Markdown
+
+    text = _LINK.sub(_followed, _COMMENT.sub("", text))
+    if console.width < _NARROW:
+        text = _TABLE.sub(_as_list, text)
+    with console.capture() as shown:
+        console.print(Markdown(text, hyperlinks=False))
+    terminal.own_page(shown.get())
+
+
+def _followed(link: re.Match[str]) -> str:
+    """A link to another page as the command that shows it; one within the page as its words."""
+    words, page, section = link.groups("")
+    if not page:
+        return words
+    command = f"`sparkrig docs {page}{section}`"
+    return command if words.endswith(".md") else f"{words} ({command})"
+
+
+def _as_list(table: re.Match[str]) -> str:
+    """Each row of a table as an item, with the name of a column before each cell but the first."""
+    columns, *rows = (_CELL.split(line.strip("| ")) for line in (table[1], *table[2].splitlines()))
+    return "".join(
+        "- "
+        + "; ".join([row[0], *(f"*{name}:* {cell}" for name, cell in zip(columns[1:], row[1:], strict=False))])
+        + "\n"
+        for row in rows
+    )
