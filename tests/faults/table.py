@@ -219,5 +219,5 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 
 def write() -> None:
-    """Make the page anew."""
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
