@@ -33,19 +33,20 @@ GIB = 2**30
 MEMORY_GIB = 121.6
 # Above it a Spark runs out of memory [@conselara-models, @conselara-hardware]; they use 0.85 to 0.87.
 MOST_UTILIZATION = 0.90
-# What vLLM sets aside for CUDA graphs since 0.19.2: its estimate, which came to -0.1 to 2.4 GiB, for 0.0 to 1.7
-# GiB that the graphs took [@jethac-hijinks, @djangodevreng, @docai-122b]. The mean of 13 logs.
-GRAPHS_GIB = 0.7
+# What vLLM sets aside for CUDA graphs since 0.19.2: its estimate. The mean of 12 logs, -0.1 to 2.4, of graphs that
+# took 0.0 to 1.7 GiB [@jethac-hijinks, @djangodevreng].
+GRAPHS_GIB = 0.8
 # What a start allocates beside PyTorch: CUDA's context, libraries, and on memory that is shared also what the host
 # allocates meanwhile. The mean of 8 models in 13 logs, 0.2 to 3.7: weights, graphs and activations taken off
 # [@jethac-hijinks, @djangodevreng, @docai-122b]. One machine had 1.1 and 3.7 with the same flags.
 NON_TORCH_GIB = 1.7
 # The same of a rank of a pair, with NCCL's buffers: the median of 6 pairs, 2.3 to 6.8, of the rank with less room
-# [@cylon-pair, @mia-deepseek-pair, @deepseek-pair-guide, @deepseek-pair-087, @playbooks-97, @mia-deepseek-pair-32].
+# [@cylon-pair, @mia-deepseek-pair, @mia-deepseek-pair-32] [@deepseek-pair-guide, @deepseek-pair-087]
+# [@playbooks-97].
 PAIR_NON_TORCH_GIB = 3.2
-# Bytes of the activations' peak, for each token of a step and each value of the hidden state: 116 of Qwen3.6-35B at
-# 65,536 tokens (5 logs), 121 of Gemma 4 26B at 32,768 (1 log) [@jethac-hijinks]. Peaks that vLLM logged itself are
-# 166 of DeepSeek V4 Flash [@mia-deepseek-4].
+# Bytes of the activations' peak, for each token of a step and each value of the hidden state: 116 of Qwen3.6-35B
+# at 65,536 tokens (5 logs), 121 of Gemma 4 26B at 32,768 (1 log) [@jethac-hijinks]. The peak that vLLM logged
+# itself is 166 of DeepSeek V4 Flash [@mia-deepseek-4].
 ACTIVATION_BYTES = 115
 # A rank of a pair has half the experts and heads, and the whole hidden state: 34 bytes of Qwen3.6-35B (2 logs,
 # [@cylon-pair]), 135 of DeepSeek V4 Flash (1 log, [@deepseek-pair-087]), by 115 and 166 on one Spark: 0.3, 0.8.
@@ -89,8 +90,8 @@ class Use:
     context: longest sequence in tokens, --max-model-len; sequences: of that length at a time; utilization:
     --gpu-memory-utilization; memory: GiB of each Spark; kv: format of the KV cache; nodes: Sparks that share it,
     --tensor-parallel-size; drafted: tokens a step that a multi-token-prediction head drafts; step:
-    --max-num-batched-tokens; prefix_caching: keeps a second state of each recurrent layer; graphs: vLLM sets memory
-    aside for CUDA graphs, which it does not with --enforce-eager, before 0.19.2, or with
+    --max-num-batched-tokens; prefix_caching: keeps a second state of each recurrent layer; graphs: vLLM sets
+    memory aside for CUDA graphs, which it does not with --enforce-eager, before 0.19.2, or with
     VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0.
     """
 
@@ -137,8 +138,9 @@ class Budget:
 
     share: memory x utilization; weights: None where no source states their size and the format does not give it;
     estimated: they are at least that large, by the parameters; graphs: set aside for CUDA graphs; non_torch: of
-    CUDA, NCCL and the host beside PyTorch; activations: the peak of a step; kv: what is left for the KV cache, None
-    without weights; needed: by context x sequences, None without a shape; paging: likewise; assumed: in sentences.
+    CUDA, NCCL and the host beside PyTorch; activations: the peak of a step; kv: what is left for the KV cache,
+    None without weights; needed: by context x sequences, None without a shape; paging: likewise; assumed: in
+    sentences.
     """
 
     use: Use
@@ -320,7 +322,7 @@ def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float 
 def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
     yield f"a Spark has {use.memory:g} GiB for CPU and GPU together"
     yield (
-        "CUDA graphs, activations and what is not PyTorch's take what they did in published logs (docs/models.md); "
+        "CUDA graphs, activations and non-torch memory take what they did in published logs (docs/models.md); "
         f"a start was up to {SPREAD_GIB[use.nodes]:g} GiB off"
     )
     if shape is None or shape.hidden is None:

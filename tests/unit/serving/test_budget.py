@@ -241,7 +241,7 @@ FITS = {
     "without a shape": (model_of(60, None), Use(), 1, "tight"),
     "without a shape, too large": (model_of(120, None), Use(), 2, "no"),
     "without a size": (model_of(None), Use(), 1, "fits"),
-    "without a size, in 16 bit": (model_of(None, format="bf16"), Use(), 2, "no"),
+    "without a size, in 16 bit": (model_of(None, format="bf16"), Use(context=8192), 2, "no"),
     "without anything": (model_of(None, format="gguf"), Use(), None, "unknown"),
 }
 

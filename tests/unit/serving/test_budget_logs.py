@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkrig.io.catalogue_files import catalogue
-from sparkrig.serving.budget import NON_TORCH_GIB, PAIR_NON_TORCH_GIB, SPREAD_GIB, overhead
+from sparkrig.serving.budget import GRAPHS_GIB, NON_TORCH_GIB, PAIR_NON_TORCH_GIB, SPREAD_GIB, overhead
 from tests.memory_logs import Log, logs
 from tests.tables import each_row
 
@@ -46,9 +46,16 @@ def test_the_rank_with_less_room_is_the_one_that_counts() -> None:
 
 def rest(log: Log) -> float:
     """What is left beside weights, cache, graphs and activations."""
-    graphs = log.graphs_gib if log.graphs_gib is not None else overhead(log.use, log.hidden).graphs
-    taken = log.weights + log.kv_gib + graphs + overhead(log.use, log.hidden).activations
+    beside = overhead(log.use, log.hidden)
+    graphs = log.graphs_gib if log.graphs and log.graphs_gib is not None else beside.graphs
+    taken = log.weights + log.kv_gib + graphs + beside.activations
     return log.memory * log.utilization - taken
+
+
+def test_graphs_take_the_mean_of_their_estimates() -> None:
+    estimates = [log.graphs_gib for log in logs() if log.graphs_gib is not None]
+    assert len(estimates) == 12
+    assert sum(estimates) / 12 == pytest.approx(GRAPHS_GIB, abs=0.05)
 
 
 def test_what_is_not_pytorch_s_is_the_mean_of_its_logs() -> None:
