@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from scripts.vllm_flags import command_line, package_index, table, variables
@@ -14,22 +14,23 @@ from scripts.vllm_flags.report import report
 from scripts.vllm_flags.rules import named
 from scripts.vllm_flags.source import Source
 from sparkrig.io import vllm_flags
+from sparkrig.refusal import Refusal
 from sparkrig.serving.flags import Knowledge, Release, Table
 from sparkrig.serving.lint.version import Version, version
 
-_FIRST = (0, 19)  # with no version named: what lint's rules were first written for
+_FIRST = (0, 11)  # with no version named: NVIDIA's 25.11 has it, the oldest image that lint knows [@vllm-30163]
 
 
 def main(words: list[str] | None = None) -> int:
     given = _parser().parse_args(words)
-    known = vllm_flags.knowledge() if vllm_flags.FILE.exists() else None
     try:
+        known = vllm_flags.knowledge() if vllm_flags.FILE.exists() else None
         if given.verb == "add":
             with package_index.index() as index:
                 add(known, index, given.version, vllm_flags.FILE)
         elif known:
             print(report(known, _minor(known, given.old), _minor(known, given.new), named(known)), end="")
-    except ValueError as error:
+    except (ValueError, Refusal) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
@@ -44,7 +45,7 @@ def add(known: Knowledge | None, index: Index, wanted: Iterable[str], file: Path
         print(f"vLLM {each.version}, {each.released}")
         found[each.version.release[:2]] = read(each, index)
     file.parent.mkdir(exist_ok=True)
-    file.write_text(table.text(datetime.now(timezone.utc).date(), found), encoding="utf-8")
+    file.write_text(table.text(datetime.now(UTC).date(), found), encoding="utf-8")
     print(f"{file}: {len(found)} versions, the newest {max(found)[0]}.{max(found)[1]}")
 
 
@@ -74,7 +75,9 @@ def _minor(known: Knowledge, text: str) -> Version:
     minor = (version(text) or ())[:2]
     if minor not in known.releases:
         versions = ", ".join(f"{each[0]}.{each[1]}" for each in known.releases)
-        raise ValueError(f"vLLM {text} was not read, these were: {versions}; try: python -m scripts.vllm_flags add")
+        raise ValueError(
+            f"vLLM {text} was not read, these were: {versions}; try: python -m scripts.vllm_flags add"
+        )
     return minor
 
 
@@ -82,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m scripts.vllm_flags", description=__doc__)
     verbs = made.add_subparsers(dest="verb", required=True)
     adds = verbs.add_parser("add", help="read releases, and write models/vllm/flags.yaml")
-    adds.add_argument("version", nargs="*", help="whole, as 0.33.0; left out: all that are new since 0.19")
+    adds.add_argument("version", nargs="*", help="whole, as 0.33.0; left out: all that are new")
     reports = verbs.add_parser("report", help="what changed between two versions, and which rules of lint name it")
     reports.add_argument("old")
     reports.add_argument("new")

@@ -13,21 +13,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scripts.vllm_flags.annotations import argument
+from scripts.vllm_flags.annotations import argument, hints
 from scripts.vllm_flags.source import Field, Module, Place, Source, Unknown
 from sparkrig.serving.flags import Flag, Takes
 
 _SERVE = "vllm.entrypoints.cli.serve"
 _TYPES: Mapping[str, Takes] = {"int": "whole number", "float": "number", "str": "text"}
 _ACTIONS: Mapping[str, Takes] = {"BooleanOptionalAction": "switch", "store_true": "switch on", "append": "text"}
-# Plugins may register more of them, so other words are taken, too
-_PARSERS = {
+# What no annotation has, in some versions at least. Plugins may register more, so other words are taken, too
+_REGISTRIES = {
     "tool-call-parser": ("vllm.tool_parsers", "_TOOL_PARSERS_TO_REGISTER"),
     "reasoning-parser": ("vllm.reasoning", "_REASONING_PARSERS_TO_REGISTER"),
+    "load-format": ("vllm.model_executor.model_loader", "LoadFormats"),
 }
+# one flag of each part of the set-up: without it that part was not followed
+_SURE = ("port", "chat-template", "headless", "gpu-memory-utilization", "enable-log-requests", "disable-log-stats")
 _QUANTIZATION = "vllm.model_executor.layers.quantization"
-# Of the flag itself: `The "outlines" backend is deprecated` is about one of its values
-_CALLED = re.compile(r"""(?i)^(?!The ["'`])(?:\W*deprecated\b|.*(?:is|are|been) deprecated)""")
+# Of the flag itself, not of one of its values or of another flag
+_CALLED = re.compile(r"(?i)^\W*deprecated\b|^(?:this \w+|[\w-]+(?: \(\S+\))?) (?:is|has been) (?:now )?deprecated")
 _LONGEST = 160  # of a note: what is longer explains more than the deprecation
 
 
@@ -42,14 +45,16 @@ def flags(source: Source) -> dict[str, Flag]:
         raise ValueError(f"{module.path}: no subparser_init, which adds the flags of `vllm serve`")
     run = _Run(source)
     run.body(module, set_up.body, {})
+    if absent := [name for name in _SURE if name not in run.found]:
+        raise ValueError(f"{module.path}: no --{absent[0]}, expected in every vLLM: the set-up is another one now")
     made = {name: _flag(name, found) for name, found in run.found.items()}
     for name, found in [*run.found.items()]:
         made |= _fields(name, found)
-    for name, (registry, table) in _PARSERS.items():
+    for name, registry in _REGISTRIES.items():
         if name in made:
-            made[name] = made[name].replace(values=_keys(source, registry, table), open=True)
+            made[name] = made[name].replace(values=_words(source, *registry), open=True)
     if "quantization" in made:
-        refused = _keys(source, _QUANTIZATION, "DEPRECATED_QUANTIZATION_METHODS")
+        refused = _words(source, _QUANTIZATION, "DEPRECATED_QUANTIZATION_METHODS")
         made["quantization"] = made["quantization"].replace(deprecated_values=refused)
     return dict(sorted(made.items()))
 
@@ -64,13 +69,15 @@ def _functions(module: Module) -> Iterator[ast.FunctionDef]:
     return (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef))
 
 
-def _keys(source: Source, module: str, name: str) -> tuple[str, ...]:
-    """The keys of a dictionary of a module, or the words of a list; none where it is not there."""
+def _words(source: Source, module: str, name: str) -> tuple[str, ...]:
+    """The keys of a dictionary of a module, or the words of a list or Literal; none where it is not there."""
     found = source.module(module)
     place = found.find(name) if found else None
     match place.value if place else None:
         case ast.Dict(keys=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
-            return tuple(sorted(each.value for each in parts if isinstance(each, ast.Constant)))
+            return tuple(sorted(str(each.value) for each in parts if isinstance(each, ast.Constant)))
+        case ast.Subscript() as literal if place:
+            return tuple(sorted(map(str, hints(place.module, literal).values)))
     return ()
 
 
@@ -122,7 +129,7 @@ class _Run:
         if key == "choices" and value is None:
             found["open"] = True  # more of them are added
         elif key == "nargs" and value is None:
-            found["takes"] = "text"
+            found["takes"] = "text" if found["takes"] == "texts" else found["takes"]
         elif value is not None:
             found |= _given({key: value})
 
@@ -140,8 +147,7 @@ class _Run:
                 return [*module.constant(left), ...]
             case ast.JoinedStr():
                 return self._name(node, names)
-        found = module.constant(node)
-        return found
+        return module.constant(node)
 
     def _merged(self, module: Module, node: ast.Dict, names: dict[str, Any]) -> dict[str, Any]:
         made: dict[str, Any] = {}
@@ -150,7 +156,7 @@ class _Run:
             if key is None:
                 made |= found if isinstance(found, dict) else {}
             elif isinstance(key, ast.Constant):
-                made |= _given({key.value: found})
+                made |= _given({str(key.value): found})
         return made
 
     def _name(self, node: ast.JoinedStr, names: dict[str, Any]) -> Any:
@@ -167,7 +173,7 @@ class _Run:
         if called == "get_kwargs":
             return self._kwargs(module, node.args[0])
         if called == "get_args":
-            return argument_choices(module, node.args[0])
+            return hints(module, node.args[0]).values or Unknown(ast.unparse(node))
         if called == "remove" and isinstance(node.func, ast.Attribute):
             found, gone = self._value(module, node.func.value, names), module.constant(node.args[0])
             if isinstance(found, list) and gone in found:
@@ -178,15 +184,16 @@ class _Run:
     def _function(self, module: Module, node: ast.Call, names: dict[str, Any], called: str) -> Any:
         """A call of vLLM's own function or method; what it is given as its last argument is what it returns."""
         given = [self._value(module, each, names) for each in node.args if not isinstance(each, ast.Starred)]
-        if called == "_customize_cli_kwargs" and self.owner and _of(node) == "cls":
-            for place in reversed(self._bases(self.owner)):
+        if called == "_customize_cli_kwargs" and self.owner:
+            bases = self._bases(self.owner) if _of(node) == "cls" else []  # else super(), which came before
+            for place in reversed(bases):
                 self._enter(place, _method(place, called), given)
         elif called == "add_cli_args" and isinstance(node.func, ast.Attribute):
             self._add_cli_args(module, node.func.value, given)
         elif called == "make_arg_parser":
-            place = module.lookup(node.func)
-            if place and isinstance(place.node, ast.FunctionDef):
-                self._enter(place, place.node, given)
+            made = module.lookup(node.func)
+            if made and isinstance(made.node, ast.FunctionDef):
+                self._enter(made, made.node, given)
         else:
             return Unknown(ast.unparse(node))
         return given[-1] if given else None
@@ -231,13 +238,6 @@ class _Run:
         first = next((each for each in written if each.startswith("--")), written[0])
         also = [each.removeprefix("--") for each in written if each != first]
         self.found[first.removeprefix("--")] = {**made, "also": also}
-
-
-def argument_choices(module: Module, node: ast.expr) -> Any:
-    """`get_args(ALIAS)`: the words of a Literal."""
-    from scripts.vllm_flags.annotations import hints
-
-    return hints(module, node).values or Unknown(ast.unparse(node))
 
 
 def _given(words: Mapping[str | None, Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scripts.vllm_flags.rules import PARSER
+from sparkrig.serving import arguments
 from sparkrig.serving.flags import Flag, Knowledge, Table
 from sparkrig.serving.lint.version import Version
 
@@ -32,6 +34,13 @@ def report(known: Knowledge, old: Version, new: Version, named: Mapping[str, set
     if gone:
         parts += ["", f"Named by us, and not in {after.release.version} ({len(gone)})"]
         parts += [f"  {each}: {_since(known, each)}{_by(named, each)}" for each in gone]
+    wrong = [*otherwise(after)]
+    if wrong:
+        parts += [
+            "",
+            f"Taken otherwise by {PARSER} ({len(wrong)})",
+            *(f"  {each.name}: {each.says}" for each in wrong),
+        ]
     return "\n".join(parts) + "\n"
 
 
@@ -46,13 +55,39 @@ def _sections(before: Table, after: Table) -> Iterator[tuple[str, Iterable[Chang
     )
     yield "Changed defaults", _changed_defaults(both)
     yield "Changed values", _changed_values(both)
-    yield "Changed kinds", (
-        Change(f"--{new.name}", f"takes {old.takes}, then {new.takes}") for old, new in both if old.takes != new.takes
+    yield (
+        "Changed kinds",
+        (
+            Change(f"--{new.name}", f"takes {old.takes}, then {new.takes}")
+            for old, new in both
+            if old.takes != new.takes
+        ),
     )
     added = [flag for name, flag in after.flags.items() if name not in before.flags]
-    yield "Added flags", (Change(f"--{flag.name}", _described(flag)) for flag in added if not _within(flag, before))
+    yield (
+        "Added flags",
+        (Change(f"--{flag.name}", _described(flag)) for flag in added if not _within(flag, before)),
+    )
     yield "Removed variables", (Change(each, "") for each in sorted(before.variables - after.variables))
     yield "Added variables", (Change(each, "") for each in sorted(after.variables - before.variables))
+
+
+def otherwise(table: Table) -> Iterator[Change]:
+    """Flags of which our own parser of launches takes more words, or fewer, than vLLM does."""
+    ours = {name: word for names, word in _KINDS.items() for name in names}
+    for name, flag in table.flags.items():
+        kind = _WORDS.get(flag.takes, "one word")
+        mine = ours.get(name, "one word")
+        if "." not in name and kind != mine and flag.takes != "switch or text":
+            yield Change(f"--{name}", f"{kind}; {mine} for us")
+
+
+# A flag that our parser does not know has one word, where one follows that is no flag
+_KINDS: Mapping[frozenset[str], str] = {
+    arguments._SWITCHES: "no word",
+    arguments._MANY: "every word up to the next flag",
+}
+_WORDS = {"switch": "no word", "switch on": "no word", "texts": "every word up to the next flag"}
 
 
 def _instead(flag: Flag, after: Table) -> str:
@@ -120,4 +155,4 @@ def _dashed(name: str) -> str:
 
 
 def _worded(value: Any) -> str:
-    return "none" if value is None else f"{value}"
+    return "none" if value is None else f"{value!r}"

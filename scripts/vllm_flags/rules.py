@@ -1,7 +1,7 @@
 """Which flags and variables of vLLM a rule of lint reads, and which it names in its advice.
 
-A rule declares nothing for this: its judge is followed through the functions, the constants and the properties of a
-case that it uses, and of the words there those count that vLLM has, or once had, as a flag or variable.
+A rule declares nothing for this: its judge is followed through the functions, the constants and the properties of
+a case that it uses, and of the words there those count that vLLM has, or once had, as a flag or variable.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ _VARIABLE = re.compile(r"\bVLLM_[A-Z0-9_]+\b")
 
 
 def named(known: Knowledge) -> dict[str, set[str]]:
-    """For each flag (`--NAME`) and variable that vLLM has or had: the rules, and our parser, that name it."""
+    """For each flag (`--NAME`) and variable that vLLM has or had: the rules that name it, and our parser."""
     flags = {*known.histories}
     found: dict[str, set[str]] = {}
     for name in arguments._KNOWN:
-        if name in flags:
-            found.setdefault(f"--{name}", set()).add(PARSER)
+        found.setdefault(f"--{name}", set()).add(PARSER)
     for rule, judge in JUDGES.items():
         for word in _names(rule, judge, flags):
             found.setdefault(word, set()).add(rule.id)

@@ -78,7 +78,9 @@ class Source:
         """The same of a module that every vLLM has. Raises ValueError where it is not there."""
         if found := self.module(name):
             return found
-        raise ValueError(f"there is no module {name}, expected in every vLLM: it has moved, see scripts/vllm_flags")
+        raise ValueError(
+            f"there is no module {name}, expected in every vLLM: it has moved, see scripts/vllm_flags"
+        )
 
 
 class Module:
@@ -100,7 +102,9 @@ class Module:
     @cached_property
     def _stars(self) -> list[Module]:
         """The modules of which it imports every name."""
-        nodes = [node for node in self._tree.body if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
+        nodes = [
+            node for node in self._tree.body if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+        ]
         return [*filter(None, (self.source.module(self._imported(node)) for node in nodes))]
 
     def find(self, name: str) -> Place | None:
@@ -240,7 +244,7 @@ def members(place: Place) -> Iterator[tuple[str, Any]]:
 
 
 def member(name: str, known: Mapping[str, Any]) -> Any:
-    """A member of an enumeration as it is typed: its value, or its name where values are no words, or are paths."""
+    """A member of an enumeration as it is typed: its value, or its name where values are no words or are paths."""
     words = all(isinstance(each, str | int) and "." not in str(each) for each in known.values())
     return known[name] if words else name
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -14,11 +16,12 @@ from sparkrig.serving.lint.version import Version
 
 _HEAD = """\
 # Made by `python -m scripts.vllm_flags add` from vLLM's published source packages. Do not edit.
-# versions: of each minor version the release that was read. flags: of `vllm serve`, and NAME.field of the JSON object
-# that NAME takes. in: the versions that have it, where not all do; where anything changed, a mapping by versions
-# stands for it; values_in: values that came or went. variables: the environment variables that vLLM reads.
+# versions: of each minor version the release that was read. flags: of `vllm serve`, and NAME.field of the JSON
+# object that NAME takes. in: the versions that have it, where not all do; where anything changed, a mapping by
+# versions stands for it; values_in: values that came or went. variables: the environment variables that vLLM reads.
 """
-_ALWAYS: Any = None  # in place of spans
+_WIDTH = 120  # PyYAML breaks a line behind the word that reaches it
+_ALWAYS = None  # in place of spans
 _Spans = str | None
 
 
@@ -34,22 +37,41 @@ def text(read: date, found: Mapping[Version, Table]) -> str:
     names = sorted({name for table in found.values() for name in table.flags})
     flags = {name: _flag({minor: table.flags.get(name) for minor, table in found.items()}) for name in names}
     variables = sorted({name for table in found.values() for name in table.variables})
-    spans = {name: versions.spans({minor for minor in found if name in found[minor].variables}) for name in variables}
-    made = {"read": read, "versions": releases, "flags": flags, "variables": spans}
-    return _HEAD + "".join(
-        yaml.dump({key: value}, Dumper=_Dumper, sort_keys=False, width=118, default_flow_style=None)
-        for key, value in made.items()
+    spans = {
+        name: versions.spans({minor for minor in found if name in found[minor].variables}) for name in variables
+    }
+    return "".join(
+        [
+            _HEAD,
+            f"read: {read}\nversions:\n",
+            *(f'  "{name}": {_one_line(row)}\n' for name, row in releases.items()),
+            "flags:\n",
+            *(_row(name, row) for name, row in flags.items()),
+            "variables:\n",
+            *(f"  {name}:{f' {each}' if each else ''}\n" for name, each in spans.items()),
+        ]
     )
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes nothing for None, and a mapping that is one line long as one line."""
+def _row(name: str, row: Mapping[str, Any]) -> str:
+    """A flag in one line where it fits; else a line for each field, and for each value that came or went."""
+    line = f"  {name}: {_one_line(row)}\n"
+    if len(line) <= _WIDTH and "values_in" not in row:
+        return line
+    fields = (
+        yaml.safe_dump(
+            {key: value},
+            sort_keys=False,
+            width=_WIDTH - 24,
+            default_flow_style=None if isinstance(value, list) else False,
+        )
+        for key, value in row.items()
+    )
+    return f"  {name}:\n" + textwrap.indent("".join(fields), "    ")
 
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
 
-
-_Dumper.add_representer(type(None), lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", ""))
+def _one_line(row: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(row), sort_keys=False, width=math.inf, default_flow_style=True).rstrip("\n")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What each minor version of vLLM takes: flags of `vllm serve`, their values and defaults, environment variables.
 
-models/vllm/flags.yaml holds it, read from vLLM's published source (`python -m scripts.vllm_flags`). A version that was
-not read is unknown: every answer on it is None, so that a rule stays silent.
+models/vllm/flags.yaml holds it, read from vLLM's published source (`python -m scripts.vllm_flags`). A version that
+was not read is unknown: every answer on it is None, so that a rule stays silent.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sparkrig.serving.lint.version import Version, version
 
 # switch on: has no --no-NAME; texts: every word up to the next flag
-Takes = Literal[
-    "switch", "switch on", "switch or text", "text", "texts", "whole number", "number", "json"
-]
+Takes = Literal["switch", "switch on", "switch or text", "text", "texts", "whole number", "number", "json"]
 _PAIRS = (("enable-", "disable-"), ("disable-", "enable-"))
 _ALIKE = 0.75  # of difflib: below it the words are two, not one misspelt; our own reasoning
 
@@ -30,9 +28,9 @@ _ALIKE = 0.75  # of difflib: below it the words are two, not one misspelt; our o
 class Flag:
     """A flag of one version of vLLM, or `NAME.field` of the JSON object that NAME takes.
 
-    also: its other names, a short one with its dash; default: None for none, in angle brackets where vLLM computes it;
-    values: what it takes, empty for anything; open: whether plugins or models add to the values; deprecated: vLLM's
-    own sentence, empty where it has none; deprecated_values: of the values, those that vLLM calls so.
+    also: its other names, a short one with its dash; default: None for none, in angle brackets where vLLM computes
+    it; values: what it takes, empty for anything; open: whether plugins or models add to the values; deprecated:
+    vLLM's own sentence, empty where it has none; deprecated_values: of the values, those that vLLM calls so.
     """
 
     name: str
@@ -86,13 +84,14 @@ class Table:
 
     @cached_property
     def _names(self) -> Mapping[str, Flag]:
-        also = {name.lstrip("-"): each for each in self.flags.values() for name in each.also}
-        return {**also, **self.flags}
+        return {**{name: each for each in self.flags.values() for name in each.also}, **self.flags}
 
     def find(self, name: str) -> Flag | None:
-        """The flag that a name means to vLLM's parser: `_` is `-`, `no-NAME`, a beginning that only one has."""
-        wanted, dot, rest = name.lstrip("-").partition(".")
-        wanted = wanted.replace("_", "-")
+        """The flag that a name means to vLLM's parser: `_` is `-`, `no-NAME`, a beginning that only one has.
+
+        A long name may come without its dashes, a short one has one.
+        """
+        wanted, dot, rest = _long(name).partition(".")
         owner = self._names.get(wanted) or self._opposite(wanted) or self._beginning(wanted)
         if owner is None or not dot:
             return owner
@@ -107,8 +106,8 @@ class Table:
         return other if other and other.takes == "switch" else None
 
     def _beginning(self, name: str) -> Flag | None:
-        found = [each for key, each in self.flags.items() if key.startswith(name) and "." not in key]
-        return found[0] if len(found) == 1 and len(name) > 1 else None
+        found = {each.name: each for key, each in self._names.items() if key.startswith(name) and "." not in key}
+        return next(iter(found.values())) if len(found) == 1 and len(name) > 1 else None
 
     def _loose(self, owner: Flag) -> Flag | None:
         """A JSON object of which no field is known may have any."""
@@ -117,10 +116,10 @@ class Table:
 
     def nearest(self, name: str) -> str:
         """The name that a misspelt one is most like, empty where none is."""
-        wanted = name.lstrip("-").replace("_", "-")
+        wanted = _long(name)
         if "." in wanted:
             return _nearest(wanted, [each for each in self.flags if "." in each])
-        return _nearest(wanted, [each for each in self._names if "." not in each and len(each) > 1])
+        return _nearest(wanted, [each for each in self._names if "." not in each and each[0] != "-"])
 
 
 @dataclass(frozen=True)
@@ -140,8 +139,8 @@ class Knowledge:
     def flags(self, of: Version | None) -> Table | None:
         """What a version takes; None where it is unknown.
 
-        A patch release beyond the one that was read is unknown: nightly builds, which many images for the Spark are,
-        have such numbers, and take what only the next version does.
+        A patch release beyond the one that was read is unknown: nightly builds, which many images for the Spark
+        are, have such numbers, and take what only the next version does.
         """
         minor = (*of[:2],) if of else ()
         release = self.releases.get(minor)
@@ -189,7 +188,11 @@ class Knowledge:
         return self._first([within(self.variables[name], each) for each in self.releases], of=False)
 
     def _having(self, name: str) -> list[bool]:
-        return [self.table(each).find(name) is not None for each in self.releases]
+        row = self.histories.get(_long(name))
+        return [
+            bool(row and within(row.spans, each)) or self.table(each).find(name) is not None
+            for each in self.releases
+        ]
 
     def _first(self, having: list[bool], *, of: bool) -> Version | None:
         """Where the last stretch of one answer begins, unless it is all or none, or not at the end."""
@@ -280,6 +283,12 @@ def _in_one(span: str, minor: Version) -> bool:
 def _minor(text: str) -> Version:
     first, second = text.split(".")
     return int(first), int(second)
+
+
+def _long(name: str) -> str:
+    """A name as it stands in a table: the field of a JSON object keeps its underscores."""
+    head, dot, field_ = name.removeprefix("--").partition(".")
+    return head.replace("_", "-") + dot + field_
 
 
 def _plain(text: str) -> str:
