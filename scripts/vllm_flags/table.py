@@ -18,7 +18,7 @@ _HEAD = """\
 # Made by `python -m scripts.vllm_flags add` from vLLM's published source packages. Do not edit.
 # versions: of each minor version the release that was read. flags: of `vllm serve`, and NAME.field of the JSON
 # object that NAME takes. in: the versions that have it, where not all do; where anything changed, a mapping by
-# versions stands for it; values_in: values that came or went. variables: the environment variables that vLLM reads.
+# versions stands for it; values_in: values that came or went. variables: of the environment, that vLLM reads.
 """
 _WIDTH = 120  # PyYAML breaks a line behind the word that reaches it
 _ALWAYS = None  # in place of spans

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -20,6 +21,7 @@ from scripts.vllm_flags.source import Source
 from sparkrig.io import catalogue_files, vllm_flags
 from sparkrig.serving.flags import File, Flag, Knowledge, Release, Table
 from sparkrig.serving.lint.judgement import BY_ID
+from sparkrig.serving.lint.version import Version
 
 SERVE = """
 from vllm.entrypoints.openai.cli_args import make_arg_parser
@@ -101,7 +103,10 @@ class EngineArgs:
         cache_kwargs = get_kwargs(CacheConfig)
         cache_group = parser.add_argument_group(title="CacheConfig")
         cache_group.add_argument(
-            "--gpu-memory-utilization", "--device-memory-utilization", dest="x", **cache_kwargs["gpu_memory_utilization"]
+            "--gpu-memory-utilization",
+            "--device-memory-utilization",
+            dest="x",
+            **cache_kwargs["gpu_memory_utilization"],
         )
         cache_group.add_argument("--cache-dtype", **{**cache_kwargs["cache_dtype"], "default": None})
         cache_group.add_argument("--old-way", action=argparse.BooleanOptionalAction, default=None, help=_GONE)
@@ -131,7 +136,9 @@ class AsyncEngineArgs(EngineArgs):
         if not async_args_only:
             parser = EngineArgs.add_cli_args(parser)
         parser.add_argument(
-            "--enable-log-requests", action=argparse.BooleanOptionalAction, default=AsyncEngineArgs.enable_log_requests
+            "--enable-log-requests",
+            action=argparse.BooleanOptionalAction,
+            default=AsyncEngineArgs.enable_log_requests,
         )
         return parser
 """
@@ -181,6 +188,13 @@ environment_variables: dict[str, Callable[[], Any]] = {
     "MAX_JOBS": lambda: os.getenv("MAX_JOBS", None),
 }
 """
+BACKENDS = """
+from enum import Enum
+
+class BackendEnum(Enum):
+    TRITON = 'vllm.a.Triton'
+    FLASH = 'vllm.a.Flash'
+"""
 FILES = {
     "vllm/entrypoints/cli/serve.py": SERVE,
     "vllm/entrypoints/openai/cli_args.py": CLI_ARGS,
@@ -188,9 +202,7 @@ FILES = {
     "vllm/config/__init__.py": "from .all import CacheConfig, KernelConfig, VllmConfig",
     "vllm/config/all.py": CONFIG,
     "vllm/envs.py": ENVS,
-    "vllm/backends.py": (
-        "from enum import Enum\nclass BackendEnum(Enum):\n    TRITON = 'vllm.a.Triton'\n    FLASH = 'vllm.a.Flash'\n"
-    ),
+    "vllm/backends.py": BACKENDS,
     "vllm/renderers/__init__.py": "from .types import *",
     "vllm/renderers/types.py": "Content = Literal['auto', 'string']",
     "vllm/quantization.py": "Methods = Literal['awq', 'fp8']",
@@ -276,7 +288,7 @@ def release(minor: int, *flags: Flag, names: frozenset[str] = frozenset()) -> Ta
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     """No value is lost, and the same knowledge is the same text."""
-    found = {
+    found: dict[Version, Table] = {
         (0, 1): release(1, Flag("a", default=0.9), Flag("b", "switch"), names=frozenset({"VLLM_A"})),
         (0, 2): release(2, Flag("a", "number", ("-a",), 0.92), Flag("c", values=("x", "y"), default=0)),
         (0, 3): release(
@@ -295,7 +307,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert known.variables == {"VLLM_A": "to 0.1, from 0.3", "VLLM_B": "from 0.3"}
 
 
-def written(folder: Path, found: dict[tuple[int, ...], Table]) -> Knowledge:
+def written(folder: Path, found: Mapping[Version, Table]) -> Knowledge:
     file = folder / "flags.yaml"
     file.write_text(table.text(date(2026, 2, 1), found))
     return catalogue_files.checked(File, catalogue_files.read(file), file).knowledge()
@@ -307,7 +319,7 @@ def test_the_file_in_the_repository_is_as_it_would_be_written() -> None:
 
 
 def test_the_report_names_the_rules(tmp_path: Path) -> None:
-    found = {
+    found: dict[Version, Table] = {
         (0, 1): release(
             1,
             Flag("kv-cache-dtype", values=("auto", "fp8")),
