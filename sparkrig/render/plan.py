@@ -12,12 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from sparkrig.reports.plan import Planned, Step, roughly
-from sparkrig.runs.change import Change
+from sparkrig.runs.change import Change, few
 from sparkrig.text import listed
 
 _ASCII = str.maketrans({"→": "->", "·": "-", "✓": "ok", "✗": "x"})
 _JOINTS = ("/,:=", "-", "._|)")
-_HOLDS = 3  # as many are named; more are counted
 
 
 # what stands before the item, by kind; a path speaks for itself
@@ -172,8 +171,7 @@ def _held(changes: Sequence[Change], *, everything: bool) -> str:
         return ""
     if len(names) == 1:
         return f"hold {names[0]}"
-    shown = names if everything or len(names) <= _HOLDS + 1 else [*names[:_HOLDS], f"{len(names) - _HOLDS} more"]
-    return f"hold {len(names)} packages: {listed(shown)}"
+    return f"hold {len(names)} packages: {listed(names if everything else few(names))}"
 
 
 def sentence(change: Change) -> str:
