@@ -186,5 +186,11 @@ def sentence(change: Change) -> str:
     return f"{subject}: {change.before} → {change.after or 'removed'}"
 
 
+def of_step(step: Step) -> list[str]:
+    """The changes of a step, a sentence each; all holds in one."""
+    held = _held(step.changes, everything=False)
+    return [*([held] if held else []), *(sentence(each) for each in step.changes if each.kind != "hold")]
+
+
 def _sign(change: Change) -> str:
     return "+" if change.before is None else "-" if change.after is None else "~"
