@@ -62,8 +62,8 @@ COMPILERS = frozenset({"nvcc", "cicc", "ptxas", "cudafe++", "ninja", "cc1plus"})
 
 MEMORY_S = 1
 SHORT = 3  # looks in a row: a peak of a second or two is no end
-# The two signs below count where memory is short, too: a start at 22 GiB available logged 75 such lines and went
-# well [@vllm-54200], and weights that are read press on the page cache.
+# The two signs below count only where little memory is left: one start logged 75 such lines at 22 GiB
+# [@vllm-54200], and reading weights presses on the page cache.
 NEAR = 50  # thousandths: 6 GiB of a Spark's. A pair in use had 7.85, and 6.91 at the least [@gb10-ops]
 LINES, LINES_S = 5, 60.0  # of the driver, and in how long: 24 in 21 s before a Spark was lost [@gb10-ops]
 NO_MEMORY = re.compile(r"NVRM: .*NV_ERR_NO_MEMORY")  # [@open-gpu-1358, @playbooks-97]
@@ -140,7 +140,7 @@ class Engine:
         stood = time.monotonic() - self.since
         if stood >= self.seconds * (DOUBT if self.doubt else 1):
             self.since = None
-            self.end(f"the engine stood still for {stood:.0f} s: {running:.0f} requests ran, {gpu.told}")
+            self.end(f"the engine stood still for {stood:.0f} s: requests running: {running:.0f}, {gpu.told}")
 
     def end(self, seen: str) -> None:
         """The first time the server is restarted; if that did not help, it stays down until a person starts it."""

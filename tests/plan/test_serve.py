@@ -342,7 +342,9 @@ def test_what_moved_is_due(deploy: Deploy, a: Spark, b: Spark) -> None:
     assert run.plan[SERVER], run.plan
 
 
-STOOD = "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s: 2 requests ran, the GPU drew 14 W"
+STOOD = (
+    "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s: requests running: 2, the GPU drew 14 W"
+)
 GONE = STOOD.replace("12:03", "12:31").replace("restarted", "stopped")
 
 
@@ -398,7 +400,9 @@ def test_drift_tells_what_the_watch_did(desk: Desk) -> None:
     done = desk.has(hosts(serving(BOTH, "a", 2, events=(STOOD,)), serving(BOTH, "b", 2))).drift()
     assert done.code == 2 and "serve.stuck" in done.wrong[A] and not done.wrong[B] - {"deploy.plan"}, done.said
     row = done.row(A, "serve.stuck")
-    assert "restarted at 2026-11-24T12:03:00Z: the engine stood still for 300 s: 2 requests ran" in row["found"]
+    assert (
+        "restarted at 2026-11-24T12:03:00Z: the engine stood still for 300 s: requests running: 2" in row["found"]
+    )
     assert "deploys/serve.py; if it comes again, try another --attention-backend" in row["cure"]
 
 

@@ -115,7 +115,9 @@ def checkpoint(folder: Path, *left_out: str, index: bool = True) -> Path:
 # --- the fact
 
 
-DID = "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s: 2 requests ran, the GPU drew 14 W"
+DID = (
+    "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s: requests running: 2, the GPU drew 14 W"
+)
 
 
 def test_what_the_watch_did_is_read_and_nothing_else_of_its_file(spark: Spark) -> None:

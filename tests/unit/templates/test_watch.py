@@ -164,7 +164,7 @@ def test_an_engine_that_stands_still_is_restarted_once(host: Host, port: str, ca
     assert engine(host, port, N) == [], "not one look too early"
     assert engine(host, port, N + 15) == [KILLED]
     assert host.done == ["stuck restarted"]
-    assert "the engine stood still for 60 s: 3 requests ran, the GPU drew 14 W" in host.events[0]
+    assert "the engine stood still for 60 s: requests running: 3, the GPU drew 14 W" in host.events[0]
     said = capsys.readouterr().out
     assert said.startswith("sparkrig: trouble stuck 20") and "; the server is restarted\n" in said
 
