@@ -142,7 +142,7 @@ class Server:
             return False
         if self.idle:
             return not found.trial
-        if found.trial or not found.runs or found.image != known.id:
+        if found.trial or found.events or not found.runs or found.image != known.id:
             return False
         return self.rank > 0 or (found.port == "active" and found.health == 200)
 

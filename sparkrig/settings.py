@@ -210,6 +210,14 @@ class Settings(BaseModel):
         description="Seconds, times patience, in which a server must answer once it was started; a pair's first "
         "start took 15 minutes, and a hung one was given up after 44 (docs/serving.md).",
     )
+    serve_watch_seconds: int = Field(
+        300,
+        ge=0,
+        le=86400,
+        description="Seconds after which an engine that stands still while requests run and the GPU idles is "
+        "restarted, once in an hour; the second time it is stopped (docs/serving.md). vLLM itself gives up a step "
+        "after 300. Not multiplied by patience. 0 for no watch.",
+    )
     image_base: ImageName = Field(
         "vllm/vllm-openai:v0.17.0-cu130",
         description="Image of vLLM 0.17 or 0.18 that deploys/image.py gives kernels for SM121 (docs/serving.md).",
@@ -238,8 +246,8 @@ class Settings(BaseModel):
         2.0,
         ge=0,
         le=20,
-        description="Least memory to stay free, in percent; with less, the server is ended before the whole Spark "
-        "hangs. 0 for no guard.",
+        description="Least memory to stay free, in percent; with less, or where the host waits for memory, the "
+        "server is restarted before the whole Spark hangs (docs/serving.md). 0 for no guard.",
     )
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},

@@ -342,6 +342,37 @@ def test_what_moved_is_due(deploy: Deploy, a: Spark, b: Spark) -> None:
     assert run.plan[SERVER], run.plan
 
 
+STOOD = (
+    "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s: requests running: 2, the GPU drew 14 W"
+)
+GONE = STOOD.replace("12:03", "12:31").replace("restarted", "stopped")
+
+
+def test_each_half_has_a_watch_and_one_without_it_is_due(deploy: Deploy) -> None:
+    pair = {letter: serving(BOTH, letter, 2) for letter in "ab"}
+    for letter, words in (("a", "--port 18000 --seconds 300"), ("b", "--head 192.168.100.11:29501")):
+        unit = next(each for each in pair[letter].files if each.path == served.WATCH)
+        assert words in unit.content
+        without = replace(pair[letter], files=[each for each in pair[letter].files if each is not unit])
+        changed = {**pair, letter: without}
+        run = served_by(deploy, changed["a"], changed["b"], "--dry", "--json", *PAIR)
+        assert run.plan[SERVER], run.plan
+
+
+def test_a_deploy_makes_up_for_what_the_watch_did_and_then_has_nothing_to_do(deploy: Deploy) -> None:
+    """A server that it restarted is up: what is left is the note of it, which goes with the commit."""
+    pair = serving(BOTH, "a", 2, events=(STOOD,)), serving(BOTH, "b", 2)
+    assert served_by(deploy, *pair, "--dry", "--json", *PAIR).plan[SERVER]
+    run = deploy(started(*pair, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    assert [name for name, text in run.commands if served.EVENTS in text and "serve/trial" in text], run.commands
+    assert not [text for _, text in run.commands if "docker rm -f" in text], "it goes on serving"
+    stopped = replace(STOPPED, events=(STOOD, GONE)), serving(BOTH, "b", 2)
+    run = deploy(started(*stopped, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    order(run, "spark-a", "systemctl start sparkrig-serve.service", "port=$1 before=$2", f"/{served.EVENTS[1:]}")
+
+
 # --- drift
 
 
@@ -363,6 +394,16 @@ def test_drift_finds_what_moved_and_prints_what_mends_it(desk: Desk) -> None:
     assert done.row(A, "serve.unit")["cure"].endswith("deploys/serve.py")
     shown = desk.typed("drift").out
     assert shown.count("deploys/serve.py") == 1, shown
+
+
+def test_drift_tells_what_the_watch_did(desk: Desk) -> None:
+    done = desk.has(hosts(serving(BOTH, "a", 2, events=(STOOD,)), serving(BOTH, "b", 2))).drift()
+    assert done.code == 2 and "serve.stuck" in done.wrong[A] and not done.wrong[B] - {"deploy.plan"}, done.said
+    row = done.row(A, "serve.stuck")
+    assert (
+        "restarted at 2026-11-24T12:03:00Z: the engine stood still for 300 s: requests running: 2" in row["found"]
+    )
+    assert "deploys/serve.py; if it comes again, try another --attention-backend" in row["cure"]
 
 
 def test_drift_tells_of_a_launch_that_is_declared_otherwise(desk: Desk) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sparkrig import programs
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image
 from sparkrig.refusal import Refusal
@@ -17,7 +18,7 @@ from sparkrig.serving import arguments, plan, served, smoke, unit_files
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.served import Record, Serving, Weights
-from sparkrig.serving.wish import Chosen, Node
+from sparkrig.serving.wish import Chosen, Node, Wish
 from tests.tables import each_row
 from tests.unit.servings import CATALOGUE, ID, asked, made, mine
 
@@ -191,10 +192,49 @@ def test_secrets_are_given_as_a_file_and_only_where_there_are_any() -> None:
     assert words[words.index("/etc/sparkrig/secrets.env") - 1] == "--env-file"
 
 
-def test_no_guard_where_none_is_wanted() -> None:
-    files = made(asked(), memory_guard=0)
-    assert served.WATCH not in files and served.MEMORY_UNIT not in files[served.SERVICE]
-    assert f"{served.MEMORY} 35 " in made(asked(), memory_guard=3.5)[served.WATCH]
+def watched(wish: Wish, node: Node, ray: bool = False, **data: Any) -> str:
+    """What the watch of a host is started with; empty where it has none."""
+    files = made(wish, node, ray, **data)
+    there = served.WATCH in files
+    assert there == (served.WATCHER in files) == (f"{served.WATCH_UNIT}.service" in files[served.SERVICE])
+    line = next((line for line in files.get(served.WATCH, "").splitlines() if line.startswith("ExecStart=")), "")
+    return line.partition(f"{served.WATCHER} ")[2]
+
+
+def test_each_host_is_watched_for_what_can_happen_there() -> None:
+    one, two = asked(), asked("qwen3-235b-a22b")
+    head, worker = Node(0, HEAD, HEAD), Node(1, HEAD, OTHER)
+    other: dict[str, Any] = {"memory_guard": 3.5, "serve_trial_port": 9000, "serve_watch_seconds": 600}
+    engine = "--port 18000 --seconds 300"
+
+    def holds(expected: str, wish: Wish, node: Node, data: dict[str, Any]) -> None:
+        assert watched(wish, node, **data) == expected
+
+    each_row(
+        [
+            (f"--least 20 {engine}", one, Node(), {}),
+            ("--least 35 --port 9000 --seconds 600", one, Node(), other),
+            (engine, one, Node(), {"memory_guard": 0}),
+            ("--least 20", one, Node(), {"serve_watch_seconds": 0}),
+            ("", one, Node(), {"memory_guard": 0, "serve_watch_seconds": 0}),
+            (f"--least 20 {engine}", one, Node(), {"patience": 5}),
+            (f"--least 20 {engine}", two, head, {}),
+            ("--least 20 --head 192.168.100.11:29501", two, worker, {}),
+            ("--least 20", two, worker, {"ray": True}),
+            ("--least 20", two, worker, {"serve_watch_seconds": 0}),
+        ],
+        holds,
+    )
+    unit = made(one)[served.WATCH]
+    assert f"BindsTo={served.UNIT}.service\n" in unit and "ExecStart=/usr/bin/python3 -IB /usr/local/" in unit
+    assert "\nMASTER_PORT=29501\n" in programs.file("serving/start.sh")
+
+
+def test_the_guard_of_before_is_removed() -> None:
+    """Hosts may have it, and nothing may end a server twice."""
+    wanted = [File(path, text) for path, text in made(asked()).items()]
+    found = {path: Found("", "0755", "root:root") for path in (served.START, *served.BEFORE)}
+    assert unit_files.surplus(wanted, found) == [*served.BEFORE]
 
 
 def test_the_half_that_has_no_part_keeps_nothing_but_a_note_of_it() -> None:
