@@ -118,6 +118,25 @@ def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> Non
     assert "Traceback" not in run.stderr
 
 
+RECIPE = ("--data", "recipe=tests/fixtures/recipes/eugr-v1.yaml")
+
+
+def test_a_recipe_is_served_on_trial_like_any_other_wish(deploy: Deploy) -> None:
+    run = deploy(started(ready(SOLO), ready(SOLO), "gpt-oss-120b"), "-y", *RECIPE, file=FILE)
+    assert run.code == 0, tail(run)
+    order(run, "spark-a", WRITE, "systemctl start sparkrig-serve.service", "/v1/chat/completions")
+    assert "gpt-oss-120b answers on port 8000" in run.stderr
+    assert "its image is built with --exp-mxfp4, which is not done here" in run.stderr
+
+
+def test_a_recipe_with_programs_of_strangers_is_refused_before_any_change(deploy: Deploy, tmp_path: Path) -> None:
+    file = tmp_path / "recipe.yaml"
+    file.write_text("recipe_version: '2'\nmodel: openai/gpt-oss-120b\nruntime: vllm\nmods: [mods/fix]\n")
+    run = served_by(deploy, ready(), Spark(), "-y", "--data", f"recipe={file}")
+    assert run.code == 1 and run.changes == []
+    assert "Refused: recipe has mods: programs of its authors, which are not run here" in run.stderr, tail(run)
+
+
 @pytest.mark.slow
 def test_nodes_of_ray_get_a_token_that_no_log_has(deploy: Deploy) -> None:
     """That it is the same on both is for `serve.token` to say."""
