@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -153,6 +154,8 @@ def _computed(name: str, id_: str | None, known: Catalogue) -> tuple[Model, str]
     id = id_ or ("/".join(path.resolve().parts[-2:]) if local else name)
     if not local and (not hub.ID.fullmatch(name) or _absent(name, known)):
         raise click.ClickException(_unknown(name, known))
+    if not local and sys.stderr.isatty():
+        terminal.echo(f"Asking the hub for {name} ...", err=True)
     with files.refusals():
         found = checkpoint_source.folder(path) if local else checkpoint_source.from_hub(name)
     try:
@@ -181,12 +184,14 @@ def _beside(known: Catalogue, model: Model) -> Catalogue:
 def _save(model: Model, revision: str) -> None:
     from datetime import UTC, datetime
 
-    from sparkrig.io import catalogue_files, project
+    from sparkrig.io import catalogue_files
 
+    folder, ours = catalogue_files.own(), catalogue_files.FOLDER.resolve()
+    if folder is None and (ours.parent / "pyproject.toml").exists():  # sparkrig's repository, and no wheel
+        folder = ours
+    if folder is None:
+        raise click.ClickException("there is no project here to save it in. Try: sparkrig init DIR")
     with files.refusals():
-        folder = catalogue_files.own() or catalogue_files.FOLDER
-        if not (project.root() / project.DEPLOY).is_file():
-            raise click.ClickException("there is no project here to save it in. Try: sparkrig init DIR")
         at = f" at commit {revision}" if revision else ""
         head = f"Computed on {datetime.now(UTC):%Y-%m-%d} from the files of {model.best().id}{at}."
         file = catalogue_files.save(model, folder, head)

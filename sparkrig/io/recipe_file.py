@@ -14,7 +14,7 @@ from sparkrig.text import reason
 def read(named: str) -> Recipe:
     """The recipe. named: a path from the current folder. Raises Refusal."""
     name, _, variant = named.partition("#")
-    file = Path(name)
+    file = Path(name).expanduser()  # a shell leaves the `~` of `recipe=~/x` as it is
     try:
         with file.open("rb") as stream:
             content = stream.read(4 * recipe_launch.CHARS + 1)  # a character of UTF-8 has four bytes at most

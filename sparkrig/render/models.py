@@ -275,7 +275,7 @@ def _kept(kind: Layers) -> str:
 
 
 def _contexts(model: Model, checkpoint: Checkpoint, use: Use) -> RenderableType | None:
-    """How many sequences of several lengths fit, for a model that nobody has served yet."""
+    """How many sequences of several lengths fit, for a model without measurements."""
     lengths = sorted({*(each for each in _LENGTHS if each < (model.context or 0)), model.context or use.context})
     grid = Table.grid(padding=(0, 2))
     for _ in range(3):

@@ -28,7 +28,7 @@ from sparkrig.settings import Settings
 
 Find = Callable[[str], Model | None]
 
-# For a model without a launch of anybody's: the image in which vllm-project's recipe for Qwen3.6-35B-A3B was
+# For a model without a launch in the catalogue: the image in which vllm-project's recipe for Qwen3.6-35B-A3B was
 # verified and measured on a GB10 [@vllm-recipes-spark].
 IMAGE = "vllm/vllm-openai:v0.28.0"
 _SPARE_GIB = 5.0  # that stay free on the disk of the weights

@@ -21,6 +21,12 @@ from sparkrig.serving.model import Checkpoint, Format, Model, Shape
 SOURCE = "checkpoint-files"
 INDEX_CHARS = 67_108_864  # an index of 200,000 tensors has 25 MB
 UNVERIFIED = "not verified by anyone: computed from its own config.json"
+# families whose count was compared with their publishers' figures (tests/unit/serving/test_checkpoint_files.py)
+_COMPARED = """
+deepseek_v3 deepseek_v32 deepseek_v4 gemma3_text gemma4_text glm4_moe glm_moe_dsa gpt_oss kimi_k2 llama
+minimax_m2 mistral mixtral nemotron_h phi3 qwen3 qwen3_5_moe_text qwen3_5_text qwen3_moe qwen3_next
+qwen3_vl_moe_text qwen3_vl_text step3p5
+"""
 _APART = 0.1  # of a count of parameters from what the files hold
 # the same weights once more, for other programs; templates/serving leaves them out of a download, too
 _ELSEWHERE = re.compile(r"consolidated|adapter|/")
@@ -168,6 +174,8 @@ def _counted(
             )
         said.append(f"the parameters are estimated by the size of the files at {bits:g} bits, all of them active")
         return Parameters(held, held)
+    if config.kind not in _COMPARED.split():
+        said.append(f"{config.kind or 'its model_type'} is no family whose count was compared with anything")
     said.append("the parameters are estimated: the matrices of the language model, counted by their shapes")
     if held and kind in ("bf16", "fp16") and abs(held / counted.total - 1) > _APART:
         said.append(f"the files hold {held / 1e9:.3g} billion parameters at 16 bits, and the count does not")

@@ -678,6 +678,19 @@ def test_an_entry_is_saved_found_and_never_overwritten(tmp_path: Path, user: Pat
     assert names == ["llama-3.3-70b-instruct"]
 
 
+def test_an_entry_is_not_saved_beside_an_installed_package(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = checkpoint(tmp_path, "Qwen/Qwen3-8B")
+    made = tmp_path / "site-packages" / "models"
+    shutil.copytree(catalogue_files.FOLDER, made)
+    monkeypatch.setattr(catalogue_files, "FOLDER", made)
+    monkeypatch.setattr(catalogue_files, "own", lambda: None)
+    done = run("show", str(folder), "--id", "Qwen/Qwen3-8B", "--save")
+    assert done.exit_code == 1 and "no project here to save it in. Try: sparkrig init DIR" in done.stderr
+    assert not (made / "qwen3-8b.yaml").exists()
+
+
 def test_an_entry_of_the_user_s_that_cannot_stand_is_one_sentence(user: Path) -> None:
     folder = user / "models"
     folder.mkdir()

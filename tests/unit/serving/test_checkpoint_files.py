@@ -106,6 +106,9 @@ SUMS = {
     "jpacifico/Chocolatine-3B-Instruct-DPO-Revised": dense(
         32 * (attention(3072, 32, 32, 96) + gated(3072, 8192)) + 2 * 32064 * 3072
     ),
+    "cognitivecomputations/Dolphin3.0-Mistral-24B": dense(
+        40 * (attention(5120, 32, 8, 128) + gated(5120, 32768)) + 2 * 131074 * 5120
+    ),
     "google/medgemma-27b-it": dense(62 * (attention(5376, 32, 16, 128) + gated(5376, 21504)) + 262208 * 5376),
     "Qwen/Qwen3-30B-A3B": QWEN3_MOE,
     "Qwen/Qwen3-VL-30B-A3B-Instruct": QWEN3_MOE,
@@ -249,6 +252,7 @@ SHAPES: dict[str, tuple[tuple[Layers, ...], int, str, int]] = {
     "Qwen/Qwen3-30B-A3B": ((full(48, 4, 128),), 0, "moe", 40960),
     "Qwen/Qwen3-VL-30B-A3B-Instruct": ((full(48, 4, 128),), 0, "moe", 262144),
     "meta-llama/Llama-3.3-70B-Instruct": ((full(80, 8, 128),), 0, "dense", 131072),
+    "cognitivecomputations/Dolphin3.0-Mistral-24B": ((full(40, 8, 128),), 0, "dense", 32768),
     "mistralai/Mixtral-8x7B-v0.1": ((full(32, 8, 128),), 0, "moe", 32768),
     "openai/gpt-oss-120b": ((full(18, 8, 64), sliding(18, 8, 64, 128)), 0, "moe", 131072),
     "zai-org/GLM-4.5-Air": ((full(46, 8, 128),), 1, "moe", 131072),
@@ -475,6 +479,38 @@ def test_how_many_sparks_it_takes() -> None:
     assert made("meta-llama/Llama-3.3-70B-Instruct").nodes == 2
     huge = made("deepseek-ai/DeepSeek-V3")
     assert budget(huge, huge.best(), Use(nodes=2)).fit == "no"
+
+
+def test_which_layers_slide() -> None:
+    def holds(values: dict[str, Any], layers: tuple[Layers, ...]) -> None:
+        model = files.read("a/b", files.Files(changed(**values)))
+        assert model.shape is not None and model.shape.layers == layers
+
+    window = {"sliding_window": 4096, "use_sliding_window": None}
+    some = (full(6, 8, 128), sliding(30, 8, 128, 4096))
+    rows: dict[str, tuple[dict[str, Any], tuple[Layers, ...]]] = {
+        "none, by Qwen2's switch": ({**window, "use_sliding_window": False}, (full(36, 8, 128),)),
+        "those behind a number of Qwen2's": (
+            {**window, "use_sliding_window": True, "max_window_layers": 6},
+            some,
+        ),
+        "all of Mistral's first": ({**window, "model_type": "mistral"}, (sliding(36, 8, 128, 4096),)),
+        "five in six of Gemma 3's": ({**window, "model_type": "gemma3_text"}, some),
+        "by a pattern": ({**window, "sliding_window_pattern": 6}, some),
+        "chunks of Llama 4's": (
+            {"model_type": "llama4_text", "attention_chunk_size": 8192},
+            (full(9, 8, 128), sliding(27, 8, 128, 8192)),
+        ),
+        "not those that share": ({"num_kv_shared_layers": 6}, (full(30, 8, 128),)),
+    }
+    each_row(rows, holds)
+
+
+def test_a_family_that_was_compared_with_nothing_is_said() -> None:
+    said = "is no family whose count was compared with anything"
+    assert any(said in each for each in files.read("a/b", files.Files(changed(model_type="tomorrow"))).assumed)
+    for id in SUMS:
+        assert not any(said in each for each in made(id).assumed), id
 
 
 # --- what cannot stand
