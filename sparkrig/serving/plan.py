@@ -184,6 +184,13 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
 def _fits(asked: Wish, memory_gib: float) -> None:
     use = _use(asked, memory_gib)
     made = budget(asked.model, asked.checkpoint, use)
+    if made.fit == "no" and made.kv is not None and made.kv > 0:
+        raise Refusal(
+            f"one sequence of {use.context:,} tokens does not fit into the {made.kv:.1f} GiB that "
+            f"{asked.checkpoint.id} leaves for the KV cache ({use.utilization:g} of {memory_gib:.1f} GiB)",
+            "the same with --data 'serve_flags={\"max-model-len\": 32768}', or as long as fits: "
+            f"sparkrig models show {quoted(asked.model.name)}",
+        )
     if made.fit == "no":
         raise Refusal(
             f"{asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, and "

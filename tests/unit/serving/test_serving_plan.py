@@ -154,6 +154,17 @@ def test_a_model_that_was_computed_is_served_and_said_to_be_unverified() -> None
     assert asked().notes == ()
 
 
+def test_a_context_that_does_not_fit_is_told_from_weights_that_do_not() -> None:
+    wish = computed(serve_image="image:1", serve_flags={"gpu-memory-utilization": 0.18})
+    with pytest.raises(Refusal) as error:
+        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+    assert "one sequence of 40,960 tokens does not fit into the " in error.value.what
+    assert "max-model-len" in error.value.cure
+    wish = computed(serve_image="image:1", serve_flags={"gpu-memory-utilization": 0.1})
+    with pytest.raises(Refusal, match=r"does not fit: 15\.3 GiB of weights a node"):
+        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+
+
 def test_a_checkpoint_that_is_not_known_says_how_to_make_it_known() -> None:
     for model in ("Qwen/Qwen3-9B", "foo/gpt-oss-120b"):
         with pytest.raises(Refusal) as error:
