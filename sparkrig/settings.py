@@ -33,6 +33,7 @@ from sparkrig.shapes import (
     ModelName,
     NetdevName,
     OneLine,
+    RecipeName,
     Revision,
     Source,
     ToolkitVersion,
@@ -168,6 +169,12 @@ class Settings(BaseModel):
         None,
         description="Model that deploys/serve.py serves: a name or a checkpoint of the catalogue (sparkrig "
         "models). None for what the host serves already, which stays as it is (docs/serving.md).",
+    )
+    recipe: RecipeName | None = Field(
+        None,
+        description="File of a recipe that deploys/serve.py serves instead: of eugr/spark-vllm-docker, sparkrun "
+        "or vllm-project/recipes; FILE#VARIANT for one with variants. Settings serve_... win over it "
+        "(docs/serving.md).",
     )
     serve_image: ImageName | None = Field(
         None,

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from sparkrig.io import catalogue_files
 from sparkrig.serving import served
+from sparkrig.serving.checkpoint import files as checkpoint_files
 from tests.plan.conftest import A, B, Deploy, Host, Run, barred
 from tests.plan.desk import Desk
 from tests.plan.serving import (
@@ -116,6 +118,44 @@ def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> Non
     )
     assert "qwen3-235b-a22b answers on port 8000" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_a_model_that_was_saved_in_the_inventory_s_project_is_served(deploy: Deploy, tmp_path: Path) -> None:
+    """The inventory of a fake host lies in tmp_path, which is a project here."""
+    words = ("-y", "--data", "model=Qwen/Qwen3-8B")
+    a = ready("Qwen/Qwen3-8B", room=100 * GIB)
+    unknown = served_by(deploy, a, Spark(), *words)
+    assert unknown.code == 1 and unknown.changes == []
+    assert "Refused: the catalogue has no model Qwen/Qwen3-8B" in unknown.stderr
+    assert "Try: sparkrig models show Qwen/Qwen3-8B --save" in unknown.stderr
+    (tmp_path / "deploys").mkdir()
+    (tmp_path / "deploys" / "cluster.py").touch()
+    config = Path("tests/fixtures/checkpoints/Qwen--Qwen3-8B/config.json").read_text(encoding="utf-8")
+    model = checkpoint_files.read("Qwen/Qwen3-8B", checkpoint_files.Files(config))
+    catalogue_files.save(model, tmp_path / "models", "of a test")
+    run = deploy(started(a, Spark(), "qwen3-8b"), *words, file=FILE)
+    assert run.code == 0, tail(run)
+    assert "qwen3-8b answers on port 8000" in run.stderr
+    assert "Qwen/Qwen3-8B is not verified by anyone" in run.stderr
+
+
+RECIPE = ("--data", "recipe=tests/fixtures/recipes/eugr-v1.yaml")
+
+
+def test_a_recipe_is_served_on_trial_like_any_other_wish(deploy: Deploy) -> None:
+    run = deploy(started(ready(SOLO), ready(SOLO), "gpt-oss-120b"), "-y", *RECIPE, file=FILE)
+    assert run.code == 0, tail(run)
+    order(run, "spark-a", WRITE, "systemctl start sparkrig-serve.service", "/v1/chat/completions")
+    assert "gpt-oss-120b answers on port 8000" in run.stderr
+    assert "its image is built with --exp-mxfp4, which is not done here" in run.stderr
+
+
+def test_a_recipe_with_programs_of_strangers_is_refused_before_any_change(deploy: Deploy, tmp_path: Path) -> None:
+    file = tmp_path / "recipe.yaml"
+    file.write_text("recipe_version: '2'\nmodel: openai/gpt-oss-120b\nruntime: vllm\nmods: [mods/fix]\n")
+    run = served_by(deploy, ready(), Spark(), "-y", "--data", f"recipe={file}")
+    assert run.code == 1 and run.changes == []
+    assert "Refused: recipe has mods: programs of its authors, which are not run here" in run.stderr, tail(run)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from ipaddress import IPv4Address
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from sparkrig.host.images import Image
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, plan, served, smoke, unit_files
 from sparkrig.serving.budget import GIB
+from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.served import Record, Serving, Weights
 from sparkrig.serving.wish import Chosen, Node, Wish
@@ -130,6 +132,48 @@ def test_what_cannot_be_is_one_sentence() -> None:
         ],
         holds,
     )
+
+
+CHECKPOINT = Path(__file__).parents[2] / "fixtures" / "checkpoints" / "Qwen--Qwen3-8B" / "config.json"
+
+
+def computed(**data: Any) -> Wish:
+    """A model of nobody's catalogue, as it is saved."""
+    model = checkpoint_files.read("Qwen/Qwen3-8B", checkpoint_files.Files(CHECKPOINT.read_text()))
+    known = CATALOGUE.model_copy(update={"models": {model.name: model, **CATALOGUE.models}})
+    return plan.wish(known.find, mine(**{"model": "Qwen/Qwen3-8B", **data}), 2)
+
+
+def test_a_model_that_was_computed_is_served_and_said_to_be_unverified() -> None:
+    wish = computed()
+    assert (wish.checkpoint.id, wish.nodes, wish.image, wish.flags) == ("Qwen/Qwen3-8B", 1, plan.IMAGE, {})
+    assert computed(model="qwen3-8b").words == wish.words
+    assert computed(serve_image="mine:1").image == "mine:1"
+    assert computed(serve_nodes=2).flags == {"tensor-parallel-size": 2}
+    (said,) = plan.told(wish, [])
+    assert said.startswith("Qwen/Qwen3-8B is not verified by anyone: ")
+    assert asked().notes == ()
+
+
+def test_a_context_that_does_not_fit_is_told_from_weights_that_do_not() -> None:
+    wish = computed(serve_image="image:1", serve_flags={"gpu-memory-utilization": 0.18})
+    with pytest.raises(Refusal) as error:
+        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+    assert "one sequence of 40,960 tokens does not fit into the " in error.value.what
+    assert "max-model-len" in error.value.cure
+    wish = computed(serve_image="image:1", serve_flags={"gpu-memory-utilization": 0.1})
+    with pytest.raises(Refusal, match=r"does not fit: 15\.3 GiB of weights a node"):
+        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+
+
+def test_a_checkpoint_that_is_not_known_says_how_to_make_it_known() -> None:
+    for model in ("Qwen/Qwen3-9B", "foo/gpt-oss-120b"):
+        with pytest.raises(Refusal) as error:
+            asked(model)
+        assert error.value.cure == f"sparkrig models show {model} --save"
+    with pytest.raises(Refusal) as error:
+        asked("qwen3-9b")
+    assert error.value.cure == "sparkrig models"
 
 
 def test_a_host_that_serves_is_told_by_its_own_record() -> None:
