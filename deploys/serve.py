@@ -15,7 +15,7 @@ from pyinfra import host, logger
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark, look, looked_at, refuse
-from sparkrig.files import File, stale
+from sparkrig.files import File, Found, stale
 from sparkrig.host import targets, trust
 from sparkrig.host.images import Image, one
 from sparkrig.io.catalogue_files import catalogue
@@ -24,10 +24,10 @@ from sparkrig.operations.group import Group, together
 from sparkrig.operations.journal import close
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving import plan, served, sizing, unit_files
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue
-from sparkrig.serving.wish import Chosen, Node, Wish
+from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
 _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step ends sooner by itself
@@ -72,6 +72,21 @@ class Server:
     def idle(self) -> bool:
         return self.rank == served.ASIDE
 
+    @cached_property
+    def sizing(self) -> Sizing:
+        """What it takes of the memory: as it was decided for this wish, or as this host's memory has room for it.
+
+        Raises Refusal with the figures, also where what was decided would not start any more.
+        """
+        found = self.spark.found
+        room = sizing.room(found.serving, _text(found.files.get(served.SERVICE)), self.mine.memory_gib)
+        kept = unit_files.decided(self.wish, self.record)
+        if kept is None:
+            return plan.size(self.wish, self.mine, room)
+        if found.serving.unit.get("ActiveState") not in ("active", "activating"):
+            sizing.passes(kept, room)
+        return kept
+
     def files(self, chosen: Chosen) -> list[File]:
         """Every file of this host. Raises Refusal where an address is not known."""
         node = Node(self.rank, self._head, _address(self.spark)) if self.wish.nodes > 1 else Node(self.rank)
@@ -97,8 +112,7 @@ class Server:
         wish, found = self.wish, self.spark.found
         if self.idle:
             return
-        memory = found.identity.memory_kib / 2**20
-        plan.judge(wish, found.serving, found.identity.machine, memory, self.mine, leads=self.rank == 0)
+        plan.judge(wish, found.serving, found.identity.machine, self.mine, leads=self.rank == 0)
         known = unit_files.chosen(wish, found.serving, self.record)
         if environment.CONTAINER_ENV not in found.files or not found.containers.registered:
             raise Refusal(
@@ -110,10 +124,14 @@ class Server:
             unit_files.form(wish, known, self.mine)
 
     def lint(self, chosen: Chosen | None) -> list[Finding]:
-        """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any."""
+        """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any.
+
+        Raises Refusal where the memory has no room for it.
+        """
+        wish = self.wish.sized((chosen and chosen.sizing) or self.sizing)
         form = unit_files.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
         vllm = serving.version_of(chosen) if chosen else None
-        return plan.lint_of(self.wish, _catalogue().find, form, vllm, self.spark.found.identity.machine)
+        return plan.lint_of(wish, _catalogue().find, form, vllm, self.spark.found.identity.machine)
 
     @property
     def has_image(self) -> bool:
@@ -135,7 +153,7 @@ class Server:
         """Whether the server is what it should be, and up."""
         found, standing = self.spark.found.serving, self.spark.found.files
         known = Chosen("") if self.idle else unit_files.chosen(self.wish, found, self.record)
-        if known is None:
+        if known is None or (known.sizing is None and not self.idle):
             return False
         wanted = self.files(known)
         if stale(wanted, standing) or unit_files.surplus(wanted, standing):
@@ -152,6 +170,10 @@ class Server:
         if not bars or self.settled:
             return []
         return targets.refusals(bars, served.PATHS)
+
+
+def _text(file: Found | None) -> str:
+    return file.content if file else ""
 
 
 def _address(spark: Spark) -> IPv4Address:
@@ -182,10 +204,20 @@ def _one_revision(server: Server) -> bool:
     return served.one_revision(each.weights[id] for each in _busy(server) if id in each.weights)
 
 
+def _one_sizing(server: Server) -> bool:
+    """Whether the same memory and context were decided for all of them."""
+    records = [each.record for each in _halves(server) if not each.idle]
+    return len({each.sizing for each in records if each}) < 2
+
+
 def _one_token(server: Server) -> bool:
     """Whether they have one and the same token of Ray, where the server's form makes one."""
     how = server.record.form if server.record else ""
     return not served.makes_token(how, server.mine.secrets) or served.one_token(_busy(server))
+
+
+def _alike(server: Server) -> bool:
+    return _one_image(server) and _one_token(server) and _one_sizing(server)
 
 
 @deploy("Serve")
@@ -208,7 +240,7 @@ def model_served(spark: Spark) -> None:
     )
     step(
         name="server",
-        due=lambda: not (all(each.settled for each in halves()) and _one_image(server) and _one_token(server)),
+        due=lambda: not (all(each.settled for each in halves()) and _alike(server)),
         act=serving.server,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
     )
@@ -228,6 +260,7 @@ def _group(halves: list[Server], wish: Wish) -> Group:
         users={name: each.spark.found.trust.user for name, each in servers.items() if _trusted(each.spark)},
         wish=wish,
         wanted=lambda name, chosen: servers[name].files(chosen),
+        size=lambda rooms: plan.size(wish, head.mine, min(rooms, key=lambda room: room.most)),
         errors=errors,
     )
 

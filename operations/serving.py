@@ -25,10 +25,10 @@ from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations.files import write
 from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served, smoke, unit_files
+from sparkrig.serving import served, sizing, smoke, unit_files
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Serving
-from sparkrig.serving.wish import Chosen
+from sparkrig.serving.wish import Chosen, Sizing
 
 # In seconds, times `patience`.
 _PROBE_S = 300
@@ -122,7 +122,29 @@ def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
             f"{', '.join(lacking)} has no image {group.wish.image}, or another one", "docker image ls -a"
         )
     known = unit_files.chosen(group.wish, found[group.head], served.load(files[group.head].get(served.RECORD)))
-    return known or _probe(group, ids[group.head])
+    if known and (kept := _decided(group, files)):
+        return replace(known, sizing=kept)
+    chosen = known or _probe(group, ids[group.head])
+    return replace(chosen, sizing=_sizing(group, found, files))
+
+
+def _decided(group: Group, files: Mapping[str, Mapping[str, Found]]) -> Sizing | None:
+    """What was decided for this wish on all of them; None where it was not, or not the same."""
+    records = (served.load(files[name].get(served.RECORD)) for name in group.names)
+    kept = {unit_files.decided(group.wish, record) for record in records}
+    return kept.pop() if len(kept) == 1 else None
+
+
+def _sizing(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapping[str, Found]]) -> Sizing:
+    """One and the same for all hosts, by the one with the least room. Raises Refusal with the figures."""
+    rooms = []
+    for name in group.names:
+        unit = files[name].get(served.SERVICE)
+        memory_gib = group.settings[name].memory_gib
+        rooms.append(sizing.room(found[name], unit.content if unit else "", memory_gib, plain(name)))
+    made = group.size(rooms)
+    tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")
+    return made
 
 
 def _ids(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:

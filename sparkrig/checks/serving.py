@@ -53,6 +53,13 @@ KINDS = (
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
+        "serve.memory",
+        "containers",
+        "the server has the memory and the context that were decided, the same on both nodes",
+        "an older version deployed it, which left the memory to vLLM's own default",
+        "docs/serving.md#memory-and-context",
+    ),
+    Kind(
         "serve.weights",
         "containers",
         "every file of the weights is there in its size",
@@ -102,6 +109,7 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield check("serve.unit", found.runs, "active, enabled", _unit(subject), cure)
     yield _image(subject, record)
     yield from _alike(subject, record)
+    yield _memory(subject, record)
     standing = found.weights[record.checkpoint].standing if record.checkpoint in found.weights else "absent"
     yield check("serve.weights", standing == "whole", f"{record.checkpoint} is whole", standing, cure)
     yield from _revision(subject, record)
@@ -165,6 +173,16 @@ def _alike(subject: Subject, record: Record) -> Iterator[Check]:
         yield check(
             "serve.token", same, "the token of Ray that its peer has", "it has" if same else said, subject.serve
         )
+
+
+def _memory(subject: Subject, record: Record) -> Check:
+    """The memory and the context: decided, in the unit's own command by `serve.files`, and those of the peer."""
+    peer = next(iter(subject.peers.values()), None) if record.nodes > 1 else None
+    theirs = served.load(peer.files.get(served.RECORD)) if peer else None
+    mine = record.sizing
+    want = theirs.sizing if theirs and theirs.sizing else mine
+    said = f"{want}" if want else "a share of the memory that was decided for it"
+    return check("serve.memory", mine is not None and mine == want, said, f"{mine or 'none'}", subject.serve)
 
 
 def _revision(subject: Subject, record: Record) -> Iterator[Check]:

@@ -12,9 +12,9 @@ from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch_text, served
+from sparkrig.serving import launch_text, served, sizing
 from sparkrig.serving.arguments import read, whole_number
-from sparkrig.serving.budget import GIB, Use, budget
+from sparkrig.serving.budget import GIB, Use
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
@@ -22,7 +22,7 @@ from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.unit_files import OURS, docker_words
-from sparkrig.serving.wish import Flags, Wish
+from sparkrig.serving.wish import Flags, Sizing, Wish
 from sparkrig.settings import Settings
 
 Find = Callable[[str], Model | None]
@@ -105,12 +105,11 @@ def _flags(base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
 # --- before anything is changed
 
 
-def judge(asked: Wish, found: Serving, machine: str, memory_gib: float, mine: Settings, *, leads: bool) -> None:
-    """Raise Refusal where a host cannot serve that, by what was seen of it.
+def judge(asked: Wish, found: Serving, machine: str, mine: Settings, *, leads: bool) -> None:
+    """Raise Refusal where a host cannot serve that, by what was seen of it; its memory is for `size` to judge.
 
-    machine: as uname calls it; memory_gib: of the host; leads: whether it answers the API.
+    machine: as uname calls it; leads: whether it answers the API.
     """
-    _fits(asked, mine.memory_gib or memory_gib)
     image = found.find(asked.image)
     _runs_here(asked.image, image, machine)
     if leads and image is None and served.is_id(asked.image):
@@ -137,19 +136,13 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
         )
 
 
-def _fits(asked: Wish, memory_gib: float) -> None:
-    use = _use(asked, memory_gib)
-    made = budget(asked.model, asked.checkpoint, use)
-    if made.fit == "no":
-        raise Refusal(
-            f"{asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, and "
-            f"{made.share:.1f} GiB are for all of it ({use.utilization:g} of {memory_gib:.1f} GiB)",
-            local(f"sparkrig models show {quoted(asked.model.name)}"),
-        )
+def size(asked: Wish, mine: Settings, room: sizing.Room) -> Sizing:
+    """What a server takes of the memory, where none was decided for it yet. Raises Refusal with the figures."""
+    return sizing.decide(asked, _use(asked, room.total), mine.serve_flags, room)
 
 
 def _use(asked: Wish, memory_gib: float) -> Use:
-    """The budget's view of the flags; vLLM's own defaults where one is not given."""
+    """The budget's view of the flags, the utilization aside; vLLM's own defaults where one is not given."""
     flags = read(asked.words[2:]).flags
     drafts = flags.get("speculative-config")
     context = whole_number(str(flags.get("max-model-len", "")))
@@ -157,7 +150,6 @@ def _use(asked: Wish, memory_gib: float) -> Use:
     return Use(
         context=context or asked.model.context or Use.context,
         sequences=1,
-        utilization=float(str(flags.get("gpu-memory-utilization", 0.9))),
         memory=memory_gib,
         kv="fp8" if str(flags.get("kv-cache-dtype", "")).startswith("fp8") else "bf16",
         nodes=asked.nodes,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, get_args
 from sparkrig.files import File, Found, Managed
 from sparkrig.host.images import Image, contents
 from sparkrig.parsing import bounds, hub
+from sparkrig.serving.wish import Sizing
 from sparkrig.value import Value
 
 UNIT = "sparkrig-serve"  # and the name of its container
@@ -37,6 +38,8 @@ MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path
 REVISION = ".sparkrig-revision"  # beside a checkpoint: the commit of the hub that it is of; one of its files
 
 ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
+
+_NAMED = re.compile(r"(container )?[A-Za-z0-9][\w.@-]{0,127}")
 
 ASIDE = -1  # the half of a pair that serves nothing
 
@@ -65,6 +68,14 @@ class Weights:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """Of a host, in GiB, as the kernel counts it: MemTotal and MemAvailable."""
+
+    total: float
+    available: float
+
+
+@dataclass(frozen=True)
 class Serving(Value):
     """What there is.
 
@@ -72,7 +83,8 @@ class Serving(Value):
     of the socket that leads to it; image: the container's, by its ID; since: when it began to run; weights: by
     OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; health: HTTP status of its /health,
     0 where nothing answers, None where that was not asked; trial: whether a configuration is on trial; token: a
-    digest of the nodes' token of Ray, empty where there is none that root alone may read.
+    digest of the nodes' token of Ray, empty where there is none that root alone may read; memory: None where it
+    was not seen; others: what else is known to run and to take memory: `container NAME`, or a service.
     """
 
     FILES: ClassVar = tuple(map(Managed, PATHS))
@@ -89,6 +101,8 @@ class Serving(Value):
     health: int | None = None
     trial: bool = False
     token: str = ""
+    memory: Memory | None = None
+    others: tuple[str, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -136,7 +150,17 @@ def parse(lines: Iterable[str]) -> Serving:
         health=None if health is None else int(health),
         trial="trial" in first,
         token=first.get("token", ""),
+        memory=_memory(first.get("memory")),
+        others=tuple(rest for word, rest in rows if word == "other" and _NAMED.fullmatch(rest)),
     )
+
+
+def _memory(row: str | None) -> Memory | None:
+    """MemTotal and MemAvailable in KiB."""
+    if row is None:
+        return None
+    total, available = map(int, row.split())
+    return Memory(total / 2**20, available / 2**20)
 
 
 def makes_token(form: str, secrets: Collection[str]) -> bool:
@@ -207,7 +231,8 @@ class Record:
 
     model: its name in the catalogue; checkpoint: OWNER/NAME; image: by its ID on this host; name: by which it
     was asked for; form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the
-    image, empty where it is unknown; files: SHA-256 of each file of ours by its path.
+    image, empty where it is unknown; files: SHA-256 of each file of ours by its path; wish: digest of what the
+    memory was decided for; utilization, context: what was decided, 0 where nothing was.
     """
 
     model: str
@@ -223,6 +248,14 @@ class Record:
     ray: bool = False
     vllm: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    wish: str = ""
+    utilization: float = 0.0
+    context: int = 0
+
+    @property
+    def sizing(self) -> Sizing | None:
+        """What was decided; None of a version that decided nothing."""
+        return Sizing(self.utilization, self.context) if self.utilization else None
 
     def file(self) -> File:
         return File(RECORD, json.dumps(asdict(self), indent=1) + "\n")

@@ -12,7 +12,7 @@ from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
 from sparkrig.serving.served import Record, Serving
-from sparkrig.serving.wish import MODELS, Chosen, Node, Wish
+from sparkrig.serving.wish import MODELS, Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
 _SCRIPT = "/sparkrig/start.sh"
@@ -57,11 +57,11 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mappin
     """Every file of one host. texts: of start.sh and memory.sh, by their paths."""
     if node.rank == served.ASIDE:
         return [_record(asked, Chosen(""), "", node, mine, [])]
-    how = form(asked, chosen, mine)
+    how, sized = form(asked, chosen, mine), asked.sized(chosen.sizing)
     made = [
         File(served.START, texts[served.START], "0755"),
         File(served.ENVIRONMENT, _environment(asked, how, node, mine)),
-        File(served.SERVICE, _service(asked, chosen.id, how, node, mine)),
+        File(served.SERVICE, _service(sized, chosen.id, how, node, mine)),
     ]
     if node.rank == 0:
         made += [File(served.SOCKET, _socket(mine)), File(served.PROXY, _proxy(mine))]
@@ -85,6 +85,9 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         ray=chosen.ray,
         vllm=chosen.vllm,
         files={file.path: served.digest(file.content) for file in made},
+        wish=asked.digest if chosen.sizing else "",
+        utilization=chosen.sizing.utilization if chosen.sizing else 0.0,
+        context=chosen.sizing.context if chosen.sizing else 0,
     ).file()
 
 
@@ -107,7 +110,12 @@ def chosen(asked: Wish, found: Serving, record: Record | None) -> Chosen | None:
     there = image_of(asked, found, record)
     if there is None or record is None or record.image != there.id:
         return None
-    return Chosen(there.id, record.ray, record.vllm)
+    return Chosen(there.id, record.ray, record.vllm, decided(asked, record))
+
+
+def decided(asked: Wish, record: Record | None) -> Sizing | None:
+    """What was decided for this very wish; what the memory is now does not change it."""
+    return record.sizing if record and record.wish == asked.digest else None
 
 
 def surplus(wanted: Sequence[File], found: Mapping[str, Found]) -> list[str]:

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 
 from sparkrig.serving.budget import Use, budget
 from sparkrig.serving.model import Checkpoint, Model, Nodes, Scalar, flag_words
 
 MODELS = "/models"  # where a container sees the folder of weights
+UTILIZATION, CONTEXT = "gpu-memory-utilization", "max-model-len"
 Flags = Mapping[str, Scalar | dict[str, Scalar]]
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """What a server takes of each Spark: --gpu-memory-utilization, and --max-model-len in tokens."""
+
+    utilization: float
+    context: int
+
+    @property
+    def flags(self) -> Flags:
+        return {UTILIZATION: self.utilization, CONTEXT: self.context}
+
+    def __str__(self) -> str:
+        return f"--{UTILIZATION} {self.utilization:g}, --{CONTEXT} {self.context}"
 
 
 @dataclass(frozen=True)
@@ -32,6 +50,16 @@ class Wish:
         return ["vllm", "serve", f"{MODELS}/{self.checkpoint.id}", *names, *flags, "--host", "127.0.0.1"]
 
     @property
+    def digest(self) -> str:
+        """Of model, flags, nodes and image as they are asked for: what a sizing was decided for."""
+        told = json.dumps([self.words, self.nodes, self.image])
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def sized(self, sizing: Sizing | None) -> Wish:
+        """The same with the memory and the context that were decided."""
+        return replace(self, flags={**self.flags, **sizing.flags}) if sizing else self
+
+    @property
     def names(self) -> list[str]:
         """What the API calls the model."""
         return [self.model.name, self.checkpoint.id]
@@ -44,11 +72,16 @@ class Wish:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What only the hosts can show: the image by its ID, whether Ray is in it, and which vLLM."""
+    """What only the hosts can show.
+
+    id: of the image; ray: whether Ray is in it; vllm: its version; sizing: what the memory has room for, None
+    where that was not decided for this wish.
+    """
 
     id: str
     ray: bool = False
     vllm: str = ""
+    sizing: Sizing | None = None
 
 
 @dataclass(frozen=True)

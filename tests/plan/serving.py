@@ -13,7 +13,8 @@ from sparkrig.fleet import Fleet
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.operations.serving import texts
 from sparkrig.serving import plan, served, unit_files
-from sparkrig.serving.wish import Chosen, Node
+from sparkrig.serving.sizing import Room
+from sparkrig.serving.wish import Chosen, Node, Sizing
 from tests.plan.conftest import FABRIC, A, B, Host, pair
 from tests.plan.trusting import trusting
 
@@ -43,6 +44,8 @@ class Spark:
     health: int | None = None
     trial: bool = False
     token: str = ""
+    memory: tuple[float, float] | None = (121.7, 116.7)  # GiB, and how much of it is available
+    others: tuple[str, ...] = ()
     files: list[File] = field(default_factory=list)
 
     def rows(self) -> str:
@@ -50,6 +53,8 @@ class Spark:
         unit = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": ""}
         lines = ["looked", *(["trial"] if self.trial else [])]
         lines += [f"token {self.token}"] if self.token else []
+        lines += ["memory {} {}".format(*(round(each * 2**20) for each in self.memory))] if self.memory else []
+        lines += [f"other {name}" for name in self.others]
         lines += [f"unit {name}={value}" for name, value in {**unit, **self.unit}.items()]
         lines += [f"port {self.port}"]
         lines += [f"container {self.image} 2026-11-21T14:00:00Z"] if self.image else []
@@ -102,12 +107,21 @@ def in_another_store(spark: Spark, model: str, rank: int, nodes: int) -> Spark:
     return replace(spark, **swapped)
 
 
-def files(model: str, rank: int, nodes: int, ray: bool = False, image: str = IMAGE, **changes: Any) -> list[File]:
+def files(
+    model: str,
+    rank: int,
+    nodes: int,
+    ray: bool = False,
+    image: str = IMAGE,
+    sized: Sizing | None = None,
+    **changes: Any,
+) -> list[File]:
     mine = Fleet.parse({"x": {"model": model, **DATA, **changes}})["x"]
     asked = plan.wish(_catalogue().find, mine, 2 if nodes == 2 else 1)
     addresses = [Fleet.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
-    return unit_files.files(asked, Chosen(image, ray, "0.19.0"), node, mine, texts())
+    chosen = Chosen(image, ray, "0.19.0", sizing=sized or plan.size(asked, mine, Room(121.7, 116.7)))
+    return unit_files.files(asked, chosen, node, mine, texts())
 
 
 def hosts(a: Spark, b: Spark, **changes: Any) -> list[Host]:

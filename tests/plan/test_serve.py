@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sparkrig.serving import served
+from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import A, B, Deploy, Host, Run, barred
 from tests.plan.desk import Desk
 from tests.plan.serving import (
@@ -177,6 +178,88 @@ def test_what_cannot_be_served_is_refused_before_any_change(
     assert run.code == 1
     assert f"Refused: {said}" in run.stderr, tail(run)
     assert run.changes == [] and "Traceback" not in run.stderr
+
+
+# --- memory and context
+
+DOWN: dict[str, Any] = {
+    "unit": {"ActiveState": "failed"},
+    "port": "inactive",
+    "listening": (22,),
+    "health": None,
+    "image": "",
+}
+
+
+def test_a_pair_gets_one_share_of_the_memory_by_the_half_with_less_room(deploy: Deploy) -> None:
+    a, b = ready(BOTH), ready(BOTH, memory=(121.7, 90.0))
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    said = "--gpu-memory-utilization 0.69, --max-model-len 32768: 116.7 of 121.7 GiB are free on spark-a; "
+    assert f"{said}90.0 of 121.7 GiB are free on spark-b" in run.stderr, tail(run)
+
+
+def test_what_was_decided_stays_although_the_memory_moves(deploy: Deploy) -> None:
+    for available in (20.0, 5.0):
+        pair = serving(BOTH, "a", 2, memory=(121.7, available)), serving(BOTH, "b", 2, memory=(121.7, 9.0))
+        run = served_by(deploy, *pair, "-y", *PAIR)
+        assert (run.code, len(run.commands), run.changes) == (0, 2, []), tail(run)
+
+
+def test_another_wish_is_decided_anew_with_what_our_own_server_gives_back(deploy: Deploy) -> None:
+    a, b = (serving(BOTH, each, 2, memory=(121.7, 9.0)) for each in "ab")
+    found = started(a, b, "qwen3-235b-a22b")
+    found = [replace(each, data={**each.data, "serve_flags": {"seed": 7}}) for each in found]
+    run = deploy(found, "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    assert "--gpu-memory-utilization 0.87, " in run.stderr and "114.9 of 121.7 GiB are free on" in run.stderr
+
+
+def test_halves_with_two_shares_are_brought_together(deploy: Deploy) -> None:
+    other = files(BOTH, 1, 2, sized=Sizing(0.7, 8192))
+    run = served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2, files=other), "--dry", "--json", *PAIR)
+    assert run.code == 0, tail(run)
+    assert run.plan[SERVER], "what each host has is as it was deployed there"
+
+
+@pytest.mark.parametrize(
+    ("a", "settings", "said"),
+    [
+        (
+            serving(SOLO, memory=(121.7, 4.0), health=0),
+            {"serve_flags": {"gpu-memory-utilization": 0.85}},
+            "--gpu-memory-utilization 0.85 asks for 103.4 GiB, and 4.0 of 121.7 GiB are free on this host",
+        ),
+        (
+            ready(memory=(121.7, 50.0), others=("container comfyui",)),
+            {},
+            "50.0 of 121.7 GiB are free on this host, where container comfyui runs",
+        ),
+        (
+            serving(SOLO, **{**DOWN, "memory": (121.7, 50.0)}),
+            {},
+            "--gpu-memory-utilization 0.87 asks for 105.9 GiB, and 50.0 of 121.7 GiB are free on this host",
+        ),
+    ],
+    ids=["the user's", "others", "a stopped one of ours"],
+)
+def test_what_vllm_would_not_start_is_refused_before_the_old_server_stops(
+    deploy: Deploy, a: Spark, settings: dict[str, Any], said: str
+) -> None:
+    run = served_by(deploy, a, serving(SOLO, "b"), "-y", *MODEL, **settings)
+    assert run.code == 1
+    assert said in run.stderr, tail(run)
+    assert run.changes == [] and "Traceback" not in run.stderr
+
+
+def test_memory_that_goes_while_the_weights_come_is_seen_again(deploy: Deploy) -> None:
+    """Hours lie between the look and the start."""
+    a, b = started(ready(), Spark(), "gpt-oss-120b")
+    later = replace(a, later={"serving": ready(memory=(121.7, 30.0)).rows()})
+    run = deploy([later, b], "-y", *MODEL, file=FILE)
+    assert run.code == 1
+    assert "30.0 of 121.7 GiB are free on spark-a" in run.stderr, tail(run)
+    assert not [text for _, text in run.commands if "systemctl start" in text or WRITE in text]
 
 
 def test_a_file_of_the_server_that_cannot_be_written_is_refused_before_any_change(deploy: Deploy) -> None:

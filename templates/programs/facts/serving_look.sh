@@ -17,12 +17,19 @@ if [ -e "$trial" ]; then printf 'trial\n'; fi
 if [ -f "$token" ] && [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
   printf 'token %s\n' "$(sha256sum <"$token" | cut -c 1-16)"
 fi
+total='' available=''
+while read -r key size _; do
+  case $key in MemTotal:) total=$size ;; MemAvailable:) available=$size ;; esac
+done </proc/meminfo
+printf 'memory %s %s\n' "$total" "$available"
+if systemctl -q is-active ollama.service; then printf 'other ollama.service\n'; fi
 about=$(systemctl show -p LoadState,ActiveState,SubState,UnitFileState,NRestarts "$unit.service")
 printf '%s\n' "$about" | sed 's/^/unit /'
 printf 'port %s\n' "$(systemctl show --value -p ActiveState "$port.socket")"
 if command -v docker >/dev/null && systemctl -q is-active docker; then
   timeout -k 2 20 docker container inspect -f 'container {{.Image}} {{.State.StartedAt}}' "$unit" 2>/dev/null |
     grep .
+  timeout -k 2 20 docker container ls --format '{{.Names}}' 2>/dev/null | grep -vx "$unit" | sed 's/^/other container /'
   ids=$(timeout -k 2 60 docker image ls -a -q --no-trunc | sort -u)
   if [ -n "$ids" ]; then
     # shellcheck disable=SC2086 # IDs are words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,9 @@ from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.operations.subject import subject
 from sparkrig.serving import served
+from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import FABRIC
-from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, in_another_store, serving
+from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, files, in_another_store, serving
 from tests.tables import each_row
 
 A, B = "spark-a", "spark-b"
@@ -55,10 +57,10 @@ def test_a_model_that_is_declared_and_not_served_is_missing() -> None:
 
 def test_a_pair_that_serves_holds_in_everything() -> None:
     assert wrong(both("a"), both("b")) == {} == wrong(both("a"), both("b"), B)
-    assert len(found(both("a"), both("b"))) == 7
-    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 8
+    assert len(found(both("a"), both("b"))) == 8
+    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 9
     secrets = {"RAY_AUTH_TOKEN": "env:RAY_AUTH_TOKEN"}
-    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 7, "one of their own"
+    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 8, "one of their own"
     assert wrong(serving(SOLO, "a"), serving(SOLO, "b")) == {} == wrong(serving(SOLO), serving(SOLO, "b"), B)
 
 
@@ -82,6 +84,11 @@ def gone(spark: Spark) -> Spark:
 
 STOPPED = {"ActiveState": "inactive", "UnitFileState": "enabled"}
 NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
+
+
+REST = ", --max-model-len 32768"
+SMALLER = files(BOTH, 0, 2, sized=Sizing(0.7, 32768))
+UNSIZED = [*SMALLER[:-1], replace(SMALLER[-1], content=re.sub('"utilization": .*,', "", SMALLER[-1].content))]
 
 
 @pytest.mark.parametrize(
@@ -108,6 +115,9 @@ NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
         (ray("a", token=""), ray("b", token=""), {"serve.token": "none"}),
         (ray("a", token="77"), ray("b"), {"serve.token": "another"}),
         (both("a", trial=True), both("b"), {"serve.trial": "a trial broke off"}),
+        (both("a"), both("b", files=SMALLER), {"serve.memory": f"--gpu-memory-utilization 0.87{REST}"}),
+        (both("a", files=SMALLER), both("b"), {"serve.memory": f"--gpu-memory-utilization 0.7{REST}"}),
+        (both("a", files=UNSIZED), both("b"), {"serve.memory": "none"}),
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
 )

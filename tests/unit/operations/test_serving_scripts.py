@@ -37,6 +37,7 @@ esac
 case $1 in is-active|-q) exit 0 ;; esac"""
 DOCKER = """case "$1 $2" in
 "container inspect") echo 'container {id} 2026-11-21T14:00:00Z' ;;
+"container ls") printf 'sparkrig-serve\ncomfyui\n' ;;
 "image ls") case " $* " in *" -a "*) echo {id} ;; esac ;;
 "image inspect") echo 'image {id} arm64 vllm:1 vllm@sha256:77' ;;
 *) echo docker "$@" >>{log} ;;
@@ -142,6 +143,8 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     assert found.room and found.listening == (22, 8000)
     assert (found.image, found.images) == (ID, (Image(ID, "arm64", ("vllm:1", "vllm@sha256:77")),))
     assert (found.active, found.health, found.trial, found.token) == (False, None, False, "")
+    assert found.memory and found.memory.total > found.memory.available > 0
+    assert found.others == ("ollama.service", "container comfyui"), "and not our own"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, plan, served, smoke, unit_files
+from sparkrig.serving import arguments, plan, served, sizing, smoke, unit_files
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.served import Record, Serving, Weights
@@ -235,7 +235,8 @@ def judged(found: Serving = FITS, model: str = "gpt-oss-120b", memory: float = 1
     given = {"model": model, "serve_image": "image:1", **data}
     wish = asked(sparks=1, **given)
     try:
-        plan.judge(wish, found, "aarch64", memory, mine(**given), leads=True)
+        plan.size(wish, mine(**given), sizing.Room(memory, memory))
+        plan.judge(wish, found, "aarch64", mine(**given), leads=True)
     except Refusal as refusal:
         return refusal.what
     return ""
@@ -261,8 +262,7 @@ def test_what_does_not_fit_is_refused() -> None:
             (weights("partial", 0), {}, "take 60.8 GiB, 0.0 GiB of them are there, and 10.0 GiB are free"),
             (weights("damaged", 20 * GIB), {}, "20.0 GiB of them are there"),
             (Serving(room=0, images=FITS.images), {}, "0.0 GiB are free for /srv/models"),
-            (FITS, {"memory": 64.0}, "does not fit: 60.8 GiB of weights a node, and 55.7 GiB are for all of it"),
-            (FITS, {"memory": 200.0, "memory_gib": 64.0}, "does not fit"),
+            (FITS, {"memory": 64.0}, "does not fit: 60.8 GiB of weights a node, "),
             (
                 Serving(images=(Image(ID, "amd64", ("image:1",)),), room=900 * GIB),
                 {},
@@ -288,9 +288,9 @@ def test_weights_that_a_container_would_not_find_are_refused() -> None:
 def test_an_id_crosses_the_fabric_like_any_other_image() -> None:
     id = f"sha256:{'b2' * 32}"
     wish = asked("qwen3-235b-a22b", serve_image=id)
-    plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=False)
+    plan.judge(wish, FITS, "aarch64", mine(), leads=False)
     with pytest.raises(Refusal, match="no registry can be asked for an ID"):
-        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+        plan.judge(wish, FITS, "aarch64", mine(), leads=True)
 
 
 PINNED = "nvcr.io/nvidia/vllm@sha256:77"
