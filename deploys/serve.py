@@ -114,9 +114,11 @@ class Server:
             return
         plan.judge(wish, found.serving, found.identity.machine, self.mine, leads=self.rank == 0)
         known = unit_files.chosen(wish, found.serving, self.record)
-        if environment.CONTAINER_ENV not in found.files or not found.containers.registered:
+        lacks = wish.nodes > 1 and environment.CONTAINER_ENV not in found.files
+        if lacks or not found.containers.registered:
             raise Refusal(
-                f"{environment.CONTAINER_ENV} or docker's nvidia runtime is missing, which containers need",
+                f"{environment.CONTAINER_ENV if lacks else 'the nvidia runtime of docker'} is missing, which the "
+                f"container needs",
                 "pyinfra INVENTORY deploys/cluster.py",
             )
         plan.refuse(self.lint(known))

@@ -131,7 +131,10 @@ def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
         "NVIDIA_VISIBLE_DEVICES": "all",
         "HF_HUB_OFFLINE": "1",  # the weights are there, and a hub that is down is no reason not to start
     }
-    if asked.nodes > 1:
+    if asked.nodes == 1:
+        # vLLM would take the address of the way to the internet, and a lone server needs no network at all
+        orders |= {"VLLM_HOST_IP": "127.0.0.1", **environment.alone(mine.environment)}
+    else:
         orders |= {
             "SPARKRIG_RANK": str(node.rank),
             "SPARKRIG_NODES": str(asked.nodes),
@@ -149,7 +152,8 @@ def docker_words(asked: Wish, weights: str, secret: Sequence[str]) -> list[str]:
     """
     path = asked.checkpoint.id
     rdma = ["--device", "/dev/infiniband", "--cap-add", "IPC_LOCK"] if asked.nodes > 1 else []
-    files = [served.ENVIRONMENT, environment.CONTAINER_ENV, *secret]
+    fabric = [environment.CONTAINER_ENV] if asked.nodes > 1 else []
+    files = [served.ENVIRONMENT, *fabric, *secret]
     mounts = [
         f"{weights}/{path}:{MODELS}/{path}:ro",
         f"{served.START}:{_SCRIPT}:ro",

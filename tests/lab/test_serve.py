@@ -124,6 +124,10 @@ def test_one_half_of_a_pair_serves_alone_and_it_can_be_undone(ready: Pair, inven
     assert models(ready.b, fabric, 18000) == [], "vLLM itself is reached from its own host alone"
     assert unit(ready.b) == "inactive" and ready.b.run("sudo docker image inspect vllm-standin:1").rc != 0
     assert "phase ready" in ready.a.output(f"sudo journalctl -o cat -u {served.UNIT}")
+    environment = ready.a.output("sudo docker exec sparkrig-serve cat /proc/1/environ | tr '\\0' '\\n'")
+    assert "VLLM_HOST_IP=127.0.0.1" in environment and "enp1s0f0np0" not in environment, "nothing of the fabric"
+    command = ready.a.output("sudo docker exec sparkrig-serve cat /proc/1/cmdline | tr '\\0' ' '")
+    assert "--gpu-memory-utilization 0." in command and "--max-model-len " in command
     assert planned(inventory, ONE) == {} == planned(inventory)
     assert wrong(inventory) == (0, set())
 

@@ -206,6 +206,14 @@ def test_what_was_decided_stays_although_the_memory_moves(deploy: Deploy) -> Non
         assert (run.code, len(run.commands), run.changes) == (0, 2, []), tail(run)
 
 
+def test_what_was_decided_stays_where_only_files_change(deploy: Deploy) -> None:
+    a, b = (serving(BOTH, each, 2, memory=(121.7, 5.0)) for each in "ab")
+    found = [replace(each, data={**each.data, "memory_guard": 5}) for each in started(a, b, "qwen3-235b-a22b")]
+    run = deploy(found, "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    assert [host for host, text in run.commands if WRITE in text] and "GiB are free" not in run.stderr
+
+
 def test_another_wish_is_decided_anew_with_what_our_own_server_gives_back(deploy: Deploy) -> None:
     a, b = (serving(BOTH, each, 2, memory=(121.7, 9.0)) for each in "ab")
     found = started(a, b, "qwen3-235b-a22b")

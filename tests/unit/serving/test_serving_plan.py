@@ -12,14 +12,15 @@ import pytest
 
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image
+from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, plan, served, sizing, smoke, unit_files
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.served import Record, Serving, Weights
-from sparkrig.serving.wish import Chosen, Node
+from sparkrig.serving.wish import Chosen, Node, Sizing
 from tests.tables import each_row
-from tests.unit.servings import CATALOGUE, ID, asked, made, mine
+from tests.unit.servings import CATALOGUE, ID, TEXTS, asked, made, mine
 
 GPT, BIG = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 HEAD, OTHER = IPv4Address("192.168.100.11"), IPv4Address("192.168.100.12")
@@ -169,14 +170,47 @@ def test_a_lone_spark_is_told_nothing_of_others_and_needs_no_rdma() -> None:
     assert "ListenStream=8000\n" in files[served.SOCKET] and " 127.0.0.1:18000\n" in files[served.PROXY]
 
 
+def test_a_lone_server_gets_nothing_of_the_fabric() -> None:
+    """It would end with the cable, or when the other half is off."""
+    given = {
+        "VLLM_USE_V1": "1",
+        "NCCL_DEBUG": "INFO",
+        "NCCL_IB_TC": "106",
+        "UCX_TLS": "rc",
+        "VLLM_HOST_IP": "10.0.0.5",
+    }
+    files = made(asked(), environment=given)
+    assert "container.env" not in files[served.SERVICE] and "/dev/infiniband" not in files[served.SERVICE]
+    rows = dict(row.split("=", 1) for row in files[served.ENVIRONMENT].splitlines() if "=" in row)
+    network = environment.container(environment.Node(["rocep1s0f0"], "enp1s0f0np0", HEAD, None), {})
+    kept = {"NCCL_IGNORE_CPU_AFFINITY", "RAY_memory_monitor_refresh_ms"}
+    assert {*network} & {*rows} == {*kept, "VLLM_HOST_IP"} and rows["VLLM_HOST_IP"] == "127.0.0.1"
+    assert not [name for name in rows if name.startswith(("NCCL_IB", "NCCL_SOCKET", "UCX", "GLOO", "TP_SOCKET"))]
+    assert (rows["VLLM_USE_V1"], rows["NCCL_DEBUG"]) == ("1", "INFO"), "what else the user sets is kept"
+    pair = made(asked("qwen3-235b-a22b"), Node(0, HEAD, HEAD), environment=given)
+    assert "VLLM_HOST_IP" not in pair[served.ENVIRONMENT] and "/etc/sparkrig/container.env" in pair[served.SERVICE]
+
+
 def test_the_unit_runs_the_image_by_its_id_with_weights_that_cannot_be_changed() -> None:
+    words = started(made(asked("qwen3-235b-a22b"), Node(0, HEAD, HEAD))[served.SERVICE])
+    assert words.index("/etc/sparkrig/serve/serve.env") < words.index("/etc/sparkrig/container.env"), (
+        "what the user sets wins over the catalogue"
+    )
     words = started(made(asked(), weights="/data/models")[served.SERVICE])
     assert words[words.index("--entrypoint") :][:3] == ["--entrypoint", "/sparkrig/start.sh", ID]
     assert f"/data/models/{GPT}:/models/{GPT}:ro" in words
     assert "--rm" in words and words[words.index("--log-driver") + 1] == "none"
-    assert words.index("/etc/sparkrig/serve/serve.env") < words.index("/etc/sparkrig/container.env"), (
-        "what the user sets wins over the catalogue"
-    )
+
+
+def test_the_unit_has_the_memory_that_was_decided_and_the_record_keeps_it() -> None:
+    wish, node = asked(), Node()
+    chosen = Chosen(ID, sizing=Sizing(0.61, 8192))
+    files = {file.path: file.content for file in unit_files.files(wish, chosen, node, mine(), TEXTS)}
+    flags = arguments.read(started(files[served.SERVICE])).flags
+    assert (flags["gpu-memory-utilization"], flags["max-model-len"]) == ("0.61", "8192"), "not the catalogue's"
+    record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+    assert record and unit_files.decided(wish, record) == chosen.sizing
+    assert unit_files.decided(asked(serve_flags={"seed": 1}), record) is None
 
 
 def test_what_a_start_makes_or_fetches_outlives_the_container() -> None:
