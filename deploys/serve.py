@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from ipaddress import IPv4Address
 
@@ -24,7 +24,7 @@ from sparkrig.operations.group import Group, together
 from sparkrig.operations.journal import close
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import plan, served, sizing, unit_files
+from sparkrig.serving import listen, plan, served, sizing, unit_files
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
@@ -89,8 +89,21 @@ class Server:
 
     def files(self, chosen: Chosen) -> list[File]:
         """Every file of this host. Raises Refusal where an address is not known."""
-        node = Node(self.rank, self._head, _address(self.spark)) if self.wish.nodes > 1 else Node(self.rank)
+        node = Node(self.rank, management=self._management)
+        if self.wish.nodes > 1:
+            node = replace(node, head=self._head, address=_address(self.spark))
         return unit_files.files(self.wish, chosen, node, self.mine, serving.texts())
+
+    @property
+    def _management(self) -> IPv4Address | None:
+        network = self.spark.found.network
+        own = [address.ip for link in network.links.values() for address in link.addresses]
+        return listen.management(self.record, own, network.management[1].ip if network.management else None)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a person should know of who reaches the server from now on; of the host that answers."""
+        return [*listen.warnings(self.mine, self.record, listen.sockets(self.mine, self._management))]
 
     @property
     def _head(self) -> IPv4Address:
@@ -113,6 +126,8 @@ class Server:
         if self.idle:
             return
         plan.judge(wish, found.serving, found.identity.machine, self.mine, leads=self.rank == 0)
+        if self.rank == 0:
+            listen.sockets(self.mine, self._management)
         known = unit_files.chosen(wish, found.serving, self.record)
         lacks = wish.nodes > 1 and environment.CONTAINER_ENV not in found.files
         if lacks or not found.containers.registered:
@@ -289,7 +304,7 @@ if __name__ == "builtins" and (spark := look()):
     else:
         server = Server(spark)
         if server.rank == 0:
-            for line in plan.told(server.wish, server.lint(None)):
+            for line in (*plan.told(server.wish, server.lint(None)), *server.warnings):
                 host.log_styled(line, fg="yellow", log_func=logger.warning)
         model_served(spark=spark)
         close(name="close the run", unkept=lambda: spark.unkept)

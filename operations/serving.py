@@ -25,7 +25,7 @@ from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations.files import write
 from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served, sizing, smoke, unit_files
+from sparkrig.serving import listen, served, sizing, smoke, unit_files
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Serving
 from sparkrig.serving.wish import Chosen, Sizing
@@ -213,6 +213,7 @@ def _try(group: Group, restarts: Mapping[str, str]) -> None:
         _roll_back(group, reason)
     on_all(group.all, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(STEP_S)))
     tell(group, f"{group.wish.model.name} answers on port {group.mine.serve_port}")
+    tell(group, listen.way(group.mine, plain(group.head)))
 
 
 @dataclass(frozen=True)

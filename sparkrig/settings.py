@@ -30,6 +30,7 @@ from sparkrig.shapes import (
     FlagName,
     Folder,
     ImageName,
+    ListenPlace,
     ModelName,
     NetdevName,
     OneLine,
@@ -189,7 +190,13 @@ class Settings(BaseModel):
         "where the image has it.",
     )
     serve_port: int = Field(
-        8000, ge=1, le=65535, description="Port that answers the OpenAI-compatible API, on every address."
+        8000, ge=1, le=65535, description="Port that answers the OpenAI-compatible API, where serve_listen says."
+    )
+    serve_listen: ListenPlace | None = Field(
+        None,
+        description="Where it answers: `local` for its own host alone, `management` for the network that ssh came "
+        "in on, `all` for every address, or one address of the host; its own host always reaches it. None for "
+        "`management` where VLLM_API_KEY is among the secrets, and else for `local` (docs/serving.md).",
     )
     serve_trial_port: int = Field(
         18000,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.kind import Kind
-from sparkrig.serving import served
+from sparkrig.serving import listen, served
 from sparkrig.serving.served import Record
 
 KINDS = (
@@ -81,6 +81,13 @@ KINDS = (
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
+        "serve.access",
+        "containers",
+        "the API answers where it was deployed to, and asks for a key where one is declared",
+        "an older version opened it to everybody, the host has another address, or a key was added or taken away",
+        "docs/serving.md#who-reaches-it",
+    ),
+    Kind(
         "serve.trial",
         "containers",
         "no configuration was left on trial",
@@ -123,6 +130,7 @@ def checks(subject: Subject) -> Iterator[Check]:
             health if open_ else f"{health}, port {record.port} is closed",
             cure,
         )
+        yield _access(subject, record)
 
 
 def _means(asked: str, record: Record) -> bool:
@@ -183,6 +191,18 @@ def _memory(subject: Subject, record: Record) -> Check:
     want = theirs.sizing if theirs and theirs.sizing else mine
     said = f"{want}" if want else "a share of the memory that was decided for it"
     return check("serve.memory", mine is not None and mine == want, said, f"{mine or 'none'}", subject.serve)
+
+
+def _access(subject: Subject, record: Record) -> Check:
+    """Where it answers and whether it asks for a key: as it was deployed, and as it is."""
+    found, own = subject.found.serving, subject.found.network
+    addresses = [str(address.ip) for link in own.links.values() for address in link.addresses]
+    key = listen.KEY in subject.settings.secrets
+    want = listen.said(record.at, key=key) if record.at else "a place that was decided for it"
+    seen = listen.said(listen.seen(found.bound) or listen.before(record), key=record.key)
+    lost = record.management and record.management not in addresses
+    said = f"{seen}, and {record.management} is no address of this host" if lost else seen
+    return check("serve.access", said == want, want, said, subject.serve)
 
 
 def _revision(subject: Subject, record: Record) -> Iterator[Check]:

@@ -41,6 +41,7 @@ def remembered(mine: Settings, record: Record | None) -> Settings:
             "serve_image": mine.serve_image or record.name,
             "serve_nodes": record.nodes,
             "serve_form": mine.serve_form or (record.form if record.form in ("ray", "multinode") else None),
+            "serve_listen": mine.serve_listen or record.listen or None,
             "serve_port": record.port,
             "serve_trial_port": record.trial_port,
             "weights": record.weights,

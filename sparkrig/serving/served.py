@@ -39,6 +39,7 @@ REVISION = ".sparkrig-revision"  # beside a checkpoint: the commit of the hub th
 
 ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
 
+_BOUND = re.compile(r"[0-9A-Fa-f.:*\[\]]{1,45}:\d{1,5}")
 _NAMED = re.compile(r"(container )?[A-Za-z0-9][\w.@-]{0,127}")
 
 ASIDE = -1  # the half of a pair that serves nothing
@@ -81,10 +82,11 @@ class Serving(Value):
 
     looked: whether anything was asked for; unit: properties of the unit, as systemd calls them; port: ActiveState
     of the socket that leads to it; image: the container's, by its ID; since: when it began to run; weights: by
-    OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; health: HTTP status of its /health,
-    0 where nothing answers, None where that was not asked; trial: whether a configuration is on trial; token: a
-    digest of the nodes' token of Ray, empty where there is none that root alone may read; memory: None where it
-    was not seen; others: what else is known to run and to take memory: `container NAME`, or a service.
+    OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; bound: ADDRESS:PORT that the public
+    port is open on, as ss has it; health: HTTP status of its /health, 0 where nothing answers, None where that was
+    not asked; trial: whether a configuration is on trial; token: a digest of the nodes' token of Ray, empty where
+    there is none that root alone may read; memory: None where it was not seen; others: what else is known to run
+    and to take memory: `container NAME`, or a service.
     """
 
     FILES: ClassVar = tuple(map(Managed, PATHS))
@@ -98,6 +100,7 @@ class Serving(Value):
     weights: Mapping[str, Weights] = field(default_factory=dict)
     room: int | None = None
     listening: tuple[int, ...] = ()
+    bound: tuple[str, ...] = ()
     health: int | None = None
     trial: bool = False
     token: str = ""
@@ -146,6 +149,7 @@ def parse(lines: Iterable[str]) -> Serving:
         images=tuple(_image(rest, known) for word, rest in rows if word == "image"),
         weights=_weights(rows),
         room=int(room) if room else None,
+        bound=tuple(sorted({rest for word, rest in rows if word == "bound" and _BOUND.fullmatch(rest)})),
         listening=tuple(sorted({int(rest) for word, rest in rows if word == "listen"})),
         health=None if health is None else int(health),
         trial="trial" in first,
@@ -232,7 +236,9 @@ class Record:
     model: its name in the catalogue; checkpoint: OWNER/NAME; image: by its ID on this host; name: by which it
     was asked for; form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the
     image, empty where it is unknown; files: SHA-256 of each file of ours by its path; wish: digest of what the
-    memory was decided for; utilization, context: what was decided, 0 where nothing was.
+    memory was decided for; utilization, context: what was decided, 0 where nothing was; listen: the setting, empty
+    where it is the default; at: ADDRESS:PORT of each place where it answers, empty of a version that opened all;
+    management: the address that stood for `management`; key: whether it asks for one.
     """
 
     model: str
@@ -251,6 +257,10 @@ class Record:
     wish: str = ""
     utilization: float = 0.0
     context: int = 0
+    listen: str = ""
+    at: tuple[str, ...] = ()
+    management: str = ""
+    key: bool = False
 
     @property
     def sizing(self) -> Sizing | None:
@@ -267,7 +277,8 @@ def load(file: Found | None) -> Record | None:
         return None
     try:
         found: Any = bounds.loads(file.content)
-        return Record(**{**found, "files": {str(path): str(digest) for path, digest in found["files"].items()}})
+        told = {"files": {str(path): str(digest) for path, digest in found["files"].items()}}
+        return Record(**{**found, **told, "at": tuple(map(str, found.get("at", ())))})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

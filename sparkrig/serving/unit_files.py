@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sparkrig.files import File, Found
 from sparkrig.host import secrets
 from sparkrig.host.images import Image
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served
+from sparkrig.serving import listen, served
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.wish import MODELS, Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
@@ -64,7 +65,7 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mappin
         File(served.SERVICE, _service(sized, chosen.id, how, node, mine)),
     ]
     if node.rank == 0:
-        made += [File(served.SOCKET, _socket(mine)), File(served.PROXY, _proxy(mine))]
+        made += [File(served.SOCKET, _socket(mine, node)), File(served.PROXY, _proxy(mine))]
     if mine.memory_guard:
         made += [File(served.MEMORY, texts[served.MEMORY], "0755"), File(served.WATCH, _watch(mine))]
     return [*made, _record(asked, chosen, how, node, mine, made)]
@@ -88,7 +89,21 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         wish=asked.digest if chosen.sizing else "",
         utilization=chosen.sizing.utilization if chosen.sizing else 0.0,
         context=chosen.sizing.context if chosen.sizing else 0,
+        **_access(node, mine),
     ).file()
+
+
+def _access(node: Node, mine: Settings) -> dict[str, Any]:
+    """What a record keeps of who reaches the API, on the host that answers."""
+    if node.rank != 0:
+        return {}
+    stands = listen.place(mine) == listen.MANAGEMENT and node.management
+    return {
+        "listen": "" if listen.place(mine) == listen.default(mine) else listen.place(mine),
+        "at": listen.sockets(mine, node.management),
+        "management": str(node.management) if stands else "",
+        "key": listen.KEY in mine.secrets,
+    }
 
 
 def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving | None = None) -> Image | None:
@@ -219,10 +234,11 @@ def _unit_word(word: str) -> str:
     return f'"{word.replace("%", "%%").replace("$", "$$")}"'
 
 
-def _socket(mine: Settings) -> str:
+def _socket(mine: Settings, node: Node) -> str:
     """The public port. It stops with the server, and stays closed while the server is on trial.
 
-    No default dependencies: sockets.target would come before the server, and after it.
+    An address may come later than the unit does (FreeBind). No default dependencies: sockets.target would come
+    before the server, and after it.
     """
     rows = [
         "[Unit]",
@@ -235,7 +251,8 @@ def _socket(mine: Settings) -> str:
         "Before=shutdown.target",
         "",
         "[Socket]",
-        f"ListenStream={mine.serve_port}",
+        *(f"ListenStream={each.removeprefix('*:')}" for each in listen.sockets(mine, node.management)),
+        "FreeBind=yes",
         "Backlog=1024",
     ]
     return _text(rows)

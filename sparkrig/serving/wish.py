@@ -88,9 +88,11 @@ class Chosen:
 class Node:
     """One host's part.
 
-    rank: 0 answers, served.ASIDE has none; head, address: of the network that the nodes use, None for a lone one.
+    rank: 0 answers, served.ASIDE has none; head, address: of the network that the nodes use, None for a lone one;
+    management: address of the network that ssh came in on, None where it is not known.
     """
 
     rank: int = 0
     head: IPv4Address | None = None
     address: IPv4Address | None = None
+    management: IPv4Address | None = None

@@ -120,8 +120,14 @@ def test_one_half_of_a_pair_serves_alone_and_it_can_be_undone(ready: Pair, inven
     done = serve(inventory, ONE)
     assert done.code == 0, done.stderr[-3000:]
     fabric = "192.168.100.11"
+    assert ONE in models(ready.a) and models(ready.b, fabric) == [], "without a key, from its own host alone"
+    opened = serve(inventory, ONE, "--data", f"serve_listen={fabric}")
+    assert opened.code == 0, opened.stderr[-3000:]
     assert ONE in models(ready.a) and ONE in models(ready.b, fabric)
     assert models(ready.b, fabric, 18000) == [], "vLLM itself is reached from its own host alone"
+    done = serve(inventory, ONE, "--data", "serve_listen=local")
+    assert done.code == 0 and "the API answers elsewhere from now on" in done.stderr, done.stderr[-3000:]
+    assert ONE in models(ready.a) and models(ready.b, fabric) == []
     assert unit(ready.b) == "inactive" and ready.b.run("sudo docker image inspect vllm-standin:1").rc != 0
     assert "phase ready" in ready.a.output(f"sudo journalctl -o cat -u {served.UNIT}")
     environment = ready.a.output("sudo docker exec sparkrig-serve cat /proc/1/environ | tr '\\0' '\\n'")

@@ -41,6 +41,7 @@ class Spark:
     commit: str = ""  # of all of them
     room: int = 900 * GIB
     listening: tuple[int, ...] = (22,)
+    bound: tuple[str, ...] = ()
     health: int | None = None
     trial: bool = False
     token: str = ""
@@ -63,6 +64,7 @@ class Spark:
         lines += [f"weights {name} {state} {size}" for name, (state, size) in self.weights.items()]
         lines += [f"revision {name} {self.commit}" for name in self.weights if self.commit]
         lines += [f"room {self.room}", *(f"listen {port}" for port in self.listening)]
+        lines += [f"bound {each}" for each in self.bound]
         lines += [] if self.health is None else [f"health {self.health}"]
         return "\n".join(lines) + "\n"
 
@@ -90,6 +92,7 @@ def serving(model: str, letter: str = "a", nodes: int = 1, ray: bool = False, **
         "port": "active" if rank == 0 else "inactive",
         "image": IMAGE,
         "listening": (22, 8000, 18000),
+        "bound": ("127.0.0.1:8000",) if rank == 0 else (),
         "health": 200 if rank == 0 else None,
         "files": files(model, rank, nodes, ray),
         "token": "0123abcd" if ray else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -178,6 +179,45 @@ def test_what_cannot_be_served_is_refused_before_any_change(
     assert run.code == 1
     assert f"Refused: {said}" in run.stderr, tail(run)
     assert run.changes == [] and "Traceback" not in run.stderr
+
+
+# --- who reaches it
+
+
+def older(spark: Spark) -> Spark:
+    """A server that a version deployed which opened the port on every address, and decided no memory."""
+    record = json.loads(spark.files[-1].content)
+    for name in ("wish", "utilization", "context", "listen", "at", "management", "key"):
+        del record[name]
+    files = [*spark.files[:-1], replace(spark.files[-1], content=json.dumps(record, indent=1) + "\n")]
+    return replace(spark, files=files, bound=("*:8000",) if spark.bound else ())
+
+
+def test_a_pair_of_the_version_before_is_told_that_its_port_moves(deploy: Deploy) -> None:
+    a, b = (older(serving(BOTH, each, 2)) for each in "ab")
+    said = (
+        "elsewhere from now on: 127.0.0.1:8000; asks for no key; until now: every address, port 8000; asks for no"
+    )
+    run = served_by(deploy, a, b, "--dry", "--json", *PAIR)
+    assert run.plan[SERVER] and said in run.stderr, tail(run)
+    run = served_by(deploy, a, b, "--dry", "--json", *PAIR, serve_listen="all")
+    assert "elsewhere" not in run.stderr and "whoever reaches *:8000 may use the model" in run.stderr, tail(run)
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 0 and said in run.stderr, tail(run)
+    assert (
+        "from here: ssh -fN -L 8000:127.0.0.1:8000 spark-a, then curl http://127.0.0.1:8000/v1/models"
+        in run.stderr
+    )
+
+
+def test_with_a_key_it_answers_the_management_network(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "sk-canary")
+    found = started(ready(), Spark(), "gpt-oss-120b")
+    found = [replace(each, data={**each.data, "secrets": {"VLLM_API_KEY": "env:KEY"}}) for each in found]
+    run = deploy(found, "-y", "-vvv", *MODEL, file=FILE)
+    assert run.code == 0, tail(run)
+    assert "http://spark-a:8000/v1/models answers, with VLLM_API_KEY" in run.stderr
+    assert "sk-canary" not in run.stdout + run.stderr
 
 
 # --- memory and context

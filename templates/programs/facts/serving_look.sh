@@ -68,7 +68,11 @@ done
 p=$weights
 while [ ! -e "${p:-/}" ]; do p=${p%/*}; done
 printf 'room %s\n' "$(df -B1 --output=avail "${p:-/}" | tail -n 1)"
-ss -Hltn | while read -r _ _ _ local _; do printf 'listen %s\n' "${local##*:}"; done
+open=$(told port)
+ss -Hltn | while read -r _ _ _ local _; do
+  printf 'listen %s\n' "${local##*:}"
+  if [ "${local##*:}" = "$open" ]; then printf 'bound %s\n' "$local"; fi
+done
 case $about in
 *ActiveState=active*)
   at=$(told trial_port)

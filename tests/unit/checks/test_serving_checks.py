@@ -57,10 +57,10 @@ def test_a_model_that_is_declared_and_not_served_is_missing() -> None:
 
 def test_a_pair_that_serves_holds_in_everything() -> None:
     assert wrong(both("a"), both("b")) == {} == wrong(both("a"), both("b"), B)
-    assert len(found(both("a"), both("b"))) == 8
-    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 9
+    assert len(found(both("a"), both("b"))) == 9
+    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 10
     secrets = {"RAY_AUTH_TOKEN": "env:RAY_AUTH_TOKEN"}
-    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 8, "one of their own"
+    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 9, "one of their own"
     assert wrong(serving(SOLO, "a"), serving(SOLO, "b")) == {} == wrong(serving(SOLO), serving(SOLO, "b"), B)
 
 
@@ -88,6 +88,11 @@ NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
 
 REST = ", --max-model-len 32768"
 SMALLER = files(BOTH, 0, 2, sized=Sizing(0.7, 32768))
+WHOLE = files(BOTH, 0, 2)
+OLDER = [
+    *WHOLE[:-1],
+    replace(WHOLE[-1], content=re.sub(r'"at": \[.*?\]', '"at": []', WHOLE[-1].content, flags=re.S)),
+]
 UNSIZED = [*SMALLER[:-1], replace(SMALLER[-1], content=re.sub('"utilization": .*,', "", SMALLER[-1].content))]
 
 
@@ -115,6 +120,17 @@ UNSIZED = [*SMALLER[:-1], replace(SMALLER[-1], content=re.sub('"utilization": .*
         (ray("a", token=""), ray("b", token=""), {"serve.token": "none"}),
         (ray("a", token="77"), ray("b"), {"serve.token": "another"}),
         (both("a", trial=True), both("b"), {"serve.trial": "a trial broke off"}),
+        (both("a", bound=("*:8000",)), both("b"), {"serve.access": "every address, port 8000; asks for no key"}),
+        (
+            both("a", bound=("[::]:8000",)),
+            both("b"),
+            {"serve.access": "every address, port 8000; asks for no key"},
+        ),
+        (
+            both("a", files=OLDER, bound=()),
+            both("b"),
+            {"serve.access": "every address, port 8000; asks for no key"},
+        ),
         (both("a"), both("b", files=SMALLER), {"serve.memory": f"--gpu-memory-utilization 0.87{REST}"}),
         (both("a", files=SMALLER), both("b"), {"serve.memory": f"--gpu-memory-utilization 0.7{REST}"}),
         (both("a", files=UNSIZED), both("b"), {"serve.memory": "none"}),
@@ -123,6 +139,15 @@ UNSIZED = [*SMALLER[:-1], replace(SMALLER[-1], content=re.sub('"utilization": .*
 )
 def test_what_moved_is_found_by_its_own_name(a: Spark, b: Spark, expected: dict[str, str]) -> None:
     assert wrong(a, b) == expected
+
+
+def test_a_key_that_came_after_the_deploy_and_an_address_that_went_are_found() -> None:
+    secrets = {"VLLM_API_KEY": "env:KEY"}
+    said = "127.0.0.1:8000; asks for no key"
+    assert wrong(both("a"), both("b"), secrets=secrets) == {"serve.access": said}
+    kept = replace(WHOLE[-1], content=WHOLE[-1].content.replace('"management": ""', '"management": "10.9.9.9"'))
+    gone = both("a", files=[*WHOLE[:-1], kept])
+    assert wrong(gone, both("b")) == {"serve.access": f"{said}, and 10.9.9.9 is no address of this host"}
 
 
 COMMIT, LATER = "b5c939de8f75" + 28 * "4", "dc61ed29c478" + 28 * "4"

@@ -191,6 +191,7 @@ def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: P
     found = spark.look()
     assert found.weights["a/b"].standing == "whole"
     assert (found.runs, found.health, found.trial) == (True, 0, True)
+    assert found.bound == ("[::]:8000",), "of the port in the record"
 
 
 def test_a_folder_that_is_not_there_yet_has_the_room_of_its_parent(spark: Spark, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
 
@@ -14,7 +15,7 @@ from sparkrig.files import File, Found
 from sparkrig.host.images import Image
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, plan, served, sizing, smoke, unit_files
+from sparkrig.serving import arguments, listen, plan, served, sizing, smoke, unit_files
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.served import Record, Serving, Weights
@@ -139,6 +140,8 @@ def test_a_host_that_serves_is_told_by_its_own_record() -> None:
     assert (found.serve_port, found.serve_trial_port, found.weights) == (8080, 18080, "/data")
     named = mine(model="gpt-oss-120b")
     assert plan.remembered(named, record) is named and plan.remembered(mine(), None) == mine()
+    opened = plan.remembered(mine(), replace(record, listen="all"))
+    assert (found.serve_listen, opened.serve_listen) == (None, "all")
     assert plan.remembered(mine(serve_image="new:2"), record).serve_image == "new:2"
 
 
@@ -167,7 +170,7 @@ def test_a_lone_spark_is_told_nothing_of_others_and_needs_no_rdma() -> None:
     files = made(asked())
     assert "SPARKRIG_FORM=solo\n" in files[served.ENVIRONMENT] and "RANK" not in files[served.ENVIRONMENT]
     assert "/dev/infiniband" not in files[served.SERVICE]
-    assert "ListenStream=8000\n" in files[served.SOCKET] and " 127.0.0.1:18000\n" in files[served.PROXY]
+    assert "ListenStream=127.0.0.1:8000\n" in files[served.SOCKET] and " 127.0.0.1:18000\n" in files[served.PROXY]
 
 
 def test_a_lone_server_gets_nothing_of_the_fabric() -> None:
@@ -219,9 +222,92 @@ def test_what_a_start_makes_or_fetches_outlives_the_container() -> None:
     assert {"/root/.cache/vllm", "/tmp/tiktoken-rs-cache"} <= set(kept)
 
 
+KEY, MANAGED = {"VLLM_API_KEY": "env:KEY"}, Node(management=IPv4Address("10.0.0.5"))
+
+
+def test_without_a_key_the_api_answers_its_own_host_alone() -> None:
+    def holds(data: dict[str, Any], streams: list[str], at: str) -> None:
+        files = made(asked(), MANAGED, **data)
+        rows = [
+            row.partition("=")[2] for row in files[served.SOCKET].splitlines() if row.startswith("ListenStream=")
+        ]
+        assert rows == streams
+        record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+        assert record and listen.said(record.at, key=record.key) == at
+        assert "env:KEY" not in "".join(files.values())
+
+    both = ["127.0.0.1:8000", "10.0.0.5:8000"]
+    each_row(
+        {
+            "no key": ({}, ["127.0.0.1:8000"], "127.0.0.1:8000; asks for no key"),
+            "a key": ({"secrets": KEY}, both, "10.0.0.5:8000, 127.0.0.1:8000; asks for VLLM_API_KEY"),
+            "a key, here alone": (
+                {"secrets": KEY, "serve_listen": "local"},
+                ["127.0.0.1:8000"],
+                "127.0.0.1:8000; asks for VLLM_API_KEY",
+            ),
+            "no key, and all the same": (
+                {"serve_listen": "management"},
+                both,
+                "10.0.0.5:8000, 127.0.0.1:8000; asks for no key",
+            ),
+            "all": ({"serve_listen": "all", "serve_port": 80}, ["80"], "every address, port 80; asks for no key"),
+            "an address": (
+                {"serve_listen": "192.168.100.11"},
+                ["127.0.0.1:8000", "192.168.100.11:8000"],
+                "127.0.0.1:8000, 192.168.100.11:8000; asks for no key",
+            ),
+        },
+        holds,
+    )
+
+
+def test_the_default_by_its_name_is_no_change() -> None:
+    assert made(asked(), MANAGED) == made(asked(), MANAGED, serve_listen="local")
+    assert made(asked(), MANAGED, secrets=KEY) == made(asked(), MANAGED, secrets=KEY, serve_listen="management")
+
+
+def test_an_address_that_is_not_known_is_no_place_to_answer() -> None:
+    with pytest.raises(Refusal, match="no management address was found"):
+        made(asked(), serve_listen="management")
+
+
+def test_the_management_address_of_the_last_deploy_stays_while_the_host_has_it() -> None:
+    wired, wireless = IPv4Address("10.0.0.5"), IPv4Address("10.1.0.5")
+    record = served.load(Found(made(asked(), MANAGED, secrets=KEY)[served.RECORD], "0644", "root:root"))
+    assert listen.management(record, [wired, wireless], wireless) == wired, "whichever network ssh came in on"
+    assert listen.management(record, [wireless], wireless) == wireless == listen.management(None, [], wireless)
+
+
+def test_who_is_cut_off_and_who_is_let_in_is_said() -> None:
+    old = Record("m", BIG, ID, "vllm:1", "solo", 1, 0, 8000, 18000, "/srv")
+    local, everywhere = ("127.0.0.1:8000",), ("*:8000",)
+
+    def holds(data: dict[str, Any], record: Record | None, at: tuple[str, ...], *said: str) -> None:
+        found = [*listen.warnings(mine(**data), record, at)]
+        assert len(found) == len(said) and all(part in line for part, line in zip(said, found, strict=True))
+
+    each_row(
+        {
+            "a first one": ({}, None, local),
+            "as before": ({}, replace(old, at=local), local),
+            "of an older version": ({}, old, local, "until now: every address, port 8000; asks for no key"),
+            "the other half answered nothing": ({}, replace(old, rank=1), local),
+            "open, and no key": (
+                {"serve_listen": "all"},
+                old,
+                everywhere,
+                "whoever reaches *:8000 may use the model",
+            ),
+            "open, with a key": ({"serve_listen": "all", "secrets": KEY}, old, everywhere),
+        },
+        holds,
+    )
+
+
 def test_secrets_are_given_as_a_file_and_only_where_there_are_any() -> None:
     assert "secrets.env" not in made(asked())[served.SERVICE]
-    words = started(made(asked(), secrets={"VLLM_API_KEY": "env:KEY"})[served.SERVICE])
+    words = started(made(asked(), MANAGED, secrets=KEY)[served.SERVICE])
     assert words[words.index("/etc/sparkrig/secrets.env") - 1] == "--env-file"
 
 
