@@ -29,6 +29,7 @@ from sparkrig.serving import listen, served, sizing, smoke, unit_files
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Serving
 from sparkrig.serving.wish import Chosen, Sizing
+from sparkrig.text import plain as plain_text
 
 # In seconds, times `patience`.
 _PROBE_S = 300
@@ -163,7 +164,8 @@ def _probe(group: Group, id: str) -> Chosen:
             f"docker run --rm --entrypoint sh {quoted(group.wish.image)} -c 'command -v vllm'",
         )
     vllm = next((row.partition(" ")[2] for row in rows if re.fullmatch(r"version \d\S*", row)), "")
-    return Chosen(id, "ray" in rows, vllm)
+    entrypoint = next((row.partition(" ")[2].strip() for row in rows if row.startswith("entrypoint ")), "")
+    return Chosen(id, "ray" in rows, vllm, plain_text(entrypoint))
 
 
 def _start_again(group: Group, found: Mapping[str, Serving]) -> None:

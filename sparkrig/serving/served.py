@@ -238,7 +238,8 @@ class Record:
     image, empty where it is unknown; files: SHA-256 of each file of ours by its path; wish: digest of what the
     memory was decided for; utilization, context: what was decided, 0 where nothing was; listen: the setting, empty
     where it is the default; at: ADDRESS:PORT of each place where it answers, empty of a version that opened all;
-    management: the address that stood for `management`; key: whether it asks for one.
+    management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
+    it, None of a version that did not look for it.
     """
 
     model: str
@@ -261,6 +262,7 @@ class Record:
     at: tuple[str, ...] = ()
     management: str = ""
     key: bool = False
+    entrypoint: str | None = None
 
     @property
     def sizing(self) -> Sizing | None:

@@ -62,7 +62,7 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mappin
     made = [
         File(served.START, texts[served.START], "0755"),
         File(served.ENVIRONMENT, _environment(asked, how, node, mine)),
-        File(served.SERVICE, _service(sized, chosen.id, how, node, mine)),
+        File(served.SERVICE, _service(sized, chosen, how, node, mine)),
     ]
     if node.rank == 0:
         made += [File(served.SOCKET, _socket(mine, node)), File(served.PROXY, _proxy(mine))]
@@ -90,6 +90,7 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         utilization=chosen.sizing.utilization if chosen.sizing else 0.0,
         context=chosen.sizing.context if chosen.sizing else 0,
         **_access(node, mine),
+        entrypoint=chosen.entrypoint,
     ).file()
 
 
@@ -123,9 +124,9 @@ def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving |
 def chosen(asked: Wish, found: Serving, record: Record | None) -> Chosen | None:
     """The image as it is known from the last deploy; None where it is not there, or was never looked into."""
     there = image_of(asked, found, record)
-    if there is None or record is None or record.image != there.id:
+    if there is None or record is None or record.image != there.id or record.entrypoint is None:
         return None
-    return Chosen(there.id, record.ray, record.vllm, decided(asked, record))
+    return Chosen(there.id, record.ray, record.vllm, record.entrypoint, decided(asked, record))
 
 
 def decided(asked: Wish, record: Record | None) -> Sizing | None:
@@ -159,9 +160,10 @@ def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
     return _HEAD + "".join(f"{name}={value}\n" for name, value in {**asked.environment, **orders}.items())
 
 
-def docker_words(asked: Wish, weights: str, secret: Sequence[str]) -> list[str]:
+def docker_words(asked: Wish, weights: str, secret: Sequence[str], *, through: bool = False) -> list[str]:
     """`run` and its options, up to the image. secret: files of variables that root alone may read.
 
+    through: whether the image's own entrypoint starts the script, which follows the image then.
     The nvidia runtime is the one that the cluster deploy registers; --gpus would need the toolkit's other hook.
     The journal has what the server prints, so docker keeps no second copy.
     """
@@ -181,17 +183,19 @@ def docker_words(asked: Wish, weights: str, secret: Sequence[str]) -> list[str]:
         *rdma,
         *(word for file in files for word in ("--env-file", file)),
         *(word for mount in mounts for word in ("--volume", mount)),
-        *("--entrypoint", _SCRIPT),
+        *(() if through else ("--entrypoint", _SCRIPT)),
     ]
 
 
-def _service(asked: Wish, id: str, how: str, node: Node, mine: Settings) -> str:
+def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) -> str:
     """The unit of a node. It drops the page cache, for CUDA cannot take its memory [@conselara-hardware]."""
     secret = [
         *([secrets.PATH] if mine.secrets else []),
         *([served.RAY_ENV] if served.makes_token(how, mine.secrets) else []),
     ]
-    words = ["/usr/bin/docker", *docker_words(asked, mine.weights, secret), id, *asked.words]
+    begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint))
+    script = [_SCRIPT] if chosen.entrypoint else []
+    words = ["/usr/bin/docker", *begin, chosen.id, *script, *asked.words]
     where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
     wants = [f"{served.PORT_UNIT}.socket"] if node.rank == 0 else []
     wants += [f"{served.MEMORY_UNIT}.service"] if mine.memory_guard else []

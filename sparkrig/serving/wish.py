@@ -74,13 +74,15 @@ class Wish:
 class Chosen:
     """What only the hosts can show.
 
-    id: of the image; ray: whether Ray is in it; vllm: its version; sizing: what the memory has room for, None
+    id: of the image; ray: whether Ray is in it; vllm: its version; entrypoint: its own, in words, where that
+    starts what it is given, and empty where start.sh takes its place; sizing: what the memory has room for, None
     where that was not decided for this wish.
     """
 
     id: str
     ray: bool = False
     vllm: str = ""
+    entrypoint: str = ""
     sizing: Sizing | None = None
 
 

@@ -258,6 +258,23 @@ def test_what_fails_its_trial_is_rolled_back(
     seen(said)
 
 
+@pytest.mark.parametrize(
+    ("entrypoint", "kept"),
+    [('["/opt/nvidia/nvidia_entrypoint.sh"]', True), ('["vllm", "serve"]', False)],
+    ids=["NVIDIA's", "vLLM's"],
+)
+def test_an_entrypoint_of_the_image_is_kept_where_it_starts_the_server(
+    ready: Pair, inventory: str, entrypoint: str, kept: bool
+) -> None:
+    """Docker itself: what `docker run` makes of an entrypoint, and what `docker image inspect` shows of it."""
+    build(ready.a.node, "", "vllm-own:1", entrypoint)
+    done = serve(inventory, ONE, "--data", "serve_image=vllm-own:1")
+    assert done.code == 0, done.stderr[-3000:]
+    environment = ready.a.output("sudo docker exec sparkrig-serve cat /proc/1/environ | tr '\\0' '\\n'")
+    assert ("CUDA_COMPAT=set" in environment) is kept and ONE in models(ready.a)
+    assert planned(inventory, ONE, "--data", "serve_image=vllm-own:1") == {}
+
+
 def test_a_first_server_that_fails_leaves_nothing(ready: Pair, inventory: str) -> None:
     build(ready.a.node, "--garbage")
     done = serve(inventory, ONE)

@@ -187,7 +187,7 @@ def test_what_cannot_be_served_is_refused_before_any_change(
 def older(spark: Spark) -> Spark:
     """A server that a version deployed which opened the port on every address, and decided no memory."""
     record = json.loads(spark.files[-1].content)
-    for name in ("wish", "utilization", "context", "listen", "at", "management", "key"):
+    for name in ("wish", "utilization", "context", "listen", "at", "management", "key", "entrypoint"):
         del record[name]
     files = [*spark.files[:-1], replace(spark.files[-1], content=json.dumps(record, indent=1) + "\n")]
     return replace(spark, files=files, bound=("*:8000",) if spark.bound else ())

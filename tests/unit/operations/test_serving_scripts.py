@@ -584,6 +584,44 @@ def test_a_key_is_sent_and_is_in_no_argument(spark: Spark) -> None:
     assert (spark.root / "stdin").read_text() == 'header = "Authorization: Bearer sk-canary"\n'
 
 
+# --- what is in an image
+
+PASSES = '#!/bin/sh\necho a banner; exec "$@"\n'
+SERVER = '#!/bin/sh\necho "vllm: error: unrecognized arguments: $*" >&2; exit 2\n'
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "script", "expected"),
+    [
+        ("/opt/nvidia/nvidia_entrypoint.sh", PASSES, ["entrypoint /opt/nvidia/nvidia_entrypoint.sh "]),
+        ("/bin/tini --", PASSES, ["entrypoint /bin/tini -- "]),
+        ("/opt/run.sh", SERVER, []),
+        ("vllm serve", PASSES, []),
+        ("python3 -m vllm.entrypoints.openai.api_server", PASSES, []),
+        ("", PASSES, []),
+    ],
+)
+def test_an_entrypoint_is_kept_where_it_starts_what_it_is_given(
+    spark: Spark, entrypoint: str, script: str, expected: list[str]
+) -> None:
+    """NVIDIA's ends with `exec "$@"`; vllm/vllm-openai has `vllm serve`."""
+    own = spark.root / "entrypoint"
+    own.write_text(script)
+    own.chmod(0o755)
+    tool(
+        spark.root / "bin",
+        "docker",
+        f"""case "$*" in
+"image inspect"*) printf '%s' '{entrypoint}{" " if entrypoint else ""}' ;;
+*--entrypoint*) echo has vllm ;;
+run*) echo tried >>{spark.log}; while [ "$1" != image:1 ]; do shift; done; shift; exec {own} "$@" ;;
+esac""",
+    )
+    found = spark.sh(serving.PROBE, "image:1", "print()").splitlines()
+    assert found == ["has vllm", *expected]
+    assert bool(spark.calls) is entrypoint.startswith("/"), "a server is not started for a look"
+
+
 # --- the memory
 
 

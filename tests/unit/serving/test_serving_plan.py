@@ -216,6 +216,21 @@ def test_the_unit_has_the_memory_that_was_decided_and_the_record_keeps_it() -> N
     assert unit_files.decided(asked(serve_flags={"seed": 1}), record) is None
 
 
+def test_an_image_that_starts_its_arguments_keeps_its_own_entrypoint() -> None:
+    wish = asked()
+    nvidia = Chosen(ID, entrypoint="/opt/nvidia/nvidia_entrypoint.sh")
+    files = {file.path: file.content for file in unit_files.files(wish, nvidia, Node(), mine(), TEXTS)}
+    words = started(files[served.SERVICE])
+    assert "--entrypoint" not in words
+    assert words[words.index(ID) :][:4] == [ID, "/sparkrig/start.sh", "vllm", "serve"]
+    record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+    found = Serving(images=(Image(ID, "arm64", (wish.image,)),))
+    assert record and unit_files.chosen(wish, found, record) == nvidia
+    assert unit_files.chosen(wish, found, replace(record, entrypoint=None)) is None, (
+        "an older one did not look for it"
+    )
+
+
 def test_what_a_start_makes_or_fetches_outlives_the_container() -> None:
     words = started(made(asked())[served.SERVICE])
     kept = [word.rpartition(":")[2] for word in words if word.startswith("/var/cache/sparkrig/serve/")]
@@ -419,7 +434,8 @@ PINNED = "nvcr.io/nvidia/vllm@sha256:77"
 def test_a_copy_is_known_by_what_its_digest_means() -> None:
     def holds(name: str, kept: str | None, head: tuple[str, ...], found: bool) -> None:
         wish, copy = asked("qwen3-235b-a22b", serve_image=name), Serving(images=(Image(ID, "arm64"),))
-        record = Record("m", BIG, ID, kept, "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0") if kept else None
+        record = Record("m", BIG, ID, kept or "", "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0", entrypoint="")
+        record = record if kept else None
         there = unit_files.image_of(wish, copy, record, Serving(images=(Image(ID, "arm64", head),)))
         assert (there is not None) is found
         known = unit_files.chosen(wish, copy, record)
