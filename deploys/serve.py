@@ -137,8 +137,9 @@ class Server:
                 "pyinfra INVENTORY deploys/cluster.py",
             )
         plan.refuse(self.lint(known))
-        if known:
-            unit_files.form(wish, known, self.mine)
+        form = unit_files.form(wish, known, self.mine) if known else self.mine.serve_form
+        if self.rank == 0 and form and wish.nodes > 1:
+            plan.meets(form, found.serving, self.record)
 
     def lint(self, chosen: Chosen | None) -> list[Finding]:
         """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any.

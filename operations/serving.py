@@ -25,7 +25,7 @@ from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations.files import write
 from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from sparkrig.refusal import Refusal
-from sparkrig.serving import listen, served, sizing, smoke, unit_files
+from sparkrig.serving import listen, plan, served, sizing, smoke, unit_files
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Serving
 from sparkrig.serving.wish import Chosen, Sizing
@@ -78,6 +78,8 @@ def server(group: Group) -> None:
     found, files = look(group), _files(group)
     chosen = _chosen(group, found, files)
     group.errors(chosen)
+    form = unit_files.form(group.wish, chosen, group.mine)
+    plan.meets(form, found[group.head], served.load(files[group.head].get(served.RECORD)))
     ids = _ids(group, found)
     wanted = {name: group.wanted(name, replace(chosen, id=ids.get(name, ""))) for name in group.all}
     changed = [

@@ -28,6 +28,11 @@ from sparkrig.settings import Settings
 Find = Callable[[str], Model | None]
 
 _SPARE_GIB = 5.0  # that stay free on the disk of the weights
+# An image of vLLM is about 20 GB, and its layers lie beside it while it is unpacked: our own reckoning.
+_IMAGE_GIB = 30.0
+_COPIES = 2  # `docker load` unpacks what it was given beside it
+# Where the nodes meet on the head, by form (templates/serving/start.sh).
+MEETING = {"ray": 6379, "multinode": 29501}
 _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
@@ -112,6 +117,8 @@ def judge(asked: Wish, found: Serving, machine: str, mine: Settings, *, leads: b
     machine: as uname calls it; leads: whether it answers the API.
     """
     image = found.find(asked.image)
+    if leads and image is None and not served.is_id(asked.image):
+        stores(asked.image, 0, found)
     _runs_here(asked.image, image, machine)
     if leads and image is None and served.is_id(asked.image):
         raise Refusal(
@@ -191,6 +198,35 @@ def _room(asked: Wish, there: served.Weights, room: int | None, mine: Settings) 
                 f"df -h {quoted_path(mine.weights)}",
                 "; then make room, or set weights to a folder on another disk",
             ),
+        )
+
+
+def meets(form: str, found: Serving, record: Record | None) -> None:
+    """Raise Refusal where another program has the port on the head at which the nodes meet.
+
+    record: of the server until now; while that runs in the same form, the port is its own.
+    """
+    port = MEETING.get(form)
+    runs = found.unit.get("ActiveState") in ("active", "activating")
+    ours = runs and record is not None and record.form == form and record.rank == 0
+    if port in found.listening and not ours:
+        other = "multinode" if form == "ray" else "ray"
+        raise Refusal(
+            f"port {port} is taken by another program, and the nodes of {form} meet there",
+            on_host(
+                f"sudo ss -ltnp sport = :{port:d}", f"; stop what listens there, or set serve_form to {other}"
+            ),
+        )
+
+
+def stores(name: str, size: int, found: Serving) -> None:
+    """Raise Refusal where docker has no room for an image that is absent. size: bytes, 0 where it is unknown."""
+    needed = _COPIES * size / GIB if size else _IMAGE_GIB
+    if found.store and needed > found.store_room / GIB:
+        raise Refusal(
+            f"the image {name} takes about {needed:.1f} GiB while it is unpacked, and "
+            f"{found.store_room / GIB:.1f} GiB are free for {found.store}",
+            on_host("docker system df", "; then docker image prune, or make room on that disk"),
         )
 
 

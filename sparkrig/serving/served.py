@@ -86,7 +86,8 @@ class Serving(Value):
     port is open on, as ss has it; health: HTTP status of its /health, 0 where nothing answers, None where that was
     not asked; trial: whether a configuration is on trial; token: a digest of the nodes' token of Ray, empty where
     there is none that root alone may read; memory: None where it was not seen; others: what else is known to run
-    and to take memory: `container NAME`, or a service.
+    and to take memory: `container NAME`, or a service; store: where docker keeps images, empty where it was not
+    seen; store_room: bytes that are free there.
     """
 
     FILES: ClassVar = tuple(map(Managed, PATHS))
@@ -106,6 +107,8 @@ class Serving(Value):
     token: str = ""
     memory: Memory | None = None
     others: tuple[str, ...] = ()
+    store: str = ""
+    store_room: int = 0
 
     @property
     def active(self) -> bool:
@@ -140,13 +143,15 @@ def parse(lines: Iterable[str]) -> Serving:
     known = contents(rest for word, rest in rows if word == "content")
     image, _, since = first.get("container", "").partition(" ")
     health, room = first.get("health"), first.get("room", "").strip()
+    store_room, _, store = first.get("store", "0").strip().partition(" ")
+    sizes = {id: int(size) for word, rest in rows if word == "size" for id, size in [rest.split()]}
     return Serving(
         looked="looked" in first,
         unit=dict(rest.partition("=")[::2] for word, rest in rows if word == "unit"),
         port=first.get("port", ""),
         image=image,
         since=since,
-        images=tuple(_image(rest, known) for word, rest in rows if word == "image"),
+        images=tuple(_image(rest, known, sizes) for word, rest in rows if word == "image"),
         weights=_weights(rows),
         room=int(room) if room else None,
         bound=tuple(sorted({rest for word, rest in rows if word == "bound" and _BOUND.fullmatch(rest)})),
@@ -155,6 +160,8 @@ def parse(lines: Iterable[str]) -> Serving:
         trial="trial" in first,
         token=first.get("token", ""),
         memory=_memory(first.get("memory")),
+        store=store,
+        store_room=int(store_room),
         others=tuple(rest for word, rest in rows if word == "other" and _NAMED.fullmatch(rest)),
     )
 
@@ -191,9 +198,9 @@ def one_token(halves: Iterable[Serving]) -> bool:
     return len(tokens) == 1 and "" not in tokens
 
 
-def _image(row: str, known: Mapping[str, str]) -> Image:
+def _image(row: str, known: Mapping[str, str], sizes: Mapping[str, int]) -> Image:
     id, architecture, *names = row.split()
-    return Image(id, architecture, tuple(names), known.get(id, ""))
+    return Image(id, architecture, tuple(names), known.get(id, ""), sizes.get(id, 0))
 
 
 def _weights(rows: Iterable[tuple[str, str]]) -> dict[str, Weights]:

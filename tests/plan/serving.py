@@ -37,6 +37,8 @@ class Spark:
     image: str = ""
     images: dict[str, str] = field(default_factory=dict)  # name -> ID
     contents: dict[str, str] = field(default_factory=dict)  # ID -> what it holds
+    sizes: dict[str, int] = field(default_factory=dict)  # ID -> bytes
+    store: int = 900 * GIB  # bytes that are free for docker's images
     weights: dict[str, tuple[str, int]] = field(default_factory=dict)
     commit: str = ""  # of all of them
     room: int = 900 * GIB
@@ -60,6 +62,8 @@ class Spark:
         lines += [f"port {self.port}"]
         lines += [f"container {self.image} 2026-11-21T14:00:00Z"] if self.image else []
         lines += [f"image {id} amd64 {name}" for name, id in self.images.items()]
+        lines += [f"size {id} {size}" for id, size in self.sizes.items()]
+        lines += [f"store {self.store} /var/lib/docker"]
         lines += [f"content {id} {held}" for id, held in self.contents.items()]
         lines += [f"weights {name} {state} {size}" for name, (state, size) in self.weights.items()]
         lines += [f"revision {name} {self.commit}" for name in self.weights if self.commit]

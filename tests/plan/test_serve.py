@@ -168,9 +168,11 @@ def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
     [
         (ready(room=3 * GIB, weights={}), {}, MODEL, "the weights of openai/gpt-oss-120b take 60.8 GiB"),
         (ready(), {"serve_flags": {"gpu-memory-utilization": 0.95}}, MODEL, "utilization-above-0.90: "),
+        (ready(images={}, store=9 * GIB), {}, MODEL, "the image vllm-standin:1 takes about 30.0 GiB"),
+        (ready(BOTH, listening=(6379,)), {"serve_form": "ray"}, PAIR, "port 6379 is taken by another program"),
         (ready(), {}, ("--data", "model=gpt-oss-121b"), "the catalogue has no model gpt-oss-121b"),
     ],
-    ids=["disk", "lint", "unknown"],
+    ids=["disk", "lint", "docker's disk", "Ray's port", "unknown"],
 )
 def test_what_cannot_be_served_is_refused_before_any_change(
     deploy: Deploy, a: Spark, settings: dict[str, Any], words: tuple[str, ...], said: str
@@ -322,6 +324,24 @@ def test_a_file_of_the_server_that_cannot_be_written_is_refused_before_any_chang
     (a, b) = hosts(serving(SOLO, "a", 1, False), serving(SOLO, "b", 1, False))
     settled = deploy([replace(a, seen=barred(a.seen, row)), b], "-y", *MODEL, file=FILE)
     assert settled.code == 0 and settled.changes == [], tail(settled)
+
+
+def test_what_only_the_image_shows_is_judged_before_the_old_server_stops(deploy: Deploy) -> None:
+    """Which form two Sparks take, and so which port, follows from what is in the image."""
+    run = deploy(
+        started(ready(BOTH, listening=(22, 29501)), ready(BOTH), "qwen3-235b-a22b"), "-y", *PAIR, file=FILE
+    )
+    assert run.code == 1
+    assert "port 29501 is taken by another program, and the nodes of multinode meet there" in run.stderr, tail(run)
+    assert not [text for _, text in run.commands if 'mv -T "$before.new"' in text or WRITE in text]
+
+
+def test_an_image_that_the_other_half_has_no_room_for_is_not_copied(deploy: Deploy) -> None:
+    a, b = ready(BOTH, sizes={IMAGE: 20 * GIB}), ready(BOTH, images={}, store=30 * GIB)
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 1
+    assert "takes about 40.0 GiB while it is unpacked, and 30.0 GiB are free for /var/lib/docker" in run.stderr
+    assert not [text for _, text in run.commands if "docker save" in text]
 
 
 def test_a_lone_spark_is_told_that_a_model_is_for_two(deploy: Deploy) -> None:

@@ -30,12 +30,16 @@ if command -v docker >/dev/null && systemctl -q is-active docker; then
   timeout -k 2 20 docker container inspect -f 'container {{.Image}} {{.State.StartedAt}}' "$unit" 2>/dev/null |
     grep .
   timeout -k 2 20 docker container ls --format '{{.Names}}' 2>/dev/null | grep -vx "$unit" | sed 's/^/other container /'
+  about_docker=$(timeout -k 2 20 docker info -f '{{.DockerRootDir}} {{.DriverStatus}}' 2>/dev/null)
+  store=${about_docker%% *}
+  case $about_docker in *io.containerd.snapshotter*) store=/var/lib/containerd ;; esac
+  if [ -d "$store" ]; then printf 'store %s %s\n' "$(df -B1 --output=avail "$store" | tail -n 1)" "$store"; fi
   ids=$(timeout -k 2 60 docker image ls -a -q --no-trunc | sort -u)
   if [ -n "$ids" ]; then
     # shellcheck disable=SC2086 # IDs are words
     set -- $ids
     timeout -k 2 60 docker image inspect -f \
-      'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}' "$@"
+      'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}{{"\n"}}size {{.Id}} {{.Size}}' "$@"
     content_of "$@"
   fi
 fi

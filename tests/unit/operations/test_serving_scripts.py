@@ -39,7 +39,8 @@ DOCKER = """case "$1 $2" in
 "container inspect") echo 'container {id} 2026-11-21T14:00:00Z' ;;
 "container ls") printf 'sparkrig-serve\ncomfyui\n' ;;
 "image ls") case " $* " in *" -a "*) echo {id} ;; esac ;;
-"image inspect") echo 'image {id} arm64 vllm:1 vllm@sha256:77' ;;
+"image inspect") printf 'image %s arm64 vllm:1 vllm@sha256:77\nsize %s 5\n' {id} {id} ;;
+"info -f") echo "/ [[driver-type $(cat {log}.driver 2>/dev/null)]]" ;;
 *) echo docker "$@" >>{log} ;;
 esac"""
 
@@ -141,10 +142,13 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     }
     assert found.weights["b/whole"].size > 400
     assert found.room and found.listening == (22, 8000)
-    assert (found.image, found.images) == (ID, (Image(ID, "arm64", ("vllm:1", "vllm@sha256:77")),))
+    assert (found.image, found.images) == (ID, (Image(ID, "arm64", ("vllm:1", "vllm@sha256:77"), size=5),))
     assert (found.active, found.health, found.trial, found.token) == (False, None, False, "")
     assert found.memory and found.memory.total > found.memory.available > 0
     assert found.others == ("ollama.service", "container comfyui"), "and not our own"
+    assert found.store == "/" and found.store_room > 0
+    Path(f"{spark.log}.driver").write_text("io.containerd.snapshotter.v1")
+    assert spark.look(str(folder)).store == ("/var/lib/containerd" if Path("/var/lib/containerd").is_dir() else "")
 
 
 @pytest.mark.parametrize(

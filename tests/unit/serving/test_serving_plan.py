@@ -7,6 +7,7 @@ import re
 import shlex
 from dataclasses import replace
 from ipaddress import IPv4Address
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -434,8 +435,8 @@ PINNED = "nvcr.io/nvidia/vllm@sha256:77"
 def test_a_copy_is_known_by_what_its_digest_means() -> None:
     def holds(name: str, kept: str | None, head: tuple[str, ...], found: bool) -> None:
         wish, copy = asked("qwen3-235b-a22b", serve_image=name), Serving(images=(Image(ID, "arm64"),))
-        record = Record("m", BIG, ID, kept or "", "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0", entrypoint="")
-        record = record if kept else None
+        last = Record("m", BIG, ID, kept or "", "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0", entrypoint="")
+        record = last if kept else None
         there = unit_files.image_of(wish, copy, record, Serving(images=(Image(ID, "arm64", head),)))
         assert (there is not None) is found
         known = unit_files.chosen(wish, copy, record)
@@ -473,6 +474,45 @@ def test_a_copy_in_another_store_is_known_by_what_it_holds() -> None:
         },
         holds,
     )
+
+
+def test_room_for_the_image_is_asked_of_dockers_own_disk() -> None:
+    tight = Serving(room=900 * GIB, store="/var/lib/docker", store_room=20 * GIB)
+    assert "image:1 takes about 30.0 GiB while it is unpacked, and 20.0 GiB are free for /var/lib/d" in judged(
+        tight
+    )
+    assert judged(replace(tight, store_room=40 * GIB)) == "" == judged(replace(tight, images=FITS.images))
+    plan.stores("image:1", 9 * GIB, tight)
+    with pytest.raises(Refusal, match=r"takes about 22\.0 GiB"):
+        plan.stores("image:1", 11 * GIB, tight)
+
+
+def test_a_port_at_which_the_nodes_meet_is_judged_on_the_head() -> None:
+    def holds(form: str, found: Serving, record: Record | None, said: str) -> None:
+        try:
+            plan.meets(form, found, record)
+        except Refusal as refusal:
+            assert said and said in refusal.what
+        else:
+            assert not said
+
+    taken = Serving(listening=(22, 6379, 29501))
+    up = replace(taken, unit={"ActiveState": "active"})
+    ours = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8000, 18000, "/srv")
+    each_row(
+        {
+            "Ray": ("ray", taken, None, "port 6379 is taken by another program, and the nodes of ray meet there"),
+            "vLLM's own": ("multinode", taken, None, "port 29501 is taken"),
+            "one Spark": ("solo", taken, None, ""),
+            "free": ("ray", Serving(listening=(22,)), None, ""),
+            "our own": ("ray", up, ours, ""),
+            "our own ended": ("ray", taken, ours, "port 6379"),
+            "our own has the other one": ("multinode", up, ours, "port 29501"),
+        },
+        holds,
+    )
+    script = (Path(__file__).resolve().parents[3] / "templates/serving/start.sh").read_text()
+    assert all(f"_PORT={port}\n" in script for port in plan.MEETING.values())
 
 
 def test_ports_that_are_ours_are_not_somebody_elses() -> None:
