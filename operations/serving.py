@@ -24,7 +24,9 @@ from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations.files import write
 from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
+from sparkrig.operations.journal import current
 from sparkrig.refusal import Refusal
+from sparkrig.runs.journal import TRIAL
 from sparkrig.serving import listen, plan, served, sizing, smoke, unit_files
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Serving
@@ -320,11 +322,20 @@ def _roll_back(group: Group, reason: str) -> None:
         raise RolledBack(
             f"{tried}, and what was there before is not all back ({error}). Try: the same again with the old model"
         ) from None
+    _note(group, tried)
     if old is None:
         raise RolledBack(f"{tried}. Nothing is served, as before. Try: {again}")
     if late:
         raise RolledBack(f"{tried}. {old.model} was started again and {late}. Try: {again}")
     raise RolledBack(f"{tried}. {old.model} answers again on port {old.port}. Try: {again}")
+
+
+def _note(group: Group, tried: str) -> None:
+    """Let the journal call the run what it is; a host that cannot be asked has it as failed."""
+    seconds = group.seconds(STEP_S)
+    remote.each(
+        hosts(group.all), lambda at: remote.shell(at, TRIAL, current().id, seconds=seconds, stdin=f"{tried}\n")
+    )
 
 
 def version_of(chosen: Chosen) -> tuple[int, ...] | None:

@@ -255,6 +255,8 @@ def test_what_fails_its_trial_is_rolled_back(
     assert reason in said and f"{ONE} answers again on port 8000" in said, said
     assert ONE in models(ready.a) and unit(ready.b) == "inactive"
     assert planned(inventory) == {} and wrong(inventory) == (0, set())
+    status = run("sparkrig", "status", inventory)
+    assert status.code == 4 and f"rolled back: {TWO}: " in status.stdout, status.stdout
     seen(said)
 
 

@@ -161,6 +161,8 @@ def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
     assert sorted(backs) == ["spark-a", "spark-b"]
     assert "gpt-oss-120b" in run.stderr.partition("rolled back")[2]
     assert not [text for _, text in run.commands if f"rm -f {served.TRIAL}\nrm -rf" in text], "it was never let in"
+    noted = [host for host, text in run.commands if "/trial.new" in text]
+    assert sorted(noted) == ["spark-a", "spark-b"], "sparkrig status has it from there"
 
 
 @pytest.mark.parametrize(
