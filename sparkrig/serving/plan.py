@@ -12,7 +12,7 @@ from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch_text, served, sizing
+from sparkrig.serving import launch_text, parsers, served, sizing
 from sparkrig.serving.arguments import read, whole_number
 from sparkrig.serving.budget import GIB, Use
 from sparkrig.serving.lint import judgement
@@ -87,7 +87,7 @@ def wish(find: Find, mine: Settings, sparks: int) -> Wish:
             f"the catalogue names no image for {checkpoint.id}", "the same with --data serve_image=IMAGE"
         )
     variables = base.environment if base else {}
-    return Wish(model, checkpoint, nodes, _flags(base, nodes, mine), variables, image)
+    return Wish(model, checkpoint, nodes, _flags(checkpoint, base, nodes, mine), variables, image)
 
 
 def _base(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
@@ -96,15 +96,20 @@ def _base(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
     return next((each for each in of_it if each.nodes == nodes), of_it[0] if of_it else None)
 
 
-def _flags(base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
+def _flags(checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
+    """Of the user, else of the catalogue's launch, else the parsers of the model's family."""
     if taken := sorted(OURS & set(mine.serve_flags)):
         raise Refusal(f"--{taken[0]} is not for serve_flags: other settings decide on it", "sparkrig docs serving")
-    flags: dict[str, Scalar | dict[str, Scalar]] = dict(base.flags) if base else {}
+    flags: dict[str, Scalar | dict[str, Scalar]] = {**(base.flags if base else {})}
+    for name, value in parsers.defaults(checkpoint.id).items():
+        flags.setdefault(name, value)
     for name in (*OURS, "served-model-name"):
         flags.pop(name, None)
     if nodes > 1 or flags.get("tensor-parallel-size", 1) != 1:
         flags["tensor-parallel-size"] = nodes
     flags |= mine.serve_flags
+    if flags.get(parsers.TOOLS, False) is False and parsers.AUTO not in mine.serve_flags:
+        flags.pop(parsers.AUTO, None)  # vLLM takes no choice of tools without their parser
     return flags
 
 
