@@ -79,7 +79,8 @@ class Server:
         Raises Refusal with the figures, also where what was decided would not start any more.
         """
         found = self.spark.found
-        room = sizing.room(found.serving, _text(found.files.get(served.SERVICE)), self.mine.memory_gib)
+        unit = _text(found.files.get(served.SERVICE))
+        room = sizing.room(found.serving, unit, self.mine.memory_gib, draft=self.wish.draft)
         kept = unit_files.decided(self.wish, self.record)
         if kept is None:
             return plan.size(self.wish, self.mine, room)
@@ -163,8 +164,8 @@ class Server:
 
     @property
     def has_weights(self) -> bool:
-        there = self.spark.found.serving.weights.get(self.wish.checkpoint.id)
-        return self.idle or (there is not None and there.standing == "whole")
+        there = self.spark.found.serving.weights
+        return self.idle or all(id in there and there[id].standing == "whole" for id in self.wish.ids)
 
     @property
     def settled(self) -> bool:
@@ -218,8 +219,10 @@ def _one_image(server: Server) -> bool:
 
 def _one_revision(server: Server) -> bool:
     """Whether they have one and the same revision of the checkpoint, as far as they have it."""
-    id = server.wish.checkpoint.id
-    return served.one_revision(each.weights[id] for each in _busy(server) if id in each.weights)
+    busy = _busy(server)
+    return all(
+        served.one_revision(each.weights[id] for each in busy if id in each.weights) for id in server.wish.ids
+    )
 
 
 def _one_sizing(server: Server) -> bool:

@@ -146,7 +146,8 @@ def _sizing(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
     for name in group.names:
         unit = files[name].get(served.SERVICE)
         memory_gib = group.settings[name].memory_gib
-        rooms.append(sizing.room(found[name], unit.content if unit else "", memory_gib, plain(name)))
+        text = unit.content if unit else ""
+        rooms.append(sizing.room(found[name], text, memory_gib, plain(name), group.wish.draft))
     made = group.size(rooms)
     tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")
     return made

@@ -26,6 +26,7 @@ from sparkrig.network.links import in_one_subnet
 from sparkrig.shapes import (
     CommitName,
     DefinitionName,
+    DraftName,
     Fingerprint,
     FlagName,
     Folder,
@@ -210,6 +211,12 @@ class Settings(BaseModel):
         description="More flags of `vllm serve` without their dashes, or other values for those of the catalogue; "
         "True for a flag without a value, False to leave one out.",
     )
+    serve_draft: DraftName | None = Field(
+        None,
+        description="Draft model that speculates for it, OWNER/NAME on the hub: it is downloaded, copied and "
+        "mounted as the weights are. serve_flags may add to its speculative-config. False (or `none`) for no "
+        "draft at all; None for what the catalogue has.",
+    )
     serve_seconds: int = Field(
         2700,
         ge=10,
@@ -300,6 +307,11 @@ class Settings(BaseModel):
                     f"{variable}, instead"
                 )
         return flags
+
+    @field_validator("serve_draft", mode="before")
+    @classmethod
+    def _no_draft(cls, draft: Any) -> Any:
+        return "none" if draft is False else draft
 
     @field_validator("fabric")
     @classmethod

@@ -117,8 +117,10 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield _image(subject, record)
     yield from _alike(subject, record)
     yield _memory(subject, record)
-    standing = found.weights[record.checkpoint].standing if record.checkpoint in found.weights else "absent"
-    yield check("serve.weights", standing == "whole", f"{record.checkpoint} is whole", standing, cure)
+    ids = [record.checkpoint, *([record.draft] if record.draft else [])]
+    states = {id: found.weights[id].standing if id in found.weights else "absent" for id in ids}
+    standing = ", ".join(dict.fromkeys(state for state in states.values() if state != "whole")) or "whole"
+    yield check("serve.weights", standing == "whole", f"{' and '.join(ids)} is whole", standing, cure)
     yield from _revision(subject, record)
     if record.rank == 0 and state == "active":
         open_ = found.port == "active"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sparkrig.cure import local, on_host, quoted, quoted_path
+from sparkrig.cure import advice, local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
-from sparkrig.parsing import hub
+from sparkrig.parsing import bounds, hub
 from sparkrig.refusal import Refusal
 from sparkrig.serving import launch_text, parsers, served, sizing
 from sparkrig.serving.arguments import read, whole_number
@@ -22,7 +22,7 @@ from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.unit_files import OURS, docker_words
-from sparkrig.serving.wish import Flags, Sizing, Wish
+from sparkrig.serving.wish import MODELS, Flags, Sizing, Wish
 from sparkrig.settings import Settings
 
 Find = Callable[[str], Model | None]
@@ -33,6 +33,9 @@ _IMAGE_GIB = 30.0
 _COPIES = 2  # `docker load` unpacks what it was given beside it
 # Where the nodes meet on the head, by form (templates/serving/start.sh).
 MEETING = {"ray": 6379, "multinode": 29501}
+_NO_DRAFT = "none"
+_SPECULATION = "speculative-config"
+_DRAFTED = 3  # tokens a step, as in vLLM's own examples; serve_flags has another number
 _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
@@ -47,6 +50,7 @@ def remembered(mine: Settings, record: Record | None) -> Settings:
             "serve_nodes": record.nodes,
             "serve_form": mine.serve_form or (record.form if record.form in ("ray", "multinode") else None),
             "serve_listen": mine.serve_listen or record.listen or None,
+            "serve_draft": mine.serve_draft or record.draft or None,
             "serve_port": record.port,
             "serve_trial_port": record.trial_port,
             "weights": record.weights,
@@ -87,7 +91,8 @@ def wish(find: Find, mine: Settings, sparks: int) -> Wish:
             f"the catalogue names no image for {checkpoint.id}", "the same with --data serve_image=IMAGE"
         )
     variables = base.environment if base else {}
-    return Wish(model, checkpoint, nodes, _flags(checkpoint, base, nodes, mine), variables, image)
+    draft = mine.serve_draft if mine.serve_draft not in (None, _NO_DRAFT) else ""
+    return Wish(model, checkpoint, nodes, _flags(checkpoint, base, nodes, mine), variables, image, draft)
 
 
 def _base(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
@@ -110,7 +115,25 @@ def _flags(checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Sett
     flags |= mine.serve_flags
     if flags.get(parsers.TOOLS, False) is False and parsers.AUTO not in mine.serve_flags:
         flags.pop(parsers.AUTO, None)  # vLLM takes no choice of tools without their parser
+    if mine.serve_draft == _NO_DRAFT:
+        flags.pop(_SPECULATION, None)
+    elif mine.serve_draft:
+        flags[_SPECULATION] = _speculation(mine)
     return flags
+
+
+def _speculation(mine: Settings) -> dict[str, Scalar]:
+    """What vLLM is told of a draft model: where it is, and what else serve_flags has. Raises Refusal."""
+    given = mine.serve_flags.get(_SPECULATION, "{}")
+    try:
+        found = bounds.loads(str(given))
+        told = {str(name): value for name, value in found.items()}
+    except (ValueError, AttributeError):
+        raise Refusal(
+            f"--{_SPECULATION} of serve_flags is no JSON object ({str(given)[:60]})",
+            advice("such as '{\"num_speculative_tokens\": 3}'"),
+        ) from None
+    return {"num_speculative_tokens": _DRAFTED, **told, "model": f"{MODELS}/{mine.serve_draft}"}
 
 
 # --- before anything is changed
@@ -132,7 +155,8 @@ def judge(asked: Wish, found: Serving, machine: str, mine: Settings, *, leads: b
         )
     have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
     folder = f"{mine.weights}/{asked.checkpoint.id}"
-    _reachable(have, folder)
+    for id in asked.ids:
+        _reachable(found.weights.get(id, served.Weights("partial", 0)), f"{mine.weights}/{id}")
     _revision(have, folder, mine.serve_revision)
     if not have.there:
         _room(asked, have, found.room, mine)

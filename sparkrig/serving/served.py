@@ -246,7 +246,7 @@ class Record:
     memory was decided for; utilization, context: what was decided, 0 where nothing was; listen: the setting, empty
     where it is the default; at: ADDRESS:PORT of each place where it answers, empty of a version that opened all;
     management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
-    it, None of a version that did not look for it.
+    it, None of a version that did not look for it; draft: OWNER/NAME of its draft model, empty for none.
     """
 
     model: str
@@ -270,6 +270,7 @@ class Record:
     management: str = ""
     key: bool = False
     entrypoint: str | None = None
+    draft: str = ""
 
     @property
     def sizing(self) -> Sizing | None:

@@ -17,7 +17,7 @@ from math import inf
 from sparkrig.cure import advice, local, on_host, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.serving.arguments import whole_number
-from sparkrig.serving.budget import BESIDE_GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, budget
+from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, budget
 from sparkrig.serving.served import Serving
 from sparkrig.serving.wish import CONTEXT, UTILIZATION, Flags, Sizing, Wish
 
@@ -42,6 +42,7 @@ class Room:
     free: float
     where: str = "this host"
     others: tuple[str, ...] = ()
+    draft: float = 0.0
 
     @property
     def said(self) -> str:
@@ -54,8 +55,17 @@ class Room:
         return min(MOST_UTILIZATION, math.floor((self.free - BESIDE_GIB) / self.total * 100 + 1e-9) / 100)
 
 
-def room(found: Serving, unit: str, memory_gib: float | None, where: str = "this host") -> Room:
-    """The memory of a host as it was seen. unit: text of our own unit there; memory_gib: counted in its place."""
+def room(found: Serving, unit: str, memory_gib: float | None, where: str = "this host", draft: str = "") -> Room:
+    """The memory of a host as it was seen.
+
+    unit: text of our own unit there; memory_gib: counted in place of the host's; draft: OWNER/NAME of a draft
+    model.
+    """
+    drafts = found.weights[draft].size / GIB if draft in found.weights else 0.0
+    return replace(_room(found, unit, memory_gib, where), draft=drafts)
+
+
+def _room(found: Serving, unit: str, memory_gib: float | None, where: str) -> Room:
     seen = found.memory
     if seen is None:
         total = memory_gib or MEMORY_GIB
@@ -92,7 +102,7 @@ def decide(asked: Wish, use: Use, given: Flags, rooms: Room) -> Sizing:
         made = budget(
             asked.model, asked.checkpoint, replace(use, utilization=utilization, context=context, sequences=1)
         )
-        if utilization > 0 and _fits(made, spare):
+        if utilization > 0 and _fits(made, spare + rooms.draft):
             return Sizing(utilization, context)
     raise _too_little(asked, use, firm, min(contexts), rooms)
 
@@ -153,8 +163,8 @@ def _too_little(asked: Wish, use: Use, firm: float | None, context: int, rooms: 
     """Why nothing fits: the model is too large for the memory, or too little of that is free."""
     most = firm if firm is not None else MOST_UTILIZATION
     made = budget(asked.model, asked.checkpoint, replace(use, utilization=most, context=context, sequences=1))
-    least = made.share - (made.kv or 0.0) + (made.needed or 0.0)
-    if firm is not None or not _fits(made, 0.0):
+    least = made.share - (made.kv or 0.0) + (made.needed or 0.0) + rooms.draft
+    if firm is not None or not _fits(made, rooms.draft):
         return Refusal(
             f"{asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, "
             f"{least:.1f} GiB with {context} tokens of context, and {made.share:.1f} GiB are for all of it "

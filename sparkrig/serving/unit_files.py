@@ -91,6 +91,7 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         context=chosen.sizing.context if chosen.sizing else 0,
         **_access(node, mine),
         entrypoint=chosen.entrypoint,
+        draft=asked.draft,
     ).file()
 
 
@@ -167,12 +168,11 @@ def docker_words(asked: Wish, weights: str, secret: Sequence[str], *, through: b
     The nvidia runtime is the one that the cluster deploy registers; --gpus would need the toolkit's other hook.
     The journal has what the server prints, so docker keeps no second copy.
     """
-    path = asked.checkpoint.id
     rdma = ["--device", "/dev/infiniband", "--cap-add", "IPC_LOCK"] if asked.nodes > 1 else []
     fabric = [environment.CONTAINER_ENV] if asked.nodes > 1 else []
     files = [served.ENVIRONMENT, *fabric, *secret]
     mounts = [
-        f"{weights}/{path}:{MODELS}/{path}:ro",
+        *(f"{weights}/{path}:{MODELS}/{path}:ro" for path in asked.ids),
         f"{served.START}:{_SCRIPT}:ro",
         *(f"{_CACHE}/{name}:{inside}" for name, inside in _CACHES.items()),
     ]

@@ -33,7 +33,10 @@ class Sizing:
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be served, by catalogue and settings alone. image: as it is asked for."""
+    """What is to be served, by catalogue and settings alone.
+
+    image: as it is asked for; draft: OWNER/NAME of a model that speculates for it, empty for none of its own.
+    """
 
     model: Model
     checkpoint: Checkpoint
@@ -41,6 +44,12 @@ class Wish:
     flags: Flags
     environment: Mapping[str, str]
     image: str
+    draft: str = ""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """OWNER/NAME of all weights that it takes, its own first."""
+        return (self.checkpoint.id, *([self.draft] if self.draft else []))
 
     @property
     def words(self) -> list[str]:

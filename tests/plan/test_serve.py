@@ -365,6 +365,22 @@ def test_what_a_half_lacks_crosses_the_fabric_and_is_no_download(deploy: Deploy)
     assert not [command for _, command in run.commands if "docker pull" in command or "--local-dir" in command]
 
 
+DRAFT = "nvidia/a-draft"
+
+
+def test_a_draft_is_downloaded_once_and_crosses_the_fabric_like_the_weights(deploy: Deploy) -> None:
+    found = [
+        replace(each, data={**each.data, "serve_draft": DRAFT, "serve_revision": COMMIT})
+        for each in started(ready(BOTH, commit=COMMIT), ready(BOTH, commit=COMMIT), "qwen3-235b-a22b")
+    ]
+    run = deploy(found, "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    (download,) = [text for _, text in run.commands if "--local-dir" in text or "snapshot_download" in text]
+    assert DRAFT in download and COMMIT not in download, "the revision is that of the model"
+    (copy,) = [text for host, text in run.commands if host == "spark-b" and "came in another size" in text]
+    assert f"/srv/models/{DRAFT}" in copy
+
+
 PINNED = "vllm-standin@sha256:77"
 
 

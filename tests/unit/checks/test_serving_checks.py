@@ -141,6 +141,14 @@ def test_what_moved_is_found_by_its_own_name(a: Spark, b: Spark, expected: dict[
     assert wrong(a, b) == expected
 
 
+def test_the_weights_of_a_draft_are_looked_after() -> None:
+    kept = replace(WHOLE[-1], content=WHOLE[-1].content.replace('"draft": ""', '"draft": "a/draft"'))
+    drafted = both("a", files=[*WHOLE[:-1], kept])
+    assert wrong(drafted, both("b")) == {"serve.weights": "absent"}
+    there = replace(drafted, weights={**drafted.weights, "a/draft": ("whole", 5)})
+    assert wrong(there, both("b")) == {}
+
+
 def test_a_key_that_came_after_the_deploy_and_an_address_that_went_are_found() -> None:
     secrets = {"VLLM_API_KEY": "env:KEY"}
     said = "127.0.0.1:8000; asks for no key"

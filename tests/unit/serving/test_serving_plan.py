@@ -141,6 +141,9 @@ def test_a_host_that_serves_is_told_by_its_own_record() -> None:
     assert (found.serve_port, found.serve_trial_port, found.weights) == (8080, 18080, "/data")
     named = mine(model="gpt-oss-120b")
     assert plan.remembered(named, record) is named and plan.remembered(mine(), None) == mine()
+    drafted = replace(record, draft=DRAFT)
+    assert plan.remembered(mine(), drafted).serve_draft == DRAFT and found.serve_draft is None
+    assert plan.remembered(mine(serve_draft=False), drafted).serve_draft == "none"
     opened = plan.remembered(mine(), replace(record, listen="all"))
     assert (found.serve_listen, opened.serve_listen) == (None, "all")
     assert plan.remembered(mine(serve_image="new:2"), record).serve_image == "new:2"
@@ -325,6 +328,48 @@ def test_secrets_are_given_as_a_file_and_only_where_there_are_any() -> None:
     assert "secrets.env" not in made(asked())[served.SERVICE]
     words = started(made(asked(), MANAGED, secrets=KEY)[served.SERVICE])
     assert words[words.index("/etc/sparkrig/secrets.env") - 1] == "--env-file"
+
+
+DRAFT = "nvidia/gpt-oss-120b-Eagle3"
+
+
+def test_a_draft_model_is_mounted_beside_the_weights_and_named_to_vllm() -> None:
+    def holds(data: dict[str, Any], expected: dict[str, Any] | None) -> None:
+        wish = asked("nvidia/Qwen3.6-35B-A3B-NVFP4", **data)
+        words = started(made(wish)[served.SERVICE])
+        assert arguments.read(words).flags.get("speculative-config") == expected
+        mounted = f"/srv/models/{DRAFT}:/models/{DRAFT}:ro" in words
+        assert mounted is (wish.draft != "") is (data.get("serve_draft") == DRAFT)
+
+    own = {"serve_draft": DRAFT}
+    path = {"model": f"/models/{DRAFT}"}
+    given = {"speculative-config": '{"method": "eagle3", "num_speculative_tokens": 5, "model": "x"}'}
+    each_row(
+        {
+            "the catalogue's": ({}, {"method": "mtp", "num_speculative_tokens": 3, "moe_backend": "triton"}),
+            "none": ({"serve_draft": False}, None),
+            "its own": (own, {"num_speculative_tokens": 3, **path}),
+            "with more": (
+                {**own, "serve_flags": given},
+                {"method": "eagle3", "num_speculative_tokens": 5, **path},
+            ),
+        },
+        holds,
+    )
+    assert "is no JSON object" in refused(serve_draft=DRAFT, serve_flags={"speculative-config": "mtp"})
+
+
+def test_the_weights_of_a_draft_are_judged_and_counted_like_others() -> None:
+    linked = Serving(images=FITS.images, weights={DRAFT: Weights("linked", GIB, "a.bin")}, room=900 * GIB)
+    assert f"/srv/models/{DRAFT}/a.bin is a link that leads out" in judged(linked, serve_draft=DRAFT)
+    found = Serving(weights={DRAFT: Weights("whole", 30 * GIB)})
+    room = sizing.room(found, "", 121.7, draft=DRAFT)
+    assert room.draft == 30 and sizing.room(found, "", 121.7).draft == 0
+    wish, own = asked(serve_draft=DRAFT), mine(serve_draft=DRAFT)
+    tight = replace(room, free=85.0)
+    assert plan.size(wish, own, replace(tight, draft=0.0)).utilization == 0.65
+    with pytest.raises(Refusal, match=r"takes \d+\.\d GiB of memory on each Spark"):
+        plan.size(wish, own, tight)
 
 
 def test_no_guard_where_none_is_wanted() -> None:
