@@ -19,7 +19,7 @@ from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.version import Version
-from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar
+from sparkrig.serving.model import Launch, Model, Nodes, Scalar, hindrance
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.unit_files import OURS, docker_words
 from sparkrig.serving.wish import Flags, Wish
@@ -74,20 +74,12 @@ def wish(find: Find, mine: Settings, sparks: int) -> Wish:
             f"{checkpoint.id} is for {nodes} Sparks, and this one is on its own",
             local(f"sparkrig models show {quoted(model.name)}"),
         )
-    base = _base(model, checkpoint, nodes)
-    image = mine.serve_image or (base.image if base else "")
-    if not image:
-        raise Refusal(
-            f"the catalogue names no image for {checkpoint.id}", "the same with --data serve_image=IMAGE"
-        )
+    base = model.base(checkpoint, nodes)
+    if not mine.serve_image and (why := hindrance(checkpoint, base)):
+        raise Refusal(why, "the same with --data serve_image=IMAGE")
+    image = mine.serve_image or (base.pulled if base else "")
     variables = base.environment if base else {}
     return Wish(model, checkpoint, nodes, _flags(base, nodes, mine), variables, image)
-
-
-def _base(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
-    """The launch of the catalogue to begin from: of that checkpoint, best of all on as many Sparks."""
-    of_it = [each for each in model.launches if (each.checkpoint or model.best().id) == checkpoint.id]
-    return next((each for each in of_it if each.nodes == nodes), of_it[0] if of_it else None)
 
 
 def _flags(base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:

@@ -571,7 +571,7 @@ REAL: dict[str, tuple[str, ...]] = {
     "pair-needed": (serve("Qwen/Qwen3.5-122B-A10B-FP8"),),
     "better-format": (serve("Qwen/Qwen3.5-35B-A3B"),),
     "checkpoint-bad": (serve("nvidia/Qwen3-235B-A22B-NVFP4", RAY),),
-    "model-avoided": (serve("nvidia/Qwen3.5-397B-A17B-NVFP4", PAIR), serve("Qwen/Qwen3.6-27B-FP8")),
+    "model-avoided": (serve("nvidia/Qwen3.5-397B-A17B-NVFP4", PAIR),),
     "mtp-weights": (serve(TXN545, "--speculative-config.method mtp"),),
     "gdn-stock-image": tuple(
         run(image="nvcr.io/nvidia/vllm:26.04-py3", model=model)
