@@ -228,7 +228,12 @@ def found(wanted: str) -> Model:
 # bits for each parameter, all that is not in the format counted: scales, and layers that were left alone
 BITS = {"bf16": (15.5, 16.5), "fp8": (7.9, 8.5), "nvfp4": (4.1, 5.5), "mxfp4": (4.1, 5), "int4": (4, 4.5)}
 # of those that are in several formats: what is dense, or attends, is left in more bits, or lies on a disk
-MIXED = {"nvidia/Qwen3.6-27B-NVFP4": (6, 7.5)}
+MIXED = {
+    "nvidia/Qwen3.6-27B-NVFP4": (6, 7.5),
+    "Qwen/Qwen3.8-27B-FP8": (8.5, 9.5),
+    "nvidia/Qwen3.8-Flash-Next-NVFP4": (3.5, 4),
+    "RadixArk/Qwen3.8-Flash-Next-NVFP4": (5.5, 6.5),
+}
 MODELS_AND_CHECKPOINTS = {each.id: (model, each) for model in KNOWN.models.values() for each in model.checkpoints}
 
 
