@@ -328,10 +328,19 @@ def _words(launch: Launch) -> Iterator[str]:
     yield f"vllm serve {launch.checkpoint}"
     for words in launch.flag_words():
         whole = shlex.join(words)
-        yield from [whole] if len(whole) <= _LINE else map(shlex.quote, words)
+        yield from [whole] if len(whole) <= _LINE else map(_cut, words)
 
 
-def _lines(pieces: Iterable[str]) -> Iterator[str]:
+def _cut(word: str) -> str:
+    """A word in quotes; JSON that is too long for a line goes on in the next one, where a blank means nothing."""
+    quoted_word = shlex.quote(word)
+    if len(quoted_word) <= _LINE or not word.startswith("{"):
+        return quoted_word
+    pieces = re.split(r"(?<=,)(?=[\"{])", quoted_word)
+    return "\n  ".join(_lines(pieces, ""))
+
+
+def _lines(pieces: Iterable[str], between: str = " ") -> Iterator[str]:
     """Pieces packed into lines, none of which is cut."""
     line = ""
     for piece in pieces:
@@ -339,7 +348,7 @@ def _lines(pieces: Iterable[str]) -> Iterator[str]:
             yield line
             line = piece
         else:
-            line = f"{line} {piece}".strip()
+            line = f"{line}{between}{piece}" if line else piece
     yield line
 
 

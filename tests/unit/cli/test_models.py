@@ -530,11 +530,14 @@ def test_too_much_of_the_memory_is_said(words: tuple[str, ...]) -> None:
 def test_a_command_can_be_copied_from_80_columns() -> None:
     def holds(name: str) -> None:
         """The shell reads the same words as were recorded, whatever the lines."""
-        shown = run("show", name).stdout
-        typed = [shlex.split(each.replace("\\\n", "")) for each in re.findall(r"vllm serve (?:.*\\\n)*.*", shown)]
+        shown = run("show", name).stdout.replace("\\\n", "")
+        typed = [words(text) for text in re.findall(r"vllm serve (?:[^'\n]|'[^']*')*", shown)]
         for each in KNOWN.models[name].launches:
-            words = ["vllm", "serve", each.checkpoint, *each.arguments()]
-            assert not each.flags or words in typed, each.title
+            assert not each.flags or ["vllm", "serve", each.checkpoint, *each.arguments()] in typed, each.title
+
+    def words(text: str) -> list[str]:
+        """As a shell reads them; blanks mean nothing in JSON that stands on two lines."""
+        return [re.sub(r"\n *", "", word) if word.startswith("{") else word for word in shlex.split(text)]
 
     each_row([*KNOWN.models], holds)
 
