@@ -4,6 +4,7 @@ may not. The figures themselves stand in models/ alone, each with its source.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -481,13 +482,23 @@ def test_the_list_says_what_fits_where() -> None:
             " gpt-oss-120b ",
             "Needs the pair",
             " qwen3-235b-a22b ",
-            "Fits neither",
-            "397b",
+            " qwen3.5-397b-a17b ",
         )
     ]
-    assert order == sorted(order)
+    assert order == sorted(order) and "Fits neither" not in "".join(lines)
+    assert "397b" in run("--utilization", "0.7").stdout.partition("Fits neither")[2]
     assert max(map(len, lines)) <= 80
     assert all(any(f" {name} " in line for line in lines) for name in KNOWN.models)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_the_list_has_each_model_in_one_line_however_narrow(width: int) -> None:
+    console = Console(width=width, file=io.StringIO())
+    console.print(Listing([*KNOWN.models.values()], Use()))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    rows = [line for line in lines if any(f" {name} " in line for name in KNOWN.models) and "show" not in line]
+    assert len(rows) == len(KNOWN.models) and max(map(len, rows)) <= width
+    assert all("GiB" in row for row in rows)
 
 
 def test_a_longer_context_leaves_less() -> None:
