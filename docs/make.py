@@ -15,7 +15,7 @@ from sparkrig.checks.reference import KINDS
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.judgement import RULES
-from sparkrig.serving.model import Checkpoint
+from sparkrig.serving.model import Checkpoint, Model
 from sparkrig.settings import Settings
 from tests.faults import table as faults
 from tests.memory_logs import Log, logs
@@ -146,19 +146,29 @@ def with_checks(text: str) -> str:
 
 
 def with_models(text: str) -> str:
-    """The same of docs/models.md and the table of models and their checkpoints."""
-    heads = ("model", "architecture", "checkpoints", "Sparks", "standing")
+    """The same of docs/models.md and the table of models: a line each, what takes one Spark first."""
+    heads = ("model", "B", "active", "checkpoint", "Sparks", "standing", "by its name")
     rows = [
         (
             _code(model.name),
-            f"{model.architecture}, {model.parameters_b:g} B, {model.active_b:g} B active",
-            "; ".join(map(_checkpoint, model.checkpoints)),
+            f"{model.parameters_b:g}",
+            f"{model.active_b:g}",
+            _checkpoint(model.best()),
             str(model.nodes),
-            f"{model.standing}: {model.why} ({model.source})",
+            model.standing,
+            _starts(model),
         )
-        for model in catalogue().models.values()
+        for model in sorted(catalogue().models.values(), key=lambda each: (each.nodes, each.name))
     ]
     return _marked(text, "models", _table(heads, rows))
+
+
+def _starts(model: Model) -> str:
+    """The vLLM that its name alone starts."""
+    launch = model.by_name()
+    if model.obstacle or launch is None:
+        return "no"
+    return f"vLLM {launch.vllm}" if launch.vllm else "yes"
 
 
 def with_memory(text: str) -> str:
@@ -210,9 +220,7 @@ def _sources(claims: Iterable[Claim]) -> str:
 
 
 def _checkpoint(each: Checkpoint) -> str:
-    size = f", {each.weights_gib:g} GiB" if each.weights_gib else ""
-    bad = f", **do not use**: {each.bad}" if each.bad else ""
-    return f"{_code(each.id)} ({each.format}{size}{bad})"
+    return f"{each.format}, {each.weights_gib:g} GiB" if each.weights_gib else each.format
 
 
 def _marked(text: str, word: str, lines: Iterable[str]) -> str:

@@ -255,6 +255,7 @@ def _listed(model: Model, use: Use) -> schema.Listed:
     return {
         "model": model,
         "fewest_nodes": fewest_nodes(model, model.best(), use),
+        "obstacle": model.obstacle,
         "rooms": [
             _room(model, number, nodes, use) for number in range(len(model.checkpoints)) for nodes in (1, 2)
         ],

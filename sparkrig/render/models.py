@@ -47,6 +47,8 @@ _SHADES: dict[Standing, Shade] = {
 }
 _GROUPS: Mapping[Nodes | None, str] = {1: "Fits one Spark", 2: "Needs the pair", None: "Fits neither"}
 _LINE = 72  # what a command's line may have at 80 columns: both indents, and the backslash, come on top
+_COLUMNS = ("", "model", "*", "active", "format", "weights", "KV cache", "at a time", "tok/s")
+_WIDTHS = ((76, _COLUMNS), (44, ("", "model", "*", "weights", "tok/s")), (0, ("", "model", "*", "weights")))
 _PREFERENCE: tuple[Standing, ...] = get_args(Standing)
 
 
@@ -70,22 +72,25 @@ class Listing:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         drawn = _Drawn(options.ascii_only)
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-        for heading in ("", "model", "active", "format", "weights", "KV cache", "at a time", "tok/s"):
-            table.add_column(
-                heading, justify="left" if heading in ("", "model", "format") else "right", no_wrap=True
-            )
+        shown = next(columns for least, columns in _WIDTHS if options.max_width >= least)
+        for heading in shown:
+            left = heading in ("", "model", "*", "format")
+            table.add_column("" if heading == "*" else heading, justify="left" if left else "right", no_wrap=True)
         groups = {nodes: [each for each in self.models if self._takes(each) == nodes] for nodes in _GROUPS}
         for nodes, fitting in groups.items():
             if fitting:
                 table.add_row("", Text(_GROUPS[nodes], "bold"))
             for model in fitting:
-                table.add_row(*_row(model, replace(self.use, nodes=nodes or 2), drawn))
+                row = _row(model, replace(self.use, nodes=nodes or 2), drawn)
+                table.add_row(*(row[heading] for heading in shown))
         yield table
         yield ""
         yield Text(_footer(self.use), "dim")
         yield from _too_much(self.use, drawn)
         standings = [f"{drawn.sign(_SHADES[each]).plain} {each}" for each in _PREFERENCE]
         yield Text(f"{'  '.join(standings)}  (50) expected or told, not measured", "dim")
+        if any(model.obstacle for model in self.models):
+            yield Text("* deploys/serve.py does not start it by its name alone: its page says why", "dim")
         first = next(model for fitting in groups.values() for model in fitting)
         yield Text.assemble("Next: ", (f"sparkrig models show {quoted(first.name)}", "bold"))
 
@@ -93,16 +98,19 @@ class Listing:
         return fewest_nodes(model, model.best(), self.use)
 
 
-def _row(model: Model, use: Use, drawn: _Drawn) -> Iterator[RenderableType]:
+def _row(model: Model, use: Use, drawn: _Drawn) -> Mapping[str, RenderableType]:
     made = budget(model, model.best(), use)
-    yield drawn.sign(_SHADES[model.standing])
-    yield model.name
-    yield f"{model.active_b:g} B"
-    yield model.best().format
-    yield _weights(made)
-    yield "none" if made.kv is not None and made.kv <= 0 else _gib(made.kv)
-    yield "?" if made.sequences is None else f"{int(made.sequences)}"
-    yield _speed(model)
+    return {
+        "": drawn.sign(_SHADES[model.standing]),
+        "model": model.name,
+        "*": "*" if model.obstacle else "",
+        "active": f"{model.active_b:g} B",
+        "format": model.best().format.partition("-")[0],
+        "weights": _weights(made),
+        "KV cache": "none" if made.kv is not None and made.kv <= 0 else _gib(made.kv),
+        "at a time": "?" if made.sequences is None else f"{int(made.sequences)}",
+        "tok/s": _speed(model),
+    }
 
 
 def _footer(use: Use) -> str:
@@ -195,7 +203,10 @@ class Page:
         facts = [model.architecture, f"{about}{model.parameters_b:g} B", f"{about}{model.active_b:g} B active"]
         facts += [f"context {model.context:,}"] if model.context else []
         said = Text.assemble((model.title, "bold"), "  ", (drawn.dot.join(facts), "dim"), "\n")
-        return said + drawn.sign(_SHADES[model.standing]) + Text(f" {model.standing}: {model.why}")
+        said += drawn.sign(_SHADES[model.standing]) + Text(f" {model.standing}: {model.why}")
+        if model.obstacle:
+            return said + Text(f"\n* does not start by its name alone: {model.obstacle}", STYLES["degraded"])
+        return said
 
     def _memory(self, drawn: _Drawn) -> RenderableType:
         sizes: tuple[Nodes, Nodes] = (1, 2)
@@ -347,7 +358,12 @@ def _apart(parts: Iterable[RenderableType]) -> RenderableType:
 def _launch(launch: Launch) -> RenderableType:
     parts: list[RenderableType] = [Text.assemble((launch.title, "bold"), f" ({launch.source})")]
     if launch.image:
-        parts.append(Text(f"image {launch.image}", "dim"))
+        version = f"vLLM {launch.vllm}" if launch.vllm else "its vLLM is not stated"
+        parts.append(Text(f"image {launch.image} ({version})", "dim"))
+        digest = launch.digest or "not stated; the deploy records the ID of what it pulled"
+        parts.append(Text(f"digest {digest}", "dim"))
+    if launch.obstacle:
+        parts.append(Text(f"not by its name: {launch.obstacle}", STYLES["degraded"]))
     if launch.typed:
         parts.append(Text(f"typed: {launch.typed}", "dim"))
     if launch.container:
@@ -355,6 +371,8 @@ def _launch(launch: Launch) -> RenderableType:
         parts.append(Text(" \\\n  ".join(_lines(["docker run", *options])), "dim"))
     if launch.flags:
         parts.append(Text(" \\\n  ".join(_lines(_words(launch)))))
+    if launch.parsers:
+        parts.append(Text(f"its parsers are from {launch.parsers}", "dim"))
     if launch.note:
         parts.append(Text(launch.note, "dim"))
     return Group(*parts)
@@ -366,10 +384,19 @@ def _words(launch: Launch) -> Iterator[str]:
     yield f"vllm serve {launch.checkpoint}"
     for words in launch.flag_words():
         whole = shlex.join(words)
-        yield from [whole] if len(whole) <= _LINE else map(shlex.quote, words)
+        yield from [whole] if len(whole) <= _LINE else map(_cut, words)
 
 
-def _lines(pieces: Iterable[str]) -> Iterator[str]:
+def _cut(word: str) -> str:
+    """A word in quotes; JSON that is too long for a line goes on in the next one, where a blank means nothing."""
+    quoted_word = shlex.quote(word)
+    if len(quoted_word) <= _LINE or not word.startswith("{"):
+        return quoted_word
+    pieces = re.split(r"(?<=,)(?=[\"{])", quoted_word)
+    return "\n  ".join(_lines(pieces, ""))
+
+
+def _lines(pieces: Iterable[str], between: str = " ") -> Iterator[str]:
     """Pieces packed into lines, none of which is cut."""
     line = ""
     for piece in pieces:
@@ -377,7 +404,7 @@ def _lines(pieces: Iterable[str]) -> Iterator[str]:
             yield line
             line = piece
         else:
-            line = f"{line} {piece}".strip()
+            line = f"{line}{between}{piece}" if line else piece
     yield line
 
 

@@ -110,10 +110,15 @@ class Room(TypedDict):
 
 
 class Listed(TypedDict):
-    """A model. fewest_nodes: Sparks that its first good checkpoint takes, None where a pair is too little."""
+    """A model.
+
+    fewest_nodes: Sparks that its first good checkpoint takes, None where a pair is too little; obstacle: why its
+    name alone does not start it, empty where it does.
+    """
 
     model: Model
     fewest_nodes: Nodes | None
+    obstacle: str
     rooms: list[Room]
 
 

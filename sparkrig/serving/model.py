@@ -18,6 +18,8 @@ Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^\S[^\r\n]*$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 Flag = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Digest = Annotated[str, StringConstraints(pattern=r"^(sha256:[0-9a-f]{64})?$")]
+Version = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+)+[a-z0-9.+-]*)?$")]
 Count = Annotated[int, Field(gt=0)]
 Size = Annotated[float, Field(gt=0, strict=False)]  # 61 is a size, too
 Nodes = Literal[1, 2]
@@ -163,20 +165,36 @@ def flag_words(flags: Mapping[str, Scalar | dict[str, Scalar]]) -> Iterator[list
 class Launch(_Told):
     """How it was started.
 
-    image: empty where no source names one; flags: of `vllm serve` without their dashes; True is a flag without a
-    value, a mapping is one of JSON; container: options of `docker run`; typed: what else was typed, where it was
-    no plain `vllm serve`.
+    image: empty where no source names one; vllm: the version in it, digest: of the image, both empty where no
+    source states them; obstacle: why image and flags alone do not start it, empty where they do; flags: of
+    `vllm serve` without their dashes; True is a flag without a value, a mapping is one of JSON; parsers: the
+    source of its parsers of tool calls and reasoning, where it is another one; container: options of `docker run`;
+    typed: what else was typed, where it was no plain `vllm serve`.
     """
 
     title: Text
     checkpoint: str
     nodes: Nodes = 1
     image: str = ""
+    vllm: Version = ""
+    digest: Digest = ""
+    obstacle: str = ""
     flags: dict[Flag, Scalar | dict[str, Scalar]] = {}
+    parsers: str = ""
     environment: dict[Variable, str] = {}
     container: str = ""
     typed: str = ""
     note: str = ""
+
+    @property
+    def starts(self) -> bool:
+        """Whether a host that has nothing but the weights can start it: the image is in a registry, and enough."""
+        return bool(self.image) and not self.obstacle
+
+    @property
+    def pulled(self) -> str:
+        """The image as docker is to pull it."""
+        return f"{self.image}@{self.digest}" if self.digest else self.image
 
     def arguments(self) -> list[str]:
         """The words of `vllm serve` after the model."""
@@ -287,12 +305,35 @@ class Model(_Told):
         own = last in (self.name, self.title.lower())
         return next(exact, None) or (self.best() if own else next(alike, self.best()))
 
+    def base(self, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
+        """The launch of that checkpoint to begin from: best of all on as many Sparks, then one that starts."""
+        of_it = [each for each in self.launches if (each.checkpoint or self.best().id) == checkpoint.id]
+        return min(of_it, key=lambda each: (each.nodes != nodes, not each.starts), default=None)
+
+    def by_name(self) -> Launch | None:
+        """The launch that its name alone stands for."""
+        best = self.best()
+        nodes: Nodes = max(self.nodes, best.nodes)
+        return self.base(best, nodes)
+
+    @property
+    def obstacle(self) -> str:
+        """Why its name alone does not start it; empty where it does."""
+        return hindrance(self.best(), self.by_name())
+
     def sources(self) -> set[str]:
         """The keys of all its sources."""
         shape = [self.shape] if self.shape else []
         told: tuple[_Told, ...] = (self, *shape, *self.checkpoints, *self.launches, *self.figures, *self.claims)
-        against = {each.against_source for each in self.claims if each.against_source}
-        return {each.source for each in told} | against
+        more = {each.against_source for each in self.claims} | {each.parsers for each in self.launches}
+        return {each.source for each in told} | more - {""}
+
+
+def hindrance(checkpoint: Checkpoint, launch: Launch | None) -> str:
+    """Why that launch does not start that checkpoint; empty where it does."""
+    if launch is None or not launch.image:
+        return f"the catalogue names no image for {checkpoint.id}"
+    return launch.obstacle
 
 
 class Catalogue(_Strict):

@@ -19,7 +19,7 @@ from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.version import Version
-from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar
+from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar, hindrance
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.unit_files import OURS, docker_words
@@ -73,12 +73,10 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
     model, checkpoint = _known(find, mine.model)
     nodes: Nodes = mine.serve_nodes or max(model.nodes, checkpoint.nodes)
     _enough(checkpoint, model, nodes, sparks)
-    base = _base(model, checkpoint, nodes)
-    image = mine.serve_image or (base.image if base else "") or (IMAGE if model.assumed else "")
-    if not image:
-        raise Refusal(
-            f"the catalogue names no image for {checkpoint.id}", "the same with --data serve_image=IMAGE"
-        )
+    base = model.base(checkpoint, nodes)
+    image = mine.serve_image or (base.pulled if base else "") or (IMAGE if model.assumed else "")
+    if not (mine.serve_image or model.assumed) and (why := hindrance(checkpoint, base)):
+        raise Refusal(why, "the same with --data serve_image=IMAGE")
     flags, variables = _flags(checkpoint, base, nodes, mine), base.environment if base else {}
     notes = (*_unverified(model, checkpoint),)
     return Wish(model, checkpoint, nodes, flags, variables, image, notes, _draft(mine))
@@ -139,12 +137,6 @@ def _unverified(model: Model, checkpoint: Checkpoint) -> Iterator[str]:
             f"{checkpoint.id} is not verified by anyone: its entry is computed from its own files; whether vLLM "
             "serves it on a Spark is what the trial shows"
         )
-
-
-def _base(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
-    """The launch of the catalogue to begin from: of that checkpoint, best of all on as many Sparks."""
-    of_it = [each for each in model.launches if (each.checkpoint or model.best().id) == checkpoint.id]
-    return next((each for each in of_it if each.nodes == nodes), of_it[0] if of_it else None)
 
 
 def _flags(checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:

@@ -26,6 +26,7 @@ _VLLM = 0.92  # vLLM's own default
 _SPARE_GIB = 3.0  # of the KV cache: published starts lay up to that far from the budget (docs/models.md)
 _CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096)
 _SHORT = 32768  # a context of less is worth a higher utilization
+_AUTO = ("auto", -1)  # of a launch of the catalogue: as long as fits, which is chosen here
 _UNKNOWN = 32768  # where the KV cache of a model is not known
 _GIVEN = re.compile(rf"--{UTILIZATION}[= ]([0-9.]+)")
 
@@ -146,8 +147,9 @@ def _has(asked: Wish, name: str) -> bool:
 def _contexts(asked: Wish) -> Iterator[int]:
     """The catalogue's, and shorter ones; where it has none, up to what the model was made for."""
     longest = asked.model.context or _UNKNOWN
-    first = _tokens(asked.flags[CONTEXT]) if _has(asked, CONTEXT) else min(longest, _CONTEXTS[0])
-    if asked.model.shape is None and not _has(asked, CONTEXT):
+    given = _has(asked, CONTEXT) and asked.flags[CONTEXT] not in _AUTO
+    first = _tokens(asked.flags[CONTEXT]) if given else min(longest, _CONTEXTS[0])
+    if asked.model.shape is None and not given:
         first = min(first, _UNKNOWN)
     yield first
     yield from (each for each in _CONTEXTS if each < first)

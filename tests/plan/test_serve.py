@@ -330,7 +330,7 @@ def test_halves_with_two_shares_are_brought_together(deploy: Deploy) -> None:
         (
             serving(SOLO, **{**DOWN, "memory": (121.7, 50.0)}),
             {},
-            "--gpu-memory-utilization 0.87 asks for 105.9 GiB, and 50.0 of 121.7 GiB are free on this host",
+            "--gpu-memory-utilization 0.8 asks for 97.4 GiB, and 50.0 of 121.7 GiB are free on this host",
         ),
     ],
     ids=["the user's", "others", "a stopped one of ours"],

@@ -41,15 +41,15 @@ def test_the_user_wins_over_the_catalogue_and_that_over_the_family() -> None:
         assert (found.get(parsers.TOOLS), found.get(parsers.REASONING)) == (tools, reasoning)
         assert (found.get(parsers.AUTO) is True) is auto
 
-    nvidia = "nvidia/Qwen3.6-35B-A3B-NVFP4"
+    intel = "Intel/Qwen3.5-397B-A17B-int4-AutoRound"
     each_row(
         {
             "the family's": ("gpt-oss-120b", {}, "openai", None, True),
-            "the catalogue's": (nvidia, {}, "qwen3_xml", "qwen3", True),
-            "the user's": (nvidia, {parsers.TOOLS: "mine"}, "mine", "qwen3", True),
+            "the catalogue's": (intel, {}, "qwen3_xml", "qwen3", True),
+            "the user's": (intel, {parsers.TOOLS: "mine"}, "mine", "qwen3", True),
             "none": ("gpt-oss-120b", {parsers.TOOLS: False}, None, None, False),
-            "no thoughts": (nvidia, {parsers.REASONING: False}, "qwen3_xml", None, True),
-            "no choice of tools": (nvidia, {parsers.AUTO: False}, "qwen3_xml", "qwen3", False),
+            "no thoughts": (intel, {parsers.REASONING: False}, "qwen3_xml", None, True),
+            "no choice of tools": (intel, {parsers.AUTO: False}, "qwen3_xml", "qwen3", False),
             "no family": ("mixtral-8x7b", {}, None, None, False),
         },
         holds,

@@ -27,6 +27,9 @@ from tests.tables import each_row
 from tests.unit.servings import CATALOGUE, ID, TEXTS, asked, made, mine
 
 GPT, BIG = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
+RELEASE = (
+    "vllm/vllm-openai:v0.28.0-ubuntu2404@sha256:f8fe15a8039343336945db10494eaad80ef941fe2b2a5fa6649fa38636051a65"
+)
 HEAD, OTHER = IPv4Address("192.168.100.11"), IPv4Address("192.168.100.12")
 LAUNCHES = [(model, launch) for model in CATALOGUE.models.values() for launch in model.launches]
 NAMES = [f"{model.name}, {launch.title}" for model, launch in LAUNCHES]
@@ -55,12 +58,12 @@ def test_every_launch_of_the_catalogue_can_be_served() -> None:
             assert "is not to be used" in refused(model=checkpoint.id)
             return
         wish = asked(checkpoint.id, serve_nodes=launch.nodes, serve_image="image:1")
-        base = plan._base(model, checkpoint, launch.nodes)
+        base = model.base(checkpoint, launch.nodes)
         assert base is not None and base.nodes == launch.nodes
         found = arguments.read(wish.words[2:])
         assert found.model == f"/models/{checkpoint.id}" and not found.extra and not found.broken
         kept = {
-            name: value
+            name.removeprefix("no-"): value
             for name, value in base.flags.items()
             if name not in {*unit_files.OURS, "served-model-name"}
         }
@@ -89,8 +92,8 @@ def test_nodes_and_image_follow_from_the_checkpoint() -> None:
 
     each_row(
         [
-            ({"model": "gpt-oss-120b"}, 1, "nvcr.io/nvidia/vllm:26.04-py3"),
-            ({"model": "gpt-oss-120b", "serve_nodes": 2}, 2, "nvcr.io/nvidia/vllm:26.04-py3"),
+            ({"model": "gpt-oss-120b"}, 1, RELEASE),
+            ({"model": "gpt-oss-120b", "serve_nodes": 2}, 2, RELEASE),
             ({"model": "qwen3-235b-a22b"}, 2, "nvcr.io/nvidia/vllm:26.04-py3"),
             ({"model": "Qwen/Qwen3.5-122B-A10B-FP8"}, 2, None),
             ({"model": "gpt-oss-120b", "serve_image": "mine:1"}, 1, "mine:1"),
@@ -99,10 +102,11 @@ def test_nodes_and_image_follow_from_the_checkpoint() -> None:
     )
 
 
-def test_no_launch_needs_what_a_download_leaves_out() -> None:
+def test_no_launch_that_starts_needs_what_a_download_leaves_out() -> None:
     def holds(model: Model, launch: Launch) -> None:
         """consolidated.safetensors, which Mistral's own format is made of."""
-        assert "mistral" not in {launch.flags.get(name) for name in ("load-format", "config-format")}, model.name
+        flags = {launch.flags.get(name) for name in ("load-format", "config-format")}
+        assert "mistral" not in flags or "consolidated" in launch.obstacle, model.name
 
     each_row(dict(zip(NAMES, LAUNCHES, strict=True)), holds)
 
@@ -112,7 +116,7 @@ def test_flags_of_the_settings_win_and_false_leaves_one_out() -> None:
     words = asked(serve_flags=flags).words
     found = arguments.read(words[2:]).flags
     assert found["max-model-len"] == "32768" and found["enable-prefix-caching"] is True
-    assert "moe-backend" not in found and found["quantization"] == "mxfp4"
+    assert "moe-backend" not in found and found["stream-interval"] == "20"
 
 
 def test_what_cannot_be_is_one_sentence() -> None:
@@ -131,6 +135,7 @@ def test_what_cannot_be_is_one_sentence() -> None:
             ({"serve_flags": {"port": 9000}}, "--port is not for serve_flags"),
             ({"serve_flags": {"nnodes": 2}}, "--nnodes is not for serve_flags"),
             ({"model": "mixtral-8x7b"}, "the catalogue names no image"),
+            ({"model": "qwen3.5-35b-a3b"}, "vllm-node is a name that eugr's script gives its image on one host"),
         ],
         holds,
     )
@@ -432,7 +437,7 @@ DRAFT = "nvidia/gpt-oss-120b-Eagle3"
 
 def test_a_draft_model_is_mounted_beside_the_weights_and_named_to_vllm() -> None:
     def holds(data: dict[str, Any], expected: dict[str, Any] | None) -> None:
-        wish = asked("nvidia/Qwen3.6-35B-A3B-NVFP4", **data)
+        wish = asked("nvidia/Qwen3.6-27B-NVFP4", **data)
         words = started(made(wish)[served.SERVICE])
         assert arguments.read(words).flags.get("speculative-config") == expected
         mounted = f"/srv/models/{DRAFT}:/models/{DRAFT}:ro" in words
@@ -443,7 +448,7 @@ def test_a_draft_model_is_mounted_beside_the_weights_and_named_to_vllm() -> None
     given = {"speculative-config": '{"method": "eagle3", "num_speculative_tokens": 5, "model": "x"}'}
     each_row(
         {
-            "the catalogue's": ({}, {"method": "mtp", "num_speculative_tokens": 3, "moe_backend": "triton"}),
+            "the catalogue's": ({}, {"method": "mtp", "num_speculative_tokens": 3}),
             "none": ({"serve_draft": False}, None),
             "its own": (own, {"num_speculative_tokens": 3, **path}),
             "with more": (

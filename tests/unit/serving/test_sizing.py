@@ -64,8 +64,8 @@ def test_what_is_free_decides_unless_somebody_gave_it() -> None:
 
     each_row(
         {
-            "the catalogue's fits": (116.0, "gpt-oss-120b", {}, 0.87, 131072),
-            "the catalogue's does not": (107.0, "gpt-oss-120b", {}, 0.8, 131072),
+            "the catalogue's fits": (116.0, "gpt-oss-20b", {}, 0.9, 131072),
+            "the catalogue's does not": (107.0, "gpt-oss-20b", {}, 0.8, 131072),
             "others take of it": (80.0, "gpt-oss-120b", {}, 0.61, 131072),
             "nobody gave one": (116.0, "Qwen/Qwen3-Next-80B-A3B-Instruct", {}, 0.8, 131072),
             "the user's, above the catalogue's": (
@@ -92,8 +92,15 @@ def test_what_is_free_decides_unless_somebody_gave_it() -> None:
 def test_what_is_tight_gets_a_shorter_context_or_a_higher_share() -> None:
     shorter = decided(80.0, "txn545/Qwen3.5-122B-A10B-NVFP4")
     assert shorter.utilization == 0.61 and shorter.context < 32768, "there is no more to have"
-    higher = decided(116.0, "Intel/Qwen3.5-397B-A17B-int4-AutoRound")
+    larger = asked("Intel/Qwen3.5-397B-A17B-int4-AutoRound", serve_image="image:1")
+    bare = replace(larger, flags={"tensor-parallel-size": 2})
+    higher = plan.size(bare, mine(model=larger.checkpoint.id), Room(TOTAL, 116.0))
     assert 0.8 < higher.utilization <= 0.9 and higher.context <= 32768
+
+
+def test_as_long_as_fits_is_a_context_that_the_deploy_chooses() -> None:
+    """DeepSeek V4 Flash's launch has --max-model-len auto; a record needs the number."""
+    assert decided(116.0, "deepseek-ai/DeepSeek-V4-Flash-0731").context >= 32768
 
 
 def test_what_would_not_start_is_refused_with_the_figures() -> None:
