@@ -350,10 +350,10 @@ def where(run: Run) -> str:
 def advice(run: Run, journal: Journal, inventory: str) -> str:
     """What mends a run that failed or broke off. inventory: the file, as it is typed.
 
-    The same again does what is missing, but for a change that was rolled back: it fails for the same reason.
+    That command does what is missing, but for a change that was rolled back: it fails for the same reason.
     """
     if outcome(run, journal) != "rolled back":
-        return f"what is missing is done by the same again: {again(run, inventory)}"
+        return f"this does what is missing: {again(run, inventory)}"
     if run.trial:
         log = "sudo journalctl -u sparkrig-serve --since -1h"
         then = again(run, inventory)

@@ -33,9 +33,10 @@ class Sizing:
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be served, by catalogue and settings alone.
+    """What is to be served, by catalogue, settings and a recipe alone.
 
-    image: as it is asked for; draft: OWNER/NAME of a model that speculates for it, empty for none of its own.
+    image: as it is asked for; notes: what a person should know before it is served, in sentences; draft:
+    OWNER/NAME of a model that speculates for it, empty for none of its own.
     """
 
     model: Model
@@ -44,6 +45,7 @@ class Wish:
     flags: Flags
     environment: Mapping[str, str]
     image: str
+    notes: tuple[str, ...] = ()
     draft: str = ""
 
     @property

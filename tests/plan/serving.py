@@ -47,6 +47,7 @@ class Spark:
     health: int | None = None
     trial: bool = False
     token: str = ""
+    events: tuple[str, ...] = ()  # of the watch, as it writes them
     memory: tuple[float, float] | None = (121.7, 116.7)  # GiB, and how much of it is available
     others: tuple[str, ...] = ()
     files: list[File] = field(default_factory=list)
@@ -56,6 +57,7 @@ class Spark:
         unit = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": ""}
         lines = ["looked", *(["trial"] if self.trial else [])]
         lines += [f"token {self.token}"] if self.token else []
+        lines += [f"event {event}" for event in self.events]
         lines += ["memory {} {}".format(*(round(each * 2**20) for each in self.memory))] if self.memory else []
         lines += [f"other {name}" for name in self.others]
         lines += [f"unit {name}={value}" for name, value in {**unit, **self.unit}.items()]

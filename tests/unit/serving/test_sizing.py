@@ -83,7 +83,7 @@ def test_what_is_free_decides_unless_somebody_gave_it() -> None:
                 0.8,
                 131072,
             ),
-            "a shape that is not known": (116.0, "mixtral-8x7b", {}, 0.8, 32768),
+            "weights that leave little": (116.0, "mixtral-8x7b", {}, 0.8, 16384),
         },
         holds,
     )
