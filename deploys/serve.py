@@ -91,7 +91,7 @@ class Server:
         kept = unit_files.decided(self.wish, self.record)
         if kept is None:
             return plan.size(self.wish, self.mine, room)
-        if found.serving.unit.get("ActiveState") not in ("active", "activating"):
+        if not found.serving.image:  # no container runs: systemd may be about to try again
             sizing.passes(kept, room)
         return kept
 

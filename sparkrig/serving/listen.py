@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from ipaddress import IPv4Address
 
-from sparkrig.cure import advice
+from sparkrig.cure import advice, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.serving.served import Record
 from sparkrig.settings import Settings
@@ -90,7 +90,5 @@ def way(mine: Settings, host: str) -> str:
     port = mine.serve_port
     if place(mine) != LOCAL:
         return f"http://{host}:{port}/v1/models answers{f', with {KEY}' if KEY in mine.secrets else ''}"
-    return (
-        f"it answers its own host alone; from here: ssh -fN -L {port}:127.0.0.1:{port} {host}, then "
-        f"curl http://127.0.0.1:{port}/v1/models"
-    )
+    tunnel = quoted("ssh", "-fN", "-L", f"{port}:{_LOOPBACK}:{port}", host)
+    return f"it answers its own host alone; from here: {tunnel}, then curl http://{_LOOPBACK}:{port:d}/v1/models"

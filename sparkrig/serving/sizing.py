@@ -20,6 +20,7 @@ from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, budget
 from sparkrig.serving.served import Serving
 from sparkrig.serving.wish import CONTEXT, UTILIZATION, Flags, Sizing, Wish
+from sparkrig.text import listed
 
 _USUAL = 0.80  # NVIDIA's playbook; above it `sparkrig lint` warns
 _VLLM = 0.92  # vLLM's own default
@@ -47,7 +48,7 @@ class Room:
 
     @property
     def said(self) -> str:
-        running = f", where {', '.join(self.others)} runs" if self.others else ""
+        running = f", beside {listed(self.others)}" if self.others else ""
         return f"{self.free:.1f} of {self.total:.1f} GiB are free on {self.where}{running}"
 
     @property

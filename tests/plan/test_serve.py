@@ -325,15 +325,20 @@ def test_halves_with_two_shares_are_brought_together(deploy: Deploy) -> None:
         (
             ready(memory=(121.7, 50.0), others=("container comfyui",)),
             {},
-            "50.0 of 121.7 GiB are free on this host, where container comfyui runs",
+            "50.0 of 121.7 GiB are free on this host, beside container comfyui",
         ),
         (
             serving(SOLO, **{**DOWN, "memory": (121.7, 50.0)}),
             {},
             "--gpu-memory-utilization 0.8 asks for 97.4 GiB, and 50.0 of 121.7 GiB are free on this host",
         ),
+        (
+            serving(SOLO, **{**DOWN, "memory": (121.7, 60.0), "unit": {"ActiveState": "activating"}}),
+            {},
+            "--gpu-memory-utilization 0.87 asks for 105.9 GiB, and 60.0 of 121.7 GiB are free on this host",
+        ),
     ],
-    ids=["the user's", "others", "a stopped one of ours"],
+    ids=["the user's", "others", "a stopped one of ours", "one that ends again and again"],
 )
 def test_what_vllm_would_not_start_is_refused_before_the_old_server_stops(
     deploy: Deploy, a: Spark, settings: dict[str, Any], said: str

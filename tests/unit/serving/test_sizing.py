@@ -137,7 +137,7 @@ def test_what_would_not_start_is_refused_with_the_figures() -> None:
 def test_the_refusal_names_what_to_stop() -> None:
     others = ("container comfyui", "ollama.service")
     refusal = refused(50.0, "gpt-oss-120b", others)
-    assert "where container comfyui, ollama.service runs" in refusal.what
+    assert "beside container comfyui and ollama.service" in refusal.what
     assert refusal.cure == "sudo docker stop comfyui; sudo systemctl stop ollama.service"
     cure = refused(101.0, gpu_memory_utilization=0.87).cure
     assert cure.startswith("nvidia-smi") and cure.endswith("or give it 0.83 at most")
