@@ -34,7 +34,7 @@ _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sp
     help="Read the launches in models/ instead: all, or those of the models that you name.",
 )
 @click.option("--list", "listing", is_flag=True, help="List every rule with its meaning, and exit.")
-@click.option("-v", "--verbose", is_flag=True, help="Show the reasons of notes, too.")
+@click.option("-v", "--verbose", is_flag=True, help="Show who asks for each rule, and who says otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/lint.json).")
 def lint(
     words: tuple[str, ...],
@@ -50,10 +50,10 @@ def lint(
     It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a
     compose file, a recipe, or the output of `docker inspect` for a running container. It runs nothing.
 
-    An error is a hard fact. A warning is a failure or a cost that someone reported; if others found the opposite,
-    both sides are shown with their dates. A note is advice.
+    An error is a hard fact. A warning is a failure or a cost that was reported. It is contested if others found
+    the opposite, and -v shows both sides with their dates. A note is advice.
 
-    Exit code 1: it finds no launch of vLLM; 2: it finds an error or a warning.
+    Exit code 1: it finds no launch of vLLM; 2: it finds an error, or a warning that no source contests.
     """
     from sparkrig.serving.lint import judgement
     from sparkrig.serving.lint.case import Case
@@ -133,11 +133,13 @@ def _plain(case: Case, found: Sequence[Finding]) -> schema.Launched:
         "model": case.launch.model,
         "known": case.model.name if case.model else None,
         "image": case.container.image,
+        "vllm": ".".join(map(str, case.version)) if case.version else None,
         "gpus": case.gpus,
         "findings": [
             {
                 "rule": each.rule.id,
                 "severity": each.severity,
+                "contested": each.contested,
                 "topic": each.rule.topic,
                 "meaning": each.rule.meaning,
                 "found": each.found,

@@ -165,7 +165,7 @@ def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
     ("a", "settings", "words", "said"),
     [
         (ready(room=3 * GIB, weights={}), {}, MODEL, "the weights of openai/gpt-oss-120b take 60.8 GiB"),
-        (ready(), {"serve_flags": {"gpu-memory-utilization": 0.95}}, MODEL, "utilization-above-0.90: "),
+        (ready(), {"serve_flags": {"gpu-memory-utilization": 0.95}}, MODEL, "utilization-refused: "),
         (ready(), {}, ("--data", "model=gpt-oss-121b"), "the catalogue has no model gpt-oss-121b"),
     ],
     ids=["disk", "lint", "unknown"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit
+from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import (
     CORTI,
     HARDWARE,
@@ -153,7 +153,7 @@ def master_address(case: Case) -> Iterator[Hit]:
 def headless(case: Case) -> Iterator[Hit]:
     rank = case.launch.whole_number("node-rank", 0)
     if case.nnodes > 1 and rank and not case.launch.on("headless"):
-        yield Hit(f"--node-rank {rank} without --headless")
+        yield Hit(f"--node-rank {rank} without --headless", changes=(Change("headless", ""),))
 
 
 @RULES.rule(
@@ -221,5 +221,5 @@ def ray_dropped(case: Case) -> Iterator[Hit]:
     ),
 )
 def ray_or_not(case: Case) -> Iterator[Hit]:
-    if case.ray and case.nnodes == 1:
+    if case.ray and case.paired and case.nnodes == 1:
         yield Hit("--distributed-executor-backend ray")

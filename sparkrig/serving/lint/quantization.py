@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit
+from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import (
     BENCH,
     HARDWARE,
@@ -26,12 +26,14 @@ from sparkrig.serving.lint.rule import Rules
 _METHODS = {
     "bf16": {"fp8", "bitsandbytes", "experts_int8", "int8", "torchao", "mxfp4", "mxfp8", "modelopt"},
     "fp8": {"fp8", "compressed-tensors", "modelopt", "fbgemm_fp8", "modelopt_fp8"},
-    "nvfp4": {"compressed-tensors", "modelopt", "modelopt_fp4", "modelopt_mixed", "nvfp4"},
+    # one family: NVIDIA's playbook says fp4 of a checkpoint of ModelOpt [@nvidia-nemotron]
+    "nvfp4": {"compressed-tensors", "fp4", "modelopt", "modelopt_fp4", "modelopt_mixed", "nvfp4"},
     "mxfp4": {"mxfp4", "gpt_oss_mxfp4"},
     "int4-gptq": {"gptq", "gptq_marlin", "moe_wna16", "auto-round", "inc"},
     "int4-awq": {"awq", "awq_marlin", "moe_wna16", "compressed-tensors"},
     "gguf": {"gguf"},
 }
+_KNOWN = frozenset(method for methods in _METHODS.values() for method in methods)
 _PREFERRED = ("int4-gptq", "fp8", "bf16")  # the decision tree of [@conselara-models], after gpt-oss
 
 
@@ -54,8 +56,8 @@ RULES = Rules("quantization")
     holds="vLLM 0.19.0 in NGC 26.04, and any whose loader is for gpt-oss alone",
 )
 def mxfp4_on_bf16(case: Case) -> Iterator[Hit]:
-    if case.quantization == "mxfp4" and case.format == "bf16":
-        yield Hit(f"--quantization mxfp4, and {case.said}")
+    if case.quantization == "mxfp4" and case.told_format == "bf16":
+        yield Hit(f"--quantization mxfp4, and {case.said}", changes=(Change("quantization"),))
 
 
 @RULES.rule(
@@ -70,7 +72,7 @@ def mxfp4_on_bf16(case: Case) -> Iterator[Hit]:
     holds=VLLM_0190,
 )
 def mxfp4_not_gpt_oss(case: Case) -> Iterator[Hit]:
-    if case.quantization == "mxfp4" and case.format != "bf16" and not re.search(r"gpt-?oss", case.name):
+    if case.quantization == "mxfp4" and case.told_format != "bf16" and not re.search(r"gpt-?oss", case.name):
         yield Hit(f"--quantization mxfp4, and {case.called} is no gpt-oss by its name")
 
 
@@ -90,19 +92,18 @@ def gpt_oss_mxfp4(case: Case) -> Iterator[Hit]:
 @RULES.rule(
     "gptq-marlin",
     "note",
-    "a GPTQ-Int4 checkpoint is given --quantization gptq_marlin",
+    "a GPTQ-Int4 checkpoint is not held to --quantization gptq",
     (
-        Claim("second branch of the decision tree, and the recommended one", MODELS, MAY),
+        Claim("gptq_marlin is the recommended one", MODELS, MAY),
         Claim("gptq_marlin is fully supported on SM121", HARDWARE, MID_MAY),
         Claim("Qwen3-235B ran with it on two Sparks", BENCH, "2026-05-03"),
+        Claim("without the flag vLLM chooses gptq_marlin itself where it can", VLLM, READ),
     ),
-    "--quantization gptq_marlin",
-    against=(Claim("without the flag vLLM chooses gptq_marlin itself where it can", VLLM, READ),),
+    "leave --quantization away, or --quantization gptq_marlin",
 )
 def gptq_marlin(case: Case) -> Iterator[Hit]:
-    if case.format == "int4-gptq" and case.quantization in ("", "gptq"):
-        asked = f"--quantization {case.quantization}" if case.quantization else "no --quantization"
-        yield Hit(f"{asked}, and {case.said}")
+    if case.format == "int4-gptq" and case.quantization == "gptq":
+        yield Hit(f"--quantization gptq, and {case.said}", changes=(Change("quantization"),))
 
 
 @RULES.rule(
@@ -113,9 +114,11 @@ def gptq_marlin(case: Case) -> Iterator[Hit]:
     "leave --quantization away: vLLM reads the format from the checkpoint's config.json",
 )
 def quantization_differs(case: Case) -> Iterator[Hit]:
-    methods = _METHODS.get(case.format)
-    if case.quantization and methods and case.quantization not in methods and case.quantization != "mxfp4":
-        yield Hit(f"--quantization {case.quantization}, and {case.said}")
+    methods = _METHODS.get(case.told_format)
+    # a fork has methods of its own, such as modelopt_gb10_hybrid
+    ours = case.quantization in _KNOWN
+    if ours and methods and case.quantization not in methods and case.quantization != "mxfp4":
+        yield Hit(f"--quantization {case.quantization}, and {case.said}", changes=(Change("quantization"),))
 
 
 @RULES.rule(

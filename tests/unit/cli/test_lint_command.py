@@ -96,14 +96,18 @@ def test_a_command_that_is_given_a_file_is_told_to_lint_that(text: str, cure: st
         assert f"Try: sparkrig lint {cure}" in result.stderr
 
 
+MORE = "  (-v: who says so, and who says otherwise)"
+
+
 @pytest.mark.parametrize(
     ("text", "code", "last"),
     [
-        (SERVE, 0, "✓ nothing speaks against it"),
-        (serve(without="max-model-len"), 0, "✓ 1 note  (-v: the reasons of notes, too)"),
-        (f"{SERVE} --enforce-eager", 2, "~ 1 warning"),
+        (SERVE, 0, "✓ no rule is broken"),
+        (serve(without="max-model-len"), 0, f"✓ 1 note{MORE}"),
+        (f"{SERVE} --gpu-memory-utilization 0.87", 0, f"✓ 1 contested warning{MORE}"),
+        (f"{SERVE} --gpu-memory-utilization 0.93", 2, "~ 1 warning"),
         (f"{SERVE} -tp 2", 2, "✗ 1 error"),
-        (SCRIPT, 2, "✗ 2 errors, 2 warnings and 2 notes  (-v: the reasons of notes, too)"),
+        (SCRIPT, 2, f"✗ 2 errors and 3 notes{MORE}"),
     ],
 )
 def test_the_verdict_and_the_exit_code(text: str, code: int, last: str) -> None:
@@ -111,17 +115,31 @@ def test_the_verdict_and_the_exit_code(text: str, code: int, last: str) -> None:
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (code, last)
 
 
-def test_a_warning_names_both_sides_with_their_dates() -> None:
-    shown = typed("-", text=f"{SERVE} --enforce-eager").stdout
-    assert re.search(r"because .*55 %.*\[conselara-models, vLLM 0\.19\.0, 2026-05-09\]", shown)
-    assert re.search(r"but .*\[capetron, 2026-11-20\]", shown)
-    assert re.search(r"holds +vLLM 0\.19\.0", shown)
-    assert re.search(r"try +leave --enforce-eager away", shown)
+def test_what_is_contested_takes_a_line_and_both_sides_are_asked_for() -> None:
+    text = f"{SERVE} --gpu-memory-utilization 0.87"
+    shown = typed("-", text=text).stdout
+    assert "utilization-high (contested): --gpu-memory-utilization 0.87 leaves 15.8 GiB" in shown
+    assert not re.search(r"because|but |try", shown)
+    whole = typed("-v", "-", text=text).stdout
+    assert re.search(r"because .*\[nvidia-playbook, 2026-11-20\]", whole)
+    assert re.search(r"but .*\[conselara-hardware, vLLM 0\.19\.0, 2026-05-14\]", whole)
+    assert re.search(r"holds +any version", whole)
+    assert re.search(r"try +utilization-high +--gpu-memory-utilization 0\.80", whole)
+
+
+def test_facts_come_first_and_what_to_change_last() -> None:
+    text = f"{SERVE} --gpu-memory-utilization 0.87 --enforce-eager -tp 2"
+    lines = [line for line in typed("-", text=text).stdout.splitlines() if line]
+    heads = [line.split()[1].rstrip(":") for line in lines if line[0] in "✗~·"]
+    assert heads[:3] == ["second-node", "utilization-high", "enforce-eager"]
+    assert [line.split()[-1] for line in lines if line.startswith("    try")] and "enforce-eager" in lines[-2]
+    assert sum(line.startswith("    try") for line in lines) == 1
 
 
 def test_a_note_is_short_unless_asked() -> None:
     text = serve(without="max-model-len")
     assert "because" not in typed("-", text=text).stdout
+    assert re.search(r"try +context-unset +--max-model-len 131072", typed("-", text=text).stdout)
     assert re.search(r"because .*128K is as fast", typed("-v", "-", text=text).stdout)
 
 
@@ -170,15 +188,15 @@ def test_every_rule_is_listed() -> None:
 def test_the_table_of_rules_is_current() -> None:
     text = LINT.read_text(encoding="utf-8")
     assert text == with_rules(text), "make docs"
-    assert all(f"| `{rule.id}` | {rule.severity} |" in text for rule in RULES)
+    assert all(f"| `{rule.id}` | {rule.severity}{', contested' * rule.contested}" in text for rule in RULES)
 
 
 @pytest.mark.slow
 def test_the_example_of_the_page_is_what_is_shown() -> None:
     text = LINT.read_text(encoding="utf-8")
     shown = text[text.index("the command line: Qwen/Qwen3-30B-A3B") :].partition("```")[0]
-    words = "--quantization mxfp4 -tp 2 --gpu-memory-utilization 0.8 --kv-cache-dtype fp8 --enforce-eager"
-    given = f"vllm serve Qwen/Qwen3-30B-A3B {words} --moe-backend marlin"
+    words = "--quantization mxfp4 -tp 2 --gpu-memory-utilization 0.87 --kv-cache-dtype fp8 --enforce-eager"
+    given = f"vllm serve Qwen/Qwen3-30B-A3B {words}"
     assert plain(on_a_terminal("lint", given)).strip() == shown.strip()
 
 
@@ -204,9 +222,9 @@ def test_the_whole_catalogue_and_a_name_that_is_not_in_it() -> None:
 def test_a_service_is_told_what_to_write_into_the_compose_file() -> None:
     service = "services:\n  a:\n    image: vllm-node\n    command: " + f"{SERVE} {RAY}\n"
     shown = typed("-", text=service).stdout
-    assert re.search(r"try +devices: \[/dev/infiniband\]", shown)
+    assert re.search(r"infiniband +devices: \[/dev/infiniband\]", shown)
     assert "--device" not in shown.replace("--device /dev/infiniband belongs", "")
-    assert re.search(r"try +--device /dev/infiniband", typed("-", text=pair("infiniband")).stdout)
+    assert re.search(r"infiniband +--device /dev/infiniband", typed("-", text=pair("infiniband")).stdout)
 
 
 def plain(shown: str) -> str:

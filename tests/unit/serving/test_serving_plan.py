@@ -347,7 +347,7 @@ def test_ports_that_are_ours_are_not_somebody_elses() -> None:
 
 def test_the_lint_reads_the_very_command() -> None:
     wish = asked(serve_flags={"gpu-memory-utilization": 0.95})
-    with pytest.raises(Refusal, match=r"utilization-above-0\.90: --gpu-memory-utilization 0\.95"):
+    with pytest.raises(Refusal, match=r"utilization-refused: --gpu-memory-utilization 0\.95"):
         plan.refuse(plan.lint_of(wish, CATALOGUE.find, "solo", None, "aarch64"))
     ray = asked("qwen3-235b-a22b", serve_image="nvcr.io/nvidia/vllm:26.05-py3")
     with pytest.raises(Refusal, match="ray"):
