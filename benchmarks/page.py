@@ -55,7 +55,7 @@ GOALS = (
 
 
 def write(part: str, rows: Sequence[Row], machine: Mapping[str, str]) -> None:
-    """Keep what was measured of a part, `pair` or `light`, and make page and picture anew of both."""
+    """Store the results of a part, `pair` or `light`, and make page and picture again from both."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     kept[part] = {"machine": dict(machine), "rows": [row.plain() for row in rows]}
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
@@ -63,7 +63,7 @@ def write(part: str, rows: Sequence[Row], machine: Mapping[str, str]) -> None:
 
 
 def show(kept: Mapping[str, Any]) -> None:
-    """Put the tables into the page, and draw the picture."""
+    """Write the tables into the page, and draw the picture."""
     python = environment() / "bin" / "python"
     subprocess.run([str(python), str(HERE / "plot.py"), str(RESULTS), str(PICTURE)], check=True)
     parts = {name: ([Row(**row) for row in part["rows"]], part["machine"]) for name, part in kept.items()}
@@ -73,7 +73,7 @@ def show(kept: Mapping[str, Any]) -> None:
 
 
 def tables(parts: Mapping[str, tuple[Sequence[Row], Mapping[str, str]]]) -> str:
-    """Everything that was measured, in Markdown. parts: rows and machine of each."""
+    """All results in Markdown. parts: rows and machine of each."""
     rows = [row for found, _ in parts.values() for row in found]
     shown = ["### The goals", goals(rows)]
     if "pair" in parts:
@@ -88,7 +88,7 @@ def tables(parts: Mapping[str, tuple[Sequence[Row], Mapping[str, str]]]) -> str:
             memory(rows),
         ]
         far = [row for row in found if row.hosts == 2]
-        shown += ["### Two light hosts, further and further away: drift"]
+        shown += ["### Two light hosts at a distance: drift"]
         shown += [_times(far, lambda row: f"{row.round_trip_ms} ms"), _listed(machine)]
     return "\n\n".join(shown)
 
@@ -108,10 +108,10 @@ def goals(rows: Sequence[Row]) -> str:
             lines.append(_goal(goal.what, goal.wanted, f"{ratio:.2f} x", held))
     if fleets := _fleets(rows):
         mib, each = per_host_kib(rows) / 1024, [row.median / row.hosts for row in fleets]
-        lines.append(_goal("memory for each host, 8 to 128", "under 3 MiB", f"{mib:.2f} MiB", mib < 3))
+        lines.append(_goal("memory per host, 8 to 128 hosts", "under 3 MiB", f"{mib:.2f} MiB", mib < 3))
         reached = " s, ".join(f"{seconds:.2f}" for seconds in each)
         level = each[-1] <= each[0]
-        lines.append(_goal("time for each host, 8 to 128", "falls or stays level", f"{reached} s", level))
+        lines.append(_goal("time per host, 8 to 128 hosts", "falls or stays the same", f"{reached} s", level))
     return "\n".join(lines)
 
 
@@ -122,11 +122,12 @@ def _goal(what: str, wanted: str, reached: str, held: bool) -> str:
 def memory(rows: Sequence[Row]) -> str:
     """The peak memory of sparkrig drift, by size of the fleet."""
     shown = ", ".join(f"{row.peak_kib / 1024:.0f} MiB for {row.hosts}" for row in _fleets(rows))
-    return f"Peak memory of `sparkrig drift`: {shown}; {per_host_kib(rows) / 1024:.2f} MiB for each host more."
+    more = f"{per_host_kib(rows) / 1024:.2f} MiB for each additional host"
+    return f"Peak memory of `sparkrig drift`: {shown}; {more}."
 
 
 def per_host_kib(rows: Sequence[Row]) -> float:
-    """What one host more costs `sparkrig drift`, KiB."""
+    """What one additional host costs `sparkrig drift`, KiB."""
     first, *_, last = _fleets(rows)
     return (last.peak_kib - first.peak_kib) / (last.hosts - first.hosts)
 

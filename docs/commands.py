@@ -17,16 +17,18 @@ HEAD = """\
 
 # Commands
 
-What `sparkrig VERB --help` prints, of every verb. `sparkrig completion` makes a shell complete them.
+This page has the help text of every verb, as `sparkrig VERB --help` prints it. `sparkrig completion` prints a
+script with which your shell completes verbs, options and inventories.
 
-- **Results** go to standard output. What is being done meanwhile goes to standard error: on a terminal, a line for
-  each busy host; in a pipe, and with `CI`, `NO_COLOR` or `TERM=dumb`, plain lines of what takes over two seconds.
-- **`--json`** prints a document for programs, which names its [schema](schema). Fields are only ever added to it.
-- **INVENTORY** is a file like `inventories/pair.py`; [settings.md](settings.md) says what it may set.
-- A host that may be rebooting is waited for, for 90 s or `SPARKRIG_WAIT_S` seconds (0 to 86400); `drift`,
-  `doctor` and `plan` say that it is down.
-- No verb begins with standard output closed (`>&-`) or from a working folder that is gone. What cannot be written
-  to standard output, because a disk is full, is an error, too: exit code 1.
+- **INVENTORY** is a file like `inventories/pair.py`; [settings.md](settings.md) has its settings.
+- **Results** go to standard output. Progress goes to standard error: on a terminal, a line for each busy host; in
+  a pipe, and with `CI`, `NO_COLOR` or `TERM=dumb`, plain lines for everything that takes over two seconds.
+- **`--json`** prints a document for programs, which names its [schema](schema). Later versions only add fields.
+- **[Exit codes](exit-codes.md)** are the same for all verbs.
+- If a host may be rebooting, sparkrig waits for it for 90 s, or for `SPARKRIG_WAIT_S` seconds (0 to 86400).
+  `drift`, `doctor` and `plan` do not wait; they report that it is down.
+- A verb does not start if standard output is closed (`>&-`) or if the working folder no longer exists. If standard
+  output cannot be written, for example because a disk is full, the exit code is 1.
 """
 
 

@@ -19,7 +19,7 @@ CAGES = click.Choice(["p0", "p1"])
 
 
 def nodes(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
-    """What a shell completes a node's name to."""
+    """The names of nodes that begin with these letters, for a shell's completion."""
     return [name for name in (*NODES, SOLO) if name.startswith(begun)]
 
 
@@ -27,7 +27,7 @@ NODE = click.argument("node", shell_complete=nodes)
 
 
 def one_word(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    """A name that qemu's monitor takes as one word, other than the pristine state's own."""
+    """A name that qemu's monitor accepts as one word, and not that of the pristine state."""
     if value == "ready" or not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", value):
         raise click.BadParameter(f"{value!r}: small letters, digits and dashes are expected, and not ready.")
     return value
@@ -45,21 +45,29 @@ def one_sentence() -> Iterator[None]:
 
 
 def example(words: str) -> str:
-    """The last line of a verb's help, which is not to be wrapped."""
+    """The last line of a verb's help; \\b keeps click from wrapping it."""
     return f"\b\nExample: sparkrig lab {words}"
 
 
 @click.group()
 def lab() -> None:
-    """Two virtual Sparks to rehearse on."""
+    """Rehearse on two virtual Sparks (docs/lab.md).
+
+    NODE is spark-a or spark-b, or spark-c, a single Spark without a cable.
+
+    Exit code 1: an error, or something that the lab needs is missing.
+    """
 
 
 @lab.command(epilog=example("up --solo"))
-@click.option("--solo", is_flag=True, help="One Spark without fabric (spark-c) instead of the pair.")
+@click.option("--solo", is_flag=True, help="Start spark-c, a single Spark without a cable, instead of the pair.")
 @click.option("--suite", default="trixie", show_default=True, help="Debian release of the guests.")
-@click.option("--mirror", metavar="URL", help="Debian mirror  [default: the one apt uses here]")
+@click.option("--mirror", metavar="URL", help="Debian mirror.  [default: the mirror of this machine's apt]")
 def up(solo: bool, suite: str, mirror: str | None) -> None:
-    """Start the pair, building and booting it the first time."""
+    """Start the pair; the first time, build its image and boot it.
+
+    The first start takes about two minutes, each later one takes seconds.
+    """
     with one_sentence():
         from lab import mirror as mirrors
         from lab import pair
@@ -69,10 +77,10 @@ def up(solo: bool, suite: str, mirror: str | None) -> None:
 
 
 @lab.command(epilog=example("reset --to deployed"))
-@click.option("--solo", is_flag=True, help="spark-c instead of the pair.")
-@click.option("--to", "snapshot", metavar="NAME", help="A state that `lab save NAME` kept.")
+@click.option("--solo", is_flag=True, help="Reset spark-c instead of the pair.")
+@click.option("--to", "snapshot", metavar="NAME", help="Name of a state that `sparkrig lab save NAME` saved.")
 def reset(solo: bool, snapshot: str | None) -> None:
-    """Take the guests back to the pristine state, or to a saved one."""
+    """Restore the pristine state of the guests, or a saved one."""
     with one_sentence():
         from lab import pair
         from lab.qemu import PRISTINE
@@ -82,9 +90,12 @@ def reset(solo: bool, snapshot: str | None) -> None:
 
 @lab.command(epilog=example("save deployed"))
 @click.argument("name", callback=one_word)
-@click.option("--solo", is_flag=True, help="spark-c instead of the pair.")
+@click.option("--solo", is_flag=True, help="Save spark-c instead of the pair.")
 def save(name: str, solo: bool) -> None:
-    """Keep the guests as they are now, for `lab reset --to NAME`."""
+    """Save the state of the running guests as NAME.
+
+    `sparkrig lab reset --to NAME` restores it.
+    """
     with one_sentence():
         from lab import pair
 
@@ -94,7 +105,10 @@ def save(name: str, solo: bool) -> None:
 @lab.command(epilog=example("rewire crossed"))
 @click.argument("way", type=click.Choice(["straight", "crossed"]))
 def rewire(way: str) -> None:
-    """Lay the pair's cables anew; the guests are pristine again."""
+    """Change how the pair is cabled, and restore the pristine state.
+
+    straight: p0 to p0. crossed: p0 of spark-a to p1 of spark-b.
+    """
     with one_sentence():
         from lab import pair, wiring
 
@@ -103,7 +117,7 @@ def rewire(way: str) -> None:
 
 @lab.command(epilog=example("down"))
 def down() -> None:
-    """Stop the guests; the next `up` takes seconds."""
+    """Stop the guests. Snapshots stay, so the next `sparkrig lab up` takes seconds."""
     with one_sentence():
         from lab import pair
 
@@ -111,9 +125,12 @@ def down() -> None:
 
 
 @lab.command(epilog=example("status --json"))
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(as_json: bool) -> None:
-    """Say where each guest stands."""
+    """Show the state of each guest.
+
+    It is absent, booting, running or stopped; a running guest has its ssh port and qemu process.
+    """
     with one_sentence():
         from dataclasses import asdict
 
@@ -135,7 +152,7 @@ def status(as_json: bool) -> None:
 @NODE
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
 def ssh(node: str, cmd: tuple[str, ...]) -> None:
-    """Log in to NODE, or run CMD there."""
+    """Log in to NODE as the user nvidia, or run CMD there."""
     with one_sentence():
         from lab import pair
         from lab.ssh import command
@@ -149,7 +166,7 @@ def ssh(node: str, cmd: tuple[str, ...]) -> None:
 @click.argument("cage", type=CAGES)
 @click.argument("action", type=click.Choice(["plug", "unplug"]))
 def cable(node: str, cage: str, action: str) -> None:
-    """Plug or unplug the cable in CAGE of NODE; both its ends notice."""
+    """Plug or unplug the cable in a cage of NODE. Both ends notice it."""
     with one_sentence():
         from lab import pair
 
@@ -160,7 +177,10 @@ def cable(node: str, cage: str, action: str) -> None:
 @NODE
 @click.argument("action", type=click.Choice(["cut", "off", "on"]))
 def power(node: str, action: str) -> None:
-    """Cut NODE's power for a moment, or switch it off or on."""
+    """Cut the power of NODE, or switch it off or on.
+
+    cut: off, and on again.
+    """
     with one_sentence():
         from lab import pair
 
@@ -173,11 +193,12 @@ def power(node: str, action: str) -> None:
 @lab.command(epilog=example("standin spark-a openai/gpt-oss-120b"))
 @NODE
 @click.argument("checkpoints", nargs=-1, metavar="[OWNER/NAME]...")
-@click.option("--told", default="", metavar="OPTIONS", help="For the stand-in: python3 lab/standin.py --help")
+@click.option("--told", default="", metavar="OPTIONS", help="Its options (python3 lab/standin.py --help).")
 def standin(node: str, checkpoints: tuple[str, ...], told: str) -> None:
-    """Put the image vllm-standin:1 on NODE, and files that pass for weights of OWNER/NAME.
+    """Install a stand-in for vLLM on NODE.
 
-    It answers like vLLM and has no model: deploys/serve.py, drift and bench can be rehearsed with it.
+    It is the image vllm-standin:1, with files that look like the weights of OWNER/NAME. It answers like vLLM but
+    has no model. Use it to rehearse deploys/serve.py, drift and bench.
     """
     with one_sentence():
         from lab import pair, standin_image
@@ -191,5 +212,5 @@ def standin(node: str, checkpoints: tuple[str, ...], told: str) -> None:
 
 
 def pair_or_solo(solo: bool) -> tuple[str, ...]:
-    """The nodes that a verb is about."""
+    """The nodes that a verb works on."""
     return (SOLO,) if solo else NODES

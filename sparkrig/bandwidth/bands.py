@@ -50,8 +50,8 @@ BANDS = (
         "50 to 60 at PCIe x2 [@forum-367853]",
     ),
     Band(
-        25, 50, "fault", "low", "far below a healthy rail, and like no fault that is known",
-        _REBOOT, "nobody published such a figure",
+        25, 50, "fault", "low", "far below a healthy rail, and unlike any known fault",
+        _REBOOT, "no such figure was published",
     ),
     Band(
         8, 25, "fault", "slow-start",

@@ -172,6 +172,7 @@ def _room(model: Model, number: int, nodes: Nodes, use: Use) -> schema.Room:
         "weights_gib": made.weights,
         "weights_estimated": made.estimated,
         "graphs_gib": made.graphs,
+        "non_torch_gib": made.non_torch,
         "activations_gib": made.activations,
         "kv_gib": made.kv,
         "needed_gib": made.needed,

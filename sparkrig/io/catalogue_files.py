@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sparkrig.cure import quoted_path
 from sparkrig.parsing import safe_yaml
@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parents[1] / "models"
 _SOURCES = "sources.yaml"
 # libyaml's, where PyYAML was built with it, reads the same ten times faster
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Part = TypeVar("_Part", Model, Source)
+_Part = TypeVar("_Part", bound=BaseModel)
 
 
 class _Loader(_SAFE):  # type: ignore[misc]
@@ -44,7 +44,7 @@ def names(folder: Path = FOLDER) -> list[str]:
 def catalogue(folder: Path = FOLDER) -> Catalogue:
     """All models and sources. Raises Refusal where a file cannot be read, or its content is not valid."""
     sources = {
-        str(key): _checked(Source, each, folder / _SOURCES, key) for key, each in _read(folder / _SOURCES).items()
+        str(key): checked(Source, each, folder / _SOURCES, key) for key, each in read(folder / _SOURCES).items()
     }
     files = [folder / f"{name}.yaml" for name in names(folder)]
     if not files:
@@ -54,7 +54,7 @@ def catalogue(folder: Path = FOLDER) -> Catalogue:
 
 
 def _model(file: Path, sources: set[str]) -> Model:
-    model = _checked(Model, _read(file), file)
+    model = checked(Model, read(file), file)
     if model.name != file.stem:
         raise Refusal(
             f"{file}: the name is {model.name}, {file.stem} expected",
@@ -68,7 +68,8 @@ def _model(file: Path, sources: set[str]) -> Model:
     return model
 
 
-def _read(file: Path) -> dict[Any, Any]:
+def read(file: Path) -> dict[Any, Any]:
+    """The fields of a YAML file. Raises Refusal where it cannot be read, or is none."""
     try:
         found = safe_yaml.load(file.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
@@ -84,7 +85,8 @@ def _read(file: Path) -> dict[Any, Any]:
     return found
 
 
-def _checked(kind: type[_Part], found: Any, file: Path, key: object = "") -> _Part:
+def checked(kind: type[_Part], found: Any, file: Path, key: object = "") -> _Part:
+    """Fields as one of our types. Raises Refusal with the first of what is wrong. key: of what the file holds."""
     try:
         return kind.model_validate(found)
     except ValidationError as error:

@@ -252,7 +252,8 @@ _WHERE: Mapping[Nodes, str] = {1: "one Spark", 2: "each of a pair"}
 _SHARES: tuple[tuple[str, Callable[[Budget], str], str], ...] = (
     ("weights", _weights, ""),
     ("CUDA graphs", lambda made: _gib(made.graphs), ""),
-    ("activations", lambda made: _gib(made.activations), "and the runtime"),
+    ("non-torch", lambda made: _gib(made.non_torch), "CUDA, NCCL, the host"),
+    ("activations", lambda made: _gib(made.activations), "the peak of a step"),
     ("KV cache", lambda made: _gib(made.kv), "what they leave of {use.utilization:g} x {use.memory:g} GiB"),
     ("  it holds", _held, "sequences of {use.context:,} tokens"),
     ("  that is", _tokens, "tokens, as vLLM 0.19 counts"),

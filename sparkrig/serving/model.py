@@ -103,12 +103,14 @@ Layers = Annotated[Full | Sliding | Latent | Recurrent, Field(discriminator="kin
 
 
 class Shape(_Told):
-    """What decides the size of a model's KV cache, as its config.json has it.
+    """What decides the size of a model's KV cache and activations, as its config.json has it.
 
-    draft: layers of its own multi-token-prediction head, which are like its first kind that attends to all tokens.
+    hidden: hidden_size, None where it is not known; draft: layers of its own multi-token-prediction head, which
+    are like its first kind that attends to all tokens.
     """
 
     layers: Annotated[tuple[Layers, ...], Field(min_length=1, strict=False)]
+    hidden: Count | None = None
     draft: Annotated[int, Field(ge=0)] = 0
 
 

@@ -14,7 +14,7 @@ from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
 from sparkrig.serving import launch_text, served
 from sparkrig.serving.arguments import read, whole_number
-from sparkrig.serving.budget import GIB, Use, budget
+from sparkrig.serving.budget import DEFAULT_STEP, GIB, Use, budget
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
@@ -162,8 +162,9 @@ def _use(asked: Wish, memory_gib: float) -> Use:
         kv="fp8" if str(flags.get("kv-cache-dtype", "")).startswith("fp8") else "bf16",
         nodes=asked.nodes,
         drafted=int(drafts.get("num_speculative_tokens", 0)) if isinstance(drafts, Mapping) else 0,
-        step=step or Use.step,
+        step=step or DEFAULT_STEP,
         prefix_caching=flags.get("enable-prefix-caching", True) is not False,
+        graphs=flags.get("enforce-eager", False) is False,
     )
 
 

@@ -1,4 +1,4 @@
-"""docs/faults.md, made of the matrix, what its tests saw last, and the mutations: python -m docs.make"""
+"""docs/faults.md, made from the matrix, what its tests saw last, and the mutations: python -m docs.make"""
 
 from __future__ import annotations
 
@@ -25,32 +25,35 @@ HEAD = """\
 
 # Faults
 
-What can go wrong, how it is brought about on the [virtual pair](lab.md), what is promised, and what was seen
-the last time. `make faults` runs all of it, which takes hours under emulation; CI runs a
-representative part. Each test starts from a state that is restored for it. Tiers are those of
-[design.md](design.md#tiers-of-proof): T0 text and pure functions, T3 the virtual pair. Nothing here was run
-on a real Spark.
+This page lists what can go wrong, how the tests make it happen on the [virtual pair](lab.md), what sparkrig
+promises, and what the last run of the tests saw. `make faults` runs all of it, which takes hours under
+emulation; CI runs a representative part. Each test starts from a restored state. The [tiers](proofs.md) say
+what a test runs on: T0 text and pure functions, T3 the virtual pair. Nothing here has run on a real Spark.
 
 """
 
 MUTATIONS = """
 ## The mutations
 
-What guards a change is broken in one place at a time, and its fast tests must see it (T0, T1). `make mutate`
-breaks every condition, comparison, number, loop, call, return and handler of the modules below, with
-[cosmic-ray](https://cosmic-ray.readthedocs.io); `tests/mutations/mutations.yaml` names what it cannot reach,
-such as shell and whole steps. Explained: no test can find it, and `tests/mutations/survivors.yaml` says why.
-Open: a test is missing.
+The code that guards a change is broken in one place at a time, and its fast tests must fail (T0, T1).
+`make mutate` breaks every condition, comparison, number, loop, call, return and handler of the modules below,
+with [cosmic-ray](https://cosmic-ray.readthedocs.io). `tests/mutations/mutations.yaml` lists mutations that it
+cannot make, such as in shell and in whole steps. *Explained*: no test can find it, and
+`tests/mutations/survivors.yaml` has the reason. *Open*: a test is missing.
 """
 
 LOOP = """
 ## The property loop
 
-The deploy is broken off in each of its steps, in three ways; then it is run again. Held: the second run ends
-with exit code 0, both hosts are, in every file (Python's cache aside) below /etc, /home, /root, /usr/local and
-/var/lib/sparkrig, in packages, holds, profiles, links, routes and docker, what a deploy leaves that nothing
-befell, with no unit, timer, lock, guard or process left over, and the plan of a third run is empty. The host
-that is hit alternates from step to step.
+The deploy is interrupted in each of its steps, in three ways, and is then run again. *Held* means:
+
+- the second run ends with exit code 0;
+- both hosts are like after a deploy without an interruption: every file below /etc, /home, /root, /usr/local
+  and /var/lib/sparkrig (except Python's cache), packages, holds, profiles, links, routes and docker;
+- no unit, timer, lock, guard or process is left over;
+- the plan of a third run is empty.
+
+The interrupted host alternates from step to step.
 """
 
 
@@ -64,7 +67,7 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
             _summary(rows),
             "\n## The matrix\n\n",
             *_table(
-                ("#", "fault", "brought about by", "promised", "seen", "held", "tier", "last run"),
+                ("#", "fault", "how it is made", "promised", "seen", "held", "tier", "last run"),
                 (_fault(fault, [row for row in rows if fault.number in row.faults]) for fault in FAULTS),
             ),
             LOOP,
@@ -102,9 +105,9 @@ def _summary(rows: Sequence[Row]) -> str:
     bad = [str(number) for number, found in shown.items() if any(not row.held for row in found)]
     cells = [row for row in rows if row.cell and row.cell[0] in STEPS]
     lines = [
-        f"- Of {len(FAULTS)} rows {good} are held"
+        f"- Of {len(FAULTS)} rows, {good} are held"
         + (f", not held: {', '.join(bad)}" if bad else "")
-        + (f", not shown by any run: {', '.join(open_)}" if open_ else "")
+        + (f", not run yet: {', '.join(open_)}" if open_ else "")
         + ".",
         f"- Of {len(STEPS) * len(KINDS)} cells of the property loop {sum(row.held for row in cells)} are held"
         + (f", {sum(not row.held for row in cells)} are not" if any(not row.held for row in cells) else "")
@@ -216,5 +219,5 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 
 def write() -> None:
-    """Make the page anew."""
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from pyinfra.connectors.ssh import connector_data_meta
 
 from docs import commands
 from docs.make import FABRIC, GROUP_DATA, LOGIN, PAGE, page, type_in_words, with_bands
 from sparkrig.bandwidth.bands import BANDS
+from sparkrig.cli.main import sparkrig
 from sparkrig.settings import Settings
 from tests.tables import each_row
 
@@ -38,6 +40,20 @@ def test_the_page_of_commands_is_current() -> None:
         check=True,
     )
     assert commands.PAGE.read_text(encoding="utf-8") == done.stdout, "make docs"
+
+
+def test_the_page_of_exit_codes_has_each_verb_whose_help_names_the_code() -> None:
+    context = click.Context(sparkrig)
+    verbs = [each for name in sparkrig.list_commands(context) if (each := sparkrig.get_command(context, name))]
+    helps = {each.name: " ".join((each.help or "").split()) for each in verbs}
+    codes = {name: re.findall("(?:Exit code |; )([2-4]): ", text) for name, text in helps.items()}
+    rows = (ROOT / "docs/exit-codes.md").read_text(encoding="utf-8")
+
+    def holds(code: str) -> None:
+        (cell,) = re.findall(rf"^\| {code} \| [^|]+ \| (.+) \|$", rows, re.MULTILINE)
+        assert re.findall(r"`(\w+)`", cell) == [name for name in codes if code in codes[name]]
+
+    each_row(["2", "3", "4"], holds)
 
 
 def test_the_table_of_bands_is_current() -> None:
