@@ -64,7 +64,8 @@ def lint(
     version = _version(vllm)
     known = files.catalogue()
     told = _catalogued(known, words) if catalogue else [(launch, None) for launch in _launches(words)]
-    cases = [Case(launch, known.find, sparks or nodes, version) for launch, nodes in told]
+    tables = files.flag_tables()
+    cases = [Case(launch, known.find, sparks or nodes, version, tables) for launch, nodes in told]
     found = [judgement.judge(case) for case in cases]
     if as_json:
         launches = [_plain(case, each) for case, each in zip(cases, found, strict=True)]
@@ -166,7 +167,7 @@ def _list() -> None:
     from sparkrig.serving.lint.judgement import RULES
 
     console, drawing = _screen(verbose=True)
-    for line in drawing.rules(RULES):
+    for line in drawing.rules(RULES, files.flag_tables()):
         console.print(line, soft_wrap=True)
 
 

@@ -10,10 +10,12 @@ from datetime import date
 from rich.text import Text
 
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.lint.case import Case, Severity
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.rule import TOPICS, Rule
+from sparkrig.serving.lint.version import Version
 from sparkrig.text import listed
 
 _SHADES: dict[Severity, Shade] = {"error": "fault", "warning": "degraded", "note": "quiet"}
@@ -59,8 +61,13 @@ class Drawing:
         hint = "  (-v: who says so, and who says otherwise)" if hidden else ""
         return Text.assemble(self._sign(worst), " ", (said or "no rule is broken", "bold"), (hint, "dim"))
 
-    def rules(self, rules: Sequence[Rule]) -> Iterator[Text]:
-        """All rules, by topic."""
+    def rules(self, rules: Sequence[Rule], tables: Knowledge) -> Iterator[Text]:
+        """How old the knowledge is, and all rules, by topic."""
+        first, *more = map(_minor, tables.releases)
+        newest = max(rule.newest for rule in rules)
+        told = f"{len(rules)} rules, the newest source of {newest}; flags of vLLM {first} to {more[-1]}, read on"
+        told = f"{told} {tables.read}"
+        yield from (Text(line, "dim") for line in self._wrap(told, 0))
         wide = max(len(rule.id) for rule in rules)
         for topic in TOPICS:
             yield Text(topic, "bold")
@@ -102,6 +109,10 @@ class Drawing:
             return [text]
         room = max(self.width - indent, 20)
         return textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
+
+
+def _minor(version: Version) -> str:
+    return ".".join(map(str, version))
 
 
 def _told(rule: Rule) -> str:

@@ -27,6 +27,8 @@ from sparkrig.settings import Settings
 
 Find = Callable[[str], Model | None]
 
+# What NVIDIA's playbook takes [@nvidia-playbook]; vLLM's own default of 0.92 is for a GPU with memory of its own.
+_SHARE = 0.8
 _SPARE_GIB = 5.0  # that stay free on the disk of the weights
 _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
@@ -94,6 +96,8 @@ def _flags(base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
     if taken := sorted(OURS & set(mine.serve_flags)):
         raise Refusal(f"--{taken[0]} is not for serve_flags: other settings decide on it", "sparkrig docs serving")
     flags: dict[str, Scalar | dict[str, Scalar]] = dict(base.flags) if base else {}
+    if not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():
+        flags["gpu-memory-utilization"] = _SHARE
     for name in (*OURS, "served-model-name"):
         flags.pop(name, None)
     if nodes > 1 or flags.get("tensor-parallel-size", 1) != 1:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from sparkrig.parsing import hub
 from sparkrig.serving.container import Container
+from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.lint.version import Version, version
 
@@ -141,13 +142,14 @@ class Case:
     """A launch, and what follows from it.
 
     find: the catalogue; sparks: how many there are, None for up to two; vllm: the version, None where the image is
-    to show it.
+    to show it; tables: what each version takes, None where no word is to be asked.
     """
 
     launch: Launch
     find: Find
     sparks: int | None = None
     vllm: Version | None = None
+    tables: Knowledge | None = None
 
     @cached_property
     def model(self) -> Model | None:
@@ -328,7 +330,13 @@ class Case:
     @property
     def contained(self) -> bool:
         """Whether all options of its container are seen."""
-        return self.launch.container is not None and not self.launch.wrapper
+        whole = getattr(self.launch.container, "whole", True)
+        return self.launch.container is not None and not self.launch.wrapper and whole
+
+    @property
+    def bare(self) -> bool:
+        """Whether it is a plain command: no container and no script that may bring a fork of vLLM."""
+        return self.launch.container is None and not self.launch.wrapper
 
     @property
     def image(self) -> str:

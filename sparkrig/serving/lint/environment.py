@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sparkrig.serving.lint.case import Case, Change, Hit
@@ -67,6 +68,9 @@ def pair_addresses(case: Case) -> Iterator[Hit]:
 def ray_memory_monitor(case: Case) -> Iterator[Hit]:
     name = "RAY_memory_monitor_refresh_ms"
     value = case.launch.environment.get(name)
+    # or it waits until nearly all of the memory is used [@jdaln-stack]
+    if re.match(r"0\.9[89]|1", case.launch.variable("RAY_memory_usage_threshold")):
+        return
     if not case.ray or not case.paired or (case.launch.wrapper and value is None):
         return
     if case.missing(name) or value not in (None, "0"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sparkrig.serving.lint import (
     attention,
+    cache,
     container,
     environment,
     input,  # noqa: A004 - the topic, which shadows no call here
@@ -22,6 +23,7 @@ from sparkrig.serving.lint import (
     quantization,
     serving,
     weights,
+    words,
 )
 from sparkrig.serving.lint.case import Case, Change, Hit, Severity
 from sparkrig.serving.lint.rule import Judge, Rule
@@ -30,16 +32,19 @@ JUDGES: Mapping[Rule, Judge] = {
     rule: judge
     for topic in (
         memory,
+        cache,
         quantization,
         kernels,
         moe,
         attention,
+        cache,
         weights,
         nodes,
         container,
         environment,
         serving,
         input,
+        words,
     )
     for rule, judge in topic.RULES.judges.items()
 }

@@ -239,7 +239,7 @@ def _smaller(case: Case) -> str:
     "a quantized checkpoint: GPTQ-Int4 before FP8 (sparkrig docs lint)",
 )
 def bf16_large(case: Case) -> Iterator[Hit]:
-    if case.format != "bf16" or case.quantization or not case.world:
+    if case.told_format != "bf16" or case.quantization or not case.world:
         return
     known = case.weights_gib is not None
     each = (case.weights_gib or 2e9 * case.parameters_b / 2**30) / case.world

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Change, Hit
+from sparkrig.serving.lint.case import Case, Change, Hit, Severity
 from sparkrig.serving.lint.claims import (
     BENCH,
     HARDWARE,
@@ -17,7 +17,6 @@ from sparkrig.serving.lint.claims import (
     READER,
     THREAD,
     VLLM,
-    VLLM_0190,
     Claim,
 )
 from sparkrig.serving.lint.rule import Rules
@@ -53,11 +52,15 @@ RULES = Rules("quantization")
         Claim("IndexError and a shape mismatch", HARDWARE, MID_MAY),
     ),
     "no --quantization for BF16, or a checkpoint that is quantized",
-    holds="vLLM 0.19.0 in NGC 26.04, and any whose loader is for gpt-oss alone",
+    holds="vLLM before 0.20, whose loader is for gpt-oss alone; a warning where the version is not known",
+    before=(0, 20),
+    undated=True,
 )
 def mxfp4_on_bf16(case: Case) -> Iterator[Hit]:
     if case.quantization == "mxfp4" and case.told_format == "bf16":
-        yield Hit(f"--quantization mxfp4, and {case.said}", changes=(Change("quantization"),))
+        severity: Severity | None = None if case.version else "warning"
+        changes = (Change("quantization"),)
+        yield Hit(f"--quantization mxfp4, and {case.said}", severity=severity, changes=changes)
 
 
 @RULES.rule(
@@ -69,7 +72,10 @@ def mxfp4_on_bf16(case: Case) -> Iterator[Hit]:
         Claim("mxfp4 works for gpt-oss's own checkpoints only", HARDWARE, MID_MAY),
     ),
     "leave --quantization away: vLLM reads the format from the checkpoint's config.json",
-    holds=VLLM_0190,
+    holds="vLLM before 0.20; later ones have gpt_oss_mxfp4 for gpt-oss",
+    before=(0, 20),
+    undated=True,
+    against=(Claim("vLLM has mxfp4 beside gpt_oss_mxfp4 since 0.20", "models/vllm/flags.yaml", "2026-11-24"),),
 )
 def mxfp4_not_gpt_oss(case: Case) -> Iterator[Hit]:
     if case.quantization == "mxfp4" and case.told_format != "bf16" and not re.search(r"gpt-?oss", case.name):
@@ -82,6 +88,8 @@ def mxfp4_not_gpt_oss(case: Case) -> Iterator[Hit]:
     "gpt-oss is given --quantization mxfp4",
     (Claim("first branch of the decision tree: openai/gpt-oss-* is mxfp4", MODELS, MAY),),
     "--quantization mxfp4",
+    holds="vLLM before 0.20",
+    before=(0, 20),
     against=(Claim("without the flag vLLM takes the format of the checkpoint's config.json", VLLM, READ),),
 )
 def gpt_oss_mxfp4(case: Case) -> Iterator[Hit]:
@@ -160,7 +168,8 @@ def _of_format(case: Case, kind: str) -> str:
         ),
     ),
     "the checkpoint that is named",
-    holds=VLLM_0190,
+    holds="vLLM before 0.20",
+    before=(0, 20),
 )
 def better_format(case: Case) -> Iterator[Hit]:
     if case.format not in _PREFERRED or case.quantization:

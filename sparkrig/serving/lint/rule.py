@@ -59,7 +59,8 @@ class Rule:
 
     def old(self, today: date) -> bool:
         """Whether no source of the last year speaks of it."""
-        return self.newest < f"{today.replace(year=today.year - 1, day=min(today.day, 28))}"
+        last_year = f"{today.replace(year=today.year - 1, day=min(today.day, 28))}"
+        return self.newest < last_year[: len(self.newest)]  # a date may be a month
 
 
 class Rules:

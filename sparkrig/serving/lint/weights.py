@@ -56,6 +56,7 @@ def _instead(case: Case) -> str:
     ),
     "another model: sparkrig models",
     holds="as the catalogue says",
+    against=(Claim("Qwen3.6-27B is verified on GB10 with vLLM 0.24.0", "vllm-recipes", "2026-08-21"),),
 )
 def model_avoided(case: Case) -> Iterator[Hit]:
     if case.model and case.model.standing == "avoid":

@@ -107,7 +107,7 @@ MORE = "  (-v: who says so, and who says otherwise)"
         (f"{SERVE} --gpu-memory-utilization 0.87", 0, f"✓ 1 contested warning{MORE}"),
         (f"{SERVE} --gpu-memory-utilization 0.93", 2, "~ 1 warning"),
         (f"{SERVE} -tp 2", 2, "✗ 1 error"),
-        (SCRIPT, 2, f"✗ 2 errors and 3 notes{MORE}"),
+        (SCRIPT, 2, f"✗ 1 error, 1 warning and 3 notes{MORE}"),
     ],
 )
 def test_the_verdict_and_the_exit_code(text: str, code: int, last: str) -> None:
@@ -185,6 +185,19 @@ def test_every_rule_is_listed() -> None:
     assert all(re.search(rf"^  \S+ {re.escape(rule.id)} +\S", shown, re.MULTILINE) for rule in RULES)
 
 
+def test_the_list_says_how_old_it_is_and_marks_what_has_no_new_source() -> None:
+    from dataclasses import replace
+    from datetime import date
+
+    first = " ".join(typed("--list").stdout.splitlines()[:2])
+    assert re.search(
+        r"\d+ rules, the newest source of 2026-1\d-\d\d; flags of vLLM 0\.11 to 0\.\d+, read on", first
+    )
+    rule = RULES[0]
+    aged = replace(rule, reasons=tuple(replace(each, date="2025-03") for each in rule.reasons), against=())
+    assert aged.old(date(2026, 4, 1)) and not aged.old(date(2026, 3, 1)) and not rule.old(date(2026, 11, 24))
+
+
 def test_the_table_of_rules_is_current() -> None:
     text = LINT.read_text(encoding="utf-8")
     assert text == with_rules(text), "make docs"
@@ -195,9 +208,9 @@ def test_the_table_of_rules_is_current() -> None:
 def test_the_example_of_the_page_is_what_is_shown() -> None:
     text = LINT.read_text(encoding="utf-8")
     shown = text[text.index("the command line: Qwen/Qwen3-30B-A3B") :].partition("```")[0]
-    words = "--quantization mxfp4 -tp 2 --gpu-memory-utilization 0.87 --kv-cache-dtype fp8 --enforce-eager"
+    words = "--moe-backend marlin --swap-space 16 -tp 2 --gpu-memory-utilization 0.87 --kv-cache-dtype fp8 --enforce-eager"
     given = f"vllm serve Qwen/Qwen3-30B-A3B {words}"
-    assert plain(on_a_terminal("lint", given)).strip() == shown.strip()
+    assert plain(on_a_terminal("lint", "--vllm", "0.24.0", given)).strip() == shown.strip()
 
 
 @pytest.mark.parametrize("name", catalogue_files.names())

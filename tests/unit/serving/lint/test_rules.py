@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig.checks.reference import KINDS
-from sparkrig.io import catalogue_files
+from sparkrig.io import catalogue_files, vllm_flags
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build, launch_text, served, smoke
 from sparkrig.serving.lint import judgement
@@ -81,7 +81,7 @@ def find(name: str) -> Known | None:
     return next((each for each in MODELS for one in each.checkpoints if one.id.lower().endswith(f"/{last}")), None)
 
 
-KNOWN = catalogue_files.catalogue()
+KNOWN, TABLES = catalogue_files.catalogue(), vllm_flags.knowledge()
 SEHYO, TXN545 = "Sehyo/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"
 
 
@@ -89,7 +89,7 @@ def judged(
     text: str, *, sparks: int | None = None, vllm: Version | None = None, find: Find = find
 ) -> list[Finding]:
     (one,) = launch_text.read(text)
-    return judgement.judge(Case(one, find, sparks, vllm))
+    return judgement.judge(Case(one, find, sparks, vllm, TABLES))
 
 
 def ids(text: str, *, sparks: int | None = None, vllm: Version | None = None, find: Find = find) -> set[str]:
@@ -110,6 +110,11 @@ def test_nothing_is_said_of_a_launch_that_keeps_all_rules(text: str) -> None:
 
 
 DEEPSEEK, MIMO = "deepseek-ai/DeepSeek-V4-Flash-0731", "XiaomiMiMo/MiMo-V2.6-Flash-RL"
+FLASH_NEXT, M27, DRAFT = (
+    "RadixArk/Qwen3.8-Flash-Next-NVFP4",
+    "cyankiwi/MiniMax-M2.7-AWQ-4bit",
+    "--speculative-config",
+)
 LIGHTNING = "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4"
 COMPOSED = "services:\n  a:\n    image: {}\n    gpus: all\n    platform: {}\n    command: " + serve() + "\n"
 
@@ -156,6 +161,26 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve("meta-llama/Llama-3.3-70B-Instruct"), serve("org/Llama-3.3-70B-Instruct-FP8")),
         (serve("mistralai/Mixtral-8x22B-v0.1"), serve("mistralai/Mixtral-8x7B-v0.1")),
         (serve("Qwen/Qwen3-235B-A22B", RAY), serve("Qwen/Qwen3-30B-A3B")),
+    ],
+    "kv-cache-short": [
+        (
+            serve(M27, "-tp 2 --max-model-len 196608", without="kv-cache-dtype"),
+            serve(
+                M27, f"-tp 2 --max-model-len {length} --gpu-memory-utilization {share}", without="kv-cache-dtype"
+            ),
+        )
+        for length, share in ((196608, 0.85), (131072, 0.8))
+    ],
+    "ple-table": [
+        (serve(FLASH_NEXT), f"{name} {serve(FLASH_NEXT)}")
+        for name in ("VLLM_PLE_TABLE_MEMORY=disk", "VLLM_PLE_MMAP=1")
+    ]
+    + [(serve(FLASH_NEXT), serve(FLASH_NEXT, RAY))],
+    "flash-next-solo": [
+        (
+            f"VLLM_PLE_MMAP=1 {serve(FLASH_NEXT, '--max-model-len 262144')}",
+            f"VLLM_PLE_MMAP=1 {serve(FLASH_NEXT, '--max-model-len 131072')}",
+        )
     ],
     "memory-limit": [(run("--gpus all --memory 100g"), run())],
     "mxfp4-on-bf16": [
@@ -448,6 +473,22 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         for tag in ("v0.21.0-cu129", "cu128-nightly")
     ],
     "image-other-model": [(run(image="hellohal2064/vllm-dgx:latest"), run())],
+    "entrypoint-replaced": [
+        (
+            f"docker run --gpus all --entrypoint vllm nvcr.io/nvidia/vllm:{tag}-py3 serve {PLAIN}",
+            f"docker run --gpus all {kept} serve {PLAIN}",
+        )
+        for tag, kept in (
+            ("26.08", "nvcr.io/nvidia/vllm:26.08-py3 vllm"),
+            ("26.10", "--entrypoint vllm nvcr.io/nvidia/vllm:26.05-py3"),
+        )
+    ],
+    "patched-file": [
+        (
+            run("--gpus all -v ~/g.py:/usr/local/lib/python3.12/dist-packages/vllm/models/g.py"),
+            run("--gpus all -v ~/g.py:/opt/patches/g.py"),
+        )
+    ],
     "image-digest": [(pair(image="vllm-node"), pair())],
     "no-gpu": [
         (run(""), run()),
@@ -499,6 +540,77 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         ),
         (serve(flags="--max-model-len 131072 --max-num-seqs 4"), serve(flags="--max-num-seqs 4")),
     ],
+    "batch-large": [
+        (serve(flags=f"--max-num-batched-tokens {tokens}"), serve(flags="--max-num-batched-tokens 32768"))
+        for tokens in (65536, "128K")
+    ],
+    "batch-unbounded": [
+        (serve("google/gemma-4-26B-A4B-it"), serve("google/gemma-4-26B-A4B-it", bound))
+        for bound in ("--max-num-seqs 4", "--max-num-batched-tokens 8192")
+    ]
+    + [(serve("google/gemma-4-26B-A4B-it"), serve("nvidia/Gemma-4-26B-A4B-NVFP4"))],
+    "mamba-block-size": [
+        (
+            serve("Qwen/Qwen3.6-27B", "--mamba-block-size 256 --no-enable-prefix-caching"),
+            serve("Qwen/Qwen3.6-27B", f"--mamba-block-size 256{kept}"),
+        )
+        for kept in ("", " --enable-prefix-caching")
+    ],
+    "mtp-depth": [
+        (
+            serve(FLASH_NEXT, f"{DRAFT}.method mtp {DRAFT}.num_speculative_tokens {depth}"),
+            serve(FLASH_NEXT, f"{DRAFT}.method mtp {DRAFT}.num_speculative_tokens {kept}"),
+        )
+        for depth, kept in ((5, 4), (8, 9))
+    ],
+    "flag-unknown": [
+        (serve(flags="--frobnicate 3"), serve(flags="--max-num-seqs 3")),
+        (serve(flags="--swap-space 16"), serve(flags="--cpu-offload-gb 16")),
+        (
+            run(image="vllm/vllm-openai:v0.18.0", flags="--swap-space 16"),
+            run(image="vllm/vllm-openai:v0.17.1", flags="--swap-space 16"),
+        ),
+        (
+            run(image="vllm/vllm-openai:v0.12.0", flags="--reasoning-config {}"),
+            run(image="vllm/vllm-openai:v0.30.0"),
+        ),
+    ]
+    + [
+        (serve(flags="--frobnicate 3"), run(image="vllm/vllm-openai:v0.29.0", flags=kept))
+        for kept in (
+            '--pipeline-parallel_size 1 --mamba_ssm_cache_dtype float32 --speculative_config \'{"method":"mtp"}\'',
+            "-cc.mode=3 -sc.method mtp --tensor-parallel 1 --no-async-scheduling",
+        )
+    ],
+    "flag-value": [
+        (
+            run(image="vllm/vllm-openai:v0.29.0", flags=f"--attention-backend {wrong}"),
+            run(image="vllm/vllm-openai:v0.29.0", flags=f"--attention-backend {right}"),
+        )
+        for wrong, right in (("FLASHINFR", "flashinfer"), ("B12X", "TRITON_ATTN"))
+    ]
+    + [
+        (
+            run(image="vllm/vllm-openai:v0.29.0", flags=f"{DRAFT}.moe_backend tritn"),
+            run(image="vllm/vllm-openai:v0.29.0", flags=f"{DRAFT}.moe_backend triton"),
+        )
+    ],
+    "b12x-name": [
+        (
+            run(image="vllm-node", flags="--attention-backend B12X"),
+            run(image=image, flags=f"--attention-backend {backend}"),
+        )
+        for image, backend in (("vllm-node-b12x", "B12X"), ("vllm-node", "B12X_ATTN"))
+    ],
+    "variable-unknown": [
+        (f"VLLM__USE_TRITON_MOE=1 {SERVE}", f"VLLM_USE_DEEP_GEMM=0 {SERVE}"),
+        (f"VLLM_ATTENTION_BACKEND=FLASHINFER {SERVE}", f"VLLM_IMAGE=x {SERVE}"),
+        (
+            run("--gpus all -e VLLM_FLASHINFER_MOE_BACKEND=latency", "vllm/vllm-openai:v0.26.0"),
+            run("--gpus all -e VLLM_FLASHINFER_MOE_BACKEND=latency", "vllm/vllm-openai:v0.22.0"),
+        ),
+    ],
+    "version-newer": [(run(image="vllm/vllm-openai:v9.1.0"), run(image="vllm/vllm-openai:v0.33.0"))],
     "not-json": [(serve(flags="--speculative-config {method:mtp}"), serve(flags="--hf-overrides '{\"a\": 1}'"))],
     "not-a-number": [
         (serve(flags="--max-num-seqs four"), serve(flags="--max-num-seqs 4")),
@@ -990,7 +1102,9 @@ def test_a_better_checkpoint_is_named() -> None:
     better: Callable[[str, str], list[str]] = lambda text, rule: [  # noqa: E731
         each.better for each in judged(text) if each.rule.id == rule
     ]
-    assert better(serve("org/Middle"), "better-format") == ["org/Middle-GPTQ"]
+    assert better(f"docker run nvcr.io/nvidia/vllm:26.04-py3 {serve('org/Middle')}", "better-format") == [
+        "org/Middle-GPTQ"
+    ]
     assert better(serve("org/Giant-Broken"), "checkpoint-bad") == ["org/Giant"]
     assert better(serve("org/Giant"), "weights-too-large") == ["org/Giant-NVFP4 (nvfp4, 75 GiB)"]
 
@@ -1003,7 +1117,7 @@ def test_what_was_found_is_in_words() -> None:
         [
             (pair("nofile"), "nofile", "nofile is docker's own limit"),
             (
-                serve("a/Llama-3.3-70B"),
+                serve("meta-llama/Llama-3.3-70B-Instruct"),
                 "bf16-large",
                 "140 GB of BF16 weights on each Spark, by the parameters in its name",
             ),
@@ -1037,6 +1151,76 @@ def test_what_was_found_is_in_words() -> None:
                 "utilization-unset-large",
                 "no --gpu-memory-utilization, and 63 GiB of weights",
             ),
+        ],
+        holds,
+    )
+
+
+def test_a_word_that_is_not_known_counts_as_much_as_the_version_is_known() -> None:
+    def holds(text: str, vllm: Version | None, rule: str, severity: str) -> None:
+        assert [each.severity for each in judged(text, vllm=vllm) if each.rule.id == rule] == [severity]
+
+    stock, fork = "vllm/vllm-openai:v0.29.0", "ghcr.io/some/fork:1"
+    variable = "--gpus all -e VLLM_FLASHINFER_MOE_BACKEND"
+    each_row(
+        [
+            (run(image=stock, flags="--frobnicate 3"), None, "flag-unknown", "error"),
+            (serve(flags="--frobnicate 3"), (0, 29, 0), "flag-unknown", "error"),
+            (run(image=fork, flags="--frobnicate 3"), (0, 29, 0), "flag-unknown", "note"),
+            (run(image=fork, flags="--frobnicate 3"), None, "flag-unknown", "note"),
+            (serve(flags="--frobnicate 3"), None, "flag-unknown", "note"),
+            (serve(flags="--max-model-lenn 3"), None, "flag-unknown", "warning"),
+            (serve(flags="--gpu-memory-utilization-gb 90"), None, "flag-unknown", "note"),
+            (serve(flags="--mxfp4-backend CUTLASS"), None, "flag-unknown", "note"),
+            (serve(flags="--swap-space 16"), None, "flag-unknown", "warning"),
+            (run(image=fork, flags="--swap-space 16"), None, "flag-unknown", "note"),
+            (run(image=fork, flags="--attention-backend B12X_OWN"), (0, 29, 0), "flag-value", "note"),
+            (run(f"{variable}=latency", stock), None, "variable-unknown", "warning"),
+            (run(f"{variable}=latency", fork), (0, 29, 0), "variable-unknown", "note"),
+            (run("--gpus all -e VLLM_USE_V1=1", stock), None, "variable-unknown", "note"),
+            (run("--gpus all -e VLLM_USE_FLASHINFER_MOE_FP4=0", stock), None, "variable-unknown", "note"),
+            (f"VLLM_ATTENTION_BACKEND=FLASHINFER {SERVE}", None, "variable-unknown", "warning"),
+        ],
+        holds,
+    )
+
+
+def test_what_is_meant_by_a_misspelt_word_is_named() -> None:
+    def holds(text: str, better: str) -> None:
+        assert better in [each.better for each in judged(text, vllm=(0, 29, 0))]
+
+    each_row(
+        [
+            (serve(flags="--max-model-lenn 3"), "--max-model-len, if that is meant"),
+            (serve(flags="--attention-backend TRITON_ATN"), "--attention-backend TRITON_ATTN, if that is meant"),
+            (f"VLLM_ATTENTION_BACKEND=FLASHINFER {SERVE}", "--attention-backend FLASHINFER"),
+        ],
+        holds,
+    )
+
+
+def test_a_cache_that_is_too_small_is_told_what_would_fit() -> None:
+    (told,) = [
+        each
+        for each in judged(serve(M27, "-tp 2 --max-model-len 196608", without="kv-cache-dtype"))
+        if each.rule.id == "kv-cache-short"
+    ]
+    assert told.found == "196608 tokens need 23.2 GiB of KV cache, and 22.5 are left at 0.8"
+    assert told.better == "--max-model-len 189440 or --gpu-memory-utilization 0.81"
+
+
+def test_a_cache_of_a_model_of_the_catalogue_is_computed() -> None:
+    def holds(flags: str, severity: str) -> None:
+        told = judged(serve("Qwen/Qwen3-30B-A3B", flags, without="gpu-memory-utilization"), find=KNOWN.find)
+        assert [each.severity for each in told if each.rule.id == "kv-cache-short"] == severity.split()
+
+    each_row(
+        [
+            ("--max-model-len 131072 --kv-cache-memory-bytes 4G", "warning"),
+            ("--max-model-len 65536 --kv-cache-memory-bytes 4G", ""),
+            ("--max-model-len 131072 --gpu-memory-utilization 0.5", "warning"),
+            ("--max-model-len 131072 --gpu-memory-utilization 0.53", "note"),
+            ("--max-model-len 131072 --gpu-memory-utilization 0.8", ""),
         ],
         holds,
     )
