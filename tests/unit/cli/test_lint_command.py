@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -152,6 +153,51 @@ def test_no_value_of_the_environment_and_no_key_is_shown(words: tuple[str, ...])
         assert "secret" not in result.stdout + result.stderr
 
 
+FIXED = (
+    "vllm serve nvidia/Qwen3.6-35B-A3B-NVFP4 --moe-backend marlin --gpu-memory-utilization {}"
+    """ --max-model-len 32768 --speculative-config '{{"method":"mtp"{}}}' --kv-cache-dtype fp8"""
+)
+
+
+def test_a_launch_is_printed_as_it_should_be_and_then_passes(tmp_path: Path) -> None:
+    given, fixed = FIXED.format(0.95, "") + " --swap-space 16", FIXED.format(0.85, ',"moe_backend":"triton"')
+    file = tmp_path / "serve.sh"
+    file.write_text(f"#!/bin/sh\n# don't stop it\n{given}\n", encoding="utf-8")
+    for result in (
+        typed("--fix", "-", text=given),
+        typed("--fix", given),
+        typed("--fix", "--", *shlex.split(given)),
+    ):
+        assert (result.exit_code, shlex.split(result.stdout), result.stderr) == (0, shlex.split(fixed), "")
+    assert typed("--fix", str(file)).stdout == f"#!/bin/sh\n# don't stop it\n{fixed}\n"
+    assert typed("-", text=fixed).exit_code == 0
+    assert typed("--fix", "-", text=fixed).stdout.strip() == fixed
+
+
+def test_what_no_rule_can_decide_is_left_and_named() -> None:
+    result = typed("--fix", "-", text=f"{SERVE} -tp 2 --max-num-batched-tokens 65536")
+    assert (result.exit_code, result.stdout) == (2, f"{SERVE} -tp 2 --max-num-batched-tokens 32768\n")
+    assert "left to decide: second-node: --tensor-parallel-size 2" in result.stderr
+    contested = f"{SERVE} --gpu-memory-utilization 0.87"
+    assert typed("--fix", "-", text=contested).stdout.strip() == contested
+
+
+def test_a_running_container_is_mended_as_a_command_and_keeps_its_secrets() -> None:
+    inspected = json.loads(json.dumps(launches.INSPECTED))
+    inspected["Args"] += ["--swap-space", "16"]
+    result = typed("--fix", "--vllm", "0.29.0", "-", text=json.dumps([inspected]))
+    assert result.stdout.startswith("vllm serve Qwen/Qwen3-8B") and "swap-space" not in result.stdout
+    assert "secret" not in result.stdout + result.stderr
+    assert "this is vLLM's own command" in result.stderr
+
+
+def test_fix_is_for_one_launch_in_words() -> None:
+    for words in (("--fix", "--json", SERVE), ("--fix", "--catalogue")):
+        result = typed(*words)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "--fix is for a launch that you give" in result.stderr
+
+
 def test_how_many_sparks_and_which_version_is_told() -> None:
     many = "--distributed-executor-backend ray -tp 4"
     assert "gpus-beyond-sparks" in typed("-", text=f"{SERVE} {many}").stdout
@@ -208,7 +254,8 @@ def test_the_table_of_rules_is_current() -> None:
 def test_the_example_of_the_page_is_what_is_shown() -> None:
     text = LINT.read_text(encoding="utf-8")
     shown = text[text.index("the command line: Qwen/Qwen3-30B-A3B") :].partition("```")[0]
-    words = "--moe-backend marlin --swap-space 16 -tp 2 --gpu-memory-utilization 0.87 --kv-cache-dtype fp8 --enforce-eager"
+    words = "--moe-backend marlin --swap-space 16 -tp 2 --gpu-memory-utilization 0.87"
+    words += " --kv-cache-dtype fp8 --enforce-eager"
     given = f"vllm serve Qwen/Qwen3-30B-A3B {words}"
     assert plain(on_a_terminal("lint", "--vllm", "0.24.0", given)).strip() == shown.strip()
 
