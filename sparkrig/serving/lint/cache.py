@@ -10,6 +10,7 @@ from sparkrig.serving import arguments, budget, model
 from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import APRIL, DOCAI, Claim
 from sparkrig.serving.lint.rule import Rules
+from sparkrig.serving.lint.version import Version
 
 MEMORY_GIB = 121.69  # by which vLLM counts [@eugr-dsv4-1m, @eugr-396]
 _HIGHEST = 0.90
@@ -28,7 +29,8 @@ class Measured:
 
     taken: GiB of a node that are not left for the KV cache: share x 121.69 less what was left; gib, tokens: of the
     KV cache that one request needs; kv: how --kv-cache-dtype begins, empty for none; backend: --moe-backend of the
-    build that it holds for, empty for any.
+    build that it holds for, empty for any; since: the version that it was logged of, empty where a build is
+    enough.
     """
 
     name: str
@@ -38,8 +40,11 @@ class Measured:
     tokens: int
     kv: tuple[str, ...]
     backend: str = ""
+    since: Version = ()
 
     def concerns(self, case: Case) -> bool:
+        if case.version and case.version < self.since:
+            return False
         kv = case.launch.text("kv-cache-dtype").lower()
         build = not self.backend or case.launch.text("moe-backend").lower() == self.backend
         known = re.search(self.name, case.name) is not None and case.world == self.nodes
@@ -49,8 +54,10 @@ class Measured:
 _MEASURED = (
     # 0.85 leaves 10.33 and 10.61 of 11.04 GiB [@eugr-dsv4-1m]
     Measured(r"deepseek-v4-flash-0731", 2, 0.85 * MEMORY_GIB - 10.61, 11.04, 1_048_576, ("fp8",), "b12x"),
-    # 0.80 leaves 22.5 of 23.25 GiB [@eugr-396]
-    Measured(r"minimax-m2\.7-awq", 2, 0.80 * MEMORY_GIB - 22.5, 23.25, 196_608, ("", "auto", "bfloat16")),
+    # 0.80 leaves 22.5 of 23.25 GiB [@eugr-396]; a recipe of 2026-05 has that share and window [@recipe-registry]
+    Measured(
+        r"minimax-m2\.7-awq", 2, 0.80 * MEMORY_GIB - 22.5, 23.25, 196_608, ("", "auto", "bfloat16"), since=(0, 29)
+    ),
 )
 
 
@@ -117,7 +124,9 @@ def _measured(case: Case) -> Room | None:
     tokens = case.launch.whole_number("max-model-len", 0)
     if row is None or not tokens or tokens < 0 or "kv-cache-memory-bytes" in case.launch.flags:
         return None
-    return Room(row.gib * tokens / row.tokens, _share(case) * MEMORY_GIB - row.taken, tokens, 0)
+    sure = case.version is not None or not row.since
+    left = _share(case) * MEMORY_GIB - row.taken
+    return Room(row.gib * tokens / row.tokens, left, tokens, 0 if sure else budget.SPREAD_GIB[2])
 
 
 def _computed(case: Case) -> Room | None:

@@ -129,7 +129,7 @@ def batch_large(case: Case) -> Iterator[Hit]:
 @RULES.rule(
     "batch-unbounded",
     "warning",
-    "Gemma 4 has a bound on its batch",
+    "Gemma 4 26B has a bound on its batch",
     (
         Claim(
             "while vLLM profiles it takes 112 GiB at 0.70, a bound of 83, and the host hangs",
@@ -142,8 +142,8 @@ def batch_large(case: Case) -> Iterator[Hit]:
     holds="Gemma 4 26B in BF16, vLLM of 2026-06",
 )
 def batch_unbounded(case: Case) -> Iterator[Hit]:
-    bounds = {"max-num-batched-tokens", "max-num-seqs", "config", "kv-cache-memory-bytes"}
-    if re.search(r"gemma-?4", case.name) and case.format == "bf16" and not bounds & {*case.launch.flags}:
+    bounds = {"max-num-batched-tokens", "max-num-seqs", "config", "kv-cache-memory-bytes", "language-model-only"}
+    if re.search(r"gemma-?4-26b", case.name) and case.format == "bf16" and not bounds & {*case.launch.flags}:
         yield Hit(
             "neither --max-num-batched-tokens nor --max-num-seqs",
             changes=(Change("max-num-batched-tokens", "8192"), Change("max-num-seqs", "8")),

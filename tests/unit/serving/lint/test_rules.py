@@ -548,7 +548,10 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve("google/gemma-4-26B-A4B-it"), serve("google/gemma-4-26B-A4B-it", bound))
         for bound in ("--max-num-seqs 4", "--max-num-batched-tokens 8192")
     ]
-    + [(serve("google/gemma-4-26B-A4B-it"), serve("nvidia/Gemma-4-26B-A4B-NVFP4"))],
+    + [
+        (serve("google/gemma-4-26B-A4B-it"), serve(kept))
+        for kept in ("nvidia/Gemma-4-26B-A4B-NVFP4", "google/gemma-4-31B-it")
+    ],
     "mamba-block-size": [
         (
             serve("Qwen/Qwen3.6-27B", "--mamba-block-size 256 --no-enable-prefix-caching"),
@@ -619,6 +622,7 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
     "extra-words": [
         (serve(flags="--enforce-eager true"), serve(flags="--enforce-eager")),
         (serve(flags="--enforce-eager true"), serve(flags="--enforce-eager $MORE")),
+        (serve(flags="--enforce-eager true"), serve(flags="--enforce-eager ...")),
     ],
     "no-model": [("vllm serve --port 1", serve())],
     "unseen": [
@@ -1224,6 +1228,34 @@ def test_a_cache_of_a_model_of_the_catalogue_is_computed() -> None:
         ],
         holds,
     )
+
+
+def test_more_sparks_than_two_are_asked_for_where_the_launch_reaches_them() -> None:
+    def holds(text: str, sparks: int | None, severity: str) -> None:
+        told = [each.severity for each in judged(text, sparks=sparks) if each.rule.id == "gpus-beyond-sparks"]
+        assert told == severity.split()
+
+    four = serve(flags="-tp 4 --distributed-executor-backend ray")
+    each_row(
+        [
+            (four, None, "note"),
+            (four, 2, "error"),
+            (four, 4, ""),
+            (serve(flags="-tp 4"), None, "error"),
+            (f"./launch-cluster.sh exec {serve(flags='-tp 4')}", None, "note"),
+            (f"./launch-cluster.sh --solo exec {serve(flags='-tp 4')}", None, "error"),
+        ],
+        holds,
+    )
+
+
+def test_a_logged_start_is_as_sure_as_its_version_is() -> None:
+    def holds(vllm: Version | None, severity: str) -> None:
+        text = serve(M27, "-tp 2 --max-model-len 196608", without="kv-cache-dtype")
+        told = [each.severity for each in judged(text, vllm=vllm) if each.rule.id == "kv-cache-short"]
+        assert told == severity.split()
+
+    each_row([((0, 29, 1), "warning"), (None, "note"), ((0, 20, 1), "")], holds)
 
 
 def test_one_spark_has_one_gpu() -> None:
