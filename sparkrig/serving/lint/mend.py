@@ -23,7 +23,8 @@ _WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\[^\n]|[^\s'"\\])+""", re.D
 _FLAG = re.compile(r"-{1,2}[a-zA-Z]")
 _COMMENT = re.compile(r"(?m)(^|(?<=\s))#.*$")
 _READ = re.compile(r"(?:VLLM|NCCL|GLOO|RAY|FLASHINFER|TORCH_CUDA)_")  # of variables that rules speak of
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS", re.IGNORECASE)
+_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
+_SECRET_FLAGS = frozenset({"api-key", "hf-token", "ssl-keyfile-password"})
 _OFF = "no"  # of a switch
 
 
@@ -94,7 +95,7 @@ def _typed(name: str, value: Any) -> Iterator[str]:
     yield f"--{name}"
     many = value if isinstance(value, list) else [value]
     for each in many:
-        if _SECRET.search(name.replace("-", "_")):
+        if name in _SECRET_FLAGS:
             yield f'"${name.upper().replace("-", "_")}"'
         else:
             yield shlex.quote(json.dumps(each) if isinstance(each, Mapping) else str(each))

@@ -182,6 +182,29 @@ def test_what_no_rule_can_decide_is_left_and_named() -> None:
     assert typed("--fix", "-", text=contested).stdout.strip() == contested
 
 
+def test_what_is_contested_or_advice_is_not_changed() -> None:
+    text = serve(without="gpu-memory-utilization", flags="--speculative-config.method dflash")
+    rules = json.loads(typed("--json", "-", text=text).stdout)["launches"][0]["findings"]
+    assert {(each["rule"], each["contested"]) for each in rules} >= {
+        ("utilization-unset", True),
+        ("dflash-attention", False),
+    }
+    assert typed("--fix", "-", text=text).stdout == text.rstrip() + "\n"
+
+
+def test_a_change_that_does_not_reach_the_launch_is_written_anew() -> None:
+    text = 'opts="--max-num-batched-tokens 65536"\nvllm serve M --gpu-memory-utilization 0.8 $opts'
+    result = typed("--fix", "-", text=text)
+    assert result.stdout == "vllm serve M --gpu-memory-utilization 0.8 --max-num-batched-tokens 32768\n"
+    assert (result.exit_code, "this is vLLM's own command" in result.stderr) == (0, True)
+
+
+def test_a_running_container_that_nothing_mends_is_a_command_too() -> None:
+    result = typed("--fix", "-", text=json.dumps([launches.INSPECTED]))
+    assert result.stdout.startswith("vllm serve Qwen/Qwen3-8B")
+    assert "secret" not in result.stdout + result.stderr
+
+
 def test_a_running_container_is_mended_as_a_command_and_keeps_its_secrets() -> None:
     inspected = json.loads(json.dumps(launches.INSPECTED))
     inspected["Args"] += ["--swap-space", "16"]
