@@ -68,11 +68,15 @@ _BLOCK = 16  # tokens; vLLM's smallest, of which every larger one is a multiple
 _CONVOLUTION_BYTES = 2
 _BYTES = {"bf16": 2, "fp8": 1}
 # Bits a weight with its scales, where all of a model is in that format; some of its layers never are.
-_BITS: dict[Format, float] = {
+BITS: dict[Format, float] = {
     "bf16": 16,
+    "fp16": 16,
+    "fp32": 32,
     "fp8": 8,
+    "int8": 8,
     "nvfp4": 4.5,
     "mxfp4": 4.25,
+    "int4": 4,
     "int4-gptq": 4,
     "int4-awq": 4,
     "int4-autoround": 4,
@@ -306,7 +310,7 @@ def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float 
         )
     whole, how = checkpoint.weights_gib, "the weights take what their files do"
     if whole is None:
-        bits = _BITS.get(checkpoint.format)
+        bits = BITS.get(checkpoint.format)
         if bits is None:
             return None, ("no source says how large the weights are",)
         whole = model.parameters_b * 1e9 * bits / 8 / GIB

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -17,9 +17,10 @@ from typing import Any
 import yaml
 
 from sparkrig.parsing import bounds, safe_yaml
-from sparkrig.serving import arguments, container
+from sparkrig.serving import arguments, container, recipe
 from sparkrig.serving.container import Described
 from sparkrig.serving.launch import SERVER, Launch, Unreadable
+from sparkrig.serving.recipe import VLLM, Recipe
 
 _ENGINES = frozenset({"docker", "podman", "nerdctl"})
 
@@ -57,7 +58,7 @@ def typed(words: Sequence[str]) -> list[Launch]:
     return _found(_command([*words], {}, "the command line"))
 
 
-def _found(launches: Iterator[Launch]) -> list[Launch]:
+def _found(launches: Iterable[Launch]) -> list[Launch]:
     found = [*launches]
     if not found:
         raise Unreadable("no `vllm serve` and no container of vLLM is in it")
@@ -261,7 +262,7 @@ def _base(path: str) -> str:
 
 
 def _yaml(text: str) -> list[Launch]:
-    """A compose file, a recipe of eugr/spark-vllm-docker or sparkrun, or what `vllm serve --config` takes."""
+    """A compose file, a recipe, or what `vllm serve --config` takes."""
     try:
         document = safe_yaml.load(text)
     except yaml.YAMLError as error:
@@ -270,8 +271,9 @@ def _yaml(text: str) -> list[Launch]:
         raise Unreadable(f"it begins like YAML and is none{where}") from None
     if isinstance(document, dict) and "services" in document:
         return _composed(document["services"])
-    if isinstance(document, dict) and isinstance(document.get("command"), str):
-        return _found(_recipe(document))
+    if recipe.is_one(document):
+        made = recipe.of(document)
+        return of_recipe(made, made.command())
     if isinstance(document, dict) and "model" in document:
         return [_configured(document)]
     raise Unreadable(
@@ -289,23 +291,20 @@ def _configured(document: Mapping[str, Any]) -> Launch:
     return _launch("the --config file", words, {})
 
 
-def _recipe(document: Mapping[str, Any]) -> Iterator[Launch]:
-    """A command with `{name}` for what stands under `defaults`; its script adds what containers need."""
-    defaults, variables = (document.get(name) or {} for name in ("defaults", "env"))
-    if not isinstance(defaults, dict) or not isinstance(variables, dict):
-        raise Unreadable("defaults and env of the recipe are no names with values")
-    command = document["command"]
-    doubled = "{{" in command  # as str.format wants a brace that is none of its own
+def of_recipe(made: Recipe, command: str) -> list[Launch]:
+    """The launches in the command of a recipe; its script adds what containers need. Raises Unreadable."""
+    if made.engine != VLLM:
+        raise Unreadable(f"it is a recipe for {made.engine}, and this reads launches of vLLM alone")
+    return _found(replace(each, wrapper="recipe") for each in _script(command, made.source, made.environment))
 
-    def value(found: re.Match[str]) -> str:
-        if found[1]:
-            return str(defaults.get(found[1], f"${{{found[1]}}}"))
-        return found[0][0] if doubled else found[0]
 
-    command = re.sub(r"\{\{|\}\}|\{(\w+)\}", value, command)
-    given = {str(name): str(each) for name, each in variables.items()}
-    for each in _script(command, f"recipe {document.get('name', '')}".rstrip(), given):
-        yield replace(each, wrapper="recipe")
+def others(command: str) -> list[str]:
+    """The programs that a script starts beside vLLM, each by its first word."""
+    return [words[0] for words in _commands(command) if words[:1] != ["export"] and _starts(words)]
+
+
+def _starts(words: Sequence[str]) -> bool:
+    return not all(map(_ASSIGNED.fullmatch, words)) and _served(words) is None
 
 
 def _composed(services: Any) -> list[Launch]:
