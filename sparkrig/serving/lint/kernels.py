@@ -251,7 +251,7 @@ def arch_list(case: Case) -> Iterator[Hit]:
 def mxfp8_variable(case: Case) -> Iterator[Hit]:
     for name in ("VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8", "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8_CUTLASS"):
         value = case.launch.variable(name)
-        if value not in ("", "0") and case.official:
+        if value not in ("", "0") and case.official and case.format == "mxfp4":
             yield Hit(f"{name}={value} in {case.container.image}", changes=(Change(name, variable=True),))
 
 

@@ -115,6 +115,7 @@ FLASH_NEXT, M27, DRAFT = (
     "cyankiwi/MiniMax-M2.7-AWQ-4bit",
     "--speculative-config",
 )
+MXFP8 = "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8"
 LIGHTNING = "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4"
 COMPOSED = "services:\n  a:\n    image: {}\n    gpus: all\n    platform: {}\n    command: " + serve() + "\n"
 
@@ -261,13 +262,14 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
     ],
     "mxfp8-variable": [
         (
-            run("--gpus all -e VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8=1", "vllm/vllm-openai:v0.22.0"),
-            run("--gpus all -e VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8=1", "vllm-node-mxfp4"),
-        ),
-        (
-            run("--gpus all -e VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8=1", "vllm/vllm-openai:v0.22.0"),
-            run("--gpus all -e VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8=0", "vllm/vllm-openai:v0.22.0"),
-        ),
+            run(f"--gpus all -e {MXFP8}=1", "vllm/vllm-openai:v0.22.0", "openai/gpt-oss-120b"),
+            run(f"--gpus all -e {MXFP8}={value}", image, model),
+        )
+        for value, image, model in (
+            ("1", "vllm-node-mxfp4", "openai/gpt-oss-120b"),
+            ("0", "vllm/vllm-openai:v0.22.0", "openai/gpt-oss-120b"),
+            ("1", "vllm/vllm-openai:v0.22.0", PLAIN),
+        )
     ],
     "mxfp4-image": [
         (
