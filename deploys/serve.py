@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -18,7 +18,7 @@ from pyinfra import host, logger
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark, look, looked_at, refuse
-from sparkrig.files import File, stale
+from sparkrig.files import File, Found, stale
 from sparkrig.host import targets, trust
 from sparkrig.host.images import Image, one
 from sparkrig.io import recipe_file
@@ -28,10 +28,10 @@ from sparkrig.operations.group import Group, together
 from sparkrig.operations.journal import close
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving import listen, plan, served, sizing, unit_files
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue
-from sparkrig.serving.wish import Chosen, Node, Wish
+from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
 _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step ends sooner by itself
@@ -79,10 +79,39 @@ class Server:
     def idle(self) -> bool:
         return self.rank == served.ASIDE
 
+    @cached_property
+    def sizing(self) -> Sizing:
+        """What it takes of the memory: as it was decided for this wish, or as this host's memory has room for it.
+
+        Raises Refusal with the figures, also where what was decided would not start any more.
+        """
+        found = self.spark.found
+        unit = _text(found.files.get(served.SERVICE))
+        room = sizing.room(found.serving, unit, self.mine.memory_gib, draft=self.wish.draft)
+        kept = unit_files.decided(self.wish, self.record)
+        if kept is None:
+            return plan.size(self.wish, self.mine, room)
+        if found.serving.unit.get("ActiveState") not in ("active", "activating"):
+            sizing.passes(kept, room)
+        return kept
+
     def files(self, chosen: Chosen) -> list[File]:
         """Every file of this host. Raises Refusal where an address is not known."""
-        node = Node(self.rank, self._head, _address(self.spark)) if self.wish.nodes > 1 else Node(self.rank)
+        node = Node(self.rank, management=self._management)
+        if self.wish.nodes > 1:
+            node = replace(node, head=self._head, address=_address(self.spark))
         return unit_files.files(self.wish, chosen, node, self.mine, serving.texts())
+
+    @property
+    def _management(self) -> IPv4Address | None:
+        network = self.spark.found.network
+        own = [address.ip for link in network.links.values() for address in link.addresses]
+        return listen.management(self.record, own, network.management[1].ip if network.management else None)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a person should know of who reaches the server from now on; of the host that answers."""
+        return [*listen.warnings(self.mine, self.record, listen.sockets(self.mine, self._management))]
 
     @property
     def _head(self) -> IPv4Address:
@@ -104,23 +133,31 @@ class Server:
         wish, found = self.wish, self.spark.found
         if self.idle:
             return
-        memory = found.identity.memory_kib / 2**20
-        plan.judge(wish, found.serving, found.identity.machine, memory, self.mine, leads=self.rank == 0)
+        plan.judge(wish, found.serving, found.identity.machine, self.mine, leads=self.rank == 0)
+        if self.rank == 0:
+            listen.sockets(self.mine, self._management)
         known = unit_files.chosen(wish, found.serving, self.record)
-        if environment.CONTAINER_ENV not in found.files or not found.containers.registered:
+        lacks = wish.nodes > 1 and environment.CONTAINER_ENV not in found.files
+        if lacks or not found.containers.registered:
             raise Refusal(
-                f"{environment.CONTAINER_ENV} or docker's nvidia runtime is missing, which containers need",
+                f"{environment.CONTAINER_ENV if lacks else 'the nvidia runtime of docker'} is missing, which the "
+                f"container needs",
                 "pyinfra INVENTORY deploys/cluster.py",
             )
         plan.refuse(self.lint(known))
-        if known:
-            unit_files.form(wish, known, self.mine)
+        form = unit_files.form(wish, known, self.mine) if known else self.mine.serve_form
+        if self.rank == 0 and form and wish.nodes > 1:
+            plan.meets(form, found.serving, self.record)
 
     def lint(self, chosen: Chosen | None) -> list[Finding]:
-        """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any."""
+        """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any.
+
+        Raises Refusal where the memory has no room for it.
+        """
+        wish = self.wish.sized((chosen and chosen.sizing) or self.sizing)
         form = unit_files.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
         vllm = serving.version_of(chosen) if chosen else None
-        return plan.lint_of(self.wish, _catalogue().find, form, vllm, self.spark.found.identity.machine)
+        return plan.lint_of(wish, _catalogue().find, form, vllm, self.spark.found.identity.machine)
 
     @property
     def has_image(self) -> bool:
@@ -134,15 +171,15 @@ class Server:
 
     @property
     def has_weights(self) -> bool:
-        there = self.spark.found.serving.weights.get(self.wish.checkpoint.id)
-        return self.idle or (there is not None and there.standing == "whole")
+        there = self.spark.found.serving.weights
+        return self.idle or all(id in there and there[id].standing == "whole" for id in self.wish.ids)
 
     @property
     def settled(self) -> bool:
         """Whether the server is what it should be, and up."""
         found, standing = self.spark.found.serving, self.spark.found.files
         known = Chosen("") if self.idle else unit_files.chosen(self.wish, found, self.record)
-        if known is None:
+        if known is None or (known.sizing is None and not self.idle):
             return False
         wanted = self.files(known)
         if stale(wanted, standing) or unit_files.surplus(wanted, standing):
@@ -159,6 +196,10 @@ class Server:
         if not bars or self.settled:
             return []
         return targets.refusals(bars, served.PATHS)
+
+
+def _text(file: Found | None) -> str:
+    return file.content if file else ""
 
 
 def _address(spark: Spark) -> IPv4Address:
@@ -185,14 +226,26 @@ def _one_image(server: Server) -> bool:
 
 def _one_revision(server: Server) -> bool:
     """Whether they have one and the same revision of the checkpoint, as far as they have it."""
-    id = server.wish.checkpoint.id
-    return served.one_revision(each.weights[id] for each in _busy(server) if id in each.weights)
+    busy = _busy(server)
+    return all(
+        served.one_revision(each.weights[id] for each in busy if id in each.weights) for id in server.wish.ids
+    )
+
+
+def _one_sizing(server: Server) -> bool:
+    """Whether the same memory and context were decided for all of them."""
+    records = [each.record for each in _halves(server) if not each.idle]
+    return len({each.sizing for each in records if each}) < 2
 
 
 def _one_token(server: Server) -> bool:
     """Whether they have one and the same token of Ray, where the server's form makes one."""
     how = server.record.form if server.record else ""
     return not served.makes_token(how, server.mine.secrets) or served.one_token(_busy(server))
+
+
+def _alike(server: Server) -> bool:
+    return _one_image(server) and _one_token(server) and _one_sizing(server)
 
 
 @deploy("Serve")
@@ -215,7 +268,7 @@ def model_served(spark: Spark) -> None:
     )
     step(
         name="server",
-        due=lambda: not (all(each.settled for each in halves()) and _one_image(server) and _one_token(server)),
+        due=lambda: not (all(each.settled for each in halves()) and _alike(server)),
         act=serving.server,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
     )
@@ -235,6 +288,7 @@ def _group(halves: list[Server], wish: Wish) -> Group:
         users={name: each.spark.found.trust.user for name, each in servers.items() if _trusted(each.spark)},
         wish=wish,
         wanted=lambda name, chosen: servers[name].files(chosen),
+        size=lambda rooms: plan.size(wish, head.mine, min(rooms, key=lambda room: room.most)),
         errors=errors,
     )
 
@@ -261,7 +315,7 @@ if __name__ == "builtins" and (spark := look()):
     else:
         server = Server(spark)
         if server.rank == 0:
-            for line in plan.told(server.wish, server.lint(None)):
+            for line in (*plan.told(server.wish, server.lint(None)), *server.warnings):
                 host.log_styled(line, fg="yellow", log_func=logger.warning)
         model_served(spark=spark)
         close(name="close the run", unkept=lambda: spark.unkept)

@@ -16,7 +16,7 @@ NAME = "vllm-standin:1"
 _STANDIN = Path(__file__).with_name("standin.py")
 _BUILD_S = 600
 
-# $1 name, $2 the options of the stand-in; on stdin the stand-in
+# $1 name, $2 the options of the stand-in, $3 its entrypoint in JSON; on stdin the stand-in
 _BUILD = r"""
 set -e
 root=$(mktemp -d); trap 'rm -rf "$root"' EXIT
@@ -38,7 +38,12 @@ library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
 mkdir -p "$root$library"
 tar -C "$library" --exclude=test --exclude=__pycache__ -c . | tar -C "$root$library" -x
 for file in "$library"/lib-dynload/*.so; do copied "$file"; done
-tar -C "$root" -c . | docker import --change "ENV PATH=/usr/bin STANDIN=$(printf %s "$2" | sed 's/ /\\ /g')" - "$1"
+mkdir -p "$root/opt/nvidia"
+printf '#!/bin/sh\necho "== stand-in for the entrypoint of NVIDIA =="; export CUDA_COMPAT=set; exec "$@"\n' \
+  >"$root/opt/nvidia/nvidia_entrypoint.sh"
+chmod 755 "$root/opt/nvidia/nvidia_entrypoint.sh"
+set -- "$1" "ENV PATH=/usr/bin STANDIN=$(printf %s "$2" | sed 's/ /\\ /g')" "$3"
+tar -C "$root" -c . | docker import --change "$2" ${3:+--change "ENTRYPOINT $3"} - "$1"
 """
 
 
@@ -52,10 +57,13 @@ echo 1 | tee model-1.safetensors model-2.safetensors
 """
 
 
-def build(node: str, told: str = "", name: str = NAME) -> str:
-    """Make it on a guest; its ID. told: options of the stand-in (lab/standin.py). LabError where it fails."""
+def build(node: str, told: str = "", name: str = NAME, entrypoint: str = "") -> str:
+    """Make it on a guest; its ID. LabError where it fails.
+
+    told: options of the stand-in (lab/standin.py); entrypoint: in JSON, such as that of NVIDIA's images.
+    """
     given = base64.b64encode(_STANDIN.read_bytes()).decode()
-    return _root(node, f"echo {given} | ", _BUILD, name, told).splitlines()[-1]
+    return _root(node, f"echo {given} | ", _BUILD, name, told, entrypoint).splitlines()[-1]
 
 
 def weights(node: str, folder: str) -> None:

@@ -19,7 +19,8 @@ from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.serving.served import Serving
-from sparkrig.serving.wish import Chosen, Wish
+from sparkrig.serving.sizing import Room
+from sparkrig.serving.wish import Chosen, Sizing, Wish
 from sparkrig.settings import Settings
 
 # In seconds, times `patience`.
@@ -37,7 +38,8 @@ class Group:
 
     idle: the other half of a pair, where it has no part in it; settings: of each host; users: whom ssh logs in as,
     by host, where the halves trust one another; wish: what is to be served; wanted: the files of a host, once the
-    image is known; errors: raises Refusal for what sparkrig lint holds against that image with that launch.
+    image is known; size: what the server takes of each host's memory, by that of all; errors: raises Refusal for
+    what sparkrig lint holds against that image with that launch.
     """
 
     names: tuple[str, ...]
@@ -46,6 +48,7 @@ class Group:
     users: Mapping[str, str]
     wish: Wish
     wanted: Callable[[str, Chosen], list[File]]
+    size: Callable[[Sequence[Room]], Sizing]
     errors: Callable[[Chosen], None]
 
     @property

@@ -9,7 +9,7 @@ from sparkrig.host.trust import plain
 from sparkrig.io import remote
 from sparkrig.operations.group import LOOK_S, Group, hosts, long, look, tell, user
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served
+from sparkrig.serving import plan, served
 
 _PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`
 
@@ -30,7 +30,10 @@ def image(group: Group) -> None:
         raise Refusal(f"{wanted} was pulled and is not there", "docker image ls -a --digests")
     tag = "" if "@" in wanted or served.is_id(wanted) else wanted
     for name in group.names[1:]:
-        copy = found[name].copy_of(there, tag) or _copied(group, name, there)
+        copy = found[name].copy_of(there, tag)
+        if copy is None:
+            plan.stores(wanted, there.size, found[name])
+            copy = _copied(group, name, there)
         if tag:
             remote.shell(hosts([name])[name], 'docker tag "$1" "$2"', copy.id, tag, seconds=LOOK_S)
 

@@ -24,11 +24,14 @@ from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations.files import write
 from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
+from sparkrig.operations.journal import current
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served, smoke, unit_files
+from sparkrig.runs.journal import TRIAL
+from sparkrig.serving import listen, plan, served, sizing, smoke, unit_files
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Serving
-from sparkrig.serving.wish import Chosen
+from sparkrig.serving.wish import Chosen, Sizing
+from sparkrig.text import plain as plain_text
 
 # In seconds, times `patience`.
 _PROBE_S = 300
@@ -77,6 +80,8 @@ def server(group: Group) -> None:
     found, files = look(group), _files(group)
     chosen = _chosen(group, found, files)
     group.errors(chosen)
+    form = unit_files.form(group.wish, chosen, group.mine)
+    plan.meets(form, found[group.head], served.load(files[group.head].get(served.RECORD)))
     ids = _ids(group, found)
     wanted = {name: group.wanted(name, replace(chosen, id=ids.get(name, ""))) for name in group.all}
     changed = [
@@ -122,7 +127,30 @@ def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
             f"{', '.join(lacking)} has no image {group.wish.image}, or another one", "docker image ls -a"
         )
     known = unit_files.chosen(group.wish, found[group.head], served.load(files[group.head].get(served.RECORD)))
-    return known or _probe(group, ids[group.head])
+    if known and (kept := _decided(group, files)):
+        return replace(known, sizing=kept)
+    chosen = known or _probe(group, ids[group.head])
+    return replace(chosen, sizing=_sizing(group, found, files))
+
+
+def _decided(group: Group, files: Mapping[str, Mapping[str, Found]]) -> Sizing | None:
+    """What was decided for this wish on all of them; None where it was not, or not the same."""
+    records = (served.load(files[name].get(served.RECORD)) for name in group.names)
+    kept = {unit_files.decided(group.wish, record) for record in records}
+    return kept.pop() if len(kept) == 1 else None
+
+
+def _sizing(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapping[str, Found]]) -> Sizing:
+    """One and the same for all hosts, by the one with the least room. Raises Refusal with the figures."""
+    rooms = []
+    for name in group.names:
+        unit = files[name].get(served.SERVICE)
+        memory_gib = group.settings[name].memory_gib
+        text = unit.content if unit else ""
+        rooms.append(sizing.room(found[name], text, memory_gib, plain(name), group.wish.draft))
+    made = group.size(rooms)
+    tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")
+    return made
 
 
 def _ids(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:
@@ -141,7 +169,8 @@ def _probe(group: Group, id: str) -> Chosen:
             f"docker run --rm --entrypoint sh {quoted(group.wish.image)} -c 'command -v vllm'",
         )
     vllm = next((row.partition(" ")[2] for row in rows if re.fullmatch(r"version \d\S*", row)), "")
-    return Chosen(id, "ray" in rows, vllm)
+    entrypoint = next((row.partition(" ")[2].strip() for row in rows if row.startswith("entrypoint ")), "")
+    return Chosen(id, "ray" in rows, vllm, plain_text(entrypoint))
 
 
 def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
@@ -191,6 +220,7 @@ def _try(group: Group, restarts: Mapping[str, str]) -> None:
         _roll_back(group, reason)
     on_all(group.all, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(STEP_S)))
     tell(group, f"{group.wish.model.name} answers on port {group.mine.serve_port}")
+    tell(group, listen.way(group.mine, plain(group.head)))
 
 
 @dataclass(frozen=True)
@@ -293,11 +323,20 @@ def _roll_back(group: Group, reason: str) -> None:
         raise RolledBack(
             f"{tried}, and what was there before is not all back ({error}). Try: the same again with the old model"
         ) from None
+    _note(group, tried)
     if old is None:
         raise RolledBack(f"{tried}. Nothing is served, as before. Try: {again}")
     if late:
         raise RolledBack(f"{tried}. {old.model} was started again and {late}. Try: {again}")
     raise RolledBack(f"{tried}. {old.model} answers again on port {old.port}. Try: {again}")
+
+
+def _note(group: Group, tried: str) -> None:
+    """Let the journal call the run what it is; a host that cannot be asked has it as failed."""
+    seconds = group.seconds(STEP_S)
+    remote.each(
+        hosts(group.all), lambda at: remote.shell(at, TRIAL, current().id, seconds=seconds, stdin=f"{tried}\n")
+    )
 
 
 def version_of(chosen: Chosen) -> tuple[int, ...] | None:

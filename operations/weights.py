@@ -24,8 +24,14 @@ COPY_WEIGHTS = programs.text("operations/weights_copy_weights.sh")
 
 
 def weights(group: Group) -> None:
-    """The checkpoint on every host that has a part: downloaded once, copied over the fabric."""
-    checkpoint, folder = group.wish.checkpoint.id, f"{group.mine.weights}/{group.wish.checkpoint.id}"
+    """The checkpoint, and that of its draft model, on every host that has a part."""
+    for checkpoint in group.wish.ids:
+        _on_all(group, checkpoint)
+
+
+def _on_all(group: Group, checkpoint: str) -> None:
+    """Downloaded once, copied over the fabric."""
+    folder = f"{group.mine.weights}/{checkpoint}"
     there = {name: found.weights.get(checkpoint) for name, found in look(group).items() if name in group.names}
     _same_commit(folder, there)
     standing = {name: each.standing if each else "absent" for name, each in there.items()}
@@ -70,7 +76,7 @@ def _download(group: Group, checkpoint: str) -> None:
     if there is None:
         raise Refusal(f"the image {group.wish.image} is gone", "docker image ls -a")
     tell(group, f"download {checkpoint} ...")
-    commit = group.mine.serve_revision or ""
+    commit = (group.mine.serve_revision or "") if checkpoint == group.wish.checkpoint.id else ""
     given = (there.id, group.mine.weights, checkpoint, secrets.PATH, commit)
     words = ("sh", "-c", DOWNLOAD, "sparkrig", *given, programs.file("download_weights.py"))
     cure = (

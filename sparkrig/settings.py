@@ -26,10 +26,12 @@ from sparkrig.network.links import in_one_subnet
 from sparkrig.shapes import (
     CommitName,
     DefinitionName,
+    DraftName,
     Fingerprint,
     FlagName,
     Folder,
     ImageName,
+    ListenPlace,
     ModelName,
     NetdevName,
     OneLine,
@@ -196,7 +198,13 @@ class Settings(BaseModel):
         "where the image has it.",
     )
     serve_port: int = Field(
-        8000, ge=1, le=65535, description="Port that answers the OpenAI-compatible API, on every address."
+        8000, ge=1, le=65535, description="Port that answers the OpenAI-compatible API, where serve_listen says."
+    )
+    serve_listen: ListenPlace | None = Field(
+        None,
+        description="Where it answers: `local` for its own host alone, `management` for the network that ssh came "
+        "in on, `all` for every address, or one address of the host; its own host always reaches it. None for "
+        "`management` where VLLM_API_KEY is among the secrets, and else for `local` (docs/serving.md).",
     )
     serve_trial_port: int = Field(
         18000,
@@ -209,6 +217,12 @@ class Settings(BaseModel):
         {},
         description="More flags of `vllm serve` without their dashes, or other values for those of the catalogue; "
         "True for a flag without a value, False to leave one out.",
+    )
+    serve_draft: DraftName | None = Field(
+        None,
+        description="Draft model that speculates for it, OWNER/NAME on the hub: it is downloaded, copied and "
+        "mounted as the weights are. serve_flags may add to its speculative-config. False (or `none`) for no "
+        "draft at all; None for what the catalogue has.",
     )
     serve_seconds: int = Field(
         2700,
@@ -308,6 +322,11 @@ class Settings(BaseModel):
                     f"{variable}, instead"
                 )
         return flags
+
+    @field_validator("serve_draft", mode="before")
+    @classmethod
+    def _no_draft(cls, draft: Any) -> Any:
+        return "none" if draft is False else draft
 
     @field_validator("fabric")
     @classmethod

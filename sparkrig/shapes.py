@@ -22,6 +22,14 @@ FlagName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
 
 ImageName = Annotated[str, StringConstraints(pattern=r"^[^\s-][^\s]*$")]
 
+_OCTET, _FIRST = (rf"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|{rest})" for rest in ("[1-9]?[0-9]", "[1-9][0-9]?"))
+# not 0.0.0.0, which is `all`
+ListenPlace = Annotated[str, StringConstraints(pattern=rf"^(local|management|all|{_FIRST}(\.{_OCTET}){{3}})$")]
+
+# a folder by that name, so no dot in front
+_PART = "[A-Za-z0-9][A-Za-z0-9_.-]*"
+DraftName = Annotated[str, StringConstraints(pattern=rf"^(none|{_PART}/{_PART})$")]
+
 Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$")]
 
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
@@ -47,6 +55,8 @@ SHAPES: dict[Any, str] = {
     OneLine: "a text on one line",
     FlagName: "the name of a flag (small letters, digits and -, no dash in front)",
     ImageName: "the name of an image, without blanks",
+    DraftName: "none or OWNER/NAME of a draft model",
+    ListenPlace: "local, management, all or an IPv4 address",
     Folder: "a folder (/ and letters, digits and . _ -, no slash at its end)",
     Fingerprint: "a fingerprint of 40 hex digits in capitals",
     ToolkitVersion: "a version that begins with a digit, without blanks",

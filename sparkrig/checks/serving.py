@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.kind import Kind
-from sparkrig.serving import served, trouble
+from sparkrig.serving import listen, served, trouble
 from sparkrig.serving.served import Record
 
 KINDS = (
@@ -53,6 +53,13 @@ KINDS = (
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
+        "serve.memory",
+        "containers",
+        "the server has the memory and the context that were decided, the same on both nodes",
+        "an older version deployed it, which left the memory to vLLM's own default",
+        "docs/serving.md#memory-and-context",
+    ),
+    Kind(
         "serve.weights",
         "containers",
         "every file of the weights is there in its size",
@@ -81,11 +88,18 @@ KINDS = (
         "docs/serving.md#it-stays-up",
     ),
     Kind(
-        "serve.memory",
+        "serve.pressure",
         "containers",
         "the watch found enough memory left for the host",
         "a longer context, or another program, took what the budget had left",
         "docs/serving.md#it-stays-up",
+    ),
+    Kind(
+        "serve.access",
+        "containers",
+        "the API answers where it was deployed to, and asks for a key where one is declared",
+        "an older version opened it to everybody, the host has another address, or a key was added or taken away",
+        "docs/serving.md#who-reaches-it",
     ),
     Kind(
         "serve.trial",
@@ -117,8 +131,11 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield from _events(subject)
     yield _image(subject, record)
     yield from _alike(subject, record)
-    standing = found.weights[record.checkpoint].standing if record.checkpoint in found.weights else "absent"
-    yield check("serve.weights", standing == "whole", f"{record.checkpoint} is whole", standing, cure)
+    yield _memory(subject, record)
+    ids = [record.checkpoint, *([record.draft] if record.draft else [])]
+    states = {id: found.weights[id].standing if id in found.weights else "absent" for id in ids}
+    standing = ", ".join(dict.fromkeys(state for state in states.values() if state != "whole")) or "whole"
+    yield check("serve.weights", standing == "whole", f"{' and '.join(ids)} is whole", standing, cure)
     yield from _revision(subject, record)
     if record.rank == 0 and state == "active":
         open_ = found.port == "active"
@@ -130,18 +147,19 @@ def checks(subject: Subject) -> Iterator[Check]:
             health if open_ else f"{health}, port {record.port} is closed",
             cure,
         )
+        yield _access(subject, record)
 
 
 def _events(subject: Subject) -> Iterator[Check]:
     """What the watch did, and is not forgotten yet."""
-    advice: dict[str, tuple[str, str]] = {
-        "stuck": ("the engine goes on", trouble.STUCK),
-        "memory": ("the host has memory left", trouble.SHORT),
+    advice: dict[str, tuple[str, str, str]] = {
+        "stuck": ("serve.stuck", "the engine goes on", trouble.STUCK),
+        "memory": ("serve.pressure", "the host has memory left", trouble.SHORT),
     }
-    for cause, (want, change) in advice.items():
+    for cause, (id, want, change) in advice.items():
         done = [event for event in subject.found.serving.events if event.cause == cause]
         found = f"the server was {done[-1]}" if done else "yes"
-        yield check(f"serve.{cause}", not done, want, found, subject.serve.then(f"; {change}"))
+        yield check(id, not done, want, found, subject.serve.then(f"; {change}"))
 
 
 def _means(asked: str, record: Record) -> bool:
@@ -192,6 +210,28 @@ def _alike(subject: Subject, record: Record) -> Iterator[Check]:
         yield check(
             "serve.token", same, "the token of Ray that its peer has", "it has" if same else said, subject.serve
         )
+
+
+def _memory(subject: Subject, record: Record) -> Check:
+    """The memory and the context: decided, in the unit's own command by `serve.files`, and those of the peer."""
+    peer = next(iter(subject.peers.values()), None) if record.nodes > 1 else None
+    theirs = served.load(peer.files.get(served.RECORD)) if peer else None
+    mine = record.sizing
+    want = theirs.sizing if theirs and theirs.sizing else mine
+    said = f"{want}" if want else "a share of the memory that was decided for it"
+    return check("serve.memory", mine is not None and mine == want, said, f"{mine or 'none'}", subject.serve)
+
+
+def _access(subject: Subject, record: Record) -> Check:
+    """Where it answers and whether it asks for a key: as it was deployed, and as it is."""
+    found, own = subject.found.serving, subject.found.network
+    addresses = [str(address.ip) for link in own.links.values() for address in link.addresses]
+    key = listen.KEY in subject.settings.secrets
+    want = listen.said(record.at, key=key) if record.at else "a place that was decided for it"
+    seen = listen.said(listen.seen(found.bound) or listen.before(record), key=record.key)
+    lost = record.management and record.management not in addresses
+    said = f"{seen}, and {record.management} is no address of this host" if lost else seen
+    return check("serve.access", said == want, want, said, subject.serve)
 
 
 def _revision(subject: Subject, record: Record) -> Iterator[Check]:

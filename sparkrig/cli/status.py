@@ -30,8 +30,8 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """Show who is working on each host, an armed rollback, and what the last runs changed and how they ended.
 
     It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
-    or undone on one half of a pair alone; 3: a host could not be read; 4: the last run's network change was
-    rolled back.
+    or undone on one half of a pair alone; 3: a host could not be read; 4: the last run's change of the network or
+    of the server was rolled back.
     """
     from sparkrig.render import journal as picture
     from sparkrig.runs import journal

@@ -30,13 +30,15 @@ class Image:
     """An image of docker's.
 
     id: `sha256:...`, as the store of its host calls it; names: its tags and digests; content: SHA-256 of what
-    stays the same in either store, empty where it is not known.
+    stays the same in either store, empty where it is not known; size: bytes, as that store counts them, 0 where
+    that is not known.
     """
 
     id: str
     architecture: str = ""
     names: tuple[str, ...] = ()
     content: str = ""
+    size: int = 0
 
     @property
     def short(self) -> str:

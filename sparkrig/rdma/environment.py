@@ -6,6 +6,7 @@ NCCL does with it [@nccl-docs].
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface
@@ -22,6 +23,11 @@ REFRESH = "/usr/local/lib/sparkrig/refresh_gid.py"
 DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-sparkrig-gid"
 WITH_GIDS = (NCCL_CONF, CONTAINER_ENV)
 PATHS = (*WITH_GIDS, RAILS, GID_MODULE, REFRESH, DISPATCHER)
+# What ties a process to a netdev, a device or an address; it ends with the cable, or with the other half.
+_NETWORK = re.compile(
+    r"(NCCL_(IB|SOCKET|NET|CROSS_NIC|COMM)|GLOO_SOCKET|TP_SOCKET|UCX_|OMPI_MCA_(btl_tcp|oob_tcp)|MASTER_(ADDR|PORT))"
+    r"|(VLLM_HOST_IP|RAY_NODE_IP_ADDRESS|RAY_ADDRESS)$"
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,12 @@ def container(node: Node, extra: Mapping[str, str]) -> dict[str, str]:
     # The monitor takes page cache for pressure and kills vLLM.
     found["RAY_memory_monitor_refresh_ms"] = "0"
     return found | dict(extra)
+
+
+def alone(extra: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a container that speaks to no other host; `extra` wins, but for what names a network."""
+    found = {"NCCL_IGNORE_CPU_AFFINITY": "1", "RAY_memory_monitor_refresh_ms": "0"}
+    return found | {name: value for name, value in extra.items() if not _NETWORK.match(name)}
 
 
 def node(

@@ -87,7 +87,7 @@ def told(run: Run, found: Journal) -> str:
     outcome = journal.outcome(run, found)
     count = f"{len(run.steps)} step{'' if len(run.steps) == 1 else 's'}"
     if outcome == "rolled back":
-        return f"rolled back: {run.guard.partition(' ')[2]}"
+        return f"rolled back: {run.reverted}"
     if outcome in ("done", "undone"):
         but = listed(f"{each.item.removeprefix('file ')} ({each.why})" for each in journal.left(run, found))
         return f"{outcome}{f' but for {but}' if but else ''}, {count}"

@@ -36,6 +36,7 @@ BEGIN = programs.text("runs/journal_begin.sh")
 ABANDON = programs.text("runs/journal_abandon.sh")
 END = programs.text("runs/journal_end.sh")
 LEFT = programs.text("runs/journal_left.sh")
+TRIAL = programs.text("runs/journal_trial.sh")
 NOTE = programs.text("runs/journal_note.sh")
 LOOK = f"set -- {' '.join(PATHS)}\n{programs.text('runs/journal_look.sh')}"
 
@@ -78,7 +79,8 @@ class Run:
     place among the runs of the host, None of a version that numbered none; wrote: what it itself put to each
     item, one after the other, the last being what it left; None where that version kept none of it; left:
     what it did not put back, of an undo; network: what its change of the network made of which item (`profile
-    PATH`, by digests), None where that version kept none of it.
+    PATH`, by digests), None where that version kept none of it; trial: why a server that it tried was rolled
+    back, empty where none was.
     """
 
     id: str
@@ -94,6 +96,7 @@ class Run:
     wrote: Mapping[str, tuple[str, ...]] | None = None
     left: tuple[Left, ...] = ()
     network: Mapping[str, tuple[str, str]] | None = None
+    trial: str = ""
 
     @property
     def torn(self) -> bool:
@@ -114,6 +117,13 @@ class Run:
     def armed(self) -> bool:
         """Whether its network change rolls back unless it is confirmed."""
         return self.guard.partition(" ")[0] in ("armed", "applied")
+
+    @property
+    def reverted(self) -> str | None:
+        """Why a change of it was rolled back: of the network, or of the server; None where none was."""
+        if self.guard.startswith("rolled-back"):
+            return self.guard.partition(" ")[2]
+        return self.trial or None
 
     @property
     def moved_network(self) -> bool:
@@ -225,6 +235,7 @@ _READERS: Mapping[str, Callable[[Run, _Rows, str], Run]] = {
     "guard": lambda run, _, rest: replace(run, guard=rest.strip()),
     "deadline": _read_deadline,
     "number": lambda run, _, rest: replace(run, number=int(rest), wrote=run.wrote or {}),
+    "trial": lambda run, _, rest: replace(run, trial=run.trial or plain(rest.strip())),
     "wrote": lambda run, _, rest: replace(run, wrote=_written(run.wrote or {}, rest)),
     "network": _read_network,
     "left": _read_left,
@@ -306,7 +317,7 @@ def outcome(run: Run, journal: Journal) -> Outcome:
         return "done"
     if journal.lock and journal.lock.alive and run.id in (journal.lock.owner.run, journal.lock.run):
         return "running"
-    if run.guard.startswith("rolled-back"):
+    if run.reverted is not None:
         return "rolled back"
     last = run.steps[-1] if run.steps else None
     return "failed" if last and last.rc else "interrupted"
@@ -343,6 +354,10 @@ def advice(run: Run, journal: Journal, inventory: str) -> str:
     """
     if outcome(run, journal) != "rolled back":
         return f"this does what is missing: {again(run, inventory)}"
+    if run.trial:
+        log = "sudo journalctl -u sparkrig-serve --since -1h"
+        then = again(run, inventory)
+        return f"the server is as it was before; mend first what its log shows: {log}; and then: {then}"
     look = verb("topology" if _UNREACHED in run.guard else "doctor", inventory=inventory)
     return (
         f"the network is as it was before; mend first what this shows: {look}; and then: {again(run, inventory)}"
@@ -367,7 +382,7 @@ def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:
     A half that had nothing of its own to change has no guard, and its run looks as if it had broken off.
     """
     whys = {
-        (run.id, host): (name, run.guard.partition(" ")[2])
+        (run.id, host): (name, run.reverted)
         for name, journal in found.items()
         for run in journal.runs
         if outcome(run, journal) == "rolled back"
@@ -376,14 +391,22 @@ def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:
 
     def told(name: str, run: Run, journal: Journal) -> Run:
         known = whys.get((run.id, name))
-        if run.guard or known is None or outcome(run, journal) not in ("failed", "interrupted"):
+        if run.guard or run.trial or known is None or outcome(run, journal) not in ("failed", "interrupted"):
             return run
-        return replace(run, guard=f"rolled-back with {known[0]}: {known[1]}")
+        said = f"with {known[0]}: {known[1]}"
+        of_network = _of_network(found[known[0]], run.id)
+        return replace(run, guard=f"rolled-back {said}") if of_network else replace(run, trial=said)
 
     return {
         name: replace(journal, runs=tuple(told(name, run, journal) for run in journal.runs))
         for name, journal in found.items()
     }
+
+
+def _of_network(journal: Journal, id: str) -> bool:
+    """Whether it was the network that a run rolled back there."""
+    run = journal.find(id)
+    return run is not None and run.guard.startswith("rolled-back")
 
 
 def unsettled(journal: Journal) -> Run | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sparkrig.cure import local, on_host, quoted, quoted_path
+from sparkrig.cure import advice, local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
-from sparkrig.parsing import hub
+from sparkrig.parsing import bounds, hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch_text, recipe_launch, served
+from sparkrig.serving import launch_text, parsers, recipe_launch, served, sizing
 from sparkrig.serving.arguments import read, whole_number
-from sparkrig.serving.budget import DEFAULT_STEP, GIB, Use, budget
+from sparkrig.serving.budget import DEFAULT_STEP, GIB, Use
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
@@ -23,7 +23,7 @@ from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.unit_files import OURS, docker_words
-from sparkrig.serving.wish import Flags, Wish
+from sparkrig.serving.wish import MODELS, Flags, Sizing, Wish
 from sparkrig.settings import Settings
 
 Find = Callable[[str], Model | None]
@@ -34,6 +34,14 @@ _SHARE = 0.8
 # verified and measured on a GB10 [@vllm-recipes-spark].
 IMAGE = "vllm/vllm-openai:v0.28.0"
 _SPARE_GIB = 5.0  # that stay free on the disk of the weights
+# An image of vLLM is about 20 GB, and its layers lie beside it while it is unpacked: our own reckoning.
+_IMAGE_GIB = 30.0
+_COPIES = 2  # `docker load` unpacks what it was given beside it
+# Where the nodes meet on the head, by form (templates/serving/start.sh).
+MEETING = {"ray": 6379, "multinode": 29501}
+_NO_DRAFT = "none"
+_SPECULATION = "speculative-config"
+_DRAFTED = 3  # tokens a step, as in vLLM's own examples; serve_flags has another number
 _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
@@ -47,6 +55,8 @@ def remembered(mine: Settings, record: Record | None) -> Settings:
             "serve_image": mine.serve_image or record.name,
             "serve_nodes": record.nodes,
             "serve_form": mine.serve_form or (record.form if record.form in ("ray", "multinode") else None),
+            "serve_listen": mine.serve_listen or record.listen or None,
+            "serve_draft": mine.serve_draft or record.draft or None,
             "serve_port": record.port,
             "serve_trial_port": record.trial_port,
             "weights": record.weights,
@@ -71,12 +81,11 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
         raise Refusal(
             f"the catalogue names no image for {checkpoint.id}", "the same with --data serve_image=IMAGE"
         )
-    variables = base.environment if base else {}
-    notes = (*_unverified(model, checkpoint),)
-    flags = _flags(base, nodes, mine)
+    flags, variables = _flags(checkpoint, base, nodes, mine), base.environment if base else {}
     if not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():
         flags = {**flags, "gpu-memory-utilization": _SHARE}
-    return Wish(model, checkpoint, nodes, flags, variables, image, notes)
+    notes = (*_unverified(model, checkpoint),)
+    return Wish(model, checkpoint, nodes, flags, variables, image, notes, _draft(mine))
 
 
 def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
@@ -90,10 +99,13 @@ def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
     if "/" not in base.image and not mine.serve_image and base.image:
         notes.append(f"{base.image} of {recipe.source} is in no registry: it has to be on the first host already")
     image = mine.serve_image or base.image or IMAGE
-    flags = _flags(base, nodes, mine)
-    return Wish(
-        model, checkpoint, nodes, flags, base.environment, image, (*notes, *_unverified(model, checkpoint))
-    )
+    flags, notes = _flags(checkpoint, base, nodes, mine), [*notes, *_unverified(model, checkpoint)]
+    return Wish(model, checkpoint, nodes, flags, base.environment, image, (*notes,), _draft(mine))
+
+
+def _draft(mine: Settings) -> str:
+    """OWNER/NAME of the model that speculates; empty for none of its own."""
+    return mine.serve_draft if mine.serve_draft not in (None, _NO_DRAFT) else ""
 
 
 def _known(find: Find, wanted: str) -> tuple[Model, Checkpoint]:
@@ -139,28 +151,52 @@ def _base(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
     return next((each for each in of_it if each.nodes == nodes), of_it[0] if of_it else None)
 
 
-def _flags(base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
+def _flags(checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
+    """Of the user, else of the catalogue's launch, else the parsers of the model's family."""
     if taken := sorted(OURS & set(mine.serve_flags)):
         raise Refusal(f"--{taken[0]} is not for serve_flags: other settings decide on it", "sparkrig docs serving")
-    flags: dict[str, Scalar | dict[str, Scalar]] = dict(base.flags) if base else {}
+    flags: dict[str, Scalar | dict[str, Scalar]] = {**(base.flags if base else {})}
+    for name, value in parsers.defaults(checkpoint.id).items():
+        flags.setdefault(name, value)
     for name in (*OURS, "served-model-name"):
         flags.pop(name, None)
     if nodes > 1 or flags.get("tensor-parallel-size", 1) != 1:
         flags["tensor-parallel-size"] = nodes
     flags |= mine.serve_flags
+    if flags.get(parsers.TOOLS, False) is False and parsers.AUTO not in mine.serve_flags:
+        flags.pop(parsers.AUTO, None)  # vLLM takes no choice of tools without their parser
+    if mine.serve_draft == _NO_DRAFT:
+        flags.pop(_SPECULATION, None)
+    elif mine.serve_draft:
+        flags[_SPECULATION] = _speculation(mine)
     return flags
+
+
+def _speculation(mine: Settings) -> dict[str, Scalar]:
+    """What vLLM is told of a draft model: where it is, and what else serve_flags has. Raises Refusal."""
+    given = mine.serve_flags.get(_SPECULATION, "{}")
+    try:
+        found = bounds.loads(str(given))
+        told = {str(name): value for name, value in found.items()}
+    except (ValueError, AttributeError):
+        raise Refusal(
+            f"--{_SPECULATION} of serve_flags is no JSON object ({str(given)[:60]})",
+            advice("such as '{\"num_speculative_tokens\": 3}'"),
+        ) from None
+    return {"num_speculative_tokens": _DRAFTED, **told, "model": f"{MODELS}/{mine.serve_draft}"}
 
 
 # --- before anything is changed
 
 
-def judge(asked: Wish, found: Serving, machine: str, memory_gib: float, mine: Settings, *, leads: bool) -> None:
-    """Raise Refusal where a host cannot serve that, by what was seen of it.
+def judge(asked: Wish, found: Serving, machine: str, mine: Settings, *, leads: bool) -> None:
+    """Raise Refusal where a host cannot serve that, by what was seen of it; its memory is for `size` to judge.
 
-    machine: as uname calls it; memory_gib: of the host; leads: whether it answers the API.
+    machine: as uname calls it; leads: whether it answers the API.
     """
-    _fits(asked, mine.memory_gib or memory_gib)
     image = found.find(asked.image)
+    if leads and image is None and not served.is_id(asked.image):
+        stores(asked.image, 0, found)
     _runs_here(asked.image, image, machine)
     if leads and image is None and served.is_id(asked.image):
         raise Refusal(
@@ -169,7 +205,8 @@ def judge(asked: Wish, found: Serving, machine: str, memory_gib: float, mine: Se
         )
     have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
     folder = f"{mine.weights}/{asked.checkpoint.id}"
-    _reachable(have, folder)
+    for id in asked.ids:
+        _reachable(found.weights.get(id, served.Weights("partial", 0)), f"{mine.weights}/{id}")
     _revision(have, folder, mine.serve_revision)
     if not have.there:
         _room(asked, have, found.room, mine)
@@ -186,26 +223,13 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
         )
 
 
-def _fits(asked: Wish, memory_gib: float) -> None:
-    use = _use(asked, memory_gib)
-    made = budget(asked.model, asked.checkpoint, use)
-    if made.fit == "no" and made.kv is not None and made.kv > 0:
-        raise Refusal(
-            f"one sequence of {use.context:,} tokens does not fit into the {made.kv:.1f} GiB that "
-            f"{asked.checkpoint.id} leaves for the KV cache ({use.utilization:g} of {memory_gib:.1f} GiB)",
-            "the same with --data 'serve_flags={\"max-model-len\": 32768}', or as long as fits: "
-            f"sparkrig models show {quoted(asked.model.name)}",
-        )
-    if made.fit == "no":
-        raise Refusal(
-            f"{asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, and "
-            f"{made.share:.1f} GiB are for all of it ({use.utilization:g} of {memory_gib:.1f} GiB)",
-            local(f"sparkrig models show {quoted(asked.model.name)}"),
-        )
+def size(asked: Wish, mine: Settings, room: sizing.Room) -> Sizing:
+    """What a server takes of the memory, where none was decided for it yet. Raises Refusal with the figures."""
+    return sizing.decide(asked, _use(asked, room.total), mine.serve_flags, room)
 
 
 def _use(asked: Wish, memory_gib: float) -> Use:
-    """The budget's view of the flags; vLLM's own defaults where one is not given."""
+    """The budget's view of the flags, the utilization aside; vLLM's own defaults where one is not given."""
     flags = read(asked.words[2:]).flags
     drafts = flags.get("speculative-config")
     context = whole_number(str(flags.get("max-model-len", "")))
@@ -213,7 +237,6 @@ def _use(asked: Wish, memory_gib: float) -> Use:
     return Use(
         context=context or asked.model.context or Use.context,
         sequences=1,
-        utilization=float(str(flags.get("gpu-memory-utilization", 0.9))),
         memory=memory_gib,
         kv="fp8" if str(flags.get("kv-cache-dtype", "")).startswith("fp8") else "bf16",
         nodes=asked.nodes,
@@ -255,6 +278,35 @@ def _room(asked: Wish, there: served.Weights, room: int | None, mine: Settings) 
                 f"df -h {quoted_path(mine.weights)}",
                 "; then make room, or set weights to a folder on another disk",
             ),
+        )
+
+
+def meets(form: str, found: Serving, record: Record | None) -> None:
+    """Raise Refusal where another program has the port on the head at which the nodes meet.
+
+    record: of the server until now; while that runs in the same form, the port is its own.
+    """
+    port = MEETING.get(form)
+    runs = found.unit.get("ActiveState") in ("active", "activating")
+    ours = runs and record is not None and record.form == form and record.rank == 0
+    if port in found.listening and not ours:
+        other = "multinode" if form == "ray" else "ray"
+        raise Refusal(
+            f"port {port} is taken by another program, and the nodes of {form} meet there",
+            on_host(
+                f"sudo ss -ltnp sport = :{port:d}", f"; stop what listens there, or set serve_form to {other}"
+            ),
+        )
+
+
+def stores(name: str, size: int, found: Serving) -> None:
+    """Raise Refusal where docker has no room for an image that is absent. size: bytes, 0 where it is unknown."""
+    needed = _COPIES * size / GIB if size else _IMAGE_GIB
+    if found.store and needed > found.store_room / GIB:
+        raise Refusal(
+            f"the image {name} takes about {needed:.1f} GiB while it is unpacked, and "
+            f"{found.store_room / GIB:.1f} GiB are free for {found.store}",
+            on_host("docker system df", "; then docker image prune, or make room on that disk"),
         )
 
 
@@ -303,5 +355,5 @@ def told(asked: Wish, found: Sequence[Finding]) -> Iterator[str]:
     if warnings:
         yield (
             f"sparkrig lint warns of {', '.join(warnings)}; what is said for and against each: "
-            f"sparkrig lint --catalogue {quoted(asked.model.name)}"
+            f"sparkrig lint -v --catalogue {quoted(asked.model.name)}"
         )

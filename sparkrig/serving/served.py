@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, get_args
 from sparkrig.files import File, Found, Managed
 from sparkrig.host.images import Image, contents
 from sparkrig.parsing import bounds, hub
+from sparkrig.serving.wish import Sizing
 from sparkrig.value import Value
 
 UNIT = "sparkrig-serve"  # and the name of its container
@@ -41,6 +42,9 @@ MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path
 REVISION = ".sparkrig-revision"  # beside a checkpoint: the commit of the hub that it is of; one of its files
 
 ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
+
+_BOUND = re.compile(r"[0-9A-Fa-f.:*\[\]]{1,45}:\d{1,5}")
+_NAMED = re.compile(r"(container )?[A-Za-z0-9][\w.@-]{0,127}")
 
 ASIDE = -1  # the half of a pair that serves nothing
 
@@ -94,15 +98,26 @@ def events_of(rows: Iterable[str]) -> tuple[Event, ...]:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """Of a host, in GiB, as the kernel counts it: MemTotal and MemAvailable."""
+
+    total: float
+    available: float
+
+
+@dataclass(frozen=True)
 class Serving(Value):
     """What there is.
 
     looked: whether anything was asked for; unit: properties of the unit, as systemd calls them; port: ActiveState
     of the socket that leads to it; image: the container's, by its ID; since: when it began to run; weights: by
-    OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; health: HTTP status of its /health,
-    0 where nothing answers, None where that was not asked; trial: whether a configuration is on trial; token: a
-    digest of the nodes' token of Ray, empty where there is none that root alone may read; events: what the watch
-    did since the last deploy, as long as it counts.
+    OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; bound: ADDRESS:PORT that the public
+    port is open on, as ss has it; health: HTTP status of its /health, 0 where nothing answers, None where that was
+    not asked; trial: whether a configuration is on trial; token: a digest of the nodes' token of Ray, empty where
+    there is none that root alone may read; memory: None where it was not seen; others: what else is known to run
+    and to take memory: `container NAME`, or a service; store: where docker keeps images, empty where it was not
+    seen; store_room: bytes that are free there; events: what the watch did since the
+    last deploy, as long as it counts.
     """
 
     FILES: ClassVar = tuple(map(Managed, PATHS))
@@ -116,10 +131,15 @@ class Serving(Value):
     weights: Mapping[str, Weights] = field(default_factory=dict)
     room: int | None = None
     listening: tuple[int, ...] = ()
+    bound: tuple[str, ...] = ()
     health: int | None = None
     trial: bool = False
     token: str = ""
     events: tuple[Event, ...] = ()
+    memory: Memory | None = None
+    others: tuple[str, ...] = ()
+    store: str = ""
+    store_room: int = 0
 
     @property
     def active(self) -> bool:
@@ -154,21 +174,36 @@ def parse(lines: Iterable[str]) -> Serving:
     known = contents(rest for word, rest in rows if word == "content")
     image, _, since = first.get("container", "").partition(" ")
     health, room = first.get("health"), first.get("room", "").strip()
+    store_room, _, store = first.get("store", "0").strip().partition(" ")
+    sizes = {id: int(size) for word, rest in rows if word == "size" for id, size in [rest.split()]}
     return Serving(
         looked="looked" in first,
         unit=dict(rest.partition("=")[::2] for word, rest in rows if word == "unit"),
         port=first.get("port", ""),
         image=image,
         since=since,
-        images=tuple(_image(rest, known) for word, rest in rows if word == "image"),
+        images=tuple(_image(rest, known, sizes) for word, rest in rows if word == "image"),
         weights=_weights(rows),
         room=int(room) if room else None,
+        bound=tuple(sorted({rest for word, rest in rows if word == "bound" and _BOUND.fullmatch(rest)})),
         listening=tuple(sorted({int(rest) for word, rest in rows if word == "listen"})),
         health=None if health is None else int(health),
         trial="trial" in first,
         token=first.get("token", ""),
         events=events_of(rest for word, rest in rows if word == "event"),
+        memory=_memory(first.get("memory")),
+        store=store,
+        store_room=int(store_room),
+        others=tuple(rest for word, rest in rows if word == "other" and _NAMED.fullmatch(rest)),
     )
+
+
+def _memory(row: str | None) -> Memory | None:
+    """MemTotal and MemAvailable in KiB."""
+    if row is None:
+        return None
+    total, available = map(int, row.split())
+    return Memory(total / 2**20, available / 2**20)
 
 
 def makes_token(form: str, secrets: Collection[str]) -> bool:
@@ -195,9 +230,9 @@ def one_token(halves: Iterable[Serving]) -> bool:
     return len(tokens) == 1 and "" not in tokens
 
 
-def _image(row: str, known: Mapping[str, str]) -> Image:
+def _image(row: str, known: Mapping[str, str], sizes: Mapping[str, int]) -> Image:
     id, architecture, *names = row.split()
-    return Image(id, architecture, tuple(names), known.get(id, ""))
+    return Image(id, architecture, tuple(names), known.get(id, ""), sizes.get(id, 0))
 
 
 def _weights(rows: Iterable[tuple[str, str]]) -> dict[str, Weights]:
@@ -239,7 +274,11 @@ class Record:
 
     model: its name in the catalogue; checkpoint: OWNER/NAME; image: by its ID on this host; name: by which it
     was asked for; form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the
-    image, empty where it is unknown; files: SHA-256 of each file of ours by its path.
+    image, empty where it is unknown; files: SHA-256 of each file of ours by its path; wish: digest of what the
+    memory was decided for; utilization, context: what was decided, 0 where nothing was; listen: the setting, empty
+    where it is the default; at: ADDRESS:PORT of each place where it answers, empty of a version that opened all;
+    management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
+    it, None of a version that did not look for it; draft: OWNER/NAME of its draft model, empty for none.
     """
 
     model: str
@@ -255,6 +294,20 @@ class Record:
     ray: bool = False
     vllm: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    wish: str = ""
+    utilization: float = 0.0
+    context: int = 0
+    listen: str = ""
+    at: tuple[str, ...] = ()
+    management: str = ""
+    key: bool = False
+    entrypoint: str | None = None
+    draft: str = ""
+
+    @property
+    def sizing(self) -> Sizing | None:
+        """What was decided; None of a version that decided nothing."""
+        return Sizing(self.utilization, self.context) if self.utilization else None
 
     def file(self) -> File:
         return File(RECORD, json.dumps(asdict(self), indent=1) + "\n")
@@ -266,7 +319,8 @@ def load(file: Found | None) -> Record | None:
         return None
     try:
         found: Any = bounds.loads(file.content)
-        return Record(**{**found, "files": {str(path): str(digest) for path, digest in found["files"].items()}})
+        told = {"files": {str(path): str(digest) for path, digest in found["files"].items()}}
+        return Record(**{**found, **told, "at": tuple(map(str, found.get("at", ())))})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sparkrig.files import File, Found
 from sparkrig.host import secrets
 from sparkrig.host.images import Image
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served
+from sparkrig.serving import listen, served
 from sparkrig.serving.served import Record, Serving
-from sparkrig.serving.wish import MODELS, Chosen, Node, Wish
+from sparkrig.serving.wish import MODELS, Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
 _SCRIPT = "/sparkrig/start.sh"
@@ -58,14 +59,14 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mappin
     """Every file of one host. texts: of start.sh and watch.py, by their paths."""
     if node.rank == served.ASIDE:
         return [_record(asked, Chosen(""), "", node, mine, [])]
-    how = form(asked, chosen, mine)
+    how, sized = form(asked, chosen, mine), asked.sized(chosen.sizing)
     made = [
         File(served.START, texts[served.START], "0755"),
         File(served.ENVIRONMENT, _environment(asked, how, node, mine)),
-        File(served.SERVICE, _service(asked, chosen.id, how, node, mine)),
+        File(served.SERVICE, _service(sized, chosen, how, node, mine)),
     ]
     if node.rank == 0:
-        made += [File(served.SOCKET, _socket(mine)), File(served.PROXY, _proxy(mine))]
+        made += [File(served.SOCKET, _socket(mine, node)), File(served.PROXY, _proxy(mine))]
     if words := _watched(how, node, mine):
         made += [File(served.WATCHER, texts[served.WATCHER], "0755"), File(served.WATCH, _watch(words))]
     return [*made, _record(asked, chosen, how, node, mine, made)]
@@ -86,7 +87,26 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         ray=chosen.ray,
         vllm=chosen.vllm,
         files={file.path: served.digest(file.content) for file in made},
+        wish=asked.digest if chosen.sizing else "",
+        utilization=chosen.sizing.utilization if chosen.sizing else 0.0,
+        context=chosen.sizing.context if chosen.sizing else 0,
+        **_access(node, mine),
+        entrypoint=chosen.entrypoint,
+        draft=asked.draft,
     ).file()
+
+
+def _access(node: Node, mine: Settings) -> dict[str, Any]:
+    """What a record keeps of who reaches the API, on the host that answers."""
+    if node.rank != 0:
+        return {}
+    stands = listen.place(mine) == listen.MANAGEMENT and node.management
+    return {
+        "listen": "" if listen.place(mine) == listen.default(mine) else listen.place(mine),
+        "at": listen.sockets(mine, node.management),
+        "management": str(node.management) if stands else "",
+        "key": listen.KEY in mine.secrets,
+    }
 
 
 def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving | None = None) -> Image | None:
@@ -106,9 +126,14 @@ def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving |
 def chosen(asked: Wish, found: Serving, record: Record | None) -> Chosen | None:
     """The image as it is known from the last deploy; None where it is not there, or was never looked into."""
     there = image_of(asked, found, record)
-    if there is None or record is None or record.image != there.id:
+    if there is None or record is None or record.image != there.id or record.entrypoint is None:
         return None
-    return Chosen(there.id, record.ray, record.vllm)
+    return Chosen(there.id, record.ray, record.vllm, record.entrypoint, decided(asked, record))
+
+
+def decided(asked: Wish, record: Record | None) -> Sizing | None:
+    """What was decided for this very wish; what the memory is now does not change it."""
+    return record.sizing if record and record.wish == asked.digest else None
 
 
 def surplus(wanted: Sequence[File], found: Mapping[str, Found]) -> list[str]:
@@ -124,7 +149,10 @@ def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
         "NVIDIA_VISIBLE_DEVICES": "all",
         "HF_HUB_OFFLINE": "1",  # the weights are there, and a hub that is down is no reason not to start
     }
-    if asked.nodes > 1:
+    if asked.nodes == 1:
+        # vLLM would take the address of the way to the internet, and a lone server needs no network at all
+        orders |= {"VLLM_HOST_IP": "127.0.0.1", **environment.alone(mine.environment)}
+    else:
         orders |= {
             "SPARKRIG_RANK": str(node.rank),
             "SPARKRIG_NODES": str(asked.nodes),
@@ -134,17 +162,18 @@ def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
     return _HEAD + "".join(f"{name}={value}\n" for name, value in {**asked.environment, **orders}.items())
 
 
-def docker_words(asked: Wish, weights: str, secret: Sequence[str]) -> list[str]:
+def docker_words(asked: Wish, weights: str, secret: Sequence[str], *, through: bool = False) -> list[str]:
     """`run` and its options, up to the image. secret: files of variables that root alone may read.
 
+    through: whether the image's own entrypoint starts the script, which follows the image then.
     The nvidia runtime is the one that the cluster deploy registers; --gpus would need the toolkit's other hook.
     The journal has what the server prints, so docker keeps no second copy.
     """
-    path = asked.checkpoint.id
     rdma = ["--device", "/dev/infiniband", "--cap-add", "IPC_LOCK"] if asked.nodes > 1 else []
-    files = [served.ENVIRONMENT, environment.CONTAINER_ENV, *secret]
+    fabric = [environment.CONTAINER_ENV] if asked.nodes > 1 else []
+    files = [served.ENVIRONMENT, *fabric, *secret]
     mounts = [
-        f"{weights}/{path}:{MODELS}/{path}:ro",
+        *(f"{weights}/{path}:{MODELS}/{path}:ro" for path in asked.ids),
         f"{served.START}:{_SCRIPT}:ro",
         *(f"{_CACHE}/{name}:{inside}" for name, inside in _CACHES.items()),
     ]
@@ -155,17 +184,19 @@ def docker_words(asked: Wish, weights: str, secret: Sequence[str]) -> list[str]:
         *rdma,
         *(word for file in files for word in ("--env-file", file)),
         *(word for mount in mounts for word in ("--volume", mount)),
-        *("--entrypoint", _SCRIPT),
+        *(() if through else ("--entrypoint", _SCRIPT)),
     ]
 
 
-def _service(asked: Wish, id: str, how: str, node: Node, mine: Settings) -> str:
+def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) -> str:
     """The unit of a node. It drops the page cache, for CUDA cannot take its memory [@conselara-hardware]."""
     secret = [
         *([secrets.PATH] if mine.secrets else []),
         *([served.RAY_ENV] if served.makes_token(how, mine.secrets) else []),
     ]
-    words = ["/usr/bin/docker", *docker_words(asked, mine.weights, secret), id, *asked.words]
+    begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint))
+    script = [_SCRIPT] if chosen.entrypoint else []
+    words = ["/usr/bin/docker", *begin, chosen.id, *script, *asked.words]
     where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
     wants = [f"{served.PORT_UNIT}.socket"] if node.rank == 0 else []
     wants += [f"{served.WATCH_UNIT}.service"] if _watched(how, node, mine) else []
@@ -208,10 +239,11 @@ def _unit_word(word: str) -> str:
     return f'"{word.replace("%", "%%").replace("$", "$$")}"'
 
 
-def _socket(mine: Settings) -> str:
+def _socket(mine: Settings, node: Node) -> str:
     """The public port. It stops with the server, and stays closed while the server is on trial.
 
-    No default dependencies: sockets.target would come before the server, and after it.
+    An address may come later than the unit does (FreeBind). No default dependencies: sockets.target would come
+    before the server, and after it.
     """
     rows = [
         "[Unit]",
@@ -224,7 +256,8 @@ def _socket(mine: Settings) -> str:
         "Before=shutdown.target",
         "",
         "[Socket]",
-        f"ListenStream={mine.serve_port}",
+        *(f"ListenStream={each.removeprefix('*:')}" for each in listen.sockets(mine, node.management)),
+        "FreeBind=yes",
         "Backlog=1024",
     ]
     return _text(rows)

@@ -31,10 +31,20 @@ def test_one_half_of_a_pair_serves_alone_and_it_can_be_undone(ready: Pair, inven
     done = serve(inventory, ONE)
     assert done.code == 0, done.stderr[-3000:]
     fabric = "192.168.100.11"
+    assert ONE in models(ready.a) and models(ready.b, fabric) == [], "without a key, from its own host alone"
+    opened = serve(inventory, ONE, "--data", f"serve_listen={fabric}")
+    assert opened.code == 0, opened.stderr[-3000:]
     assert ONE in models(ready.a) and ONE in models(ready.b, fabric)
     assert models(ready.b, fabric, 18000) == [], "vLLM itself is reached from its own host alone"
+    done = serve(inventory, ONE, "--data", "serve_listen=local")
+    assert done.code == 0 and "the API answers elsewhere from now on" in done.stderr, done.stderr[-3000:]
+    assert ONE in models(ready.a) and models(ready.b, fabric) == []
     assert unit(ready.b) == "inactive" and ready.b.run("sudo docker image inspect vllm-standin:1").rc != 0
     assert "phase ready" in ready.a.output(f"sudo journalctl -o cat -u {served.UNIT}")
+    environment = ready.a.output("sudo docker exec sparkrig-serve cat /proc/1/environ | tr '\\0' '\\n'")
+    assert "VLLM_HOST_IP=127.0.0.1" in environment and "enp1s0f0np0" not in environment, "nothing of the fabric"
+    command = ready.a.output("sudo docker exec sparkrig-serve cat /proc/1/cmdline | tr '\\0' ' '")
+    assert "--gpu-memory-utilization 0." in command and "--max-model-len " in command
     assert planned(inventory, ONE) == {} == planned(inventory)
     assert wrong(inventory) == (0, set())
 
@@ -156,7 +166,26 @@ def test_what_fails_its_trial_is_rolled_back(
     assert reason in said and f"{ONE} answers again on port 8000" in said, said
     assert ONE in models(ready.a) and unit(ready.b) == "inactive"
     assert planned(inventory) == {} and wrong(inventory) == (0, set())
+    status = run("sparkrig", "status", inventory)
+    assert status.code == 4 and f"rolled back: {TWO}: " in status.stdout, status.stdout
     seen(said)
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "kept"),
+    [('["/opt/nvidia/nvidia_entrypoint.sh"]', True), ('["vllm", "serve"]', False)],
+    ids=["NVIDIA's", "vLLM's"],
+)
+def test_an_entrypoint_of_the_image_is_kept_where_it_starts_the_server(
+    ready: Pair, inventory: str, entrypoint: str, kept: bool
+) -> None:
+    """Docker itself: what `docker run` makes of an entrypoint, and what `docker image inspect` shows of it."""
+    build(ready.a.node, "", "vllm-own:1", entrypoint)
+    done = serve(inventory, ONE, "--data", "serve_image=vllm-own:1")
+    assert done.code == 0, done.stderr[-3000:]
+    environment = ready.a.output("sudo docker exec sparkrig-serve cat /proc/1/environ | tr '\\0' '\\n'")
+    assert ("CUDA_COMPAT=set" in environment) is kept and ONE in models(ready.a)
+    assert planned(inventory, ONE, "--data", "serve_image=vllm-own:1") == {}
 
 
 def test_a_first_server_that_fails_leaves_nothing(ready: Pair, inventory: str) -> None:

@@ -31,7 +31,7 @@ STUCK = ("spark-a", "serve.stuck")
 def gpu(guest: Guest, watts: float) -> None:
     """What nvidia-smi shows on it from now on."""
     text = f"#!/bin/sh\ncase $1 in *power.draw*) echo '{watts}, 96' ;; *) exit 9 ;; esac\n"
-    guest.output(f"printf %s {shlex.quote(text)} | sudo tee /usr/local/bin/nvidia-smi && sudo chmod 755 $_")
+    guest.output(f"printf %s {shlex.quote(text)} | sudo install -m 755 /dev/stdin /usr/local/bin/nvidia-smi")
 
 
 def asks(guest: Guest, model: str = ONE) -> None:

@@ -13,7 +13,8 @@ from sparkrig.fleet import Fleet
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.operations.serving import texts
 from sparkrig.serving import plan, served, unit_files
-from sparkrig.serving.wish import Chosen, Node
+from sparkrig.serving.sizing import Room
+from sparkrig.serving.wish import Chosen, Node, Sizing
 from tests.plan.conftest import FABRIC, A, B, Host, pair
 from tests.plan.trusting import trusting
 
@@ -36,14 +37,19 @@ class Spark:
     image: str = ""
     images: dict[str, str] = field(default_factory=dict)  # name -> ID
     contents: dict[str, str] = field(default_factory=dict)  # ID -> what it holds
+    sizes: dict[str, int] = field(default_factory=dict)  # ID -> bytes
+    store: int = 900 * GIB  # bytes that are free for docker's images
     weights: dict[str, tuple[str, int]] = field(default_factory=dict)
     commit: str = ""  # of all of them
     room: int = 900 * GIB
     listening: tuple[int, ...] = (22,)
+    bound: tuple[str, ...] = ()
     health: int | None = None
     trial: bool = False
     token: str = ""
     events: tuple[str, ...] = ()  # of the watch, as it writes them
+    memory: tuple[float, float] | None = (121.7, 116.7)  # GiB, and how much of it is available
+    others: tuple[str, ...] = ()
     files: list[File] = field(default_factory=list)
 
     def rows(self) -> str:
@@ -52,14 +58,19 @@ class Spark:
         lines = ["looked", *(["trial"] if self.trial else [])]
         lines += [f"token {self.token}"] if self.token else []
         lines += [f"event {event}" for event in self.events]
+        lines += ["memory {} {}".format(*(round(each * 2**20) for each in self.memory))] if self.memory else []
+        lines += [f"other {name}" for name in self.others]
         lines += [f"unit {name}={value}" for name, value in {**unit, **self.unit}.items()]
         lines += [f"port {self.port}"]
         lines += [f"container {self.image} 2026-11-21T14:00:00Z"] if self.image else []
         lines += [f"image {id} amd64 {name}" for name, id in self.images.items()]
+        lines += [f"size {id} {size}" for id, size in self.sizes.items()]
+        lines += [f"store {self.store} /var/lib/docker"]
         lines += [f"content {id} {held}" for id, held in self.contents.items()]
         lines += [f"weights {name} {state} {size}" for name, (state, size) in self.weights.items()]
         lines += [f"revision {name} {self.commit}" for name in self.weights if self.commit]
         lines += [f"room {self.room}", *(f"listen {port}" for port in self.listening)]
+        lines += [f"bound {each}" for each in self.bound]
         lines += [] if self.health is None else [f"health {self.health}"]
         return "\n".join(lines) + "\n"
 
@@ -87,6 +98,7 @@ def serving(model: str, letter: str = "a", nodes: int = 1, ray: bool = False, **
         "port": "active" if rank == 0 else "inactive",
         "image": IMAGE,
         "listening": (22, 8000, 18000),
+        "bound": ("127.0.0.1:8000",) if rank == 0 else (),
         "health": 200 if rank == 0 else None,
         "files": files(model, rank, nodes, ray),
         "token": "0123abcd" if ray else "",
@@ -104,12 +116,21 @@ def in_another_store(spark: Spark, model: str, rank: int, nodes: int) -> Spark:
     return replace(spark, **swapped)
 
 
-def files(model: str, rank: int, nodes: int, ray: bool = False, image: str = IMAGE, **changes: Any) -> list[File]:
+def files(
+    model: str,
+    rank: int,
+    nodes: int,
+    ray: bool = False,
+    image: str = IMAGE,
+    sized: Sizing | None = None,
+    **changes: Any,
+) -> list[File]:
     mine = Fleet.parse({"x": {"model": model, **DATA, **changes}})["x"]
     asked = plan.wish(_catalogue().find, mine, 2 if nodes == 2 else 1)
     addresses = [Fleet.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
-    return unit_files.files(asked, Chosen(image, ray, "0.19.0"), node, mine, texts())
+    chosen = Chosen(image, ray, "0.19.0", sizing=sized or plan.size(asked, mine, Room(121.7, 116.7)))
+    return unit_files.files(asked, chosen, node, mine, texts())
 
 
 def hosts(a: Spark, b: Spark, **changes: Any) -> list[Host]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from sparkrig.io import catalogue_files
 from sparkrig.serving import served
 from sparkrig.serving.checkpoint import files as checkpoint_files
+from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import A, B, Deploy, Host, Run, barred
 from tests.plan.desk import Desk
 from tests.plan.serving import (
@@ -199,6 +201,8 @@ def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
     assert sorted(backs) == ["spark-a", "spark-b"]
     assert "gpt-oss-120b" in run.stderr.partition("rolled back")[2]
     assert not [text for _, text in run.commands if f"rm -f {served.TRIAL}\nrm -rf" in text], "it was never let in"
+    noted = [host for host, text in run.commands if "/trial.new" in text]
+    assert sorted(noted) == ["spark-a", "spark-b"], "sparkrig status has it from there"
 
 
 @pytest.mark.parametrize(
@@ -206,9 +210,11 @@ def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
     [
         (ready(room=3 * GIB, weights={}), {}, MODEL, "the weights of openai/gpt-oss-120b take 60.8 GiB"),
         (ready(), {"serve_flags": {"gpu-memory-utilization": 0.95}}, MODEL, "utilization-refused: "),
+        (ready(images={}, store=9 * GIB), {}, MODEL, "the image vllm-standin:1 takes about 30.0 GiB"),
+        (ready(BOTH, listening=(6379,)), {"serve_form": "ray"}, PAIR, "port 6379 is taken by another program"),
         (ready(), {}, ("--data", "model=gpt-oss-121b"), "the catalogue has no model gpt-oss-121b"),
     ],
-    ids=["disk", "lint", "unknown"],
+    ids=["disk", "lint", "docker's disk", "Ray's port", "unknown"],
 )
 def test_what_cannot_be_served_is_refused_before_any_change(
     deploy: Deploy, a: Spark, settings: dict[str, Any], words: tuple[str, ...], said: str
@@ -217,6 +223,135 @@ def test_what_cannot_be_served_is_refused_before_any_change(
     assert run.code == 1
     assert f"Refused: {said}" in run.stderr, tail(run)
     assert run.changes == [] and "Traceback" not in run.stderr
+
+
+# --- who reaches it
+
+
+def older(spark: Spark) -> Spark:
+    """A server that a version deployed which opened the port on every address, and decided no memory."""
+    record = json.loads(spark.files[-1].content)
+    for name in ("wish", "utilization", "context", "listen", "at", "management", "key", "entrypoint"):
+        del record[name]
+    files = [*spark.files[:-1], replace(spark.files[-1], content=json.dumps(record, indent=1) + "\n")]
+    return replace(spark, files=files, bound=("*:8000",) if spark.bound else ())
+
+
+def test_a_pair_of_the_version_before_is_told_that_its_port_moves(deploy: Deploy) -> None:
+    a, b = (older(serving(BOTH, each, 2)) for each in "ab")
+    said = (
+        "elsewhere from now on: 127.0.0.1:8000; asks for no key; until now: every address, port 8000; asks for no"
+    )
+    run = served_by(deploy, a, b, "--dry", "--json", *PAIR)
+    assert run.plan[SERVER] and said in run.stderr, tail(run)
+    run = served_by(deploy, a, b, "--dry", "--json", *PAIR, serve_listen="all")
+    assert "elsewhere" not in run.stderr and "whoever reaches *:8000 may use the model" in run.stderr, tail(run)
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 0 and said in run.stderr, tail(run)
+    assert (
+        "from here: ssh -fN -L 8000:127.0.0.1:8000 spark-a, then curl http://127.0.0.1:8000/v1/models"
+        in run.stderr
+    )
+
+
+def test_with_a_key_it_answers_the_management_network(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "sk-canary")
+    found = started(ready(), Spark(), "gpt-oss-120b")
+    found = [replace(each, data={**each.data, "secrets": {"VLLM_API_KEY": "env:KEY"}}) for each in found]
+    run = deploy(found, "-y", "-vvv", *MODEL, file=FILE)
+    assert run.code == 0, tail(run)
+    assert "http://spark-a:8000/v1/models answers, with VLLM_API_KEY" in run.stderr
+    assert "sk-canary" not in run.stdout + run.stderr
+
+
+# --- memory and context
+
+DOWN: dict[str, Any] = {
+    "unit": {"ActiveState": "failed"},
+    "port": "inactive",
+    "listening": (22,),
+    "health": None,
+    "image": "",
+}
+
+
+def test_a_pair_gets_one_share_of_the_memory_by_the_half_with_less_room(deploy: Deploy) -> None:
+    a, b = ready(BOTH), ready(BOTH, memory=(121.7, 90.0))
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    said = "--gpu-memory-utilization 0.69, --max-model-len 32768: 116.7 of 121.7 GiB are free on spark-a; "
+    assert f"{said}90.0 of 121.7 GiB are free on spark-b" in run.stderr, tail(run)
+
+
+def test_what_was_decided_stays_although_the_memory_moves(deploy: Deploy) -> None:
+    for available in (20.0, 5.0):
+        pair = serving(BOTH, "a", 2, memory=(121.7, available)), serving(BOTH, "b", 2, memory=(121.7, 9.0))
+        run = served_by(deploy, *pair, "-y", *PAIR)
+        assert (run.code, len(run.commands), run.changes) == (0, 2, []), tail(run)
+
+
+def test_what_was_decided_stays_where_only_files_change(deploy: Deploy) -> None:
+    a, b = (serving(BOTH, each, 2, memory=(121.7, 5.0)) for each in "ab")
+    found = [replace(each, data={**each.data, "memory_guard": 5}) for each in started(a, b, "qwen3-235b-a22b")]
+    run = deploy(found, "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    assert [host for host, text in run.commands if WRITE in text] and "GiB are free" not in run.stderr
+
+
+def test_another_wish_is_decided_anew_with_what_our_own_server_gives_back(deploy: Deploy) -> None:
+    a, b = (serving(BOTH, each, 2, memory=(121.7, 9.0)) for each in "ab")
+    found = started(a, b, "qwen3-235b-a22b")
+    found = [replace(each, data={**each.data, "serve_flags": {"seed": 7}}) for each in found]
+    run = deploy(found, "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    assert "--gpu-memory-utilization 0.87, " in run.stderr and "114.9 of 121.7 GiB are free on" in run.stderr
+
+
+def test_halves_with_two_shares_are_brought_together(deploy: Deploy) -> None:
+    other = files(BOTH, 1, 2, sized=Sizing(0.7, 8192))
+    run = served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2, files=other), "--dry", "--json", *PAIR)
+    assert run.code == 0, tail(run)
+    assert run.plan[SERVER], "what each host has is as it was deployed there"
+
+
+@pytest.mark.parametrize(
+    ("a", "settings", "said"),
+    [
+        (
+            serving(SOLO, memory=(121.7, 4.0), health=0),
+            {"serve_flags": {"gpu-memory-utilization": 0.85}},
+            "--gpu-memory-utilization 0.85 asks for 103.4 GiB, and 4.0 of 121.7 GiB are free on this host",
+        ),
+        (
+            ready(memory=(121.7, 50.0), others=("container comfyui",)),
+            {},
+            "50.0 of 121.7 GiB are free on this host, where container comfyui runs",
+        ),
+        (
+            serving(SOLO, **{**DOWN, "memory": (121.7, 50.0)}),
+            {},
+            "--gpu-memory-utilization 0.87 asks for 105.9 GiB, and 50.0 of 121.7 GiB are free on this host",
+        ),
+    ],
+    ids=["the user's", "others", "a stopped one of ours"],
+)
+def test_what_vllm_would_not_start_is_refused_before_the_old_server_stops(
+    deploy: Deploy, a: Spark, settings: dict[str, Any], said: str
+) -> None:
+    run = served_by(deploy, a, serving(SOLO, "b"), "-y", *MODEL, **settings)
+    assert run.code == 1
+    assert said in run.stderr, tail(run)
+    assert run.changes == [] and "Traceback" not in run.stderr
+
+
+def test_memory_that_goes_while_the_weights_come_is_seen_again(deploy: Deploy) -> None:
+    """Hours lie between the look and the start."""
+    a, b = started(ready(), Spark(), "gpt-oss-120b")
+    later = replace(a, later={"serving": ready(memory=(121.7, 30.0)).rows()})
+    run = deploy([later, b], "-y", *MODEL, file=FILE)
+    assert run.code == 1
+    assert "30.0 of 121.7 GiB are free on spark-a" in run.stderr, tail(run)
+    assert not [text for _, text in run.commands if "systemctl start" in text or WRITE in text]
 
 
 def test_a_file_of_the_server_that_cannot_be_written_is_refused_before_any_change(deploy: Deploy) -> None:
@@ -231,6 +366,24 @@ def test_a_file_of_the_server_that_cannot_be_written_is_refused_before_any_chang
     (a, b) = hosts(serving(SOLO, "a", 1, False), serving(SOLO, "b", 1, False))
     settled = deploy([replace(a, seen=barred(a.seen, row)), b], "-y", *MODEL, file=FILE)
     assert settled.code == 0 and settled.changes == [], tail(settled)
+
+
+def test_what_only_the_image_shows_is_judged_before_the_old_server_stops(deploy: Deploy) -> None:
+    """Which form two Sparks take, and so which port, follows from what is in the image."""
+    run = deploy(
+        started(ready(BOTH, listening=(22, 29501)), ready(BOTH), "qwen3-235b-a22b"), "-y", *PAIR, file=FILE
+    )
+    assert run.code == 1
+    assert "port 29501 is taken by another program, and the nodes of multinode meet there" in run.stderr, tail(run)
+    assert not [text for _, text in run.commands if 'mv -T "$before.new"' in text or WRITE in text]
+
+
+def test_an_image_that_the_other_half_has_no_room_for_is_not_copied(deploy: Deploy) -> None:
+    a, b = ready(BOTH, sizes={IMAGE: 20 * GIB}), ready(BOTH, images={}, store=30 * GIB)
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    assert run.code == 1
+    assert "takes about 40.0 GiB while it is unpacked, and 30.0 GiB are free for /var/lib/docker" in run.stderr
+    assert not [text for _, text in run.commands if "docker save" in text]
 
 
 def test_a_lone_spark_is_told_that_a_model_is_for_two(deploy: Deploy) -> None:
@@ -250,6 +403,22 @@ def test_what_a_half_lacks_crosses_the_fabric_and_is_no_download(deploy: Deploy)
     ]
     assert f"sparkrig nvidia spark-a /srv/models/{BOTH}" in copy
     assert not [command for _, command in run.commands if "docker pull" in command or "--local-dir" in command]
+
+
+DRAFT = "nvidia/a-draft"
+
+
+def test_a_draft_is_downloaded_once_and_crosses_the_fabric_like_the_weights(deploy: Deploy) -> None:
+    found = [
+        replace(each, data={**each.data, "serve_draft": DRAFT, "serve_revision": COMMIT})
+        for each in started(ready(BOTH, commit=COMMIT), ready(BOTH, commit=COMMIT), "qwen3-235b-a22b")
+    ]
+    run = deploy(found, "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    (download,) = [text for _, text in run.commands if "--local-dir" in text or "snapshot_download" in text]
+    assert DRAFT in download and COMMIT not in download, "the revision is that of the model"
+    (copy,) = [text for host, text in run.commands if host == "spark-b" and "came in another size" in text]
+    assert f"/srv/models/{DRAFT}" in copy
 
 
 PINNED = "vllm-standin@sha256:77"

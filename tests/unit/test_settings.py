@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -390,3 +391,23 @@ def test_an_mtu_without_room_for_the_path_mtu_is_said_before_anything_connects()
     ):
         Fleet.parse({"spark-a": {"mtu": 1500}})
     assert Fleet.parse({"spark-a": {"mtu": 1500, "bandwidth_path_mtu": 1024}})["spark-a"].mtu == 1500
+
+
+def test_a_draft_and_a_place_to_listen_are_what_they_look_like() -> None:
+    def holds(data: dict[str, Any], said: str) -> None:
+        with pytest.raises(SettingsError, match=re.escape(said)):
+            Fleet.parse({"spark-a": data})
+
+    each_row(
+        [
+            ({"serve_draft": True}, "none, OWNER/NAME of a draft model or None is expected (found True)"),
+            ({"serve_draft": "../../etc"}, "none, OWNER/NAME of a draft model or None is expected"),
+            ({"serve_draft": "a/../b"}, "none, OWNER/NAME of a draft model or None is expected"),
+            ({"serve_listen": "0.0.0.0"}, "local, management, all, an IPv4 address or None is expected"),
+            ({"serve_listen": "10.0.0.256"}, "local, management, all, an IPv4 address or None is expected"),
+            ({"serve_listen": "lan"}, "local, management, all, an IPv4 address or None is expected"),
+        ],
+        holds,
+    )
+    given = Fleet.parse({"spark-a": {"serve_draft": False, "serve_listen": "10.0.0.250"}})["spark-a"]
+    assert (given.serve_draft, given.serve_listen) == ("none", "10.0.0.250")

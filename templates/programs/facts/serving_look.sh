@@ -19,18 +19,29 @@ events_of "$events"
 if [ -f "$token" ] && [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
   printf 'token %s\n' "$(sha256sum <"$token" | cut -c 1-16)"
 fi
+total='' available=''
+while read -r key size _; do
+  case $key in MemTotal:) total=$size ;; MemAvailable:) available=$size ;; esac
+done </proc/meminfo
+printf 'memory %s %s\n' "$total" "$available"
+if systemctl -q is-active ollama.service; then printf 'other ollama.service\n'; fi
 about=$(systemctl show -p LoadState,ActiveState,SubState,UnitFileState,NRestarts "$unit.service")
 printf '%s\n' "$about" | sed 's/^/unit /'
 printf 'port %s\n' "$(systemctl show --value -p ActiveState "$port.socket")"
 if command -v docker >/dev/null && systemctl -q is-active docker; then
   timeout -k 2 20 docker container inspect -f 'container {{.Image}} {{.State.StartedAt}}' "$unit" 2>/dev/null |
     grep .
+  timeout -k 2 20 docker container ls --format '{{.Names}}' 2>/dev/null | grep -vx "$unit" | sed 's/^/other container /'
+  about_docker=$(timeout -k 2 20 docker info -f '{{.DockerRootDir}} {{.DriverStatus}}' 2>/dev/null)
+  store=${about_docker%% *}
+  case $about_docker in *io.containerd.snapshotter*) store=/var/lib/containerd ;; esac
+  if [ -d "$store" ]; then printf 'store %s %s\n' "$(df -B1 --output=avail "$store" | tail -n 1)" "$store"; fi
   ids=$(timeout -k 2 60 docker image ls -a -q --no-trunc | sort -u)
   if [ -n "$ids" ]; then
     # shellcheck disable=SC2086 # IDs are words
     set -- $ids
     timeout -k 2 60 docker image inspect -f \
-      'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}' "$@"
+      'image {{.Id}} {{.Architecture}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}{{"\n"}}size {{.Id}} {{.Size}}' "$@"
     content_of "$@"
   fi
 fi
@@ -63,7 +74,11 @@ done
 p=$weights
 while [ ! -e "${p:-/}" ]; do p=${p%/*}; done
 printf 'room %s\n' "$(df -B1 --output=avail "${p:-/}" | tail -n 1)"
-ss -Hltn | while read -r _ _ _ local _; do printf 'listen %s\n' "${local##*:}"; done
+open=$(told port)
+ss -Hltn | while read -r _ _ _ local _; do
+  printf 'listen %s\n' "${local##*:}"
+  if [ "${local##*:}" = "$open" ]; then printf 'bound %s\n' "$local"; fi
+done
 case $about in
 *ActiveState=active*)
   at=$(told trial_port)

@@ -27,6 +27,7 @@ for run in /var/lib/sparkrig/runs/*; do
   if [ -f "$run/wrote/state" ]; then { cat "$run/wrote/state"; echo; } | sed -n 's/^./wrote &/p'
   elif [ -n "$number" ]; then echo 'lacks wrote/state'; fi
   if [ -f "$run/left" ]; then head -c 16384 "$run/left" | sed 's/^/left /'; fi
+  if [ -f "$run/trial" ]; then printf 'trial %s\n' "$(head -c 400 "$run/trial" | head -n 1)"; fi
   if [ -e "$run/guard/state" ]; then printf 'guard %s\n' "$(text "$run/guard/state")"; fi
   if [ -f "$run/guard/changed" ]; then echo network; sed 's/^/network /' "$run/guard/changed"; fi
   case $(text "$run/guard/state") in

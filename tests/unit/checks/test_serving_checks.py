@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,9 @@ from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.operations.subject import subject
 from sparkrig.serving import served
+from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import FABRIC
-from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, in_another_store, serving
+from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, files, in_another_store, serving
 from tests.tables import each_row
 
 A, B = "spark-a", "spark-b"
@@ -55,10 +57,10 @@ def test_a_model_that_is_declared_and_not_served_is_missing() -> None:
 
 def test_a_pair_that_serves_holds_in_everything() -> None:
     assert wrong(both("a"), both("b")) == {} == wrong(both("a"), both("b"), B)
-    assert len(found(both("a"), both("b"))) == 9
-    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 10
+    assert len(found(both("a"), both("b"))) == 11
+    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 12
     secrets = {"RAY_AUTH_TOKEN": "env:RAY_AUTH_TOKEN"}
-    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 9, "one of their own"
+    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 11, "one of their own"
     assert wrong(serving(SOLO, "a"), serving(SOLO, "b")) == {} == wrong(serving(SOLO), serving(SOLO, "b"), B)
 
 
@@ -86,6 +88,16 @@ LOW = "2026-11-24T13:00:00Z memory restarted 19 of 1000"
 STOOD = "the server was restarted at 2026-11-24T12:03:00Z: the engine stood still for 300 s"
 STOPPED = {"ActiveState": "inactive", "UnitFileState": "enabled"}
 NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
+
+
+REST = ", --max-model-len 32768"
+SMALLER = files(BOTH, 0, 2, sized=Sizing(0.7, 32768))
+WHOLE = files(BOTH, 0, 2)
+OLDER = [
+    *WHOLE[:-1],
+    replace(WHOLE[-1], content=re.sub(r'"at": \[.*?\]', '"at": []', WHOLE[-1].content, flags=re.S)),
+]
+UNSIZED = [*SMALLER[:-1], replace(SMALLER[-1], content=re.sub('"utilization": .*,', "", SMALLER[-1].content))]
 
 
 @pytest.mark.parametrize(
@@ -123,9 +135,26 @@ NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
         (
             both("a", events=(STUCK, LOW)),
             both("b", events=(LOW,)),
-            {"serve.stuck": STOOD, "serve.memory": "the server was restarted at 2026-11-24T13:00:00Z: 19 of 1000"},
+            {
+                "serve.stuck": STOOD,
+                "serve.pressure": "the server was restarted at 2026-11-24T13:00:00Z: 19 of 1000",
+            },
         ),
         (both("a", trial=True), both("b"), {"serve.trial": "a trial broke off"}),
+        (both("a", bound=("*:8000",)), both("b"), {"serve.access": "every address, port 8000; asks for no key"}),
+        (
+            both("a", bound=("[::]:8000",)),
+            both("b"),
+            {"serve.access": "every address, port 8000; asks for no key"},
+        ),
+        (
+            both("a", files=OLDER, bound=()),
+            both("b"),
+            {"serve.access": "every address, port 8000; asks for no key"},
+        ),
+        (both("a"), both("b", files=SMALLER), {"serve.memory": f"--gpu-memory-utilization 0.87{REST}"}),
+        (both("a", files=SMALLER), both("b"), {"serve.memory": f"--gpu-memory-utilization 0.7{REST}"}),
+        (both("a", files=UNSIZED), both("b"), {"serve.memory": "none"}),
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
 )
@@ -136,6 +165,23 @@ def test_what_moved_is_found_by_its_own_name(a: Spark, b: Spark, expected: dict[
 def test_what_to_do_about_an_engine_that_stood_still() -> None:
     (cure,) = [each.cure for each in found(both("a", events=(STUCK,)), both("b")) if each.id == "serve.stuck"]
     assert cure.startswith("pyinfra pair.py deploys/serve.py; if it comes again, try another --attention-backend")
+
+
+def test_the_weights_of_a_draft_are_looked_after() -> None:
+    kept = replace(WHOLE[-1], content=WHOLE[-1].content.replace('"draft": ""', '"draft": "a/draft"'))
+    drafted = both("a", files=[*WHOLE[:-1], kept])
+    assert wrong(drafted, both("b")) == {"serve.weights": "absent"}
+    there = replace(drafted, weights={**drafted.weights, "a/draft": ("whole", 5)})
+    assert wrong(there, both("b")) == {}
+
+
+def test_a_key_that_came_after_the_deploy_and_an_address_that_went_are_found() -> None:
+    secrets = {"VLLM_API_KEY": "env:KEY"}
+    said = "127.0.0.1:8000; asks for no key"
+    assert wrong(both("a"), both("b"), secrets=secrets) == {"serve.access": said}
+    kept = replace(WHOLE[-1], content=WHOLE[-1].content.replace('"management": ""', '"management": "10.9.9.9"'))
+    gone = both("a", files=[*WHOLE[:-1], kept])
+    assert wrong(gone, both("b")) == {"serve.access": f"{said}, and 10.9.9.9 is no address of this host"}
 
 
 COMMIT, LATER = "b5c939de8f75" + 28 * "4", "dc61ed29c478" + 28 * "4"

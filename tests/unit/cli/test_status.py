@@ -81,6 +81,12 @@ OUTCOMES: dict[str, tuple[Run, Lock | None, str, str]] = {
         "rolled back",
         "rolled back: spark-b: no carrier",
     ),
+    "a trial rolled back": (
+        replace(BROKEN, trial="gpt-oss-120b: its answer is garbage"),
+        None,
+        "rolled back",
+        "rolled back: gpt-oss-120b: its answer is garbage",
+    ),
 }
 
 

@@ -37,8 +37,10 @@ esac
 case $1 in is-active|-q) exit 0 ;; esac"""
 DOCKER = """case "$1 $2" in
 "container inspect") echo 'container {id} 2026-11-21T14:00:00Z' ;;
+"container ls") printf 'sparkrig-serve\ncomfyui\n' ;;
 "image ls") case " $* " in *" -a "*) echo {id} ;; esac ;;
-"image inspect") echo 'image {id} arm64 vllm:1 vllm@sha256:77' ;;
+"image inspect") printf 'image %s arm64 vllm:1 vllm@sha256:77\nsize %s 5\n' {id} {id} ;;
+"info -f") echo "/ [[driver-type $(cat {log}.driver 2>/dev/null)]]" ;;
 *) echo docker "$@" >>{log} ;;
 esac"""
 
@@ -161,8 +163,13 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     }
     assert found.weights["b/whole"].size > 400
     assert found.room and found.listening == (22, 8000)
-    assert (found.image, found.images) == (ID, (Image(ID, "arm64", ("vllm:1", "vllm@sha256:77")),))
+    assert (found.image, found.images) == (ID, (Image(ID, "arm64", ("vllm:1", "vllm@sha256:77"), size=5),))
     assert (found.active, found.health, found.trial, found.token) == (False, None, False, "")
+    assert found.memory and found.memory.total > found.memory.available > 0
+    assert found.others == ("ollama.service", "container comfyui"), "and not our own"
+    assert found.store == "/" and found.store_room > 0
+    Path(f"{spark.log}.driver").write_text("io.containerd.snapshotter.v1")
+    assert spark.look(str(folder)).store == ("/var/lib/containerd" if Path("/var/lib/containerd").is_dir() else "")
 
 
 @pytest.mark.parametrize(
@@ -209,6 +216,7 @@ def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: P
     found = spark.look()
     assert found.weights["a/b"].standing == "whole"
     assert (found.runs, found.health, found.trial) == (True, 0, True)
+    assert found.bound == ("[::]:8000",), "of the port in the record"
 
 
 def test_a_folder_that_is_not_there_yet_has_the_room_of_its_parent(spark: Spark, tmp_path: Path) -> None:
@@ -600,3 +608,41 @@ def test_a_key_is_sent_and_is_in_no_argument(spark: Spark) -> None:
     ask(spark, 1)
     assert "sk-canary" not in (spark.root / "words").read_text()
     assert (spark.root / "stdin").read_text() == 'header = "Authorization: Bearer sk-canary"\n'
+
+
+# --- what is in an image
+
+PASSES = '#!/bin/sh\necho a banner; exec "$@"\n'
+SERVER = '#!/bin/sh\necho "vllm: error: unrecognized arguments: $*" >&2; exit 2\n'
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "script", "expected"),
+    [
+        ("/opt/nvidia/nvidia_entrypoint.sh", PASSES, ["entrypoint /opt/nvidia/nvidia_entrypoint.sh "]),
+        ("/bin/tini --", PASSES, ["entrypoint /bin/tini -- "]),
+        ("/opt/run.sh", SERVER, []),
+        ("vllm serve", PASSES, []),
+        ("python3 -m vllm.entrypoints.openai.api_server", PASSES, []),
+        ("", PASSES, []),
+    ],
+)
+def test_an_entrypoint_is_kept_where_it_starts_what_it_is_given(
+    spark: Spark, entrypoint: str, script: str, expected: list[str]
+) -> None:
+    """NVIDIA's ends with `exec "$@"`; vllm/vllm-openai has `vllm serve`."""
+    own = spark.root / "entrypoint"
+    own.write_text(script)
+    own.chmod(0o755)
+    tool(
+        spark.root / "bin",
+        "docker",
+        f"""case "$*" in
+"image inspect"*) printf '%s' '{entrypoint}{" " if entrypoint else ""}' ;;
+*--entrypoint*) echo has vllm ;;
+run*) echo tried >>{spark.log}; while [ "$1" != image:1 ]; do shift; done; shift; exec {own} "$@" ;;
+esac""",
+    )
+    found = spark.sh(serving.PROBE, "image:1", "print()").splitlines()
+    assert found == ["has vllm", *expected]
+    assert bool(spark.calls) is entrypoint.startswith("/"), "a server is not started for a look"

@@ -302,6 +302,7 @@ def test_how_a_run_ended() -> None:
         "its lock is unknown": (base, replace(held, alive=None), "interrupted"),
         "the lock of another": (base, Lock(owner(TWO), True, TWO), "interrupted"),
         "rolled back": (replace(base, guard="rolled-back x", steps=(BAD,)), None, "rolled back"),
+        "a trial rolled back": (replace(base, trial="its answer is garbage", steps=(BAD,)), None, "rolled back"),
         "failed": (replace(base, steps=(WELL, BAD)), None, "failed"),
         "broke off after a step": (replace(base, steps=(BAD, WELL)), None, "interrupted"),
         "broke off within one": (replace(base, steps=(BEGUN,)), None, "interrupted"),
@@ -358,6 +359,11 @@ def test_a_run_that_did_not_end_is_run_again_and_one_rolled_back_is_looked_into(
         )
     serve = replace(base, owner=replace(base.owner, why="pyinfra x.py deploys/serve.py --data y"))
     assert journal.again(serve, "p.py") == "pyinfra p.py deploys/serve.py"
+    tried = replace(serve, trial="garbage", steps=(BAD,))
+    assert journal.advice(tried, Journal(1, runs=(tried,)), "p.py") == (
+        "the server is as it was before; mend first what its log shows: sudo journalctl -u sparkrig-serve --since "
+        "-1h; and then: pyinfra p.py deploys/serve.py"
+    )
     undo = replace(base, owner=owner(ONE, undoes=TWO))
     assert journal.again(undo, "p.py") == f"sparkrig undo p.py {TWO}"
 
@@ -373,6 +379,8 @@ def test_a_rollback_of_one_half_is_one_of_both() -> None:
     assert found["c"].runs == (still,), "of another pair, with a run of the same id"
     for kept in (replace(still, ended=1), replace(still, guard="armed")):
         assert journal.shared({"a": Journal(1, runs=(back,)), "b": Journal(2, runs=(kept,))})["b"].runs == (kept,)
+    tried = journal.shared({"a": Journal(1, runs=(replace(still, trial="x"),)), "b": Journal(2, runs=(still,))})
+    assert (tried["b"].runs[0].trial, tried["b"].runs[0].guard) == ("with a: x", ""), "the network did not change"
     failed = replace(still, steps=(BAD,))
     assert journal.shared({"a": Journal(1, runs=(back,)), "b": Journal(2, runs=(failed,))})["b"].runs[0].guard
     held = Lock(owner(ONE), True)

@@ -421,6 +421,18 @@ def test_a_step_is_on_the_disk_before_it_runs(spark: Spark) -> None:
     assert (spark.root / "before").read_text().splitlines() == [f"{spark.runs}/{RUN}/steps"]
 
 
+def test_a_server_that_failed_its_trial_is_told_with_its_run(spark: Spark) -> None:
+    spark.begin()
+    spark.step("exit 3", "Serve | server")
+    why = "gpt-oss-120b: its answer is garbage ('!!!!')\nsecond line " + "x" * 900
+    done = sh(spark.text(journal.TRIAL), RUN, path=spark.root / "bin", stdin=why)
+    assert done.returncode == 0, done.stderr
+    spark.cut()
+    found = spark.look()
+    assert found.runs[0].trial == "gpt-oss-120b: its answer is garbage ('!!!!')"
+    assert journal.outcome(found.runs[0], found) == "rolled back"
+
+
 def test_a_look_writes_nothing(spark: Spark) -> None:
     def everything() -> list[tuple[str, float]]:
         return sorted((str(each), each.stat().st_mtime) for each in spark.root.rglob("*"))

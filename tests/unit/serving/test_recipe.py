@@ -76,7 +76,8 @@ def test_sparkrun_s_recipe_without_a_command_is_made_of_its_defaults() -> None:
     )
     wish = served(recipe_launch.read(text))
     assert wish.nodes == 2
-    assert wish.flags == {"tensor-parallel-size": 2, "enforce-eager": True, "dtype": "auto"}
+    family = {"enable-auto-tool-choice": True, "reasoning-parser": "qwen3", "tool-call-parser": "qwen3_coder"}
+    assert wish.flags == {"tensor-parallel-size": 2, "enforce-eager": True, "dtype": "auto", **family}
 
 
 def test_the_project_s_recipe_is_joined_of_its_parts() -> None:

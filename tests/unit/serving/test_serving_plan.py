@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,16 @@ import pytest
 from sparkrig import programs
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image
+from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, plan, served, smoke, unit_files
+from sparkrig.serving import arguments, listen, plan, served, sizing, smoke, unit_files
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.served import Record, Serving, Weights
-from sparkrig.serving.wish import Chosen, Node, Wish
+from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from tests.tables import each_row
-from tests.unit.servings import CATALOGUE, ID, asked, made, mine
+from tests.unit.servings import CATALOGUE, ID, TEXTS, asked, made, mine
 
 GPT, BIG = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 HEAD, OTHER = IPv4Address("192.168.100.11"), IPv4Address("192.168.100.12")
@@ -146,25 +148,32 @@ def computed(**data: Any) -> Wish:
 
 def test_a_model_that_was_computed_is_served_and_said_to_be_unverified() -> None:
     wish = computed()
-    share = {"gpu-memory-utilization": 0.8}
-    assert (wish.checkpoint.id, wish.nodes, wish.image, wish.flags) == ("Qwen/Qwen3-8B", 1, plan.IMAGE, share)
+    assert (wish.checkpoint.id, wish.nodes, wish.image, wish.flags) == (
+        "Qwen/Qwen3-8B",
+        1,
+        plan.IMAGE,
+        {"reasoning-parser": "qwen3", "gpu-memory-utilization": 0.8},
+    )
     assert computed(model="qwen3-8b").words == wish.words
     assert computed(serve_image="mine:1").image == "mine:1"
-    assert computed(serve_nodes=2).flags == {"tensor-parallel-size": 2} | share
+    assert computed(serve_nodes=2).flags["tensor-parallel-size"] == 2
     (said,) = plan.told(wish, [])
     assert said.startswith("Qwen/Qwen3-8B is not verified by anyone: ")
     assert asked().notes == ()
 
 
-def test_a_context_that_does_not_fit_is_told_from_weights_that_do_not() -> None:
-    wish = computed(serve_image="image:1", serve_flags={"gpu-memory-utilization": 0.18})
-    with pytest.raises(Refusal) as error:
-        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
-    assert "one sequence of 40,960 tokens does not fit into the " in error.value.what
-    assert "max-model-len" in error.value.cure
-    wish = computed(serve_image="image:1", serve_flags={"gpu-memory-utilization": 0.1})
+def test_a_computed_model_gets_a_context_that_fits_or_is_refused_with_figures() -> None:
+    room = sizing.Room(121.7, 111.0)
+
+    def size(**flags: Any) -> Sizing:
+        wish, own = computed(serve_flags=flags), mine(serve_flags=flags)
+        return plan.size(wish, own, room)
+
+    assert size(**{"gpu-memory-utilization": 0.2}).context < 40_960
+    with pytest.raises(Refusal, match=r"GiB with 40960 tokens of context, and 21\.9 GiB are for all of it"):
+        size(**{"gpu-memory-utilization": 0.18, "max-model-len": 40_960})
     with pytest.raises(Refusal, match=r"does not fit: 15\.3 GiB of weights a node"):
-        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+        size(**{"gpu-memory-utilization": 0.1})
 
 
 def test_a_checkpoint_that_is_not_known_says_how_to_make_it_known() -> None:
@@ -184,6 +193,11 @@ def test_a_host_that_serves_is_told_by_its_own_record() -> None:
     assert (found.serve_port, found.serve_trial_port, found.weights) == (8080, 18080, "/data")
     named = mine(model="gpt-oss-120b")
     assert plan.remembered(named, record) is named and plan.remembered(mine(), None) == mine()
+    drafted = replace(record, draft=DRAFT)
+    assert plan.remembered(mine(), drafted).serve_draft == DRAFT and found.serve_draft is None
+    assert plan.remembered(mine(serve_draft=False), drafted).serve_draft == "none"
+    opened = plan.remembered(mine(), replace(record, listen="all"))
+    assert (found.serve_listen, opened.serve_listen) == (None, "all")
     assert plan.remembered(mine(serve_image="new:2"), record).serve_image == "new:2"
 
 
@@ -212,16 +226,64 @@ def test_a_lone_spark_is_told_nothing_of_others_and_needs_no_rdma() -> None:
     files = made(asked())
     assert "SPARKRIG_FORM=solo\n" in files[served.ENVIRONMENT] and "RANK" not in files[served.ENVIRONMENT]
     assert "/dev/infiniband" not in files[served.SERVICE]
-    assert "ListenStream=8000\n" in files[served.SOCKET] and " 127.0.0.1:18000\n" in files[served.PROXY]
+    assert "ListenStream=127.0.0.1:8000\n" in files[served.SOCKET] and " 127.0.0.1:18000\n" in files[served.PROXY]
+
+
+def test_a_lone_server_gets_nothing_of_the_fabric() -> None:
+    """It would end with the cable, or when the other half is off."""
+    given = {
+        "VLLM_USE_V1": "1",
+        "NCCL_DEBUG": "INFO",
+        "NCCL_IB_TC": "106",
+        "UCX_TLS": "rc",
+        "VLLM_HOST_IP": "10.0.0.5",
+    }
+    files = made(asked(), environment=given)
+    assert "container.env" not in files[served.SERVICE] and "/dev/infiniband" not in files[served.SERVICE]
+    rows = dict(row.split("=", 1) for row in files[served.ENVIRONMENT].splitlines() if "=" in row)
+    network = environment.container(environment.Node(["rocep1s0f0"], "enp1s0f0np0", HEAD, None), {})
+    kept = {"NCCL_IGNORE_CPU_AFFINITY", "RAY_memory_monitor_refresh_ms"}
+    assert {*network} & {*rows} == {*kept, "VLLM_HOST_IP"} and rows["VLLM_HOST_IP"] == "127.0.0.1"
+    assert not [name for name in rows if name.startswith(("NCCL_IB", "NCCL_SOCKET", "UCX", "GLOO", "TP_SOCKET"))]
+    assert (rows["VLLM_USE_V1"], rows["NCCL_DEBUG"]) == ("1", "INFO"), "what else the user sets is kept"
+    pair = made(asked("qwen3-235b-a22b"), Node(0, HEAD, HEAD), environment=given)
+    assert "VLLM_HOST_IP" not in pair[served.ENVIRONMENT] and "/etc/sparkrig/container.env" in pair[served.SERVICE]
 
 
 def test_the_unit_runs_the_image_by_its_id_with_weights_that_cannot_be_changed() -> None:
+    words = started(made(asked("qwen3-235b-a22b"), Node(0, HEAD, HEAD))[served.SERVICE])
+    assert words.index("/etc/sparkrig/serve/serve.env") < words.index("/etc/sparkrig/container.env"), (
+        "what the user sets wins over the catalogue"
+    )
     words = started(made(asked(), weights="/data/models")[served.SERVICE])
     assert words[words.index("--entrypoint") :][:3] == ["--entrypoint", "/sparkrig/start.sh", ID]
     assert f"/data/models/{GPT}:/models/{GPT}:ro" in words
     assert "--rm" in words and words[words.index("--log-driver") + 1] == "none"
-    assert words.index("/etc/sparkrig/serve/serve.env") < words.index("/etc/sparkrig/container.env"), (
-        "what the user sets wins over the catalogue"
+
+
+def test_the_unit_has_the_memory_that_was_decided_and_the_record_keeps_it() -> None:
+    wish, node = asked(), Node()
+    chosen = Chosen(ID, sizing=Sizing(0.61, 8192))
+    files = {file.path: file.content for file in unit_files.files(wish, chosen, node, mine(), TEXTS)}
+    flags = arguments.read(started(files[served.SERVICE])).flags
+    assert (flags["gpu-memory-utilization"], flags["max-model-len"]) == ("0.61", "8192"), "not the catalogue's"
+    record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+    assert record and unit_files.decided(wish, record) == chosen.sizing
+    assert unit_files.decided(asked(serve_flags={"seed": 1}), record) is None
+
+
+def test_an_image_that_starts_its_arguments_keeps_its_own_entrypoint() -> None:
+    wish = asked()
+    nvidia = Chosen(ID, entrypoint="/opt/nvidia/nvidia_entrypoint.sh")
+    files = {file.path: file.content for file in unit_files.files(wish, nvidia, Node(), mine(), TEXTS)}
+    words = started(files[served.SERVICE])
+    assert "--entrypoint" not in words
+    assert words[words.index(ID) :][:4] == [ID, "/sparkrig/start.sh", "vllm", "serve"]
+    record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+    found = Serving(images=(Image(ID, "arm64", (wish.image,)),))
+    assert record and unit_files.chosen(wish, found, record) == nvidia
+    assert unit_files.chosen(wish, found, replace(record, entrypoint=None)) is None, (
+        "an older one did not look for it"
     )
 
 
@@ -231,9 +293,92 @@ def test_what_a_start_makes_or_fetches_outlives_the_container() -> None:
     assert {"/root/.cache/vllm", "/tmp/tiktoken-rs-cache"} <= set(kept)
 
 
+KEY, MANAGED = {"VLLM_API_KEY": "env:KEY"}, Node(management=IPv4Address("10.0.0.5"))
+
+
+def test_without_a_key_the_api_answers_its_own_host_alone() -> None:
+    def holds(data: dict[str, Any], streams: list[str], at: str) -> None:
+        files = made(asked(), MANAGED, **data)
+        rows = [
+            row.partition("=")[2] for row in files[served.SOCKET].splitlines() if row.startswith("ListenStream=")
+        ]
+        assert rows == streams
+        record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+        assert record and listen.said(record.at, key=record.key) == at
+        assert "env:KEY" not in "".join(files.values())
+
+    both = ["127.0.0.1:8000", "10.0.0.5:8000"]
+    each_row(
+        {
+            "no key": ({}, ["127.0.0.1:8000"], "127.0.0.1:8000; asks for no key"),
+            "a key": ({"secrets": KEY}, both, "10.0.0.5:8000, 127.0.0.1:8000; asks for VLLM_API_KEY"),
+            "a key, here alone": (
+                {"secrets": KEY, "serve_listen": "local"},
+                ["127.0.0.1:8000"],
+                "127.0.0.1:8000; asks for VLLM_API_KEY",
+            ),
+            "no key, and all the same": (
+                {"serve_listen": "management"},
+                both,
+                "10.0.0.5:8000, 127.0.0.1:8000; asks for no key",
+            ),
+            "all": ({"serve_listen": "all", "serve_port": 80}, ["80"], "every address, port 80; asks for no key"),
+            "an address": (
+                {"serve_listen": "192.168.100.11"},
+                ["127.0.0.1:8000", "192.168.100.11:8000"],
+                "127.0.0.1:8000, 192.168.100.11:8000; asks for no key",
+            ),
+        },
+        holds,
+    )
+
+
+def test_the_default_by_its_name_is_no_change() -> None:
+    assert made(asked(), MANAGED) == made(asked(), MANAGED, serve_listen="local")
+    assert made(asked(), MANAGED, secrets=KEY) == made(asked(), MANAGED, secrets=KEY, serve_listen="management")
+
+
+def test_an_address_that_is_not_known_is_no_place_to_answer() -> None:
+    with pytest.raises(Refusal, match="no management address was found"):
+        made(asked(), serve_listen="management")
+
+
+def test_the_management_address_of_the_last_deploy_stays_while_the_host_has_it() -> None:
+    wired, wireless = IPv4Address("10.0.0.5"), IPv4Address("10.1.0.5")
+    record = served.load(Found(made(asked(), MANAGED, secrets=KEY)[served.RECORD], "0644", "root:root"))
+    assert listen.management(record, [wired, wireless], wireless) == wired, "whichever network ssh came in on"
+    assert listen.management(record, [wireless], wireless) == wireless == listen.management(None, [], wireless)
+
+
+def test_who_is_cut_off_and_who_is_let_in_is_said() -> None:
+    old = Record("m", BIG, ID, "vllm:1", "solo", 1, 0, 8000, 18000, "/srv")
+    local, everywhere = ("127.0.0.1:8000",), ("*:8000",)
+
+    def holds(data: dict[str, Any], record: Record | None, at: tuple[str, ...], *said: str) -> None:
+        found = [*listen.warnings(mine(**data), record, at)]
+        assert len(found) == len(said) and all(part in line for part, line in zip(said, found, strict=True))
+
+    each_row(
+        {
+            "a first one": ({}, None, local),
+            "as before": ({}, replace(old, at=local), local),
+            "of an older version": ({}, old, local, "until now: every address, port 8000; asks for no key"),
+            "the other half answered nothing": ({}, replace(old, rank=1), local),
+            "open, and no key": (
+                {"serve_listen": "all"},
+                old,
+                everywhere,
+                "whoever reaches *:8000 may use the model",
+            ),
+            "open, with a key": ({"serve_listen": "all", "secrets": KEY}, old, everywhere),
+        },
+        holds,
+    )
+
+
 def test_secrets_are_given_as_a_file_and_only_where_there_are_any() -> None:
     assert "secrets.env" not in made(asked())[served.SERVICE]
-    words = started(made(asked(), secrets={"VLLM_API_KEY": "env:KEY"})[served.SERVICE])
+    words = started(made(asked(), MANAGED, secrets=KEY)[served.SERVICE])
     assert words[words.index("/etc/sparkrig/secrets.env") - 1] == "--env-file"
 
 
@@ -282,6 +427,48 @@ def test_the_guard_of_before_is_removed() -> None:
     assert unit_files.surplus(wanted, found) == [*served.BEFORE]
 
 
+DRAFT = "nvidia/gpt-oss-120b-Eagle3"
+
+
+def test_a_draft_model_is_mounted_beside_the_weights_and_named_to_vllm() -> None:
+    def holds(data: dict[str, Any], expected: dict[str, Any] | None) -> None:
+        wish = asked("nvidia/Qwen3.6-35B-A3B-NVFP4", **data)
+        words = started(made(wish)[served.SERVICE])
+        assert arguments.read(words).flags.get("speculative-config") == expected
+        mounted = f"/srv/models/{DRAFT}:/models/{DRAFT}:ro" in words
+        assert mounted is (wish.draft != "") is (data.get("serve_draft") == DRAFT)
+
+    own = {"serve_draft": DRAFT}
+    path = {"model": f"/models/{DRAFT}"}
+    given = {"speculative-config": '{"method": "eagle3", "num_speculative_tokens": 5, "model": "x"}'}
+    each_row(
+        {
+            "the catalogue's": ({}, {"method": "mtp", "num_speculative_tokens": 3, "moe_backend": "triton"}),
+            "none": ({"serve_draft": False}, None),
+            "its own": (own, {"num_speculative_tokens": 3, **path}),
+            "with more": (
+                {**own, "serve_flags": given},
+                {"method": "eagle3", "num_speculative_tokens": 5, **path},
+            ),
+        },
+        holds,
+    )
+    assert "is no JSON object" in refused(serve_draft=DRAFT, serve_flags={"speculative-config": "mtp"})
+
+
+def test_the_weights_of_a_draft_are_judged_and_counted_like_others() -> None:
+    linked = Serving(images=FITS.images, weights={DRAFT: Weights("linked", GIB, "a.bin")}, room=900 * GIB)
+    assert f"/srv/models/{DRAFT}/a.bin is a link that leads out" in judged(linked, serve_draft=DRAFT)
+    found = Serving(weights={DRAFT: Weights("whole", 30 * GIB)})
+    room = sizing.room(found, "", 121.7, draft=DRAFT)
+    assert room.draft == 30 and sizing.room(found, "", 121.7).draft == 0
+    wish, own = asked(serve_draft=DRAFT), mine(serve_draft=DRAFT)
+    tight = replace(room, free=85.0)
+    assert plan.size(wish, own, replace(tight, draft=0.0)).utilization == 0.65
+    with pytest.raises(Refusal, match=r"takes \d+\.\d GiB of memory on each Spark"):
+        plan.size(wish, own, tight)
+
+
 def test_the_half_that_has_no_part_keeps_nothing_but_a_note_of_it() -> None:
     files = made(asked(), Node(served.ASIDE))
     assert set(files) == {served.RECORD}
@@ -320,7 +507,8 @@ def judged(found: Serving = FITS, model: str = "gpt-oss-120b", memory: float = 1
     given = {"model": model, "serve_image": "image:1", **data}
     wish = asked(sparks=1, **given)
     try:
-        plan.judge(wish, found, "aarch64", memory, mine(**given), leads=True)
+        plan.size(wish, mine(**given), sizing.Room(memory, memory))
+        plan.judge(wish, found, "aarch64", mine(**given), leads=True)
     except Refusal as refusal:
         return refusal.what
     return ""
@@ -346,8 +534,7 @@ def test_what_does_not_fit_is_refused() -> None:
             (weights("partial", 0), {}, "take 60.8 GiB, 0.0 GiB of them are there, and 10.0 GiB are free"),
             (weights("damaged", 20 * GIB), {}, "20.0 GiB of them are there"),
             (Serving(room=0, images=FITS.images), {}, "0.0 GiB are free for /srv/models"),
-            (FITS, {"memory": 64.0}, "does not fit: 60.8 GiB of weights a node, and 55.7 GiB are for all of it"),
-            (FITS, {"memory": 200.0, "memory_gib": 64.0}, "does not fit"),
+            (FITS, {"memory": 64.0}, "does not fit: 60.8 GiB of weights a node, "),
             (
                 Serving(images=(Image(ID, "amd64", ("image:1",)),), room=900 * GIB),
                 {},
@@ -373,9 +560,9 @@ def test_weights_that_a_container_would_not_find_are_refused() -> None:
 def test_an_id_crosses_the_fabric_like_any_other_image() -> None:
     id = f"sha256:{'b2' * 32}"
     wish = asked("qwen3-235b-a22b", serve_image=id)
-    plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=False)
+    plan.judge(wish, FITS, "aarch64", mine(), leads=False)
     with pytest.raises(Refusal, match="no registry can be asked for an ID"):
-        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+        plan.judge(wish, FITS, "aarch64", mine(), leads=True)
 
 
 PINNED = "nvcr.io/nvidia/vllm@sha256:77"
@@ -384,7 +571,8 @@ PINNED = "nvcr.io/nvidia/vllm@sha256:77"
 def test_a_copy_is_known_by_what_its_digest_means() -> None:
     def holds(name: str, kept: str | None, head: tuple[str, ...], found: bool) -> None:
         wish, copy = asked("qwen3-235b-a22b", serve_image=name), Serving(images=(Image(ID, "arm64"),))
-        record = Record("m", BIG, ID, kept, "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0") if kept else None
+        last = Record("m", BIG, ID, kept or "", "ray", 2, 1, 8000, 18000, "/srv", vllm="0.19.0", entrypoint="")
+        record = last if kept else None
         there = unit_files.image_of(wish, copy, record, Serving(images=(Image(ID, "arm64", head),)))
         assert (there is not None) is found
         known = unit_files.chosen(wish, copy, record)
@@ -422,6 +610,45 @@ def test_a_copy_in_another_store_is_known_by_what_it_holds() -> None:
         },
         holds,
     )
+
+
+def test_room_for_the_image_is_asked_of_dockers_own_disk() -> None:
+    tight = Serving(room=900 * GIB, store="/var/lib/docker", store_room=20 * GIB)
+    assert "image:1 takes about 30.0 GiB while it is unpacked, and 20.0 GiB are free for /var/lib/d" in judged(
+        tight
+    )
+    assert judged(replace(tight, store_room=40 * GIB)) == "" == judged(replace(tight, images=FITS.images))
+    plan.stores("image:1", 9 * GIB, tight)
+    with pytest.raises(Refusal, match=r"takes about 22\.0 GiB"):
+        plan.stores("image:1", 11 * GIB, tight)
+
+
+def test_a_port_at_which_the_nodes_meet_is_judged_on_the_head() -> None:
+    def holds(form: str, found: Serving, record: Record | None, said: str) -> None:
+        try:
+            plan.meets(form, found, record)
+        except Refusal as refusal:
+            assert said and said in refusal.what
+        else:
+            assert not said
+
+    taken = Serving(listening=(22, 6379, 29501))
+    up = replace(taken, unit={"ActiveState": "active"})
+    ours = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8000, 18000, "/srv")
+    each_row(
+        {
+            "Ray": ("ray", taken, None, "port 6379 is taken by another program, and the nodes of ray meet there"),
+            "vLLM's own": ("multinode", taken, None, "port 29501 is taken"),
+            "one Spark": ("solo", taken, None, ""),
+            "free": ("ray", Serving(listening=(22,)), None, ""),
+            "our own": ("ray", up, ours, ""),
+            "our own ended": ("ray", taken, ours, "port 6379"),
+            "our own has the other one": ("multinode", up, ours, "port 29501"),
+        },
+        holds,
+    )
+    script = (Path(__file__).resolve().parents[3] / "templates/serving/start.sh").read_text()
+    assert all(f"_PORT={port}\n" in script for port in plan.MEETING.values())
 
 
 def test_ports_that_are_ours_are_not_somebody_elses() -> None:

@@ -1,0 +1,96 @@
+"""Where the API answers, and whether it asks for a key.
+
+Whoever reaches it may use the model, so without a key it answers its own host alone: ssh leads there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from ipaddress import IPv4Address
+
+from sparkrig.cure import advice
+from sparkrig.refusal import Refusal
+from sparkrig.serving.served import Record
+from sparkrig.settings import Settings
+
+KEY = "VLLM_API_KEY"  # vLLM asks each request below /v1 for it (vllm/envs.py)
+LOCAL, MANAGEMENT, ALL = "local", "management", "all"
+_LOOPBACK = "127.0.0.1"
+_EVERY = "*"
+
+
+def default(mine: Settings) -> str:
+    return MANAGEMENT if KEY in mine.secrets else LOCAL
+
+
+def place(mine: Settings) -> str:
+    """What is declared, else the safe default."""
+    return mine.serve_listen or default(mine)
+
+
+def management(record: Record | None, own: Collection[IPv4Address], now: IPv4Address | None) -> IPv4Address | None:
+    """The address of the management network; the one of the last deploy for as long as the host has it.
+
+    own: every address of the host; now: that of the network that ssh came in on.
+    """
+    kept = record.management if record else ""
+    return next((each for each in own if str(each) == kept), now)
+
+
+def sockets(mine: Settings, address: IPv4Address | None) -> tuple[str, ...]:
+    """ADDRESS:PORT of each, `*` for every address. address: of the management network. Raises Refusal."""
+    where = place(mine)
+    if where == ALL:
+        return (f"{_EVERY}:{mine.serve_port}",)
+    if where == MANAGEMENT:
+        if address is None:
+            raise Refusal(
+                "no management address was found on this host, where the API is to answer",
+                advice(f"the same with --data serve_listen={LOCAL}, or with an address of the host"),
+            )
+        where = str(address)
+    places = (_LOOPBACK,) if where in (LOCAL, _LOOPBACK) else (_LOOPBACK, where)
+    return tuple(f"{each}:{mine.serve_port}" for each in places)
+
+
+def seen(bound: Iterable[str]) -> tuple[str, ...]:
+    """The same, of what `ss` prints."""
+    return tuple(
+        f"{_EVERY}:{each.rpartition(':')[2]}" if each.startswith(("0.0.0.0:", "[::]:", "*:")) else each
+        for each in bound
+    )
+
+
+def said(at: Collection[str], *, key: bool) -> str:
+    """In words: where it answers, and whether it asks for a key."""
+    places = ", ".join(sorted(at)).replace(f"{_EVERY}:", "every address, port ")
+    return f"{places or 'nowhere'}; {f'asks for {KEY}' if key else 'asks for no key'}"
+
+
+def before(record: Record) -> tuple[str, ...]:
+    """Where it answered until now; a version that kept none of it opened the port on every address."""
+    return record.at or (f"{_EVERY}:{record.port}",)
+
+
+def warnings(mine: Settings, record: Record | None, at: tuple[str, ...]) -> Iterator[str]:
+    """What a person should know before it is so, a sentence each. record: of the server until now."""
+    key = KEY in mine.secrets
+    if record and record.rank == 0 and before(record) != at:
+        was = said(before(record), key=record.key or (key and not record.at))
+        yield (
+            f"the API answers elsewhere from now on: {said(at, key=key)}; until now: {was}. "
+            f"serve_listen decides on it, and {KEY} under secrets (docs/serving.md#who-reaches-it)"
+        )
+    if not key and place(mine) != LOCAL:
+        yield f"whoever reaches {', '.join(at)} may use the model, for no {KEY} is among the secrets"
+
+
+def way(mine: Settings, host: str) -> str:
+    """How it is reached, in words. host: as ssh knows it."""
+    port = mine.serve_port
+    if place(mine) != LOCAL:
+        return f"http://{host}:{port}/v1/models answers{f', with {KEY}' if KEY in mine.secrets else ''}"
+    return (
+        f"it answers its own host alone; from here: ssh -fN -L {port}:127.0.0.1:{port} {host}, then "
+        f"curl http://127.0.0.1:{port}/v1/models"
+    )

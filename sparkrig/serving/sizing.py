@@ -1,0 +1,215 @@
+"""How much of a Spark's memory a server takes, and how long its sequences may be: decided once, before it starts.
+
+vLLM takes `--gpu-memory-utilization` x all memory, and ends at once where less is free ("Free memory on device ...
+is less than desired GPU memory utilization"). On a Spark its free memory is the kernel's MemAvailable
+(vllm/utils/mem_utils.py, read 2026-11-24). Its default of 0.92 is more than a Spark has free: 101 to 111 of
+121.6 GiB [@mia-exl3-47].
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from sparkrig.cure import advice, local, on_host, quoted
+from sparkrig.refusal import Refusal
+from sparkrig.serving.arguments import whole_number
+from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, budget
+from sparkrig.serving.served import Serving
+from sparkrig.serving.wish import CONTEXT, UTILIZATION, Flags, Sizing, Wish
+
+_USUAL = 0.80  # NVIDIA's playbook; above it `sparkrig lint` warns
+_VLLM = 0.92  # vLLM's own default
+_SPARE_GIB = 3.0  # of the KV cache: published starts lay up to that far from the budget (docs/models.md)
+_CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096)
+_SHORT = 32768  # a context of less is worth a higher utilization
+_UNKNOWN = 32768  # where the KV cache of a model is not known
+_GIVEN = re.compile(rf"--{UTILIZATION}[= ]([0-9.]+)")
+
+
+@dataclass(frozen=True)
+class Room:
+    """The memory of a host, in GiB.
+
+    total: all that CPU and GPU share; free: what is available once our own server has stopped; where: of which
+    host, in words; others: what else runs there, as far as it was seen.
+    """
+
+    total: float
+    free: float
+    where: str = "this host"
+    others: tuple[str, ...] = ()
+    draft: float = 0.0
+
+    @property
+    def said(self) -> str:
+        running = f", where {', '.join(self.others)} runs" if self.others else ""
+        return f"{self.free:.1f} of {self.total:.1f} GiB are free on {self.where}{running}"
+
+    @property
+    def most(self) -> float:
+        """The highest utilization that passes vLLM's check, with room for the container's own processes."""
+        return min(MOST_UTILIZATION, math.floor((self.free - BESIDE_GIB) / self.total * 100 + 1e-9) / 100)
+
+
+def room(found: Serving, unit: str, memory_gib: float | None, where: str = "this host", draft: str = "") -> Room:
+    """The memory of a host as it was seen.
+
+    unit: text of our own unit there; memory_gib: counted in place of the host's; draft: OWNER/NAME of a draft
+    model.
+    """
+    drafts = found.weights[draft].size / GIB if draft in found.weights else 0.0
+    return replace(_room(found, unit, memory_gib, where), draft=drafts)
+
+
+def _room(found: Serving, unit: str, memory_gib: float | None, where: str) -> Room:
+    seen = found.memory
+    if seen is None:
+        total = memory_gib or MEMORY_GIB
+        return Room(total, total, where, found.others)
+    total = memory_gib or seen.total
+    taken = seen.total - seen.available - _held(found, unit)
+    return Room(total, min(total, max(0.0, total - taken)), where, found.others)
+
+
+def _held(found: Serving, unit: str) -> float:
+    """GiB that our own server gives back when it stops; it takes what its command has.
+
+    One that has not loaded yet has not taken it: then that much more would be more than there is.
+    """
+    if found.memory is None or not found.active or found.health not in (None, 200):
+        return 0.0
+    given = _GIVEN.search(unit)
+    share = (float(given[1]) if given else _VLLM) * found.memory.total if unit else 0.0
+    return share if found.memory.available + share <= found.memory.total else 0.0
+
+
+def decide(asked: Wish, use: Use, given: Flags, rooms: Room) -> Sizing:
+    """Utilization and context for that server. Raises Refusal with the figures.
+
+    use: what the budget makes of all flags; given: those of the user, which are kept or refused; those of the
+    catalogue are kept where they fit.
+    """
+    own = {name: value for name, value in given.items() if value is not False}
+    firm = _number(own[UTILIZATION]) if UTILIZATION in own else None
+    if firm is not None:
+        passes(Sizing(firm, 0), rooms)
+    contexts = [_tokens(own[CONTEXT])] if CONTEXT in own else [*_contexts(asked)]
+    for utilization, context, spare in _candidates(asked, firm, contexts, rooms, own):
+        made = budget(
+            asked.model, asked.checkpoint, replace(use, utilization=utilization, context=context, sequences=1)
+        )
+        if utilization > 0 and _fits(made, spare + rooms.draft):
+            return Sizing(utilization, context)
+    raise _too_little(asked, use, firm, min(contexts), rooms)
+
+
+def passes(sizing: Sizing, rooms: Room) -> None:
+    """Raise Refusal where vLLM's own check would fail."""
+    wanted = sizing.utilization * rooms.total
+    if wanted > rooms.free:
+        least = max(0.0, math.floor(rooms.free / rooms.total * 100) / 100)
+        raise Refusal(
+            f"--{UTILIZATION} {sizing.utilization:g} asks for {wanted:.1f} GiB, and {rooms.said}: vLLM would not "
+            f"start",
+            _stop(rooms, f"; or give it {least:g} at most"),
+        )
+
+
+def _candidates(
+    asked: Wish, firm: float | None, contexts: Sequence[int], rooms: Room, own: Flags
+) -> Iterator[tuple[float, int, float]]:
+    """Utilization, context, and GiB that are to stay spare, the best first.
+
+    A context that the user or the catalogue has is kept where it fits exactly.
+    """
+    if firm is not None:
+        ladder = [firm]
+    else:
+        kept = _number(asked.flags[UTILIZATION]) if _has(asked, UTILIZATION) else 1.0
+        begin = kept if kept <= rooms.most else min(_USUAL, rooms.most)
+        ladder = [begin, *(each / 100 for each in range(101) if begin < each / 100 <= rooms.most)]
+    for context in contexts:
+        if context >= _SHORT or CONTEXT in own:
+            yield ladder[0], context, 0.0 if _has(asked, CONTEXT) and context == contexts[0] else _SPARE_GIB
+    for spare in (_SPARE_GIB, 0.0):
+        yield from ((each, context, spare) for each in ladder for context in contexts)
+
+
+def _has(asked: Wish, name: str) -> bool:
+    return asked.flags.get(name, False) is not False
+
+
+def _contexts(asked: Wish) -> Iterator[int]:
+    """The catalogue's, and shorter ones; where it has none, up to what the model was made for."""
+    longest = asked.model.context or _UNKNOWN
+    first = _tokens(asked.flags[CONTEXT]) if _has(asked, CONTEXT) else min(longest, _CONTEXTS[0])
+    if asked.model.shape is None and not _has(asked, CONTEXT):
+        first = min(first, _UNKNOWN)
+    yield first
+    yield from (each for each in _CONTEXTS if each < first)
+
+
+def _fits(made: Budget, spare: float) -> bool:
+    if made.kv is None:
+        return True  # no source has the size of the weights
+    return made.kv > spare and (made.needed or 0.0) + spare <= made.kv
+
+
+def _too_little(asked: Wish, use: Use, firm: float | None, context: int, rooms: Room) -> Refusal:
+    """Why nothing fits: the model is too large for the memory, or too little of that is free."""
+    most = firm if firm is not None else MOST_UTILIZATION
+    made = budget(asked.model, asked.checkpoint, replace(use, utilization=most, context=context, sequences=1))
+    least = made.share - (made.kv or 0.0) + (made.needed or 0.0) + rooms.draft
+    if firm is not None or not _fits(made, rooms.draft):
+        return Refusal(
+            f"{asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, "
+            f"{least:.1f} GiB with {context} tokens of context, and {made.share:.1f} GiB are for all of it "
+            f"({most:g} of {rooms.total:.1f} GiB)",
+            local(f"sparkrig models show {quoted(asked.model.name)}"),
+        )
+    return Refusal(
+        f"{asked.checkpoint.id} takes {least:.1f} GiB of memory on each Spark, {BESIDE_GIB:g} GiB more are for "
+        f"its processes, and {rooms.said}",
+        _stop(rooms),
+    )
+
+
+def _stop(rooms: Room, after: str = "") -> str:
+    """What shows and stops whatever else holds memory."""
+    containers = [each.partition(" ")[2] for each in rooms.others if each.startswith("container ")]
+    services = [each for each in rooms.others if each.endswith(".service")]
+    words = [f"sudo docker stop {quoted(*containers)}"] if containers else []
+    words += [f"sudo systemctl stop {quoted(*services)}"] if services else []
+    if words:
+        return on_host("; ".join(words), after)
+    return on_host(
+        "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv; ps -eo rss,args --sort -rss | head",
+        f"; then stop what is not needed{after}",
+    )
+
+
+def _number(value: object) -> float:
+    try:
+        found = float(str(value))
+    except ValueError:
+        found = inf
+    if not 0 < found <= 1:
+        raise Refusal(
+            f"--{UTILIZATION} is {value}, and a number above 0 and up to 1 is expected",
+            advice("a number such as 0.8, or none: the deploy then chooses one"),
+        )
+    return found
+
+
+def _tokens(value: object) -> int:
+    found = whole_number(str(value))
+    if found is None or found < 1:
+        raise Refusal(
+            f"--{CONTEXT} is {value}, and a number of tokens is expected",
+            advice("a number such as 32768 or 32K, or none: the deploy then chooses one"),
+        )
+    return found

@@ -1,0 +1,188 @@
+"""How much of the memory a server takes, and how long its sequences may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sparkrig.refusal import Refusal
+from sparkrig.serving import arguments, plan, served, sizing
+from sparkrig.serving.served import Memory, Serving
+from sparkrig.serving.sizing import Room
+from sparkrig.serving.wish import Sizing
+from tests.tables import each_row
+from tests.unit.servings import CATALOGUE, asked, mine
+
+TOTAL = 121.6
+
+
+def decided(free: float, model: str = "gpt-oss-120b", others: tuple[str, ...] = (), **flags: Any) -> Sizing:
+    data: dict[str, Any] = {"serve_flags": {name.replace("_", "-"): value for name, value in flags.items()}}
+    wish = asked(model, serve_image="image:1", **data)
+    return plan.size(wish, mine(model=model, **data), Room(TOTAL, free, others=others))
+
+
+def refused(*given: Any, **flags: Any) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        decided(*given, **flags)
+    return caught.value
+
+
+def test_every_model_that_fits_gets_both_flags_and_passes_vllms_own_check() -> None:
+    """With what is free at the start of a Spark: 101 to 111 GiB, and 116 without a desktop."""
+
+    def holds(id: str, free: float) -> None:
+        wish = asked(id, serve_image="image:1")
+        room = Room(TOTAL, free)
+        try:
+            made = plan.size(wish, mine(model=id), room)
+        except Refusal as refusal:
+            assert "GiB" in refusal.what
+            return
+        flags = arguments.read(wish.sized(made).words[2:]).flags
+        assert flags["gpu-memory-utilization"] == f"{made.utilization:g}" and 0 < made.utilization <= 0.9
+        assert flags["max-model-len"] == str(made.context)
+        assert made.utilization * TOTAL + 5 <= free, "what the processes of the container take is free as well"
+
+    each_row(
+        {
+            f"{each.id}, {free}": (each.id, free)
+            for model in CATALOGUE.models.values()
+            for each in model.checkpoints
+            for free in (50.0, 101.0, 111.0, 116.0)
+            if not each.bad
+        },
+        holds,
+    )
+
+
+def test_what_is_free_decides_unless_somebody_gave_it() -> None:
+    def holds(free: float, model: str, flags: dict[str, Any], utilization: float, context: int) -> None:
+        assert decided(free, model, **flags) == Sizing(utilization, context)
+
+    each_row(
+        {
+            "the catalogue's fits": (116.0, "gpt-oss-120b", {}, 0.87, 131072),
+            "the catalogue's does not": (107.0, "gpt-oss-120b", {}, 0.8, 131072),
+            "others take of it": (80.0, "gpt-oss-120b", {}, 0.61, 131072),
+            "nobody gave one": (116.0, "Qwen/Qwen3-Next-80B-A3B-Instruct", {}, 0.8, 131072),
+            "the user's, above the catalogue's": (
+                110.0,
+                "gpt-oss-120b",
+                {"gpu_memory_utilization": 0.88, "max_model_len": "32K"},
+                0.88,
+                32768,
+            ),
+            "the user's without its gap": (100.0, "gpt-oss-120b", {"gpu_memory_utilization": 0.82}, 0.82, 131072),
+            "the user left both out": (
+                116.0,
+                "gpt-oss-120b",
+                {"gpu_memory_utilization": False, "max_model_len": False},
+                0.8,
+                131072,
+            ),
+            "weights that leave little": (116.0, "mixtral-8x7b", {}, 0.8, 16384),
+        },
+        holds,
+    )
+
+
+def test_what_is_tight_gets_a_shorter_context_or_a_higher_share() -> None:
+    shorter = decided(80.0, "txn545/Qwen3.5-122B-A10B-NVFP4")
+    assert shorter.utilization == 0.61 and shorter.context < 32768, "there is no more to have"
+    higher = decided(116.0, "Intel/Qwen3.5-397B-A17B-int4-AutoRound")
+    assert 0.8 < higher.utilization <= 0.9 and higher.context <= 32768
+
+
+def test_what_would_not_start_is_refused_with_the_figures() -> None:
+    def holds(free: float, flags: dict[str, Any], said: str) -> None:
+        assert said in refused(free, **flags).what
+
+    each_row(
+        {
+            "the user's": (
+                101.0,
+                {"gpu_memory_utilization": 0.87},
+                "--gpu-memory-utilization 0.87 asks for 105.8 GiB, and 101.0 of 121.6 GiB are free on this host",
+            ),
+            "too little is free": (
+                50.0,
+                {},
+                "GiB of memory on each Spark, 5 GiB more are for its processes, and 50.0 of 121.6 GiB are free on "
+                "this host",
+            ),
+            "the user's is too little": (
+                116.0,
+                {"gpu_memory_utilization": 0.4},
+                "does not fit: 60.8 GiB of weights",
+            ),
+            "the user's context": (116.0, {"max_model_len": 99999999}, "does not fit: 60.8 GiB of weights"),
+            "no number": (116.0, {"gpu_memory_utilization": "much"}, "is much, and a number above 0"),
+            "more than all": (116.0, {"gpu_memory_utilization": 1.5}, "is 1.5, and a number above 0"),
+            "no tokens": (116.0, {"max_model_len": "long"}, "is long, and a number of tokens is expected"),
+        },
+        holds,
+    )
+
+
+def test_the_refusal_names_what_to_stop() -> None:
+    others = ("container comfyui", "ollama.service")
+    refusal = refused(50.0, "gpt-oss-120b", others)
+    assert "where container comfyui, ollama.service runs" in refusal.what
+    assert refusal.cure == "sudo docker stop comfyui; sudo systemctl stop ollama.service"
+    cure = refused(101.0, gpu_memory_utilization=0.87).cure
+    assert cure.startswith("nvidia-smi") and cure.endswith("or give it 0.83 at most")
+
+
+UNIT = "ExecStart=/usr/bin/docker run vllm serve /models/a/b --gpu-memory-utilization 0.8 --host 127.0.0.1\n"
+UP = Serving(unit={"ActiveState": "active"}, memory=Memory(TOTAL, 20.0), health=200)
+
+
+def test_what_our_own_server_holds_is_free_for_the_next_one() -> None:
+    def holds(found: Serving, unit: str, free: float) -> None:
+        assert sizing.room(found, unit, None).free == pytest.approx(free)
+
+    down = replace(UP, unit={"ActiveState": "failed"})
+    each_row(
+        {
+            "it is up": (UP, UNIT, 20 + 0.8 * TOTAL),
+            "the other half, which has no health": (replace(UP, health=None), UNIT, 20 + 0.8 * TOTAL),
+            "it is down": (down, UNIT, 20),
+            "it is still loading": (replace(UP, memory=Memory(TOTAL, 90.0)), UNIT, 90),
+            "it ends again and again": (replace(UP, health=0), UNIT, 20),
+            "an older one had vLLM's default": (
+                replace(UP, memory=Memory(TOTAL, 5.0)),
+                UNIT.replace("--gpu-memory-utilization 0.8 ", ""),
+                5 + 0.92 * TOTAL,
+            ),
+            "no unit is there": (UP, "", 20),
+            "nothing was seen": (replace(UP, memory=None), UNIT, TOTAL),
+        },
+        holds,
+    )
+    assert sizing.room(UP, "", 60.0) == Room(60.0, 0.0), "a setting counts in place of the host's memory"
+    assert sizing.room(replace(UP, memory=Memory(4.0, 3.0)), "", 121.7).free == pytest.approx(120.7)
+
+
+def test_what_was_decided_is_kept_for_that_very_wish() -> None:
+    record = served.Record(
+        *("m", "a/b", "sha256:1", "image:1", "solo"),
+        1,
+        0,
+        8000,
+        18000,
+        "/srv",
+        wish=asked().digest,
+        utilization=0.7,
+    )
+    assert record.sizing == Sizing(0.7, 0)
+    for other in (
+        asked(serve_flags={"seed": 1}),
+        asked(serve_image="b:2"),
+        asked(serve_nodes=2),
+        asked("mixtral-8x7b", serve_image="image:1"),
+    ):
+        assert other.digest != asked().digest
+    assert asked().digest == asked().digest != asked().sized(record.sizing).digest
