@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 from collections.abc import Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sparkrig.checks.reference import KINDS
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.judgement import RULES
+from sparkrig.serving.lint.rule import Rule
 from sparkrig.serving.model import Checkpoint, Model
 from sparkrig.settings import Settings
 from tests.faults import table as faults
@@ -200,10 +202,24 @@ def with_rules(text: str) -> str:
     """The same of docs/lint.md and the table of rules."""
     heads = ("rule", "severity", "what holds", "who asks for it", "who says otherwise", "versions")
     rows = [
-        (_code(rule.id), rule.severity, rule.meaning, _sources(rule.reasons), _sources(rule.against), rule.holds)
+        (
+            _code(rule.id),
+            _standing(rule),
+            rule.meaning,
+            _sources(rule.reasons),
+            _sources(rule.against),
+            rule.holds,
+        )
         for rule in RULES
     ]
     return _marked(text, "rules", _table(heads, rows))
+
+
+def _standing(rule: Rule) -> str:
+    """Its severity, whether a source contests it, and its age where that is a year by the newest source of all."""
+    newest = date.fromisoformat(max(each.newest for each in RULES if len(each.newest) == len("2026-11-24")))
+    marks = [", contested"] * rule.contested + [f", no source since {rule.newest}"] * rule.old(newest)
+    return rule.severity + "".join(marks)
 
 
 def sources() -> str:

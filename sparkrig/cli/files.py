@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from sparkrig.fleet import Fleet
+    from sparkrig.serving.flags import Knowledge
     from sparkrig.serving.model import Catalogue
 
 
@@ -59,6 +60,14 @@ def catalogue() -> Catalogue:
 
     with refusals():
         return catalogue_files.catalogue(beside=catalogue_files.own())
+
+
+def flag_tables() -> Knowledge:
+    """What each version of vLLM takes; exit code 1 where the file of it cannot stand."""
+    from sparkrig.io import vllm_flags
+
+    with refusals():
+        return vllm_flags.knowledge()
 
 
 def try_doctor(file: Path) -> None:

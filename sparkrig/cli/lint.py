@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from sparkrig.text import reason
 if TYPE_CHECKING:
     from sparkrig.reports import schema_serving as schema
     from sparkrig.serving.launch import Launch
-    from sparkrig.serving.lint.case import Case
+    from sparkrig.serving.lint.case import Case, Change
     from sparkrig.serving.lint.judgement import Finding
     from sparkrig.serving.model import Catalogue
 
@@ -33,14 +34,16 @@ _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sp
     is_flag=True,
     help="Read the launches in models/ instead: all, or those of the models that you name.",
 )
+@click.option("--fix", is_flag=True, help="Print the launch as it should be, where a remedy is certain.")
 @click.option("--list", "listing", is_flag=True, help="List every rule with its meaning, and exit.")
-@click.option("-v", "--verbose", is_flag=True, help="Show the reasons of notes, too.")
+@click.option("-v", "--verbose", is_flag=True, help="Show who asks for each rule, and who says otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/lint.json).")
 def lint(
     words: tuple[str, ...],
     sparks: int | None,
     vllm: str | None,
     catalogue: bool,
+    fix: bool,
     listing: bool,
     verbose: bool,
     as_json: bool,
@@ -50,10 +53,14 @@ def lint(
     It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a
     compose file, a recipe, or the output of `docker inspect` for a running container. It runs nothing.
 
-    An error is a hard fact. A warning is a failure or a cost that someone reported; if others found the opposite,
-    both sides are shown with their dates. A note is advice.
+    An error is a hard fact. A warning is a failure or a cost that was reported. It is contested if others found
+    the opposite, and -v shows both sides with their dates. A note is advice.
 
-    Exit code 1: it finds no launch of vLLM; 2: it finds an error or a warning.
+    With --fix it prints the launch as it should be: flags and variables taken away, renamed or set where a rule
+    has a certain remedy. What is left to decide is printed beside it.
+
+    Exit code 1: it finds no launch of vLLM; 2: it finds an error, or a warning that no source contests. With --fix
+    the code is that of the launch that it prints.
     """
     from sparkrig.serving.lint import judgement
     from sparkrig.serving.lint.case import Case
@@ -63,8 +70,15 @@ def lint(
         return
     version = _version(vllm)
     known = files.catalogue()
+    tables = files.flag_tables()
+    if fix:
+        if catalogue or as_json:
+            raise click.ClickException(
+                "--fix is for a launch that you give, and prints no JSON. Try: sparkrig lint"
+            )
+        sys.exit(_fix(_given(words), lambda launch: Case(launch, known.find, sparks, version, tables)))
     told = _catalogued(known, words) if catalogue else [(launch, None) for launch in _launches(words)]
-    cases = [Case(launch, known.find, sparks or nodes, version) for launch, nodes in told]
+    cases = [Case(launch, known.find, sparks or nodes, version, tables) for launch, nodes in told]
     found = [judgement.judge(case) for case in cases]
     if as_json:
         launches = [_plain(case, each) for case, each in zip(cases, found, strict=True)]
@@ -97,13 +111,81 @@ def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, in
 
 def _launches(words: Sequence[str]) -> list[Launch]:
     """Of a command that a shell has parted, or of a text; exit code 1 where there is none."""
+    from sparkrig.serving import launch_text
+
+    if len(words) > 1:
+        return _readable(lambda: launch_text.typed(words), " ".join(words))
+    text = _text(words[0] if words else "-")
+    return _readable(lambda: launch_text.read(text), text)
+
+
+def _readable(read: Callable[[], list[Launch]], text: str) -> list[Launch]:
+    from sparkrig.serving.launch import Unreadable
+
+    try:
+        return read()
+    except Unreadable as error:
+        raise click.ClickException(f"{error}. {_cure(text)}") from None
+
+
+def _given(words: Sequence[str]) -> str:
+    """What was given, as one text."""
+    return shlex.join(words) if len(words) > 1 else _text(words[0] if words else "-")
+
+
+def _fix(text: str, case: Callable[[Launch], Case]) -> int:
+    """Print the launch as it should be, and what is left to decide; its exit code."""
+    from sparkrig.serving import launch_text
+    from sparkrig.serving.lint import judgement, mend
+
+    old = [case(launch) for launch in _readable(lambda: launch_text.read(text), text)]
+    told = [judgement.judge(each) for each in old]
+    wanted = [mend.changes(each) for each in told]
+    made = _mended(text, [*dict.fromkeys(change for each in wanted for change in each)])
+    new = [case(launch) for launch in _read(made)] if made is not None else []
+    left = [judgement.judge(each) for each in new]
+    if made is None or not _mends(old, new, told, left):
+        made = "\n".join(mend.command(each.launch, change) for each, change in zip(old, wanted, strict=True))
+        left = [judgement.judge(case(launch)) for launch in _read(made)]
+        terminal.echo("These words cannot be changed where they stand; this is vLLM's own command.", err=True)
+    terminal.echo(made.rstrip("\n"))
+    for finding in (each for found in left for each in found if each.fails):
+        terminal.echo(f"left to decide: {finding.rule.id}: {finding.found}. Try: {finding.better}", err=True)
+    return judgement.exit_code(each for found in left for each in found)
+
+
+def _mended(text: str, wanted: Sequence[Change]) -> str | None:
+    """The text with its changes; None where their words are not in it."""
+    from sparkrig.serving.lint import mend
+
+    try:
+        return mend.text(text, wanted)
+    except mend.Lost:
+        return None
+
+
+def _mends(
+    old: Sequence[Case], new: Sequence[Case], told: Sequence[Sequence[Finding]], left: Sequence[Sequence[Finding]]
+) -> bool:
+    """Whether each launch is still there with its model, and nothing fails that did not, or that had a remedy."""
+    if [each.launch.model for each in old] != [each.launch.model for each in new]:
+        return False
+    for before, after in zip(told, left, strict=True):
+        mended = {each.rule.id for each in before if each.fails and each.changes}
+        failing = {each.rule.id for each in after if each.fails}
+        if failing & mended or not failing <= {each.rule.id for each in before}:
+            return False
+    return True
+
+
+def _read(text: str) -> list[Launch]:
+    """Launches of a text, none where it cannot be read."""
     from sparkrig.serving import launch, launch_text
 
-    text = " ".join(words) if len(words) > 1 else _text(words[0] if words else "-")
     try:
-        return launch_text.typed(words) if len(words) > 1 else launch_text.read(text)
-    except launch.Unreadable as error:
-        raise click.ClickException(f"{error}. {_cure(text)}") from None
+        return launch_text.read(text)
+    except launch.Unreadable:
+        return []
 
 
 def _cure(text: str) -> str:
@@ -133,11 +215,13 @@ def _plain(case: Case, found: Sequence[Finding]) -> schema.Launched:
         "model": case.launch.model,
         "known": case.model.name if case.model else None,
         "image": case.container.image,
+        "vllm": ".".join(map(str, case.version)) if case.version else None,
         "gpus": case.gpus,
         "findings": [
             {
                 "rule": each.rule.id,
                 "severity": each.severity,
+                "contested": each.contested,
                 "topic": each.rule.topic,
                 "meaning": each.rule.meaning,
                 "found": each.found,
@@ -164,7 +248,7 @@ def _list() -> None:
     from sparkrig.serving.lint.judgement import RULES
 
     console, drawing = _screen(verbose=True)
-    for line in drawing.rules(RULES):
+    for line in drawing.rules(RULES, files.flag_tables()):
         console.print(line, soft_wrap=True)
 
 

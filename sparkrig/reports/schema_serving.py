@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from sparkrig import verdict
 from sparkrig.reports.fields import Unread
 from sparkrig.serving import budget, startup
-from sparkrig.serving.lint import claims, rule
+from sparkrig.serving.lint import case, claims, rule
 from sparkrig.serving.model import Model, Nodes, Source
 
 # lint
@@ -19,11 +19,13 @@ class Broken(TypedDict):
     """A rule that a launch breaks.
 
     meaning: what holds where it is kept; found: what was seen; better: what to set; holds: of which versions;
-    reasons, against: the sources that ask for it, and those against it.
+    reasons, against: the sources that ask for it, and those against it; contested: a warning with both, which does
+    not make exit code 2.
     """
 
     rule: str
-    severity: rule.Severity
+    severity: case.Severity
+    contested: bool
     topic: rule.Topic
     meaning: str
     found: str
@@ -37,13 +39,15 @@ class Launched(TypedDict):
     """One launch of vLLM.
 
     source: what it was read from; model: as it was given; known: its name in the catalogue, None where it is not
-    there; image: empty where it is not seen; gpus: how many it wants, None where that cannot be read.
+    there; image: empty where it is not seen; vllm: its version, None where that is not known; gpus: how many it
+    wants, None where that cannot be read.
     """
 
     source: str
     model: str
     known: str | None
     image: str
+    vllm: str | None
     gpus: int | None
     findings: list[Broken]
 

@@ -26,7 +26,8 @@ class Launch:
     source: what it was read from, in words; model: as it was given, empty where none was; flags: of vLLM, by their
     names without dashes; environment: None for a value that is set where docker is typed; container: None for a
     bare command, which shows nothing of it; whole: whether the environment is all there; wrapper: the script that
-    launches it, which may add to all of it; solo: whether that has to take one node; extra, broken: as
+    launches it, which may add to all of it; solo: whether that has to take one node; replaced: whether the image's
+    own entrypoint is left out; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
     Ray and no server; installs_ray: whether Ray is installed first.
     """
@@ -40,6 +41,7 @@ class Launch:
     whole: bool = False
     wrapper: str = ""
     solo: bool = False
+    replaced: bool = False
     extra: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     composed: bool = False

@@ -193,9 +193,14 @@ def _contained(described: Described, source: str) -> Iterator[Launch]:
         found = [_launch(source, words, described.environment)]
     else:
         found = []
+    kept = not described.replaced or any("entrypoint" in word for word in words[:2])
     for each in found:
         yield replace(
-            each, container=described.container, mounts=described.container.mounts, whole=described.whole
+            each,
+            container=described.container,
+            mounts=described.container.mounts,
+            whole=described.whole,
+            replaced=not kept,
         )
 
 

@@ -28,6 +28,8 @@ from sparkrig.settings import Settings
 
 Find = Callable[[str], Model | None]
 
+# What NVIDIA's playbook takes [@nvidia-playbook]; vLLM's own default of 0.92 is for a GPU with memory of its own.
+_SHARE = 0.8
 # For a model without a launch in the catalogue: the image in which vllm-project's recipe for Qwen3.6-35B-A3B was
 # verified and measured on a GB10 [@vllm-recipes-spark].
 IMAGE = "vllm/vllm-openai:v0.28.0"
@@ -78,6 +80,8 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
     if not (mine.serve_image or model.assumed) and (why := hindrance(checkpoint, base)):
         raise Refusal(why, "the same with --data serve_image=IMAGE")
     flags, variables = _flags(checkpoint, base, nodes, mine), base.environment if base else {}
+    if not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():
+        flags = {**flags, "gpu-memory-utilization": _SHARE}
     notes = (*_unverified(model, checkpoint),)
     return Wish(model, checkpoint, nodes, flags, variables, image, notes, _draft(mine))
 
@@ -343,5 +347,5 @@ def told(asked: Wish, found: Sequence[Finding]) -> Iterator[str]:
     if warnings:
         yield (
             f"sparkrig lint warns of {', '.join(warnings)}; what is said for and against each: "
-            f"sparkrig lint --catalogue {quoted(asked.model.name)}"
+            f"sparkrig lint -v --catalogue {quoted(asked.model.name)}"
         )

@@ -209,7 +209,7 @@ def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
     ("a", "settings", "words", "said"),
     [
         (ready(room=3 * GIB, weights={}), {}, MODEL, "the weights of openai/gpt-oss-120b take 60.8 GiB"),
-        (ready(), {"serve_flags": {"gpu-memory-utilization": 0.95}}, MODEL, "utilization-above-0.90: "),
+        (ready(), {"serve_flags": {"gpu-memory-utilization": 0.95}}, MODEL, "utilization-refused: "),
         (ready(images={}, store=9 * GIB), {}, MODEL, "the image vllm-standin:1 takes about 30.0 GiB"),
         (ready(BOTH, listening=(6379,)), {"serve_form": "ray"}, PAIR, "port 6379 is taken by another program"),
         (ready(), {}, ("--data", "model=gpt-oss-121b"), "the catalogue has no model gpt-oss-121b"),
@@ -335,7 +335,7 @@ def test_halves_with_two_shares_are_brought_together(deploy: Deploy) -> None:
         (
             serving(SOLO, **{**DOWN, "memory": (121.7, 60.0), "unit": {"ActiveState": "activating"}}),
             {},
-            "--gpu-memory-utilization 0.87 asks for 105.9 GiB, and 60.0 of 121.7 GiB are free on this host",
+            "--gpu-memory-utilization 0.8 asks for 97.4 GiB, and 60.0 of 121.7 GiB are free on this host",
         ),
     ],
     ids=["the user's", "others", "a stopped one of ours", "one that ends again and again"],

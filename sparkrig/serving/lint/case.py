@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 from sparkrig.parsing import hub
 from sparkrig.serving.container import Container
+from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.lint.version import Version, version
 
-# NGC's images by the vLLM in them: [@conselara-benchmarks, @vllm-30163]
-_NGC = {(25, 11): (0, 11, 0), (26, 4): (0, 19, 0)}
+# no version reads VLLM_ATTENTION_BACKEND since: models/vllm/flags.yaml, [@vllm-50292]
+_NO_BACKEND_VARIABLE = (0, 15)
+# NGC's images by the vLLM in them: [@ngc-vllm, @conselara-benchmarks, @vllm-30163, @langx101]
+_NGC = {
+    (25, 9): (0, 10, 1),
+    (25, 10): (0, 10, 2),
+    (25, 11): (0, 11, 0),
+    (26, 1): (0, 11, 1),
+    (26, 2): (0, 15, 1),
+    (26, 3): (0, 17, 1),
+    (26, 4): (0, 19, 0),
+    (26, 5): (0, 20, 1),
+    (26, 7): (0, 24, 0),
+    (26, 8): (0, 27, 1),
+    (26, 9): (0, 29, 0),
+    (26, 10): (0, 31, 0),
+}
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
     ("nvfp4", r"nvfp4|\bfp4\b"),
     ("bf16", r"\bbf16\b"),
-    ("mxfp4", r"mxfp4|gpt-?oss"),
+    # FP4 experts beside FP8 layers, as its config.json has it [@eugr-dsv4-1m, @vllm-recipes]
+    ("fp4 and fp8", r"deepseek-v4"),
+    ("mxfp4", r"mxfp4|gpt-?oss|mimo-v2\.6"),
     ("int4-gptq", r"gptq"),
     ("int4-awq", r"awq"),
     ("gguf", r"gguf|\bq\d_k"),
@@ -32,6 +50,17 @@ _MIXTURE = re.compile(
 )
 _PARAMETERS = re.compile(r"(?<![a-z\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z\d])")
 _SHARED = 0.8  # of experts x size: Mixtral's share their attention, 46.7 B of 8x7B and 141 B of 8x22B
+# makers whose plain names are unquantized weights; others publish FP8 or FP4 under a plain name
+_PLAIN = re.compile(
+    r"^(?:qwen/qwen\d|google/(?:diffusion)?gemma|mistralai/mixtral|allenai/|ibm-granite/|meta-llama/llama-[34])"
+)
+# a model that embeds or ranks, and generates nothing
+_POOLS = re.compile(r"embed|rerank|colbert|bge-")
+# multi-head latent attention by name: [@eugr-dsv4-1m]
+_LATENT = re.compile(r"deepseek-?(?:v[234]|r1)|glm-?5|kimi-k\d|mistral-small-4")
+# speculative decoding by what its own model is called, where the method is not named
+_DRAFTS = ("dspark", "dflash", "eagle3", "mtp")
+_BITS = {"bf16": 16, "fp8": 8, "nvfp4": 4.5, "mxfp4": 4.25, "int4-gptq": 4, "int4-awq": 4, "int4": 4}
 # Gated DeltaNet: Qwen3-Next, and by vLLM's log [@docai-122b] what is built on Qwen3.5
 _HYBRID = re.compile(r"qwen-?3\.?[56](?!\d)|qwen3-next|kimi-linear")
 
@@ -77,14 +106,35 @@ class Model(Protocol):
 
 
 Find = Callable[[str], Model | None]
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing to change in a launch: a flag, a field of its JSON (`speculative-config.method`), a variable.
+
+    to: the new value, empty for a switch; None takes it away; renamed: the name that it should have, and its value
+    stays.
+    """
+
+    name: str
+    to: str | None = None
+    renamed: str = ""
+    variable: bool = False
 
 
 @dataclass(frozen=True)
 class Hit:
-    """What a judge saw; better: what to set, where it knows more than the rule."""
+    """What a judge saw.
+
+    better: what to set, where it knows more than the rule; severity: where it is milder than the rule's; changes:
+    what mends it, where that is certain.
+    """
 
     found: str
     better: str = ""
+    severity: Severity | None = None
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,13 +142,14 @@ class Case:
     """A launch, and what follows from it.
 
     find: the catalogue; sparks: how many there are, None for up to two; vllm: the version, None where the image is
-    to show it.
+    to show it; tables: what each version takes, None where no word is to be asked.
     """
 
     launch: Launch
     find: Find
     sparks: int | None = None
     vllm: Version | None = None
+    tables: Knowledge | None = None
 
     @cached_property
     def model(self) -> Model | None:
@@ -134,9 +185,21 @@ class Case:
         """Of the weights: the catalogue's word, else what the name has, else bf16 for a plain name on the hub."""
         if self.checkpoint:
             return self.checkpoint.format
-        said = next((kind for kind, word in _FORMATS if re.search(word, self.name.replace("_", "-"))), "")
         plain = hub.ID.fullmatch(self.launch.model) is not None
-        return said or ("bf16" if plain else "")
+        return self.told_format or ("bf16" if plain else "")
+
+    @cached_property
+    def told_format(self) -> str:
+        """The same, empty for a plain name of a maker that also publishes quantized weights under one."""
+        if self.checkpoint:
+            return self.checkpoint.format
+        said = next((kind for kind, word in _FORMATS if re.search(word, self.name.replace("_", "-"))), "")
+        return said or ("bf16" if _PLAIN.match(self.launch.model.lower()) else "")
+
+    @property
+    def served_format(self) -> str:
+        """What vLLM computes with: FP8 where --quantization fp8 makes it of BF16."""
+        return "fp8" if self.quantization == "fp8" and self.format in ("bf16", "") else self.format
 
     @property
     def called(self) -> str:
@@ -164,6 +227,35 @@ class Case:
     def gpt_oss(self) -> bool:
         return re.search(r"gpt-?oss", self.name) is not None and self.format == "mxfp4"
 
+    @cached_property
+    def latent(self) -> bool:
+        """Whether it has multi-head latent attention."""
+        return bool(_LATENT.search(self.name))
+
+    @cached_property
+    def pooling(self) -> bool:
+        """Whether it embeds or ranks, and generates nothing."""
+        asked = {self.launch.text("runner"), self.launch.text("convert"), self.launch.text("task")}
+        return bool(asked & {"pooling", "embed", "classify", "reward", "score"} or _POOLS.search(self.name))
+
+    @cached_property
+    def speculative(self) -> Mapping[str, Any]:
+        return self.launch.table("speculative-config")
+
+    @cached_property
+    def drafting(self) -> str:
+        """How tokens are drafted: the method, or what the drafting model is called; empty where none are."""
+        method = str(self.speculative.get("method") or "").lower()
+        named = str(self.speculative.get("model") or "").lower()
+        called = next((word for word in _DRAFTS if word in named), "")
+        return "mtp" if "mtp" in method else method or called
+
+    @property
+    def drafted(self) -> int:
+        """Tokens a step that are drafted."""
+        found = str(self.speculative.get("num_speculative_tokens", ""))
+        return int(found) if found.isdigit() else 0
+
     @property
     def quantization(self) -> str:
         return self.launch.text("quantization").lower()
@@ -175,6 +267,14 @@ class Case:
             return None
         halved = self.format == "bf16" and self.quantization == "fp8"
         return self.checkpoint.weights_gib / (2 if halved else 1)
+
+    @property
+    def loaded_gib(self) -> float | None:
+        """What all nodes load together, else the least by parameters and format; None where neither is known."""
+        bits = _BITS.get(self.served_format)
+        if self.weights_gib is not None or not bits or not self.parameters_b:
+            return self.weights_gib
+        return self.parameters_b * 1e9 * bits / 8 / 2**30
 
     @property
     def parameters_b(self) -> float:
@@ -214,8 +314,9 @@ class Case:
 
     @property
     def paired(self) -> bool:
-        """Whether more than one Spark serves."""
-        return self.ray or self.nnodes > 1 or (self.gpus or 1) > 1
+        """Whether more than one Spark serves: Ray with one GPU is no pair [@jdaln-stack]."""
+        unread = self.gpus is None and self.ray
+        return self.launch.ray or unread or self.nnodes > 1 or (self.gpus or 1) > 1
 
     @property
     def container(self) -> Container:
@@ -223,7 +324,19 @@ class Case:
 
     @property
     def contained_pair(self) -> bool:
-        return self.paired and self.launch.container is not None
+        """Whether it is a container of a pair, and no script adds options to it."""
+        return self.paired and self.contained
+
+    @property
+    def contained(self) -> bool:
+        """Whether all options of its container are seen."""
+        whole = getattr(self.launch.container, "whole", True)
+        return self.launch.container is not None and not self.launch.wrapper and whole
+
+    @property
+    def bare(self) -> bool:
+        """Whether it is a plain command: no container and no script that may bring a fork of vLLM."""
+        return self.launch.container is None and not self.launch.wrapper
 
     @property
     def image(self) -> str:
@@ -246,14 +359,21 @@ class Case:
             return self.vllm
         if self.ngc:
             return _NGC.get(self.ngc)
+        # a digest alone has no version; a tag of someone else's image is no version of vLLM
         tag = re.search(r":v?(\d+\.\d+\.\d+)", self.image)
         return version(tag[1]) if self.stock and tag else None
+
+    @property
+    def official(self) -> bool:
+        """Whether the image is vLLM's own or NVIDIA's, and so takes what that release takes."""
+        return self.stock or self.ngc is not None
 
     @property
     def attention(self) -> tuple[str, str]:
         """What sets the attention backend, and the backend in capitals."""
         flag, table = self.launch.text("attention-backend"), self.launch.table("attention-config")
-        variable = self.launch.variable("VLLM_ATTENTION_BACKEND")
+        old = self.version is None or self.version < _NO_BACKEND_VARIABLE
+        variable = self.launch.variable("VLLM_ATTENTION_BACKEND") if old else ""
         if flag:
             return f"--attention-backend {flag}", flag.upper()
         if "backend" in table:

@@ -19,6 +19,7 @@ from sparkrig.serving.lint.claims import (
 from sparkrig.serving.lint.rule import Rules
 
 _FILES = 65536  # more than the usual 1024: our own reasoning
+_FORWARD = (26, 8)  # CUDA 13.4 on the driver of CUDA 13.0 [@langx101]
 _FIRST_ARM = (0, 10, 1)  # published for arm64 after it [@vllm-22206, @vllm-23210]
 
 
@@ -109,7 +110,7 @@ def image_digest(case: Case) -> Iterator[Hit]:
     against=(Claim("not needed where nvidia is docker's default runtime", "epappas", NOVEMBER),),
 )
 def no_gpu(case: Case) -> Iterator[Hit]:
-    if case.launch.container and not case.container.gpus:
+    if case.contained and not case.container.gpus:
         yield Hit("neither --gpus nor the nvidia runtime")
 
 
@@ -128,7 +129,7 @@ def host_network(case: Case) -> Iterator[Hit]:
 
 @RULES.rule(
     "host-ipc",
-    "warning",
+    "note",
     "a container of a pair shares the host's memory segments",
     (Claim("--ipc=host", NVIDIA, NOVEMBER),),
     "--ipc host",
@@ -178,3 +179,41 @@ def nofile(case: Case) -> Iterator[Hit]:
     files = case.container.limits.get("nofile", 0)
     if case.contained_pair and files != -1 and files < _FILES:
         yield Hit(f"nofile is {files}" if files else "nofile is docker's own limit")
+
+
+@RULES.rule(
+    "entrypoint-replaced",
+    "warning",
+    "NVIDIA's image keeps its entrypoint",
+    (
+        Claim(
+            "without /opt/nvidia/nvidia_entrypoint.sh CUDA's forward compatibility stays off, and driver 580 ends "
+            "in cudaErrorUnsupportedPtxVersion",
+            "langx101",
+            "2026-09-20",
+        ),
+    ),
+    "the words after the image, and no --entrypoint",
+    composed="command: [vllm, serve, ...], and no entrypoint",
+    holds="NGC 26.08 and later (CUDA 13.4) with driver 580",
+)
+def entrypoint_replaced(case: Case) -> Iterator[Hit]:
+    if case.launch.replaced and case.ngc is not None and case.ngc >= _FORWARD:
+        yield Hit(f"an entrypoint of its own in {case.container.image}")
+
+
+@RULES.rule(
+    "patched-file",
+    "warning",
+    "no file of another vLLM is mounted over the image's own",
+    (
+        Claim("a patched gemma4.py of another version, and the model does not load", "eugr-272", "2026-06-03"),
+        Claim("patches that fit one version fail with the next", "eugr-353", "2026-08-21"),
+    ),
+    "the file of the image's own version, or no mount",
+    against=(Claim("recipes mount the patches that the pinned engine needs", "club-3090-154", "2026-05-17"),),
+)
+def patched_file(case: Case) -> Iterator[Hit]:
+    for each in case.launch.mounts:
+        if re.search(r"/(?:dist|site)-packages/vllm/.+\.py$", each.target):
+            yield Hit(f"-v {each.source}:{each.target}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit
+from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import (
     APRIL,
     AUGUST,
@@ -40,9 +41,13 @@ RULES = Rules("environment")
     against=(Claim("the management netdev for the sockets works as well", "epappas", NOVEMBER),),
 )
 def pair_addresses(case: Case) -> Iterator[Hit]:
-    missing = case.missing("VLLM_HOST_IP", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME") if case.paired else []
+    if not case.paired or case.launch.wrapper:
+        return
+    missing = case.missing("VLLM_HOST_IP", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
+    # without Ray --master-addr says where the head is [@vllm-recipes]
+    alone = missing == ["VLLM_HOST_IP"] and not case.ray
     if missing:
-        yield Hit(f"{listed(missing)} not set")
+        yield Hit(f"{listed(missing)} not set", severity="note" if alone else None)
 
 
 @RULES.rule(
@@ -63,8 +68,14 @@ def pair_addresses(case: Case) -> Iterator[Hit]:
 def ray_memory_monitor(case: Case) -> Iterator[Hit]:
     name = "RAY_memory_monitor_refresh_ms"
     value = case.launch.environment.get(name)
-    if case.ray and (case.missing(name) or value not in (None, "0")):
-        yield Hit(f"{name}={value}" if value else f"{name} is not set")
+    # or it waits until nearly all of the memory is used [@jdaln-stack]
+    if re.match(r"0\.9[89]|1", case.launch.variable("RAY_memory_usage_threshold")):
+        return
+    if not case.ray or not case.paired or (case.launch.wrapper and value is None):
+        return
+    if case.missing(name) or value not in (None, "0"):
+        change = Change(name, "0", variable=True)
+        yield Hit(f"{name}={value}" if value else f"{name} is not set", changes=(change,))
 
 
 @RULES.rule(

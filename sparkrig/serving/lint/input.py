@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sparkrig.serving.lint.case import Case, Hit
@@ -70,7 +71,8 @@ def not_a_number(case: Case) -> Iterator[Hit]:
     "leave it away",
 )
 def extra_words(case: Case) -> Iterator[Hit]:
-    words = [word for word in case.launch.extra if "$" not in word]
+    # an ellipsis stands for what a page leaves out
+    words = [word for word in case.launch.extra if "$" not in word and not re.search(r"\.\.\.|\u2026|`", word)]
     if words:
         yield Hit(f"{listed(f'`{word}`' for word in words)} beside the model {case.called}")
 

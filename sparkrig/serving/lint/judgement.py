@@ -11,22 +11,41 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkrig.serving.lint import (
+    attention,
+    cache,
     container,
     environment,
     input,  # noqa: A004 - the topic, which shadows no call here
     kernels,
     memory,
+    moe,
     nodes,
     quantization,
     serving,
     weights,
+    words,
 )
-from sparkrig.serving.lint.case import Case
-from sparkrig.serving.lint.rule import Judge, Rule, Severity
+from sparkrig.serving.lint.case import Case, Change, Hit, Severity
+from sparkrig.serving.lint.rule import Judge, Rule
 
 JUDGES: Mapping[Rule, Judge] = {
     rule: judge
-    for topic in (memory, quantization, kernels, weights, nodes, container, environment, serving, input)
+    for topic in (
+        memory,
+        cache,
+        quantization,
+        kernels,
+        moe,
+        attention,
+        cache,
+        weights,
+        nodes,
+        container,
+        environment,
+        serving,
+        input,
+        words,
+    )
     for rule, judge in topic.RULES.judges.items()
 }
 RULES: tuple[Rule, ...] = tuple(JUDGES)
@@ -36,15 +55,26 @@ _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothi
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that a launch breaks. found: what was seen, without a full stop; better: what to set."""
+    """A rule that a launch breaks.
+
+    found: what was seen, without a full stop; better: what to set; severity: the rule's, or a milder one; changes:
+    what `--fix` does, empty where no remedy is definite.
+    """
 
     rule: Rule
     found: str
     better: str
+    severity: Severity
+    changes: tuple[Change, ...] = ()
 
     @property
-    def severity(self) -> Severity:
-        return self.rule.severity
+    def contested(self) -> bool:
+        return self.severity == "warning" and self.rule.contested
+
+    @property
+    def fails(self) -> bool:
+        """Whether it makes exit code 2."""
+        return self.severity != "note" and not self.contested
 
 
 def judge(case: Case) -> list[Finding]:
@@ -52,14 +82,22 @@ def judge(case: Case) -> list[Finding]:
     ray = case.launch.ray
     asked = [rule for rule in RULES if rule.concerns(case.version) and (not ray or rule.topic in _OF_RAY)]
     found = [
-        Finding(rule, hit.found, hit.better or (rule.composed if case.launch.composed else "") or rule.better)
+        Finding(rule, hit.found, _better(case, rule, hit), hit.severity or rule.severity, hit.changes)
         for rule in asked
         for hit in JUDGES[rule](case)
     ]
-    weight = ("error", "warning", "note")
-    return sorted(found, key=lambda each: weight.index(each.severity))
+    return sorted(found, key=_weight)
+
+
+def _better(case: Case, rule: Rule, hit: Hit) -> str:
+    return hit.better or (rule.composed if case.launch.composed else "") or rule.better
+
+
+def _weight(finding: Finding) -> int:
+    """Facts first, then what is contested, then advice."""
+    return 2 if finding.contested else ("error", "warning", "", "note").index(finding.severity)
 
 
 def exit_code(found: Iterable[Finding]) -> int:
-    """0 where there are notes at most, else 2."""
-    return 2 if any(each.severity != "note" for each in found) else 0
+    """2 where there is an error, or a warning that no source contests, else 0."""
+    return 2 if any(each.fails for each in found) else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit, month
+from sparkrig.serving.lint.case import Case, Change, Hit, month
 from sparkrig.serving.lint.claims import (
     APRIL,
     CATALOGUE,
@@ -15,7 +15,6 @@ from sparkrig.serving.lint.claims import (
     MID_MAY,
     MODELS,
     NOVEMBER,
-    NVIDIA,
     READ,
     READER,
     THREAD,
@@ -24,7 +23,7 @@ from sparkrig.serving.lint.claims import (
 )
 from sparkrig.serving.lint.rule import Rules
 
-_BATCH, _GRAPHS, _LONG = 8192, 2048, 100_000  # [@docai-122b, @conselara-hardware]
+_GRAPHS = 2048  # [@conselara-hardware]
 
 
 RULES = Rules("kernels")
@@ -32,7 +31,7 @@ RULES = Rules("kernels")
 
 @RULES.rule(
     "enforce-eager",
-    "warning",
+    "note",
     "CUDA graphs are on",
     (
         Claim("--enforce-eager costs about 55 % of the throughput", MODELS, MAY),
@@ -43,52 +42,13 @@ RULES = Rules("kernels")
     against=(
         Claim("eager is faster for TP=4 with expert parallelism", "capetron", NOVEMBER),
         Claim("capturing graphs deadlocked on two nodes, in SGLang", "al-engr", NOVEMBER),
+        Claim("a server of embeddings beside two others is eager by choice", "gb10-services", "2026-08-03"),
+        Claim("a server in Kubernetes is eager for a quick start", "langx101", "2026-09-20"),
     ),
 )
 def enforce_eager(case: Case) -> Iterator[Hit]:
-    if case.launch.on("enforce-eager"):
+    if case.launch.on("enforce-eager") and not case.pooling:
         yield Hit("--enforce-eager switches CUDA graphs off")
-
-
-def _fp4(case: Case) -> bool:
-    return case.format in ("nvfp4", "mxfp4")
-
-
-@RULES.rule(
-    "moe-backend",
-    "warning",
-    "a mixture of experts is given --moe-backend marlin",
-    (
-        Claim("the default backend produces garbage on SM121, without an error", MODELS, MAY),
-        Claim("marlin is required for mixtures of experts", HARDWARE, MID_MAY),
-        Claim("FlashInfer's MoE backends are absent on SM121", HARDWARE, MID_MAY),
-    ),
-    "--moe-backend marlin, or read some answers before you trust another one",
-    holds=VLLM_0190,
-    against=(
-        Claim("FLASHINFER_CUTLASS chosen by vLLM itself gives sensible answers with NVFP4", DOCAI, APRIL),
-        Claim("48.6 tok/s with FP8 and VLLM_FLASHINFER_MOE_BACKEND=latency", THREAD, MARCH),
-        Claim(
-            "Marlin widens NVFP4 so much that a model that fits did not load",
-            "vllm-50925",
-            "2026-08-03",
-        ),
-    ),
-)
-def moe_backend(case: Case) -> Iterator[Hit]:
-    backend = case.launch.text("moe-backend")
-    if case.mixture and backend.lower() != "marlin" and not [*cutlass_fp4(case)]:
-        asked = f"--moe-backend {backend}" if backend else "no --moe-backend"
-        asked = ", ".join((asked, *_flashinfer(case)))
-        yield Hit(f"{asked}, and {case.called} is a mixture of experts")
-
-
-def _flashinfer(case: Case) -> Iterator[str]:
-    """Variables that ask for FlashInfer's mixture of experts; that of FP4 has rules of its own."""
-    for name in ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_USE_FLASHINFER_MOE_FP16", "VLLM_FLASHINFER_MOE_BACKEND"):
-        value = case.launch.variable(name)
-        if value not in ("", "0"):
-            yield f"{name}={value}"
 
 
 @RULES.rule(
@@ -105,7 +65,8 @@ def _flashinfer(case: Case) -> Iterator[str]:
         ),
     ),
     "--moe-backend marlin, or an image built for 12.1a that is newer than 2026-04, and a look at its answers",
-    holds="images without the fix of vLLM's pull request 38423 (merged 2026-03-28)",
+    holds="vLLM before 0.20: images without the fix of its pull request 38423 (merged 2026-03-28)",
+    before=(0, 20),
     against=(
         Claim("FLASHINFER_CUTLASS compiles for SM121 and works: the lore is stale", DOCAI, APRIL),
         Claim(
@@ -116,10 +77,11 @@ def _flashinfer(case: Case) -> Iterator[str]:
     ),
 )
 def cutlass_fp4(case: Case) -> Iterator[Hit]:
-    asked = {f"--{flag}": case.launch.text(flag) for flag in ("moe-backend", "mxfp4-backend")}
+    # not MXFP4: with gpt-oss CUTLASS is what works best [@recipe-registry-17]
+    asked = {"--moe-backend": case.launch.text("moe-backend") if case.format == "nvfp4" else ""}
     asked["VLLM_NVFP4_GEMM_BACKEND"] = case.launch.variable("VLLM_NVFP4_GEMM_BACKEND")
     for name, value in asked.items():
-        if "cutlass" in value.lower() and (_fp4(case) or "4" in name):
+        if "cutlass" in value.lower():
             yield Hit(f"{name} {value}")
     if case.launch.variable("VLLM_USE_FLASHINFER_MOE_FP4") == "1":
         yield Hit("VLLM_USE_FLASHINFER_MOE_FP4=1")
@@ -137,8 +99,9 @@ def cutlass_fp4(case: Case) -> Iterator[Hit]:
         ),
     ),
     "leave VLLM_USE_FLASHINFER_MOE_FP4 away, and compare",
-    holds="vLLM 0.19.2 and later with a FlashInfer that was built for SM121",
+    holds="vLLM 0.19.2 to 0.23, which read it, with a FlashInfer that was built for SM121",
     since=(0, 19, 2),
+    before=(0, 24),
     against=(
         Claim(
             "FlashInfer's FP4 mixture of experts fails on SM121",
@@ -151,32 +114,6 @@ def cutlass_fp4(case: Case) -> Iterator[Hit]:
 def fp4_workaround(case: Case) -> Iterator[Hit]:
     if case.launch.variable("VLLM_USE_FLASHINFER_MOE_FP4") == "0":
         yield Hit("VLLM_USE_FLASHINFER_MOE_FP4=0")
-
-
-@RULES.rule(
-    "flashinfer-attention",
-    "warning",
-    "attention goes through TRITON_ATTN",
-    (
-        Claim("FlashInfer crashes with FP8 models on SM121", MODELS, MAY),
-        Claim("it has accuracy bugs with FP8 on Blackwell (vLLM's issue 35138)", HARDWARE, MID_MAY),
-    ),
-    "--attention-backend TRITON_ATTN",
-    holds=VLLM_0190,
-    against=(
-        Claim(
-            "NVIDIA's recipe for Qwen3.6-35B-A3B-NVFP4 takes --attention-backend flashinfer",
-            NVIDIA,
-            NOVEMBER,
-        ),
-    ),
-)
-def flashinfer_attention(case: Case) -> Iterator[Hit]:
-    setting, backend = case.attention
-    if "FLASHINFER" in backend:
-        fp8 = [case.said] if case.format == "fp8" else []
-        fp8 += ["the KV cache is FP8"] if case.launch.text("kv-cache-dtype").startswith("fp8") else []
-        yield Hit(", and ".join([setting, *fp8]))
 
 
 @RULES.rule(
@@ -204,7 +141,7 @@ def flashinfer_attention(case: Case) -> Iterator[Hit]:
     ),
 )
 def fp8_marlin(case: Case) -> Iterator[Hit]:
-    if "fp8" in (case.format, case.quantization) and case.launch.variable("VLLM_TEST_FORCE_FP8_MARLIN") != "1":
+    if case.served_format == "fp8" and case.launch.variable("VLLM_TEST_FORCE_FP8_MARLIN") != "1":
         where = (
             "VLLM_TEST_FORCE_FP8_MARLIN is not set"
             if case.launch.whole
@@ -223,8 +160,10 @@ def fp8_marlin(case: Case) -> Iterator[Hit]:
         Claim("by their config.json, three layers in four of Qwen3.5 and Qwen3.6 are such", CATALOGUE, READ),
     ),
     "a community image built for 12.1a (eugr/spark-vllm-docker)",
-    holds=VLLM_0190,
+    holds="NGC up to 26.04, vLLM 0.19.0",
+    before=(0, 20),
     against=(
+        Claim("NVIDIA's playbook serves Qwen3.6-35B-A3B in its image 26.05.post1", "nvidia-nvfp4", "2026-07-21"),
         Claim(
             "Qwen3.5-122B-A10B and Qwen3.6-35B-A3B have no such layers and run at 51 and 100 tok/s",
             MODELS,
@@ -250,15 +189,20 @@ def gdn_stock_image(case: Case) -> Iterator[Hit]:
         Claim("it builds no CUTLASS NVFP4 kernel for SM121", DOCAI, APRIL),
     ),
     "eugr/spark-vllm-docker, or the image of deploys/image.py",
-    holds="images of 2026-03-06 (0.17.0rc1) to 2026-04; check with cuobjdump -lelf _C.abi3.so",
+    holds="vLLM before 0.20 and nightlies of 2026-03 and 2026-04; check with cuobjdump -lelf _C.abi3.so",
+    before=(0, 20),
+    undated=True,
     against=(
         Claim("the test was of a nightly a month old", READER, MARCH),
-        Claim("NVIDIA's playbook serves with vllm/vllm-openai:latest", NVIDIA, NOVEMBER),
+        Claim("NVIDIA's playbook serves Nemotron-3-Super with cu130-nightly", "nvidia-nemotron", "2026-07-01"),
+        Claim("vLLM's recipes are verified on GB10 with vllm/vllm-openai:v0.24.0", "vllm-recipes", "2026-08-21"),
     ),
 )
 def stock_kernels(case: Case) -> Iterator[Hit]:
-    if case.stock and case.format in ("fp8", "nvfp4"):
-        yield Hit(f"{case.container.image} with {case.format} weights")
+    # a digest shows no age; the tag of a nightly shows none either
+    dated = case.version is not None or "nightly" in case.image
+    if case.stock and dated and case.served_format in ("fp8", "nvfp4"):
+        yield Hit(f"{case.container.image} with {case.served_format} weights")
 
 
 @RULES.rule(
@@ -267,7 +211,8 @@ def stock_kernels(case: Case) -> Iterator[Hit]:
     "CUDA graphs are captured up to 2048",
     (Claim("--max-cudagraph-capture-size=2048 is required for full throughput", HARDWARE, MID_MAY),),
     "--max-cudagraph-capture-size 2048",
-    holds=VLLM_0190,
+    holds="vLLM 0.19.0 in NGC 26.04",
+    before=(0, 20),
     against=(Claim("all figures of the 122B model were measured without it", DOCAI, APRIL),),
 )
 def cudagraph_size(case: Case) -> Iterator[Hit]:
@@ -275,26 +220,6 @@ def cudagraph_size(case: Case) -> Iterator[Hit]:
     sized = {"cudagraph-capture-sizes", "cuda-graph-sizes", "compilation-config"} & {*case.launch.flags}
     if size is not None and size < _GRAPHS and not sized and not case.launch.on("enforce-eager"):
         yield Hit(f"--max-cudagraph-capture-size {size}" if size else "no --max-cudagraph-capture-size")
-
-
-@RULES.rule(
-    "kv-cache-fp8",
-    "note",
-    "the KV cache is FP8",
-    (
-        Claim(
-            "--kv-cache-dtype fp8 is safe and recommended: twice the tokens in the same memory",
-            HARDWARE,
-            MID_MAY,
-        ),
-        Claim("595,584 tokens in 30.33 GiB with it", DOCAI, APRIL),
-    ),
-    "--kv-cache-dtype fp8",
-)
-def kv_cache_fp8(case: Case) -> Iterator[Hit]:
-    kind = case.launch.text("kv-cache-dtype")
-    if kind in ("", "auto", "bfloat16", "float16"):
-        yield Hit(f"--kv-cache-dtype {kind}" if kind else "no --kv-cache-dtype")
 
 
 @RULES.rule(
@@ -309,4 +234,40 @@ def arch_list(case: Case) -> Iterator[Hit]:
     for name in ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST"):
         value = case.launch.variable(name)
         if value and "12.1" not in value:
-            yield Hit(f"{name}={value}", f"{name}=12.1a")
+            yield Hit(f"{name}={value}", f"{name}=12.1a", changes=(Change(name, "12.1a", variable=True),))
+
+
+@RULES.rule(
+    "mxfp8-variable",
+    "warning",
+    "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8 is set only in an image that was built for it",
+    (
+        Claim("it fails at once: MXFP4 grouped GEMM does not support this device", "vllm-43969", "2026-06-12"),
+        Claim("not to be set on GB10 with vLLM 0.28.0", "sumner-gb10", "2026-09-24"),
+    ),
+    "leave VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8 away, or an image with MXFP4 kernels for 12.1a (vllm-node-mxfp4)",
+    holds="vLLM's own images, whose FlashInfer has no such kernel for SM121",
+)
+def mxfp8_variable(case: Case) -> Iterator[Hit]:
+    for name in ("VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8", "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8_CUTLASS"):
+        value = case.launch.variable(name)
+        if value not in ("", "0") and case.official and case.format == "mxfp4":
+            yield Hit(f"{name}={value} in {case.container.image}", changes=(Change(name, variable=True),))
+
+
+@RULES.rule(
+    "mxfp4-image",
+    "warning",
+    "gpt-oss in an image with MXFP4 kernels is given the backend for them",
+    (
+        Claim(
+            "without --mxfp4-backend CUTLASS memory profiling failed in vllm-node-mxfp4", "eugr-45", "2026-02-13"
+        ),
+        Claim("58.8 and 59.5 tok/s with --mxfp4-backend CUTLASS", "recipe-registry-17", "2026-06-12"),
+    ),
+    "--mxfp4-backend CUTLASS --mxfp4-layers moe,qkv,o,lm_head",
+    holds="images built with eugr's --exp-mxfp4",
+)
+def mxfp4_image(case: Case) -> Iterator[Hit]:
+    if case.gpt_oss and "mxfp4" in case.image and not case.launch.text("mxfp4-backend"):
+        yield Hit(f"no --mxfp4-backend in {case.container.image}")

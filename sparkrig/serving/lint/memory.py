@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit
+from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import (
     APRIL,
     AUGUST,
@@ -24,7 +24,10 @@ from sparkrig.serving.lint.claims import (
 from sparkrig.serving.lint.rule import Rules
 
 MEMORY_GIB = 121.7  # what vLLM sees of a Spark's 128 GB [@docai-122b]
-HIGHEST, SAFE = 0.90, 0.80
+# by [@eugr-dsv4-1m]: refused at 0.95; about 0.912 is free while the weights are read
+REFUSED, HIGHEST, USUAL, SAFE = 0.95, 0.912, 0.85, 0.80
+_DEFAULT = 0.92
+_TO_THE_HIGHEST = (Change("gpu-memory-utilization", "0.85"),)
 _BF16_GIB = 100e9 / 2**30  # BF16 fits where the weights are below about 100 GB [@conselara-models]
 
 
@@ -36,26 +39,59 @@ def _utilization(case: Case) -> float | None:
 
 
 @RULES.rule(
-    "utilization-above-0.90",
+    "utilization-refused",
     "error",
-    "--gpu-memory-utilization is at most 0.90",
+    "--gpu-memory-utilization is below 0.95",
     (
+        Claim(
+            "vLLM asks for that share of 121.69 GiB to be free: 0.95 was refused, with 111 GiB free while the "
+            "weights are read, page cache dropped or not",
+            "eugr-dsv4-1m",
+            "2026-08-25",
+        ),
         Claim("CPU and GPU share the memory, so what vLLM takes above 0.90 ends in out-of-memory", MODELS, MAY),
-        Claim("CUDA graphs allocate at run time: 0.92 buys 1 GiB of KV cache for that risk", DOCAI, APRIL),
         Claim("the host hangs without ssh, and only a hard reset helps", "capetron", NOVEMBER),
     ),
-    "--gpu-memory-utilization 0.80",
+    "--gpu-memory-utilization 0.85, and 0.90 at most",
 )
-def utilization_above_0_90(case: Case) -> Iterator[Hit]:
+def utilization_refused(case: Case) -> Iterator[Hit]:
     share = _utilization(case)
-    if share is not None and share > HIGHEST:
-        yield Hit(f"--gpu-memory-utilization {share:g} leaves {_left(share)} for all else")
+    if share is not None and share >= REFUSED:
+        yield Hit(_leaves(share), changes=_TO_THE_HIGHEST)
+
+
+@RULES.rule(
+    "utilization-above-0.91",
+    "warning",
+    "--gpu-memory-utilization is at most 0.912",
+    (
+        Claim(
+            "about 0.912 is the ceiling, by what is free while the weights are read", "eugr-dsv4-1m", "2026-08-25"
+        ),
+        Claim(
+            "vLLM's default of 0.92 is out of memory at the start with a 120B model",
+            "vllm-recipes-632",
+            "2026-07-13",
+        ),
+        Claim(
+            "0.90 to 0.95 can work, and more often runs out of memory, at the start or later",
+            "mia-dspark-5",
+            "2026-07-20",
+        ),
+        Claim("CUDA graphs allocate at run time: 0.92 buys 1 GiB of KV cache for that risk", DOCAI, APRIL),
+    ),
+    "--gpu-memory-utilization 0.85, and 0.90 at most",
+)
+def utilization_above_0_91(case: Case) -> Iterator[Hit]:
+    share = _utilization(case)
+    if share is not None and HIGHEST < share < REFUSED:
+        yield Hit(_leaves(share), changes=_TO_THE_HIGHEST)
 
 
 @RULES.rule(
     "utilization-high",
     "warning",
-    "--gpu-memory-utilization leaves the host room",
+    "--gpu-memory-utilization leaves the host room: 0.85 at most",
     (
         Claim("0.80 is what NVIDIA's playbook takes", NVIDIA, NOVEMBER),
         Claim(
@@ -66,7 +102,7 @@ def utilization_above_0_90(case: Case) -> Iterator[Hit]:
         Claim("0.87 did not pass vLLM's check: 102 of 121.7 GiB were free", MIA, AUGUST),
         Claim("it is no bound while vLLM profiles: a host hung at 0.70", "vllm-46307", "2026-06-21"),
     ),
-    "--gpu-memory-utilization 0.80 (each 0.01 is 1.2 GiB)",
+    "--gpu-memory-utilization 0.80 (each 0.01 is 1.2 GiB), unless the KV cache needs more",
     against=(
         Claim(
             "0.85 to 0.87 is the safe range, and less where long contexts fill a large KV cache",
@@ -74,16 +110,54 @@ def utilization_above_0_90(case: Case) -> Iterator[Hit]:
             MID_MAY,
         ),
         Claim("a 122B model at 0.90 ran for 90 minutes without a restart", DOCAI, APRIL),
+        Claim("0.85 is required for Nemotron-3-Super, 0.80 since", "vllm-recipes-632", "2026-07-13"),
+        Claim(
+            "three starts at 0.90 served a window of 1,048,576 tokens on two Sparks", "eugr-dsv4-1m", "2026-08-25"
+        ),
+        Claim("NVIDIA's playbook for Nemotron-3-Super takes 0.90", "nvidia-nemotron", "2026-07-01"),
     ),
 )
 def utilization_high(case: Case) -> Iterator[Hit]:
     share = _utilization(case)
     if share is not None and SAFE < share <= HIGHEST:
-        yield Hit(f"--gpu-memory-utilization {share:g} leaves {_left(share)} for all else")
+        yield Hit(_leaves(share), severity="note" if share <= USUAL else None)
 
 
-def _left(share: float) -> str:
-    return f"{MEMORY_GIB * (1 - share):.1f} GiB" if share < 1 else "nothing"
+def _leaves(share: float) -> str:
+    left = f"{MEMORY_GIB * (1 - share):.1f} GiB" if share < 1 else "nothing"
+    return f"--gpu-memory-utilization {share:g} leaves {left} for all else"
+
+
+def _unset(case: Case) -> bool:
+    flags = {"gpu-memory-utilization", "kv-cache-memory-bytes", "config"}
+    return not case.pooling and not flags & {*case.launch.flags}
+
+
+@RULES.rule(
+    "utilization-unset-large",
+    "warning",
+    "--gpu-memory-utilization is said where the weights take half of the memory",
+    (
+        Claim(
+            "Nemotron-3-Super in NVFP4 is out of memory at the start with the default of 0.92",
+            "vllm-recipes-632",
+            "2026-07-13",
+        ),
+        Claim("the default is 0.92, formerly 0.90: meant for a GPU with memory of its own", VLLM, READ),
+    ),
+    "--gpu-memory-utilization 0.80",
+)
+def utilization_unset_large(case: Case) -> Iterator[Hit]:
+    if _unset(case) and _each(case) > MEMORY_GIB / 2:
+        yield Hit(
+            f"no --gpu-memory-utilization, and {_each(case):.0f} GiB of weights",
+            changes=(Change("gpu-memory-utilization", "0.80"),),
+        )
+
+
+def _each(case: Case) -> float:
+    """GiB of weights on each Spark, 0 where that is not known."""
+    return (case.loaded_gib or 0) / (case.world or 1)
 
 
 @RULES.rule(
@@ -97,13 +171,17 @@ def _left(share: float) -> str:
             READ,
         ),
         Claim("0.85 to 0.87 is the safe range where CPU and GPU share the memory", HARDWARE, MID_MAY),
+        Claim("DGX Spark: vLLM takes too much by default, and can run out of memory", "ngc-vllm", "2026-11-24"),
     ),
     "--gpu-memory-utilization 0.80",
+    against=(
+        Claim("NVIDIA's playbook serves gpt-oss-20b without it", NVIDIA, "2026-07-24"),
+        Claim("Muse-Glimmer-30B in BF16 needs no special configuration on GB10", "vllm-recipes", "2026-08-21"),
+    ),
 )
 def utilization_unset(case: Case) -> Iterator[Hit]:
-    flags = case.launch.flags
-    if not {"gpu-memory-utilization", "kv-cache-memory-bytes", "config"} & {*flags}:
-        yield Hit("no --gpu-memory-utilization")
+    if _unset(case) and not [*utilization_unset_large(case)]:
+        yield Hit("no --gpu-memory-utilization", changes=(Change("gpu-memory-utilization", "0.80"),))
 
 
 @RULES.rule(
@@ -122,7 +200,7 @@ def utilization_unset(case: Case) -> Iterator[Hit]:
     "a smaller format of the model, or both Sparks: sparkrig models",
 )
 def weights_too_large(case: Case) -> Iterator[Hit]:
-    share = min(_utilization(case) or HIGHEST, 1.0)
+    share = min(_utilization(case) or _DEFAULT, 1.0)
     if case.weights_gib is None or not case.gpus or not case.world:
         return
     each, room = case.weights_gib / case.world, MEMORY_GIB * share
@@ -161,7 +239,7 @@ def _smaller(case: Case) -> str:
     "a quantized checkpoint: GPTQ-Int4 before FP8 (sparkrig docs lint)",
 )
 def bf16_large(case: Case) -> Iterator[Hit]:
-    if case.format != "bf16" or case.quantization or not case.world:
+    if case.told_format != "bf16" or case.quantization or not case.world:
         return
     known = case.weights_gib is not None
     each = (case.weights_gib or 2e9 * case.parameters_b / 2**30) / case.world

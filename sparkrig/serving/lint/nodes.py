@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit
+from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import (
     CORTI,
     HARDWARE,
@@ -44,7 +44,15 @@ def _most(case: Case) -> int:
 def gpus_beyond_sparks(case: Case) -> Iterator[Hit]:
     if case.gpus and case.gpus > _most(case):
         have = f"{_most(case)} Sparks have one each" if _most(case) > 1 else "one Spark has one"
-        yield Hit(f"{_sizes(case)} wants {case.gpus} GPUs, and {have}")
+        # who names the other nodes may well have them: some clusters have eight
+        may = case.sparks is None and _reached(case)
+        yield Hit(f"{_sizes(case)} wants {case.gpus} GPUs, and {have}", severity="note" if may else None)
+
+
+def _reached(case: Case) -> bool:
+    """Whether the launch, or the script that makes it, says how the other nodes are reached."""
+    added = bool(case.launch.wrapper) and not case.launch.solo
+    return case.ray or case.nnodes > 1 or added or "config" in case.launch.flags
 
 
 def _sizes(case: Case) -> str:
@@ -74,10 +82,8 @@ def _sizes(case: Case) -> str:
     since=(0, 12),
 )
 def second_node(case: Case) -> Iterator[Hit]:
-    added = case.launch.wrapper and not case.launch.solo
-    told = case.ray or case.nnodes > 1 or added or "config" in case.launch.flags
     outside = case.launch.text("distributed-executor-backend") == "external_launcher"
-    if not case.world or not case.gpus or case.gpus > _most(case) or told or outside:
+    if not case.world or not case.gpus or case.gpus > _most(case) or _reached(case) or outside:
         return
     if case.world > 1:
         yield Hit(f"{_sizes(case)}, and neither --nnodes nor Ray")
@@ -153,7 +159,7 @@ def master_address(case: Case) -> Iterator[Hit]:
 def headless(case: Case) -> Iterator[Hit]:
     rank = case.launch.whole_number("node-rank", 0)
     if case.nnodes > 1 and rank and not case.launch.on("headless"):
-        yield Hit(f"--node-rank {rank} without --headless")
+        yield Hit(f"--node-rank {rank} without --headless", changes=(Change("headless", ""),))
 
 
 @RULES.rule(
@@ -221,5 +227,5 @@ def ray_dropped(case: Case) -> Iterator[Hit]:
     ),
 )
 def ray_or_not(case: Case) -> Iterator[Hit]:
-    if case.ray and case.nnodes == 1:
+    if case.ray and case.paired and case.nnodes == 1:
         yield Hit("--distributed-executor-backend ray")

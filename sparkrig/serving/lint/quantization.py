@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit
+from sparkrig.serving.lint.case import Case, Change, Hit, Severity
 from sparkrig.serving.lint.claims import (
     BENCH,
     HARDWARE,
@@ -17,7 +17,6 @@ from sparkrig.serving.lint.claims import (
     READER,
     THREAD,
     VLLM,
-    VLLM_0190,
     Claim,
 )
 from sparkrig.serving.lint.rule import Rules
@@ -26,12 +25,14 @@ from sparkrig.serving.lint.rule import Rules
 _METHODS = {
     "bf16": {"fp8", "bitsandbytes", "experts_int8", "int8", "torchao", "mxfp4", "mxfp8", "modelopt"},
     "fp8": {"fp8", "compressed-tensors", "modelopt", "fbgemm_fp8", "modelopt_fp8"},
-    "nvfp4": {"compressed-tensors", "modelopt", "modelopt_fp4", "modelopt_mixed", "nvfp4"},
+    # one family: NVIDIA's playbook says fp4 of a checkpoint of ModelOpt [@nvidia-nemotron]
+    "nvfp4": {"compressed-tensors", "fp4", "modelopt", "modelopt_fp4", "modelopt_mixed", "nvfp4"},
     "mxfp4": {"mxfp4", "gpt_oss_mxfp4"},
     "int4-gptq": {"gptq", "gptq_marlin", "moe_wna16", "auto-round", "inc"},
     "int4-awq": {"awq", "awq_marlin", "moe_wna16", "compressed-tensors"},
     "gguf": {"gguf"},
 }
+_KNOWN = frozenset(method for methods in _METHODS.values() for method in methods)
 _PREFERRED = ("int4-gptq", "fp8", "bf16")  # the decision tree of [@conselara-models], after gpt-oss
 
 
@@ -51,11 +52,15 @@ RULES = Rules("quantization")
         Claim("IndexError and a shape mismatch", HARDWARE, MID_MAY),
     ),
     "no --quantization for BF16, or a checkpoint that is quantized",
-    holds="vLLM 0.19.0 in NGC 26.04, and any whose loader is for gpt-oss alone",
+    holds="vLLM before 0.20, whose loader is for gpt-oss alone; a warning where the version is not known",
+    before=(0, 20),
+    undated=True,
 )
 def mxfp4_on_bf16(case: Case) -> Iterator[Hit]:
-    if case.quantization == "mxfp4" and case.format == "bf16":
-        yield Hit(f"--quantization mxfp4, and {case.said}")
+    if case.quantization == "mxfp4" and case.told_format == "bf16":
+        severity: Severity | None = None if case.version else "warning"
+        changes = (Change("quantization"),)
+        yield Hit(f"--quantization mxfp4, and {case.said}", severity=severity, changes=changes)
 
 
 @RULES.rule(
@@ -67,10 +72,13 @@ def mxfp4_on_bf16(case: Case) -> Iterator[Hit]:
         Claim("mxfp4 works for gpt-oss's own checkpoints only", HARDWARE, MID_MAY),
     ),
     "leave --quantization away: vLLM reads the format from the checkpoint's config.json",
-    holds=VLLM_0190,
+    holds="vLLM before 0.20; later ones have gpt_oss_mxfp4 for gpt-oss",
+    before=(0, 20),
+    undated=True,
+    against=(Claim("vLLM has mxfp4 beside gpt_oss_mxfp4 since 0.20", "models/vllm/flags.yaml", "2026-11-24"),),
 )
 def mxfp4_not_gpt_oss(case: Case) -> Iterator[Hit]:
-    if case.quantization == "mxfp4" and case.format != "bf16" and not re.search(r"gpt-?oss", case.name):
+    if case.quantization == "mxfp4" and case.told_format != "bf16" and not re.search(r"gpt-?oss", case.name):
         yield Hit(f"--quantization mxfp4, and {case.called} is no gpt-oss by its name")
 
 
@@ -80,6 +88,8 @@ def mxfp4_not_gpt_oss(case: Case) -> Iterator[Hit]:
     "gpt-oss is given --quantization mxfp4",
     (Claim("first branch of the decision tree: openai/gpt-oss-* is mxfp4", MODELS, MAY),),
     "--quantization mxfp4",
+    holds="vLLM before 0.20",
+    before=(0, 20),
     against=(Claim("without the flag vLLM takes the format of the checkpoint's config.json", VLLM, READ),),
 )
 def gpt_oss_mxfp4(case: Case) -> Iterator[Hit]:
@@ -90,19 +100,18 @@ def gpt_oss_mxfp4(case: Case) -> Iterator[Hit]:
 @RULES.rule(
     "gptq-marlin",
     "note",
-    "a GPTQ-Int4 checkpoint is given --quantization gptq_marlin",
+    "a GPTQ-Int4 checkpoint is not held to --quantization gptq",
     (
-        Claim("second branch of the decision tree, and the recommended one", MODELS, MAY),
+        Claim("gptq_marlin is the recommended one", MODELS, MAY),
         Claim("gptq_marlin is fully supported on SM121", HARDWARE, MID_MAY),
         Claim("Qwen3-235B ran with it on two Sparks", BENCH, "2026-05-03"),
+        Claim("without the flag vLLM chooses gptq_marlin itself where it can", VLLM, READ),
     ),
-    "--quantization gptq_marlin",
-    against=(Claim("without the flag vLLM chooses gptq_marlin itself where it can", VLLM, READ),),
+    "leave --quantization away, or --quantization gptq_marlin",
 )
 def gptq_marlin(case: Case) -> Iterator[Hit]:
-    if case.format == "int4-gptq" and case.quantization in ("", "gptq"):
-        asked = f"--quantization {case.quantization}" if case.quantization else "no --quantization"
-        yield Hit(f"{asked}, and {case.said}")
+    if case.format == "int4-gptq" and case.quantization == "gptq":
+        yield Hit(f"--quantization gptq, and {case.said}", changes=(Change("quantization"),))
 
 
 @RULES.rule(
@@ -113,9 +122,11 @@ def gptq_marlin(case: Case) -> Iterator[Hit]:
     "leave --quantization away: vLLM reads the format from the checkpoint's config.json",
 )
 def quantization_differs(case: Case) -> Iterator[Hit]:
-    methods = _METHODS.get(case.format)
-    if case.quantization and methods and case.quantization not in methods and case.quantization != "mxfp4":
-        yield Hit(f"--quantization {case.quantization}, and {case.said}")
+    methods = _METHODS.get(case.told_format)
+    # a fork has methods of its own, such as modelopt_gb10_hybrid
+    ours = case.quantization in _KNOWN
+    if ours and methods and case.quantization not in methods and case.quantization != "mxfp4":
+        yield Hit(f"--quantization {case.quantization}, and {case.said}", changes=(Change("quantization"),))
 
 
 @RULES.rule(
@@ -157,7 +168,8 @@ def _of_format(case: Case, kind: str) -> str:
         ),
     ),
     "the checkpoint that is named",
-    holds=VLLM_0190,
+    holds="vLLM before 0.20",
+    before=(0, 20),
 )
 def better_format(case: Case) -> Iterator[Hit]:
     if case.format not in _PREFERRED or case.quantization:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal, get_args
 
-from sparkrig.serving.lint.case import Case, Hit
+from sparkrig.serving.lint.case import Case, Hit, Severity
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.version import Version
 
-Severity = Literal["error", "warning", "note"]
 Topic = Literal[
     "memory", "quantization", "kernels", "weights", "nodes", "container", "environment", "serving", "input"
 ]
@@ -24,8 +24,8 @@ class Rule:
 
     id: stable; meaning: what holds where the rule is kept; reasons: who asks for it and why; against: claims of
     the opposite, empty where there are none; holds: versions in words; since, before: the same of vLLM for a
-    comparison, empty where they are not known; better: a setting to try; composed: the same in a compose file,
-    where it differs.
+    comparison, empty where they are not known; undated: whether a rule that has ended is asked of an image whose
+    version is not known; better: a setting to try; composed: the same in a compose file, where it differs.
     """
 
     id: str
@@ -39,12 +39,28 @@ class Rule:
     against: tuple[Claim, ...] = ()
     since: Version = ()
     before: Version = ()
+    undated: bool = False
 
     def concerns(self, version: Version | None) -> bool:
-        """Whether the rule holds for a version of vLLM; None: not known, so it may."""
+        """Whether the rule holds for a version of vLLM; None: not known, so only what has not ended may."""
         if version is None:
-            return True
+            return not self.before or self.undated
         return (not self.since or version >= self.since) and (not self.before or version < self.before)
+
+    @property
+    def contested(self) -> bool:
+        """Whether a source found the opposite: then a launch that breaks the rule can be right."""
+        return self.severity == "warning" and bool(self.against)
+
+    @property
+    def newest(self) -> str:
+        """The day of its newest source."""
+        return max(claim.date for claim in (*self.reasons, *self.against))
+
+    def old(self, today: date) -> bool:
+        """Whether no source of the last year speaks of it."""
+        last_year = f"{today.replace(year=today.year - 1, day=min(today.day, 28))}"
+        return self.newest < last_year[: len(self.newest)]  # a date may be a month
 
 
 class Rules:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit
+from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import (
     APRIL,
     BENCH,
     DOCAI,
+    VLLM,
     Claim,
 )
 from sparkrig.serving.lint.rule import Rules
 
-_BATCH, _GRAPHS, _LONG = 8192, 2048, 100_000  # [@docai-122b, @conselara-hardware]
+_BATCH, _LONG = 8192, 100_000  # [@docai-122b]
+_HANGS = 65536  # [@aeon-dflash-1]: 32768 ran
+_RING = range(5, 9)  # [@inference-atlas-53]
 
 
 RULES = Rules("serving")
@@ -96,3 +100,85 @@ def long_contexts(case: Case) -> Iterator[Hit]:
     length, at_once = case.launch.whole_number("max-model-len", 0), case.launch.whole_number("max-num-seqs", 0)
     if length and at_once and length > _LONG and at_once > 2 and not case.paired:
         yield Hit(f"{at_once} requests of up to {length} tokens at once")
+
+
+@RULES.rule(
+    "batch-large",
+    "warning",
+    "--max-num-batched-tokens is below 65536",
+    (
+        Claim(
+            "65536 is more than the memory has, and the host hangs; 32768 is meant",
+            "aeon-dflash-1",
+            "2026-04-24",
+        ),
+        Claim(
+            "16384 does not start where 8192 does: the step takes memory from the KV cache",
+            "eugr-dsv4-1m",
+            "2026-08-25",
+        ),
+    ),
+    "--max-num-batched-tokens 8192, and 32768 at most",
+)
+def batch_large(case: Case) -> Iterator[Hit]:
+    tokens = case.launch.whole_number("max-num-batched-tokens", 0)
+    if tokens and tokens >= _HANGS and not case.pooling:
+        yield Hit(f"--max-num-batched-tokens {tokens}", changes=(Change("max-num-batched-tokens", "32768"),))
+
+
+@RULES.rule(
+    "batch-unbounded",
+    "warning",
+    "Gemma 4 26B has a bound on its batch",
+    (
+        Claim(
+            "while vLLM profiles it takes 112 GiB at 0.70, a bound of 83, and the host hangs",
+            "vllm-46307",
+            "2026-06-21",
+        ),
+        Claim("published launches of it bound tokens or requests", "recipe-registry", "2026-06-22"),
+    ),
+    "--max-num-batched-tokens 8192 --max-num-seqs 8",
+    holds="Gemma 4 26B in BF16, vLLM of 2026-06",
+)
+def batch_unbounded(case: Case) -> Iterator[Hit]:
+    bounds = {"max-num-batched-tokens", "max-num-seqs", "config", "kv-cache-memory-bytes", "language-model-only"}
+    if re.search(r"gemma-?4-26b", case.name) and case.format == "bf16" and not bounds & {*case.launch.flags}:
+        yield Hit(
+            "neither --max-num-batched-tokens nor --max-num-seqs",
+            changes=(Change("max-num-batched-tokens", "8192"), Change("max-num-seqs", "8")),
+        )
+
+
+@RULES.rule(
+    "mamba-block-size",
+    "error",
+    "--mamba-block-size is set only with prefix caching",
+    (Claim("vLLM's own words: can be set only when prefix caching is enabled", VLLM, "2026-11-24"),),
+    "leave --mamba-block-size away, or --enable-prefix-caching",
+    holds="every vLLM that has it",
+)
+def mamba_block_size(case: Case) -> Iterator[Hit]:
+    off = case.launch.flags.get("enable-prefix-caching") is False
+    if "mamba-block-size" in case.launch.flags and off:
+        yield Hit("--mamba-block-size with --no-enable-prefix-caching", changes=(Change("mamba-block-size"),))
+
+
+@RULES.rule(
+    "mtp-depth",
+    "warning",
+    "Qwen3.8-Flash-Next predicts 1 to 4 or 9 to 12 tokens ahead",
+    (
+        Claim(
+            "5 to 8 cannot start on GB10: the ring has to divide the block of 1616 tokens",
+            "inference-atlas-53",
+            "2026-08-28",
+        ),
+    ),
+    '"num_speculative_tokens": 4 in --speculative-config',
+    holds="builds of 2026-08",
+)
+def mtp_depth(case: Case) -> Iterator[Hit]:
+    if "qwen3.8-flash-next" in case.name and case.drafting == "mtp" and case.drafted in _RING:
+        change = Change("speculative-config.num_speculative_tokens", "4")
+        yield Hit(f"{case.drafted} tokens ahead", changes=(change,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit, month
+from sparkrig.serving.lint.case import Case, Change, Hit, month
 from sparkrig.serving.lint.claims import (
     APRIL,
     CATALOGUE,
@@ -15,7 +15,6 @@ from sparkrig.serving.lint.claims import (
     MID_MAY,
     MODELS,
     NOVEMBER,
-    NVIDIA,
     READ,
     Claim,
 )
@@ -57,6 +56,7 @@ def _instead(case: Case) -> str:
     ),
     "another model: sparkrig models",
     holds="as the catalogue says",
+    against=(Claim("Qwen3.6-27B is verified on GB10 with vLLM 0.24.0", "vllm-recipes", "2026-08-21"),),
 )
 def model_avoided(case: Case) -> Iterator[Hit]:
     if case.model and case.model.standing == "avoid":
@@ -89,13 +89,14 @@ def mtp_weights(case: Case) -> Iterator[Hit]:
     (Claim("ImportError in NGC 26.03 and 26.04", HARDWARE, MID_MAY),),
     "leave --load-format away",
     holds="NGC 26.03 and 26.04",
-    against=(Claim("NVIDIA's recipes take it", NVIDIA, NOVEMBER),),
 )
 def fastsafetensors(case: Case) -> Iterator[Hit]:
-    known = case.ngc not in _NO_FASTSAFETENSORS if case.ngc else case.launch.container or case.launch.wrapper
-    if case.launch.text("load-format") == "fastsafetensors" and not known:
-        where = f"NVIDIA's {month(case.ngc)}" if case.ngc else "an image that is not seen"
-        yield Hit(f"--load-format fastsafetensors in {where}")
+    if case.launch.text("load-format") != "fastsafetensors":
+        return
+    if case.ngc in _NO_FASTSAFETENSORS:
+        yield Hit(f"--load-format fastsafetensors in NVIDIA's {month(case.ngc)}", changes=(Change("load-format"),))
+    elif not case.launch.container and not case.launch.wrapper:
+        yield Hit("--load-format fastsafetensors in an image that is not seen", severity="note")
 
 
 @RULES.rule(

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -96,14 +97,18 @@ def test_a_command_that_is_given_a_file_is_told_to_lint_that(text: str, cure: st
         assert f"Try: sparkrig lint {cure}" in result.stderr
 
 
+MORE = "  (-v: who says so, and who says otherwise)"
+
+
 @pytest.mark.parametrize(
     ("text", "code", "last"),
     [
-        (SERVE, 0, "✓ nothing speaks against it"),
-        (serve(without="max-model-len"), 0, "✓ 1 note  (-v: the reasons of notes, too)"),
-        (f"{SERVE} --enforce-eager", 2, "~ 1 warning"),
+        (SERVE, 0, "✓ no rule is broken"),
+        (serve(without="max-model-len"), 0, f"✓ 1 note{MORE}"),
+        (f"{SERVE} --gpu-memory-utilization 0.87", 0, f"✓ 1 contested warning{MORE}"),
+        (f"{SERVE} --gpu-memory-utilization 0.93", 2, "~ 1 warning"),
         (f"{SERVE} -tp 2", 2, "✗ 1 error"),
-        (SCRIPT, 2, "✗ 2 errors, 2 warnings and 2 notes  (-v: the reasons of notes, too)"),
+        (SCRIPT, 2, f"✗ 1 error, 1 warning and 3 notes{MORE}"),
     ],
 )
 def test_the_verdict_and_the_exit_code(text: str, code: int, last: str) -> None:
@@ -111,17 +116,31 @@ def test_the_verdict_and_the_exit_code(text: str, code: int, last: str) -> None:
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (code, last)
 
 
-def test_a_warning_names_both_sides_with_their_dates() -> None:
-    shown = typed("-", text=f"{SERVE} --enforce-eager").stdout
-    assert re.search(r"because .*55 %.*\[conselara-models, vLLM 0\.19\.0, 2026-05-09\]", shown)
-    assert re.search(r"but .*\[capetron, 2026-11-20\]", shown)
-    assert re.search(r"holds +vLLM 0\.19\.0", shown)
-    assert re.search(r"try +leave --enforce-eager away", shown)
+def test_what_is_contested_takes_a_line_and_both_sides_are_asked_for() -> None:
+    text = f"{SERVE} --gpu-memory-utilization 0.87"
+    shown = typed("-", text=text).stdout
+    assert "utilization-high (contested): --gpu-memory-utilization 0.87 leaves 15.8 GiB" in shown
+    assert not re.search(r"because|but |try", shown)
+    whole = typed("-v", "-", text=text).stdout
+    assert re.search(r"because .*\[nvidia-playbook, 2026-11-20\]", whole)
+    assert re.search(r"but .*\[conselara-hardware, vLLM 0\.19\.0, 2026-05-14\]", whole)
+    assert re.search(r"holds +any version", whole)
+    assert re.search(r"try +utilization-high +--gpu-memory-utilization 0\.80", whole)
+
+
+def test_facts_come_first_and_what_to_change_last() -> None:
+    text = f"{SERVE} --gpu-memory-utilization 0.87 --enforce-eager -tp 2"
+    lines = [line for line in typed("-", text=text).stdout.splitlines() if line]
+    heads = [line.split()[1].rstrip(":") for line in lines if line[0] in "✗~·"]
+    assert heads[:3] == ["second-node", "utilization-high", "enforce-eager"]
+    assert [line.split()[-1] for line in lines if line.startswith("    try")] and "enforce-eager" in lines[-2]
+    assert sum(line.startswith("    try") for line in lines) == 1
 
 
 def test_a_note_is_short_unless_asked() -> None:
     text = serve(without="max-model-len")
     assert "because" not in typed("-", text=text).stdout
+    assert re.search(r"try +context-unset +--max-model-len 131072", typed("-", text=text).stdout)
     assert re.search(r"because .*128K is as fast", typed("-v", "-", text=text).stdout)
 
 
@@ -132,6 +151,74 @@ def test_no_value_of_the_environment_and_no_key_is_shown(words: tuple[str, ...])
     for given in (inspected, text):
         result = typed(*words, text=given)
         assert "secret" not in result.stdout + result.stderr
+
+
+FIXED = (
+    "vllm serve nvidia/Qwen3.6-35B-A3B-NVFP4 --moe-backend marlin --gpu-memory-utilization {}"
+    """ --max-model-len 32768 --speculative-config '{{"method":"mtp"{}}}' --kv-cache-dtype fp8"""
+)
+
+
+def test_a_launch_is_printed_as_it_should_be_and_then_passes(tmp_path: Path) -> None:
+    given, fixed = FIXED.format(0.95, "") + " --swap-space 16", FIXED.format(0.85, ',"moe_backend":"triton"')
+    file = tmp_path / "serve.sh"
+    file.write_text(f"#!/bin/sh\n# don't stop it\n{given}\n", encoding="utf-8")
+    for result in (
+        typed("--fix", "-", text=given),
+        typed("--fix", given),
+        typed("--fix", "--", *shlex.split(given)),
+    ):
+        assert (result.exit_code, shlex.split(result.stdout), result.stderr) == (0, shlex.split(fixed), "")
+    assert typed("--fix", str(file)).stdout == f"#!/bin/sh\n# don't stop it\n{fixed}\n"
+    assert typed("-", text=fixed).exit_code == 0
+    assert typed("--fix", "-", text=fixed).stdout.strip() == fixed
+
+
+def test_what_no_rule_can_decide_is_left_and_named() -> None:
+    result = typed("--fix", "-", text=f"{SERVE} -tp 2 --max-num-batched-tokens 65536")
+    assert (result.exit_code, result.stdout) == (2, f"{SERVE} -tp 2 --max-num-batched-tokens 32768\n")
+    assert "left to decide: second-node: --tensor-parallel-size 2" in result.stderr
+    contested = f"{SERVE} --gpu-memory-utilization 0.87"
+    assert typed("--fix", "-", text=contested).stdout.strip() == contested
+
+
+def test_what_is_contested_or_advice_is_not_changed() -> None:
+    text = serve(without="gpu-memory-utilization", flags="--speculative-config.method dflash")
+    rules = json.loads(typed("--json", "-", text=text).stdout)["launches"][0]["findings"]
+    assert {(each["rule"], each["contested"]) for each in rules} >= {
+        ("utilization-unset", True),
+        ("dflash-attention", False),
+    }
+    assert typed("--fix", "-", text=text).stdout == text.rstrip() + "\n"
+
+
+def test_a_change_that_does_not_reach_the_launch_is_written_anew() -> None:
+    text = 'opts="--max-num-batched-tokens 65536"\nvllm serve M --gpu-memory-utilization 0.8 $opts'
+    result = typed("--fix", "-", text=text)
+    assert result.stdout == "vllm serve M --gpu-memory-utilization 0.8 --max-num-batched-tokens 32768\n"
+    assert (result.exit_code, "this is vLLM's own command" in result.stderr) == (0, True)
+
+
+def test_a_running_container_that_nothing_mends_is_a_command_too() -> None:
+    result = typed("--fix", "-", text=json.dumps([launches.INSPECTED]))
+    assert result.stdout.startswith("vllm serve Qwen/Qwen3-8B")
+    assert "secret" not in result.stdout + result.stderr
+
+
+def test_a_running_container_is_mended_as_a_command_and_keeps_its_secrets() -> None:
+    inspected = json.loads(json.dumps(launches.INSPECTED))
+    inspected["Args"] += ["--swap-space", "16"]
+    result = typed("--fix", "--vllm", "0.29.0", "-", text=json.dumps([inspected]))
+    assert result.stdout.startswith("vllm serve Qwen/Qwen3-8B") and "swap-space" not in result.stdout
+    assert "secret" not in result.stdout + result.stderr
+    assert "this is vLLM's own command" in result.stderr
+
+
+def test_fix_is_for_one_launch_in_words() -> None:
+    for words in (("--fix", "--json", SERVE), ("--fix", "--catalogue")):
+        result = typed(*words)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "--fix is for a launch that you give" in result.stderr
 
 
 def test_how_many_sparks_and_which_version_is_told() -> None:
@@ -167,19 +254,33 @@ def test_every_rule_is_listed() -> None:
     assert all(re.search(rf"^  \S+ {re.escape(rule.id)} +\S", shown, re.MULTILINE) for rule in RULES)
 
 
+def test_the_list_says_how_old_it_is_and_marks_what_has_no_new_source() -> None:
+    from dataclasses import replace
+    from datetime import date
+
+    first = " ".join(typed("--list").stdout.splitlines()[:2])
+    assert re.search(
+        r"\d+ rules, the newest source of 2026-1\d-\d\d; flags of vLLM 0\.11 to 0\.\d+, read on", first
+    )
+    rule = RULES[0]
+    aged = replace(rule, reasons=tuple(replace(each, date="2025-03") for each in rule.reasons), against=())
+    assert aged.old(date(2026, 4, 1)) and not aged.old(date(2026, 3, 1)) and not rule.old(date(2026, 11, 24))
+
+
 def test_the_table_of_rules_is_current() -> None:
     text = LINT.read_text(encoding="utf-8")
     assert text == with_rules(text), "make docs"
-    assert all(f"| `{rule.id}` | {rule.severity} |" in text for rule in RULES)
+    assert all(f"| `{rule.id}` | {rule.severity}{', contested' * rule.contested}" in text for rule in RULES)
 
 
 @pytest.mark.slow
 def test_the_example_of_the_page_is_what_is_shown() -> None:
     text = LINT.read_text(encoding="utf-8")
     shown = text[text.index("the command line: Qwen/Qwen3-30B-A3B") :].partition("```")[0]
-    words = "--quantization mxfp4 -tp 2 --gpu-memory-utilization 0.8 --kv-cache-dtype fp8 --enforce-eager"
-    given = f"vllm serve Qwen/Qwen3-30B-A3B {words} --moe-backend marlin"
-    assert plain(on_a_terminal("lint", given)).strip() == shown.strip()
+    words = "--moe-backend marlin --swap-space 16 -tp 2 --gpu-memory-utilization 0.87"
+    words += " --kv-cache-dtype fp8 --enforce-eager"
+    given = f"vllm serve Qwen/Qwen3-30B-A3B {words}"
+    assert plain(on_a_terminal("lint", "--vllm", "0.24.0", given)).strip() == shown.strip()
 
 
 @pytest.mark.parametrize("name", catalogue_files.names())
@@ -204,9 +305,9 @@ def test_the_whole_catalogue_and_a_name_that_is_not_in_it() -> None:
 def test_a_service_is_told_what_to_write_into_the_compose_file() -> None:
     service = "services:\n  a:\n    image: vllm-node\n    command: " + f"{SERVE} {RAY}\n"
     shown = typed("-", text=service).stdout
-    assert re.search(r"try +devices: \[/dev/infiniband\]", shown)
+    assert re.search(r"infiniband +devices: \[/dev/infiniband\]", shown)
     assert "--device" not in shown.replace("--device /dev/infiniband belongs", "")
-    assert re.search(r"try +--device /dev/infiniband", typed("-", text=pair("infiniband")).stdout)
+    assert re.search(r"infiniband +--device /dev/infiniband", typed("-", text=pair("infiniband")).stdout)
 
 
 def plain(shown: str) -> str:

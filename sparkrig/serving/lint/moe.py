@@ -1,0 +1,159 @@
+"""Rules of the backends that compute mixtures of experts on SM121."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig.serving.lint.case import Case, Change, Hit
+from sparkrig.serving.lint.claims import APRIL, DOCAI, HARDWARE, MAY, MID_MAY, MODELS, Claim
+from sparkrig.serving.lint.rule import Rules
+
+# for weights that are quantized: vllm/model_executor/layers/fused_moe/oracle/unquantized.py of 0.29.0 refuses
+# them for others, and names triton, flashinfer_trtllm, flashinfer_cutlass and aiter [@vllm-56832]
+_QUANTIZED_ONLY = frozenset(
+    {
+        "b12x",
+        "cutlass",
+        "deep_gemm",
+        "deep_gemm_mega_moe",
+        "emulation",
+        "flashinfer_b12x",
+        "flashinfer_cutedsl",
+        "marlin",
+        "triton_unfused",
+    }
+)
+# mixtures whose quantized checkpoints keep the layers that predict ahead in BF16 [@vllm-56832, @vllm-recipes]
+_BF16_HEADS = ("qwen3.5", "qwen3.6", "qwen3.8", "qwen3-next", "nemotron-3-super", "nemotron-3-ultra")
+
+
+RULES = Rules("kernels")
+
+
+def _backend(case: Case) -> str:
+    return case.launch.text("moe-backend").lower().replace("-", "_")
+
+
+@RULES.rule(
+    "moe-backend",
+    "warning",
+    "a mixture of experts in NVFP4 is given --moe-backend marlin",
+    (
+        Claim("the default backend produces garbage on SM121, without an error", MODELS, MAY),
+        Claim("marlin is required for mixtures of experts", HARDWARE, MID_MAY),
+        Claim("FlashInfer's MoE backends are absent on SM121", HARDWARE, MID_MAY),
+    ),
+    "--moe-backend marlin, or read some answers before you trust another one",
+    holds="vLLM before 0.20; later ones choose well by themselves [vllm-recipes-632]",
+    before=(0, 20),
+    against=(
+        Claim("FLASHINFER_CUTLASS chosen by vLLM itself gives sensible answers with NVFP4", DOCAI, APRIL),
+        Claim(
+            "0.24.0 chooses FLASHINFER_CUTLASS by itself on GB10, which is faster than Marlin",
+            "vllm-recipes-632",
+            "2026-07-13",
+        ),
+        Claim(
+            "Marlin widens NVFP4 so much that a model that fits did not load",
+            "vllm-50925",
+            "2026-08-03",
+        ),
+    ),
+)
+def moe_backend(case: Case) -> Iterator[Hit]:
+    known = _backend(case) in ("", "auto", "flashinfer_trtllm")
+    if case.mixture and case.format == "nvfp4" and known:
+        backend = case.launch.text("moe-backend")
+        asked = f"--moe-backend {backend}" if backend else "no --moe-backend"
+        yield Hit(f"{asked}, and {case.called} is a mixture of experts")
+
+
+@RULES.rule(
+    "moe-backend-unquantized",
+    "error",
+    "a mixture of experts that is not quantized is given no backend for quantized ones",
+    (
+        Claim(
+            "vLLM ends: moe_backend='marlin' is not supported for unquantized MoE (oracle/unquantized.py)",
+            "vllm-56832",
+            "2026-09-14",
+        ),
+    ),
+    "leave --moe-backend away: vLLM chooses",
+    holds="vLLM 0.17 and later, which have --moe-backend",
+    since=(0, 17),
+)
+def moe_backend_unquantized(case: Case) -> Iterator[Hit]:
+    bare = case.told_format == "bf16" and not case.quantization
+    if case.mixture and bare and _backend(case) in _QUANTIZED_ONLY:
+        yield Hit(f"--moe-backend {_backend(case)}, and {case.said}", changes=(Change("moe-backend"),))
+
+
+@RULES.rule(
+    "moe-backend-draft",
+    "error",
+    "layers that predict ahead and are not quantized have a backend of their own",
+    (
+        Claim(
+            "--moe-backend holds for them as well, and vLLM ends: marlin is not supported for unquantized MoE",
+            "vllm-56832",
+            "2026-09-14",
+        ),
+        Claim('Marlin with MTP is verified on GB10 with "moe_backend": "triton"', "vllm-recipes", "2026-08-21"),
+        Claim("NVIDIA's playbook has it so", "nvidia-nemotron", "2026-07-01"),
+    ),
+    '"moe_backend": "triton" in --speculative-config',
+    holds="vLLM 0.19 and later, which have that field",
+    since=(0, 19),
+)
+def moe_backend_draft(case: Case) -> Iterator[Hit]:
+    heads = case.mixture and any(name in case.name for name in _BF16_HEADS)
+    if case.drafting != "mtp" or not heads or case.format != "nvfp4":
+        return
+    if _backend(case) in _QUANTIZED_ONLY and "moe_backend" not in case.speculative:
+        yield Hit(
+            f"--moe-backend {_backend(case)}, and --speculative-config has no moe_backend",
+            changes=(Change("speculative-config.moe_backend", "triton"),),
+        )
+
+
+@RULES.rule(
+    "moe-backend-datacenter",
+    "warning",
+    "--moe-backend is none for the GPUs of data centres",
+    (
+        Claim("flashinfer_trtllm does not support NVFP4 on SM12x, and vLLM ends", "vllm-43906", "2026-05-28"),
+        Claim("its kernels are for SM10x alone: is_device_capability_family(100)", "vllm-43906", "2026-05-28"),
+    ),
+    "leave --moe-backend away: vLLM chooses",
+    holds="vLLM's own kernels",
+)
+def moe_backend_datacenter(case: Case) -> Iterator[Hit]:
+    if case.mixture and _backend(case) == "flashinfer_trtllm":
+        yield Hit("--moe-backend flashinfer_trtllm", changes=(Change("moe-backend"),))
+
+
+@RULES.rule(
+    "deep-gemm",
+    "warning",
+    "DeepGEMM is off",
+    (
+        Claim(
+            "two Sparks: packing of scales fails (CUDA_ERROR_INVALID_IMAGE), with the newest DeepGEMM as well",
+            "vllm-41834",
+            "2026-06-25",
+        ),
+        Claim("boots with VLLM_USE_DEEP_GEMM=0 and VLLM_USE_DEEP_GEMM_E8M0=0", "vllm-gb10-27", "2026-06-26"),
+        Claim("vLLM's recipe for Qwen3.6-27B in FP8 sets it to 0 on GB10", "vllm-recipes", "2026-08-21"),
+        Claim("with vLLM 0.28.0 DeepSeek-V4-Flash still fails in it", "vllm-gb10-106", "2026-08-27"),
+    ),
+    "leave --moe-backend away, and VLLM_USE_DEEP_GEMM=0",
+    holds="builds whose DeepGEMM has no code for SM12x (deepseek-ai's pull request 324 adds it)",
+)
+def deep_gemm(case: Case) -> Iterator[Hit]:
+    if _backend(case).startswith("deep_gemm"):
+        yield Hit(f"--moe-backend {_backend(case)}", changes=(Change("moe-backend"),))
+    for name in ("VLLM_USE_DEEP_GEMM", "VLLM_USE_DEEP_GEMM_E8M0"):
+        if case.launch.variable(name) == "1":
+            # it is vLLM's default, and a build with newer DeepGEMM starts with it [@vllm-52732]
+            yield Hit(f"{name}=1", severity="note")

@@ -1,0 +1,228 @@
+"""Rules of flags, values and variables that a version of vLLM does not know.
+
+models/vllm/flags.yaml has what each version takes. A fork adds words of its own, so that for an image that is
+neither vLLM's nor NVIDIA's a note is enough; where the version is not known, every version that was read is asked.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+
+from sparkrig.serving.flags import Flag, Knowledge, Table
+from sparkrig.serving.lint.case import Case, Change, Hit, Severity
+from sparkrig.serving.lint.claims import Claim
+from sparkrig.serving.lint.rule import Rules
+from sparkrig.serving.lint.version import Version
+
+_FLAGS, _READ = "models/vllm/flags.yaml", "2026-11-24"
+# what vLLM is given by sparkrig itself or by a script, and never reads
+_NOT_FLAGS = frozenset({"model"})
+# a flag that went long before the newest version is gone from what is installed today: our own reasoning
+_SLIP = 0.9
+_LONG_AGO = timedelta(days=180)
+# a variable that chooses something: without it vLLM uses another one than was asked for
+_CHOICE = re.compile(r"BACKEND|_MOE_|_USE_(?:FLASHINFER|MARLIN|CUTLASS|TRITON)")
+# its own name for B12X in eugr's image without it [@eugr-393]
+_PLAIN_NODE = re.compile(r"(?:^|/)vllm-node(?::|$)")
+
+
+RULES = Rules("input")
+
+
+def _table(case: Case) -> Table | None:
+    return case.tables.flags(case.version) if case.tables else None
+
+
+def _severity(case: Case) -> Severity | None:
+    """The rule's own where the words meet that very release, a note where a fork may know more."""
+    return None if case.official or case.bare else "note"
+
+
+def _release(table: Table) -> str:
+    return f"vLLM {table.release.version}"
+
+
+@RULES.rule(
+    "flag-unknown",
+    "error",
+    "each flag is one that this version of vLLM has",
+    (
+        Claim("vLLM ends with `unrecognized arguments`; its source has the flags of each version", _FLAGS, _READ),
+        Claim("--swap-space is gone since 0.18.0", "unsloth-zoo-1210", "2026-09-14"),
+    ),
+    "leave it away, or the name that is meant",
+    holds="vLLM 0.11 to 0.33, which were read; a warning where the version is not known, a note for forks",
+)
+def flag_unknown(case: Case) -> Iterator[Hit]:
+    if case.tables is None:
+        return
+    names = [name for name in case.launch.flags if name not in _NOT_FLAGS and len(name) > 1 and "$" not in name]
+    table = _table(case)
+    for name in names:
+        if table is None:
+            yield from _undated_flag(case, case.tables, name)
+        elif table.find(name) is None:
+            meant, gone = table.nearest(name), case.tables.removed(name)
+            why = (
+                f"gone since {_minor(gone)}" if gone and gone <= (case.version or ()) else "which it does not have"
+            )
+            yield Hit(
+                f"--{name} with {_release(table)}: {why}", _meant(meant), _severity(case), _flag(name, meant, gone)
+            )
+
+
+def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
+    """Of a version that is not known."""
+    if any(known.table(minor).find(name) for minor in known.releases):
+        gone = known.removed(name)
+        if gone and known.newest.released - known.releases[gone].released > _LONG_AGO:
+            when = f"gone since {_minor(gone)} of {known.releases[gone].released}"
+            yield Hit(f"--{name}: {when}", "", "warning" if case.bare else "note", (Change(name),))
+        return
+    meant = known.table(max(known.releases)).nearest(name)
+    close = case.bare and _misspelt(name, meant)
+    yield Hit(
+        f"--{name}, which no vLLM from {_minor(min(known.releases))} to {_minor(max(known.releases))} has",
+        _meant(meant),
+        "warning" if close else "note",
+        _flag(name, meant, None) if close else (),
+    )
+
+
+def _misspelt(name: str, meant: str) -> bool:
+    """Whether it is a slip, and no flag of a fork such as --gpu-memory-utilization-gb or --mxfp4-backend."""
+    alike = difflib.SequenceMatcher(a=name, b=meant).ratio()
+    return bool(meant) and alike >= _SLIP and abs(len(name) - len(meant)) < len("-gb")
+
+
+def _flag(name: str, meant: str, gone: Version | None) -> tuple[Change, ...]:
+    """A misspelt flag gets its name; one that is gone is taken away; of any other nothing is certain."""
+    if gone:
+        return (Change(name),)
+    return (Change(name, renamed=meant),) if meant else ()
+
+
+def _meant(name: str) -> str:
+    return f"--{name}, if that is meant" if name else ""
+
+
+def _minor(version: Version | None) -> str:
+    return ".".join(map(str, version or ()))
+
+
+@RULES.rule(
+    "flag-value",
+    "error",
+    "each value is one that the flag takes",
+    (Claim("vLLM ends with `invalid choice`; its source has the values of each version", _FLAGS, _READ),),
+    "one of the flag's values: vllm serve --help=FLAG",
+    holds="vLLM 0.11 to 0.33, which were read; a note for forks",
+)
+def flag_value(case: Case) -> Iterator[Hit]:
+    table = _table(case)
+    for name, value in _values(case):
+        flag = table.find(name) if table else None
+        if table and flag and flag.accepts(value) is False:
+            meant = flag.nearest(value)
+            changes = (Change(name, meant),) if meant else ()
+            better = f"--{name} {meant}, if that is meant" if meant else _some(flag)
+            yield Hit(f"--{name} {value}: {_release(table)} has no such value", better, _severity(case), changes)
+
+
+def _some(flag: Flag) -> str:
+    return f"one of {', '.join(flag.values)}"
+
+
+def _values(case: Case) -> Iterator[tuple[str, str]]:
+    """Each flag with a plain value, and each field of a JSON object with one."""
+    for name, value in case.launch.flags.items():
+        if isinstance(value, str) and "$" not in value:
+            yield name, value
+        if isinstance(value, Mapping):
+            fields = {f"{name}.{field}": each for field, each in value.items() if isinstance(each, str)}
+            yield from ((field, each) for field, each in fields.items() if "$" not in each)
+
+
+@RULES.rule(
+    "b12x-name",
+    "warning",
+    "B12X attention is called as the image calls it",
+    (
+        Claim(
+            "eugr's image without B12X's own build calls it B12X_ATTN, and refuses B12X", "eugr-393", "2026-09-13"
+        ),
+    ),
+    "--attention-backend B12X_ATTN, or the image vllm-node-b12x",
+    holds="vllm-node of 2026-09-13",
+    against=(Claim("vLLM calls it B12X since 0.30 of 2026-09-22", _FLAGS, _READ),),
+)
+def b12x_name(case: Case) -> Iterator[Hit]:
+    asked = case.launch.text("attention-backend")
+    if asked.upper() == "B12X" and _PLAIN_NODE.search(case.image):
+        yield Hit(f"--attention-backend {asked} in {case.container.image}")
+
+
+@RULES.rule(
+    "variable-unknown",
+    "warning",
+    "each variable is one that this version of vLLM reads",
+    (
+        Claim(
+            "VLLM_FLASHINFER_MOE_BACKEND is ignored by 0.26, with a line in the log", "minefield-19", "2026-07-31"
+        ),
+        Claim("nothing in 0.26.0 reads VLLM_ATTENTION_BACKEND, and nothing says so", "vllm-50292", "2026-07-29"),
+        Claim("VLLM__USE_TRITON_MOE and VLLM_USE_MARLIN_MOE did nothing to a launch", "eugr-88", "2026-03-08"),
+        Claim("vLLM's source has the variables of each version", _FLAGS, _READ),
+    ),
+    "leave it away, or the flag that does it",
+    holds="vLLM 0.11 to 0.33, which were read; a note for forks, and where it only switches something off",
+)
+def variable_unknown(case: Case) -> Iterator[Hit]:
+    if case.tables is None:
+        return
+    table = _table(case)
+    for name, value in case.launch.environment.items():
+        if not name.startswith("VLLM_") or (table and name in table.variables):
+            continue
+        gone, ever = case.tables.variable_removed(name), name in case.tables.variables
+        if name.startswith("VLLM__"):
+            yield Hit(f"{name}: no variable of vLLM has two underscores", "", None, (Change(name, variable=True),))
+        elif table and (ever or case.contained):
+            yield _ignored(case, name, value, f"{name}: {_release(table)} does not read it")
+        elif table is None and gone and _went_long_ago(case.tables, gone):
+            when = f"no vLLM since {_minor(gone)} reads it"
+            yield _ignored(case, name, value, f"{name}: {when}", sure=case.bare)
+        elif table is None and not ever and _CHOICE.search(name) and case.contained and case.official:
+            yield Hit(f"{name}: no vLLM that was read reads it", severity="note")
+
+
+def _went_long_ago(known: Knowledge, gone: Version) -> bool:
+    return known.newest.released - known.releases[gone].released > _LONG_AGO
+
+
+def _ignored(case: Case, name: str, value: str | None, found: str, *, sure: bool = True) -> Hit:
+    """A variable that chooses something and is not read is no note: something else is used."""
+    chooses = _CHOICE.search(name) and value not in (None, "", "0", "false", "False")
+    severity = _severity(case) if chooses and sure else "note"
+    if name == "VLLM_ATTENTION_BACKEND" and value:
+        moved = (Change(name, variable=True), Change("attention-backend", value))
+        return Hit(found, f"--attention-backend {value}", severity, moved)
+    return Hit(found, "--moe-backend" if "MOE_BACKEND" in name else "", severity, (Change(name, variable=True),))
+
+
+@RULES.rule(
+    "version-newer",
+    "note",
+    "the version of vLLM is one whose flags are known",
+    (Claim("the newest that was read is 0.33.0 of 2026-11-02", _FLAGS, _READ),),
+    "a newer sparkrig",
+    holds="vLLM beyond 0.33",
+)
+def version_newer(case: Case) -> Iterator[Hit]:
+    if case.tables and case.version and case.version[:2] > max(case.tables.releases):
+        newest = case.tables.newest
+        known = f"{newest.version} of {newest.released}"
+        yield Hit(f"vLLM {_minor(case.version)} is newer than the newest that these rules know, {known}")
