@@ -48,12 +48,13 @@ def lint(
     """Find what a Spark cannot do, or what people disagree on, in a launch of vLLM.
 
     It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a
-    compose file, a recipe, or the output of `docker inspect` for a running container. It runs nothing.
+    compose file, Kubernetes YAML, a systemd unit, a recipe, or the output of `docker inspect` for a running
+    container. It runs nothing. It names a launch of another engine, such as SGLang, and does not judge its flags.
 
     An error is a hard fact. A warning is a failure or a cost that someone reported; if others found the opposite,
     both sides are shown with their dates. A note is advice.
 
-    Exit code 1: it finds no launch of vLLM; 2: it finds an error or a warning.
+    Exit code 1: it finds no launch; 2: it finds an error or a warning.
     """
     from sparkrig.serving.lint import judgement
     from sparkrig.serving.lint.case import Case
@@ -128,12 +129,15 @@ def _text(word: str) -> str:
 
 
 def _plain(case: Case, found: Sequence[Finding]) -> schema.Launched:
+    from sparkrig.serving import engines
+
     return {
         "source": case.launch.source,
+        "engine": case.launch.engine,
         "model": case.launch.model,
         "known": case.model.name if case.model else None,
         "image": case.container.image,
-        "gpus": case.gpus,
+        "gpus": case.gpus if case.launch.engine == engines.VLLM else None,
         "findings": [
             {
                 "rule": each.rule.id,

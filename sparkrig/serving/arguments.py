@@ -8,6 +8,7 @@ JSON object that NAME takes.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,7 @@ tensor-parallel-size tokenizer tool-call-parser
 """
 _VALUED = frozenset(_VALUED_NAMES.split())
 _KNOWN = _SWITCHES | _MANY | _VALUED
+_DEEPEST = 20  # fields in fields
 _NEGATIVE = re.compile(r"-\d+(?:\.\d+)?")
 _UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -94,15 +96,16 @@ class Arguments:
 
 def read(words: Iterable[str]) -> Arguments:
     """The words after `vllm serve`, or those of its module."""
-    rest, flags, loose = [*words], dict[str, Value](), list[str]()
+    rest, flags, loose = deque(words), dict[str, Value](), list[str]()
     broken: list[str] = []
     while rest:
-        word = rest.pop(0)
+        word = rest.popleft()
         if word == "--" or not word.startswith("-") or _NEGATIVE.fullmatch(word):
             loose += [] if word == "--" else [word]
             continue
         name, joined = _split(word)
         name, field = name.partition(".")[::2]
+        field = ".".join(field.split(".")[:_DEEPEST])
         name, on = _known(name)
         if name in _SWITCHES and not field:
             flags[name] = on
@@ -113,6 +116,11 @@ def read(words: Iterable[str]) -> Arguments:
         flags[name] = _with_field(flags.get(name), field, value) if field else _typed(value)
     model = flags.pop("model", None) or (loose.pop(0) if loose else "")
     return Arguments(str(model), flags, tuple(loose), tuple(broken))
+
+
+def is_known(name: str) -> bool:
+    """Whether vLLM has a flag of this name, as far as it is listed above."""
+    return name.replace("_", "-") in _KNOWN
 
 
 def whole_number(text: str) -> int | None:
@@ -143,11 +151,11 @@ def _known(name: str) -> tuple[str, bool]:
     return (like[0] if len(like) == 1 else name), True
 
 
-def _values(rest: list[str], *, many: bool) -> str | bool | list[str]:
+def _values(rest: deque[str], *, many: bool) -> str | bool | list[str]:
     """Takes the value of a flag from the words that follow it; True where a flag that is not known has none."""
     taken: list[str] = []
     while rest and (many or not taken) and (not rest[0].startswith("-") or _NEGATIVE.fullmatch(rest[0])):
-        taken.append(rest.pop(0))
+        taken.append(rest.popleft())
     return taken if many else taken[0] if taken else True
 
 

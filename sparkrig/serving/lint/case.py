@@ -222,8 +222,13 @@ class Case:
         return self.launch.container or Container()
 
     @property
+    def contained(self) -> bool:
+        """Whether all that the container is given can be seen."""
+        return self.launch.container is not None and self.container.whole
+
+    @property
     def contained_pair(self) -> bool:
-        return self.paired and self.launch.container is not None
+        return self.paired and self.contained
 
     @property
     def image(self) -> str:

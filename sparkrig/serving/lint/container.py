@@ -109,7 +109,7 @@ def image_digest(case: Case) -> Iterator[Hit]:
     against=(Claim("not needed where nvidia is docker's default runtime", "epappas", NOVEMBER),),
 )
 def no_gpu(case: Case) -> Iterator[Hit]:
-    if case.launch.container and not case.container.gpus:
+    if case.contained and not case.container.gpus:
         yield Hit("neither --gpus nor the nvidia runtime")
 
 
