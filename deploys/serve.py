@@ -1,15 +1,18 @@
 """A model served on one Spark or a pair: pyinfra inventories/pair.py deploys/serve.py --data model=NAME
 
-Not part of cluster.py, and it takes what that made. Without a model it is the one that was served last.
+Not part of cluster.py, and it takes what that made. `--data recipe=FILE` serves what others wrote down. Without
+either it is the model that was served last.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from ipaddress import IPv4Address
+from pathlib import Path
 
 from pyinfra import host, logger
 from pyinfra.api import deploy
@@ -18,7 +21,8 @@ from sparkrig.deploys.spark import Spark, look, looked_at, refuse
 from sparkrig.files import File, stale
 from sparkrig.host import targets, trust
 from sparkrig.host.images import Image, one
-from sparkrig.io.catalogue_files import catalogue
+from sparkrig.io import recipe_file
+from sparkrig.io.catalogue_files import catalogue, own
 from sparkrig.operations import image, serving, weights
 from sparkrig.operations.group import Group, together
 from sparkrig.operations.journal import close
@@ -35,7 +39,9 @@ _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step end
 
 @cache
 def _catalogue() -> Catalogue:
-    return catalogue()
+    """With the entries of the project that the inventory on the command line is of."""
+    named = next((Path(word) for word in sys.argv[1:] if word.endswith(".py") and Path(word).is_file()), None)
+    return catalogue(beside=own(named))
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,8 @@ class Server:
     @cached_property
     def wish(self) -> Wish:
         """Raises Refusal."""
-        return plan.wish(_catalogue().find, self.mine, len(self.group))
+        recipe = recipe_file.read(self.mine.recipe) if self.mine.recipe else None
+        return plan.wish(_catalogue().find, self.mine, len(self.group), recipe)
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -142,7 +149,7 @@ class Server:
             return False
         if self.idle:
             return not found.trial
-        if found.trial or not found.runs or found.image != known.id:
+        if found.trial or found.events or not found.runs or found.image != known.id:
             return False
         return self.rank > 0 or (found.port == "active" and found.health == 200)
 

@@ -18,6 +18,7 @@ from sparkrig.serving.lint.judgement import RULES
 from sparkrig.serving.model import Checkpoint
 from sparkrig.settings import Settings
 from tests.faults import table as faults
+from tests.memory_logs import Log, logs
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "settings.md"
@@ -160,6 +161,31 @@ def with_models(text: str) -> str:
     return _marked(text, "models", _table(heads, rows))
 
 
+def with_memory(text: str) -> str:
+    """The same of docs/models.md and what vLLM logged of its memory, with the budget's sum."""
+    heads = ("log", "vLLM", "Sparks", "utilization", "tokens a step", "KV cache, GiB", "computed", "error")
+    text = _marked(text, "memory", _table(heads, map(_memory, logs())))
+    odd = [(_named(log), f"{log.predicted - log.kv_gib:+.1f}", log.exception) for log in logs() if log.exception]
+    return _marked(text, "exceptions", _table(("log", "GiB", "why"), odd))
+
+
+def _memory(log: Log) -> tuple[str, ...]:
+    return (
+        _named(log) + ("" if log.constants else " *"),
+        log.vllm,
+        str(log.nodes),
+        f"{log.utilization:g}",
+        f"{log.step:,}",
+        f"{log.kv_gib:.2f}",
+        f"{log.predicted:.2f}",
+        f"{100 * log.error:+.1f} %",
+    )
+
+
+def _named(log: Log) -> str:
+    return f"{log.name} [@{log.source}]"
+
+
 def with_rules(text: str) -> str:
     """The same of docs/lint.md and the table of rules."""
     heads = ("rule", "severity", "what holds", "who asks for it", "who says otherwise", "versions")
@@ -249,7 +275,7 @@ if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     FABRIC.write_text(with_bands(FABRIC.read_text(encoding="utf-8")), encoding="utf-8")
     DRIFT.write_text(with_checks(DRIFT.read_text(encoding="utf-8")), encoding="utf-8")
-    MODELS.write_text(with_models(MODELS.read_text(encoding="utf-8")), encoding="utf-8")
+    MODELS.write_text(with_memory(with_models(MODELS.read_text(encoding="utf-8"))), encoding="utf-8")
     LINT.write_text(with_rules(LINT.read_text(encoding="utf-8")), encoding="utf-8")
     SOURCES.write_text(sources(), encoding="utf-8")
     commands.PAGE.write_text(commands.page(), encoding="utf-8")

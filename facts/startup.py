@@ -6,7 +6,7 @@ from sparkrig import programs
 from sparkrig.facts.noun import Noun
 from sparkrig.serving import served, startup
 
-_WORDS = shlex.join((startup.UNIT, startup.CONTAINER, served.MEMORY_UNIT, *startup.WANTED))
+_WORDS = shlex.join((startup.UNIT, startup.CONTAINER, served.WATCH_UNIT, *startup.WANTED))
 
 
 class Startup(Noun[startup.Seen]):

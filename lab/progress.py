@@ -6,9 +6,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+PULSE_S = 30.0
 
 
 def console() -> Console:
@@ -28,8 +31,27 @@ def step(doing: str, done: str) -> Iterator[None]:
             yield
     else:
         screen.print(f"{doing} ...", soft_wrap=True)
-        yield
+        with _pulse(screen, doing, began):
+            yield
     screen.print(f"[green]✓[/green] {done} [dim]({time.monotonic() - began:.1f} s)[/dim]", soft_wrap=True)
+
+
+@contextmanager
+def _pulse(screen: Console, doing: str, began: float) -> Iterator[None]:
+    """A line every PULSE_S seconds, so that a boot of three minutes in a log is no hang."""
+    over = Event()
+
+    def pulse() -> None:
+        while not over.wait(PULSE_S):
+            screen.print(f"{doing} ... [dim]{time.monotonic() - began:.0f} s[/dim]", soft_wrap=True)
+
+    thread = Thread(target=pulse, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def say(line: str) -> None:

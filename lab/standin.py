@@ -26,7 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -96,6 +96,7 @@ def own_options() -> argparse.ArgumentParser:
     add("--crash", choices=PHASES, help="phase of the startup in which it dies, with exit code 1")
     add("--unhealthy", action="store_true", help="/health answers 503")
     add("--garbage", action="store_true", help="answers are exclamation marks, as of a broken kernel")
+    add("--frozen", metavar="FILE", help="while it is there, the engine stands still, and all else goes on")
     add("--no-metrics", action="store_true", help="/metrics is not there")
     add("--journal", metavar="FILE", help="a line of JSON a request: what was done, and when")
     return parser
@@ -114,6 +115,10 @@ def served_options(parser: argparse.ArgumentParser) -> None:
     add("--no-enable-prefix-caching", action="store_false", dest="caching")
     add("--api-key", default=os.environ.get("VLLM_API_KEY"))
     add("--headless", action="store_true", help="a node that only computes: it serves nothing, and waits")
+    add("--nnodes", type=int, default=1)
+    add("--node-rank", type=int, default=0)
+    add("--master-addr", default="127.0.0.1")
+    add("--master-port", type=int, default=29501)
 
 
 def told(words: list[str], variable: str) -> argparse.Namespace:
@@ -157,6 +162,12 @@ class Engine:
             key = f"{name}|{labels}"
             self.counters[key] = self.counters.get(key, 0) + by
 
+    def stand(self) -> None:
+        """Until the engine goes on, where it was told to stand still."""
+        while self.options.frozen and os.path.exists(self.options.frozen):  # noqa: PTH110 - one file alone
+            if self.stopping.wait(0.05):
+                return
+
     def number(self) -> int:
         """Of a request, from 1 on."""
         with self._lock:
@@ -169,7 +180,9 @@ class Engine:
 
     @contextmanager
     def seat(self) -> Iterator[None]:
-        """One of the places of --max-num-seqs, which is waited for."""
+        """One of the places of --max-num-seqs, which is waited for; an engine that stands still takes no other."""
+        if self.gauges["num_requests_running"]:
+            self.stand()
         self._gauge("num_requests_waiting", 1)
         with self._seats:
             self._gauge("num_requests_waiting", -1)
@@ -208,6 +221,7 @@ class Engine:
                 self.count("spec_decode_num_drafts_total", 1)
                 self.count("spec_decode_num_draft_tokens_total", self.options.draft)
                 self.count("spec_decode_num_accepted_tokens_total", wanted)
+            self.stand()
             self.count("generation_tokens_total", 1 + wanted)
             yield 1 + wanted
             left -= 1 + wanted
@@ -538,12 +552,28 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+def store(options: argparse.Namespace, stopping: threading.Event) -> None:
+    """torch's store of several nodes, on the head: each other one stays connected, and does not end with it."""
+    held = []
+    with suppress(OSError):
+        if options.node_rank == 0:
+            with socket.create_server((options.master_addr, options.master_port)) as server:
+                while not stopping.is_set():
+                    held.append(server.accept())
+    while options.node_rank and not held and not stopping.wait(0.2):
+        with suppress(OSError):
+            held.append((socket.create_connection((options.master_addr, options.master_port), timeout=3), None))
+    stopping.wait()
+
+
 def serve(options: argparse.Namespace) -> int:
     """Until SIGTERM or SIGINT. Returns the exit code."""
     engine = Engine(options)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: engine.stopping.set())
     print("stand-in for vLLM: no model computes here, every answer is made up", flush=True)
+    if options.nnodes > 1:
+        threading.Thread(target=store, args=(options, engine.stopping), daemon=True).start()
     if options.headless:
         engine.stopping.wait()
         return 0

@@ -41,7 +41,7 @@ def texts() -> dict[str, str]:
     """The scripts that land on a host, by their paths there."""
     return {
         path: programs.file(f"serving/{name}")
-        for path, name in ((served.START, "start.sh"), (served.MEMORY, "memory.sh"))
+        for path, name in ((served.START, "start.sh"), (served.WATCHER, "watch.py"))
     }
 
 
@@ -59,7 +59,7 @@ PULSE = programs.text("operations/serving_pulse.sh")
 
 LAST_WORDS = (
     f"journalctl --sync; journalctl -q -o cat -b -n 12 -u {served.UNIT}.service "
-    f"-u {served.MEMORY_UNIT}.service | grep -v '^$' | tail -n 4\n"
+    f"-u {served.WATCH_UNIT}.service | grep -v '^$' | tail -n 4\n"
 )
 
 ASK = programs.text("operations/serving_ask.sh")

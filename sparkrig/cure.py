@@ -200,11 +200,16 @@ def _filled(form: str, inventory: str) -> str:
     return "".join(values.get(part) or lines(part) for part in _PLACES.split(form))
 
 
+def typed_anywhere(inventory: str | PathLike[str]) -> bool:
+    """Whether a command with this name of an inventory works in any folder: a whole path, in `inventories`."""
+    file = PurePath(inventory)
+    return file.is_absolute() and file.parent.name == "inventories"
+
+
 def _deploys(inventory: str) -> str:
     """The folder of the deploys as it is typed: beside `inventories`, where that is a whole path."""
-    file = PurePath(inventory)
-    beside = file.is_absolute() and file.parent.name == "inventories"
-    return quoted_path(file.parents[1] / "deploys") if beside else "deploys"
+    beside = typed_anywhere(inventory)
+    return quoted_path(PurePath(inventory).parents[1] / "deploys") if beside else "deploys"
 
 
 def _typed(value: Setting) -> str:

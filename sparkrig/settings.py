@@ -33,6 +33,7 @@ from sparkrig.shapes import (
     ModelName,
     NetdevName,
     OneLine,
+    RecipeName,
     Revision,
     Source,
     ToolkitVersion,
@@ -169,6 +170,12 @@ class Settings(BaseModel):
         description="Model that deploys/serve.py serves: a name or a checkpoint of the catalogue (sparkrig "
         "models). None for what the host serves already, which stays as it is (docs/serving.md).",
     )
+    recipe: RecipeName | None = Field(
+        None,
+        description="File of a recipe that deploys/serve.py serves instead: of eugr/spark-vllm-docker, sparkrun "
+        "or vllm-project/recipes; FILE#VARIANT for one with variants. Settings serve_... win over it "
+        "(docs/serving.md).",
+    )
     serve_image: ImageName | None = Field(
         None,
         description="Container image to serve it with: name and tag, name and digest, or an image's own "
@@ -210,6 +217,14 @@ class Settings(BaseModel):
         description="Seconds, times patience, in which a server must answer once it was started; a pair's first "
         "start took 15 minutes, and a hung one was given up after 44 (docs/serving.md).",
     )
+    serve_watch_seconds: int = Field(
+        300,
+        ge=0,
+        le=86400,
+        description="Seconds after which an engine that stands still while requests run and the GPU idles is "
+        "restarted, once in an hour; the second time it is stopped (docs/serving.md). vLLM itself gives up a step "
+        "after 300. Not multiplied by patience. 0 for no watch.",
+    )
     image_base: ImageName = Field(
         "vllm/vllm-openai:v0.17.0-cu130",
         description="Image of vLLM 0.17 or 0.18 that deploys/image.py gives kernels for SM121 (docs/serving.md).",
@@ -238,8 +253,8 @@ class Settings(BaseModel):
         2.0,
         ge=0,
         le=20,
-        description="Least memory to stay free, in percent; with less, the server is ended before the whole Spark "
-        "hangs. 0 for no guard.",
+        description="Least memory to stay free, in percent; with less, or where the host waits for memory, the "
+        "server is restarted before the whole Spark hangs (docs/serving.md). 0 for no guard.",
     )
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},

@@ -30,6 +30,8 @@ ToolkitVersion = Annotated[str, StringConstraints(pattern=r"^[0-9][^\s]*$")]
 
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w./-]*$")]
 
+RecipeName = Annotated[str, StringConstraints(pattern=r"^[^\s-].*$")]
+
 CommitName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*$")]
 
 Revision = Annotated[str, StringConstraints(pattern=rf"^{hub.REVISION.pattern}$")]
@@ -49,6 +51,7 @@ SHAPES: dict[Any, str] = {
     Fingerprint: "a fingerprint of 40 hex digits in capitals",
     ToolkitVersion: "a version that begins with a digit, without blanks",
     ModelName: "the name of a model or checkpoint (letters, digits and . _ / -)",
+    RecipeName: "the path of a file, with # and a variant behind it where it has several",
     CommitName: "a commit or tag (letters, digits and . _ -)",
     Revision: "a commit of 40 hex digits in small letters",
     Source: "a source (env:NAME, or file:/path)",

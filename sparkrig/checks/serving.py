@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.kind import Kind
-from sparkrig.serving import served
+from sparkrig.serving import served, trouble
 from sparkrig.serving.served import Record
 
 KINDS = (
@@ -28,7 +28,7 @@ KINDS = (
         "serve.unit",
         "containers",
         "the server is up, and will be after a reboot",
-        "it was stopped by hand, or ended five times in six hours: journalctl -u sparkrig-serve",
+        "it was stopped by hand or by its watch, or ended five times in six hours: journalctl -u sparkrig-serve",
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
@@ -74,6 +74,20 @@ KINDS = (
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
+        "serve.stuck",
+        "containers",
+        "the watch found no engine that stood still",
+        "a deadlock in vLLM, NCCL or a kernel: requests ran, no token came, and the GPU idled",
+        "docs/serving.md#it-stays-up",
+    ),
+    Kind(
+        "serve.memory",
+        "containers",
+        "the watch found enough memory left for the host",
+        "a longer context, or another program, took what the budget had left",
+        "docs/serving.md#it-stays-up",
+    ),
+    Kind(
         "serve.trial",
         "containers",
         "no configuration was left on trial",
@@ -100,6 +114,7 @@ def checks(subject: Subject) -> Iterator[Check]:
         return
     state = found.unit.get("ActiveState", "absent")
     yield check("serve.unit", found.runs, "active, enabled", _unit(subject), cure)
+    yield from _events(subject)
     yield _image(subject, record)
     yield from _alike(subject, record)
     standing = found.weights[record.checkpoint].standing if record.checkpoint in found.weights else "absent"
@@ -115,6 +130,18 @@ def checks(subject: Subject) -> Iterator[Check]:
             health if open_ else f"{health}, port {record.port} is closed",
             cure,
         )
+
+
+def _events(subject: Subject) -> Iterator[Check]:
+    """What the watch did, and is not forgotten yet."""
+    advice: dict[str, tuple[str, str]] = {
+        "stuck": ("the engine goes on", trouble.STUCK),
+        "memory": ("the host has memory left", trouble.SHORT),
+    }
+    for cause, (want, change) in advice.items():
+        done = [event for event in subject.found.serving.events if event.cause == cause]
+        found = f"the server was {done[-1]}" if done else "yes"
+        yield check(f"serve.{cause}", not done, want, found, subject.serve.then(f"; {change}"))
 
 
 def _means(asked: str, record: Record) -> bool:

@@ -208,13 +208,12 @@ def plans(
     from sparkrig.operations.onboard import SUDOERS
 
     data = {host: after.data[host] for host in found}
-    steps = dry.plan(data, after.fleet, found)
+    made = dry.planned(data, after.fleet, found)
     login = []
     if entrance and entrance.own:
         login.append(f"Login: your public key, in ~/.ssh/authorized_keys of {at.user}")
     if entrance and entrance.sudo_asks:
         login.append(f"Login: sudo without a password for {at.user}, in {SUDOERS}")
     return [
-        plan.of(host, each, after.fleet, steps[host], login if host == name else ())
-        for host, each in found.items()
+        plan.of(host, each, after.fleet, made[host], login if host == name else ()) for host, each in found.items()
     ]

@@ -111,11 +111,12 @@ def drift(
 
 
 def _show(made: Report, inventory: Path, *, everything: bool) -> None:
+    from sparkrig.cure import typed_anywhere
     from sparkrig.io.screen import Screen
     from sparkrig.render.drift import show
 
     root = project.root(inventory)
-    folder = "" if Path.cwd() == root else str(root)
+    folder = "" if Path.cwd() == root or typed_anywhere(files.typed(inventory)) else str(root)
     show(Screen(), made, everything=everything, folder=folder)
 
 

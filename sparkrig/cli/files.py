@@ -54,11 +54,11 @@ def refusals() -> Iterator[None]:
 
 
 def catalogue() -> Catalogue:
-    """The models of models/; exit code 1 where a file of it cannot stand."""
+    """The models of models/ and of the project's own folder; exit code 1 where a file of them cannot stand."""
     from sparkrig.io import catalogue_files
 
     with refusals():
-        return catalogue_files.catalogue()
+        return catalogue_files.catalogue(beside=catalogue_files.own())
 
 
 def try_doctor(file: Path) -> None:

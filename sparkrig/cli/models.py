@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,6 +10,7 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted
+from sparkrig.io import terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -56,7 +58,9 @@ class _Name(click.types.StringParamType):
 
         from sparkrig.io import catalogue_files
 
-        return [CompletionItem(name) for name in catalogue_files.names() if name.startswith(incomplete.lower())]
+        mine = catalogue_files.own()
+        known = {*catalogue_files.names(), *(catalogue_files.names(mine) if mine else ())}
+        return [CompletionItem(name) for name in sorted(known) if name.startswith(incomplete.lower())]
 
 
 class _Models(click.Group):
@@ -89,23 +93,116 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
 
 @models.command(
     short_help="Show what is known of one model.",
-    epilog="\b\nExample: sparkrig models show gpt-oss-120b --context 131072",
+    epilog="\b\nExample: sparkrig models show Qwen/Qwen3-8B --context 32768 --save",
 )
 @click.argument("name", type=_Name())
+@click.option("--save", is_flag=True, help="Write what is computed into models/ of the project.")
+@click.option("--id", "id_", metavar="OWNER/NAME", help="Name of the checkpoint, where NAME is a folder.")
 @_asked
-def show(name: str, as_json: bool, **asked: Any) -> None:
+def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) -> None:
     """Show what is known of one model: memory, checkpoints, launches, figures, contested claims.
 
     NAME is a model, or one of its checkpoints on Hugging Face; for a checkpoint, the memory shown is its own.
+
+    A checkpoint that is not in the catalogue is computed from its own small files, and is not verified by anyone:
+    NAME is then OWNER/NAME on the hub, or a folder. For one that is not public, set HF_TOKEN in the environment.
     """
     use, known = _use(asked), files.catalogue()
-    model = known.find(name)
+    model = _kept(name, known) if id_ is None else None
     if model is None:
-        raise click.ClickException(_unknown(name, known))
+        model, revision = _computed(name, id_, known)
+        known = _beside(known, model)
+        if save:
+            _save(model, revision)
+    elif save:
+        raise click.ClickException(
+            f"{model.name} is in the catalogue already. Try: sparkrig models show {quoted(model.name)}"
+        )
+    if asked["context"] is None and model.assumed and model.context:
+        use = _shorter(use, model.context)
     if as_json:
         _document(use, known, [model])
     else:
         _show(use, known, model, model.checkpoint(name))
+
+
+def _kept(name: str, known: Catalogue) -> Model | None:
+    """The catalogue's model of that name; None for a folder, and for a checkpoint that it does not have."""
+    from pathlib import Path
+
+    from sparkrig.parsing import hub
+
+    found = known.find(name)
+    ids = {each.id.lower() for each in found.checkpoints} if found else set()
+    if name.lower() in ids:
+        return found
+    folder = "/" in name and Path(name).is_dir()
+    return None if folder or hub.ID.fullmatch(name) else found
+
+
+def _computed(name: str, id_: str | None, known: Catalogue) -> tuple[Model, str]:
+    """A model by the files of its checkpoint, and their commit; exit code 1 where there is no such thing."""
+    from pathlib import Path
+
+    from sparkrig.io import checkpoint_source
+    from sparkrig.parsing import hub
+    from sparkrig.serving.checkpoint import files as checkpoint_files
+    from sparkrig.serving.checkpoint.config import Unreadable
+
+    path = Path(name)
+    local = path.is_dir() and ("/" in name or id_ is not None)
+    id = id_ or ("/".join(path.resolve().parts[-2:]) if local else name)
+    if not local and (not hub.ID.fullmatch(name) or _absent(name, known)):
+        raise click.ClickException(_unknown(name, known))
+    if not local and sys.stderr.isatty():
+        terminal.echo(f"Asking the hub for {name} ...", err=True)
+    with files.refusals():
+        found = checkpoint_source.folder(path) if local else checkpoint_source.from_hub(name)
+    try:
+        return _named(checkpoint_files.read(id, found.files), known), found.revision
+    except Unreadable as error:
+        cure = "give its name with --id OWNER/NAME" if local and not id_ else "take another checkpoint of it"
+        raise click.ClickException(f"{error}. Try: {cure}") from None
+
+
+def _named(model: Model, known: Catalogue) -> Model:
+    """The same with its owner in the name, where the catalogue has another model of that name."""
+    same = known.models.get(model.name)
+    if same is None or model.best().id in {each.id for each in same.checkpoints}:
+        return model
+    from sparkrig.serving.checkpoint import files as checkpoint_files
+
+    owner = model.best().id.partition("/")[0]
+    return model.model_copy(update={"name": checkpoint_files.entry_name(f"{model.name}-{owner}")})
+
+
+def _beside(known: Catalogue, model: Model) -> Catalogue:
+    """The catalogue with one model more."""
+    return known.model_copy(update={"models": {model.name: model, **known.models}})
+
+
+def _save(model: Model, revision: str) -> None:
+    from datetime import UTC, datetime
+
+    from sparkrig.io import catalogue_files
+
+    folder, ours = catalogue_files.own(), catalogue_files.FOLDER.resolve()
+    if folder is None and (ours.parent / "pyproject.toml").exists():  # sparkrig's repository, and no wheel
+        folder = ours
+    if folder is None:
+        raise click.ClickException("there is no project here to save it in. Try: sparkrig init DIR")
+    with files.refusals():
+        at = f" at commit {revision}" if revision else ""
+        head = f"Computed on {datetime.now(UTC):%Y-%m-%d} from the files of {model.best().id}{at}."
+        file = catalogue_files.save(model, folder, head)
+    terminal.echo(f"Saved as {file}.", err=True)
+
+
+def _shorter(use: Use, longest: int) -> Use:
+    """The same with a context that is not longer than the model's own."""
+    from dataclasses import replace
+
+    return replace(use, context=min(use.context, longest))
 
 
 def _must_be_typed_behind(ctx: click.Context) -> None:
@@ -126,12 +223,18 @@ def _use(asked: dict[str, Any]) -> Use:
 def _unknown(name: str, known: Catalogue) -> str:
     from difflib import get_close_matches
 
-    last = name.lower().rpartition("/")[2]
-    near = get_close_matches(last, known.models, 1, _CLOSE)
+    near = get_close_matches(name.lower().rpartition("/")[2], known.models, 1, _CLOSE)
     cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
+    absent = _absent(name, known)
+    said = f": {absent}" if absent else ""
+    return f"the catalogue has no model and no checkpoint {name}{said}. Try: {cure}"
+
+
+def _absent(name: str, known: Catalogue) -> str:
+    """What a source says of a model that does not exist; empty where none does."""
+    last = name.lower().rpartition("/")[2]
     said = (claim.says for model in known.models.values() for claim in model.claims)
-    absent = next((f": {each}" for each in said if f"there is no {last};" in each.lower()), "")
-    return f"the catalogue has no model and no checkpoint {name}{absent}. Try: {cure}"
+    return next((each for each in said if f"there is no {last};" in each.lower()), "")
 
 
 def _document(use: Use, known: Catalogue, chosen: Iterable[Model]) -> None:
@@ -172,6 +275,7 @@ def _room(model: Model, number: int, nodes: Nodes, use: Use) -> schema.Room:
         "weights_gib": made.weights,
         "weights_estimated": made.estimated,
         "graphs_gib": made.graphs,
+        "non_torch_gib": made.non_torch,
         "activations_gib": made.activations,
         "kv_gib": made.kv,
         "needed_gib": made.needed,

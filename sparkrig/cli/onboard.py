@@ -25,6 +25,7 @@ from sparkrig.cli.newcomer import Asked, Entrance, Password
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.io import project, terminal
 from sparkrig.refusal import Refusal
+from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -269,7 +270,7 @@ def _judged(draft: Draft, asked: Asked) -> tuple[int, str | None]:
     if not asked.writes:
         return 0, "Nothing was written; --yes applies it."
     if not asked.yes and not files.agreed("Apply?"):
-        return 1, "Declined; nothing was changed."
+        return 1, f"Declined; nothing was changed on {listed(draft.found)}."
     return 0, None
 
 

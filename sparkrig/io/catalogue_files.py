@@ -1,6 +1,7 @@
 """The catalogue of models as it lies in models/: one YAML file a model, and one of all sources.
 
-models/sources.yaml has the sources of the whole repository, not of the catalogue alone.
+models/sources.yaml has the sources of the whole repository, not of the catalogue alone. A project of a user may
+have a folder models/ of its own, with entries of the same form.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sparkrig.cure import quoted_path
+from sparkrig.io import atomic_write, project
 from sparkrig.parsing import safe_yaml
 from sparkrig.refusal import Refusal
 from sparkrig.serving.model import Catalogue, Model, Source
@@ -19,9 +21,10 @@ from sparkrig.text import listed, reason
 
 FOLDER = Path(__file__).parents[1] / "models"
 _SOURCES = "sources.yaml"
+_WIDTH = 110  # of a line in an entry that is saved
 # libyaml's, where PyYAML was built with it, reads the same ten times faster
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Part = TypeVar("_Part", Model, Source)
+_Part = TypeVar("_Part", bound=BaseModel)
 
 
 class _Loader(_SAFE):  # type: ignore[misc]
@@ -41,20 +44,55 @@ def names(folder: Path = FOLDER) -> list[str]:
     return sorted(file.stem for file in folder.glob("*.yaml") if file.name != _SOURCES)
 
 
-def catalogue(folder: Path = FOLDER) -> Catalogue:
-    """All models and sources. Raises Refusal where a file cannot be read, or its content is not valid."""
+def own(inventory: Path | None = None) -> Path | None:
+    """The folder of the user's own entries: models/ of the project; None where that is the catalogue's own.
+
+    inventory: whose project it is, else that of the current folder. The folder need not be there.
+    """
+    folder = project.root(inventory) / FOLDER.name
+    return None if folder.resolve() == FOLDER.resolve() else folder
+
+
+def catalogue(folder: Path = FOLDER, *, beside: Path | None = None) -> Catalogue:
+    """All models and sources.
+
+    beside: a folder of the user's own entries, of which one takes the place of the catalogue's of the same name.
+    Raises Refusal where a file cannot be read, or its content is not valid.
+    """
     sources = {
-        str(key): _checked(Source, each, folder / _SOURCES, key) for key, each in _read(folder / _SOURCES).items()
+        str(key): checked(Source, each, folder / _SOURCES, key) for key, each in read(folder / _SOURCES).items()
     }
     files = [folder / f"{name}.yaml" for name in names(folder)]
     if not files:
         raise Refusal(f"there is no model in {folder}", f"git -C {quoted_path(folder.parent)} checkout models")
     models = {file.stem: _model(file, set(sources)) for file in files}
-    return Catalogue(models=models, sources=sources)
+    mine = {name: _model(beside / f"{name}.yaml", set(sources)) for name in names(beside)} if beside else {}
+    # first, so that a name that several models go by is the catalogue's
+    return Catalogue(
+        models=mine | {name: each for name, each in models.items() if name not in mine}, sources=sources
+    )
+
+
+def save(model: Model, folder: Path, head: str) -> Path:
+    """Put an entry into a folder, which is made where it is missing; no file is overwritten.
+
+    head: a comment. Raises Refusal.
+    """
+    file = folder / f"{model.name}.yaml"
+    told = model.model_dump(mode="json", exclude_defaults=True)
+    text = yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refusal(
+            f"{folder} cannot be made: {reason(error)}", f"ls -ld {quoted_path(folder.parent)}"
+        ) from None
+    atomic_write.create(file, f"# {head}\n{text}".encode(), 0o644)
+    return file
 
 
 def _model(file: Path, sources: set[str]) -> Model:
-    model = _checked(Model, _read(file), file)
+    model = checked(Model, read(file), file)
     if model.name != file.stem:
         raise Refusal(
             f"{file}: the name is {model.name}, {file.stem} expected",
@@ -63,32 +101,37 @@ def _model(file: Path, sources: set[str]) -> Model:
     if unknown := model.sources() - sources:
         raise Refusal(
             f"{file}: nothing is known of the source {listed(sorted(unknown))}",
-            f"grep -n '^[a-z]' {quoted_path(file.with_name(_SOURCES))}",
+            f"grep -n '^[a-z]' {quoted_path(FOLDER / _SOURCES)}",
         )
     return model
 
 
-def _read(file: Path) -> dict[Any, Any]:
+def read(file: Path) -> dict[Any, Any]:
+    """The fields of a YAML file. Raises Refusal where it cannot be read, or is none."""
     try:
         found = safe_yaml.load(file.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file.parent)}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Refusal(
-            f"{file} is no YAML: {' '.join(str(error).split())}", f"git diff {quoted_path(file)}"
-        ) from None
+        raise Refusal(f"{file} is no YAML: {' '.join(str(error).split())}", _mend(file)) from None
     if not isinstance(found, dict):
-        raise Refusal(
-            f"{file}: fields with their values expected", f"compare it with {file.parent}/gpt-oss-120b.yaml"
-        )
+        raise Refusal(f"{file}: fields with their values expected", f"compare it with {FOLDER}/gpt-oss-120b.yaml")
     return found
 
 
-def _checked(kind: type[_Part], found: Any, file: Path, key: object = "") -> _Part:
+def checked(kind: type[_Part], found: Any, file: Path, key: object = "") -> _Part:
+    """Fields as one of our types. Raises Refusal with the first of what is wrong. key: of what the file holds."""
     try:
         return kind.model_validate(found)
     except ValidationError as error:
-        raise Refusal(f"{file}: {_first(error, key)}", f"git diff {quoted_path(file)}") from None
+        raise Refusal(f"{file}: {_first(error, key)}", _mend(file)) from None
+
+
+def _mend(file: Path) -> str:
+    """What to do about a file that cannot stand: the catalogue's was changed, any other is the user's own."""
+    if file.parent == FOLDER:
+        return f"git diff {quoted_path(file)}"
+    return f"mend it, or put it aside: mv {quoted_path(file)} {quoted_path(f'{file}.old')}"
 
 
 def _first(error: ValidationError, key: object) -> str:

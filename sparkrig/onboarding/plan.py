@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparkrig.fleet import Fleet
 from sparkrig.host import containers
 from sparkrig.look.state import State
 from sparkrig.refusal import Refusal
 from sparkrig.reports import schema_changes as schema
+from sparkrig.reports.plan import Planned, Step
 from sparkrig.text import listed
 
 
@@ -17,15 +18,16 @@ from sparkrig.text import listed
 class Plan:
     """What is done to one host.
 
-    login: what lets pyinfra in; steps: what the deploy changes then; refusals: why it would not; restarts: how
-    many running containers a restart of docker stops; reverts_s: after how many seconds a network change that is
-    not confirmed goes back, None where the network stays as it is.
+    login: what lets pyinfra in; steps: what the deploy changes then; refusals: why it would not; docker: whether
+    it restarts; restarts: how many running containers that stops; reverts_s: after how many seconds a network
+    change that is not confirmed goes back, None where the network stays as it is.
     """
 
     host: str
     login: tuple[str, ...] = ()
-    steps: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    docker: bool = False
     restarts: int = 0
     reverts_s: int | None = None
 
@@ -33,19 +35,20 @@ class Plan:
         return bool(self.login or self.steps or self.refusals)
 
 
-def of(
-    host: str, seen: State, fleet: Fleet, planned: Sequence[str] | Sequence[Refusal], login: Sequence[str] = ()
-) -> Plan:
+def of(host: str, seen: State, fleet: Fleet, planned: Planned, login: Sequence[str] = ()) -> Plan:
     """The plan of a host. planned: what the deploy itself would do to it, or why it would not (deploys/dry.py)."""
-    refusals = tuple(_curable(each, seen, fleet, host) for each in planned if isinstance(each, Refusal))
-    steps = tuple(each.replace(" | ", ": ", 1) for each in planned if isinstance(each, str))
-    docker = any(step.startswith("Containers: docker") for step in steps)
-    network = any(step.startswith("Network: ") for step in steps)
+    refusals = tuple(_curable(each, seen, fleet, host) for each in planned.refusals)
+    steps = (
+        () if refusals else tuple(replace(each, name=each.name.replace(" | ", ": ", 1)) for each in planned.steps)
+    )
+    docker = any(step.name.startswith("Containers: docker") for step in steps)
+    network = any(step.name.startswith("Network: ") for step in steps)
     return Plan(
         host,
         tuple(login),
         steps,
         refusals,
+        docker,
         seen.containers.running if docker else 0,
         fleet[host].rollback_seconds if network else None,
     )
@@ -54,7 +57,7 @@ def of(
 def _curable(refusal: Refusal, seen: State, fleet: Fleet, host: str) -> Refusal:
     """The same, where its cure names the inventory, with one that this very command has an option for."""
     if '"adopt"' in refusal.cure:
-        return Refusal(refusal.what, "the same with --adopt set-aside, adopt or leave (docs/adopting.md)")
+        return Refusal(refusal.what, "the same with --adopt set-aside, adopt or leave (sparkrig docs adopting)")
     try:
         containers.plan(seen.containers, restart_docker=fleet[host].restart_docker)
     except Refusal as known:
@@ -64,10 +67,14 @@ def _curable(refusal: Refusal, seen: State, fleet: Fleet, host: str) -> Refusal:
 
 
 def total(plans: Sequence[Plan], here: Sequence[str]) -> str:
-    """`9 changes, 0 reboots, 0 container restarts; ...`; here: what is written on this machine."""
+    """`9 changes, no reboot; docker restarts, ...`; here: what is written on this machine."""
     changes = len(here) + sum(len(plan.login) + len(plan.steps) for plan in plans)
-    restarts = sum(plan.restarts for plan in plans)
-    said = f"{_count(changes, 'change')}, 0 reboots, {_count(restarts, 'container restart')}"
+    said = f"{_count(changes, 'change')}, no reboot"
+    if docker := [plan.host for plan in plans if plan.docker]:
+        stopped = sum(plan.restarts for plan in plans)
+        said += f"; docker of {listed(docker)} restarts, " + (
+            f"and {_count(stopped, 'container')} with it" if stopped else "no container runs there"
+        )
     guarded = [plan for plan in plans if plan.reverts_s is not None]
     if guarded:
         names = listed(plan.host for plan in guarded)
@@ -87,7 +94,7 @@ def document(plans: Sequence[Plan]) -> dict[str, schema.Onboarding]:
     return {
         plan.host: {
             "login": list(plan.login),
-            "steps": list(plan.steps),
+            "steps": [step.name for step in plan.steps],
             "refusals": [{"what": each.what, "cure": each.cure} for each in plan.refusals],
             "reboots": 0,
             "container_restarts": plan.restarts,

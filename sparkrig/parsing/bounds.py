@@ -42,17 +42,18 @@ _HALF = re.compile("[\ud800-\udfff]")
 _MAYBE_HALF = re.compile("\\\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
-def loads(text: str) -> Any:
+def loads(text: str, *, finite_only: bool = True) -> Any:
     """JSON of at most JSON_DEPTH levels, with finite numbers of at most 20 digits, whose texts are text.
 
-    Raises ValueError alone.
+    finite_only: refuse Infinity, NaN and what is as good as infinite; else each of them is None. Raises ValueError
+    alone.
     """
     depth = 0
     for found in _NESTING.finditer(text):
         depth += (found[0] in "[{") - (found[0] in "]}")
         if depth > JSON_DEPTH:
             raise ValueError(f"JSON nests deeper than {JSON_DEPTH} levels")
-    return _of_text(text, _decoder().decode(text))
+    return _of_text(text, (_decoder() if finite_only else _LENIENT).decode(text))
 
 
 def first(text: str, start: int) -> tuple[Any, int]:
@@ -104,3 +105,13 @@ def finite(text: str) -> float:
 
 def _no_number(text: str) -> NoReturn:
     raise ValueError(f"JSON has {text}, which is no number")
+
+
+def _finite_or_none(text: str) -> float | None:
+    try:
+        return finite(text)
+    except ValueError:
+        return None
+
+
+_LENIENT = json.JSONDecoder(parse_int=_integer, parse_float=_finite_or_none, parse_constant=lambda _: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-ID = re.compile(r"[\w.-]+/[\w.-]+")
+ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")  # it becomes a folder, so neither part is `..`
 REVISION = re.compile(r"[0-9a-f]{40}")  # a commit; branches and tags move
 
 

@@ -6,12 +6,14 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from sparkrig.onboarding.card import Row
 from sparkrig.onboarding.plan import Plan
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.plan import of_step
 
 
 class Card:
@@ -65,9 +67,14 @@ def planned(here: Sequence[str], plans: Sequence[Plan]) -> RenderableType:
         grid.add_row("" if number else Text("  here", "bold"), line)
     for plan in plans:
         name = Text(f"  {plan.host}", "bold")
-        for line in [*plan.login, *plan.steps]:
+        for line in plan.login:
             grid.add_row(name, line)
             name = Text()
+        for step in plan.steps:
+            grid.add_row(name, step.name)
+            name = Text()
+            for said in of_step(step):
+                grid.add_row(name, Padding(Text(said, "dim"), (0, 0, 0, 2)))
         for refusal in plan.refusals:
             grid.add_row(
                 name, Text.assemble((f"refused: {refusal.what}", "red"), ("\ntry: ", "dim"), refusal.cure)

@@ -74,7 +74,7 @@ def standing(found: Journal) -> list[str]:
     """What holds or awaits the host right now."""
     said = []
     if found.lock:
-        said.append(f"locked by {found.lock.sentence}")
+        said.append(f"{'left locked' if found.lock.alive is False else 'locked'} by {found.lock.sentence}")
     for run in found.runs:
         if run.armed and run.deadline is not None:
             left = max(0, int(run.deadline - found.now))

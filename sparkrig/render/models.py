@@ -24,7 +24,20 @@ from sparkrig.serving.budget import (
     budget,
     fewest_nodes,
 )
-from sparkrig.serving.model import Checkpoint, Figure, Launch, Model, Nodes, Source, Standing
+from sparkrig.serving.model import (
+    Checkpoint,
+    Figure,
+    Full,
+    Latent,
+    Launch,
+    Layers,
+    Model,
+    Nodes,
+    Recurrent,
+    Shape,
+    Source,
+    Standing,
+)
 
 _SHADES: dict[Standing, Shade] = {
     "recommended": "healthy",
@@ -162,6 +175,8 @@ class Page:
         yield self._head(drawn)
         parts = {
             "Memory": self._memory(drawn),
+            "Shape": _shape(self.model.shape) if self.model.assumed else None,
+            "At which context": _contexts(self.model, self.checkpoint, self.use) if self.model.assumed else None,
             "Checkpoints": self._checkpoints(drawn),
             "Launches": _apart(map(_launch, model.launches)) if model.launches else None,
             "Figures": _figures(model.figures, drawn) if model.figures else None,
@@ -176,7 +191,8 @@ class Page:
 
     def _head(self, drawn: _Drawn) -> Text:
         model = self.model
-        facts = [model.architecture, f"{model.parameters_b:g} B", f"{model.active_b:g} B active"]
+        about = "~" if model.assumed else ""  # counted from the shapes
+        facts = [model.architecture, f"{about}{model.parameters_b:g} B", f"{about}{model.active_b:g} B active"]
         facts += [f"context {model.context:,}"] if model.context else []
         said = Text.assemble((model.title, "bold"), "  ", (drawn.dot.join(facts), "dim"), "\n")
         return said + drawn.sign(_SHADES[model.standing]) + Text(f" {model.standing}: {model.why}")
@@ -192,7 +208,7 @@ class Page:
         grid.add_row("", *(Text(_WHERE[each.use.nodes], "dim") for each in made), "")
         for name, told, meaning in _SHARES:
             grid.add_row(name, *(told(each) for each in made), Text(meaning.format(use=self.use), "dim"))
-        assumed = "; ".join(dict.fromkeys(each for one in made for each in one.assumed))
+        assumed = "; ".join(dict.fromkeys((*self.model.assumed, *(each for one in made for each in one.assumed))))
         return Group(
             f"Of {self.checkpoint.id}, {_use(self.use)}:",
             grid,
@@ -240,6 +256,45 @@ class Page:
         return grid
 
 
+def _shape(shape: Shape | None) -> RenderableType:
+    """Which layers have what in the KV cache."""
+    if shape is None:
+        return "not known, so the KV cache is not"
+    lines = [f"{each.count:,} layers {_kept(each)}" for each in shape.layers]
+    draft = [f"{shape.draft} more in its head that drafts"] if shape.draft else []
+    return Group(*lines, *draft)
+
+
+def _kept(kind: Layers) -> str:
+    if isinstance(kind, Latent):
+        return f"keep {kind.width:,} values of each token"
+    if isinstance(kind, Recurrent):
+        return f"keep a state of {kind.state:,} values for each sequence, and {kind.channels:,} channels"
+    heads = f"{kind.kv_heads:,} KV heads of {kind.head_dim:,}"
+    return f"keep all tokens, {heads}" if isinstance(kind, Full) else f"keep {kind.window:,} tokens, {heads}"
+
+
+def _contexts(model: Model, checkpoint: Checkpoint, use: Use) -> RenderableType | None:
+    """How many sequences of several lengths fit, for a model without measurements."""
+    lengths = sorted({*(each for each in _LENGTHS if each < (model.context or 0)), model.context or use.context})
+    grid = Table.grid(padding=(0, 2))
+    for _ in range(3):
+        grid.add_column(justify="right", no_wrap=True)
+    grid.add_row(Text("tokens", "dim"), Text(_WHERE[1], "dim"), Text("a pair", "dim"))
+    for length in lengths:
+        both: tuple[Nodes, Nodes] = (1, 2)
+        made = [budget(model, checkpoint, replace(use, context=length, nodes=nodes)) for nodes in both]
+        grid.add_row(f"{length:,}", *(_at_a_time(each) for each in made))
+    return grid
+
+
+def _at_a_time(made: Budget) -> str:
+    """Sequences of that length at a time."""
+    if made.fit == "no" or made.sequences is None:
+        return "no" if made.fit == "no" else "?"
+    return f"{int(made.sequences):,} at a time"
+
+
 def _held(made: Budget) -> str:
     return "?" if made.sequences is None else f"{made.sequences:,.1f}"
 
@@ -248,11 +303,13 @@ def _tokens(made: Budget) -> str:
     return "?" if made.tokens is None else f"{made.tokens:,}"
 
 
+_LENGTHS = (8192, 32768, 131072)
 _WHERE: Mapping[Nodes, str] = {1: "one Spark", 2: "each of a pair"}
 _SHARES: tuple[tuple[str, Callable[[Budget], str], str], ...] = (
     ("weights", _weights, ""),
     ("CUDA graphs", lambda made: _gib(made.graphs), ""),
-    ("activations", lambda made: _gib(made.activations), "and the runtime"),
+    ("non-torch", lambda made: _gib(made.non_torch), "CUDA, NCCL, the host"),
+    ("activations", lambda made: _gib(made.activations), "the peak of a step"),
     ("KV cache", lambda made: _gib(made.kv), "what they leave of {use.utilization:g} x {use.memory:g} GiB"),
     ("  it holds", _held, "sequences of {use.context:,} tokens"),
     ("  that is", _tokens, "tokens, as vLLM 0.19 counts"),

@@ -12,12 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from sparkrig.reports.plan import Planned, Step, roughly
-from sparkrig.runs.change import Change
+from sparkrig.runs.change import Change, few
 from sparkrig.text import listed
 
 _ASCII = str.maketrans({"→": "->", "·": "-", "✓": "ok", "✗": "x"})
 _JOINTS = ("/,:=", "-", "._|)")
-_HOLDS = 3  # as many are named; more are counted
 
 
 # what stands before the item, by kind; a path speaks for itself
@@ -172,8 +171,7 @@ def _held(changes: Sequence[Change], *, everything: bool) -> str:
         return ""
     if len(names) == 1:
         return f"hold {names[0]}"
-    shown = names if everything or len(names) <= _HOLDS + 1 else [*names[:_HOLDS], f"{len(names) - _HOLDS} more"]
-    return f"hold {len(names)} packages: {listed(shown)}"
+    return f"hold {len(names)} packages: {listed(names if everything else few(names))}"
 
 
 def sentence(change: Change) -> str:
@@ -184,6 +182,12 @@ def sentence(change: Change) -> str:
     if change.before is None:
         return f"{subject}: {change.after}"
     return f"{subject}: {change.before} → {change.after or 'removed'}"
+
+
+def of_step(step: Step) -> list[str]:
+    """The changes of a step, a sentence each; all holds in one."""
+    held = _held(step.changes, everything=False)
+    return [*([held] if held else []), *(sentence(each) for each in step.changes if each.kind != "hold")]
 
 
 def _sign(change: Change) -> str:

@@ -102,6 +102,7 @@ class Room(TypedDict):
     weights_gib: float | None
     weights_estimated: bool
     graphs_gib: float
+    non_torch_gib: float
     activations_gib: float
     kv_gib: float | None
     needed_gib: float | None

@@ -13,6 +13,7 @@ from typing import Literal
 from sparkrig.files import File, Found, stale
 from sparkrig.parsing import line_ends
 from sparkrig.runs import file_diff
+from sparkrig.text import listed
 
 Kind = Literal[
     "file",
@@ -28,6 +29,8 @@ Kind = Literal[
     "login",
     "rails",
 ]
+
+NAMED = 3  # packages that are held together; more are counted
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,11 @@ def of_file(file: File, found: Found | None) -> Change:
     return Change("file", file.path, _standing(old, told[0]), _standing(new, told[1]), diff, keeps=keeps)
 
 
+def few(names: Sequence[str]) -> list[str]:
+    """The first names of many, and how many more there are."""
+    return [*names[:NAMED], f"{len(names) - NAMED} more"] if len(names) > NAMED + 1 else [*names]
+
+
 def _standing(lines: Sequence[str], rights: str) -> str:
     return f"{_lines(lines)}, {rights}" if rights else _lines(lines)
 
@@ -87,8 +95,8 @@ def _lines(lines: Sequence[str]) -> str:
 def lines(changes: Sequence[Change]) -> list[str]:
     """The changes for a log: a line each, all holds in one, and the diff of each file that was there before."""
     told: list[str] = []
-    if held := [each for each in changes if each.kind == "hold"]:
-        told.append(f"hold {len(held)} packages: {', '.join(each.item for each in held)}")
+    if held := [each.item for each in changes if each.kind == "hold"]:
+        told.append(f"hold {len(held)} packages: {listed(few(held))}")
     for change in changes:
         if change.kind != "hold":
             told.append(change.line)

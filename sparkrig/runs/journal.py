@@ -339,10 +339,10 @@ def where(run: Run) -> str:
 def advice(run: Run, journal: Journal, inventory: str) -> str:
     """What mends a run that failed or broke off. inventory: the file, as it is typed.
 
-    The same again does what is missing, but for a change that was rolled back: it fails for the same reason.
+    That command does what is missing, but for a change that was rolled back: it fails for the same reason.
     """
     if outcome(run, journal) != "rolled back":
-        return f"what is missing is done by the same again: {again(run, inventory)}"
+        return f"this does what is missing: {again(run, inventory)}"
     look = verb("topology" if _UNREACHED in run.guard else "doctor", inventory=inventory)
     return (
         f"the network is as it was before; mend first what this shows: {look}; and then: {again(run, inventory)}"

@@ -65,7 +65,7 @@ class Owner:
 
 _THERE = {
     True: "its session is still there",
-    False: "its session has ended, so the next run takes it over",
+    False: "that run is dead, and the next one takes the lock over",
     None: "whether its session is still there cannot be told",
 }
 

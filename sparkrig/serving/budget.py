@@ -28,19 +28,39 @@ from sparkrig.serving.model import (
 
 GIB = 2**30
 
-# What CUDA and the kernel share: MemTotal 127,535,084 kB, as several owners have it; 121.7 by [@docai-122b].
+# What CUDA and the kernel share: MemTotal 127,535,084 kB, as several owners have it; vLLM logs 121.69 or 121.63
+# [@mia-exl3-47, @mia-deepseek-pair], one pair 119.61 [@cylon-pair].
 MEMORY_GIB = 121.6
-# Of 0.27 GiB [@docai-122b], vLLM 0.19.2, --max-num-seqs 4; more graphs are a few hundred MiB more.
-GRAPHS_GIB = 0.27
 # Above it a Spark runs out of memory [@conselara-models, @conselara-hardware]; they use 0.85 to 0.87.
 MOST_UTILIZATION = 0.90
-# What is left over in [@docai-122b]: 121.7 x 0.90 - 76.02 - 30.33 - 0.27 = 2.9 GiB at 8,192 tokens a step. It
-# grows with the tokens of a step: 1.39 GiB at 2,048 and 5.30 at 8,224 [@mia-deepseek-4], a larger model.
-RUNTIME_GIB = 0.9
-ACTIVATIONS_GIB_A_TOKEN = 2.0 / 8192
-# A node of a pair holds more than half: 57.64 GiB of 118 GB, 4.9 % more
-# [@conselara-benchmarks, @conselara-hardware].
-SHARDING = 1.05
+# What vLLM sets aside for CUDA graphs since 0.19.2: its estimate. The mean of 12 logs, -0.1 to 2.4, of graphs that
+# took 0.0 to 1.7 GiB [@jethac-hijinks, @djangodevreng].
+GRAPHS_GIB = 0.8
+# What a start allocates beside PyTorch: CUDA's context, libraries, and on memory that is shared also what the host
+# allocates meanwhile. The mean of 8 models in 13 logs, 0.2 to 3.7: weights, graphs and activations taken off
+# [@jethac-hijinks, @djangodevreng, @docai-122b]. One machine had 1.1 and 3.7 with the same flags.
+NON_TORCH_GIB = 1.7
+# The same of a rank of a pair, with NCCL's buffers: the median of 6 pairs, 2.3 to 6.8, of the rank with less room
+# [@cylon-pair, @mia-deepseek-pair, @mia-deepseek-pair-32] [@deepseek-pair-guide, @deepseek-pair-087]
+# [@playbooks-97].
+PAIR_NON_TORCH_GIB = 3.2
+# Bytes of the activations' peak, for each token of a step and each value of the hidden state: 116 of Qwen3.6-35B
+# at 65,536 tokens (5 logs), 121 of Gemma 4 26B at 32,768 (1 log) [@jethac-hijinks]. The peak that vLLM logged
+# itself is 166 of DeepSeek V4 Flash [@mia-deepseek-4].
+ACTIVATION_BYTES = 115
+# A rank of a pair has half the experts and heads, and the whole hidden state: 34 bytes of Qwen3.6-35B (2 logs,
+# [@cylon-pair]), 135 of DeepSeek V4 Flash (1 log, [@deepseek-pair-087]), by 115 and 166 on one Spark: 0.3, 0.8.
+PAIR_ACTIVATIONS = 0.6
+# Where a model's file has no hidden size: the middle of those that it has, 2,048 to 5,120.
+HIDDEN = 4096
+# A node of a pair holds more than half: 4.9 % of 118 GB [@conselara-benchmarks, @conselara-hardware], 1.8, 1.9 and
+# 4.0 % of 155.4 GiB [@playbooks-97, @deepseek-pair-guide, @deepseek-pair-087]. The mean of 4 logs.
+SHARDING = 1.03
+# How far a start lay from this sum at the most, in GiB: of 15 logs of one Spark and 13 of a pair
+# (tests/fixtures/memory/logs.yaml). 24 of the 28 are within 10 % of the cache.
+SPREAD_GIB: dict[Nodes, float] = {1: 3.0, 2: 3.6}
+# vLLM's own default of a step on a Spark, which it takes for a small GPU [@cylon-pair, @djangodevreng].
+DEFAULT_STEP = 2048
 # What runs beside vLLM: container, Python, scheduler ~5 GiB [@docai-122b], and the system's own reserve.
 BESIDE_GIB = 5.0
 
@@ -48,11 +68,15 @@ _BLOCK = 16  # tokens; vLLM's smallest, of which every larger one is a multiple
 _CONVOLUTION_BYTES = 2
 _BYTES = {"bf16": 2, "fp8": 1}
 # Bits a weight with its scales, where all of a model is in that format; some of its layers never are.
-_BITS: dict[Format, float] = {
+BITS: dict[Format, float] = {
     "bf16": 16,
+    "fp16": 16,
+    "fp32": 32,
     "fp8": 8,
+    "int8": 8,
     "nvfp4": 4.5,
     "mxfp4": 4.25,
+    "int4": 4,
     "int4-gptq": 4,
     "int4-awq": 4,
     "int4-autoround": 4,
@@ -70,7 +94,9 @@ class Use:
     context: longest sequence in tokens, --max-model-len; sequences: of that length at a time; utilization:
     --gpu-memory-utilization; memory: GiB of each Spark; kv: format of the KV cache; nodes: Sparks that share it,
     --tensor-parallel-size; drafted: tokens a step that a multi-token-prediction head drafts; step:
-    --max-num-batched-tokens; prefix_caching: keeps a second state of each recurrent layer.
+    --max-num-batched-tokens; prefix_caching: keeps a second state of each recurrent layer; graphs: vLLM sets
+    memory aside for CUDA graphs, which it does not with --enforce-eager, before 0.19.2, or with
+    VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0.
     """
 
     context: int = 32768
@@ -82,6 +108,7 @@ class Use:
     drafted: int = 0
     step: int = 8192
     prefix_caching: bool = True
+    graphs: bool = True
 
 
 @dataclass(frozen=True)
@@ -114,8 +141,10 @@ class Budget:
     """What becomes of a node's memory, in GiB.
 
     share: memory x utilization; weights: None where no source states their size and the format does not give it;
-    estimated: they are at least that large, by the parameters; kv: what is left for the KV cache, None without
-    weights; needed: by context x sequences, None without a shape; paging: likewise; assumed: in sentences.
+    estimated: they are at least that large, by the parameters; graphs: set aside for CUDA graphs; non_torch: of
+    CUDA, NCCL and the host beside PyTorch; activations: the peak of a step; kv: what is left for the KV cache,
+    None without weights; needed: by context x sequences, None without a shape; paging: likewise; assumed: in
+    sentences.
     """
 
     use: Use
@@ -123,6 +152,7 @@ class Budget:
     weights: float | None
     estimated: bool
     graphs: float
+    non_torch: float
     activations: float
     kv: float | None
     paging: Paging | None
@@ -160,19 +190,45 @@ class Budget:
 
 def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
     """A checkpoint of a model, served like that."""
-    share = use.memory * use.utilization
     weights, how = _weights(model, checkpoint, use.nodes)
-    activations = RUNTIME_GIB + ACTIVATIONS_GIB_A_TOKEN * use.step
+    hidden = model.shape.hidden if model.shape else None
+    beside = overhead(use, hidden)
+    share = use.memory * use.utilization
     return Budget(
         use=use,
         share=share,
         weights=weights,
         estimated=not checkpoint.resident_gib and checkpoint.weights_gib is None,
-        graphs=GRAPHS_GIB,
-        activations=activations,
-        kv=None if weights is None else share - weights - GRAPHS_GIB - activations,
+        graphs=beside.graphs,
+        non_torch=beside.non_torch,
+        activations=beside.activations,
+        kv=None if weights is None else share - weights - beside.total,
         paging=None if model.shape is None else page(model.shape, use),
         assumed=(*how, *_assumed(model.shape, use)),
+    )
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """What vLLM takes on a node beside weights and KV cache, in GiB. The names are those of its own log."""
+
+    graphs: float
+    non_torch: float
+    activations: float
+
+    @property
+    def total(self) -> float:
+        return self.graphs + self.non_torch + self.activations
+
+
+def overhead(use: Use, hidden: int | None) -> Overhead:
+    """hidden: values of the hidden state, None where they are not known."""
+    pair = use.nodes == 2
+    activations = ACTIVATION_BYTES * use.step * (hidden or HIDDEN) / GIB
+    return Overhead(
+        graphs=GRAPHS_GIB if use.graphs else 0.0,
+        non_torch=PAIR_NON_TORCH_GIB if pair else NON_TORCH_GIB,
+        activations=activations * (PAIR_ACTIVATIONS if pair else 1.0),
     )
 
 
@@ -254,7 +310,7 @@ def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float 
         )
     whole, how = checkpoint.weights_gib, "the weights take what their files do"
     if whole is None:
-        bits = _BITS.get(checkpoint.format)
+        bits = BITS.get(checkpoint.format)
         if bits is None:
             return None, ("no source says how large the weights are",)
         whole = model.parameters_b * 1e9 * bits / 8 / GIB
@@ -270,9 +326,11 @@ def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float 
 def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
     yield f"a Spark has {use.memory:g} GiB for CPU and GPU together"
     yield (
-        "CUDA graphs, runtime and activations take what they did in one measurement of one model [@docai-122b]; "
-        "more tokens a step and wider models take more"
+        "CUDA graphs, activations and non-torch memory take what they did in published logs (docs/models.md); "
+        f"a start was up to {SPREAD_GIB[use.nodes]:g} GiB off"
     )
+    if shape is None or shape.hidden is None:
+        yield f"the hidden size of the model is not known, and {HIDDEN} is assumed"
     if shape is None:
         yield "the shape of the model is not known, so the KV cache is not"
         return

@@ -136,6 +136,11 @@ def name(id: str) -> str:
     return OTHERS[id].name if id in OTHERS else "vLLM"
 
 
+def by_name(name: str) -> str:
+    """The id of the engine that is called so, empty where that is vLLM or unknown."""
+    return next((engine.id for engine in _OTHERS if engine.name == name), "")
+
+
 def of_image(image: str) -> str:
     """The id of the engine that an image holds, empty where that is vLLM or unknown."""
     if "vllm" in image.lower().replace("trtllm", ""):

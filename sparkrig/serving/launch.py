@@ -26,7 +26,8 @@ class Launch:
     source: what it was read from, in words; model: as it was given, empty where none was; flags: of the engine, by
     their names without dashes; environment: None for a value that is set where docker is typed; container: None
     for a bare command, which shows nothing of it; whole: whether the environment is all there; wrapper: the script
-    that launches it, which may add to all of it; solo: whether that has to take one node; extra, broken: as
+    that launches it, which may add to all of it; solo: whether that has to take one node; replaced: whether the
+    image's own entrypoint is left out; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
     Ray and no server; installs_ray: whether Ray is installed first; engine: as sparkrig.serving.engines, whose
     flags are read as they were typed where it is not vLLM.
@@ -41,6 +42,7 @@ class Launch:
     whole: bool = False
     wrapper: str = ""
     solo: bool = False
+    replaced: bool = False
     extra: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     composed: bool = False

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+from sparkrig.serving import engines, recipe
+from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable
-from sparkrig.serving.launches import compose, documents, inspected, kubernetes, recipes, unit
+from sparkrig.serving.launches import compose, documents, inspected, kubernetes, recipes, tree, unit
+from sparkrig.serving.launches.command import ASSIGNED, served
 from sparkrig.serving.launches.shell import Shell
+from sparkrig.serving.recipe import Recipe
 
 _MOST = 300_000  # characters; the longest script that was seen has 40,000
 _MOST_INSPECTED = 2_000_000  # what `docker inspect` prints of one container has 20,000
@@ -47,6 +52,33 @@ def typed(words: Sequence[str]) -> list[Launch]:
     return _found(shell, shell.command(words))
 
 
+def of_recipe(made: Recipe, command: str) -> list[Launch]:
+    """The launches in the command of a recipe; its script adds what containers need. Raises Unreadable."""
+    found = Shell(made.source, made.environment).read(command)
+    if not found:
+        raise Unreadable(f"the command of the recipe for {made.engine} has no server that is known")
+    image = Container(made.image, whole=False) if made.image else None
+    engine = engines.by_name(made.engine)  # which its runtime names, where it has no command
+    return [
+        replace(each, container=each.container or image, wrapper="recipe", engine=engine or each.engine)
+        for each in found
+    ]
+
+
+def others(command: str) -> list[str]:
+    """The programs that a script starts beside vLLM, each by its first word. Raises Unreadable."""
+    try:
+        commands = tree.simple(tree.parsed(command))
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+    return [words[0] for words in commands if words[:1] != ["export"] and _starts(words)]
+
+
+def _starts(words: Sequence[str]) -> bool:
+    found = served(words)
+    return not all(map(ASSIGNED.fullmatch, words)) and (found is None or found.engine != engines.VLLM)
+
+
 def _found(shell: Shell, found: list[Launch]) -> list[Launch]:
     if not found:
         told = shell.world.errors
@@ -64,11 +96,9 @@ def _yaml(text: str) -> list[Launch]:
         return compose.read(document)
     if isinstance(document.get("engines"), dict):
         return recipes.pulse(document)
-    if isinstance(document.get("command"), str):
-        launches = recipes.recipe(document)
-        if launches:
-            return launches
-        raise Unreadable("the command of the recipe has no `vllm serve`")
+    if recipe.is_one(document):
+        made = recipe.of(document)
+        return of_recipe(made, made.command())
     if "model" in document:
         return [recipes.configured(document)]
     raise Unreadable(

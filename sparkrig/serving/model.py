@@ -22,7 +22,22 @@ Count = Annotated[int, Field(gt=0)]
 Size = Annotated[float, Field(gt=0, strict=False)]  # 61 is a size, too
 Nodes = Literal[1, 2]
 
-Format = Literal["bf16", "fp8", "nvfp4", "mxfp4", "int4-gptq", "int4-awq", "int4-autoround", "gguf"]
+Format = Literal[
+    "bf16",
+    "fp16",
+    "fp32",
+    "fp8",
+    "nvfp4",
+    "mxfp4",
+    "int8",
+    "int4",
+    "int4-gptq",
+    "int4-awq",
+    "int4-autoround",
+    "bitsandbytes",
+    "gguf",
+    "unknown",
+]
 Standing = Literal["recommended", "works", "unknown", "avoid"]
 
 
@@ -103,12 +118,14 @@ Layers = Annotated[Full | Sliding | Latent | Recurrent, Field(discriminator="kin
 
 
 class Shape(_Told):
-    """What decides the size of a model's KV cache, as its config.json has it.
+    """What decides the size of a model's KV cache and activations, as its config.json has it.
 
-    draft: layers of its own multi-token-prediction head, which are like its first kind that attends to all tokens.
+    hidden: hidden_size, None where it is not known; draft: layers of its own multi-token-prediction head, which
+    are like its first kind that attends to all tokens.
     """
 
     layers: Annotated[tuple[Layers, ...], Field(min_length=1, strict=False)]
+    hidden: Count | None = None
     draft: Annotated[int, Field(ge=0)] = 0
 
 
@@ -230,7 +247,8 @@ class Model(_Told):
     """One model.
 
     parameters_b, active_b: in billions; context: the longest that it was made for, in tokens; nodes: how many
-    Sparks it needs; standing, why: whether to serve it, by that source; checkpoints: by preference.
+    Sparks it needs; standing, why: whether to serve it, by that source; checkpoints: by preference; assumed: in
+    sentences, what had to be assumed where the entry was computed from the files of a checkpoint.
     """
 
     name: Name
@@ -247,6 +265,7 @@ class Model(_Told):
     launches: Annotated[tuple[Launch, ...], Field(strict=False)] = ()
     figures: Annotated[tuple[Figure, ...], Field(strict=False)] = ()
     claims: Annotated[tuple[Claim, ...], Field(strict=False)] = ()
+    assumed: Annotated[tuple[Text, ...], Field(strict=False)] = ()
 
     @model_validator(mode="after")
     def _known_checkpoints(self) -> Model:

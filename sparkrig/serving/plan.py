@@ -12,14 +12,15 @@ from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch_text, served
+from sparkrig.serving import launch_text, recipe_launch, served
 from sparkrig.serving.arguments import read, whole_number
-from sparkrig.serving.budget import GIB, Use, budget
+from sparkrig.serving.budget import DEFAULT_STEP, GIB, Use, budget
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar
+from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.unit_files import OURS, docker_words
 from sparkrig.serving.wish import Flags, Wish
@@ -27,13 +28,16 @@ from sparkrig.settings import Settings
 
 Find = Callable[[str], Model | None]
 
+# For a model without a launch in the catalogue: the image in which vllm-project's recipe for Qwen3.6-35B-A3B was
+# verified and measured on a GB10 [@vllm-recipes-spark].
+IMAGE = "vllm/vllm-openai:v0.28.0"
 _SPARE_GIB = 5.0  # that stay free on the disk of the weights
 _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
 def remembered(mine: Settings, record: Record | None) -> Settings:
     """The settings; without a `model` in them, those of the last deploy for a host that serves."""
-    if mine.model or record is None:
+    if mine.model or mine.recipe or record is None:
         return mine
     return mine.model_copy(
         update={
@@ -48,40 +52,80 @@ def remembered(mine: Settings, record: Record | None) -> Settings:
     )
 
 
-def wish(find: Find, mine: Settings, sparks: int) -> Wish:
-    """What the settings ask for. sparks: hosts that can share it. Raises Refusal."""
+def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) -> Wish:
+    """What the settings, or a recipe, ask for. sparks: hosts that can share it. Raises Refusal."""
+    if recipe:
+        return _of_recipe(find, mine, sparks, recipe)
     if not mine.model:
         raise Refusal(
             "no model is named, and this host serves none yet", "the same with --data model=NAME; sparkrig models"
         )
-    model = find(mine.model)
-    if model is None:
-        raise Refusal(f"the catalogue has no model {mine.model}", local("sparkrig models"))
-    checkpoint = model.checkpoint(mine.model)
-    if hub.ID.fullmatch(mine.model) and mine.model.lower() != checkpoint.id.lower():
+    model, checkpoint = _known(find, mine.model)
+    nodes: Nodes = mine.serve_nodes or max(model.nodes, checkpoint.nodes)
+    _enough(checkpoint, model, nodes, sparks)
+    base = _base(model, checkpoint, nodes)
+    image = mine.serve_image or (base.image if base else "") or (IMAGE if model.assumed else "")
+    if not image:
         raise Refusal(
-            f"the catalogue has no checkpoint {mine.model}, and {checkpoint.id} is another one",
-            local(f"sparkrig models show {quoted(model.name)}"),
+            f"the catalogue names no image for {checkpoint.id}", "the same with --data serve_image=IMAGE"
+        )
+    variables = base.environment if base else {}
+    notes = (*_unverified(model, checkpoint),)
+    return Wish(model, checkpoint, nodes, _flags(base, nodes, mine), variables, image, notes)
+
+
+def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
+    nodes = recipe_launch.sparks(recipe, mine, sparks)
+    base = recipe_launch.launched(recipe, nodes, mine)
+    model, checkpoint = _known(find, base.checkpoint)
+    if mine.model and (asked := _known(find, mine.model)[1]).id != checkpoint.id:
+        raise Refusal(f"{recipe.source} serves {checkpoint.id}, and model is {asked.id}", "name one of them alone")
+    _enough(checkpoint, model, nodes, sparks)
+    notes = [f"{recipe.source}: {each}" for each in recipe.told]
+    if "/" not in base.image and not mine.serve_image and base.image:
+        notes.append(f"{base.image} of {recipe.source} is in no registry: it has to be on the first host already")
+    image = mine.serve_image or base.image or IMAGE
+    flags = _flags(base, nodes, mine)
+    return Wish(
+        model, checkpoint, nodes, flags, base.environment, image, (*notes, *_unverified(model, checkpoint))
+    )
+
+
+def _known(find: Find, wanted: str) -> tuple[Model, Checkpoint]:
+    """The model and checkpoint of that name. Raises Refusal."""
+    model = find(wanted)
+    is_id = hub.ID.fullmatch(wanted) is not None
+    if model is None:
+        cure = f"sparkrig models show {quoted(wanted)} --save" if is_id else "sparkrig models"
+        raise Refusal(f"the catalogue has no model {wanted}", local(cure))
+    checkpoint = model.checkpoint(wanted)
+    if is_id and wanted.lower() != checkpoint.id.lower():
+        raise Refusal(
+            f"the catalogue has no checkpoint {wanted}, and {checkpoint.id} is another one",
+            local(f"sparkrig models show {quoted(wanted)} --save"),
         )
     if checkpoint.bad:
         raise Refusal(
             f"{checkpoint.id} is not to be used: {checkpoint.bad}",
             local(f"sparkrig models show {quoted(model.name)}"),
         )
-    nodes: Nodes = mine.serve_nodes or max(model.nodes, checkpoint.nodes)
+    return model, checkpoint
+
+
+def _enough(checkpoint: Checkpoint, model: Model, nodes: Nodes, sparks: int) -> None:
     if nodes > sparks:
         raise Refusal(
             f"{checkpoint.id} is for {nodes} Sparks, and this one is on its own",
             local(f"sparkrig models show {quoted(model.name)}"),
         )
-    base = _base(model, checkpoint, nodes)
-    image = mine.serve_image or (base.image if base else "")
-    if not image:
-        raise Refusal(
-            f"the catalogue names no image for {checkpoint.id}", "the same with --data serve_image=IMAGE"
+
+
+def _unverified(model: Model, checkpoint: Checkpoint) -> Iterator[str]:
+    if model.assumed:
+        yield (
+            f"{checkpoint.id} is not verified by anyone: its entry is computed from its own files; whether vLLM "
+            "serves it on a Spark is what the trial shows"
         )
-    variables = base.environment if base else {}
-    return Wish(model, checkpoint, nodes, _flags(base, nodes, mine), variables, image)
 
 
 def _base(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
@@ -140,6 +184,13 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
 def _fits(asked: Wish, memory_gib: float) -> None:
     use = _use(asked, memory_gib)
     made = budget(asked.model, asked.checkpoint, use)
+    if made.fit == "no" and made.kv is not None and made.kv > 0:
+        raise Refusal(
+            f"one sequence of {use.context:,} tokens does not fit into the {made.kv:.1f} GiB that "
+            f"{asked.checkpoint.id} leaves for the KV cache ({use.utilization:g} of {memory_gib:.1f} GiB)",
+            "the same with --data 'serve_flags={\"max-model-len\": 32768}', or as long as fits: "
+            f"sparkrig models show {quoted(asked.model.name)}",
+        )
     if made.fit == "no":
         raise Refusal(
             f"{asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, and "
@@ -162,8 +213,9 @@ def _use(asked: Wish, memory_gib: float) -> Use:
         kv="fp8" if str(flags.get("kv-cache-dtype", "")).startswith("fp8") else "bf16",
         nodes=asked.nodes,
         drafted=int(drafts.get("num_speculative_tokens", 0)) if isinstance(drafts, Mapping) else 0,
-        step=step or Use.step,
+        step=step or DEFAULT_STEP,
         prefix_caching=flags.get("enable-prefix-caching", True) is not False,
+        graphs=flags.get("enforce-eager", False) is False,
     )
 
 
@@ -241,6 +293,7 @@ def refuse(found: Sequence[Finding]) -> None:
 
 def told(asked: Wish, found: Sequence[Finding]) -> Iterator[str]:
     """What a person should know before it is served."""
+    yield from asked.notes
     warnings = [each.rule.id for each in found if each.severity == "warning"]
     if warnings:
         yield (

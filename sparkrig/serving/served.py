@@ -16,23 +16,27 @@ from sparkrig.value import Value
 
 UNIT = "sparkrig-serve"  # and the name of its container
 PORT_UNIT = f"{UNIT}-port"
-MEMORY_UNIT = f"{UNIT}-memory"
+WATCH_UNIT = f"{UNIT}-watch"
 RECORD = "/etc/sparkrig/serve/serve.json"
 ENVIRONMENT = "/etc/sparkrig/serve/serve.env"
 START = "/usr/local/lib/sparkrig/serve/start.sh"
-MEMORY = "/usr/local/lib/sparkrig/serve/memory.sh"
+WATCHER = "/usr/local/lib/sparkrig/serve/watch.py"
 SERVICE = f"/etc/systemd/system/{UNIT}.service"
 SOCKET = f"/etc/systemd/system/{PORT_UNIT}.socket"
 PROXY = f"/etc/systemd/system/{PORT_UNIT}.service"
-WATCH = f"/etc/systemd/system/{MEMORY_UNIT}.service"
+WATCH = f"/etc/systemd/system/{WATCH_UNIT}.service"
+# What the watch has taken the place of: no deploy writes them, and each removes them.
+MEMORY_UNIT = f"{UNIT}-memory"
+BEFORE = ("/usr/local/lib/sparkrig/serve/memory.sh", f"/etc/systemd/system/{MEMORY_UNIT}.service")
 # The token that nodes of Ray show each other. A deploy makes it; no record keeps it, and only its digest is shown.
 RAY_ENV = "/etc/sparkrig/serve/ray.env"
 _VARIABLE = "RAY_AUTH_TOKEN"
-PATHS = (RECORD, ENVIRONMENT, START, MEMORY, SERVICE, SOCKET, PROXY, WATCH)
+PATHS = (RECORD, ENVIRONMENT, START, WATCHER, SERVICE, SOCKET, PROXY, WATCH, *BEFORE)
 KEPT = (*PATHS, RAY_ENV)  # on the host alone, until a trial is over
 
 STATE = "/var/lib/sparkrig/serve"
 TRIAL = f"{STATE}/trial"  # while it is there, the port stays closed
+EVENTS = f"{STATE}/events"  # what the watch did, and why: templates/serving/watch.py
 MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path of each of its files
 REVISION = ".sparkrig-revision"  # beside a checkpoint: the commit of the hub that it is of; one of its files
 
@@ -65,6 +69,31 @@ class Weights:
 
 
 @dataclass(frozen=True)
+class Event:
+    """What the watch did to a server.
+
+    at: in UTC, to the second; cause: stuck or memory; done: restarted or stopped; seen: why, in words.
+    """
+
+    at: str
+    cause: str
+    done: str
+    seen: str
+
+    def __str__(self) -> str:
+        return f"{self.done} at {self.at}: {self.seen}"
+
+
+_EVENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (stuck|memory) (restarted|stopped) (.{1,200})")
+
+
+def events_of(rows: Iterable[str]) -> tuple[Event, ...]:
+    """What the watch did, oldest first. A row that is none of its own counts for nothing."""
+    found = [each for row in rows if (each := _EVENT.fullmatch(row))]
+    return tuple(Event(*each.groups()) for each in found)
+
+
+@dataclass(frozen=True)
 class Serving(Value):
     """What there is.
 
@@ -72,7 +101,8 @@ class Serving(Value):
     of the socket that leads to it; image: the container's, by its ID; since: when it began to run; weights: by
     OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; health: HTTP status of its /health,
     0 where nothing answers, None where that was not asked; trial: whether a configuration is on trial; token: a
-    digest of the nodes' token of Ray, empty where there is none that root alone may read.
+    digest of the nodes' token of Ray, empty where there is none that root alone may read; events: what the watch
+    did since the last deploy, as long as it counts.
     """
 
     FILES: ClassVar = tuple(map(Managed, PATHS))
@@ -89,6 +119,7 @@ class Serving(Value):
     health: int | None = None
     trial: bool = False
     token: str = ""
+    events: tuple[Event, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -136,6 +167,7 @@ def parse(lines: Iterable[str]) -> Serving:
         health=None if health is None else int(health),
         trial="trial" in first,
         token=first.get("token", ""),
+        events=events_of(rest for word, rest in rows if word == "event"),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 from sparkrig.host.images import Image, known
 from sparkrig.parsing import bounds
+from sparkrig.serving.served import Event, events_of
 from sparkrig.value import Value
 
 UNIT = "sparkrig-serve.service"
@@ -38,7 +39,8 @@ class Seen(Value):
 
     load, active, result: as systemctl show has them; status: exit status of the last end; restarts: how often
     systemd did; now: seconds since 1970; image: the container's, None where there is none; total,
-    available: memory in bytes; lines: of the log, those that WANTED matches; last: the newest line of all.
+    available: memory in bytes; lines: of the log, those that WANTED matches; last: the newest line of all;
+    events: what its watch did.
     """
 
     load: str
@@ -52,6 +54,7 @@ class Seen(Value):
     available: int
     lines: tuple[Line, ...] = ()
     last: Line | None = None
+    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,7 @@ def parse(lines: Iterable[str]) -> Seen:
         available=int(rows["MemAvailable"][0]) * 1024,
         lines=tuple(logged),
         last=newest[-1] if newest else None,
+        events=events_of(rows.get("event", ())),
     )
 
 

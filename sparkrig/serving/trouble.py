@@ -35,6 +35,11 @@ _WAITS = "No available shared memory broadcast block"
 _DEPLOY = deploy().then(", which writes the addresses of this node for Ray, NCCL and Gloo")
 _SERVE = deploy(what="serve", data={"model": "NAME"}).then(" (names: sparkrig models)")
 _FOLLOW = verb("startup")
+SHORT = "leave the rest of the host more: a lower --gpu-memory-utilization, fewer --max-num-seqs (serve_flags)"
+# another backend helped [@eugr-260]; a smaller batch and no graphs are our own reasoning: less that can wait
+STUCK = (
+    "if it comes again, try another --attention-backend, fewer --max-num-seqs, or --enforce-eager (serve_flags)"
+)
 _SAME_IMAGE = "put one image on both: docker save on one, docker load on the other"
 
 
@@ -61,9 +66,16 @@ SIGNS = (
     Sign(
         "memory",
         r"sparkrig: trouble memory",
-        "the guard of the memory ended the server, before the host would have hung",
-        "leave the rest of the host more: a lower --gpu-memory-utilization, fewer --max-num-seqs (serve_flags)",
-        "templates/serving/memory.sh",
+        "the watch ended the server, before the host would have hung",
+        SHORT,
+        "templates/serving/watch.py",
+    ),
+    Sign(
+        "stuck",
+        r"sparkrig: trouble stuck",
+        "the engine stood still, and the watch ended it",
+        STUCK,
+        "templates/serving/watch.py",
     ),
     Sign(
         "memory",
@@ -225,6 +237,8 @@ def _lost(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
 def _node(seen: Seen, startup: Startup) -> Verdict:
     if startup.state == "absent":
         return Verdict("unknown", "absent", "there is no unit sparkrig-serve", _SERVE)
+    if startup.state == "stopped" and (ended := _watched(seen, "fault")):
+        return ended
     if startup.state == "stopped":
         return Verdict(
             "unknown", "stopped", f"the unit is {seen.active}", on_host("sudo systemctl start sparkrig-serve")
@@ -232,7 +246,8 @@ def _node(seen: Seen, startup: Startup) -> Verdict:
     tries = attempts(seen.lines)
     lines = tries[-1] if tries else []
     if startup.state == "serving":
-        return _transport(lines) or _foreboding(startup, lines) or Verdict("healthy", "", _summary(startup))
+        watched = _transport(lines) or _foreboding(startup, lines) or _watched(seen, "degraded")
+        return watched or Verdict("healthy", "", _summary(startup))
     before = _told(startup, tries[-2], "the try before this one: ") if len(tries) > 1 else None
     if startup.state == "failed":
         return _told(startup, lines) or before or _ended(seen)
@@ -241,6 +256,19 @@ def _node(seen: Seen, startup: Startup) -> Verdict:
         or _hangs(seen, startup, lines)
         or ((before or _ended(seen)) if seen.restarts >= _TRIES else None)
         or _under_way(seen, startup, before)
+    )
+
+
+def _watched(seen: Seen, level: Level) -> Verdict | None:
+    """What the watch did last to a server that is up again, or down since."""
+    if not seen.events or (level == "fault" and seen.events[-1].done != "stopped"):
+        return None
+    event = seen.events[-1]
+    return Verdict(
+        level,
+        event.cause,
+        f"the watch {event.done} it at {event.at}: {event.seen}",
+        STUCK if event.cause == "stuck" else SHORT,
     )
 
 

@@ -40,6 +40,7 @@ OURS = frozenset(
         "port",
     }
 )
+_MASTER_PORT = 29501  # MASTER_PORT of start.sh
 _PROXYD = "/usr/lib/systemd/systemd-socket-proxyd"
 _HEAD = "# Written by sparkrig: docs/serving.md\n"
 
@@ -54,7 +55,7 @@ def form(asked: Wish, chosen: Chosen, mine: Settings) -> str:
 
 
 def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mapping[str, str]) -> list[File]:
-    """Every file of one host. texts: of start.sh and memory.sh, by their paths."""
+    """Every file of one host. texts: of start.sh and watch.py, by their paths."""
     if node.rank == served.ASIDE:
         return [_record(asked, Chosen(""), "", node, mine, [])]
     how = form(asked, chosen, mine)
@@ -65,8 +66,8 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mappin
     ]
     if node.rank == 0:
         made += [File(served.SOCKET, _socket(mine)), File(served.PROXY, _proxy(mine))]
-    if mine.memory_guard:
-        made += [File(served.MEMORY, texts[served.MEMORY], "0755"), File(served.WATCH, _watch(mine))]
+    if words := _watched(how, node, mine):
+        made += [File(served.WATCHER, texts[served.WATCHER], "0755"), File(served.WATCH, _watch(words))]
     return [*made, _record(asked, chosen, how, node, mine, made)]
 
 
@@ -167,7 +168,7 @@ def _service(asked: Wish, id: str, how: str, node: Node, mine: Settings) -> str:
     words = ["/usr/bin/docker", *docker_words(asked, mine.weights, secret), id, *asked.words]
     where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
     wants = [f"{served.PORT_UNIT}.socket"] if node.rank == 0 else []
-    wants += [f"{served.MEMORY_UNIT}.service"] if mine.memory_guard else []
+    wants += [f"{served.WATCH_UNIT}.service"] if _watched(how, node, mine) else []
     rows = [
         "[Unit]",
         f"Description=vLLM serves {asked.checkpoint.id} ({where})",
@@ -244,15 +245,28 @@ def _proxy(mine: Settings) -> str:
     return _text(rows)
 
 
-def _watch(mine: Settings) -> str:
+def _watched(how: str, node: Node, mine: Settings) -> list[str]:
+    """What the watch of a host is started with; empty where it has nothing to do.
+
+    `patience` is not in it: another unit would put the server on trial again, for a run that was slow.
+    """
+    words = [f"--least {round(mine.memory_guard * 10)}"] if mine.memory_guard else []
+    if mine.serve_watch_seconds and node.rank == 0:
+        words += [f"--port {mine.serve_trial_port}", f"--seconds {mine.serve_watch_seconds}"]
+    elif mine.serve_watch_seconds and how == "multinode":
+        words += [f"--head {node.head}:{_MASTER_PORT}"]
+    return words
+
+
+def _watch(words: Sequence[str]) -> str:
     rows = [
         "[Unit]",
-        f"Description=ends the server before less than {mine.memory_guard:g} % of the memory is free",
+        "Description=restarts a server that stands still, or takes the last of the memory",
         f"After={served.UNIT}.service",
         f"BindsTo={served.UNIT}.service",
         "",
         "[Service]",
-        f"ExecStart={served.MEMORY} {round(mine.memory_guard * 10)} {served.UNIT}",
+        f"ExecStart=/usr/bin/python3 -IB {served.WATCHER} {' '.join(words)}",
         "OOMScoreAdjust=-900",
         "Restart=on-failure",
     ]

@@ -15,7 +15,10 @@ Flags = Mapping[str, Scalar | dict[str, Scalar]]
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be served, by catalogue and settings alone. image: as it is asked for."""
+    """What is to be served, by catalogue, settings and a recipe alone.
+
+    image: as it is asked for; notes: what a person should know before it is served, in sentences.
+    """
 
     model: Model
     checkpoint: Checkpoint
@@ -23,6 +26,7 @@ class Wish:
     flags: Flags
     environment: Mapping[str, str]
     image: str
+    notes: tuple[str, ...] = ()
 
     @property
     def words(self) -> list[str]:

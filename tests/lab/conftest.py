@@ -12,6 +12,8 @@ from lab.image import Source
 from lab.machine import Machine
 from lab.mirror import mirror
 from tests.lab.guests import LIMIT_S, Guest, Pair
+from tests.lab.inventories import inventory_with
+from tests.lab.serving import READY, SETTINGS, make_ready
 from tests.lab.states import DEPLOYED, deploy_once
 
 SUITE = "trixie"
@@ -74,3 +76,22 @@ def solo(built_solo: Guest) -> Iterator[Guest]:
     pair.reset([SOLO])
     yield built_solo
     Machine(SOLO).stop()
+
+
+@pytest.fixture(scope="session")
+def inventory(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Of the pair that is to serve; a file with another one has a fixture of that name itself."""
+    return inventory_with(tmp_path_factory.mktemp("serving"), f"'node_ssh': True, {SETTINGS}")
+
+
+@pytest.fixture(scope="session")
+def ready_once(deployed_once: Pair, inventory: str) -> Pair:
+    make_ready(deployed_once, inventory)
+    return deployed_once
+
+
+@pytest.fixture
+def ready(ready_once: Pair) -> Pair:
+    """The pair with a login over the fabric; image and weights on spark-a alone."""
+    pair.reset(NODES, READY)
+    return ready_once

@@ -158,7 +158,7 @@ def test_a_lock_is_held_whatever_shell_the_user_logs_in_with(deployed: Pair, she
     until_it_measures_no_more(deployed)
     # the holder sees the end of its connection at its next tick (sparkrig.runs.lock.TICK_S)
     wait_until(
-        lambda: status().stdout.count("its session has ended") == 2,
+        lambda: status().stdout.count("that run is dead") == 2,
         60,
         happened="a session outlived its connection",
         attempt="try: sparkrig status",

@@ -43,6 +43,7 @@ class Spark:
     health: int | None = None
     trial: bool = False
     token: str = ""
+    events: tuple[str, ...] = ()  # of the watch, as it writes them
     files: list[File] = field(default_factory=list)
 
     def rows(self) -> str:
@@ -50,6 +51,7 @@ class Spark:
         unit = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": ""}
         lines = ["looked", *(["trial"] if self.trial else [])]
         lines += [f"token {self.token}"] if self.token else []
+        lines += [f"event {event}" for event in self.events]
         lines += [f"unit {name}={value}" for name, value in {**unit, **self.unit}.items()]
         lines += [f"port {self.port}"]
         lines += [f"container {self.image} 2026-11-21T14:00:00Z"] if self.image else []

@@ -16,7 +16,7 @@ CATALOGUE = catalogue()
 ID = f"sha256:{'a1' * 32}"
 
 
-TEXTS = {served.START: "#!/bin/sh\n", served.MEMORY: "#!/bin/sh\n#\n"}
+TEXTS = {served.START: "#!/bin/sh\n", served.WATCHER: "#!/bin/sh\n#\n"}
 
 
 def mine(**data: Any) -> Settings:

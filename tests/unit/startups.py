@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from sparkrig.serving.startup import Seen, parse
@@ -24,6 +25,7 @@ def rows(
     image: str = IMAGE,
     available: int = 40,
     quiet: float | None = None,
+    events: Sequence[str] = (),
 ) -> list[str]:
     """What facts/startup.py prints. now, quiet: seconds after the begin, and without a line; available: GiB."""
     logged = [line for line in log.split("\n") if line and float(line.split(" ")[0]) <= BEGAN + now]
@@ -35,6 +37,7 @@ def rows(
         f"MemTotal {121 * 2**20}",
         f"MemAvailable {available * 2**20}",
         *([f"image {image}"] if image else []),
+        *(f"event {event}" for event in events),
         *(f"log {line}" for line in logged),
         *(last or [f"last {line}" for line in logged[-1:]]),
     ]

@@ -24,12 +24,14 @@ PATHS = """
 /etc/systemd/system/sparkrig-serve-memory.service
 /etc/systemd/system/sparkrig-serve-port.service
 /etc/systemd/system/sparkrig-serve-port.socket
+/etc/systemd/system/sparkrig-serve-watch.service
 /etc/systemd/system/sparkrig-serve.service
 /etc/systemd/timesyncd.conf.d/60-sparkrig.conf
 /usr/local/lib/sparkrig/gid.py
 /usr/local/lib/sparkrig/refresh_gid.py
 /usr/local/lib/sparkrig/serve/memory.sh
 /usr/local/lib/sparkrig/serve/start.sh
+/usr/local/lib/sparkrig/serve/watch.py
 /var/lib/sparkrig/bandwidth.json
 /var/lib/sparkrig/declared.json
 """

@@ -93,7 +93,10 @@ def contained(described: Described, source: str) -> Iterator[Launch]:
 def within(each: Launch, described: Described) -> Launch:
     """A launch with the container that it runs in."""
     whole = described.whole and described.container.whole
-    return replace(each, container=described.container, mounts=described.container.mounts, whole=whole)
+    # an image may be given its own entrypoint again, as /opt/nvidia/nvidia_entrypoint.sh
+    kept = not described.replaced or any("entrypoint" in word for word in described.words[:2])
+    mounts = described.container.mounts
+    return replace(each, container=described.container, mounts=mounts, whole=whole, replaced=not kept)
 
 
 def _takes_arguments(image: str, words: Sequence[str]) -> bool:

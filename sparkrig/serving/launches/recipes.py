@@ -1,4 +1,4 @@
-"""Recipes that have flags or a command with `{name}`, and the file that `vllm serve --config` takes."""
+"""Recipes of spark-pulse, and the file that `vllm serve --config` takes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sparkrig.serving.launch import Launch, Unreadable
 from sparkrig.serving.launches import command
 from sparkrig.serving.launches import words as shell_words
 from sparkrig.serving.launches.documents import rows, table
-from sparkrig.serving.launches.shell import Shell
 
 # spark-pulse's names of values that its engine gives vLLM: RECIPES.md of spark-pulse-recipes at 57a4937
 _PULSE = {
@@ -37,17 +36,6 @@ def _flags(document: Mapping[str, Any]) -> list[str]:
         words.append(f"--no-{name}" if value is False else f"--{name}")
         words += [json.dumps(each) if isinstance(each, dict) else str(each) for each in given]
     return words
-
-
-def recipe(document: Mapping[str, Any]) -> list[Launch]:
-    """A command with `{name}` for what stands under `defaults`; its script adds what containers need."""
-    defaults, variables = (document.get(name) or {} for name in ("defaults", "env"))
-    if not isinstance(defaults, dict) or not isinstance(variables, dict):
-        raise Unreadable("defaults and env of the recipe are no names with values")
-    given = {str(name): str(each) for name, each in variables.items()}
-    source = f"recipe {document.get('name', '')}".rstrip()
-    found = Shell(source, given).read(filled(document["command"], defaults))
-    return [replace(each, wrapper="recipe") for each in found]
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:

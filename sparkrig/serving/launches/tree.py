@@ -5,7 +5,7 @@ What is not closed ends with the text, and a word that opens nothing is a word: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -79,6 +79,21 @@ Node = Simple | If | Case | Loop | Group | Function
 def parsed(text: str) -> Block:
     """The commands of a script. Raises ValueError where a quotation mark is not closed."""
     return _Parser(tokens(text)).whole()
+
+
+def simple(block: Block) -> Iterator[list[str]]:
+    """The words of each command in it, whatever it is part of, with what would be expanded as it stands."""
+    for _, node in block:
+        if isinstance(node, Simple):
+            words = [each.plain if isinstance(each, Word) else f"{each}" for each in node.words]
+            yield from [words] if words else []
+        elif isinstance(node, If | Case):
+            yield ["if" if isinstance(node, If) else "case"]
+            for condition, body in node.arms:
+                yield from simple([each for each in condition if isinstance(each, Step)])
+                yield from simple(body)
+        else:
+            yield from simple(node.body)
 
 
 @dataclass

@@ -359,10 +359,10 @@ class _Reader:
 
     def _backquoted(self, *, doubled: bool) -> Part:
         end = re.compile(r"`((?:[^`\\\n]|\\.)+)`").match(self.text, self.at)
-        begun, self.at = self.at, end.end() if end else self.at + 1
+        self.at = end.end() if end else self.at + 1
         if end is None:
             return Part("text", "`", True, "`")
-        return Part("command", end[1], doubled, self.text[begun : self.at])
+        return Part("command", end[1], doubled, f"$({end[1]})")
 
     def _dollar(self, made: list[Part], *, doubled: bool) -> None:
         text, begun = self.text, self.at

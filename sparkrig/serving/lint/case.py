@@ -222,13 +222,14 @@ class Case:
         return self.launch.container or Container()
 
     @property
-    def contained(self) -> bool:
-        """Whether all that the container is given can be seen."""
-        return self.launch.container is not None and self.container.whole
+    def contained_pair(self) -> bool:
+        """Whether it is a container of a pair, and no script adds options to it."""
+        return self.paired and self.contained
 
     @property
-    def contained_pair(self) -> bool:
-        return self.paired and self.contained
+    def contained(self) -> bool:
+        """Whether all options of its container are seen."""
+        return self.launch.container is not None and not self.launch.wrapper and self.container.whole
 
     @property
     def image(self) -> str:

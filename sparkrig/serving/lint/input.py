@@ -107,9 +107,10 @@ def no_model(case: Case) -> Iterator[Hit]:
 def unseen(case: Case) -> Iterator[Hit]:
     if "config" in case.launch.flags:
         yield Hit(f"--config {case.launch.text('config')} sets flags of its own")
-    if case.launch.container and not case.container.whole:
+    wrapped = case.launch.container is None or case.launch.wrapper
+    if not wrapped and not case.container.whole:
         yield Hit("what the container is given cannot all be seen")
-    elif case.launch.container and not case.launch.whole:
+    elif not wrapped and not case.launch.whole:
         yield Hit("an env file sets variables of its own")
     given = [*case.launch.flags.values(), *case.launch.extra, case.launch.model]
     variables = [value for value in given if isinstance(value, str) and "$" in value]

@@ -5,7 +5,7 @@
 . ./serving_files_of.sh
 . ./serving_strays_of.sh
 . ../host/images_content_of.sh
-record=/etc/sparkrig/serve/serve.json trial=/var/lib/sparkrig/serve/trial unit=sparkrig-serve port=sparkrig-serve-port manifest=.sparkrig-files revision=.sparkrig-revision token=/etc/sparkrig/serve/ray.env
+record=/etc/sparkrig/serve/serve.json trial=/var/lib/sparkrig/serve/trial unit=sparkrig-serve port=sparkrig-serve-port manifest=.sparkrig-files revision=.sparkrig-revision token=/etc/sparkrig/serve/ray.env events=/var/lib/sparkrig/serve/events
 
 told() { [ ! -f "$record" ] || sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
 if [ -z "$weights" ]; then
@@ -14,6 +14,8 @@ if [ -z "$weights" ]; then
 fi
 printf 'looked\n'
 if [ -e "$trial" ]; then printf 'trial\n'; fi
+. ./serving_events_of.sh
+events_of "$events"
 if [ -f "$token" ] && [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
   printf 'token %s\n' "$(sha256sum <"$token" | cut -c 1-16)"
 fi

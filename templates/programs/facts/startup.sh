@@ -1,9 +1,10 @@
 #!/bin/sh
-# $1 the unit, $2 the container, $3 the unit that guards the memory, $4... what is looked for in their logs: a line is
+# $1 the unit, $2 the container, $3 the unit that watches it, $4... what is looked for in their logs: a line is
 # kept where it has any of these words. --all: journalctl shows a line with a colour in it as `[99B blob data]`
 # otherwise.
 
 . ../host/images_content_of.sh
+. ./serving_events_of.sh
 unit=$1 container=$2 guard=$3
 shift 3
 printf 'now %s\n' "$(date +%s)"
@@ -17,6 +18,7 @@ if [ -n "$image" ]; then
 fi
 # of a progress bar, which redraws its line, the last state; it has characters that a cut would leave halves of
 plain() { LC_ALL=C tr -cd '\11\12\15\33\40-\176' | sed 's/\r*$//; s/\]: .*\r/]: /' | cut -c "1-$1"; }
+events_of /var/lib/sparkrig/serve/events
 start=$(show -p ExecMainStartTimestamp --value)
 start=${start#@}
 if [ "${start:-0}" -gt 0 ]; then

@@ -55,10 +55,10 @@ def test_a_model_that_is_declared_and_not_served_is_missing() -> None:
 
 def test_a_pair_that_serves_holds_in_everything() -> None:
     assert wrong(both("a"), both("b")) == {} == wrong(both("a"), both("b"), B)
-    assert len(found(both("a"), both("b"))) == 7
-    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 8
+    assert len(found(both("a"), both("b"))) == 9
+    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 10
     secrets = {"RAY_AUTH_TOKEN": "env:RAY_AUTH_TOKEN"}
-    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 7, "one of their own"
+    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 9, "one of their own"
     assert wrong(serving(SOLO, "a"), serving(SOLO, "b")) == {} == wrong(serving(SOLO), serving(SOLO, "b"), B)
 
 
@@ -80,6 +80,10 @@ def gone(spark: Spark) -> Spark:
     return replace(spark, files=[each for each in spark.files if each.path != served.SOCKET])
 
 
+STUCK = "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s"
+GONE = "2026-11-24T12:30:00Z stuck stopped the engine stood still for 300 s"
+LOW = "2026-11-24T13:00:00Z memory restarted 19 of 1000"
+STOOD = "the server was restarted at 2026-11-24T12:03:00Z: the engine stood still for 300 s"
 STOPPED = {"ActiveState": "inactive", "UnitFileState": "enabled"}
 NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
 
@@ -107,12 +111,31 @@ NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
         (ray("a"), ray("b", token=""), {"serve.token": "its peer has none"}),
         (ray("a", token=""), ray("b", token=""), {"serve.token": "none"}),
         (ray("a", token="77"), ray("b"), {"serve.token": "another"}),
+        (both("a", events=(STUCK,)), both("b"), {"serve.stuck": STOOD}),
+        (
+            both("a", unit=STOPPED, image="", events=(STUCK, GONE)),
+            both("b"),
+            {
+                "serve.unit": "inactive, enabled",
+                "serve.stuck": "the server was stopped at 2026-11-24T12:30:00Z: the engine stood still for 300 s",
+            },
+        ),
+        (
+            both("a", events=(STUCK, LOW)),
+            both("b", events=(LOW,)),
+            {"serve.stuck": STOOD, "serve.memory": "the server was restarted at 2026-11-24T13:00:00Z: 19 of 1000"},
+        ),
         (both("a", trial=True), both("b"), {"serve.trial": "a trial broke off"}),
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
 )
 def test_what_moved_is_found_by_its_own_name(a: Spark, b: Spark, expected: dict[str, str]) -> None:
     assert wrong(a, b) == expected
+
+
+def test_what_to_do_about_an_engine_that_stood_still() -> None:
+    (cure,) = [each.cure for each in found(both("a", events=(STUCK,)), both("b")) if each.id == "serve.stuck"]
+    assert cure.startswith("pyinfra pair.py deploys/serve.py; if it comes again, try another --attention-backend")
 
 
 COMMIT, LATER = "b5c939de8f75" + 28 * "4", "dc61ed29c478" + 28 * "4"

@@ -154,7 +154,7 @@ def test_a_catalogue_that_cannot_stand_is_said(monkeypatch: pytest.MonkeyPatch) 
     from sparkrig.io import catalogue_files
     from sparkrig.refusal import Refusal
 
-    def refuse() -> None:
+    def refuse(**_: object) -> None:
         raise Refusal("models/x.yaml is no YAML", "git diff")
 
     monkeypatch.setattr(catalogue_files, "catalogue", refuse)

@@ -5,6 +5,7 @@ may not. The figures themselves stand in models/ alone, each with its source.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -18,9 +19,10 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from docs.make import MODELS, with_models
+from docs.make import MODELS, with_memory, with_models
 from sparkrig.cli import models as verb
 from sparkrig.io import catalogue_files
 from sparkrig.refusal import Refusal
@@ -32,6 +34,7 @@ from tests.tables import each_row
 from tests.unit import launches
 
 KNOWN = catalogue_files.catalogue()
+SCHEMAS = Path(__file__).parents[3] / "docs" / "schema"
 
 # --- the articles
 
@@ -477,8 +480,8 @@ def test_the_list_says_what_fits_where() -> None:
 
 def test_a_longer_context_leaves_less() -> None:
     row = {use: cells("qwen3-235b-a22b", *use) for use in ((), ("--context", "131072"), ("--utilization", "0.5"))}
-    assert row[()][-2] == "28"
-    assert row["--context", "131072"][-2] == "7"
+    assert row[()][-2] == "26"
+    assert row["--context", "131072"][-2] == "6"
     assert row["--utilization", "0.5"] == []  # it moved
 
 
@@ -492,7 +495,7 @@ def test_a_page_has_all_of_a_model() -> None:
     shown = run("show", "qwen3.5-122b-a10b", "--context", "131072", "--utilization", "0.9", "--draft", "2").stdout
     for text in (
         "weights         76 GiB",
-        "608,256",
+        "566,016",
         "fits one Spark: 4 sequences of 131,072 tokens take 9.2 GiB",
         "fits a pair: 4 sequences of 131,072 tokens take ",
         "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4",
@@ -584,7 +587,7 @@ def test_json_has_every_number_that_the_screen_has() -> None:
     assert document["use"]["context"] == 131072
     assert listed["fewest_nodes"] == 1
     room = listed["rooms"][0]
-    assert (room["checkpoint"], room["nodes"], room["tokens"]) == ("Sehyo/Qwen3.5-122B-A10B-NVFP4", 1, 608_256)
+    assert (room["checkpoint"], room["nodes"], room["tokens"]) == ("Sehyo/Qwen3.5-122B-A10B-NVFP4", 1, 566_016)
     assert len(listed["rooms"]) == 2 * len(listed["model"]["checkpoints"])
     assert set(document["sources"]) == KNOWN.models["qwen3.5-122b-a10b"].sources()
 
@@ -592,6 +595,142 @@ def test_json_has_every_number_that_the_screen_has() -> None:
 def test_json_without_a_name_has_all_models() -> None:
     document = json.loads(run("--json").stdout)
     assert [each["model"]["name"] for each in document["models"]] == list(KNOWN.models)
+
+
+# --- a model that is not in the catalogue
+
+PUBLIC = Path(__file__).parents[2] / "fixtures" / "checkpoints"
+
+
+def checkpoint(tmp_path: Path, id: str) -> Path:
+    """A folder of that checkpoint, as `hf download` leaves it."""
+    return Path(shutil.copytree(PUBLIC / id.replace("/", "--"), tmp_path / id.partition("/")[2]))
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of a user, which is the current folder; no hub is there."""
+    made = tmp_path / "mine"
+    (made / "deploys").mkdir(parents=True)
+    (made / "deploys" / "cluster.py").touch()
+    monkeypatch.chdir(made)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    return made
+
+
+def test_a_folder_is_computed(tmp_path: Path, user: Path) -> None:
+    folder = checkpoint(tmp_path, "nvidia/Qwen3.6-27B-NVFP4")
+    (folder / "model.safetensors").write_bytes(b"")
+    os.truncate(folder / "model.safetensors", 21 * 2**30)
+    shown = " ".join(run("show", str(folder), "--id", "nvidia/Qwen3.6-27B-NVFP4").stdout.split())
+    for text in (
+        "Qwen3.6-27B-NVFP4 dense hybrid · ~26.9 B · ~26.9 B active · context 262,144",
+        "not verified by anyone",
+        "nvfp4 · 21 GiB · one Spark",
+        "several formats: fp8 in",
+        "fits one Spark: 4 sequences of 32,768 tokens",
+        "fits a pair",
+        "16 layers keep all tokens, 4 KV heads of 256",
+        "48 layers keep a state of 786,432 values for each sequence",
+        "1 more in its head that drafts",
+        "262,144 ",
+        "the parameters are estimated",
+        "its vision part is not among the parameters",
+    ):
+        assert text in shown
+
+
+def test_json_of_a_folder(tmp_path: Path, user: Path) -> None:
+    folder = checkpoint(tmp_path, "openai/gpt-oss-120b")
+    document = json.loads(run("show", str(folder), "--id", "someone/gpt-oss-120b", "--json").stdout)
+    (listed,) = document["models"]
+    assert listed["model"]["name"] == "gpt-oss-120b-someone"  # the catalogue has one of the plain name
+    assert listed["model"]["checkpoints"][0]["weights_gib"] == 60.77
+    assert listed["model"]["assumed"] and set(document["sources"]) == {"checkpoint-files"}
+    Draft202012Validator(json.loads((SCHEMAS / "models.json").read_text())).validate(document)
+
+
+def test_a_context_is_no_longer_than_the_model_s(tmp_path: Path, user: Path) -> None:
+    folder = checkpoint(tmp_path, "nvidia/Nemotron-H-56B-Base-8K")
+    assert "sequences of 8,192 tokens" in run("show", str(folder), "--id", "nvidia/Nemotron-H-56B-Base-8K").stdout
+    assert "of 16,384 tokens" in run("show", str(folder), "--context", "16384").stdout
+
+
+def test_an_entry_is_saved_found_and_never_overwritten(tmp_path: Path, user: Path) -> None:
+    folder = checkpoint(tmp_path, "meta-llama/Llama-3.3-70B-Instruct")
+    words = ("show", str(folder), "--id", "meta-llama/Llama-3.3-70B-Instruct", "--save")
+    done = run(*words)
+    file = user / "models" / "llama-3.3-70b-instruct.yaml"
+    assert done.exit_code == 0 and f"Saved as {file}." in done.stderr
+    kept = catalogue_files.catalogue(beside=catalogue_files.own())
+    model = kept.find("meta-llama/Llama-3.3-70B-Instruct")
+    assert model == kept.find("llama-3.3-70b-instruct") and model is not None
+    assert model.shape is not None and model.best().weights_gib == 131.42 and model.why.startswith("not verified")
+    before = file.read_text()
+    assert before.startswith("# Computed on 20") and "from the files of meta-llama/Llama-3.3" in before
+    again = run(*words)
+    assert again.exit_code == 1 and "is there already, and is not overwritten" in again.stderr
+    named = run("show", "meta-llama/Llama-3.3-70B-Instruct", "--save")
+    assert named.exit_code == 1 and "is in the catalogue already" in named.stderr
+    assert file.read_text() == before
+    assert "llama-3.3-70b-instruct" in run().stdout  # the list has it, too
+    names = [each.value for each in verb._Name().shell_complete(None, None, "llama")]  # type: ignore[arg-type]
+    assert names == ["llama-3.3-70b-instruct"]
+
+
+def test_an_entry_is_not_saved_beside_an_installed_package(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = checkpoint(tmp_path, "Qwen/Qwen3-8B")
+    made = tmp_path / "site-packages" / "models"
+    shutil.copytree(catalogue_files.FOLDER, made)
+    monkeypatch.setattr(catalogue_files, "FOLDER", made)
+    monkeypatch.setattr(catalogue_files, "own", lambda: None)
+    done = run("show", str(folder), "--id", "Qwen/Qwen3-8B", "--save")
+    assert done.exit_code == 1 and "no project here to save it in. Try: sparkrig init DIR" in done.stderr
+    assert not (made / "qwen3-8b.yaml").exists()
+
+
+def test_an_entry_of_the_user_s_that_cannot_stand_is_one_sentence(user: Path) -> None:
+    folder = user / "models"
+    folder.mkdir()
+
+    def holds(text: str, said: str) -> None:
+        (folder / "bad.yaml").write_text(text)
+        for words in ((), ("show", "gpt-oss-120b")):
+            done = run(*words)
+            assert done.exit_code == 1 and done.stdout == "" and len(done.stderr.splitlines()) == 1
+            assert said in done.stderr and "models/bad.yaml" in done.stderr and "put it aside: mv" in done.stderr
+
+    rows = {
+        "no YAML": ("a: [", "is no YAML"),
+        "no field": ("name: bad\n", "source: Field required"),
+        "a way out": ((FOLDER_TEXT).replace("mistralai/", "../"), "checkpoints.0.id: String should match"),
+    }
+    each_row(rows, holds)
+
+
+def test_an_entry_of_the_user_s_takes_the_place_of_the_catalogue_s(user: Path) -> None:
+    (user / "models").mkdir()
+    (user / "models" / "mixtral-8x7b.yaml").write_text(FOLDER_TEXT.replace("title: ", "title: My "))
+    assert "My Mixtral" in run("show", "mixtral-8x7b").stdout
+
+
+def test_a_name_of_the_hub_without_a_network_says_what_to_do(user: Path) -> None:
+    done = run("show", "someone/gpt-oss-120b")
+    assert done.exit_code == 1 and "the hub could not be asked for someone/gpt-oss-120b" in done.stderr
+    assert "hf download someone/gpt-oss-120b --include '*.json' --local-dir gpt-oss-120b" in done.stderr
+
+
+def test_a_folder_that_cannot_be_computed_is_one_sentence(tmp_path: Path, user: Path) -> None:
+    folder = checkpoint(tmp_path, "moonshotai/Kimi-K3")
+    done = run("show", str(folder), "--id", "moonshotai/Kimi-K3")
+    assert done.exit_code == 1 and "the parameters of kimi_linear can be counted neither" in done.stderr
+    assert run("show", str(tmp_path)).stderr.startswith(f"Error: {tmp_path} has no config.json")
+    assert "is no OWNER/NAME" in run("show", str(folder), "--id", "../x").stderr
+
+
+FOLDER_TEXT = (catalogue_files.FOLDER / "mixtral-8x7b.yaml").read_text(encoding="utf-8")
 
 
 def test_nothing_of_pyinfra_is_loaded() -> None:
@@ -606,4 +745,4 @@ def test_nothing_of_pyinfra_is_loaded() -> None:
 
 def test_the_table_of_models_is_current() -> None:
     text = MODELS.read_text(encoding="utf-8")
-    assert text == with_models(text), "make docs"
+    assert text == with_memory(with_models(text)), "make docs"

@@ -111,8 +111,8 @@ def test_what_holds_and_awaits_a_host() -> None:
     armed = replace(BROKEN, guard="armed", deadline=NOW + 62.9)
     said = picture.standing(Journal(NOW, Lock(OWNER, alive=False), (armed,), {}))
     assert said == [
-        "locked by ann@laptop (from 10.0.2.2) since 2026-11-21 03:00:00 UTC for: pyinfra inventories/pair.py "
-        "deploys/cluster.py; its session has ended, so the next run takes it over",
+        "left locked by ann@laptop (from 10.0.2.2) since 2026-11-21 03:00:00 UTC for: pyinfra inventories/pair.py "
+        "deploys/cluster.py; that run is dead, and the next one takes the lock over",
         f"the network reverts in 62 s unless {BROKEN.id} confirms it",
     ]
 
@@ -184,7 +184,7 @@ def test_a_pipe_gets_a_line_for_each_run_and_the_command_that_goes_on(
     assert lines == [
         f"spark-a: {BROKEN.id} by ann@laptop for: {WHY}: interrupted after step 2 ({NETWORK.name}); {changed}",
         f"spark-a: {ID} by ann@laptop for: {WHY}: done, 2 steps; {changed}",
-        f"spark-a: what is missing is done by the same again: pyinfra {inventory} deploys/cluster.py",
+        f"spark-a: this does what is missing: pyinfra {inventory} deploys/cluster.py",
         "spark-b: not read: no route",
     ]
 
@@ -234,9 +234,11 @@ def drawn(run: Run) -> str:
 
 
 def test_a_lock_is_told_by_its_run_where_its_owner_is_garbled() -> None:
-    for alive, said in {True: "still there", False: "has ended", None: "still there cannot be told"}.items():
+    alive_said = {True: "still there", False: "that run is dead", None: "still there cannot be told"}
+    for alive, said in alive_said.items():
         (row,) = picture.standing(Journal(NOW, Lock(Owner(), alive, run=ID), (), {}))
-        assert row.startswith(f"locked by an unknown holder (the owner.json of run {ID} in /run/sparkrig/lock is")
+        assert f"locked by an unknown holder (the owner.json of run {ID} in /run/sparkrig/lock is" in row
+        assert row.startswith("left locked" if alive is False else "locked")
         assert said in row
 
 
@@ -309,8 +311,6 @@ def test_what_was_rolled_back_is_so_on_both_halves_and_the_advice_mends_it(
         assert f"{name}: the network is as it was before; {look}" in lines
     assert [line for line in lines if line.startswith("spark-b:") and f"rolled back: with spark-a: {why}" in line]
     third = {"spark-c": Journal(NOW, None, (replace(follows, owner=OWNER),), AFTER)}
-    assert (
-        "spark-c: what is missing is done by the same again" in shown(monkeypatch, inventory, found | third).stdout
-    )
+    assert "spark-c: this does what is missing" in shown(monkeypatch, inventory, found | third).stdout
     other = {"spark-a": Journal(NOW, None, (replace(back, guard="rolled-back 31 s were left"),), AFTER)}
     assert f"sparkrig doctor {inventory}" in shown(monkeypatch, inventory, other).stdout

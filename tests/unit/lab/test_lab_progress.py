@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from threading import Event
 
 import pytest
 from rich.console import Console
@@ -19,3 +20,21 @@ def test_a_step_is_drawn_or_said(monkeypatch: pytest.MonkeyPatch, terminal: str,
         pass
     assert ("Booting ...\n" in screen.getvalue()) is not drawn
     assert "booted" in screen.getvalue()
+
+
+def test_a_long_step_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make demo` in a log had 195 s without a line, at a boot."""
+    shown = io.StringIO()
+    again = Event()
+
+    class Watched(Console):
+        def print(self, *what: object, **how: object) -> None:
+            super().print(*what, **how)  # type: ignore[arg-type]
+            if shown.getvalue().count("Booting") > 2:
+                again.set()
+
+    monkeypatch.setattr(progress, "PULSE_S", 0.001)
+    monkeypatch.setattr(progress, "console", lambda: Watched(file=shown))
+    with progress.step("Booting", "booted"):
+        assert again.wait(10)
+    assert shown.getvalue().splitlines()[1] == "Booting ... 0 s"

@@ -9,14 +9,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab import standin
+from tests.unit.sshd import free_ports
 from tests.unit.standin import FILE, serving
 
 CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "max_tokens": 6}
@@ -214,3 +218,49 @@ def test_a_startup_that_dies_or_hangs_says_so_in_its_log_and_ends_when_told(
     assert process.wait(10) == code
     assert last in lines[-1]
     assert not any("startup complete" in line for line in lines)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_frozen_engine_answers_health_and_no_request_until_it_goes_on(tmp_path: Path) -> None:
+    """As on GB10 [@eugr-260]: requests run, and no counter moves."""
+    frozen, answers = tmp_path / "frozen", list[int]()
+
+    def ask() -> None:
+        answers.append(asked(f"{it.url}/v1/chat/completions", CHAT)[0])
+
+    with serving(tmp_path, "--frozen", str(frozen)) as it:
+        ask()
+        frozen.touch()
+        first, second = threading.Thread(target=ask), threading.Thread(target=ask)
+        first.start()
+        until(lambda: metrics(it.url)["vllm:num_requests_running"] == 1)
+        stands = metrics(it.url)
+        second.start()
+        assert [asked(f"{it.url}{path}")[0] for path in ("/health", "/v1/models")] == [200, 200]
+        assert metrics(it.url) == stands and answers == [200]
+        frozen.unlink()
+        first.join()
+        second.join()
+        assert answers == [200] * 3 and metrics(it.url)["vllm:num_requests_running"] == 0
+
+
+def test_a_node_of_several_stays_connected_to_the_head_and_does_not_end_with_it(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    several = ("--nnodes", "2", "--master-port", str(port))
+    worker = [sys.executable, str(FILE), "serve", "MODEL", "--headless", "--node-rank", "1", *several]
+    with subprocess.Popen(worker, stdout=subprocess.DEVNULL) as node:
+        try:
+            with serving(tmp_path, "--node-rank", "0", *several):
+                until(lambda: f":{port:04X} 01 " in Path(f"/proc/{node.pid}/net/tcp").read_text())
+            until(lambda: f":{port:04X} 01 " not in Path(f"/proc/{node.pid}/net/tcp").read_text())
+            assert node.poll() is None
+            node.terminate()
+            assert node.wait(10) == 0
+        finally:
+            node.kill()

@@ -23,6 +23,7 @@ from sparkrig.onboarding.hostkey import HostKey
 from sparkrig.onboarding.operator import public
 from sparkrig.onboarding.proposal import Proposal, Wishes, cages, propose
 from sparkrig.refusal import Refusal
+from sparkrig.reports.plan import Planned, Step
 from tests.tables import each_row
 from tests.unit.candidates import LOGIN, P0, P1, fleet, pair, seen
 from tests.unit.sshd import fingerprint, keygen
@@ -402,13 +403,19 @@ def test_a_plan_counts_what_somebody_would_notice() -> None:
     )
     busy = seen("b")
     busy = replace(busy, containers=replace(busy.containers, running=3))
-    steps = ["Network | profiles and live links", "Containers | docker's nvidia runtime"]
-    plans = [plan.of("spark-b", busy, known, steps, ["Login: key"]), plan.of("spark-a", seen("a"), known, [])]
-    assert plans[0].steps == ("Network: profiles and live links", "Containers: docker's nvidia runtime")
+    steps = Planned((Step("Network | profiles and live links"), Step("Containers | docker's nvidia runtime")))
+    plans = [
+        plan.of("spark-b", busy, known, steps, ["Login: key"]),
+        plan.of("spark-a", seen("a"), known, Planned()),
+    ]
+    assert [step.name for step in plans[0].steps] == [
+        "Network: profiles and live links",
+        "Containers: docker's nvidia runtime",
+    ]
     assert [bool(each) for each in plans] == [True, False]
     assert plan.total(plans, ["here"]) == (
-        "4 changes, 0 reboots, 3 container restarts; the network of spark-b reverts by itself after 90 s unless "
-        "it is proven"
+        "4 changes, no reboot; docker of spark-b restarts, and 3 containers with it; the network of spark-b "
+        "reverts by itself after 90 s unless it is proven"
     )
 
 
@@ -429,7 +436,7 @@ def test_a_refusal_names_the_option_that_cures_it(refusal: Refusal | None, optio
         with pytest.raises(Refusal) as caught:
             containers.plan(busy.containers, restart_docker=False)
         refusal = caught.value
-    (told,) = plan.of("spark-b", busy, known, [refusal]).refusals
+    (told,) = plan.of("spark-b", busy, known, Planned(refusals=(refusal,))).refusals
     assert (told.what, option in told.cure) == (refusal.what, True)
 
 

@@ -115,6 +115,27 @@ def checkpoint(folder: Path, *left_out: str, index: bool = True) -> Path:
 # --- the fact
 
 
+DID = (
+    "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s: requests running: 2, the GPU drew 14 W"
+)
+
+
+def test_what_the_watch_did_is_read_and_nothing_else_of_its_file(spark: Spark) -> None:
+    weights = str(spark.root / "no weights")
+    assert spark.look(weights).events == ()
+    spark.has(served.EVENTS, f"{DID}\n2026-11-24 stuck exploded\n\x1b[31m\0\n" + "x" * 9000)
+    (event,) = spark.look(weights).events
+    assert (event.cause, event.done) == ("stuck", "restarted") and DID.endswith(event.seen)
+    assert str(event).startswith("restarted at 2026-11-24T12:03:00Z: the engine stood still")
+
+
+def test_a_trial_and_a_deploy_begin_without_what_the_watch_did_before(spark: Spark) -> None:
+    for script, words in ((serving.BEGIN, served.KEPT), (serving.COMMIT, ()), (serving.ROLL_BACK, served.KEPT)):
+        spark.has(served.EVENTS, DID)
+        spark.sh(script, *words)
+        assert not spark.at(served.EVENTS).exists()
+
+
 def test_a_host_that_serves_nothing_is_not_looked_at(spark: Spark) -> None:
     assert spark.look() == served.Serving()
     assert spark.calls == []
@@ -420,6 +441,7 @@ def test_a_trial_that_holds_leaves_nothing_of_the_old(spark: Spark) -> None:
         for unit in (
             "sparkrig-serve-port.socket",
             "sparkrig-serve-port.service",
+            "sparkrig-serve-watch.service",
             "sparkrig-serve-memory.service",
             "sparkrig-serve.service",
         )
@@ -435,7 +457,7 @@ def test_a_trial_that_fails_gives_back_the_old_and_starts_it(spark: Spark) -> No
     old = (served.SERVICE, served.SOCKET, served.PROXY, served.RECORD)
     placed(spark, *old, text="old")
     begun(spark)
-    placed(spark, served.SERVICE, served.MEMORY, served.RECORD, text="new")
+    placed(spark, served.SERVICE, served.WATCHER, served.RECORD, text="new")
     spark.calls.clear()
     spark.sh(serving.ROLL_BACK, *served.KEPT)
     assert spark.holds() == dict.fromkeys(old, "old") and spark.enabled
@@ -578,28 +600,3 @@ def test_a_key_is_sent_and_is_in_no_argument(spark: Spark) -> None:
     ask(spark, 1)
     assert "sk-canary" not in (spark.root / "words").read_text()
     assert (spark.root / "stdin").read_text() == 'header = "Authorization: Bearer sk-canary"\n'
-
-
-# --- the memory
-
-
-def test_the_guard_ends_the_server_when_memory_stays_short(tmp_path: Path) -> None:
-    tool(tmp_path / "bin", "docker", f'echo "$@" >>{tmp_path}/killed; kill $PPID')
-    tool(tmp_path / "bin", "sleep", "")
-    script = (ROOT / "templates/serving/memory.sh").read_text()
-    meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal:       1000000 kB\nMemFree: 1 kB\nMemAvailable:     19000 kB\n")
-    text = script.replace("/proc/meminfo", str(meminfo))
-    done = sh(text, "20", "sparkrig-serve", path=tmp_path / "bin")
-    assert (tmp_path / "killed").read_text() == "kill sparkrig-serve\n"
-    assert "sparkrig: trouble memory" in done.stdout and "19 of 1000 are free" in done.stdout
-
-
-def test_the_guard_leaves_a_server_alone_that_has_enough(tmp_path: Path) -> None:
-    tool(tmp_path / "bin", "sleep", f"echo >>{tmp_path}/slept; [ $(wc -l <{tmp_path}/slept) -lt 9 ]")
-    tool(tmp_path / "bin", "docker", f"echo >>{tmp_path}/killed")
-    meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal:       1000000 kB\nMemAvailable:     20000 kB\n")
-    text = (ROOT / "templates/serving/memory.sh").read_text().replace("/proc/meminfo", str(meminfo))
-    assert sh(text, "20", "sparkrig-serve", path=tmp_path / "bin").returncode == 0
-    assert not (tmp_path / "killed").exists()

@@ -117,7 +117,10 @@ def onboarded(folder: Path, patch: Patch) -> str:
     fabric = {"spark-b": made.data["fabric"], "spark-a": made.peer_data["fabric"]}
     fleet = Fleet.parse({name: {"pair": "sparks", "fabric": each} for name, each in fabric.items()})
     found = {"spark-b": candidates.seen("b"), "spark-a": candidates.seen("a")}
-    steps: dict[str, Any] = {"spark-b": ["Network | profiles"], "spark-a": [Refusal("no room", "df -h")]}
+    steps = {
+        "spark-b": Planned((Step("Network | profiles"),)),
+        "spark-a": Planned(refusals=(Refusal("no room", "df -h"),)),
+    }
     plans = [plan.of(name, each, fleet, steps[name], ["key"]) for name, each in found.items()]
     book = Book(folder / "sparks.py", "", fleet, {}, {})
     draft = Draft(book, made, book, found, plans, ["sparks.py"])

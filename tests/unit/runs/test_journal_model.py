@@ -342,7 +342,7 @@ def test_where_a_run_broke_off() -> None:
 
 def test_a_run_that_did_not_end_is_run_again_and_one_rolled_back_is_looked_into() -> None:
     base = Run(ONE, owner(ONE))
-    again = "what is missing is done by the same again: pyinfra p.py deploys/cluster.py"
+    again = "this does what is missing: pyinfra p.py deploys/cluster.py"
     assert journal.advice(base, Journal(1, runs=(base,)), "p.py") == again
     for ended in (replace(base, ended=1), replace(base, steps=(BAD,))):
         assert journal.advice(ended, Journal(1, runs=(ended,)), "p.py") == again

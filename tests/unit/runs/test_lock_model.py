@@ -97,7 +97,7 @@ def test_a_refusal_names_the_holder_its_step_and_what_is_in_doubt() -> None:
 def test_a_lock_says_whether_its_run_is_there() -> None:
     ends = {
         True: "; its session is still there",
-        False: "; its session has ended, so the next run takes it over",
+        False: "; that run is dead, and the next one takes the lock over",
         None: "; whether its session is still there cannot be told",
     }
     for alive, end in ends.items():

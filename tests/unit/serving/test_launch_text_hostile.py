@@ -65,14 +65,14 @@ ROWS: dict[str, str] = {
     "half of a surrogate pair": 'apiVersion: v1\nkind: "\\ud800"\n',
     "other types": (
         "apiVersion: v1\nkind: [1]\nmetadata: 3\nspec: {containers: [{image: [1], command: vllm, args: {a: 1},"
-        " env: 3, resources: [1], securityContext: 1, volumeMounts: [{name: [1]}], envFrom: [{configMapRef: [1]}]}],"
-        " volumes: 3}\n"
+        " env: 3, resources: [1], securityContext: 1, volumeMounts: [{name: [1]}],"
+        " envFrom: [{configMapRef: [1]}]}], volumes: 3}\n"
     ),
     "other types of compose": (
         "services: {a: {image: [1], command: {a: 1}, environment: 3, deploy: [1], volumes: 3, ulimits: 3,"
         " devices: [1, {}]}}\n"
     ),
-    "other types of a recipe": "engines: {1: 2, vllm: {args: [1, {a: 2}], image: [x]}}\nparams: [1]\nmodel: {a: 1}",
+    "other types of a recipe": "engines: {1: 2, vllm: {args: [1, {a: 2}], image: [x]}}\nparams: [1]\nmodel: {a: 1",
     "defaults of compose": 'services: {a: {image: "' + "${A:-" * N + "}" * N + '", command: vllm serve M}}',
     "sections": "[Unit]\n" * N,
     "variables of a unit": "[Service]\n" + "Environment=A=1\n" * N,

@@ -74,7 +74,7 @@ def test_sums_and_nested_commands_are_closed_where_they_are() -> None:
             ("$(( 2 ** 99 ))", "$(( 2 ** 99 ))"),
             ("$(a $(b (c) ')') \")\" )", "$(a $(b (c) ')') \")\" )"),
             ('"$(a "$(b ")")")"', '$(a "$(b ")")")'),
-            ("`nproc --all`", "`nproc --all`"),
+            ("`nproc --all`", "$(nproc --all)"),
         ],
         holds,
     )

@@ -6,18 +6,21 @@ import json
 import re
 import shlex
 from ipaddress import IPv4Address
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sparkrig import programs
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, plan, served, smoke, unit_files
 from sparkrig.serving.budget import GIB
+from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.model import Launch, Model
 from sparkrig.serving.served import Record, Serving, Weights
-from sparkrig.serving.wish import Chosen, Node
+from sparkrig.serving.wish import Chosen, Node, Wish
 from tests.tables import each_row
 from tests.unit.servings import CATALOGUE, ID, asked, made, mine
 
@@ -131,6 +134,48 @@ def test_what_cannot_be_is_one_sentence() -> None:
     )
 
 
+CHECKPOINT = Path(__file__).parents[2] / "fixtures" / "checkpoints" / "Qwen--Qwen3-8B" / "config.json"
+
+
+def computed(**data: Any) -> Wish:
+    """A model of nobody's catalogue, as it is saved."""
+    model = checkpoint_files.read("Qwen/Qwen3-8B", checkpoint_files.Files(CHECKPOINT.read_text()))
+    known = CATALOGUE.model_copy(update={"models": {model.name: model, **CATALOGUE.models}})
+    return plan.wish(known.find, mine(**{"model": "Qwen/Qwen3-8B", **data}), 2)
+
+
+def test_a_model_that_was_computed_is_served_and_said_to_be_unverified() -> None:
+    wish = computed()
+    assert (wish.checkpoint.id, wish.nodes, wish.image, wish.flags) == ("Qwen/Qwen3-8B", 1, plan.IMAGE, {})
+    assert computed(model="qwen3-8b").words == wish.words
+    assert computed(serve_image="mine:1").image == "mine:1"
+    assert computed(serve_nodes=2).flags == {"tensor-parallel-size": 2}
+    (said,) = plan.told(wish, [])
+    assert said.startswith("Qwen/Qwen3-8B is not verified by anyone: ")
+    assert asked().notes == ()
+
+
+def test_a_context_that_does_not_fit_is_told_from_weights_that_do_not() -> None:
+    wish = computed(serve_image="image:1", serve_flags={"gpu-memory-utilization": 0.18})
+    with pytest.raises(Refusal) as error:
+        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+    assert "one sequence of 40,960 tokens does not fit into the " in error.value.what
+    assert "max-model-len" in error.value.cure
+    wish = computed(serve_image="image:1", serve_flags={"gpu-memory-utilization": 0.1})
+    with pytest.raises(Refusal, match=r"does not fit: 15\.3 GiB of weights a node"):
+        plan.judge(wish, FITS, "aarch64", 121.7, mine(), leads=True)
+
+
+def test_a_checkpoint_that_is_not_known_says_how_to_make_it_known() -> None:
+    for model in ("Qwen/Qwen3-9B", "foo/gpt-oss-120b"):
+        with pytest.raises(Refusal) as error:
+            asked(model)
+        assert error.value.cure == f"sparkrig models show {model} --save"
+    with pytest.raises(Refusal) as error:
+        asked("qwen3-9b")
+    assert error.value.cure == "sparkrig models"
+
+
 def test_a_host_that_serves_is_told_by_its_own_record() -> None:
     record = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8080, 18080, "/data", True)
     found = plan.remembered(mine(), record)
@@ -191,10 +236,49 @@ def test_secrets_are_given_as_a_file_and_only_where_there_are_any() -> None:
     assert words[words.index("/etc/sparkrig/secrets.env") - 1] == "--env-file"
 
 
-def test_no_guard_where_none_is_wanted() -> None:
-    files = made(asked(), memory_guard=0)
-    assert served.WATCH not in files and served.MEMORY_UNIT not in files[served.SERVICE]
-    assert f"{served.MEMORY} 35 " in made(asked(), memory_guard=3.5)[served.WATCH]
+def watched(wish: Wish, node: Node, ray: bool = False, **data: Any) -> str:
+    """What the watch of a host is started with; empty where it has none."""
+    files = made(wish, node, ray, **data)
+    there = served.WATCH in files
+    assert there == (served.WATCHER in files) == (f"{served.WATCH_UNIT}.service" in files[served.SERVICE])
+    line = next((line for line in files.get(served.WATCH, "").splitlines() if line.startswith("ExecStart=")), "")
+    return line.partition(f"{served.WATCHER} ")[2]
+
+
+def test_each_host_is_watched_for_what_can_happen_there() -> None:
+    one, two = asked(), asked("qwen3-235b-a22b")
+    head, worker = Node(0, HEAD, HEAD), Node(1, HEAD, OTHER)
+    other: dict[str, Any] = {"memory_guard": 3.5, "serve_trial_port": 9000, "serve_watch_seconds": 600}
+    engine = "--port 18000 --seconds 300"
+
+    def holds(expected: str, wish: Wish, node: Node, data: dict[str, Any]) -> None:
+        assert watched(wish, node, **data) == expected
+
+    each_row(
+        [
+            (f"--least 20 {engine}", one, Node(), {}),
+            ("--least 35 --port 9000 --seconds 600", one, Node(), other),
+            (engine, one, Node(), {"memory_guard": 0}),
+            ("--least 20", one, Node(), {"serve_watch_seconds": 0}),
+            ("", one, Node(), {"memory_guard": 0, "serve_watch_seconds": 0}),
+            (f"--least 20 {engine}", one, Node(), {"patience": 5}),
+            (f"--least 20 {engine}", two, head, {}),
+            ("--least 20 --head 192.168.100.11:29501", two, worker, {}),
+            ("--least 20", two, worker, {"ray": True}),
+            ("--least 20", two, worker, {"serve_watch_seconds": 0}),
+        ],
+        holds,
+    )
+    unit = made(one)[served.WATCH]
+    assert f"BindsTo={served.UNIT}.service\n" in unit and "ExecStart=/usr/bin/python3 -IB /usr/local/" in unit
+    assert "\nMASTER_PORT=29501\n" in programs.file("serving/start.sh")
+
+
+def test_the_guard_of_before_is_removed() -> None:
+    """Hosts may have it, and nothing may end a server twice."""
+    wanted = [File(path, text) for path, text in made(asked()).items()]
+    found = {path: Found("", "0755", "root:root") for path in (served.START, *served.BEFORE)}
+    assert unit_files.surplus(wanted, found) == [*served.BEFORE]
 
 
 def test_the_half_that_has_no_part_keeps_nothing_but_a_note_of_it() -> None:

@@ -114,6 +114,23 @@ def test_no_unit_and_a_stopped_one_are_not_known_to_be_wrong() -> None:
     assert alone(seen(now=3)).cause == "begins"
 
 
+STOOD = "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s"
+GONE = "2026-11-24T12:30:00Z stuck stopped the engine stood still for 300 s"
+
+
+def test_what_the_watch_did_is_told_of_a_server_that_is_up_and_of_one_that_it_stopped() -> None:
+    up = alone(seen(SOLO, events=[STOOD]))
+    assert (up.level, up.cause) == ("degraded", "stuck")
+    assert up.evidence == "the watch restarted it at 2026-11-24T12:03:00Z: the engine stood still for 300 s"
+    assert "--attention-backend" in up.cure
+    low = alone(seen(SOLO, events=[STOOD, "2026-11-24T13:00:00Z memory restarted it was low", "nonsense"]))
+    assert (low.level, low.cause) == ("degraded", "memory") and "--max-num-seqs" in low.cure
+    down = alone(seen(active="inactive", image="", events=[STOOD, GONE]))
+    assert (down.level, down.cause) == ("fault", "stuck") and "stopped it at 2026-11-24T12:30" in down.evidence
+    by_hand = alone(seen(active="inactive", image="", events=[STOOD]))
+    assert (by_hand.level, by_hand.cause) == ("unknown", "stopped")
+
+
 def test_the_half_of_a_pair_that_has_no_part_in_it_is_not_missed() -> None:
     absent = seen(load="not-found", active="inactive", image="")
     assert both(seen(SOLO), absent) == {

@@ -1,0 +1,211 @@
+"""The small files of a checkpoint, from a folder of this machine or from the hub. Nothing of them is run.
+
+The hub is asked with Python's own urllib: four requests a model do not justify a library. The token comes from
+HF_TOKEN, stays in memory, and goes to the hub's own host alone, not to where it redirects.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPMessage
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from sparkrig.cure import Cure, local, quoted, quoted_path
+from sparkrig.parsing import bounds, hub
+from sparkrig.refusal import Refusal
+from sparkrig.serving.checkpoint.config import CHARS
+from sparkrig.serving.checkpoint.files import INDEX_CHARS, Files
+from sparkrig.text import reason
+
+CONFIG, QUANTIZATION, INDEX = "config.json", "hf_quant_config.json", "model.safetensors.index.json"
+_WEIGHTS = ".safetensors"
+_HUB = "https://huggingface.co"
+_NEWEST = "main"
+_SILENCE_S = 20.0  # of the hub, once
+_WHOLE_S = 90.0  # for one file
+_CHUNK = 65536
+_LIST_CHARS = 8_388_608  # of the list of files: 1,000 entries have 0.3 MB
+_NO_FILE = 404
+_BARRED = (401, 403)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """files: as they were read; revision: the commit of the hub that they are of, empty where it is not known."""
+
+    files: Files
+    revision: str = ""
+
+
+# --- a folder
+
+
+def folder(path: Path) -> Fetched:
+    """The files of a folder. Raises Refusal."""
+    config = _text(path / CONFIG, CHARS)
+    if config is None:
+        raise Refusal(f"{path} has no {CONFIG}, so it is no folder of a checkpoint", f"ls -l {quoted_path(path)}")
+    index, quantization = _text(path / INDEX, INDEX_CHARS), _text(path / QUANTIZATION, CHARS)
+    return Fetched(Files(config, index or "", quantization or "", _sizes(path)))
+
+
+def _text(file: Path, most: int) -> str | None:
+    """None where there is no such file."""
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(4 * most + 1)  # a character of UTF-8 has four bytes at most
+        return _decoded(content, str(file), most)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file.parent)}") from None
+
+
+def _decoded(content: bytes, name: str, most: int) -> str:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    if not text or len(text) > most:
+        raise Refusal(f"{name} is no text in UTF-8 of at most {most:,} characters", "take another checkpoint")
+    return text
+
+
+def _sizes(path: Path) -> dict[str, int]:
+    try:
+        return {file.name: file.stat().st_size for file in path.glob(f"*{_WEIGHTS}") if file.is_file()}
+    except OSError:
+        return {}  # the index has a size of its own
+
+
+# --- the hub
+
+
+def from_hub(id: str, revision: str = _NEWEST) -> Fetched:
+    """The files of a checkpoint of the hub. Raises Refusal: not reached, not there, not public, or too large."""
+    if not hub.ID.fullmatch(id):
+        raise Refusal(f"{id} is no OWNER/NAME of a checkpoint", "sparkrig models")
+    place = f"{_endpoint()}/{id}/resolve"
+    config, commit = _get(f"{place}/{revision}/{CONFIG}", id, CHARS)
+    if config is None:
+        raise Refusal(
+            f"the hub has no {CONFIG} for {id}: there is no such checkpoint, or it is none for vLLM",
+            f"look at {_endpoint()}/{quoted(id)}",
+        )
+    at = commit or revision  # the others of the same commit, which may be old by now
+    index, _ = _get(f"{place}/{at}/{INDEX}", id, INDEX_CHARS)
+    quantization, _ = _get(f"{place}/{at}/{QUANTIZATION}", id, CHARS)
+    listed, _ = _get(f"{_endpoint()}/api/models/{id}/tree/{at}", id, _LIST_CHARS)
+    return Fetched(Files(config, index or "", quantization or "", _listed(listed or "")), commit)
+
+
+def _endpoint() -> str:
+    """HF_ENDPOINT, as huggingface_hub has it, else the hub itself. Raises Refusal for what is no address."""
+    told = os.environ.get("HF_ENDPOINT", "").rstrip("/") or _HUB
+    parts = urlsplit(told)
+    secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost"))
+    if not secure or not parts.hostname or parts.username:
+        raise Refusal("HF_ENDPOINT is no https address without a login", local("unset HF_ENDPOINT"))
+    return told
+
+
+def _listed(text: str) -> Mapping[str, int]:
+    """Sizes of the files of weights in the hub's list; empty where the list is none."""
+    try:
+        found = bounds.loads(text)
+    except ValueError:
+        return {}
+    entries = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    sizes = {str(each.get("path")): each.get("size") for each in entries}
+    return {
+        name: size
+        for name, size in sizes.items()
+        if name.endswith(_WEIGHTS) and isinstance(size, int) and 0 < size < 10**15
+    }
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows the hub to another host without the token, and never from https to http."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        made = super().redirect_request(req, fp, code, msg, headers, newurl)
+        before, after = urlsplit(req.full_url), urlsplit(newurl)
+        if made is None or (before.scheme == "https" and after.scheme != "https"):
+            return None
+        if (before.scheme, before.netloc) == (after.scheme, after.netloc):
+            _allow(made)
+        return made
+
+
+def _allow(request: urllib.request.Request) -> None:
+    """Add the token as a header that urllib does not hand on to where it is redirected."""
+    token = os.environ.get("HF_TOKEN", "")
+    if re.fullmatch(r"[\x21-\x7e]{1,500}", token):
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
+
+
+def _get(address: str, id: str, most: int) -> tuple[str | None, str]:
+    """A text and the commit that it is of; None where there is no such file. Raises Refusal."""
+    request = urllib.request.Request(address, headers={"User-Agent": "sparkrig"})  # noqa: S310 - of _endpoint
+    _allow(request)
+    try:
+        with urllib.request.build_opener(_Redirects).open(request, timeout=_SILENCE_S) as answer:
+            commit = answer.headers.get("X-Repo-Commit") or ""
+            content = _body(answer, id, 4 * most)
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == _NO_FILE:
+                return None, ""
+            raise _answered(id, error.code) from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise _unreached(id, error) from None
+    return _decoded(content, urlsplit(address).path, most), commit if hub.REVISION.fullmatch(commit) else ""
+
+
+def _body(answer: Any, id: str, most: int) -> bytes:
+    """All of an answer. Raises Refusal where it is too long, or takes too long."""
+    until, content = monotonic() + _WHOLE_S, bytearray()
+    while chunk := answer.read1(_CHUNK):
+        content += chunk
+        if len(content) > most or monotonic() > until:
+            raise Refusal(f"the hub sends more for {id} than was expected, or too slowly", _by_folder(id))
+    return bytes(content)
+
+
+def _answered(id: str, code: int) -> Refusal:
+    if code in _BARRED:
+        return Refusal(
+            f"the hub answers {code} for {id}: there is no such checkpoint, or it is not public",
+            "compare the name with its page; for one that is not public, export HF_TOKEN first",
+        )
+    return Refusal(f"the hub answers {code} for {id}", _by_folder(id))
+
+
+def _unreached(id: str, error: Exception) -> Refusal:
+    inner = error.reason if isinstance(error, urllib.error.URLError) else error
+    why = reason(inner) if isinstance(inner, OSError) else type(inner).__name__
+    return Refusal(f"the hub could not be asked for {id}: {why}", _by_folder(id))
+
+
+def _by_folder(id: str) -> Cure:
+    """What to do where this machine has no way to the hub."""
+    name = id.partition("/")[2]
+    there = f"hf download {quoted(id)} --include '*.json' --local-dir {quoted_path(name)}"
+    here = f"sparkrig models show {quoted_path(f'./{name}')} --id {quoted(id)}"
+    return local(there, f" where there is a network, bring the folder here, then {here}")

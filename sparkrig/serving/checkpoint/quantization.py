@@ -1,0 +1,165 @@
+"""The format of a checkpoint's weights, from quantization_config in config.json or from hf_quant_config.json.
+
+Names: compressed-tensors (config_groups), NVIDIA's Model Optimizer (quant_algo, quantized_layers), and what
+transformers calls each method, read 2026-11-24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkrig.serving.checkpoint.config import Config, word
+from sparkrig.serving.model import Format
+
+_Found = dict[Format, int]  # how many parts have each format
+
+_METHODS: dict[str, Format] = {
+    "fp8": "fp8",
+    "fbgemm_fp8": "fp8",
+    "mxfp4": "mxfp4",
+    "gpt_oss_mxfp4": "mxfp4",
+    "bitsandbytes": "bitsandbytes",
+}
+# methods of whole numbers, by what they are with 4 bits
+_WHOLE: dict[str, Format] = {
+    "gptq": "int4-gptq",
+    "gptq_marlin": "int4-gptq",
+    "awq": "int4-awq",
+    "awq_marlin": "int4-awq",
+    "auto-round": "int4-autoround",
+    "auto_round": "int4-autoround",
+    "intel/auto-round": "int4-autoround",
+}
+_PLAIN: dict[str, Format] = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+# parts of the names that Model Optimizer has for its algorithms, the more specific one first
+_ALGORITHMS: tuple[tuple[str, Format], ...] = (
+    ("NVFP4", "nvfp4"),
+    ("MXFP4", "mxfp4"),
+    ("INT4", "int4"),
+    ("W4A8_AWQ", "int4"),
+    ("W4A16", "int4"),
+    ("INT8", "int8"),
+    ("FP8", "fp8"),
+)
+# where several formats are in one checkpoint, the one whose kernels are rarest names it
+_RARE: tuple[Format, ...] = ("nvfp4", "mxfp4", "int4", "int8", "fp8")
+_MICRO = 32  # values a scale of MXFP4; NVFP4 has one for 16
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """format: of the weights; note: the method, other formats beside it, and what its makers had in mind."""
+
+    format: Format
+    note: str = ""
+
+
+def quantization(config: Config, beside: Mapping[str, Any], said: list[str]) -> Quantization:
+    """What a checkpoint is quantized to.
+
+    beside: hf_quant_config.json, empty where there is none; said: takes what had to be assumed, in sentences.
+    """
+    told = config.under("quantization_config") or config.under("compression_config")
+    if not told and not beside:
+        return _plain(config, said)
+    method, found = _method(told or beside), _formats(told or beside)
+    optimized = _modelopt(beside) if told and beside else {}
+    if optimized and {*optimized} != {*found}:
+        said.append(f"config.json says {_list(found)}, and hf_quant_config.json {_list(optimized)}")
+        found = found | optimized
+    return Quantization(_named(found, method, said), "; ".join(_notes(config, told or beside, found, said)))
+
+
+def _plain(config: Config, said: list[str]) -> Quantization:
+    told = config.text("torch_dtype", "dtype").removeprefix("torch.")
+    if told in _PLAIN:
+        return Quantization(_PLAIN[told])
+    said.append("config.json names neither a quantization nor a type of its weights, which are taken to be bf16")
+    return Quantization("bf16")
+
+
+def _method(told: Mapping[str, Any]) -> str:
+    return word(told, "quant_method") or ("modelopt" if "quantization" in told or "producer" in told else "")
+
+
+def _formats(told: Mapping[str, Any]) -> _Found:
+    method = _method(told)
+    if method in _METHODS:
+        return {_METHODS[method]: 1}
+    if method in _WHOLE:
+        bits = told.get("bits", told.get("w_bit", 4))
+        return {_WHOLE[method]: 1} if bits == 4 else {"int8": 1} if bits == 8 else {}
+    return _modelopt(told) if method.startswith("modelopt") else _groups(told)
+
+
+def _named(found: _Found, method: str, said: list[str]) -> Format:
+    name = next((each for each in _RARE if each in found), None) or next(iter(found), None)
+    if name is None:
+        said.append(f"the format of its weights is not known: {method or 'its quantization'} is none known here")
+    return name or "unknown"
+
+
+def _notes(config: Config, told: Mapping[str, Any], found: _Found, said: list[str]) -> Iterator[str]:
+    if method := _method(told):
+        yield method
+    if len(found) > 1:
+        yield "several formats: " + ", ".join(f"{kind} in {count:,} of its parts" for kind, count in found.items())
+    if told.get("kv_cache_scheme") or word(_inner(told), "kv_cache_quant_algo") == "FP8":
+        yield "made for a KV cache in fp8"
+    if config.text("expert_dtype") == "fp4" and "fp8" in found:
+        said.append("its experts are in FP4 (expert_dtype), so 8 bits for each parameter are too many")
+        yield "experts in fp4"
+
+
+def _list(found: _Found) -> str:
+    return " and ".join(found) or "nothing known"
+
+
+def _inner(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = told.get("quantization")
+    return inner if isinstance(inner, dict) else told
+
+
+def _modelopt(told: Mapping[str, Any]) -> _Found:
+    """By quant_algo: of all weights, or of each layer where it is mixed."""
+    layers = _inner(told).get("quantized_layers")
+    if isinstance(layers, dict) and layers:
+        return _counted(_algorithm(word(each, "quant_algo")) for each in layers.values() if isinstance(each, dict))
+    kind = _algorithm(word(_inner(told), "quant_algo"))
+    return {kind: 1} if kind else _groups(told)
+
+
+def _algorithm(name: str) -> Format | None:
+    return next((kind for part, kind in _ALGORITHMS if part in name.upper()), None)
+
+
+def _groups(told: Mapping[str, Any]) -> _Found:
+    """Of compressed-tensors: the weights of each group, as often as it has targets."""
+    groups = told.get("config_groups")
+    tables = [each for each in groups.values() if isinstance(each, dict)] if isinstance(groups, dict) else []
+    return _counted(kind for each in tables for kind in _targets(each))
+
+
+def _targets(group: Mapping[str, Any]) -> list[Format | None]:
+    weights, targets = group.get("weights"), group.get("targets")
+    kind = _weights(weights) if isinstance(weights, dict) else None
+    return [kind] * (len(targets) if isinstance(targets, list) else 1)
+
+
+def _weights(weights: Mapping[str, Any]) -> Format | None:
+    bits, floating = weights.get("num_bits"), weights.get("type") == "float"
+    if bits == 4 and floating:
+        return "mxfp4" if weights.get("group_size") == _MICRO else "nvfp4"
+    if bits == 8:
+        return "fp8" if floating else "int8"
+    return "int4" if bits == 4 else None
+
+
+def _counted(kinds: Iterator[Format | None]) -> _Found:
+    found: _Found = {}
+    for kind in kinds:
+        if kind:
+            found[kind] = found.get(kind, 0) + 1
+    return found

@@ -1,0 +1,298 @@
+"""A recipe that others published, as plain data: nothing of it is run, and no variable from here gets into it.
+
+Three formats, read 2026-11-24 from their own documentation and code: eugr/spark-vllm-docker (recipe_version "1":
+run-recipe.py), sparkrun of spark-arena (recipe_version "2": RECIPES.md), and vllm-project/recipes
+(CONTRIBUTING.md, src/lib/command-synthesis.js).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparkrig.serving.launch import Unreadable
+
+VLLM = "vLLM"
+SPARK = "dgx_spark_gb10"  # vllm-project's name for it (taxonomy.yaml)
+_KEYED = (SPARK, "blackwell", "nvidia", "default")  # whichever comes first holds, as its builder has it
+_RUNTIMES = {
+    "sglang": "SGLang",
+    "llama-cpp": "llama.cpp",
+    "llama_cpp": "llama.cpp",
+    "trtllm": "TensorRT-LLM",
+    "atlas": "Atlas",
+}
+_COMMANDS = {
+    r"\bsglang\b": "SGLang",
+    r"\bllama-server\b": "llama.cpp",
+    r"\btrtllm-serve\b": "TensorRT-LLM",
+    r"^\s*atlas\b": "Atlas",
+}
+# what sparkrun and eugr's script run of it, on the machine that they are typed on or in the container
+FOREIGN = ("mods", "pre_exec", "post_exec", "post_commands", "builder")
+# the names that sparkrun's defaults have for flags of another name; `-` for `_` makes all others
+_NAMES = {
+    "tensor_parallel": "tensor-parallel-size",
+    "pipeline_parallel": "pipeline-parallel-size",
+    "data_parallel": "data-parallel-size",
+}
+_HOLES = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+_ROUNDS = 4  # a value may name another one
+_PARTS = 1000  # of one value
+_LONG = 10_000  # characters of one value
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One recipe.
+
+    source: in words; engine: what serves; model: as it is named, empty where the command alone has it; image:
+    empty where none is named; template: the command with `{name}` for values; values: by those names; environment:
+    of the container; fewest, most: Sparks, None for any number; foreign: its fields with programs that would run
+    elsewhere than in the server; told: what else a person should know, in sentences.
+    """
+
+    source: str
+    engine: str
+    model: str
+    image: str
+    template: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    fewest: int = 1
+    most: int | None = None
+    foreign: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+
+    def command(self, **other: str) -> str:
+        """The command with its values, or others; `${name}` for what has none."""
+        values = {**self.values, **other}
+        doubled = "{{" in self.template  # as str.format wants a brace that is none of its own
+
+        def value(found: re.Match[str]) -> str:
+            if found[1]:
+                return _value(found[1], values)
+            return found[0][0] if doubled else found[0]
+
+        return _HOLES.sub(value, self.template)
+
+    @property
+    def sparks(self) -> int | None:
+        """How many it is written for: one a tensor-parallel rank. None where it does not tell."""
+        told = self.values.get("tensor_parallel", "")
+        return int(told) if told.isdecimal() and len(told) < 4 else None
+
+
+def is_one(document: Any) -> bool:
+    """Whether data of a YAML file is a recipe, and no file for `vllm serve --config`."""
+    if not isinstance(document, dict):
+        return False
+    marks = {"recipe_version", "sparkrun_version", "runtime", "container"} & {*document}
+    return isinstance(document.get("command"), str) or bool(marks) or _is_project_s(document)
+
+
+def of(document: Mapping[str, Any], variant: str = "") -> Recipe:
+    """The recipe in the data of a YAML file. Raises Unreadable.
+
+    variant: of vllm-project's; empty for the one that is made for a Spark, else the default one.
+    """
+    if _is_project_s(document):
+        return _project_s(document, variant)
+    if variant:
+        raise Unreadable(f"the recipe has no variants, and {variant} is asked for")
+    return _sparkrun_s(document)
+
+
+def _value(name: str, values: Mapping[str, str]) -> str:
+    text = values.get(name)
+    for _ in range(_ROUNDS):
+        if text is None:
+            break
+        text = re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), text)
+        if len(text) > _LONG:
+            raise Unreadable(f"{name} of the recipe is longer than {_LONG:,} characters")
+    return f"${{{name}}}" if text is None else text
+
+
+# --- eugr's and sparkrun's
+
+
+def _sparkrun_s(document: Mapping[str, Any]) -> Recipe:
+    defaults, variables = (document.get(name) or {} for name in ("defaults", "env"))
+    if not isinstance(defaults, dict) or not isinstance(variables, dict):
+        raise Unreadable("defaults and env of the recipe are no names with values")
+    model = _text(document, "model")
+    command = _text(document, "command") or _built(model, defaults)
+    values = {str(name): _plain(each) for name, each in defaults.items()}
+    fewest, most = _sparks(document)
+    return Recipe(
+        source=f"recipe {_text(document, 'name')}".rstrip(),
+        engine=_engine(document, command),
+        model=model,
+        image=_text(document, "container"),
+        template=command,
+        values={"model": model, **values} if model else values,
+        environment={str(name): _plain(each) for name, each in variables.items()},
+        fewest=fewest,
+        most=most,
+        foreign=tuple(name for name in FOREIGN if document.get(name)),
+        told=tuple(_told(document)),
+    )
+
+
+def _engine(document: Mapping[str, Any], command: str) -> str:
+    named = _RUNTIMES.get(_text(document, "runtime").lower())
+    typed = (engine for sign, engine in _COMMANDS.items() if re.search(sign, command, re.MULTILINE))
+    return named or next(typed, VLLM)
+
+
+def _built(model: str, defaults: Mapping[str, Any]) -> str:
+    """The command of a recipe that has none: sparkrun makes it out of its defaults."""
+    if not model:
+        raise Unreadable("the recipe has neither a command nor a model")
+    words = ["vllm", "serve", model]
+    for name, value in defaults.items():
+        flag = f"--{_NAMES.get(str(name), str(name).replace('_', '-'))}"
+        if value is not False and value is not None:
+            words += [flag] if value is True else [flag, _plain(value)]
+    return shlex.join(words)
+
+
+def _sparks(document: Mapping[str, Any]) -> tuple[int, int | None]:
+    """The fewest and the most that it runs on."""
+    if document.get("solo_only") is True or document.get("mode") == "solo":
+        return 1, 1
+    fewest, most = _whole(document.get("min_nodes")), _whole(document.get("max_nodes"))
+    alone = 2 if document.get("cluster_only") is True or document.get("mode") == "cluster" else 1
+    return max(alone, fewest or 1), most
+
+
+def _told(document: Mapping[str, Any]) -> Iterator[str]:
+    if document.get("build_args"):
+        options = " ".join(map(_plain, _list(document["build_args"])))
+        yield f"its image is built with {options}, which is not done here"
+    if document.get("executor_config"):
+        yield "its executor_config, options of docker, is left out"
+
+
+# --- vllm-project's
+
+
+def _is_project_s(document: Mapping[str, Any]) -> bool:
+    return isinstance(document.get("model"), dict) and isinstance(document.get("variants"), dict)
+
+
+def _project_s(document: Mapping[str, Any], variant: str) -> Recipe:
+    """Parts that its builder joins: the model, a variant, what holds for a Spark, and what is on by default."""
+    model, variants = document["model"], document["variants"]
+    name = variant or _chosen(variants)
+    taken = variants.get(name)
+    if not isinstance(taken, dict):
+        raise Unreadable(f"the recipe has no variant {name}: {', '.join(map(str, variants))}")
+    own = _keyed(taken.get("hardware_overrides"))
+    parts = [_part(model, "base_args", "base_env"), *(_part(each) for each in (taken, own))]
+    if not own:
+        parts.append(_part(_keyed(document.get("hardware_overrides"))))
+    words = [word for args, _ in parts for word in args] + [*_features(document)]
+    id = _text(taken, "model_id") or _text(model, "model_id")
+    image = (
+        _image(own.get("docker_image")) or _image(taken.get("docker_image")) or _image(model.get("docker_image"))
+    )
+    if not id:
+        raise Unreadable("the recipe has no model_id")
+    return Recipe(
+        source=f"recipe {id}, variant {name}",
+        engine=VLLM,
+        model=id,
+        image=image,
+        template=shlex.join(["vllm", "serve", id, *words]).replace("{", "{{").replace("}", "}}"),
+        environment={key: value for _, env in parts for key, value in env.items()},
+        told=tuple(_project_told(document, name)),
+    )
+
+
+def _chosen(variants: Mapping[str, Any]) -> str:
+    """The variant that has something of its own for a Spark, else the default one."""
+    for name, each in variants.items():
+        overrides = each.get("hardware_overrides") if isinstance(each, dict) else None
+        if isinstance(overrides, dict) and SPARK in overrides:
+            return str(name)
+    return "default"
+
+
+def _project_told(document: Mapping[str, Any], name: str) -> Iterator[str]:
+    others = [str(each) for each in document["variants"] if each != name]
+    if others:
+        yield f"the variant is {name}; there are also {', '.join(others)} (recipe=FILE#VARIANT)"
+    meta = document.get("meta")
+    hardware = meta.get("hardware") if isinstance(meta, dict) else None
+    if not isinstance(hardware, dict) or hardware.get(SPARK) != "verified":
+        yield "its authors did not verify it on a Spark"
+    needed = [
+        each for each in _list(document.get("dependencies")) if isinstance(each, dict) and not each.get("optional")
+    ]
+    if needed:
+        yield "it wants more installed in the image, which is not done here: " + "; ".join(
+            _text(each, "note") or _text(each, "command") for each in needed
+        )
+
+
+def _features(document: Mapping[str, Any]) -> Iterator[str]:
+    features, left_out = document.get("features"), _list(document.get("opt_in_features"))
+    for name, each in features.items() if isinstance(features, dict) else ():
+        if name not in left_out and isinstance(each, dict):
+            yield from map(_plain, _list(each.get("args")))
+
+
+def _part(
+    given: Mapping[str, Any], args: str = "extra_args", env: str = "extra_env"
+) -> tuple[list[str], dict[str, str]]:
+    variables = given.get(env)
+    pairs = variables.items() if isinstance(variables, dict) else ()
+    return [*map(_plain, _list(given.get(args)))], {str(name): _plain(value) for name, value in pairs}
+
+
+def _keyed(given: Any) -> Mapping[str, Any]:
+    """What holds for a Spark of a table by hardware."""
+    tables = (given.get(key) for key in _KEYED) if isinstance(given, dict) else iter(())
+    return next((each for each in tables if isinstance(each, dict)), {})
+
+
+def _image(given: Any) -> str:
+    found = given.get("nvidia") if isinstance(given, dict) else given
+    return found if isinstance(found, str) else ""
+
+
+# --- data
+
+
+def _text(document: Mapping[str, Any], name: str) -> str:
+    found = document.get(name)
+    return found.strip() if isinstance(found, str) else ""
+
+
+def _plain(value: Any) -> str:
+    """A value as a command has it. Raises Unreadable for one that aliases of YAML make huge."""
+    if not isinstance(value, dict | list):
+        return str(value)
+    left, parts = [value], 0
+    while left:
+        each = left.pop()
+        parts += 1
+        if parts > _PARTS:
+            raise Unreadable(f"a value of the recipe has more than {_PARTS:,} parts")
+        if isinstance(each, dict | list):
+            left += each.values() if isinstance(each, dict) else each
+    return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def _list(given: Any) -> Sequence[Any]:
+    return given if isinstance(given, list) else []
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

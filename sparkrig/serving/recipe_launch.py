@@ -1,0 +1,168 @@
+"""What of a recipe is served here: one launch with its image and environment, and nothing that strangers run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from sparkrig.parsing import safe_yaml
+from sparkrig.refusal import Refusal
+from sparkrig.serving import launch, launch_text, recipe
+from sparkrig.serving.arguments import Value
+from sparkrig.serving.launch import Unreadable
+from sparkrig.serving.model import Launch, Nodes, Scalar
+from sparkrig.serving.recipe import Recipe
+from sparkrig.settings import Settings, names_a_secret
+
+CHARS = 262_144  # of a file; the largest that is published has 0.03 MB
+_MOST: Nodes = 2
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_MEND = "take it out of a copy of the recipe, if the image does without"
+# how a model is spread besides tensor parallelism, which alone this deploy sets up between two Sparks
+_SPREAD = ("pipeline-parallel-size", "data-parallel-size", "prefill-context-parallel-size")
+
+
+def read(text: str, variant: str = "") -> Recipe:
+    """The recipe in a file, if it can be served here. variant: of vllm-project's format. Raises Refusal."""
+    try:
+        if len(text) > CHARS:
+            raise Unreadable(f"the recipe has {len(text):,} characters, at most {CHARS:,} expected")
+        document = safe_yaml.load(text)
+        if not recipe.is_one(document):
+            raise Unreadable("the file is no recipe: a command, or a model with variants, is expected")
+        found = recipe.of(document, variant)
+        more = launch_text.others(found.command()) if found.engine == recipe.VLLM else []
+    except (yaml.YAMLError, Unreadable) as error:
+        raise Refusal(_one_line(error), "compare it with docs/serving.md, Recipes") from None
+    if found.engine != recipe.VLLM:
+        raise Refusal(
+            f"{found.source} is for {found.engine}, and deploys/serve.py serves with vLLM", "another recipe"
+        )
+    if found.foreign:
+        raise Refusal(
+            f"{found.source} has {' and '.join(found.foreign)}: programs of its authors, which are not run here",
+            _MEND,
+        )
+    if more:
+        raise Refusal(
+            f"{found.source} starts more than vLLM ({', '.join(more[:3])}), which is not run here", _MEND
+        )
+    return found
+
+
+def sparks(found: Recipe, mine: Settings, there: int) -> Nodes:
+    """How many Sparks share it. there: hosts that could. Raises Refusal."""
+    wanted = mine.serve_nodes or max(found.fewest, _wanted(found, there))
+    if wanted > _MOST or (found.most and wanted > found.most):
+        fitting = f"{found.fewest} to {found.most}" if found.most else f"{wanted}"
+        raise Refusal(
+            f"{found.source} is for {fitting} Sparks, and this deploy would serve it with {min(wanted, _MOST)}",
+            "the same with --data serve_nodes=1 or 2",
+        )
+    return 2 if wanted > 1 else 1
+
+
+def _wanted(found: Recipe, there: int) -> int:
+    """As many as its tensor parallelism; one where the host is on its own, as the launchers of such recipes do."""
+    wanted = found.sparks or 1
+    return min(wanted, there) if wanted <= _MOST else wanted
+
+
+def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
+    """Its launch in the form of the catalogue's. Raises Refusal."""
+    other = {"tensor_parallel": str(nodes)} if "tensor_parallel" in found.values else {}
+    try:
+        (one,) = launch_text.of_recipe(found, found.command(**other))
+    except Unreadable as error:
+        raise Refusal(f"{found.source}: {error}", _MEND) from None
+    except ValueError:
+        raise Refusal(f"{found.source} starts more than one server", _MEND) from None
+    flags: dict[str, Scalar | dict[str, Scalar]] = dict(_flags(found, one, mine))
+    _judge(found, one, flags, mine)
+    try:
+        return Launch(
+            title=found.source,
+            checkpoint=_model(found, one),
+            nodes=nodes,
+            image=found.image,
+            flags=flags,
+            environment=_environment(found),
+            source="recipe",
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise Refusal(f"{found.source}: {where}: {first['msg']}", _MEND) from None
+
+
+def _model(found: Recipe, one: launch.Launch) -> str:
+    if found.model and one.model and found.model.lower() != one.model.lower():
+        raise Refusal(
+            f"{found.source} names {found.model}, and its command serves {one.model}", "mend one of them"
+        )
+    return one.model or found.model
+
+
+def _flags(found: Recipe, one: launch.Launch, mine: Settings) -> Iterator[tuple[str, Scalar]]:
+    """Flags as the catalogue has them; an object of JSON as the text that it is."""
+    for name, value in one.flags.items():
+        if name in mine.serve_flags:
+            continue  # which decides
+        text = _value(value)
+        if text is None:
+            raise Refusal(
+                f"{found.source}: --{name} has several values, which this deploy does not hand on", _MEND
+            )
+        if isinstance(text, str) and (_CONTROL.search(text) or "$" in text):
+            raise Refusal(f"{found.source}: --{name} has a value that is left open, or is not on one line", _MEND)
+        yield name, text
+
+
+def _value(value: Value) -> Scalar | None:
+    if isinstance(value, str | bool):
+        return value
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), separators=(",", ":"))
+    return str(value[0]) if len(value) == 1 else None
+
+
+def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], mine: Settings) -> None:
+    if one.extra or one.broken:
+        raise Refusal(f"{found.source}: `{(*one.extra, *one.broken)[0]}` belongs to no flag, or is no JSON", _MEND)
+    for name in flags:
+        if names_a_secret(name.replace("-", "_")):
+            raise Refusal(f"{found.source}: --{name} would show a secret in the list of processes", _MEND)
+    spread = next((name for name in _SPREAD if str(flags.get(name, 1)) != "1"), None)
+    if spread:
+        raise Refusal(
+            f"{found.source}: --{spread} is more than 1, and Sparks share a model by tensors here", _MEND
+        )
+    share = flags.get("gpu-memory-utilization", "0.9")
+    if not re.fullmatch(r"0?\.\d+|1(\.0+)?", str(share)):
+        raise Refusal(
+            f"{found.source}: --gpu-memory-utilization is {share}, a share of the memory expected", _MEND
+        )
+    drafts = one.table("speculative-config").get("model")
+    if drafts and "speculative-config" not in mine.serve_flags:
+        raise Refusal(
+            f"{found.source} drafts with another model, {drafts}, which is not brought to the hosts",
+            "the same with --data 'serve_flags={\"speculative-config\": false}'",
+        )
+
+
+def _environment(found: Recipe) -> dict[str, str]:
+    for name, value in found.environment.items():
+        if names_a_secret(name):
+            raise Refusal(f"{found.source}: {name} is a secret; name its source under secrets instead", _MEND)
+        if "$" in value or _CONTROL.search(value):
+            raise Refusal(f"{found.source}: {name} takes a value of another machine, or is not on one line", _MEND)
+    return dict(found.environment)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

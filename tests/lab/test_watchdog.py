@@ -1,0 +1,144 @@
+"""T2 and T3: the watch of a server, with real units and docker, and a stand-in for vLLM whose engine freezes.
+
+Only these show that systemd starts the watch again with a server that the watch ended, that the reason outlives
+both, and that the other half of a pair follows. The engine stands still while FROZEN is there, whose folder the
+container has. The GPU is a stand-in on the guest, too.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Callable
+
+import pytest
+
+from lab.standin_image import build
+from sparkrig.serving import served
+from tests.faults.record import Seen
+from tests.lab.commands import run
+from tests.lab.guests import Guest, Pair
+from tests.lab.serving import ONE, TWO, models, planned, serve, unit, until_it_answers, wrong
+
+FROZEN = "/var/cache/sparkrig/serve/vllm/frozen"
+STANDIN = "--frozen /root/.cache/vllm/frozen"
+N = 30
+WORDS = ("--data", f"serve_watch_seconds={N}")
+STUCK = ("spark-a", "serve.stuck")
+
+
+def gpu(guest: Guest, watts: float) -> None:
+    """What nvidia-smi shows on it from now on."""
+    text = f"#!/bin/sh\ncase $1 in *power.draw*) echo '{watts}, 96' ;; *) exit 9 ;; esac\n"
+    guest.output(f"printf %s {shlex.quote(text)} | sudo tee /usr/local/bin/nvidia-smi && sudo chmod 755 $_")
+
+
+def asks(guest: Guest, model: str = ONE) -> None:
+    """A request that nobody waits for."""
+    body = json.dumps({"model": model, "prompt": "1", "max_tokens": 5})
+    words = ["curl", "-s", "-m", "600", "-H", "Content-Type: application/json", "-d", body]
+    guest.output(
+        f"nohup {shlex.join([*words, 'http://127.0.0.1:18000/v1/completions'])} >/dev/null 2>&1 </dev/null &"
+    )
+
+
+def events(guest: Guest) -> list[str]:
+    """What the watch did, and why: cause and act."""
+    rows = guest.run(f"sudo cat {served.EVENTS}").stdout.splitlines()
+    return [" ".join(row.split(" ")[1:3]) for row in rows]
+
+
+def until(guest: Guest, holds: Callable[[], bool], seconds: float = 300) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, guest.output(
+            f"sudo journalctl -b -n 60 -u {served.UNIT} -u {served.WATCH_UNIT}"
+        )
+        time.sleep(2)
+
+
+def freeze(guest: Guest) -> None:
+    guest.output(f"sudo touch {FROZEN}")
+
+
+def thaw(guest: Guest) -> None:
+    guest.output(f"sudo rm -f {FROZEN}")
+
+
+def serves(pair: Pair, inventory: str, model: str, told: str = "", watts: float = 14) -> None:
+    build(pair.a.node, f"{STANDIN} {told}".strip())
+    gpu(pair.a, watts)
+    done = serve(inventory, model, *WORDS)
+    assert done.code == 0, done.stderr[-3000:]
+    assert unit(pair.a, served.WATCH_UNIT) == "active"
+    assert planned(inventory, model, *WORDS) == {}
+
+
+def test_an_engine_that_freezes_is_restarted_once_and_then_stopped(
+    ready: Pair, inventory: str, seen: Seen
+) -> None:
+    """The first question that start.sh asks of the new server freezes it again."""
+    serves(ready, inventory, ONE)
+    freeze(ready.a)
+    asks(ready.a)
+    until(ready.a, lambda: events(ready.a) == ["stuck restarted"])
+    until(ready.a, lambda: events(ready.a) == ["stuck restarted", "stuck stopped"])
+    until(ready.a, lambda: unit(ready.a) == "inactive")
+    assert unit(ready.a, served.WATCH_UNIT) == "inactive" and models(ready.a) == []
+    code, rows = wrong(inventory)
+    assert code == 2 and {STUCK, ("spark-a", "serve.unit")} <= rows, rows
+    told = json.loads(run("sparkrig", "startup", inventory, "--once", "--json").stdout)
+    assert "the watch stopped it at" in json.dumps(told)
+    thaw(ready.a)
+    done = serve(inventory, ONE, *WORDS)
+    assert done.code == 0, done.stderr[-3000:]
+    assert ONE in models(ready.a) and events(ready.a) == []
+    assert planned(inventory, ONE, *WORDS) == {} and wrong(inventory) == (0, set())
+    seen("frozen: restarted, frozen again: stopped; found by drift and startup, and over with the next deploy")
+
+
+@pytest.mark.exhaustive
+def test_a_restart_takes_both_halves_and_they_serve_again(ready: Pair, inventory: str, seen: Seen) -> None:
+    serves(ready, inventory, TWO)
+    containers = "sudo docker container inspect -f '{{.Id}}' sparkrig-serve"
+    before = [guest.output(containers) for guest in ready]
+    freeze(ready.a)
+    asks(ready.a, TWO)
+    until(ready.a, lambda: events(ready.a) == ["stuck restarted"])
+    thaw(ready.a)
+    for guest, old in zip(ready, before, strict=True):
+        until(guest, lambda at=guest, was=old: at.run(containers).stdout.strip() not in ("", was))  # type: ignore[misc]
+    until_it_answers(ready.a)
+    assert (unit(ready.a), unit(ready.b)) == ("active", "active")
+    said = ready.b.output(f"sudo journalctl -o cat -u {served.WATCH_UNIT}")
+    assert "sparkrig: trouble head" in said and events(ready.b) == []
+    code, rows = wrong(inventory)
+    assert code == 2 and STUCK in rows, rows
+    run("sparkrig", "undo", inventory, "--yes")
+    for guest in ready:
+        assert guest.run(f"test -e {served.WATCH} || test -e {served.WATCHER} || test -e {served.STATE}").rc != 0
+    seen(f"both containers are new; {said.splitlines()[-1]}")
+
+
+@pytest.mark.exhaustive
+def test_a_long_prefill_is_left_alone_while_the_gpu_works(ready: Pair, inventory: str) -> None:
+    serves(ready, inventory, ONE, f"--first {3 * N}", watts=46)
+    asks(ready.a)
+    time.sleep(3 * N)
+    assert events(ready.a) == [] and unit(ready.a) == "active"
+    gpu(ready.a, 14)
+    asks(ready.a)
+    until(ready.a, lambda: events(ready.a) == ["stuck restarted"])
+
+
+@pytest.mark.exhaustive
+def test_an_engine_that_goes_on_in_time_is_left_alone(ready: Pair, inventory: str) -> None:
+    serves(ready, inventory, ONE)
+    for _ in range(3):
+        freeze(ready.a)
+        asks(ready.a)
+        time.sleep(N - 15)
+        thaw(ready.a)
+        time.sleep(N)
+    assert events(ready.a) == [] and unit(ready.a) == "active" and ONE in models(ready.a)

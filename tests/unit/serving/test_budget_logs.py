@@ -1,0 +1,90 @@
+"""The sum of the budget, beside what vLLM logged for the KV cache on a Spark and on a pair."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkrig.io.catalogue_files import catalogue
+from sparkrig.serving.budget import GRAPHS_GIB, NON_TORCH_GIB, PAIR_NON_TORCH_GIB, SPREAD_GIB, overhead
+from tests.memory_logs import Log, logs
+from tests.tables import each_row
+
+WITHIN = 0.10
+ROWS = {f"{log.name} [@{log.source}]": log for log in logs()}
+
+
+def test_every_log_is_met_within_a_tenth_or_is_an_exception() -> None:
+    def holds(log: Log) -> None:
+        far = abs(log.error) > WITHIN
+        assert far == bool(log.exception), f"{log.predicted:.2f} for {log.kv_gib:.2f} GiB, {log.error:+.1%}"
+
+    each_row(ROWS, holds)
+
+
+def test_no_log_is_farther_off_than_the_budget_admits() -> None:
+    def holds(log: Log) -> None:
+        assert abs(log.predicted - log.kv_gib) <= SPREAD_GIB[log.nodes]
+
+    each_row(ROWS, holds)
+
+
+def test_there_are_logs_of_each_kind() -> None:
+    one, pair = ([log for log in logs() if log.nodes == nodes] for nodes in (1, 2))
+    assert len(one) >= 8 and len(pair) >= 4
+    assert all({log.graphs for log in kind} >= {False} for kind in (one, pair))
+    assert {log.kv for log in one} == {log.kv for log in pair} == {"bf16", "fp8"}
+    assert any(not log.constants and not log.exception for log in one), "a log that no constant is from"
+    assert any(not log.constants and not log.exception for log in pair), "a log that no constant is from"
+
+
+def test_the_rank_with_less_room_is_the_one_that_counts() -> None:
+    def holds(log: Log) -> None:
+        assert log.other is None or log.kv_gib <= log.other
+
+    each_row(ROWS, holds)
+
+
+def rest(log: Log) -> float:
+    """What is left beside weights, cache, graphs and activations."""
+    beside = overhead(log.use, log.hidden)
+    graphs = log.graphs_gib if log.graphs and log.graphs_gib is not None else beside.graphs
+    taken = log.weights + log.kv_gib + graphs + beside.activations
+    return log.memory * log.utilization - taken
+
+
+def test_graphs_take_the_mean_of_their_estimates() -> None:
+    estimates = [log.graphs_gib for log in logs() if log.graphs_gib is not None]
+    assert len(estimates) == 12
+    assert sum(estimates) / 12 == pytest.approx(GRAPHS_GIB, abs=0.05)
+
+
+def test_what_is_not_pytorch_s_is_the_mean_of_its_logs() -> None:
+    models: dict[str, list[float]] = {}
+    for log in logs():
+        if log.nodes == 1 and log.constants:
+            models.setdefault(log.name.partition(", ")[0].replace(" QAT", ""), []).append(rest(log))
+    means = [sum(each) / len(each) for each in models.values()]
+    assert len(means) == 8
+    assert sum(means) / len(means) == pytest.approx(NON_TORCH_GIB, abs=0.15)
+
+
+def test_what_is_not_pytorch_s_of_a_pair_is_the_median_of_its_pairs() -> None:
+    pairs: dict[str, list[float]] = {}
+    for log in logs():
+        if log.nodes == 2 and log.constants:
+            pairs.setdefault(log.source, []).append(rest(log))
+    means = sorted(sum(each) / len(each) for each in pairs.values())
+    assert len(means) == 6
+    assert (means[2] + means[3]) / 2 == pytest.approx(PAIR_NON_TORCH_GIB, abs=0.15)
+
+
+def test_weights_take_what_their_files_do() -> None:
+    def holds(log: Log) -> None:
+        if log.files and not log.halved and "text only" not in log.name:
+            assert 0.99 < log.weights * log.nodes / log.files < 1.07
+
+    each_row(ROWS, holds)
+
+
+def test_each_log_has_its_source() -> None:
+    assert {log.source for log in logs()} <= set(catalogue().sources)

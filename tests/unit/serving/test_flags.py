@@ -1,0 +1,176 @@
+"""What is known of vLLM's command line by version, against models/vllm/flags.yaml as it is."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from sparkrig.io import vllm_flags
+from sparkrig.serving.flags import Flag, Knowledge, Table, at, within
+from sparkrig.serving.lint.version import Version
+
+KNOWN = vllm_flags.knowledge()
+OLD, NEW = (0, 19, 1), (0, 33, 0)
+
+
+def table(of: Version) -> Table:
+    found = KNOWN.flags(of)
+    assert found is not None
+    return found
+
+
+def flag(name: str, of: Version = NEW) -> Flag:
+    found = table(of).find(name)
+    assert found is not None, name
+    return found
+
+
+def test_each_minor_version_is_known_up_to_the_newest() -> None:
+    minors = [*KNOWN.releases]
+    # of 0.15 no source package was published
+    assert minors == [(0, minor) for minor in range(11, max(minors)[1] + 1) if minor != 15]
+    assert KNOWN.newest.released <= KNOWN.read
+    assert KNOWN.newest.released >= date(2026, 11, 2)
+    for release in KNOWN.releases.values():
+        assert len(release.sha256) == 64, release.version
+
+
+def test_a_flag_has_its_values() -> None:
+    assert {"auto", "marlin", "triton", "flashinfer_cutlass"} <= {*flag("moe-backend", (0, 24, 0)).values}
+    assert flag("moe-backend").accepts("marlin") is True
+    assert flag("moe-backend").accepts("FlashInfer-CUTLASS") is True  # vLLM's parser reads it so
+    assert flag("moe-backend").accepts("marlyn") is False
+    assert flag("moe-backend").nearest("marlyn") == "marlin"
+    assert flag("attention-backend").accepts("flashinfer") is True
+    assert flag("max-model-len").accepts("128K") is None
+    assert flag("tool-call-parser").accepts("of_a_plugin") is None
+    assert KNOWN.allowed("kv-cache-dtype", OLD) == (
+        *("auto", "bfloat16", "float16", "fp8", "fp8_ds_mla", "fp8_e4m3", "fp8_e5m2", "fp8_inc"),
+    )
+    assert KNOWN.allowed("tool-call-parser", OLD) is None
+
+
+def test_the_values_for_a_spark_came_one_by_one() -> None:
+    since = {"flashinfer_b12x": (0, 22), "b12x": (0, 29)}
+    for value, first in since.items():
+        having = [minor for minor in KNOWN.releases if minor >= (0, 17) and _has(minor, "moe-backend", value)]
+        assert having == [minor for minor in KNOWN.releases if minor >= first], value
+
+
+def _has(minor: Version, name: str, value: str) -> bool:
+    found = KNOWN.table(minor).find(name)
+    return found is not None and value in found.values
+
+
+def test_defaults_by_version() -> None:
+    found = {minor: KNOWN.table(minor).flags["gpu-memory-utilization"].default for minor in KNOWN.releases}
+    assert {share for minor, share in found.items() if minor < (0, 20)} == {0.9}
+    assert {share for minor, share in found.items() if minor >= (0, 20)} == {0.92}
+    assert flag("master-addr").default == "127.0.0.1"
+    assert flag("data-parallel-size").default == 1
+    assert flag("cpu-offload-gb").default == 0
+    assert flag("max-num-seqs").default is None
+
+
+def test_what_a_flag_takes() -> None:
+    kinds = {
+        "enforce-eager": "switch",
+        "headless": "switch on",
+        "hf-token": "switch or text",
+        "served-model-name": "texts",
+        "max-model-len": "whole number",
+        "gpu-memory-utilization": "number",
+        "compilation-config": "json",
+        "chat-template": "text",
+    }
+    assert {name: flag(name).takes for name in kinds} == kinds
+
+
+def test_a_name_is_found_as_vllm_would() -> None:
+    found = {
+        "--tensor_parallel_size": "tensor-parallel-size",
+        "-tp": "tensor-parallel-size",
+        "tensor-par": "tensor-parallel-size",
+        "no-enable-prefix-caching": "enable-prefix-caching",
+        "device-memory-utilization": "gpu-memory-utilization",
+        "-ac.backend": "attention-config.backend",
+        "compilation-config.pass_config.fuse_allreduce_rms": "compilation-config.pass_config",
+        "hf-overrides.anything": "hf-overrides",
+    }
+    assert {name: flag(name).name for name in found} == found
+    for name in ("--tp", "enable", "no-headless", "no-max-model-len", "attention-config.backed", "--max"):
+        assert table(NEW).find(name) is None, name
+
+
+def test_a_switch_has_an_opposite_since_vllm_knows_it() -> None:
+    assert KNOWN.known("disable-prefix-caching", NEW) is True
+    assert KNOWN.known("disable-prefix-caching", (0, 32, 0)) is False
+    assert KNOWN.added("disable-prefix-caching") == (0, 33)
+
+
+def test_a_misspelt_flag_is_near_another() -> None:
+    assert table(NEW).nearest("gpu-memory-utilisation") == "gpu-memory-utilization"
+    assert table(NEW).nearest("--max_model_length") == "max-model-len"
+    assert table(NEW).nearest("attention-config.backed") == "attention-config.backend"
+    assert table(NEW).nearest("wholly-other-thing") == ""
+
+
+def test_when_a_flag_came_and_went() -> None:
+    assert KNOWN.removed("swap-space") == (0, 18)
+    assert KNOWN.removed("calculate-kv-scales") == (0, 28)
+    assert KNOWN.removed("moe-backend") is None
+    assert KNOWN.removed("never-there") is None
+    assert KNOWN.added("moe-backend") == (0, 17)
+    assert KNOWN.added("tensor-parallel-size") is None
+    assert "deprecated" in flag("disable-cascade-attn").deprecated
+
+
+def test_when_a_variable_went() -> None:
+    assert KNOWN.variable_removed("VLLM_ATTENTION_BACKEND") == (0, 16)  # or 0.15, which cannot be read
+    assert KNOWN.variable_removed("VLLM_USE_FLASHINFER_MOE_FP4") == (0, 24)
+    assert KNOWN.variable_removed("VLLM_TEST_FORCE_FP8_MARLIN") == (0, 29)
+    assert KNOWN.variable_removed("VLLM_HOST_IP") is None
+    assert KNOWN.variable_known("VLLM_ATTENTION_BACKEND", OLD) is False
+    assert KNOWN.variable_known("VLLM_HOST_IP", OLD) is True
+
+
+@pytest.mark.parametrize("of", [None, (), (0, 10, 2), (0, 15, 1), (0, 19, 2), (0, 33, 99), (1, 0, 0)])
+def test_a_version_that_was_not_read_is_unknown(of: Version | None) -> None:
+    """(0, 19, 2) was never released: a nightly build of 0.20 has that number."""
+    assert KNOWN.flags(of) is None
+    assert KNOWN.known("max-model-len", of) is None
+    assert KNOWN.variable_known("VLLM_HOST_IP", of) is None
+    assert KNOWN.allowed("moe-backend", of) is None
+
+
+def test_an_earlier_patch_is_its_minor_version() -> None:
+    assert KNOWN.flags((0, 27, 0)) is KNOWN.flags((0, 27, 1)) is KNOWN.flags((0, 27))
+
+
+def test_spans() -> None:
+    spans = {
+        "from 0.24": [(0, 24), (0, 25), (1, 0)],
+        "to 0.24": [(0, 19), (0, 24)],
+        "0.24 to 0.25": [(0, 24), (0, 25)],
+        "in 0.25": [(0, 25)],
+        "to 0.19, in 0.25, from 1.0": [(0, 19), (0, 25), (1, 0)],
+    }
+    minors = [(0, 19), (0, 24), (0, 25), (1, 0)]
+    assert {text: [each for each in minors if within(text, each)] for text in spans} == spans
+    assert at({"to 0.19": 0.9, "from 0.24": 0.92}, (0, 24)) == 0.92
+    assert at({"to 0.19": 0.9}, (0, 24)) is None
+    with pytest.raises(ValueError, match="no span of versions"):
+        within("since 0.24", (0, 24))
+
+
+def test_values_lie_within_the_life_of_their_flag() -> None:
+    wrong = [
+        f"{name} {value}"
+        for name, row in KNOWN.histories.items()
+        for value, spans in row.values_in.items()
+        for minor in KNOWN.releases
+        if within(spans, minor) and not within(row.spans, minor)
+    ]
+    assert wrong == []
+    assert isinstance(KNOWN, Knowledge)

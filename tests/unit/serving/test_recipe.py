@@ -1,0 +1,305 @@
+"""Recipes of others: what is read of each format, what becomes of it here, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sparkrig.io import recipe_file
+from sparkrig.refusal import Refusal
+from sparkrig.serving import launch_text, plan, recipe, recipe_launch
+from sparkrig.serving.recipe import Recipe
+from sparkrig.serving.wish import Wish
+from tests.tables import each_row
+from tests.unit.servings import CATALOGUE, LONE, made, mine
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "recipes"
+EUGR, SPARKRUN, PROJECT = FOLDER / "eugr-v1.yaml", FOLDER / "sparkrun-v2.yaml", FOLDER / "vllm-project.yaml"
+
+
+def changed(file: Path, **values: Any) -> str:
+    """The text of a recipe with other fields; None takes one out."""
+    document = {**yaml.safe_load(file.read_text()), **values}
+    return yaml.safe_dump({name: value for name, value in document.items() if value is not None})
+
+
+def served(found: Recipe, sparks: int = 2, **data: Any) -> Wish:
+    return plan.wish(CATALOGUE.find, mine(**data), sparks, found)
+
+
+# --- each format
+
+
+def test_eugr_s_recipe_for_a_pair() -> None:
+    wish = served(recipe_file.read(str(EUGR)))
+    assert (wish.checkpoint.id, wish.nodes, wish.image) == ("openai/gpt-oss-120b", 2, "vllm-node")
+    assert wish.environment == {"VLLM_MARLIN_USE_ATOMIC_ADD": "1"}
+    # host, port and backend are this deploy's own; the value of tensor_parallel is the number of Sparks
+    assert wish.flags == {
+        "tool-call-parser": "openai",
+        "enable-auto-tool-choice": True,
+        "tensor-parallel-size": 2,
+        "gpu-memory-utilization": "0.7",
+        "max-model-len": "131072",
+        "max-num-batched-tokens": "8192",
+        "hf-overrides": '{"a":{"b":2}}',
+        "load-format": "fastsafetensors",
+    }
+    assert wish.notes == (
+        "recipe OpenAI GPT-OSS 120B: its image is built with --exp-mxfp4, which is not done here",
+        "vllm-node of recipe OpenAI GPT-OSS 120B is in no registry: it has to be on the first host already",
+    )
+
+
+def test_eugr_s_recipe_for_a_lone_spark_is_one_of_one() -> None:
+    wish = served(recipe_file.read(str(EUGR)), sparks=1)
+    assert wish.nodes == 1 and wish.flags["tensor-parallel-size"] == 1
+    assert wish.flags["hf-overrides"] == '{"a":{"b":1}}'
+
+
+def test_sparkrun_s_recipe_names_its_model_at_the_top_alone() -> None:
+    wish = served(recipe_file.read(str(SPARKRUN)))
+    assert (wish.checkpoint.id, wish.nodes) == ("Qwen/Qwen3.6-35B-A3B-FP8", 1)
+    assert wish.image == "ghcr.io/spark-arena/dgx-vllm-eugr-nightly:latest"
+    assert wish.flags["speculative-config"] == '{"method":"mtp","num_speculative_tokens":2}'
+    assert wish.flags["kv-cache-dtype"] == "fp8" and wish.flags["trust-remote-code"] is True
+    assert not {"host", "port"} & set(wish.flags) and wish.notes == ()
+
+
+def test_sparkrun_s_recipe_without_a_command_is_made_of_its_defaults() -> None:
+    text = changed(
+        SPARKRUN, command=None, defaults={"tensor_parallel": 2, "enforce_eager": True, "dtype": "auto", "x": False}
+    )
+    wish = served(recipe_launch.read(text))
+    assert wish.nodes == 2
+    assert wish.flags == {"tensor-parallel-size": 2, "enforce-eager": True, "dtype": "auto"}
+
+
+def test_the_project_s_recipe_is_joined_of_its_parts() -> None:
+    wish = served(recipe_file.read(str(PROJECT)))
+    assert (wish.checkpoint.id, wish.nodes, wish.image) == (
+        "nvidia/Qwen3.6-35B-A3B-NVFP4",
+        1,
+        "vllm/vllm-openai:v0.28.0",
+    )
+    assert wish.flags == {
+        "trust-remote-code": True,
+        "kv-cache-dtype": "fp8",
+        "gpu-memory-utilization": "0.5",
+        "max-model-len": "262144",
+        "enable-auto-tool-choice": True,
+        "tool-call-parser": "qwen3_coder",
+        "reasoning-parser": "qwen3",
+    }
+    assert wish.environment == {"A_BASE": "1", "B_OF_VARIANT": "2"}
+    told = " ".join(wish.notes)
+    assert "the variant is nvfp4; there are also default, fp8 (recipe=FILE#VARIANT)" in told
+    assert "more installed in the image, which is not done here: DeepGEMM" in told
+    assert "did not verify" not in told
+
+
+def test_a_variant_may_be_named() -> None:
+    wish = served(recipe_file.read(f"{PROJECT}#fp8"))
+    assert wish.checkpoint.id == "Qwen/Qwen3.6-35B-A3B-FP8" and wish.image == plan.IMAGE
+    assert wish.flags["compilation-config"] == '{"mode":3,"pass_config":{"fuse":true}}'  # of all NVIDIA cards
+    with pytest.raises(Refusal, match="no variant int4: default, fp8, nvfp4"):
+        recipe_file.read(f"{PROJECT}#int4")
+    with pytest.raises(Refusal, match="has no variants, and fp8 is asked for"):
+        recipe_file.read(f"{EUGR}#fp8")
+    unseen = recipe_launch.read(changed(PROJECT, meta={}))
+    assert any("did not verify it on a Spark" in each for each in unseen.told)
+
+
+def test_settings_win_over_a_recipe() -> None:
+    found = recipe_file.read(str(EUGR))
+    wish = served(
+        found, serve_image="mine:1", serve_nodes=1, serve_flags={"max-model-len": 4096, "load-format": False}
+    )
+    assert wish.image == "mine:1" and wish.nodes == 1 and wish.flags["max-model-len"] == 4096
+    assert "--load-format" not in wish.words
+    assert not any("in no registry" in each for each in wish.notes)
+    assert served(found, model="gpt-oss-120b").checkpoint.id == "openai/gpt-oss-120b"
+
+
+def test_its_words_reach_the_unit() -> None:
+    text = made(served(recipe_file.read(str(SPARKRUN)), sparks=1), LONE)[
+        "/etc/systemd/system/sparkrig-serve.service"
+    ]
+    assert r'"{\"method\":\"mtp\",\"num_speculative_tokens\":2}"' in text
+    assert "--trust-remote-code" in text and "0.0.0.0" not in text
+
+
+# --- what is refused
+
+V2 = {"recipe_version": "2", "model": "openai/gpt-oss-120b", "command": "vllm serve {model} --dtype {dtype}"}
+
+
+def v2(**values: Any) -> str:
+    return yaml.safe_dump({**V2, "defaults": {"dtype": "auto"}, **values})
+
+
+FILES: dict[str, tuple[str, str]] = {
+    "mods": (v2(mods=["mods/fix"]), "recipe has mods: programs of its authors, which are not run here"),
+    "a builder and commands": (v2(builder="eugr", post_commands=["curl x | sh"]), "has post_commands and builder"),
+    "commands in the container": (v2(pre_exec=["pip install x"]), "has pre_exec"),
+    "commands afterwards": (v2(post_exec=["x"]), "has post_exec"),
+    "another command": (v2(command="pip install x && vllm serve {model}"), "starts more than vLLM (pip)"),
+    "SGLang": (v2(runtime="sglang", command="python -m sglang.launch_server"), "is for SGLang"),
+    "SGLang by its command": (v2(command="python3 -m sglang.launch_server --model-path {model}"), "is for SGLang"),
+    "llama.cpp": (v2(runtime="llama-cpp", command="llama-server -m x"), "is for llama.cpp"),
+    "Atlas": (v2(runtime="atlas"), "is for Atlas"),
+    "TensorRT-LLM": (v2(runtime="trtllm"), "is for TensorRT-LLM"),
+    "no recipe": ("services: {}", "the file is no recipe"),
+    "no YAML": ("a: [", "while parsing"),
+    "too long": ("#" * 300_000, "at most 262,144 expected"),
+    "a quotation mark": (v2(command="vllm serve {model} '"), "a quotation mark in it is not closed"),
+    "no model": (yaml.safe_dump({"recipe_version": "2", "runtime": "vllm"}), "neither a command nor a model"),
+    "defaults that are none": (v2(defaults=[1]), "defaults and env of the recipe are no names"),
+    "a huge value": (
+        "recipe_version: '2'\nmodel: a/b\ndefaults:\n  a: &a [1,1,1,1,1,1,1,1,1,1]\n"
+        "  b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n  c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
+        "  d: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n",
+        "has more than 1,000 parts",
+    ),
+    "a value of itself": (
+        v2(defaults={"dtype": "{a}{a}" * 500, "a": "{dtype}{dtype}"}),
+        "is longer than 10,000 characters",
+    ),
+    "a model without a name": (yaml.safe_dump({"model": {}, "variants": {"default": {}}}), "has no model_id"),
+}
+
+
+def test_a_file_that_cannot_be_served_is_one_sentence() -> None:
+    def holds(text: str, said: str) -> None:
+        with pytest.raises(Refusal) as refused:
+            recipe_launch.read(text)
+        assert said in refused.value.what and len(refused.value.what.splitlines()) == 1 and refused.value.cure
+
+    each_row(FILES, holds)
+
+
+WISHES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a value that is left open": (v2(defaults={}), {}, "--dtype has a value that is left open"),
+    "a line of its own": (
+        v2(defaults={"dtype": "'a\nb'"}),
+        {},
+        "--dtype has a value that is left open, or is not on",
+    ),
+    "what a shell would run": (v2(command="vllm serve {model} --dtype $(id)"), {}, "--dtype has a value"),
+    "a secret": (v2(command="vllm serve {model} --api-key x"), {}, "--api-key would show a secret"),
+    "a variable that is a secret": (v2(env={"HF_TOKEN": "x"}), {}, "HF_TOKEN is a secret"),
+    "a variable of another machine": (v2(env={"A": "$HOME"}), {}, "A takes a value of another machine"),
+    "a variable of two lines": (
+        v2(env={"A": "1\nB=2"}),
+        {},
+        "A takes a value of another machine, or is not on one line",
+    ),
+    "a variable without a name": (v2(env={"A-B": "1"}), {}, "environment.A-B"),
+    "four Sparks": (v2(defaults={"dtype": "auto", "tensor_parallel": 4}), {}, "is for 4 Sparks"),
+    "one Spark alone": (v2(solo_only=True), {"serve_nodes": 2}, "is for 1 to 1 Sparks"),
+    "two models": (v2(command="vllm serve a/b"), {}, "names openai/gpt-oss-120b, and its command serves a/b"),
+    "another model": (v2(), {"model": "qwen3-30b-a3b"}, "serves openai/gpt-oss-120b, and model is Qwen/Qwen3-30B"),
+    "an unknown model": (v2(model="someone/new"), {}, "the catalogue has no model someone/new"),
+    "another owner's": (
+        v2(model="someone/gpt-oss-120b"),
+        {},
+        "the catalogue has no checkpoint someone/gpt-oss-120b",
+    ),
+    "a bad one": (v2(model="nvidia/Qwen3-235B-A22B-NVFP4"), {}, "is not to be used"),
+    "another draft": (
+        v2(command='vllm serve {model} -sc \'{"model":"z/y"}\''),
+        {},
+        "drafts with another model, z/y, which is not brought to the hosts",
+    ),
+    "stages": (v2(command="vllm serve {model} -pp 2"), {}, "--pipeline-parallel-size is more than 1"),
+    "a share that is none": (
+        v2(command="vllm serve {model} --gpu-memory-utilization much"),
+        {},
+        "--gpu-memory-utilization is much",
+    ),
+    "a word more": (v2(command="vllm serve {model} b"), {}, "`b` belongs to no flag"),
+    "no JSON": (
+        v2(command="vllm serve {model} --hf-overrides '{x'"),
+        {},
+        "`hf-overrides` belongs to no flag, or is no",
+    ),
+    "several values": (v2(command="vllm serve {model} --middleware a b"), {}, "--middleware has several values"),
+    "two servers": (v2(command="vllm serve {model}; vllm serve {model}"), {}, "starts more than one server"),
+    "a way out": (v2(model="../etc"), {}, "the catalogue has no model ../etc"),
+}
+
+
+def test_a_recipe_that_cannot_be_served_is_one_sentence() -> None:
+    def holds(text: str, data: dict[str, Any], said: str) -> None:
+        with pytest.raises(Refusal) as refused:
+            served(recipe_launch.read(text), **data)
+        assert said in refused.value.what and len(refused.value.what.splitlines()) == 1 and refused.value.cure
+
+    each_row(WISHES, holds)
+
+
+def test_what_is_left_out_by_a_setting_does_not_matter() -> None:
+    text = v2(command='vllm serve {model} --speculative-config \'{"model":"z/y"}\'')
+    assert (
+        "speculative-config"
+        not in served(recipe_launch.read(text), serve_flags={"speculative-config": False}).words
+    )
+
+
+def test_an_unknown_checkpoint_says_how_to_make_it_known() -> None:
+    with pytest.raises(Refusal) as refused:
+        served(recipe_launch.read(v2(model="someone/new")))
+    assert "sparkrig models show someone/new --save" in refused.value.cure
+
+
+def test_a_pair_is_asked_for_where_a_recipe_is_for_two_alone() -> None:
+    found = recipe_launch.read(v2(cluster_only=True))
+    assert served(found).nodes == 2
+    with pytest.raises(Refusal, match="is for 2 Sparks, and this one is on its own"):
+        served(found, sparks=1)
+    assert served(recipe_launch.read(v2(min_nodes=2, max_nodes=4))).nodes == 2
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match=r"none\.yaml cannot be read: no such file"):
+        recipe_file.read(str(tmp_path / "none.yaml"))
+    (tmp_path / "x.yaml").write_bytes(b"\xff")
+    with pytest.raises(Refusal, match="is no text in UTF-8"):
+        recipe_file.read(str(tmp_path / "x.yaml"))
+
+
+# --- for the lint
+
+
+def test_the_lint_reads_each_format() -> None:
+    def holds(file: Path, model: str) -> None:
+        (found,) = launch_text.read(file.read_text())
+        assert (found.model, found.wrapper) == (model, "recipe")
+
+    rows = {
+        "eugr's": (EUGR, "openai/gpt-oss-120b"),
+        "sparkrun's": (SPARKRUN, "Qwen/Qwen3.6-35B-A3B-FP8"),
+        "the project's": (PROJECT, "nvidia/Qwen3.6-35B-A3B-NVFP4"),
+    }
+    each_row(rows, holds)
+
+
+def test_the_lint_names_another_engine() -> None:
+    for command, engine in (
+        ("sglang serve --model-path {model}", "sglang"),
+        ("atlas serve {model}", "atlas"),
+        ("llama-server -hf {model}", "llama.cpp"),
+        ("trtllm-serve {model}", "trt-llm"),
+    ):
+        (found,) = launch_text.read(v2(command=command))
+        assert (found.engine, found.wrapper) == (engine, "recipe") and "/" in found.model
+    (found,) = launch_text.read(v2(runtime="sglang", container="lmsysorg/sglang"))
+    assert found.engine == "sglang" and found.container is not None and not found.container.whole
+
+
+def test_a_file_of_flags_is_no_recipe() -> None:
+    assert not recipe.is_one({"model": "a/b", "tensor-parallel-size": 2})
+    assert recipe.is_one({"model": "a/b", "runtime": "vllm"})

@@ -1,0 +1,517 @@
+"""The watch of a server on this machine: its own loop, with a real HTTP server, and tools that act on a folder.
+
+Its clock moves by sleeping alone, so that hours cost nothing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.tables import each_row
+from tests.unit.shells import tool
+from tests.unit.sshd import free_ports
+
+PROGRAM = Path(__file__).resolve().parents[3] / "templates" / "serving" / "watch.py"
+N = 60  # seconds; in the unit 300, by default
+IDLES, WORKS = "13.96, 96\n", "46.10, 96\n"
+KILLED, STOPPED = "docker kill sparkrig-serve", "systemctl stop --no-block sparkrig-serve.service"
+LINE = (
+    "4,{number},{number}000,-;NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] "
+    "(0x00000051) returned from _memdescAllocInternal(pMemDesc) @ mem_desc.c:1359\n"
+)
+
+
+class Over(Exception):
+    """The time that a test has."""
+
+
+class Host:
+    """A host in a folder: what it shows, and what was done to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.now, self.end = root, 1000.0, 0.0
+        self.running, self.tokens = 0.0, 0.0
+        self.metrics: str | None = None  # all of it, where not as of vLLM
+        self.behaves: Callable[[float], object] = lambda _: None
+        for name in ("docker", "systemctl"):
+            tool(root / "bin", name, f'echo "{name} $*" >>{root}/did')
+        tool(root / "bin", "nvidia-smi", f"echo >>{root}/asked; cat {root}/gpu")
+        self.gpu(IDLES)
+        self.has("proc/meminfo", "MemTotal: 1000000 kB\nMemAvailable: 500000 kB\n")
+        self.has("dev/kmsg", "")
+        spec = importlib.util.spec_from_file_location("watch_program", PROGRAM)
+        assert spec and spec.loader
+        program: Any = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(program)
+        self.program = program
+        self.program.time = SimpleNamespace(
+            monotonic=lambda: self.now, sleep=self.sleep, gmtime=time.gmtime, strftime=time.strftime
+        )
+        self.program.stay_in_memory = lambda: None  # of the tests' own process
+
+    def has(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def gpu(self, printed: str) -> None:
+        self.has("gpu", printed)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now >= self.end:
+            raise Over
+        self.behaves(self.now - self.begun)
+
+    def watches(self, seconds: float, *words: str) -> None:
+        """As the unit starts it, for that long."""
+        self.begun, self.end = self.now, self.now + seconds
+        with pytest.raises(Over):
+            self.program.main([*words])
+
+    def did(self) -> list[str]:
+        file = self.root / "did"
+        found = file.read_text().splitlines() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return found
+
+    @property
+    def asked(self) -> int:
+        """How often nvidia-smi was."""
+        file = self.root / "asked"
+        return len(file.read_text()) if file.exists() else 0
+
+    @property
+    def events(self) -> list[str]:
+        file = self.root / "var/lib/sparkrig/serve/events"
+        return file.read_text().splitlines() if file.exists() else []
+
+    @property
+    def done(self) -> list[str]:
+        return [" ".join(row.split(" ")[1:3]) for row in self.events]
+
+    def text(self) -> str:
+        """What vLLM prints, cut to what counts and what looks like it."""
+        if self.metrics is not None:
+            return self.metrics
+        labels = 'engine="0",model_name="openai/gpt-oss-120b"'
+        return f"""# HELP vllm:num_requests_running Number of requests in model execution batches.
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{{{labels}}} {self.running}
+# TYPE vllm:num_requests_waiting gauge
+vllm:num_requests_waiting{{{labels}}} 7.0
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{{{labels}}} {self.tokens}
+# TYPE vllm:generation_tokens_created gauge
+vllm:generation_tokens_created{{{labels}}} {self.now}
+# TYPE vllm:prompt_tokens_total counter
+vllm:prompt_tokens_total{{{labels}}} 1.05e+06
+process_cpu_seconds_total {self.now}
+"""
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    monkeypatch.setenv("SPARKRIG_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    return Host(tmp_path)
+
+
+@pytest.fixture
+def port(host: Host) -> Iterator[str]:
+    """Where vLLM's API answers on this host."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            data = host.text().encode()
+            self.send_response(200 if data and self.path == "/metrics" else 404)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield str(server.server_address[1])
+        server.shutdown()
+
+
+def engine(host: Host, port: str, seconds: float, n: int = N) -> list[str]:
+    """What is done in that time. The unit is started again with what it watches."""
+    host.watches(seconds, "--port", port, "--seconds", str(n))
+    return host.did()
+
+
+# --- the engine
+
+
+def test_an_engine_that_stands_still_is_restarted_once(host: Host, port: str, capsys: Any) -> None:
+    host.running = 3
+    assert engine(host, port, N) == [], "not one look too early"
+    assert engine(host, port, N + 15) == [KILLED]
+    assert host.done == ["stuck restarted"]
+    assert "the engine stood still for 60 s: requests running: 3, the GPU drew 14 W" in host.events[0]
+    said = capsys.readouterr().out
+    assert said.startswith("sparkrig: trouble stuck 20") and "; the server is restarted\n" in said
+
+
+def test_the_reason_is_kept_before_the_unit_ends_with_its_server(host: Host, port: str) -> None:
+    tool(host.root / "bin", "docker", f"cat {host.root}/var/lib/sparkrig/serve/events >{host.root}/did")
+    host.running = 3
+    assert "stuck restarted" in engine(host, port, N + 15)[0]
+
+
+def test_one_that_stands_still_again_is_stopped_and_stays_so(host: Host, port: str) -> None:
+    host.running = 3
+    assert engine(host, port, N + 15) == [KILLED]
+    assert engine(host, port, N + 15) == [STOPPED]
+    assert host.done == ["stuck restarted", "stuck stopped"]
+
+
+def test_a_container_that_cannot_be_killed_gets_as_long_again(host: Host, port: str) -> None:
+    host.running = 3
+    assert engine(host, port, N + 40) == [KILLED]
+    assert engine(host, port, 2 * N + 40) == [STOPPED, KILLED], "one after the other, a time each"
+
+
+def test_what_a_person_starts_after_that_is_restarted_once_more(host: Host, port: str) -> None:
+    host.running = 3
+    low = "2026-11-24T12:00:00Z memory restarted it was low\n"
+    host.has("var/lib/sparkrig/serve/events", low)
+    for expected in ([KILLED], [STOPPED], [KILLED], [STOPPED]):
+        assert engine(host, port, N + 15) == expected, "not what was done for another reason"
+    host.has("var/lib/sparkrig/serve/events", f"{host.events[1]}\n{low}")
+    assert engine(host, port, N + 15) == [STOPPED], "another reason in between changes nothing"
+
+
+def test_one_that_went_well_for_an_hour_begins_anew(host: Host, port: str) -> None:
+    assert host.program.AGAIN_S == 3600
+    host.program.AGAIN_S = 600
+    host.running = 3
+    assert engine(host, port, N + 15) == [KILLED]
+    host.running = 0
+    assert engine(host, port, 600) == [] and host.done == ["stuck restarted"]
+    assert engine(host, port, 610) == [] and host.events == []
+    host.running = 3
+    assert engine(host, port, N + 15) == [KILLED]
+
+
+def test_what_was_written_last_stays_for_an_hour(host: Host, port: str) -> None:
+    host.has("var/lib/sparkrig/serve/events", "2026-11-24T12:00:00Z memory restarted it was low\n")
+    host.behaves = lambda at: (
+        host.program.note("2026-11-24T13:00:00Z memory restarted again") if at == 500 else None
+    )
+    host.program.AGAIN_S = 600
+    assert engine(host, port, 1000) == [] and len(host.events) == 2
+
+
+def test_a_long_prefill_is_no_hang(host: Host, port: str) -> None:
+    """No counter moves until it is over; it draws power. Then the same, and the GPU idles."""
+    host.running = 1
+    host.gpu(WORKS)
+    assert engine(host, port, 4 * N) == []
+    host.behaves = lambda at: host.gpu(IDLES) if at == N - 20 else None
+    assert engine(host, port, 2 * N - 20) == [], "it is counted from then on"
+    assert engine(host, port, N + 15) == [KILLED]
+
+
+def test_a_slow_answer_is_no_hang(host: Host, port: str) -> None:
+    def slowly(at: float) -> None:
+        host.tokens += at % (N - 10) == 0
+
+    host.running, host.behaves = 1, slowly
+    assert engine(host, port, 4 * N) == []
+
+
+def test_one_that_goes_on_in_time_is_left_alone(host: Host, port: str) -> None:
+    def recovers(at: float) -> None:
+        host.tokens += at > N - 30
+
+    host.running, host.behaves = 2, recovers
+    assert engine(host, port, 3 * N) == [] and host.events == []
+
+
+def test_nothing_runs_and_nothing_is_wrong(host: Host, port: str) -> None:
+    """Requests that wait alone are none that an engine lost: one too long for the cache waits for ever."""
+    assert engine(host, port, 4 * N) == [] and host.asked == 0
+
+
+def test_an_engine_at_work_costs_no_process(host: Host, port: str) -> None:
+    def works(_: float) -> None:
+        host.tokens += 40
+
+    host.running, host.behaves = 4, works
+    assert engine(host, port, 4 * N) == [] and host.asked == 0
+
+
+def test_a_compilation_is_no_hang(host: Host, port: str) -> None:
+    """The first request of a kind may have kernels built: the GPU idles, nvcc works."""
+    host.running = 1
+    host.has("proc/4711/comm", "cicc\n")
+    host.has("proc/4712/comm", "python3\n")
+    assert engine(host, port, 4 * N) == []
+    host.has("proc/4711/comm", "sleep\n")
+    assert engine(host, port, N + 15) == [KILLED]
+
+
+def test_what_is_known_of_the_gpu_decides_how_long_it_takes(host: Host, port: str) -> None:
+    """On GB10 a kernel that waits shows 95 % [@eugr-260]: a share is no evidence of work, and 0 is one of none."""
+
+    def holds(gpu: str, seconds: int, told: str) -> None:
+        host.has("var/lib/sparkrig/serve/events", "")
+        host.gpu(gpu)
+        assert engine(host, port, seconds) == [], gpu
+        assert engine(host, port, seconds + 15) == [KILLED], gpu
+        assert told in host.events[-1]
+
+    host.running = 1
+    each_row(
+        [
+            ("29.99, 96\n", N, "the GPU drew 30 W"),
+            ("[N/A], 0\n", N, "GPU utilization 0 %"),
+            ("[N/A], 96\n", 3 * N, "GPU utilization 96 %"),
+            ("[N/A], [N/A]\n", 3 * N, "what the GPU did is not known"),
+            ("No devices were found\n", 3 * N, "what the GPU did is not known"),
+            ("", 3 * N, "what the GPU did is not known"),
+        ],
+        holds,
+    )
+    host.gpu("13.1, 0\n30.0, 5\n")
+    assert engine(host, port, 4 * N) == [], "one of two works"
+
+
+def test_no_nvidia_smi_is_a_gpu_that_is_not_known(host: Host, port: str) -> None:
+    (host.root / "bin" / "nvidia-smi").unlink()
+    host.running = 1
+    assert engine(host, port, 3 * N) == []
+    assert engine(host, port, 3 * N + 15) == [KILLED]
+
+
+def test_a_server_that_is_away_or_prints_something_else_is_not_judged(host: Host, port: str) -> None:
+    host.running = 1
+    for text in ("", "<html>", "vllm:num_requests_running 1.0\n"):
+        host.metrics = text
+        assert engine(host, port, 4 * N) == []
+    (closed,) = free_ports(1)
+    assert engine(host, str(closed), 2 * N) == []
+
+
+def test_a_moment_without_an_answer_does_not_hide_a_hang(host: Host, port: str) -> None:
+    def mute(at: float) -> None:
+        host.metrics = "" if at % 20 == 0 else None
+
+    host.running, host.behaves = 1, mute
+    assert engine(host, port, N + 15) == [KILLED]
+
+
+def test_all_engines_are_counted(host: Host) -> None:
+    rows = "".join(f'vllm:num_requests_running{{engine="{number}",x="}} 9"}} {number}.0\n' for number in range(4))
+    assert host.program.total(f"{rows}vllm:num_requests_running_max 9\n", ("vllm:num_requests_running",)) == 6
+    assert host.program.total("vllm:a 1e+06\nvllm:b NaN\nvllm:c\n", ("vllm:a", "vllm:b", "vllm:c")) == 1e6
+
+
+def test_a_tool_that_hangs_is_left_behind(host: Host) -> None:
+    begun = time.monotonic()
+    assert host.program.run(["sleep", "50"], 0.05) == "" and time.monotonic() - begun < 10
+    assert host.program.run(["no-such-tool"], 1) == ""
+
+
+def test_what_is_kept_is_bounded_and_for_root_alone(host: Host) -> None:
+    for number in range(20):
+        host.program.act("memory", "restarted", f"{number} " + "x" * 5000, ["true"])
+    assert [row.split(" ")[3] for row in host.events] == [str(number) for number in range(12, 20)]
+    assert max(map(len, host.events)) < 300
+    folder = host.root / "var/lib/sparkrig/serve"
+    assert folder.stat().st_mode & 0o777 == 0o700 and [file.name for file in folder.iterdir()] == ["events"]
+
+
+# --- the head, on the other node
+
+
+def connected(host: Host, state: str = "01", remote: str = "0B64A8C0:733D") -> None:
+    rows = (
+        f"  0: 0C64A8C0:9F10 {remote} {state} 00000000:00000000\n   1: 00000000:0016 00000000:0000 0A 00000000\n"
+    )
+    host.has("proc/net/tcp6" if len(remote) > 13 else "proc/net/tcp", f"  sl  local rem st\n{rows}")
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the kernel prints addresses as numbers of the machine")
+def test_a_node_follows_a_head_that_ended(host: Host) -> None:
+    words = ("--head", "192.168.100.11:29501")
+    host.watches(600, *words)
+    assert host.did() == [], "it is still waited for"
+    connected(host)
+    host.behaves = lambda at: connected(host, "08") if at >= 100 else None
+    host.watches(100 + 30, *words)
+    assert host.did() == []
+    connected(host)
+    host.watches(100 + 45, *words)
+    assert host.did() == [KILLED] and host.events == [], "nothing is wrong here, and nothing to report"
+    connected(host)
+    host.behaves = lambda at: connected(host, "01" if at % 25 else "08")
+    host.watches(600, *words)
+    assert host.did() == [], "it was away for a moment"
+    for remote in ("0C64A8C0:733D", "0B64A8C0:733E"):
+        (host.root / "proc/net/tcp").unlink(missing_ok=True)
+        connected(host, remote=remote)
+        host.behaves = lambda at: connected(host, "08") if at >= 100 else None
+        host.watches(600, *words)
+        assert host.did() == [], "another one's"
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the kernel prints addresses as numbers of the machine")
+def test_a_head_that_is_reached_by_a_mapped_address_is_the_same(host: Host) -> None:
+    connected(host, remote="0000000000000000FFFF00000B64A8C0:733D")
+    assert host.program.Head("192.168.100.11:29501").connected()
+
+
+# --- the memory
+
+
+def short(host: Host, free: int, stalled: float = 0.0) -> None:
+    host.has("proc/meminfo", f"MemTotal:    1000000 kB\nMemFree: 1 kB\nMemAvailable:   {free}000 kB\n")
+    host.has("proc/pressure/memory", f"some avg10=99.00 avg60=0.00\nfull avg10={stalled:.2f} avg60=0.00 total=1\n")
+
+
+def memory(host: Host, seconds: int, least: int = 20) -> list[str]:
+    host.begun, host.end = host.now, host.now + seconds
+    with pytest.raises(Over):
+        host.program.every(1, host.program.Memory(least).look)
+    return host.did()
+
+
+def test_the_server_is_ended_when_memory_stays_short(host: Host, capsys: Any) -> None:
+    short(host, 19)
+    assert memory(host, 3) == [], "a peak of two seconds"
+    assert memory(host, 4) == [KILLED]
+    assert host.done == ["memory restarted"] and "19 of 1000 are free, 20 are to stay" in host.events[0]
+    assert "sparkrig: trouble memory 20" in capsys.readouterr().out
+
+
+def test_a_peak_of_two_seconds_again_and_again_is_no_end(host: Host) -> None:
+    host.behaves = lambda at: short(host, 19 if at % 3 else 21)
+    assert memory(host, 60) == []
+
+
+def test_a_server_that_leaves_enough_is_left_alone(host: Host) -> None:
+    short(host, 20)
+    assert memory(host, 600) == [] and host.events == []
+    short(host, 49, 59.99)
+    assert memory(host, 600) == []
+
+
+def test_a_host_that_waits_for_memory_is_short_of_it(host: Host) -> None:
+    short(host, 49, 60.0)
+    assert memory(host, 3) == []
+    assert memory(host, 4) == [KILLED]
+    assert "49 of 1000 are free, and for 60 % of ten seconds every process waited for memory" in host.events[0]
+    short(host, 50, 99.0)
+    assert memory(host, 600) == [], "weights that are read press as much, with memory left"
+    assert memory(host, 4, least=60) == [KILLED], "what is asked for is more"
+
+
+def test_a_kernel_that_counts_no_pressure_is_looked_at_all_the_same(host: Host) -> None:
+    short(host, 19)
+    (host.root / "proc/pressure/memory").unlink()
+    (host.root / "dev/kmsg").unlink()
+    assert memory(host, 4) == [KILLED]
+
+
+def logs(host: Host, lines: int, every: int, text: str = LINE) -> None:
+    def behave(at: float) -> None:
+        if at % every == 0 and at // every <= lines:
+            with (host.root / "dev/kmsg").open("a") as file:
+                file.write(text.format(number=int(at)))
+
+    host.behaves = behave
+
+
+def test_a_driver_that_gets_no_memory_is_heard_while_little_is_left(host: Host) -> None:
+    """24 such lines in 21 s were the last of a Spark; one is nothing, and so were 75 with 22 GiB left."""
+
+    def holds(free: int, lines: int, every: int, text: str, expected: list[str]) -> None:
+        short(host, free)
+        logs(host, lines, every, text)
+        assert memory(host, 300) == expected
+
+    each_row(
+        [
+            (49, 5, 10, LINE, [KILLED]),
+            (49, 4, 10, LINE, []),
+            (49, 20, 16, LINE, []),
+            (50, 200, 1, LINE, []),
+            (49, 200, 1, LINE.replace("NVRM", "usb"), []),
+            (49, 200, 1, "4,1,1,-;NVRM: Xid (PCI:000f:01:00): 13, Graphics Exception\n", []),
+        ],
+        holds,
+    )
+    assert "logged NV_ERR_NO_MEMORY 5 times in 60 s" in host.events[0]
+
+
+def test_what_the_kernel_logged_before_does_not_count(host: Host) -> None:
+    host.has("dev/kmsg", LINE * 20)
+    short(host, 49)
+    assert memory(host, 10) == []
+
+
+def test_lines_that_were_lost_are_passed_over(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a reader is late, the kernel answers EPIPE once, and goes on with the oldest that it has."""
+    given: list[Any] = [BrokenPipeError(), LINE.encode(), BlockingIOError()]
+
+    def read(_: int, __: int) -> Any:
+        what = given.pop(0)
+        if isinstance(what, Exception):
+            raise what
+        return what
+
+    monkeypatch.setattr(host.program, "os", SimpleNamespace(read=read))
+    assert host.program.read_log(3) == [LINE.strip()]
+
+
+def test_the_memory_is_saved_before_a_reason_is_written(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    did = list[str]()
+    monkeypatch.setattr(host.program, "begin", lambda command: did.append(" ".join(command)))
+    monkeypatch.setattr(host.program, "note", lambda line: did.append(line.split(" ")[1]))
+    monkeypatch.setattr(host.program, "finish", lambda process, seconds: "")
+    host.program.Memory(20).end("it is low")
+    assert did[:2] == [KILLED, "memory"]
+
+
+# --- the program itself
+
+
+def test_it_is_one_process_with_two_threads_that_starts_no_other(host: Host, port: str) -> None:
+    words = ("--least", "20", "--port", port, "--seconds", "300")
+    with subprocess.Popen([sys.executable, "-IB", PROGRAM, *words]) as process:
+        try:
+            task, end = Path(f"/proc/{process.pid}/task"), time.monotonic() + 30
+            while len([*task.iterdir()]) < 2:
+                assert process.poll() is None and time.monotonic() < end
+                time.sleep(0.01)
+            assert "".join((each / "children").read_text() for each in task.iterdir()) == ""
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == -signal.SIGTERM
+        finally:
+            process.kill()
+
+
+def test_a_look_that_fails_ends_the_program_so_that_systemd_starts_it_again(host: Host) -> None:
+    host.has("proc/meminfo", "nothing\n")
+    done = subprocess.run(
+        [sys.executable, "-IB", PROGRAM, "--least", "20"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 1 and "KeyError" in done.stderr
