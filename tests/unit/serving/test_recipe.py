@@ -226,7 +226,11 @@ WISHES: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "`hf-overrides` belongs to no flag, or is no",
     ),
-    "several values": (v2(command="vllm serve {model} --middleware a b"), {}, "--middleware has several values"),
+    "several values": (
+        v2(command="vllm serve {model} --allowed-media-domains a b"),
+        {},
+        "--allowed-media-domains has several values",
+    ),
     "two servers": (v2(command="vllm serve {model}; vllm serve {model}"), {}, "starts more than one server"),
     "a way out": (v2(model="../etc"), {}, "the catalogue has no model ../etc"),
 }
