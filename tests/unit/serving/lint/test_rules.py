@@ -632,6 +632,11 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (run("--gpus all --env-file x"), run()),
         (serve(flags="$MORE"), serve()),
         (serve(flags="--max-num-seqs $SEQS"), f"SEQS=4\n{serve(flags='--max-num-seqs $SEQS')}"),
+        (run("--gpus all $OPTIONS"), run()),
+    ],
+    "other-engine": [
+        (f"sglang serve --model-path {PLAIN}", serve()),
+        (f"docker run --gpus all img llama-server -m {PLAIN}.gguf", run()),
     ],
 }
 PAIRS = {f"{rule} {number}": (rule, *pair) for rule, cases in BROKEN.items() for number, pair in enumerate(cases)}
