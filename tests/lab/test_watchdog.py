@@ -19,13 +19,23 @@ from sparkrig.serving import served
 from tests.faults.record import Seen
 from tests.lab.commands import run
 from tests.lab.guests import Guest, Pair
-from tests.lab.serving import ONE, TWO, models, planned, serve, unit, until_it_answers, wrong
+from tests.lab.inventories import inventory_with
+from tests.lab.serving import ONE, SETTINGS, TWO, models, planned, serve, unit, until_it_answers, wrong
 
 FROZEN = "/var/cache/sparkrig/serve/vllm/frozen"
 STANDIN = "--frozen /root/.cache/vllm/frozen"
 N = 30
-WORDS = ("--data", f"serve_watch_seconds={N}")
 STUCK = ("spark-a", "serve.stuck")
+
+
+pytestmark = pytest.mark.exhaustive  # a server is made, frozen and started twice under emulation
+
+
+@pytest.fixture(scope="session")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The inventory of a pair whose engine may stand still for N seconds."""
+    settings = f"'node_ssh': True, {SETTINGS}, 'serve_watch_seconds': {N}"
+    return inventory_with(tmp_path_factory.mktemp("watched"), settings)
 
 
 def gpu(guest: Guest, watts: float) -> None:
@@ -66,41 +76,38 @@ def thaw(guest: Guest) -> None:
     guest.output(f"sudo rm -f {FROZEN}")
 
 
-def serves(pair: Pair, inventory: str, model: str, told: str = "", watts: float = 14) -> None:
+def serves(pair: Pair, watched: str, model: str, told: str = "", watts: float = 14) -> None:
     build(pair.a.node, f"{STANDIN} {told}".strip())
     gpu(pair.a, watts)
-    done = serve(inventory, model, *WORDS)
+    done = serve(watched, model)
     assert done.code == 0, done.stderr[-3000:]
     assert unit(pair.a, served.WATCH_UNIT) == "active"
-    assert planned(inventory, model, *WORDS) == {}
+    assert planned(watched, model) == {}
 
 
-def test_an_engine_that_freezes_is_restarted_once_and_then_stopped(
-    ready: Pair, inventory: str, seen: Seen
-) -> None:
+def test_an_engine_that_freezes_is_restarted_once_and_then_stopped(ready: Pair, watched: str, seen: Seen) -> None:
     """The first question that start.sh asks of the new server freezes it again."""
-    serves(ready, inventory, ONE)
+    serves(ready, watched, ONE)
     freeze(ready.a)
     asks(ready.a)
     until(ready.a, lambda: events(ready.a) == ["stuck restarted"])
     until(ready.a, lambda: events(ready.a) == ["stuck restarted", "stuck stopped"])
     until(ready.a, lambda: unit(ready.a) == "inactive")
     assert unit(ready.a, served.WATCH_UNIT) == "inactive" and models(ready.a) == []
-    code, rows = wrong(inventory)
+    code, rows = wrong(watched)
     assert code == 2 and {STUCK, ("spark-a", "serve.unit")} <= rows, rows
-    told = json.loads(run("sparkrig", "startup", inventory, "--once", "--json").stdout)
+    told = json.loads(run("sparkrig", "startup", watched, "--once", "--json").stdout)
     assert "the watch stopped it at" in json.dumps(told)
     thaw(ready.a)
-    done = serve(inventory, ONE, *WORDS)
+    done = serve(watched, ONE)
     assert done.code == 0, done.stderr[-3000:]
     assert ONE in models(ready.a) and events(ready.a) == []
-    assert planned(inventory, ONE, *WORDS) == {} and wrong(inventory) == (0, set())
+    assert planned(watched, ONE) == {} and wrong(watched) == (0, set())
     seen("frozen: restarted, frozen again: stopped; found by drift and startup, and over with the next deploy")
 
 
-@pytest.mark.exhaustive
-def test_a_restart_takes_both_halves_and_they_serve_again(ready: Pair, inventory: str, seen: Seen) -> None:
-    serves(ready, inventory, TWO)
+def test_a_restart_takes_both_halves_and_they_serve_again(ready: Pair, watched: str, seen: Seen) -> None:
+    serves(ready, watched, TWO)
     containers = "sudo docker container inspect -f '{{.Id}}' sparkrig-serve"
     before = [guest.output(containers) for guest in ready]
     freeze(ready.a)
@@ -113,17 +120,16 @@ def test_a_restart_takes_both_halves_and_they_serve_again(ready: Pair, inventory
     assert (unit(ready.a), unit(ready.b)) == ("active", "active")
     said = ready.b.output(f"sudo journalctl -o cat -u {served.WATCH_UNIT}")
     assert "sparkrig: trouble head" in said and events(ready.b) == []
-    code, rows = wrong(inventory)
+    code, rows = wrong(watched)
     assert code == 2 and STUCK in rows, rows
-    run("sparkrig", "undo", inventory, "--yes")
+    run("sparkrig", "undo", watched, "--yes")
     for guest in ready:
         assert guest.run(f"test -e {served.WATCH} || test -e {served.WATCHER} || test -e {served.STATE}").rc != 0
     seen(f"both containers are new; {said.splitlines()[-1]}")
 
 
-@pytest.mark.exhaustive
-def test_a_long_prefill_is_left_alone_while_the_gpu_works(ready: Pair, inventory: str) -> None:
-    serves(ready, inventory, ONE, f"--first {3 * N}", watts=46)
+def test_a_long_prefill_is_left_alone_while_the_gpu_works(ready: Pair, watched: str) -> None:
+    serves(ready, watched, ONE, f"--first {3 * N}", watts=46)
     asks(ready.a)
     time.sleep(3 * N)
     assert events(ready.a) == [] and unit(ready.a) == "active"
@@ -132,9 +138,8 @@ def test_a_long_prefill_is_left_alone_while_the_gpu_works(ready: Pair, inventory
     until(ready.a, lambda: events(ready.a) == ["stuck restarted"])
 
 
-@pytest.mark.exhaustive
-def test_an_engine_that_goes_on_in_time_is_left_alone(ready: Pair, inventory: str) -> None:
-    serves(ready, inventory, ONE)
+def test_an_engine_that_goes_on_in_time_is_left_alone(ready: Pair, watched: str) -> None:
+    serves(ready, watched, ONE)
     for _ in range(3):
         freeze(ready.a)
         asks(ready.a)
