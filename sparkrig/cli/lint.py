@@ -51,7 +51,8 @@ def lint(
     """Find what a Spark cannot do, or what people disagree on, in a launch of vLLM.
 
     It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a
-    compose file, a recipe, or the output of `docker inspect` for a running container. It runs nothing.
+    compose file, Kubernetes YAML, a systemd unit, a recipe, or the output of `docker inspect` for a running
+    container. It runs nothing. It names a launch of another engine, such as SGLang, and does not judge its flags.
 
     An error is a hard fact. A warning is a failure or a cost that was reported. It is contested if others found
     the opposite, and -v shows both sides with their dates. A note is advice.
@@ -59,7 +60,7 @@ def lint(
     With --fix it prints the launch as it should be: flags and variables taken away, renamed or set where a rule
     has a certain remedy. What is left to decide is printed beside it.
 
-    Exit code 1: it finds no launch of vLLM; 2: it finds an error, or a warning that no source contests. With --fix
+    Exit code 1: it finds no launch; 2: it finds an error, or a warning that no source contests. With --fix
     the code is that of the launch that it prints.
     """
     from sparkrig.serving.lint import judgement
@@ -210,13 +211,16 @@ def _text(word: str) -> str:
 
 
 def _plain(case: Case, found: Sequence[Finding]) -> schema.Launched:
+    from sparkrig.serving import engines
+
     return {
         "source": case.launch.source,
+        "engine": case.launch.engine,
         "model": case.launch.model,
         "known": case.model.name if case.model else None,
         "image": case.container.image,
         "vllm": ".".join(map(str, case.version)) if case.version else None,
-        "gpus": case.gpus,
+        "gpus": case.gpus if case.launch.engine == engines.VLLM else None,
         "findings": [
             {
                 "rule": each.rule.id,

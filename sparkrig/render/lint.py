@@ -10,6 +10,7 @@ from datetime import date
 from rich.text import Text
 
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.serving import engines
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.lint.case import Case, Severity
 from sparkrig.serving.lint.claims import Claim
@@ -126,6 +127,9 @@ def _heading(case: Case) -> str:
     if case.launch.ray:
         return ": a node of Ray"
     about = [case.called, case.format] if case.launch.model else ["no model"]
-    about += [f"{case.gpus} GPUs"] if case.gpus and case.gpus > 1 else []
+    if case.launch.engine != engines.VLLM:
+        about.append(engines.name(case.launch.engine))
+    elif case.gpus and case.gpus > 1:
+        about.append(f"{case.gpus} GPUs")
     about += [f"vLLM {'.'.join(map(str, case.version))}"] if case.version else []
     return f": {', '.join(each for each in about if each)}"

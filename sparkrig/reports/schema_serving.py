@@ -36,14 +36,15 @@ class Broken(TypedDict):
 
 
 class Launched(TypedDict):
-    """One launch of vLLM.
+    """One launch.
 
-    source: what it was read from; model: as it was given; known: its name in the catalogue, None where it is not
-    there; image: empty where it is not seen; vllm: its version, None where that is not known; gpus: how many it
-    wants, None where that cannot be read.
+    source: what it was read from; engine: vllm, or another one, whose flags are not judged; model: as it was
+    given; known: its name in the catalogue, None where it is not there; image: empty where it is not seen; vllm:
+    its version, None where that is not known; gpus: how many it wants, None where that cannot be read.
     """
 
     source: str
+    engine: str
     model: str
     known: str | None
     image: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,11 @@ _SHORT = {
     "w": "workdir",
 }
 _ALIASES = {"net": "network"}
+UNKNOWN = "$"  # the name of options that are not known
+# what no server takes: a word before them is no image
+_ONLY_DOCKER = frozenset(
+    ("-e", "--env", "-v", "--volume", "--gpus", "--rm", "-it", "-d", "--name", "--network", "--ipc", "--shm-size")
+)
 
 Options = Mapping[str, Sequence[str]]
 
@@ -50,7 +56,8 @@ class Container:
 
     architecture: `amd64`, `arm64`, ... as it was asked for or as the image has it, empty where both are unknown;
     gpus: whether it is given any; network, ipc: docker's words, empty for docker's default; devices: paths on the
-    host; limits: soft limits, -1 for none; memory: `--memory`, empty where there is none.
+    host; limits: soft limits, -1 for none; memory: `--memory`, empty where there is none; whole: whether all that
+    it is given can be seen, without which nothing is missing from it.
     """
 
     image: str = ""
@@ -64,6 +71,18 @@ class Container:
     limits: Mapping[str, int] = field(default_factory=dict)
     memory: str = ""
     mounts: tuple[Mount, ...] = ()
+    whole: bool = True
+
+    @property
+    def tag(self) -> str:
+        """Of the image; empty where it has none, as with a digest alone, which shows no version."""
+        name = self.image.partition("@")[0]
+        return name.rpartition(":")[2] if ":" in name.rpartition("/")[2] else ""
+
+    @property
+    def digest(self) -> str:
+        """Of the image, such as `sha256:...`; empty where it has none."""
+        return self.image.partition("@")[2]
 
 
 @dataclass(frozen=True)
@@ -87,6 +106,7 @@ def typed(words: Sequence[str]) -> Described:
     found, rest = options(words)
     if not rest:
         raise ValueError("docker run names no image")
+    whole = UNKNOWN not in found
     entrypoint = found.get("entrypoint", [""])[-1]
     container = Container(
         image=rest[0],
@@ -102,11 +122,11 @@ def typed(words: Sequence[str]) -> Described:
         limits=_limits(found.get("ulimit", ())),
         memory=_last(found, "memory"),
         mounts=mounts(found),
+        whole=whole,
     )
     run = ((entrypoint,) if entrypoint else ()) + tuple(rest[1:])
-    return Described(
-        container, run, environment(found.get("env", ())), whole="env-file" not in found, replaced=bool(entrypoint)
-    )
+    seen = whole and "env-file" not in found
+    return Described(container, run, environment(found.get("env", ())), seen, replaced=bool(entrypoint))
 
 
 def composed(service: Mapping[str, Any]) -> Described:
@@ -165,22 +185,47 @@ def inspected(found: Mapping[str, Any], architectures: Mapping[str, str]) -> Des
 
 
 def options(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Options of docker by their whole names, each with its values in order, and the words after them."""
+    """Options of docker by their whole names, each with its values in order, and the words after them.
+
+    Words that stayed `$...` and stand for options are the values of UNKNOWN.
+    """
     found: dict[str, list[str]] = {}
-    rest = [*words]
-    while rest and rest[0].startswith("-") and rest[0] != "-":
-        word = rest.pop(0)
+    rest = deque(words)
+    while rest and ((rest[0].startswith("-") and rest[0] != "-") or _stands_for_options(rest)):
+        word = rest.popleft()
         if word == "--":
             break
+        if not word.startswith("-"):
+            found.setdefault(UNKNOWN, []).append(word)
+            continue
         for name, value in _named(word):
             if value is not None:
                 given = value
             elif name in _SWITCHES:
                 given = "true"
             else:
-                given = rest.pop(0) if rest else ""
+                given = rest.popleft() if rest else ""
             found.setdefault(name, []).append(given)
-    return found, rest
+    return found, [*rest]
+
+
+def _stands_for_options(words: Sequence[str]) -> bool:
+    """Whether the first word stayed `$...` and is no image: an array, what may be empty, or named as options."""
+    named = re.fullmatch(r"\$(?:\{([\w@*]+)(.*)\}|([\w@*]+))", words[0], re.DOTALL)
+    if named is None:
+        return words[0].startswith("$(") and len(words) > 1
+    name, more = named[1] or named[3], named[2] or ""
+    if name in "@*" or re.match(r"\[[@*]\]|:?\+", more):
+        return True
+    if re.search(r"ima?ge?|container(?!.*(?:opt|arg))|tag$", name, re.IGNORECASE):
+        return False
+    after = words[1] if len(words) > 1 else ""
+    told = re.search(r"opt|arg|flag|param|env|mount|vol|extra|gpu|common|device", name, re.IGNORECASE)
+    return (
+        told is not None
+        or after in _ONLY_DOCKER
+        or re.fullmatch(r"[\w.-]+(?:/[\w.-]+)+:[\w.-]+", after) is not None
+    )
 
 
 def mounts(found: Options) -> tuple[Mount, ...]:

@@ -1,4 +1,4 @@
-"""How vLLM is launched, as one typed Launch each (sparkrig/serving/launch_text.py reads them)."""
+"""How a model is launched, as one typed Launch each (sparkrig/serving/launch_text.py reads them)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ SERVER = re.compile(r"(?:docker\.io/)?vllm/vllm-openai(?::|@|$)")
 
 
 class Unreadable(ValueError):
-    """Text in which no launch of vLLM is found; the message is one sentence without a full stop."""
+    """Text in which no launch is found; the message is one sentence without a full stop."""
 
 
 @dataclass(frozen=True)
 class Launch:
     """One server as it is launched, or a node of Ray that it runs on.
 
-    source: what it was read from, in words; model: as it was given, empty where none was; flags: of vLLM, by their
-    names without dashes; environment: None for a value that is set where docker is typed; container: None for a
-    bare command, which shows nothing of it; whole: whether the environment is all there; wrapper: the script that
-    launches it, which may add to all of it; solo: whether that has to take one node; replaced: whether the image's
-    own entrypoint is left out; extra, broken: as
+    source: what it was read from, in words; model: as it was given, empty where none was; flags: of the engine, by
+    their names without dashes; environment: None for a value that is set where docker is typed; container: None
+    for a bare command, which shows nothing of it; whole: whether the environment is all there; wrapper: the script
+    that launches it, which may add to all of it; solo: whether that has to take one node; replaced: whether the
+    image's own entrypoint is left out; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
-    Ray and no server; installs_ray: whether Ray is installed first.
+    Ray and no server; installs_ray: whether Ray is installed first; engine: as sparkrig.serving.engines, whose
+    flags are read as they were typed where it is not vLLM.
     """
 
     source: str
@@ -47,6 +48,7 @@ class Launch:
     composed: bool = False
     ray: bool = False
     installs_ray: bool = False
+    engine: str = "vllm"
 
     def text(self, flag: str) -> str:
         """The value of a flag, empty where it is not given."""
@@ -95,13 +97,7 @@ class Launch:
         return tuple(dict.fromkeys((*self.places, *aliases)))
 
 
-# --- a script
-
-
 def _hub(name: str) -> str:
     """A checkpoint's own name, where the path is one of Hugging Face's cache."""
     found = re.search(r"models--([^/]+)--([^/]+)", name)
     return f"{found[1]}/{found[2]}" if found else name
-
-
-# --- files of docker

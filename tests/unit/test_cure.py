@@ -120,7 +120,8 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/inventory.py": {"inventory"},
         "sparkrig/login.py": {"_sudoers(data)"},
         "sparkrig/onboarding/card.py": {"listed(shared.host_keys)"},
-        "sparkrig/serving/launch_text.py": {"described.container.image", "', '.join(services)"},
+        "sparkrig/serving/launches/compose.py": {"', '.join(services)"},
+        "sparkrig/serving/launches/started.py": {"described.container.image"},
         "sparkrig/serving/plan.py": {"', '.join(warnings)"},
         "sparkrig/redaction/archive.py": {
             "len(made.files)",

@@ -330,8 +330,7 @@ class Case:
     @property
     def contained(self) -> bool:
         """Whether all options of its container are seen."""
-        whole = getattr(self.launch.container, "whole", True)
-        return self.launch.container is not None and not self.launch.wrapper and whole
+        return self.launch.container is not None and not self.launch.wrapper and self.container.whole
 
     @property
     def bare(self) -> bool:

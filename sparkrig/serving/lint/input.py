@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sparkrig.serving import engines
 from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import (
     MARCH,
@@ -108,9 +109,30 @@ def no_model(case: Case) -> Iterator[Hit]:
 def unseen(case: Case) -> Iterator[Hit]:
     if "config" in case.launch.flags:
         yield Hit(f"--config {case.launch.text('config')} sets flags of its own")
-    if case.launch.container and not case.launch.whole:
+    wrapped = case.launch.container is None or case.launch.wrapper
+    if not wrapped and not case.container.whole:
+        yield Hit("what the container is given cannot all be seen")
+    elif not wrapped and not case.launch.whole:
         yield Hit("an env file sets variables of its own")
     given = [*case.launch.flags.values(), *case.launch.extra, case.launch.model]
     variables = [value for value in given if isinstance(value, str) and "$" in value]
     if variables:
         yield Hit(f"the value of {listed(variables)} is not known")
+
+
+@RULES.rule(
+    "other-engine",
+    "note",
+    "the engine is vLLM",
+    (
+        Claim(
+            "the flags of other engines are read and not judged; an image for arm64 and the GPU are asked of all",
+            "sparkrig/serving/lint/judgement.py",
+            READ,
+        ),
+    ),
+    "sparkrig bench URL, once it answers: it measures every engine with the API of OpenAI",
+)
+def other_engine(case: Case) -> Iterator[Hit]:
+    if case.launch.engine != engines.VLLM:
+        yield Hit(f"it launches {engines.name(case.launch.engine)}, and lint judges launches of vLLM")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from sparkrig.serving.engines import VLLM
 from sparkrig.serving.lint import (
     attention,
     cache,
@@ -51,6 +52,7 @@ JUDGES: Mapping[Rule, Judge] = {
 RULES: tuple[Rule, ...] = tuple(JUDGES)
 BY_ID: Mapping[str, Rule] = {rule.id: rule for rule in RULES}
 _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothing itself, can be asked
+_OF_EVERY_ENGINE = frozenset({"other-engine", "image-architecture", "no-gpu"})
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,7 @@ class Finding:
 
 def judge(case: Case) -> list[Finding]:
     """What a launch breaks, the worst first."""
-    ray = case.launch.ray
-    asked = [rule for rule in RULES if rule.concerns(case.version) and (not ray or rule.topic in _OF_RAY)]
+    asked = [rule for rule in RULES if rule.concerns(case.version) and _is_asked(rule, case)]
     found = [
         Finding(rule, hit.found, _better(case, rule, hit), hit.severity or rule.severity, hit.changes)
         for rule in asked
@@ -96,6 +97,12 @@ def _better(case: Case, rule: Rule, hit: Hit) -> str:
 def _weight(finding: Finding) -> int:
     """Facts first, then what is contested, then advice."""
     return 2 if finding.contested else ("error", "warning", "", "note").index(finding.severity)
+
+
+def _is_asked(rule: Rule, case: Case) -> bool:
+    if case.launch.engine != VLLM:
+        return rule.id in _OF_EVERY_ENGINE
+    return not case.launch.ray or rule.topic in _OF_RAY
 
 
 def exit_code(found: Iterable[Finding]) -> int:

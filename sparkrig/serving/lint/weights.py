@@ -126,7 +126,7 @@ def cache_snapshot(case: Case) -> Iterator[Hit]:
     "-v ~/.cache/vllm:/root/.cache/vllm, and the same for ~/.cache/flashinfer and ~/.triton",
 )
 def compile_caches(case: Case) -> Iterator[Hit]:
-    if case.launch.container is None:
+    if not case.contained:
         return
     targets = " ".join(f"{each.target.rstrip('/')}/" for each in case.launch.mounts)
     whole = re.search(r"/\.cache/ ", f"{targets} ") is not None

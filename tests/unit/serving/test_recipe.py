@@ -11,7 +11,6 @@ import yaml
 from sparkrig.io import recipe_file
 from sparkrig.refusal import Refusal
 from sparkrig.serving import launch_text, plan, recipe, recipe_launch
-from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.wish import Wish
 from tests.tables import each_row
@@ -228,7 +227,11 @@ WISHES: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "`hf-overrides` belongs to no flag, or is no",
     ),
-    "several values": (v2(command="vllm serve {model} --middleware a b"), {}, "--middleware has several values"),
+    "several values": (
+        v2(command="vllm serve {model} --allowed-media-domains a b"),
+        {},
+        "--allowed-media-domains has several values",
+    ),
     "two servers": (v2(command="vllm serve {model}; vllm serve {model}"), {}, "starts more than one server"),
     "a way out": (v2(model="../etc"), {}, "the catalogue has no model ../etc"),
 }
@@ -290,14 +293,16 @@ def test_the_lint_reads_each_format() -> None:
 
 
 def test_the_lint_names_another_engine() -> None:
-    for runtime, engine in (
-        ("sglang", "SGLang"),
-        ("atlas", "Atlas"),
-        ("llama-cpp", "llama.cpp"),
-        ("trtllm", "TensorRT-LLM"),
+    for command, engine in (
+        ("sglang serve --model-path {model}", "sglang"),
+        ("atlas serve {model}", "atlas"),
+        ("llama-server -hf {model}", "llama.cpp"),
+        ("trtllm-serve {model}", "trt-llm"),
     ):
-        with pytest.raises(Unreadable, match=f"it is a recipe for {engine}"):
-            launch_text.read(v2(runtime=runtime))
+        (found,) = launch_text.read(v2(command=command))
+        assert (found.engine, found.wrapper) == (engine, "recipe") and "/" in found.model
+    (found,) = launch_text.read(v2(runtime="sglang", container="lmsysorg/sglang"))
+    assert found.engine == "sglang" and found.container is not None and not found.container.whole
 
 
 def test_a_file_of_flags_is_no_recipe() -> None:

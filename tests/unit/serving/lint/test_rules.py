@@ -17,7 +17,7 @@ from sparkrig.checks.reference import KINDS
 from sparkrig.io import catalogue_files, vllm_flags
 from sparkrig.refusal import Refusal
 from sparkrig.serving import build, launch_text, served, smoke
-from sparkrig.serving.lint import judgement
+from sparkrig.serving.lint import judgement, mend
 from sparkrig.serving.lint.case import Case, Find
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.judgement import BY_ID, RULES, Finding
@@ -632,6 +632,11 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (run("--gpus all --env-file x"), run()),
         (serve(flags="$MORE"), serve()),
         (serve(flags="--max-num-seqs $SEQS"), f"SEQS=4\n{serve(flags='--max-num-seqs $SEQS')}"),
+        (run("--gpus all $OPTIONS"), run()),
+    ],
+    "other-engine": [
+        (f"sglang serve --model-path {PLAIN}", serve()),
+        (f"docker run --gpus all img llama-server -m {PLAIN}.gguf", run()),
     ],
 }
 PAIRS = {f"{rule} {number}": (rule, *pair) for rule, cases in BROKEN.items() for number, pair in enumerate(cases)}
@@ -651,6 +656,22 @@ def test_each_rule() -> None:
         assert rule not in ids(kept, vllm=last(rule)), kept
 
     each_row(PAIRS, holds)
+
+
+def test_each_certain_remedy_mends_what_it_is_for() -> None:
+    tried = []
+
+    def holds(rule: str, broken: str, kept: str) -> None:
+        told = [each for each in judged(broken, vllm=last(rule)) if each.rule.id == rule]
+        wanted = mend.changes(told)
+        if not wanted:
+            return
+        tried.append(rule)
+        made = mend.text(broken, wanted)
+        assert rule not in {each.rule.id for each in judged(made, vllm=last(rule)) if each.fails}, made
+
+    each_row(PAIRS, holds)
+    assert len({*tried}) > 20
 
 
 def test_every_rule_is_tested_and_judged() -> None:

@@ -1,0 +1,199 @@
+"""What serves a model: vLLM, which lint judges, and the other engines that people run on a Spark, known by name.
+
+Each by its command and by the names of images. Read on 2026-11-24: SGLang's `sglang serve` and its module
+launch_server, llama.cpp's tools, TensorRT-LLM's `trtllm-serve [serve] MODEL`, `ollama serve|run`, Atlas's `spark
+serve MODEL`, `lmdeploy serve api_server MODEL`, TGI's `text-generation-launcher`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+VLLM = "vllm"
+_NEGATIVE = re.compile(r"-\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine. id: as Launch.engine has it; name: as its makers write it.
+
+    commands: the first word by its last part, with the word that has to follow, empty for any; modules: of Python;
+    images: those that hold it; entrypoint: the word that such an image runs by itself, empty where it has none;
+    model: flags that name the model, empty where it stands by itself; switches: flags without a value before
+    which a model may stand; short: other names of flags.
+    """
+
+    id: str
+    name: str
+    commands: tuple[tuple[str, str], ...]
+    images: re.Pattern[str]
+    modules: frozenset[str] = frozenset()
+    entrypoint: bool = False
+    model: tuple[str, ...] = ()
+    switches: frozenset[str] = frozenset()
+    short: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def named(self) -> bool:
+        """Whether a flag alone names the model."""
+        return bool(self.model) and not self.switches
+
+
+class Served(NamedTuple):
+    """A server's command: the engine's id, the words before it, and its arguments."""
+
+    engine: str
+    before: Sequence[str]
+    rest: Sequence[str]
+
+
+class Read(NamedTuple):
+    """The arguments of another engine: its model, and its flags as they were typed, `_` as `-`."""
+
+    model: str
+    flags: Mapping[str, str | bool]
+    extra: tuple[str, ...]
+
+
+def _images(*parts: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:{'|'.join(parts)})", re.IGNORECASE)
+
+
+_OTHERS = (
+    Engine(
+        "sglang",
+        "SGLang",
+        (("sglang", "serve"), ("sglang", "launch_server")),
+        _images(r"(?<!\w)sglang"),
+        modules=frozenset({"sglang.launch_server"}),
+        model=("model-path", "model"),
+    ),
+    Engine(
+        "llama.cpp",
+        "llama.cpp",
+        (("llama-server", ""), ("llama-cli", ""), ("llama-server.exe", "")),
+        _images(r"llama\.?-?cpp"),
+        modules=frozenset({"llama_cpp.server"}),
+        entrypoint=True,
+        model=("model", "hf-repo"),
+        short={
+            "m": "model",
+            "hf": "hf-repo",
+            "hfr": "hf-repo",
+            "c": "ctx-size",
+            "ngl": "n-gpu-layers",
+            "fa": "flash-attn",
+            "np": "parallel",
+            "b": "batch-size",
+            "ub": "ubatch-size",
+            "ctk": "cache-type-k",
+            "ctv": "cache-type-v",
+        },
+    ),
+    Engine(
+        "trt-llm",
+        "TensorRT-LLM",
+        (("trtllm-serve", ""),),
+        _images(r"tensorrt-?llm", r"trt-?llm"),
+        switches=frozenset({"trust-remote-code", "grpc", "fail-fast-on-attention-window-too-large"}),
+    ),
+    Engine(
+        "ollama", "Ollama", (("ollama", "serve"), ("ollama", "run")), _images(r"(?:^|/)ollama"), entrypoint=True
+    ),
+    Engine(
+        "atlas",
+        "Atlas",
+        (("spark", "serve"), ("atlas", "serve")),
+        _images(r"(?:^|/)atlas-(?:gb10|spark|qwen|inference)", r"avarok/atlas"),
+        entrypoint=True,
+        model=("model-from-path",),
+        switches=frozenset({"speculative"}),
+    ),
+    Engine("lmdeploy", "LMDeploy", (("lmdeploy", "serve"),), _images(r"lmdeploy")),
+    Engine(
+        "tgi",
+        "TGI",
+        (("text-generation-launcher", ""), ("text-generation-server", "serve")),
+        _images(r"text-generation-inference", r"(?:^|/)tgi(?::|@|$)"),
+        entrypoint=True,
+        model=("model-id",),
+    ),
+)
+OTHERS: Mapping[str, Engine] = {engine.id: engine for engine in _OTHERS}
+_SUBCOMMANDS = {("trt-llm", "serve"), ("lmdeploy", "api_server"), ("atlas", "serve"), ("ollama", "serve")}
+_COMMANDS: Mapping[str, list[tuple[str, str]]] = {
+    word: [(engine.id, follows) for engine in _OTHERS for each, follows in engine.commands if each == word]
+    for word in dict.fromkeys(word for engine in _OTHERS for word, _ in engine.commands)
+}
+_MODULES = {module: engine.id for engine in _OTHERS for module in engine.modules}
+
+
+def name(id: str) -> str:
+    """What an engine is called."""
+    return OTHERS[id].name if id in OTHERS else "vLLM"
+
+
+def by_name(name: str) -> str:
+    """The id of the engine that is called so, empty where that is vLLM or unknown."""
+    return next((engine.id for engine in _OTHERS if engine.name == name), "")
+
+
+def of_image(image: str) -> str:
+    """The id of the engine that an image holds, empty where that is vLLM or unknown."""
+    if "vllm" in image.lower().replace("trtllm", ""):
+        return ""
+    return next((engine.id for engine in _OTHERS if engine.images.search(image)), "")
+
+
+def served(words: Sequence[str]) -> Served | None:
+    """Another engine's server in the words of a command."""
+    for place, word in enumerate(words):
+        base = word.rsplit("/", 1)[-1]
+        after = words[place + 1] if place + 1 < len(words) else ""
+        id = _MODULES.get(word) or ("sglang" if word.endswith("sglang/launch_server.py") else "")
+        found = [each for each, follows in _COMMANDS.get(base, ()) if not follows or after == follows]
+        if id:
+            return Served(id, words[:place], words[place + 1 :])
+        if found:
+            follows = next(f for each, f in _COMMANDS[base] if each == found[0] and (not f or f == after))
+            return Served(found[0], words[:place], words[place + 1 + bool(follows) :])
+    return None
+
+
+def read(id: str, words: Sequence[str]) -> Read:
+    """The arguments of another engine's server."""
+    engine = OTHERS[id]
+    flags: dict[str, str | bool] = {}
+    loose: list[str] = []
+    last = ""  # the flag that takes more words, where no model stands by itself
+    place = 0
+    while place < len(words):
+        word = words[place]
+        place += 1
+        if not word.startswith("-") or word == "--" or _NEGATIVE.fullmatch(word):
+            if last:
+                flags[last] = f"{flags[last]} {word}"
+            elif word != "--" and (loose or (id, word) not in _SUBCOMMANDS):
+                loose.append(word)
+            continue
+        key, joined, value = _flag(word, engine)
+        taken = not joined and key not in engine.switches and place < len(words) and _is_value(words[place])
+        flags[key] = value if joined else words[place] if taken else True
+        last = key if taken and engine.named else ""
+        place += taken
+    model = next((str(flags[each]) for each in engine.model if isinstance(flags.get(each), str)), "")
+    return Read(model or (loose.pop(0) if loose else ""), flags, tuple(loose))
+
+
+def _flag(word: str, engine: Engine) -> tuple[str, bool, str]:
+    """The name of a flag, whether a value is joined to it, and that value."""
+    key, equals, value = word.partition("=")
+    key = key.lstrip("-").replace("_", "-")
+    return engine.short.get(key, key), bool(equals), value
+
+
+def _is_value(word: str) -> bool:
+    return not word.startswith("-") or _NEGATIVE.fullmatch(word) is not None

@@ -1,0 +1,1 @@
+"""Each form in which people publish a launch: shell, compose, Kubernetes, units, `docker inspect`, recipes."""

@@ -1,0 +1,52 @@
+"""YAML of strangers as plain trees, and compose files, files of flags and recipes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from sparkrig.parsing import safe_yaml
+from sparkrig.serving.launch import Unreadable
+
+_MOST = 200_000  # values; aliases of aliases make more of them than any text has
+_DEEPEST = 40
+
+
+def load(text: str) -> list[Any]:
+    """The documents in a text, without the empty ones. Raises Unreadable."""
+    try:
+        documents = safe_yaml.load_all(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" near line {mark.line + 1}" if mark else ""
+        if "{{" in text:
+            raise Unreadable(
+                f"it is a template that is not YAML{where}; give what `helm template` makes of it"
+            ) from None
+        raise Unreadable(f"it begins like YAML and is none{where}") from None
+    left = [_MOST]
+    return [_plain(each, left, 0) for each in documents if each is not None]
+
+
+def table(found: Any) -> Mapping[str, Any]:
+    """A mapping, empty where it is none."""
+    return found if isinstance(found, Mapping) else {}
+
+
+def rows(found: Any) -> list[Any]:
+    """A list, empty where it is none."""
+    return found if isinstance(found, list) else []
+
+
+def _plain(value: Any, left: list[int], depth: int) -> Any:
+    """A copy in which each value stands once: aliases share theirs, and may hold themselves."""
+    left[0] -= 1
+    if left[0] < 0 or depth > _DEEPEST:
+        raise Unreadable("its YAML is too large or nests too deep for a launch")
+    if isinstance(value, dict):
+        return {str(name): _plain(each, left, depth + 1) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each, left, depth + 1) for each in value]
+    return value
