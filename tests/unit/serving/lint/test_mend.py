@@ -8,7 +8,6 @@ from sparkrig.serving import launch_text
 from sparkrig.serving.lint import mend
 from sparkrig.serving.lint.case import Change
 from tests.tables import each_row
-from tests.unit.serving.lint.test_rules import PAIRS, judged, last
 
 LONG = """# serve it, and don't stop
 docker run --gpus all -e VLLM_OLD=1 -p 8000:8000 \\
@@ -138,19 +137,3 @@ def test_the_command_written_anew_shows_no_secret() -> None:
         "--served-model-name a b --speculative-config "
         """'{"method": "mtp", "num_speculative_tokens": 4}' --headless"""
     )
-
-
-def test_each_certain_remedy_mends_what_it_is_for() -> None:
-    tried = []
-
-    def holds(rule: str, broken: str, kept: str) -> None:
-        told = [each for each in judged(broken, vllm=last(rule)) if each.rule.id == rule]
-        wanted = mend.changes(told)
-        if not wanted:
-            return
-        tried.append(rule)
-        made = mend.text(broken, wanted)
-        assert rule not in {each.rule.id for each in judged(made, vllm=last(rule)) if each.fails}, made
-
-    each_row(PAIRS, holds)
-    assert len({*tried}) > 20
