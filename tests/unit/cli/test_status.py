@@ -234,7 +234,11 @@ def drawn(run: Run) -> str:
 
 
 def test_a_lock_is_told_by_its_run_where_its_owner_is_garbled() -> None:
-    for alive, said in {True: "still there", False: "that run is dead", None: "still there cannot be told"}.items():
+    for alive, said in {
+        True: "still there",
+        False: "that run is dead",
+        None: "still there cannot be told",
+    }.items():
         (row,) = picture.standing(Journal(NOW, Lock(Owner(), alive, run=ID), (), {}))
         assert f"locked by an unknown holder (the owner.json of run {ID} in /run/sparkrig/lock is" in row
         assert row.startswith("left locked" if alive is False else "locked")
