@@ -131,17 +131,22 @@ def last_use(used: Used, now: int) -> str:
 
 def _notes(found: Disk) -> Iterator[str]:
     seen = found.seen
-    free = [each for each in seen.checkpoints if not each.user and not found.needs(each)]
+    free = [each for each in seen.checkpoints if not each.user and each.bar == "none" and not found.needs(each)]
     spare = [each for each in seen.images if not found.needs(each)]
     if (free or spare) and not found.unknown:
         most = f"{size(sum(each.frees or 0 for each in free))} and up to {size(sum(each.size for each in spare))}"
-        yield f"nothing declared needs {len(free)} checkpoints and {len(spare)} images: {most}"
+        count = f"{_several(len(free), 'checkpoint')} and {_several(len(spare), 'image')}"
+        yield f"nothing declared needs {count}: {most}"
     if seen.odd:
         yield f"{seen.odd} folders are left out, whose names are none of a checkpoint"
     for each in seen.cut:
         yield f"there are more {each} than are looked at"
     for why in found.unknown:
         yield f"it is not known what is needed: {why}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 # --- removal, in a line

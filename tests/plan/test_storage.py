@@ -57,7 +57,7 @@ def test_each_host_shows_what_lies_there_and_what_needs_it(desk: Desk) -> None:
     assert "vllm-sm121:latest (b2b2b2b2b2b2) 20.0 GB, 2 of 3 layers shared with other images" in words
     assert "dangling, no name (c3c3c3c3c3c3) 5.0 MB" in words and "/var/cache/sparkrig/serve/vllm 1.2 MB" in words
     assert "/ 1.0 TB of 4.0 TB" in words
-    assert "nothing declared needs 2 checkpoints and 2 images: 120.0 GB and up to 20.0 GB" in words
+    assert "nothing declared needs 1 checkpoint and 2 images: 120.0 GB and up to 20.0 GB" in words
 
 
 @pytest.mark.parametrize("columns", [40, 80])

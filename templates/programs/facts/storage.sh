@@ -1,13 +1,13 @@
 #!/bin/sh
 # What facts/storage.py reads: checkpoints, docker's images and containers, our caches, and the room. $weights: the
-# folder that the settings name. All of it has an end: folders, entries of one, seconds for one, seconds for all.
+# folder that the settings name. All of it has an end: folders, entries of one, seconds for one, seconds for all: together less than those of a look (sparkrig.facts.bundle).
 
 . ./path_word.sh
 . ./serving_standing_of.sh
 . ./storage_sum_of.sh
 . ../host/mounted_in.sh
 
-folders=200 most=20000 each=20 end=$(($(cut -d . -f 1 /proc/uptime) + 180))
+folders=200 most=20000 each=20 end=$(($(cut -d . -f 1 /proc/uptime) + 120))
 late() { [ "$(cut -d . -f 1 /proc/uptime)" -ge $end ]; }
 measure() { if late; then size=- kept=- read=-; else sum_of "$1"; fi; }
 atime() { # what the disk notes of reading: all, relatime, noatime, unknown
@@ -84,8 +84,8 @@ printf 'stopped %s\n' "${stopped#@}"
 data=
 if ! command -v docker >/dev/null; then echo 'docker absent'
 elif ! systemctl -q is-active docker; then echo 'docker stopped'
-elif ! ids=$(timeout -k 2 60 docker image ls -a -q --no-trunc) ||
-  ! running=$(timeout -k 2 60 docker container ls -a -q --no-trunc); then echo 'docker failed'
+elif ! ids=$(timeout -k 2 30 docker image ls -a -q --no-trunc) ||
+  ! running=$(timeout -k 2 30 docker container ls -a -q --no-trunc); then echo 'docker failed'
 else
   echo 'docker running'
   data=$(timeout -k 2 20 docker info -f '{{.DockerRootDir}}')
@@ -96,14 +96,14 @@ else
   set -- $(printf '%s\n' "$ids" | head -n 300)
   if [ $# -gt 0 ]; then
     # {{.ID}} and not {{.Id}}: sparkrig/host/images.py
-    timeout -k 2 60 docker image inspect -f \
+    timeout -k 2 40 docker image inspect -f \
       'image {{.ID}} {{.Size}} {{with .Created}}{{.}}{{else}}-{{end}}{{range .RepoTags}} {{.}}{{end}}{{range .RepoDigests}} {{.}}{{end}}
 layers {{.ID}}{{range .RootFS.Layers}} {{.}}{{end}}' "$@" | sed '/^layers /s/sha256:\([0-9a-f]\{12\}\)[0-9a-f]*/\1/2g'
   fi
   # shellcheck disable=SC2046
   set -- $(printf '%s\n' "$running" | head -n 300)
   if [ $# -gt 0 ]; then
-    timeout -k 2 60 docker container inspect -f \
+    timeout -k 2 40 docker container inspect -f \
       'container {{.Image}} {{.State.Status}} {{json .Name}} {{json .Config.Image}}{{range .Mounts}}
 mounted {{json .Source}}{{end}}' "$@"
   fi

@@ -6,7 +6,7 @@
 # shellcheck disable=SC2034 # they are for the caller
 sum_of() {
   found=$({
-    timeout -k 2 "${each:?}" find -H "$1" -xdev \
+    timeout -k 2 "${each:?}" find "$1" -xdev \
       -type f \( -name '*.safetensors' -o -name '*.gguf' -o -name '*.bin' -o -name '*.pt' -o -name '*.pth' -o \
       -path '*/blobs/*' \) -printf 'w %n %i %b %A@\n' -o -type f -printf 'f %n %i %b 0\n' -o -printf 'd 1 %i %b 0\n'
     [ $? -lt 124 ] || echo cut

@@ -81,7 +81,7 @@ def test_a_folder_with_too_many_entries_is_not_counted_and_not_judged(spark: Spa
 
 def test_a_look_that_is_late_counts_nothing_more(spark: Spark) -> None:
     spark.checkpoint(ONE)
-    script = StorageFact.script.replace("+ 180))", "- 1))")
+    script = StorageFact.script.replace("+ 120))", "- 1))")
     assert script != StorageFact.script
     (found,) = StorageFact().process(spark.sh(f"weights={spark.weights}\n{script}").splitlines()).checkpoints
     assert found.size is None
