@@ -157,7 +157,7 @@ def _take(run: Run, hosts: Mapping[str, Host], text: str, *words: str) -> None:
         answer = remote.each({name: at}, lambda at: _taken(at, run.id, owner, text, *words))[name]
         if refusal := _why_not(name, answer):
             held = isinstance(answer, Answer)
-            _let_go(run, taken if held else {**taken, name: at})
+            let_go(run, taken if held else {**taken, name: at})
             raise refusal
         taken[name] = at
         if isinstance(answer, Answer) and answer.found == "stale":
@@ -165,8 +165,11 @@ def _take(run: Run, hosts: Mapping[str, Host], text: str, *words: str) -> None:
             at.log_styled(f"took over the lock of {whose}", fg="yellow", log_func=logger.warning)
 
 
-def _let_go(run: Run, hosts: Mapping[str, Host]) -> None:
-    """Give back what a run took that did not get all; a host that is gone frees its lock itself."""
+def let_go(run: Run, hosts: Mapping[str, Host]) -> None:
+    """Give back the locks of a run that did not get all of them, or not to its end.
+
+    Of one without a step nothing stays. A host that is gone frees its lock itself.
+    """
     remote.each(hosts, lambda at: _shell(at, journal.ABANDON, run.id))
 
 

@@ -55,7 +55,7 @@ KINDS = (
     Kind(
         "serve.memory",
         "containers",
-        "the server has the memory and the context that were decided, the same on both nodes",
+        "the server has the memory and context that were decided, on both nodes",
         "an older version deployed it, which left the memory to vLLM's own default",
         "docs/serving.md#memory-and-context",
     ),
@@ -97,7 +97,7 @@ KINDS = (
     Kind(
         "serve.access",
         "containers",
-        "the API answers where it was deployed to, and asks for a key where one is declared",
+        "the API answers where it should, and asks for a declared key",
         "an older version opened it to everybody, the host has another address, or a key was added or taken away",
         "docs/serving.md#who-reaches-it",
     ),

@@ -107,6 +107,11 @@ _VERBS = {
         "Show who is working on each host, and what its last runs changed.",
         "sparkrig status inventories/pair.py",
     ),
+    "storage": _Verb(
+        "sparkrig.cli.storage",
+        "Show what models and images take on each disk and what needs them; remove one.",
+        "sparkrig storage inventories/pair.py",
+    ),
     "summary": _Verb(
         "sparkrig.cli.summary",
         "Show the state of each Spark: driver, fabric, containers, bandwidth.",

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 
+from sparkrig.parsing.grammar import Grammar
+
 ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")  # it becomes a folder, so neither part is `..`
+# as huggingface_hub takes one (validate_repo_id), so that neither part is a path, `..` or an option
+_PART = r"(?![.-])(?!.*(?:--|\.\.))[A-Za-z0-9._-]{1,96}(?<![.-])"
+CHECKPOINT = Grammar("checkpoint (OWNER/NAME)", f"{_PART.replace('.*', '[^/]*')}/{_PART}")
+# a reference with tag or digest (distribution/reference), or an ID
+IMAGE = Grammar("name of an image", r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}")
 REVISION = re.compile(r"[0-9a-f]{40}")  # a commit; branches and tags move
 
 

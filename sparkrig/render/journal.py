@@ -31,6 +31,7 @@ _SHADES: Mapping[Outcome, Shade] = {
     "interrupted": "fault",
 }
 _DECADE = 10 * 365 * 86400  # s; sparkrig and the Spark are younger
+_STORED = {"weights": "checkpoint", "image": "image"}
 _NAMED = 2  # as many files are named; more are counted
 
 
@@ -105,6 +106,7 @@ def changed(run: Run, found: Journal) -> str:
     parts = files if len(files) <= _NAMED else [f"{len(files)} files"]
     parts += [f"{len(holds)} hold{'' if len(holds) == 1 else 's'}"] if holds else []
     parts += [f"{len(packages)} package{'' if len(packages) == 1 else 's'}"] if packages else []
+    parts += [f"{_STORED[kind]} {name} (removed)" for kind, name in items if kind in _STORED]
     return listed([*parts, *(["the network"] if run.moved_network else [])]) or "nothing"
 
 
@@ -118,7 +120,7 @@ def ago(seconds: int) -> str:
     return f"{max(0, seconds)} s ago"
 
 
-_SAID = {"already": "as before", "foreign": "left alone", "stays": "stays"}
+_SAID = {"stays gone": "stays gone", "already": "as before", "foreign": "left alone", "stays": "stays"}
 _SAID |= {"unfit": "left alone", "failed": "left alone", "differs": "not put back", "restart": "as before"}
 
 
@@ -187,7 +189,12 @@ def rows(plan: Plan) -> list[_Row]:
         if names:
             said = f"hold of {listed(each.name for each in names)}{_why(names[0])}"
             told.append((_SAID.get(act, act), said))
-    kept = [each.name for each in plan.changes if each.act == "stays"]
+    gone = [each for each in plan.changes if each.act == "stays" and each.kind in _STORED]
+    told += [
+        ("stays gone", f"{_STORED[each.kind]} {each.name}, which is kept nowhere; a deploy fetches it again")
+        for each in gone
+    ]
+    kept = [each.name for each in plan.changes if each.act == "stays" and each not in gone]
     if kept:
         ours = [name for name in kept if grammar.PACKAGE.fits(name)]  # another one is no package, or an option
         remove = f"; to remove: sudo apt-get remove {quoted(*ours)}" if ours else ""

@@ -269,6 +269,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "plan": schema_changes.Planning,
     "startup": schema_serving.Startup,
     "status": Status,
+    "storage": schema_serving.Storage,
     "summary": Summary,
     "support": Support,
     "topology": Topology,

@@ -40,6 +40,8 @@ TRIAL = programs.text("runs/journal_trial.sh")
 NOTE = programs.text("runs/journal_note.sh")
 LOOK = f"set -- {' '.join(PATHS)}\n{programs.text('runs/journal_look.sh')}"
 
+# Items that no undo puts back: packages, which others may have come to need, and what `sparkrig storage` removed.
+STAYING = ("package ", "weights ", "image ")
 _UNREACHED = "no answer on rail"  # sparkrig.network.guard's words for a half that does not reach the other
 
 Snapshot = Mapping[str, str]
@@ -72,15 +74,15 @@ class Left(Value):
 class Run:
     """One run on one host.
 
-    before, after: what stood there, by item (`file /etc/nccl.conf`, `hold NAME`, `package NAME`), where an item
-    that was not there has no entry; after is None where the run did not get to its end. guard: the state of its
-    guarded network change, and the reason of a rollback; deadline: when that rolls back unless it is confirmed;
-    lacks: what of its folder is not there any more, so that what stood there before is not known; number: its
-    place among the runs of the host, None of a version that numbered none; wrote: what it itself put to each
-    item, one after the other, the last being what it left; None where that version kept none of it; left:
-    what it did not put back, of an undo; network: what its change of the network made of which item (`profile
-    PATH`, by digests), None where that version kept none of it; trial: why a server that it tried was rolled
-    back, empty where none was.
+    before, after: what stood there, by item (`file /etc/nccl.conf`, `hold NAME`, `package NAME`; `weights
+    OWNER/NAME` and `image ID` of what was removed), where an item that was not there has no entry; after is None
+    where the run did not get to its end. guard: the state of its guarded network change, and the reason of a
+    rollback; deadline: when that rolls back unless it is confirmed; lacks: what of its folder is not there any
+    more, so that what stood there before is not known; number: its place among the runs of the host, None of a
+    version that numbered none; wrote: what it itself put to each item, one after the other, the last being what it
+    left; None where that version kept none of it; left: what it did not put back, of an undo; network: what its
+    change of the network made of which item (`profile PATH`, by digests), None where that version kept none of it;
+    trial: why a server that it tried was rolled back, empty where none was.
     """
 
     id: str
@@ -373,6 +375,8 @@ def again(run: Run, inventory: str) -> str:
     if run.owner.undoes:
         return verb("undo", run.owner.undoes, inventory=inventory)
     words = run.owner.why.split()
+    if words[:2] == ["sparkrig", "storage"]:
+        return verb("storage", inventory=inventory)
     return deploy(inventory, "serve" if "deploys/serve.py" in words else "cluster")
 
 

@@ -2,7 +2,7 @@
 
 An item that a later run changed too goes back with it, past both. Only what a run itself wrote is taken back:
 where another one changed it since, both are merged, or the file is left alone and the difference shown. Packages
-stay, for others may have come to need them.
+stay, for others may have come to need them; weights and images that were removed are kept nowhere.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def _values(run: Run, item: str, last: str) -> tuple[str, ...]:
 
 
 def _act(item: str, before: str, now: str, wrote: Writers, *, everything: bool) -> Act:
-    if item.startswith("package "):
+    if item.startswith(journal.STAYING):
         return "stays"
     if now == before:
         return "already"

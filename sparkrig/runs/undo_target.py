@@ -47,7 +47,7 @@ def _before(run: Run, other: Run, journals: Mapping[str, Journal]) -> bool:
 
 def stands(run: Run, found: Journal) -> bool:
     """Whether a run changed something that is worth taking back, and it was not taken back yet."""
-    items = [item for item in journal.changed(run, found) if not item.startswith("package ")]
+    items = [item for item in journal.changed(run, found) if not item.startswith(journal.STAYING)]
     return bool(items or run.moved_network) and not run.owner.undoes and run.id not in journal.undone(found)
 
 

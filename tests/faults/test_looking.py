@@ -28,6 +28,7 @@ LOOKS = {
     "drift": ("sparkrig", "drift", LAB),
     "doctor": ("sparkrig", "doctor", LAB),
     "startup": ("sparkrig", "startup", LAB, "--once"),
+    "storage": ("sparkrig", "storage", LAB),
     "support": ("sparkrig", "support", LAB, "--yes", "--output", "FOLDER/sent.tar.gz"),
 }
 # the other verbs: one changes what plan shows, one loads the link and says so, one frees a lock, one sets a host

@@ -26,6 +26,7 @@ from sparkrig.operations.environment import wanted as environment_files
 from sparkrig.rdma import environment, rdma
 from sparkrig.runs import lock
 from tests import warm
+from tests.unit import disks
 
 ROOT = Path(__file__).resolve().parents[2]
 # pieces of what the journal sends: a run's begin and end, a step's begin and end, and who uses apt
@@ -33,6 +34,7 @@ BEGIN, END, NOTE, APT = "take() {", "after.new", 'note "$2" "$3"', "while held=$
 JOURNAL = f"for run in {lock.RUNS}/*; do"  # in the look at it, and in no other script
 HOLD, WHO = 'exec 8>"$mine"', lock.IDENTITY  # what keeps a lock, and what orders the locks of a pair
 STEP = re.compile(r"steps=\S+\n.*?\nnote begun '(.+?)' \|\| exit 74\n\(\n(.*)\n\)\nrc=\$\?;.*", re.DOTALL)
+STORAGE = "#sparkrig:end storage"  # a piece of the look at the disks, which reads the journal, too
 RECORDED = ROOT / "tests" / "fixtures" / "spark"
 A, B = "@fake/spark-a", "@fake/spark-b"
 REBOOTED = "11111111-2222-4333-8444-555555555555"
@@ -146,6 +148,7 @@ class Host:
         again = {**sections(self.seen), **self.later}
         # the first match wins: the one look holds every noun's script, so it is asked for first
         answers: dict[str, Any] = {
+            STORAGE: disks.printed(),
             "#sparkrig:end identity": self.seen.splitlines(),
             BEGIN: ["lock free"],
             JOURNAL: ["now 1795230000"],

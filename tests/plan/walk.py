@@ -19,6 +19,7 @@ from tests.plan.conftest import JOURNAL, A, B, Host
 from tests.plan.examined import examined
 from tests.plan.examined import hosts as examinees
 from tests.plan.startups import text as started
+from tests.unit.disks import ONE
 
 STARTUP = "start=${start#@}"  # a piece of the look at a served model
 
@@ -32,6 +33,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "plan": ("--all",),
     "startup": ("--once",),
     "status": (),
+    "storage": (),
     "summary": (),
     "support": ("--yes", "--output", "OUT/evidence.tar.gz"),
     "topology": ("--svg", "OUT/cables.svg"),
@@ -89,6 +91,7 @@ IN_FULL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
     "apply": lambda found: IN_FULL["plan"](found["plan"]),
     "startup": lambda found: found["hosts"][A]["state"] == "serving",
     "status": lambda found: found["hosts"][A]["runs"] == [],
+    "storage": lambda found: found["hosts"][A]["checkpoints"][0]["name"] == ONE,
     "summary": lambda found: len(found["hosts"][A]["rails"]) == 2,
     "support": lambda found: len([each for each in found["files"] if each["name"].startswith("machine-1/")]) > 2,
     "topology": lambda found: found["groups"][0]["gids"][A],

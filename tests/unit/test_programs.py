@@ -35,6 +35,14 @@ SHARED = {
         "sparkrig.serving.served:TRIAL",
         "sparkrig.serving.served:UNIT",
     ),
+    "facts/serving_standing_of.sh": ("sparkrig.serving.served:MANIFEST",),
+    "facts/storage.sh": (
+        "sparkrig.runs.lock:RUNS",
+        "sparkrig.serving.served:RECORD",
+        "sparkrig.serving.served:REVISION",
+        "sparkrig.serving.served:TRIAL",
+        "sparkrig.serving.served:UNIT",
+    ),
     "facts/trust_look.sh": (
         "sparkrig.host.trust:KEY",
         "sparkrig.host.trust:MARK",
@@ -59,6 +67,8 @@ SHARED = {
         "sparkrig.serving.served:STATE",
         "sparkrig.serving.served:TRIAL",
     ),
+    "operations/storage_checkpoint.sh": ("sparkrig.runs.journal:ABSENT", "sparkrig.serving.served:MANIFEST"),
+    "operations/storage_image.sh": ("sparkrig.runs.journal:ABSENT",),
     "operations/weights_copy_weights.sh": ("sparkrig.serving.served:MANIFEST",),
     "download_weights.py": ("sparkrig.serving.served:REVISION",),
     "operations/weights_seal.sh": (

@@ -181,8 +181,7 @@ def _budgeted(
     holds="images that can read it from disk; vLLM's own up to 0.33 has VLLM_PLE_CPU_OFFLOAD in 0.30 alone",
 )
 def ple_table(case: Case) -> Iterator[Hit]:
-    memory, mapped = map(case.launch.variable, ("VLLM_PLE_TABLE_MEMORY", "VLLM_PLE_MMAP"))
-    if _flash_next(case) and memory != "disk" and mapped != "1":
+    if _flash_next(case) and not case.table_on_disk:
         yield Hit(
             f"{_FLASH_NEXT_GIB} GiB of weights and table on one Spark, and no variable puts the table on disk",
             severity=None if case.official or case.bare else "note",

@@ -261,6 +261,13 @@ class Case:
         return self.launch.text("quantization").lower()
 
     @property
+    def table_on_disk(self) -> bool:
+        """Whether a table of embeddings is read from the disk, so that not all of the weights are loaded."""
+        return (
+            self.launch.variable("VLLM_PLE_TABLE_MEMORY") == "disk" or self.launch.variable("VLLM_PLE_MMAP") == "1"
+        )
+
+    @property
     def weights_gib(self) -> float | None:
         """What all nodes load together; half of it where BF16 becomes FP8."""
         if self.checkpoint is None or self.checkpoint.weights_gib is None:

@@ -201,7 +201,7 @@ def utilization_unset(case: Case) -> Iterator[Hit]:
 )
 def weights_too_large(case: Case) -> Iterator[Hit]:
     share = min(_utilization(case) or _DEFAULT, 1.0)
-    if case.weights_gib is None or not case.gpus or not case.world:
+    if case.weights_gib is None or not case.gpus or not case.world or case.table_on_disk:
         return
     each, room = case.weights_gib / case.world, MEMORY_GIB * share
     if each > room:

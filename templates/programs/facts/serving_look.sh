@@ -2,10 +2,9 @@
 # All images, for docker 29 hides those without a tag [@docker-cli-6574], also one pulled by digest.
 # $weights: the folder; where it is empty, only a host that serves is looked at, and its own folder
 
-. ./serving_files_of.sh
-. ./serving_strays_of.sh
+. ./serving_standing_of.sh
 . ../host/images_content_of.sh
-record=/etc/sparkrig/serve/serve.json trial=/var/lib/sparkrig/serve/trial unit=sparkrig-serve port=sparkrig-serve-port manifest=.sparkrig-files revision=.sparkrig-revision token=/etc/sparkrig/serve/ray.env events=/var/lib/sparkrig/serve/events
+record=/etc/sparkrig/serve/serve.json trial=/var/lib/sparkrig/serve/trial unit=sparkrig-serve port=sparkrig-serve-port revision=.sparkrig-revision token=/etc/sparkrig/serve/ray.env events=/var/lib/sparkrig/serve/events
 
 told() { [ ! -f "$record" ] || sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
 if [ -z "$weights" ]; then
@@ -48,23 +47,7 @@ fi
 for d in "$weights"/*/*/; do
   [ -d "$d" ] || continue
   name=${d#"$weights"/} name=${name%/}
-  files=$(files_of "$d") stray=$(strays_of "$d")
-  state=partial
-  if [ -n "$stray" ]; then
-    state=linked
-  elif [ -f "$d$manifest" ]; then
-    state=damaged
-    if [ -z "$(printf '%s\n' "$files" | LC_ALL=C comm -13 - "$d$manifest")" ]; then state=whole; fi
-  elif [ -f "$d/config.json" ] && [ -z "$(find "$d" -name '*.incomplete' -o -name '*.part')" ]; then
-    index=$d/model.safetensors.index.json
-    if [ -f "$index" ]; then
-      state=loose
-      for f in $(grep -o '"[^"/]*\.safetensors"' "$index" | tr -d '"' | sort -u); do
-        [ -s "$d/$f" ] || state=partial
-      done
-    elif [ -s "$d/model.safetensors" ]; then state=loose
-    fi
-  fi
+  standing_of "${d%/}"
   case $name in *[!A-Za-z0-9._/-]*) continue ;; esac
   printf 'weights %s %s %s%s\n' "$name" $state "$(du -sbL "$d" | cut -f1)" "${stray:+ $stray}"
   if [ -f "$d$revision" ]; then

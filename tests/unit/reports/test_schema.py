@@ -27,6 +27,7 @@ from sparkrig.cli.bench import bench
 from sparkrig.cli.draft import Book, Draft
 from sparkrig.cli.main import _VERBS, sparkrig
 from sparkrig.fabric.survey import Survey
+from sparkrig.facts.storage import Disk
 from sparkrig.fleet import Fleet
 from sparkrig.io import catalogue_files
 from sparkrig.io.first_login import Target
@@ -47,12 +48,14 @@ from tests.tables import each_row
 from tests.unit import (
     bandwidth_calls,
     candidates,
+    disks,
     doctor_reports,
     lint_calls,
     pastes,
     standin,
     startup_reports,
     statuses,
+    storages,
     summaries,
     surveys,
     undos,
@@ -152,6 +155,12 @@ def benched(folder: Path, patch: Patch) -> str:
         return CliRunner().invoke(bench, [server.url, "--seconds", "0.1", "--json"]).stdout
 
 
+def stored(folder: Path, patch: Patch) -> str:
+    """A host with a checkpoint that goes, and one that is away."""
+    found: dict[str, Disk | Lost] = {"spark-a": storages.found(), "spark-b": Lost("away")}
+    return storages.typed(patch, folder, found, "--remove", disks.TWO, "--yes", "--json")[0].stdout
+
+
 def unlocked(folder: Path, patch: Patch) -> str:
     from sparkrig.cli.unlock import unlock
 
@@ -228,6 +237,7 @@ PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "plan": foretold,
     "startup": started,
     "status": told,
+    "storage": stored,
     "summary": summarised,
     "support": supported,
     "topology": cabled,

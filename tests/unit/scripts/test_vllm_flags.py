@@ -337,7 +337,7 @@ def test_the_report_names_the_rules(tmp_path: Path) -> None:
     known = written(tmp_path, found)
     text = report(known, (0, 1), (0, 2), rules.named(known))
     for line in (
-        "Removed flags (1)\n  --swap-space: swap-space is deprecated.   <- sparkrig/serving/arguments.py",
+        "Removed flags (1)\n  --swap-space: swap-space is deprecated.   <- flag-unknown, sparkrig/serving/arguments.py",
         "Changed values (1)\n  --kv-cache-dtype: without fp8; with nvfp4   <- flashinfer-attention, kv-cache-fp8,",
         "  --gpu-memory-utilization: also --device-memory-utilization   <- ",
         "  --gpu-memory-utilization: 0.9, then 0.92   <- ",

@@ -1,0 +1,240 @@
+"""What lies on the disks of a host, on a screen and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.journal import ago
+from sparkrig.reports.storage import Disk, Removal, Used
+from sparkrig.serving.storage import Checkpoint, Stored
+from sparkrig.text import listed
+
+if TYPE_CHECKING:
+    from sparkrig.reports import schema_serving as schema
+
+_STANDINGS = {
+    "whole": "whole",
+    "loose": "whole by its index",
+    "partial": "not whole",
+    "damaged": "not as its list of files",
+    "linked": "a link leads out of it",
+    "unknown": "not looked at to the end",
+}
+_BARS = {"link": "a link to another place", "mount": "a file system is mounted in it"}
+_DOCKERS = {
+    "absent": "docker is not installed",
+    "stopped": "docker does not run, and is not started for this",
+    "failed": "docker does not answer",
+}
+_FREE = "nothing declared needs it"
+_Row = tuple[Shade, str, str]  # a sign, a name, and what there is to know
+
+
+def size(count: int | None) -> str:
+    """`61.0 GB`, as docker and disks count: 1 kB is 1000 bytes."""
+    if count is None:
+        return "unknown size"
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} B"
+
+
+class Shown:
+    """One host: checkpoints, images, caches and room, each with its size; what needs it stands beside."""
+
+    def __init__(self, name: str, found: Disk) -> None:
+        self.name, self.found = name, found
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        signs = ASCII_SIGNS if options.ascii_only else SIGNS
+        found, seen = self.found, self.found.seen
+        yield Text(self.name, "bold cyan")
+        yield _part(
+            f"checkpoints in {seen.given}", [_of_checkpoint(found, each) for each in self._ours("")], signs
+        )
+        for user in dict.fromkeys(each.user for each in seen.checkpoints if each.user):
+            rows = [_of_checkpoint(found, each) for each in self._ours(user)]
+            yield _part(f"Hugging Face cache of {user}", rows, signs)
+        images = [_of_image(found, each) for each in sorted(seen.images, key=lambda each: -each.size)]
+        yield _part("images of docker", images, signs, _DOCKERS.get(seen.docker, "none"))
+        caches: list[_Row] = [("quiet", path, size(count)) for path, count in sorted(seen.caches.items())]
+        yield _part("caches of the server", caches, signs)
+        rooms: list[_Row] = [
+            ("quiet", each.path, f"{size(each.free)} of {size(each.size)}") for each in seen.rooms
+        ]
+        yield _part("free room", rooms, signs)
+        yield from (Text(f"  {line}", "yellow") for line in _notes(found))
+
+    def _ours(self, user: str) -> list[Checkpoint]:
+        found = [each for each in self.found.seen.checkpoints if each.user == user]
+        return sorted(found, key=lambda each: (-(each.size or 0), each.name))
+
+
+def unread(name: str, why: str) -> RenderableType:
+    """A host that could not be read."""
+    return Group(Text(name, "bold cyan"), Text(f"  not read: {why}", "yellow"))
+
+
+def _part(title: str, rows: Sequence[_Row], signs: dict[Shade, str], none: str = "none") -> RenderableType:
+    if not rows:
+        return Text(f"  {title}: {none}", "dim")
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for shade, name, said in rows:
+        grid.add_row(Text(f"    {signs[shade]}", STYLES[shade]), Text.assemble(name, "\n", (said, "dim")))
+    return Group(Text(f"  {title}"), grid)
+
+
+def _of_checkpoint(found: Disk, item: Checkpoint) -> _Row:
+    about = [_BARS.get(item.bar, _STANDINGS[item.standing])]
+    if item.bar != "link":
+        about.insert(0, size(item.size))
+    if item.kept:
+        about.append(f"{size(item.kept)} of it has another name elsewhere and stays")
+    return _row(found, item, item.name, about)
+
+
+def _of_image(found: Disk, item: Stored) -> _Row:
+    shared, count = found.seen.shared(item), len(item.layers)
+    about = [size(item.size)]
+    if shared:
+        about.append(f"{shared} of {count} layers shared with other images")
+    if item.created:
+        about.append(f"made {item.created[:10]}")
+    names = [each for each in item.names if "@" not in each] or list(item.names)
+    return _row(found, item, f"{listed(names) or 'dangling, no name'} ({item.image.short})", about)
+
+
+def _row(found: Disk, item: Checkpoint | Stored, name: str, about: Sequence[str]) -> _Row:
+    needs = found.needs(item)
+    why = f"needed: {'; '.join(needs)}" if needs else "what needs it is not known" if found.unknown else _FREE
+    said = "; ".join((", ".join(about), why, last_use(found.used(item), found.seen.now)))
+    return ("healthy" if needs else "unknown" if found.unknown else "quiet", name, said)
+
+
+def last_use(used: Used, now: int) -> str:
+    """`last use 3 days ago (read)`."""
+    if used.now:
+        return "in use now"
+    if used.at is None:
+        return f"last use unknown ({used.how})"
+    return f"last use {ago(now - used.at)} ({used.how})"
+
+
+def _notes(found: Disk) -> Iterator[str]:
+    seen = found.seen
+    free = [each for each in seen.checkpoints if not each.user and each.bar == "none" and not found.needs(each)]
+    spare = [each for each in seen.images if not found.needs(each)]
+    if (free or spare) and not found.unknown:
+        most = f"{size(sum(each.frees or 0 for each in free))} and up to {size(sum(each.size for each in spare))}"
+        count = f"{_several(len(free), 'checkpoint')} and {_several(len(spare), 'image')}"
+        yield f"nothing declared needs {count}: {most}"
+    if seen.odd:
+        yield f"{seen.odd} folders are left out, whose names are none of a checkpoint"
+    for each in seen.cut:
+        yield f"there are more {each} than are looked at"
+    for why in found.unknown:
+        yield f"it is not known what is needed: {why}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+# --- removal, in a line
+
+
+def goes(removal: Removal) -> str:
+    """What is removed, before the question."""
+    return f"{_what(removal)} goes; {_room(removal)}"
+
+
+def gone(removal: Removal) -> str:
+    """The same, once it is."""
+    return f"{_what(removal)} is removed"
+
+
+def _what(removal: Removal) -> str:
+    return (
+        f"{removal.kind} {removal.name} ({removal.what if removal.kind == 'checkpoint' else removal.what[7:19]})"
+    )
+
+
+def _room(removal: Removal) -> str:
+    if removal.frees is None:
+        return "how much room that gives is not known"
+    if removal.kind == "image":
+        stay = f", less what {removal.shared} shared layers take" if removal.shared else ""
+        return f"it gives up to {size(removal.frees)}{stay}"
+    return f"it gives {size(removal.frees)}"
+
+
+# --- for programs
+
+
+def document(found: Disk) -> schema.Stored:
+    """A host for programs."""
+    seen = found.seen
+    return {
+        "weights": seen.given,
+        "docker": seen.docker,
+        "checkpoints": [_checkpoint(found, each) for each in seen.checkpoints],
+        "images": [_image(found, each) for each in seen.images],
+        "caches": [{"path": path, "bytes": count} for path, count in seen.caches.items()],
+        "file_systems": [{"path": each.path, "bytes": each.size, "free": each.free} for each in seen.rooms],
+        "odd": seen.odd,
+        "cut": list(seen.cut),
+        "unknown": found.unknown,
+    }
+
+
+def removed(removal: Removal | None, said: str, code: int, *, done: bool) -> schema.Removed:
+    """What came of a removal, for programs."""
+    return {
+        "kind": removal.kind if removal else None,
+        "what": removal.what if removal else None,
+        "frees": removal.frees if removal else None,
+        "removed": done,
+        "outcome": said,
+        "exit_code": code,
+    }
+
+
+def _used(used: Used) -> schema.Used:
+    return {"now": used.now, "at": used.at, "how": used.how}
+
+
+def _checkpoint(found: Disk, item: Checkpoint) -> schema.StoredCheckpoint:
+    return {
+        "name": item.name,
+        "path": item.path,
+        "standing": item.standing,
+        "bytes": item.size,
+        "frees": item.frees,
+        "revision": item.revision,
+        "user": item.user,
+        "bar": item.bar,
+        "needed_by": found.needs(item),
+        "used": _used(found.used(item)),
+    }
+
+
+def _image(found: Disk, item: Stored) -> schema.StoredImage:
+    return {
+        "id": item.image.id,
+        "names": list(item.names),
+        "bytes": item.size,
+        "created": item.created,
+        "layers": len(item.layers),
+        "shared_layers": found.seen.shared(item),
+        "needed_by": found.needs(item),
+        "used": _used(found.used(item)),
+    }

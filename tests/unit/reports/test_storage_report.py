@@ -1,0 +1,257 @@
+"""What needs each checkpoint and image, when it was used last, and what is refused to be removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sparkrig.fleet import Fleet
+from sparkrig.io.catalogue_files import catalogue
+from sparkrig.refusal import Refusal
+from sparkrig.reports import storage as judgement
+from sparkrig.reports.storage import Declared, Disk
+from sparkrig.serving import served
+from tests.hostile import WORST
+from tests.tables import each_row
+from tests.unit.disks import BASE, DAY, IMAGE, LOOSE, NOW, ONE, ROWS, TWO, disk, kept, record, run
+
+IDLE = ROWS.replace(f"record {kept(record())}\n", "").replace(" running ", " exited ")
+FIND = catalogue().find
+
+
+def needs(found: Disk, name: str, user: str = "") -> list[str]:
+    (item,) = [each for each in found.seen.checkpoints if (each.name, each.user) == (name, user)]
+    return found.needs(item)
+
+
+def of_image(found: Disk, id: str) -> list[str]:
+    return found.needs(next(each for each in found.seen.images if each.image.id == id))
+
+
+# --- what needs it
+
+
+def test_what_is_served_is_needed_by_its_record_and_its_container() -> None:
+    runs, served_now = "container sparkrig-serve, which runs", "it is served, by the record of the last deploy"
+    assert needs(disk(), ONE) == [runs, served_now] == of_image(disk(), IMAGE)
+    assert needs(disk(), TWO) == [] == of_image(disk(), BASE) == of_image(disk(), LOOSE)
+    assert needs(disk(IDLE), ONE) == [] and of_image(disk(IDLE), IMAGE) == [
+        "container sparkrig-serve, which is stopped"
+    ]
+
+
+def test_a_record_alone_is_enough() -> None:
+    rows = ROWS.replace(" running ", " exited ")
+    assert needs(disk(rows), ONE) == ["it is served, by the record of the last deploy"]
+    renamed = rows.replace(kept(record()), kept(record(ONE.upper(), image="sha256:old", name="vllm-sm121")))
+    assert needs(disk(renamed), ONE) and of_image(disk(renamed), BASE)
+    aside = rows.replace(kept(record()), kept(record(rank=served.ASIDE, image="", name="")))
+    assert needs(disk(aside), ONE) == []
+
+
+def test_what_was_served_before_a_trial_is_needed() -> None:
+    found = disk(f"{IDLE}\ntrial {kept(record(TWO, BASE))}")
+    assert (
+        needs(found, TWO) == ["it was served before the configuration that is on trial"] == of_image(found, BASE)
+    )
+
+
+def test_what_undo_brings_back_is_needed() -> None:
+    """The newest run that changed what is served; older ones are history."""
+    records = {"R1": record("org/older", LOOSE), "R2": record(TWO, BASE), "R3": record(TWO)}
+    rows = "\n".join([IDLE, *(f"kept {id} {kept(each)}" for id, each in records.items())])
+    found = disk(rows, [run(1), run(2), run(3, before="644 root:root b")])
+    assert found.undo == "R2", "R3 changed nothing of it"
+    assert needs(found, TWO) == ["undo of run R2 brings it back"] == of_image(found, BASE)
+    assert of_image(found, LOOSE) == []
+    first = disk(rows, [run(1, before="absent")])
+    assert first.undo == "" and needs(first, TWO) == []
+
+
+def test_a_container_that_runs_needs_what_it_has_mounted() -> None:
+    def holds(mount: str, state: str, needed: bool) -> None:
+        found = disk(f'{IDLE}\ncontainer {LOOSE} {state} "/mine" "x"\nmounted "/etc"\nmounted "{mount}"')
+        assert bool(needs(found, TWO)) is needed
+
+    each_row(
+        (
+            *((f"/srv/models/{TWO}", "running", True), (f"/srv/models/{TWO}/", "paused", True)),
+            *((f"/srv/models/{TWO}", "exited", False), (f"/srv/models/{TWO}", "created", False)),
+            *(
+                ("/srv/models", "running", True),
+                ("/srv", "restarting", True),
+                (f"/srv/models/{TWO}/x", "running", True),
+            ),
+            # the whole disk is what a monitor has
+            *(("/", "running", False), (f"/srv/models/{TWO}-2", "running", False), ("/srv/mod", "running", False)),
+            (f"/srv/models/{ONE}", "running", False),
+        ),
+        holds,
+    )
+    linked = IDLE.replace("weights /srv/models /srv/models", "weights /srv/models /data/models")
+    for mount in ("/srv/models", "/data/models"):
+        assert needs(disk(f'{linked}\ncontainer {LOOSE} running "/mine" "x"\nmounted "{mount}"'), TWO), mount
+
+
+def test_a_cache_of_the_hub_is_needed_by_containers_alone() -> None:
+    assert needs(disk(), ONE, "ann") == []
+    mounted = f'{ROWS}\ncontainer {LOOSE} running "/mine" "x"\nmounted "/home/ann/.cache/huggingface"'
+    assert needs(disk(mounted), ONE, "ann") == ["container mine, which runs"]
+
+
+def declared(model: str | None = None, sparks: int = 1, at: int = 0, **more: Any) -> Declared:
+    names = ["spark-a", "spark-b"][:sparks]
+    pair = [{"pair": "p", "fabric": {"enp1s0f0np0": f"192.168.100.1{end}/24"}} for end in range(2)]
+    alone: list[dict[str, Any]] = [{}]
+    data = {
+        name: {**own, "model": model, **more}
+        for name, own in zip(names, pair if sparks > 1 else alone, strict=True)
+    }
+    return judgement.declared(Fleet.parse(data), names[at], FIND)
+
+
+def test_what_the_settings_name_is_needed() -> None:
+    assert declared() == Declared()
+    mine = declared("gpt-oss-120b")
+    assert mine.checkpoints == {ONE: "the setting model (gpt-oss-120b)"} and len(mine.images) == 1
+    found = disk(IDLE, declared=declared(ONE, serve_image=f"{BASE}", nccl_image=LOOSE))
+    assert needs(found, ONE) == [f"the setting model ({ONE})"]
+    assert of_image(found, BASE) == ["the setting serve_image"] and of_image(found, LOOSE) == [
+        "the setting nccl_image"
+    ]
+    built = disk(IDLE, declared=declared(image_name="vllm-sm121:mine", image_base="vllm-sm121:latest"))
+    assert of_image(built, BASE) == ["the setting image_base"]
+    assert of_image(disk(IDLE), BASE) == [], "a default declares nothing"
+
+
+def test_a_half_that_has_no_part_needs_nothing_of_it() -> None:
+    assert declared("gpt-oss-120b", 2, at=0, serve_nodes=1).checkpoints
+    assert not declared("gpt-oss-120b", 2, at=1, serve_nodes=1).checkpoints
+    assert declared("gpt-oss-120b", 2, at=1, serve_nodes=2).checkpoints
+
+
+def test_a_model_that_cannot_be_served_keeps_what_it_means() -> None:
+    assert [*declared("qwen3-235b-a22b").checkpoints], "it is for two Sparks"
+    assert [*declared("Org/Unknown").checkpoints] == ["org/unknown"]
+
+
+# --- when it was used last
+
+
+def used(found: Disk, name: str = ONE, user: str = "") -> judgement.Used:
+    (item,) = [each for each in found.seen.checkpoints if (each.name, each.user) == (name, user)]
+    return found.used(item)
+
+
+def test_when_a_checkpoint_was_used_last() -> None:
+    assert used(disk()).now
+    read = used(disk(IDLE))
+    assert (read.at, read.how) == (NOW - 9 * DAY, "read, which is noted once a day")
+    assert used(disk(IDLE.replace("relatime", "all"))).how == "read"
+    for how, said in (("noatime", "mounted noatime"), ("unknown", "the disk has no note of it")):
+        assert used(disk(IDLE.replace("relatime", how))) == judgement.Used(None, said)
+    assert used(disk(IDLE), TWO).at is None, "never read since it was noted"
+    assert used(disk(), ONE, "ann").at == NOW - 2 * DAY
+
+
+def test_what_was_served_was_used_until_it_was_replaced() -> None:
+    """A read-only mount notes no reading."""
+    rows = f"{IDLE}\nkept R97 {kept(record(ONE))}\nkept R98 {kept(record(TWO, BASE))}"
+    found = disk(rows, [run(97), run(98)])
+    assert used(found) == judgement.Used(NOW - 3 * DAY, "served until then")
+    assert used(found, TWO) == judgement.Used(NOW - 2 * DAY, "served until then")
+    assert found.used(found.seen.images[1]).at == NOW - 2 * DAY
+    assert used(disk(rows, [run(97, wrote="644 root:root a")])).how.startswith("read"), (
+        "a run that did not change it"
+    )
+    stopped = ROWS.replace(" running ", " exited ").replace("stopped 0", f"stopped {NOW - 60}")
+    assert used(disk(stopped)).at == NOW - 60
+
+
+def test_what_is_not_known_of_an_image_is_said() -> None:
+    found = disk(IDLE)
+    assert found.used(found.seen.images[1]) == judgement.Used(None, "docker keeps no note of it")
+    assert disk().used(disk().seen.images[0]).now
+
+
+# --- removal
+
+
+def refused(found: Disk, name: str) -> str:
+    with pytest.raises(Refusal) as refusal:
+        found.removal(name)
+    return f"{refusal.value.what}. Try: {refusal.value.cure}"
+
+
+def test_what_nothing_needs_may_go() -> None:
+    removal = disk().removal(TWO)
+    assert removal and (removal.kind, removal.what, removal.frees) == (
+        "checkpoint",
+        f"/srv/models/{TWO}",
+        120 * 10**9,
+    )
+    for name in (BASE, BASE[7:19], "vllm-sm121", "vllm-sm121:latest"):
+        removal = disk().removal(name)
+        assert removal and (removal.kind, removal.what, removal.shared) == ("image", BASE, 2), name
+    dangling = disk().removal(LOOSE[7:19])
+    assert dangling and dangling.what == LOOSE
+    assert disk().removal("org/none") is None
+
+
+def test_what_is_needed_is_refused_with_what_needs_it() -> None:
+    assert "container sparkrig-serve, which runs; it is served" in refused(disk(), ONE)
+    assert "container sparkrig-serve" in refused(disk(), IMAGE)
+    assert "the setting model" in refused(disk(IDLE, declared=declared("gpt-oss-120b")), ONE)
+
+
+def test_a_link_a_mount_and_a_cache_of_the_hub_are_refused() -> None:
+    assert "/srv/models/org/elsewhere is a link" in refused(disk(), "org/elsewhere")
+    mounted = ROWS.replace(f"{TWO} partial 120000000000 0 0 - none", f"{TWO} partial 120000000000 0 0 - mount")
+    assert f"/srv/models/{TWO} has a file system mounted in it" in refused(disk(mounted), TWO)
+    cached = ROWS.replace(f"cached ann {ONE}", "cached ann org/cached")
+    assert "Hugging Face cache of ann, which is only looked at" in refused(disk(cached), "org/cached")
+
+
+def test_one_name_of_two_things_is_refused() -> None:
+    rows = f"{ROWS}\nimage sha256:{'d4' * 32} 1 - {TWO}:latest"
+    assert "is a checkpoint and an image. Try: --remove d4d4d4d4d4d4" in refused(disk(rows), TWO)
+
+
+def test_an_image_of_two_repositories_is_refused_before_docker_does() -> None:
+    rows = ROWS.replace("- vllm-sm121:latest", "- vllm-sm121:latest vllm-sm121:2 r.io:5000/x/y:1")
+    said = refused(disk(rows), BASE)
+    assert "(r.io:5000/x/y and vllm-sm121)" in said and "docker image rm vllm-sm121:latest vllm-sm121:2" in said
+    one = ROWS.replace("- vllm-sm121:latest", f"- vllm-sm121:latest vllm-sm121:2 vllm-sm121@sha256:{'7' * 64}")
+    assert disk(one).removal(BASE)
+
+
+def test_where_it_is_not_known_what_is_needed_nothing_goes() -> None:
+    def holds(rows: str, runs: list[Any], why: str) -> None:
+        for name in (TWO, BASE):
+            assert f"it is not known what needs {name}: {why}" in refused(disk(rows, runs), name)
+
+    each_row(
+        (
+            (ROWS.replace(kept(record()), "eA=="), [], served.RECORD),
+            (f"{ROWS}\ntrial eA==", [], "the record of what was served before the one on trial"),
+            (f"{ROWS}\nkept R1 eA==", [run(1)], "the record before run R1"),
+            (f"{IDLE}\ncut containers", [], "there are more containers than are looked at"),
+            (IDLE.replace("docker running", "docker failed"), [], "docker does not answer"),
+        ),
+        holds,
+    )
+    assert disk(f"{ROWS}\nkept R7 eA==", [run(1)]).removal(TWO), "of a run that undo would not take"
+
+
+def test_a_name_that_is_none_is_refused_before_a_host_is_asked() -> None:
+    def holds(name: str) -> None:
+        with pytest.raises(Refusal) as refusal:
+            judgement.judge_name(name)
+        assert str(refusal.value).isprintable()
+
+    each_row(
+        ["", "..", "../x", "a/../b b", "-f", "/srv/models", "/etc", "a;rm", f"x{WORST}", "a\nb", "$HOME"], holds
+    )
+    for name in (ONE, IMAGE, IMAGE[7:19], "vllm-sm121:latest"):
+        judgement.judge_name(name)
