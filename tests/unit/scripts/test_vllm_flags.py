@@ -337,11 +337,11 @@ def test_the_report_names_the_rules(tmp_path: Path) -> None:
     known = written(tmp_path, found)
     text = report(known, (0, 1), (0, 2), rules.named(known))
     for line in (
-        "Removed flags (1)\n  --swap-space: swap-space is deprecated.   <- flag-unknown, sparkrig/serving/arguments.py",
-        "Changed values (1)\n  --kv-cache-dtype: without fp8; with nvfp4   <- flashinfer-attention, kv-cache-fp8,",
+        "Removed flags (1)\n  --swap-space: swap-space is deprecated.   <- flag-unknown, ",
+        "Changed values (1)\n  --kv-cache-dtype: without fp8; with nvfp4   <- flashinfer-attention, fp8-kv-dspark, ",
         "  --gpu-memory-utilization: also --device-memory-utilization   <- ",
         "  --gpu-memory-utilization: 0.9, then 0.92   <- ",
-        "Removed variables (1)\n  VLLM_USE_FLASHINFER_MOE_FP4   <- cutlass-fp4, fp4-workaround, moe-backend",
+        "Removed variables (1)\n  VLLM_USE_FLASHINFER_MOE_FP4   <- cutlass-fp4, fp4-workaround",
         "  VLLM_USE_FLASHINFER_MOE_FP4: gone since 0.2   <- ",
         "Added flags (1)\n  --new-switch: switch",
         "  --new-switch: no word; one word for us",
