@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import random
 
+import pytest
+
 from sparkrig.facts.storage import Storage as StorageFact
 from sparkrig.io.screen import Screen
 from sparkrig.refusal import Refusal
@@ -41,6 +43,7 @@ def test_the_worst_in_each_text_steers_nothing() -> None:
     assert shown > 3
 
 
+@pytest.mark.slow  # every noise in every section, drawn at each width
 def test_garbage_is_refused_or_shown() -> None:
     dice, drawn_ones = random.Random(7), 0
     for _ in range(1500):
