@@ -118,8 +118,9 @@ class Server:
         Raises Refusal with the figures, also where what was decided would not start any more.
         """
         unit = _text(self.spark.found.files.get(self.service.of(served.SERVICE)))
-        others = sizing.beside(self.found, served.records(self.spark.found.files, self.found), self.service)
-        room = sizing.room(self.found, unit, self.mine.memory_gib, draft=self.wish.draft, others=others)
+        records, memory_gib = served.records(self.spark.found.files, self.found), self.mine.memory_gib
+        others = sizing.beside(self.found, records, self.service, memory_gib)
+        room = sizing.room(self.found, unit, memory_gib, draft=self.wish.draft, others=others)
         kept = unit_files.decided(self.wish, self.record)
         if kept is None:
             return plan.size(self.wish, self.mine, room)

@@ -156,7 +156,8 @@ def _sizing(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
         unit = files[name].get(group.service.of(served.SERVICE))
         memory_gib = group.settings[name].memory_gib
         text = unit.content if unit else ""
-        others = sizing.beside(found[name], served.records(files[name], found[name]), group.service)
+        records = served.records(files[name], found[name])
+        others = sizing.beside(found[name], records, group.service, memory_gib)
         rooms.append(sizing.room(found[name], text, memory_gib, plain(name), group.wish.draft, others))
     made = group.size(rooms)
     tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")

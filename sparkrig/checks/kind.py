@@ -16,7 +16,7 @@ Category = Literal["access", "time", "packages and driver", "containers", "netwo
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 _STANDS_FOR = {"NETDEV": grammar.NETDEV.pattern, "FILE": r"[A-Za-z0-9_.-]+"}
-_OF_SERVICE = re.compile(r"(?<=\w)@[a-z0-9-]+")  # `serve.unit@NAME` is `serve.unit` of a named service
+_OF_SERVICE = re.compile(r"(?<=\w)@[a-z0-9-]+$")  # `serve.unit@NAME` is `serve.unit` of a named service
 CAUSES = "docs/fabric.md#the-hosts"
 PREFLIGHT = "docs/safety.md#waiting-and-preflight"
 DIFFER = "docs/doctor.md#hosts-that-differ"
@@ -43,7 +43,8 @@ class Kind:
     docs: str
 
     def fits(self, id: str) -> bool:
-        id = _OF_SERVICE.sub("", id)
+        if self.name.startswith("serve."):
+            id = _OF_SERVICE.sub("", id)
         pattern = re.sub("|".join(_STANDS_FOR), lambda word: _STANDS_FOR[word[0]], re.escape(self.name))
         return re.fullmatch(pattern, id) is not None
 

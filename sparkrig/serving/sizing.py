@@ -47,9 +47,11 @@ class Beside:
         return f"{self.service} ({self.share:.1f} GiB)"
 
 
-def beside(found: Serving, records: Mapping[str, Record], service: Service) -> tuple[Beside, ...]:
-    """The other servers that a host has, or will have after a reboot. found: of the whole host."""
-    total = found.memory.total if found.memory else MEMORY_GIB
+def beside(
+    found: Serving, records: Mapping[str, Record], service: Service, memory_gib: float | None = None
+) -> tuple[Beside, ...]:
+    """The other servers that a host has, or will have after a reboot. memory_gib: as `room` has it."""
+    total = memory_gib or (found.memory.total if found.memory else MEMORY_GIB)
     there = []
     for name, record in records.items():
         if name != service.name and record.rank != ASIDE:

@@ -79,6 +79,9 @@ def test_a_second_server_starts_on_trial_and_the_first_one_is_not_touched(deploy
     assert run.code == 0, tail(run)
     assert "qwen3-30b-a3b answers on port 8001" in run.stderr
     assert "38.0 of 121.7 GiB are free on spark-a, where the server without a name (73.0 GiB) runs" in run.stderr
+    begun = [text for _, text in run.sent if "take() {" in text]
+    assert len(begun) == 2 and all("deploys/serve.py --data serve_name=embed" in text for text in begun)
+    assert all(path in text for text in begun for path in Service("embed").paths), "they can be undone"
     acts = acting(run)
     assert any("systemctl start sparkrig-serve-embed.service" in text for text in acts)
     assert any("systemctl start sparkrig-serve-embed-port.socket" in text for text in acts)
