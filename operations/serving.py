@@ -194,7 +194,8 @@ def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
     reason = _until_it_answers(group, _Server(group.names, group.mine.serve_trial_port, restarts))
     if reason:
         raise Refusal(
-            f"{group.wish.model.name} was started and {reason}", f"sudo journalctl -u {group.service.unit} -n 50"
+            f"{group.wish.model.name} was started and {reason}",
+            f"sudo journalctl -u {quoted(group.service.unit)} -n 50",
         )
     on_all(group.names, lambda at: remote.shell(at, group.service.of(COMMIT), seconds=group.seconds(STEP_S)))
 
@@ -327,7 +328,7 @@ def _names(group: Group) -> list[str]:
 def _roll_back(group: Group, reason: str) -> None:
     """Put the old one back, and report it: always raises RolledBack."""
     tried = f"{_called(group)}: {reason}"
-    again = f"sudo journalctl -u {group.service.unit} --since -1h, on {plain(group.head)}"
+    again = f"sudo journalctl -u {quoted(group.service.unit)} --since -1h, on {plain(group.head)}"
     tell(group, f"{tried}; the old configuration comes back ...")
     try:
         on_all(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig import programs
-from sparkrig.cure import deploy, verb
+from sparkrig.cure import deploy, quoted, verb
 from sparkrig.parsing import bounds, grammar
 from sparkrig.runs import lock
 from sparkrig.runs.lock import RUNS, Lock, Owner
@@ -359,7 +359,8 @@ def advice(run: Run, journal: Journal, inventory: str) -> str:
         return f"this does what is missing: {again(run, inventory)}"
     if run.trial:
         named = NAMED.search(run.owner.why)
-        log = f"sudo journalctl -u {Service(named[1] if named else '').unit} --since -1h"
+        unit = Service(named[1] if named else "").unit
+        log = f"sudo journalctl -u {quoted(unit)} --since -1h"
         then = again(run, inventory)
         return f"the server is as it was before; mend first what its log shows: {log}; and then: {then}"
     look = verb("topology" if _UNREACHED in run.guard else "doctor", inventory=inventory)
