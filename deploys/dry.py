@@ -79,15 +79,23 @@ def _of(run: RunState, spark: Spark, *, absent: Sequence[str], model: bool) -> P
     steps = _steps(run, host)
     if not model:
         return Planned(steps, reports.refusals(spark.name))
-    if steps or not (spark.settings.model or served.load(spark.found.files.get(served.RECORD))):
+    if steps or not (services := _services(spark)):
         return Planned(steps)
     from sparkrig.deploys import serve  # with the catalogue and its rules, which few hosts need
 
     with ctx_host.use(host):
-        if refusals := serve.refusals(spark):
+        if refusals := [each for name in services for each in serve.refusals(spark, name)]:
             return Planned(refusals=tuple(refusals))
-    add_deploy(run, serve.model_served, spark, host=host)
+    for name in services:
+        add_deploy(run, serve.model_served, spark, name, host=host)
     return Planned(_steps(run, host))
+
+
+def _services(spark: Spark) -> list[str]:
+    """The names of what a host serves: what is declared, and what was deployed there."""
+    records = served.records(spark.found.files, spark.found.serving)
+    declared = [spark.settings.serve_name] if spark.settings.model else []
+    return list(dict.fromkeys([*declared, *records]))
 
 
 def _steps(run: RunState, host: Host) -> tuple[Step, ...]:

@@ -14,7 +14,7 @@ from functools import cache, cached_property, partial
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from pyinfra import host, logger
+from pyinfra import host, inventory, logger
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark, look, looked_at, refuse
@@ -28,9 +28,10 @@ from sparkrig.operations.group import Group, together
 from sparkrig.operations.journal import close
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import listen, plan, served, sizing, unit_files
+from sparkrig.serving import listen, neighbours, plan, served, service_settings, sizing, unit_files
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue
+from sparkrig.serving.served import Service
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
@@ -49,14 +50,45 @@ class Server:
     """What one host has to do with a server."""
 
     spark: Spark
+    name: str = ""
+
+    @property
+    def service(self) -> Service:
+        return Service(self.name)
 
     @property
     def record(self) -> served.Record | None:
-        return served.load(self.spark.found.files.get(served.RECORD))
+        return served.load(self.spark.found.files.get(self.service.record))
+
+    @property
+    def others(self) -> dict[str, served.Record]:
+        """What was deployed last of the other services of this host."""
+        records = served.records(self.spark.found.files, self.spark.found.serving)
+        return {name: record for name, record in records.items() if name != self.name}
+
+    @cached_property
+    def found(self) -> served.Serving:
+        """What the look saw, for this service."""
+        return self.spark.found.serving.of(self.service)
 
     @cached_property
     def mine(self) -> Settings:
-        return plan.remembered(self.spark.settings, self.record)
+        """Raises Refusal."""
+        typed = inventory.get_override_data()
+        return plan.remembered(
+            service_settings.of(self.spark.settings, self.name, self.record, typed), self.record
+        )
+
+    @property
+    def goes(self) -> bool:
+        """Whether it is to be none any more."""
+        return self.mine.model == service_settings.NONE
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing of it is there."""
+        stands = set(self.service.paths) & self.spark.found.files.keys()
+        return not stands and not self.found.active and not self.found.trial
 
     @cached_property
     def wish(self) -> Wish:
@@ -85,13 +117,14 @@ class Server:
 
         Raises Refusal with the figures, also where what was decided would not start any more.
         """
-        found = self.spark.found
-        unit = _text(found.files.get(served.SERVICE))
-        room = sizing.room(found.serving, unit, self.mine.memory_gib, draft=self.wish.draft)
+        unit = _text(self.spark.found.files.get(self.service.of(served.SERVICE)))
+        records, memory_gib = served.records(self.spark.found.files, self.found), self.mine.memory_gib
+        others = sizing.beside(self.found, records, self.service, memory_gib)
+        room = sizing.room(self.found, unit, memory_gib, draft=self.wish.draft, others=others)
         kept = unit_files.decided(self.wish, self.record)
         if kept is None:
             return plan.size(self.wish, self.mine, room)
-        if not found.serving.image:  # no container runs: systemd may be about to try again
+        if not self.found.image:  # no container runs: systemd may be about to try again
             sizing.passes(kept, room)
         return kept
 
@@ -100,13 +133,13 @@ class Server:
         node = Node(self.rank, management=self._management)
         if self.wish.nodes > 1:
             node = replace(node, head=self._head, address=_address(self.spark))
-        return unit_files.files(self.wish, chosen, node, self.mine, serving.texts())
+        return unit_files.files(self.wish, chosen, node, self.mine, serving.texts(self.service))
 
     @property
     def _management(self) -> IPv4Address | None:
         network = self.spark.found.network
-        own = [address.ip for link in network.links.values() for address in link.addresses]
-        return listen.management(self.record, own, network.management[1].ip if network.management else None)
+        addresses = [address.ip for link in network.links.values() for address in link.addresses]
+        return listen.management(self.record, addresses, network.management[1].ip if network.management else None)
 
     @property
     def warnings(self) -> list[str]:
@@ -122,7 +155,7 @@ class Server:
             return next(iter(settings.fabric.values())).ip
         if head := looked_at(name):
             return _address(head)
-        kept = self.spark.found.files.get(served.ENVIRONMENT)  # hosts are looked at side by side
+        kept = self.spark.found.files.get(self.service.of(served.ENVIRONMENT))  # hosts are looked at side by side
         told = re.search(r"^SPARKRIG_HEAD=([0-9.]+)$", kept.content if kept else "", re.MULTILINE)
         if told is None:
             raise Refusal(f"the address of {name} is not known yet", "run without --limit")
@@ -130,13 +163,17 @@ class Server:
 
     def judge(self) -> None:
         """Raise Refusal where this host cannot do its part."""
-        wish, found = self.wish, self.spark.found
+        if self.goes:
+            return
+        wish, found, others = self.wish, self.spark.found, self.others
         if self.idle:
             return
-        plan.judge(wish, found.serving, found.identity.machine, self.mine, leads=self.rank == 0)
+        machine, leads = found.identity.machine, self.rank == 0
+        neighbours.judge(self.found, self.mine, others, leads=leads)
+        plan.judge(wish, self.found, machine, self.mine, leads=leads)
         if self.rank == 0:
             listen.sockets(self.mine, self._management)
-        known = unit_files.chosen(wish, found.serving, self.record)
+        known = unit_files.chosen(wish, self.found, self.record)
         lacks = wish.nodes > 1 and environment.CONTAINER_ENV not in found.files
         if lacks or not found.containers.registered:
             raise Refusal(
@@ -147,7 +184,8 @@ class Server:
         plan.refuse(self.lint(known))
         form = unit_files.form(wish, known, self.mine) if known else self.mine.serve_form
         if self.rank == 0 and form and wish.nodes > 1:
-            plan.meets(form, found.serving, self.record)
+            neighbours.meets(form, others)
+            plan.meets(form, self.found, self.record)
 
     def lint(self, chosen: Chosen | None) -> list[Finding]:
         """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any.
@@ -167,7 +205,7 @@ class Server:
     def image(self) -> Image | None:
         head = looked_at(self.group[0])
         theirs = head.found.serving if head else None
-        return unit_files.image_of(self.wish, self.spark.found.serving, self.record, theirs)
+        return unit_files.image_of(self.wish, self.found, self.record, theirs)
 
     @property
     def has_weights(self) -> bool:
@@ -177,12 +215,12 @@ class Server:
     @property
     def settled(self) -> bool:
         """Whether the server is what it should be, and up."""
-        found, standing = self.spark.found.serving, self.spark.found.files
+        found, standing = self.found, self.spark.found.files
         known = Chosen("") if self.idle else unit_files.chosen(self.wish, found, self.record)
         if known is None or (known.sizing is None and not self.idle):
             return False
         wanted = self.files(known)
-        if stale(wanted, standing) or unit_files.surplus(wanted, standing):
+        if stale(wanted, standing) or unit_files.surplus(wanted, standing, self.service):
             return False
         if self.idle:
             return not found.trial
@@ -193,9 +231,9 @@ class Server:
     def barred(self) -> list[Refusal]:
         """Why a file of it cannot be put in its place. Raises Refusal where its files are not known."""
         bars = self.spark.found.preflight.barred
-        if not bars or self.settled:
+        if not bars or (self.gone if self.goes else self.settled):
             return []
-        return targets.refusals(bars, served.PATHS)
+        return targets.refusals(bars, self.service.paths)
 
 
 def _text(file: Found | None) -> str:
@@ -212,11 +250,11 @@ def _address(spark: Spark) -> IPv4Address:
 
 def _halves(server: Server) -> list[Server]:
     """The hosts that have a part, once they were looked at."""
-    return [Server(each) for each in map(looked_at, server.group) if each]
+    return [Server(each, server.name) for each in map(looked_at, server.group) if each]
 
 
 def _busy(server: Server) -> list[served.Serving]:
-    return [each.spark.found.serving for each in _halves(server) if not each.idle]
+    return [each.found for each in _halves(server) if not each.idle]
 
 
 def _one_image(server: Server) -> bool:
@@ -249,28 +287,50 @@ def _alike(server: Server) -> bool:
 
 
 @deploy("Serve")
-def model_served(spark: Spark) -> None:
-    """Image, weights and server, on every host that has a part."""
-    server = Server(spark)
+def model_served(spark: Spark, service: str | None = None) -> None:
+    """Image, weights and server, on every host that has a part. service: its name; None for the declared one."""
+    server = Server(spark, spark.settings.serve_name if service is None else service)
+    if server.goes:
+        _removed(server)
+        return
     wish, halves = server.wish, partial(_halves, server)
     step = partial(together, leader=server.group[0], group=lambda: _group(halves(), wish), _timeout=_SECONDS)
+    of = f" of {server.name}" if server.name else ""
     step(
-        name="image",
+        name=f"image{of}",
         due=lambda: not (all(each.has_image for each in halves()) and _one_image(server)),
         act=image.image,
         settled=f"{wish.image} is there",
     )
     step(
-        name="weights",
+        name=f"weights{of}",
         due=lambda: not (all(each.has_weights for each in halves()) and _one_revision(server)),
         act=weights.weights,
         settled=f"{wish.checkpoint.id} is there",
     )
     step(
-        name="server",
+        name=f"server{of}",
         due=lambda: not (all(each.settled for each in halves()) and _alike(server)),
         act=serving.server,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
+    )
+
+
+def _removed(server: Server) -> None:
+    """The service goes from every host that has a part."""
+    halves = partial(_halves, server)
+    together(
+        name=f"remove {server.service}",
+        leader=server.group[0],
+        group=lambda: serving.Removal(
+            tuple(each.spark.name for each in halves()),
+            server.service,
+            max(each.mine.patience for each in halves()),
+        ),
+        due=lambda: not all(each.gone for each in halves()),
+        act=serving.removed,
+        settled=f"{server.service} is not there",
+        _timeout=_SECONDS,
     )
 
 
@@ -290,6 +350,7 @@ def _group(halves: list[Server], wish: Wish) -> Group:
         wanted=lambda name, chosen: servers[name].files(chosen),
         size=lambda rooms: plan.size(wish, head.mine, min(rooms, key=lambda room: room.most)),
         errors=errors,
+        service=head.service,
     )
 
 
@@ -298,9 +359,9 @@ def _trusted(spark: Spark) -> bool:
     return spark.settings.node_ssh and trust.settled(spark.found.trust, spark.found.files, None)
 
 
-def refusals(spark: Spark) -> list[Refusal]:
-    """Why this host could not serve what is asked for."""
-    server = Server(spark)
+def refusals(spark: Spark, service: str | None = None) -> list[Refusal]:
+    """Why this host could not serve what is asked for. service: as `model_served` has it."""
+    server = Server(spark, spark.settings.serve_name if service is None else service)
     try:
         server.judge()
         return server.barred()
@@ -313,8 +374,8 @@ if __name__ == "builtins" and (spark := look()):
     if found := refusals(spark):
         refuse(found, spark.fleet)
     else:
-        server = Server(spark)
-        if server.rank == 0:
+        server = Server(spark, spark.settings.serve_name)
+        if not server.goes and server.rank == 0:
             for line in (*plan.told(server.wish, server.lint(None)), *server.warnings):
                 host.log_styled(line, fg="yellow", log_func=logger.warning)
         model_served(spark=spark)

@@ -131,7 +131,7 @@ def look(*, images: bool = False) -> Spark | None:
     """
     fleet = _fleet()
     mine = fleet[host.name]
-    found = _read(mine.weights if mine.model or images else "")
+    found = _read(_weights(mine, images=images), mine.serve_name)
     if isinstance(found, Refusal):
         refuse([found], fleet)
         return None
@@ -167,12 +167,20 @@ def _cabling(spark: Spark) -> list[Refusal]:
     return topology.obstacles(spark.fleet, names, seen)
 
 
-def _read(weights: str) -> State | Refusal:
+def _weights(mine: Settings, *, images: bool) -> str:
+    """Their folder, where a model is asked for; a service that is named alone has it in its record."""
+    typed = inventory.get_override_data()
+    if "serve_name" in typed and not typed.keys() & {"model", "recipe", "weights"}:
+        return ""
+    return mine.weights if mine.model or mine.recipe or images else ""
+
+
+def _read(weights: str, service: str) -> State | Refusal:
     """The one look, or why it could not be taken; pyinfra has then printed the host's own words."""
     login = host.data.get("ssh_user") or "the ssh user"
     try:
         with watched(inventory.get_host(host.name), "Look at the host"):
-            found: State | None = host.get_fact(SparkFact, weights=weights, _ignore_errors=True)
+            found: State | None = host.get_fact(SparkFact, weights=weights, service=service, _ignore_errors=True)
     except EOFError:  # pyinfra asks for a sudo password, and there is no terminal to type one
         return Refusal(
             f"the host cannot be read as root; sudo without a password is expected for {login}",

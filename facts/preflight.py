@@ -11,7 +11,7 @@ from sparkrig.host import preflight
 from sparkrig.runs.managed_files import WRITTEN
 
 BARS = programs.text("facts/preflight_bars.sh").removesuffix("\n")
-BARRED = f"set -- {' '.join(WRITTEN)}\n{BARS}"
+BARRED = f"set -- {' '.join(WRITTEN)}\n{programs.text('facts/serving_paths.sh')}{BARS}"
 
 
 def _parse(lines: Iterable[str]) -> preflight.Preflight:

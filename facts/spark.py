@@ -24,6 +24,11 @@ class Spark(Bundle[State]):
     nouns = NOUNS
     whole = State
 
-    def command(self, weights: str = "") -> str:
-        """+ weights: their folder, where a model is asked for; else a host that serves none is not looked at"""
-        return f"weights={shlex.quote(weights)}; export weights\n{super().command()}"
+    def command(self, weights: str = "", service: str = "") -> str:
+        """Everything.
+
+        + weights: their folder, where a model is asked for; else a host that serves none is not looked at
+        + service: the name of one that may be new there
+        """
+        given = f"weights={shlex.quote(weights)} served={shlex.quote(service)}"
+        return f"{given}; export weights served\n{super().command()}"

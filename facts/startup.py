@@ -6,11 +6,14 @@ from sparkrig import programs
 from sparkrig.facts.noun import Noun
 from sparkrig.serving import served, startup
 
-_WORDS = shlex.join((startup.UNIT, startup.CONTAINER, served.WATCH_UNIT, *startup.WANTED))
+_WORDS = shlex.join((served.UNIT, served.WATCH_UNIT, *startup.WANTED))
 
 
 class Startup(Noun[startup.Seen]):
-    """The unit, the container's image, memory, and the log of the startup and of an hour before it."""
+    """The unit, the container's image, memory, and the log of the startup and of an hour before it.
+
+    Of the server without a name, and of each named service.
+    """
 
     parse = staticmethod(startup.parse)
     script = f"set -- {_WORDS}\n{programs.text('facts/startup.sh')}"

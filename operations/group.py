@@ -18,7 +18,7 @@ from sparkrig.operations import unit
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
-from sparkrig.serving.served import Serving
+from sparkrig.serving.served import UNNAMED, Service, Serving
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Sizing, Wish
 from sparkrig.settings import Settings
@@ -39,7 +39,7 @@ class Group:
     idle: the other half of a pair, where it has no part in it; settings: of each host; users: whom ssh logs in as,
     by host, where the halves trust one another; wish: what is to be served; wanted: the files of a host, once the
     image is known; size: what the server takes of each host's memory, by that of all; errors: raises Refusal for
-    what sparkrig lint holds against that image with that launch.
+    what sparkrig lint holds against that image with that launch; service: which of their servers it is.
     """
 
     names: tuple[str, ...]
@@ -50,6 +50,7 @@ class Group:
     wanted: Callable[[str, Chosen], list[File]]
     size: Callable[[Sequence[Room]], Sizing]
     errors: Callable[[Chosen], None]
+    service: Service = UNNAMED
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -68,14 +69,15 @@ class Group:
         return int(base * max(each.patience for each in self.settings.values()))
 
 
-Act = Callable[[Group], None]
 T = TypeVar("T")
 
 
 @operation()
 @refusing
 @recorded
-def together(due: Callable[[], bool], leader: str, act: Act, group: Callable[[], Group], settled: str) -> Commands:
+def together(
+    due: Callable[[], bool], leader: str, act: Callable[[T], None], group: Callable[[], T], settled: str
+) -> Commands:
     """Something that is one for both halves of a pair, done from the host that leads.
 
     + due: asked when it is needed
@@ -94,7 +96,7 @@ def together(due: Callable[[], bool], leader: str, act: Act, group: Callable[[],
         yield f"# done together with {leader}"
 
 
-def _lead(state: State, host: Host, act: Act, group: Callable[[], Group]) -> bool:  # noqa: ARG001
+def _lead(state: State, host: Host, act: Callable[[T], None], group: Callable[[], T]) -> bool:  # noqa: ARG001
     try:
         act(group())
     except Refusal as refusal:
@@ -119,10 +121,13 @@ def on_all(names: Sequence[str], ask: Callable[[Host], T]) -> dict[str, T]:
 
 
 def look(group: Group) -> dict[str, Serving]:
-    """What each host has now. Raises Failed or Lost."""
+    """What each host has now, as the service of the group sees it. Raises Failed or Lost."""
     fact = ServingFact()
     seconds = group.seconds(LOOK_S)
-    return on_all(group.all, lambda at: remote.read(at, fact, group.mine.weights, seconds=seconds))
+    return on_all(
+        group.all,
+        lambda at: remote.read(at, fact, group.mine.weights, seconds=seconds).of(group.service),
+    )
 
 
 def tell(group: Group, text: str) -> None:

@@ -38,6 +38,7 @@ from sparkrig.runs import journal, lock
 from sparkrig.runs.change import Change
 from sparkrig.runs.journal import Journal, Left
 from sparkrig.runs.lock import Answer
+from sparkrig.serving.served import Service
 from sparkrig.text import plain
 
 _SECONDS = 60  # of each of the scripts here, times patience
@@ -69,7 +70,9 @@ class Run:
 @cache
 def current() -> Run:
     """The run of this pyinfra process."""
-    return Run(" ".join(["pyinfra", *(word for word in sys.argv[1:] if word.endswith(".py"))]))
+    words = [word for word in sys.argv[1:] if word.endswith(".py")]
+    named = [f"--data {found[0]}" for word in sys.argv[1:] if (found := journal.NAMED.search(word))]
+    return Run(" ".join(["pyinfra", *words, *named]))
 
 
 # --- taking, beginning, ending; each on all hosts side by side
@@ -85,7 +88,9 @@ def begin(run: Run, hosts: Mapping[str, Host]) -> None:
     for refusal in remote.each(hosts, _apt_is_free).values():
         if isinstance(refusal, Exception):
             raise _refused(refusal)
-    _take(run, _ordered(hosts, identities.get()), journal.BEGIN, *journal.PATHS)
+    names = {str(at.data.get("serve_name") or "") for at in hosts.values()}
+    new = [path for name in sorted(names - {""}) for path in Service(name).paths]
+    _take(run, _ordered(hosts, identities.get()), journal.BEGIN, *journal.PATHS, *new)
 
 
 def end(run: Run, hosts: Mapping[str, Host]) -> None:

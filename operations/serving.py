@@ -27,9 +27,9 @@ from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, 
 from sparkrig.operations.journal import current
 from sparkrig.refusal import Refusal
 from sparkrig.runs.journal import TRIAL
-from sparkrig.serving import listen, plan, served, sizing, smoke, unit_files
+from sparkrig.serving import listen, neighbours, plan, served, sizing, smoke, unit_files
 from sparkrig.serving.lint.version import version
-from sparkrig.serving.served import Serving
+from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.wish import Chosen, Sizing
 from sparkrig.text import plain as plain_text
 
@@ -40,10 +40,10 @@ _SAID = 100  # characters of what it announced; a phase may name its whole comma
 _PULSE_S = 10  # how long a host waits for something to happen before it answers
 
 
-def texts() -> dict[str, str]:
-    """The scripts that land on a host, by their paths there."""
+def texts(service: Service = served.UNNAMED) -> dict[str, str]:
+    """The scripts of a service that land on a host, by their paths there."""
     return {
-        path: programs.file(f"serving/{name}")
+        service.of(path): service.of(programs.file(f"serving/{name}"))
         for path, name in ((served.START, "start.sh"), (served.WATCHER, "watch.py"))
     }
 
@@ -71,6 +71,8 @@ COMMIT = programs.text("operations/serving_commit.sh")
 
 ROLL_BACK = programs.text("operations/serving_roll_back.sh")
 
+REMOVE = programs.text("operations/serving_remove.sh")
+
 
 def server(group: Group) -> None:
     """The units as they should be, and the server up; a new configuration on trial first.
@@ -81,13 +83,16 @@ def server(group: Group) -> None:
     chosen = _chosen(group, found, files)
     group.errors(chosen)
     form = unit_files.form(group.wish, chosen, group.mine)
-    plan.meets(form, found[group.head], served.load(files[group.head].get(served.RECORD)))
+    records = served.records(files[group.head], found[group.head])
+    mine = records.pop(group.service.name, None)
+    neighbours.meets(form, records)
+    plan.meets(form, found[group.head], mine)
     ids = _ids(group, found)
     wanted = {name: group.wanted(name, replace(chosen, id=ids.get(name, ""))) for name in group.all}
     changed = [
         name
         for name in group.all
-        if stale(wanted[name], files[name]) or unit_files.surplus(wanted[name], files[name])
+        if stale(wanted[name], files[name]) or unit_files.surplus(wanted[name], files[name], group.service)
     ]
     token = _token(group, chosen, found)
     if not changed and not token and not any(each.trial for each in found.values()):
@@ -118,6 +123,10 @@ def _files(group: Group) -> dict[str, dict[str, Found]]:
     return on_all(group.all, lambda at: remote.read(at, fact, seconds=group.seconds(LOOK_S)))
 
 
+def _record(group: Group, files: Mapping[str, Found]) -> Record | None:
+    return served.load(files.get(group.service.record))
+
+
 def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapping[str, Found]]) -> Chosen:
     """The image as the head has it, looked into if it never was. Raises Refusal where a host lacks it."""
     ids = _ids(group, found)
@@ -126,7 +135,7 @@ def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
         raise Refusal(
             f"{', '.join(lacking)} has no image {group.wish.image}, or another one", "docker image ls -a"
         )
-    known = unit_files.chosen(group.wish, found[group.head], served.load(files[group.head].get(served.RECORD)))
+    known = unit_files.chosen(group.wish, found[group.head], _record(group, files[group.head]))
     if known and (kept := _decided(group, files)):
         return replace(known, sizing=kept)
     chosen = known or _probe(group, ids[group.head])
@@ -135,7 +144,7 @@ def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
 
 def _decided(group: Group, files: Mapping[str, Mapping[str, Found]]) -> Sizing | None:
     """What was decided for this wish on all of them; None where it was not, or not the same."""
-    records = (served.load(files[name].get(served.RECORD)) for name in group.names)
+    records = (_record(group, files[name]) for name in group.names)
     kept = {unit_files.decided(group.wish, record) for record in records}
     return kept.pop() if len(kept) == 1 else None
 
@@ -144,10 +153,12 @@ def _sizing(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
     """One and the same for all hosts, by the one with the least room. Raises Refusal with the figures."""
     rooms = []
     for name in group.names:
-        unit = files[name].get(served.SERVICE)
+        unit = files[name].get(group.service.of(served.SERVICE))
         memory_gib = group.settings[name].memory_gib
         text = unit.content if unit else ""
-        rooms.append(sizing.room(found[name], text, memory_gib, plain(name), group.wish.draft))
+        records = served.records(files[name], found[name])
+        others = sizing.beside(found[name], records, group.service, memory_gib)
+        rooms.append(sizing.room(found[name], text, memory_gib, plain(name), group.wish.draft, others))
     made = group.size(rooms)
     tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")
     return made
@@ -177,34 +188,40 @@ def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
     """What stopped, or is not started with the host any more, although it is as it should be."""
     late = [name for name in group.names if not found[name].runs]
     restarts = _restarts(group, found)
-    on_all(group.names, lambda at: remote.shell(at, PLACED, seconds=group.seconds(STEP_S)))
+    on_all(group.names, lambda at: remote.shell(at, group.service.of(PLACED), seconds=group.seconds(STEP_S)))
     tell(group, f"start it on {', '.join(late)} ..." if late else "wait until it answers ...")
-    on_all(late, lambda at: remote.shell(at, START, seconds=group.seconds(STEP_S)))
+    on_all(late, lambda at: remote.shell(at, group.service.of(START), seconds=group.seconds(STEP_S)))
     reason = _until_it_answers(group, _Server(group.names, group.mine.serve_trial_port, restarts))
     if reason:
         raise Refusal(
-            f"{group.wish.model.name} was started and {reason}", f"sudo journalctl -u {served.UNIT} -n 50"
+            f"{group.wish.model.name} was started and {reason}",
+            f"sudo journalctl -u {quoted(group.service.unit)} -n 50",
         )
-    on_all(group.names, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(STEP_S)))
+    on_all(group.names, lambda at: remote.shell(at, group.service.of(COMMIT), seconds=group.seconds(STEP_S)))
 
 
 def _place(
     group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, Mapping[str, Found]], token: str
 ) -> None:
     """Stop what runs, and start the new configuration on trial. Raises RolledBack where that broke off."""
-    limit, old = group.seconds(STEP_S), served.load(files[group.head].get(served.RECORD))
+    limit, old = group.seconds(STEP_S), _record(group, files[group.head])
     tell(group, f"stop {old.model if old else 'nothing'}, start {group.wish.model.name} on trial ...")
 
     def place(at: Host) -> None:
-        remote.shell(at, BEGIN, *served.KEPT, seconds=limit)
+        remote.shell(at, group.service.of(BEGIN), *group.service.kept, seconds=limit)
         remote.execute(at, write(*wanted[at.name]), limit)
         if token and at.name in group.names:
-            remote.shell(at, NEW_TOKEN, seconds=limit, stdin=token)
-        remote.shell(at, PLACED, *unit_files.surplus(wanted[at.name], files[at.name]), seconds=limit)
+            remote.shell(at, group.service.of(NEW_TOKEN), seconds=limit, stdin=token)
+        remote.shell(
+            at,
+            group.service.of(PLACED),
+            *unit_files.surplus(wanted[at.name], files[at.name], group.service),
+            seconds=limit,
+        )
 
     try:
         on_all(group.all, place)
-        on_all(group.names, lambda at: remote.shell(at, START, seconds=limit))
+        on_all(group.names, lambda at: remote.shell(at, group.service.of(START), seconds=limit))
     except (Failed, Lost) as error:
         _roll_back(group, f"broke off ({error})")
 
@@ -218,7 +235,7 @@ def _try(group: Group, restarts: Mapping[str, str]) -> None:
         reason = f"could not be asked ({error})"
     if reason:
         _roll_back(group, reason)
-    on_all(group.all, lambda at: remote.shell(at, COMMIT, seconds=group.seconds(STEP_S)))
+    on_all(group.all, lambda at: remote.shell(at, group.service.of(COMMIT), seconds=group.seconds(STEP_S)))
     tell(group, f"{group.wish.model.name} answers on port {group.mine.serve_port}")
     tell(group, listen.way(group.mine, plain(group.head)))
 
@@ -274,7 +291,7 @@ def _until_it_answers(group: Group, server: _Server) -> str | None:
 def _pulse(group: Group, server: _Server, at: Host) -> _Pulse:
     port = str(server.port) if at.name == server.names[0] else ""
     words = (port, server.before(at.name), str(_PULSE_S))
-    printed = remote.shell(at, PULSE, *words, seconds=group.seconds(LOOK_S))
+    printed = remote.shell(at, group.service.of(PULSE), *words, seconds=group.seconds(LOOK_S))
     rows = dict(line.partition(" ")[::2] for line in printed.splitlines())
     try:
         state, restarts, code = rows["state"].split(" ")
@@ -285,7 +302,7 @@ def _pulse(group: Group, server: _Server, at: Host) -> _Pulse:
 
 def _last_words(group: Group, name: str) -> str:
     try:
-        said = remote.shell(inventory.get_host(name), LAST_WORDS, seconds=group.seconds(LOOK_S))
+        said = remote.shell(inventory.get_host(name), group.service.of(LAST_WORDS), seconds=group.seconds(LOOK_S))
     except (Failed, Lost) as error:
         return str(error)
     return "; ".join(" ".join(line.split())[:160] for line in said.splitlines()[-3:]) or "without a word"
@@ -295,12 +312,12 @@ def _asked(group: Group) -> str | None:
     """One question. In words, what is wrong with the answer."""
     at, names = inventory.get_host(group.head), _names(group)
     seconds = group.seconds(_ASK_S)
-    for path in (smoke.CHAT, smoke.PLAIN):
+    for path in smoke.PATHS:
         words = (str(group.mine.serve_trial_port), path, smoke.request(names[0], path), str(seconds))
         printed = remote.shell(at, ASK, *words, seconds=seconds + 20)
-        if path == smoke.PLAIN or not smoke.no_chat(smoke.status(printed)):
-            return smoke.amiss(printed, names)
-    return None
+        if not smoke.other_way(smoke.status(printed)):
+            break
+    return smoke.amiss(printed, names)
 
 
 def _names(group: Group) -> list[str]:
@@ -310,12 +327,17 @@ def _names(group: Group) -> list[str]:
 
 def _roll_back(group: Group, reason: str) -> None:
     """Put the old one back, and report it: always raises RolledBack."""
-    tried = f"{group.wish.model.name}: {reason}"
-    again = f"sudo journalctl -u {served.UNIT} --since -1h, on {plain(group.head)}"
+    tried = f"{_called(group)}: {reason}"
+    again = f"sudo journalctl -u {quoted(group.service.unit)} --since -1h, on {plain(group.head)}"
     tell(group, f"{tried}; the old configuration comes back ...")
     try:
-        on_all(group.all, lambda at: remote.shell(at, ROLL_BACK, *served.KEPT, seconds=group.seconds(STEP_S)))
-        left = {name: served.load(files.get(served.RECORD)) for name, files in _files(group).items()}
+        on_all(
+            group.all,
+            lambda at: remote.shell(
+                at, group.service.of(ROLL_BACK), *group.service.kept, seconds=group.seconds(STEP_S)
+            ),
+        )
+        left = {name: _record(group, files) for name, files in _files(group).items()}
         nodes = sorted((each.rank, name) for name, each in left.items() if each and each.rank != served.ASIDE)
         old = left[nodes[0][1]] if nodes else None
         late = _until_it_answers(group, _Server([name for _, name in nodes], old.trial_port)) if old else None
@@ -331,12 +353,34 @@ def _roll_back(group: Group, reason: str) -> None:
     raise RolledBack(f"{tried}. {old.model} answers again on port {old.port}. Try: {again}")
 
 
+def _called(group: Group) -> str:
+    """What is served, and as which service, where that has a name."""
+    name = group.wish.model.name
+    return f"{name} ({group.service})" if group.service.name else name
+
+
 def _note(group: Group, tried: str) -> None:
     """Let the journal call the run what it is; a host that cannot be asked has it as failed."""
     seconds = group.seconds(STEP_S)
     remote.each(
         hosts(group.all), lambda at: remote.shell(at, TRIAL, current().id, seconds=seconds, stdin=f"{tried}\n")
     )
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A service that goes from its hosts. patience: the most of theirs."""
+
+    names: tuple[str, ...]
+    service: Service
+    patience: float
+
+
+def removed(removal: Removal) -> None:
+    """Stop a server and take its files away; images, weights and what it compiled stay. Raises Failed or Lost."""
+    inventory.get_host(removal.names[0]).log(f"stop and remove {removal.service} ...")
+    text, paths = removal.service.of(REMOVE), removal.service.paths
+    on_all(removal.names, lambda at: remote.shell(at, text, *paths, seconds=int(STEP_S * removal.patience)))
 
 
 def version_of(chosen: Chosen) -> tuple[int, ...] | None:

@@ -34,6 +34,7 @@ _SHARED = (
     "serve_nodes",
     "serve_form",
     "serve_flags",
+    "serve_name",
     "serve_port",
     "serve_trial_port",
     "weights",

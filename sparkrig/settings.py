@@ -37,6 +37,7 @@ from sparkrig.shapes import (
     OneLine,
     RecipeName,
     Revision,
+    ServiceName,
     Source,
     ToolkitVersion,
     VariableName,
@@ -197,6 +198,12 @@ class Settings(BaseModel):
         description="How two Sparks become one server: by Ray, or by vLLM's own multi-node mode. None for Ray "
         "where the image has it.",
     )
+    serve_name: ServiceName = Field(
+        "",
+        description="Name of the server, where a host has more than one: it has units, files and a record of its "
+        "own, and its ports must differ. Empty for the server without a name. Given by --data, the settings of "
+        "`model` and `serve_...` are those of --data and of its record alone (docs/serving.md).",
+    )
     serve_port: int = Field(
         8000, ge=1, le=65535, description="Port that answers the OpenAI-compatible API, where serve_listen says."
     )
@@ -322,6 +329,16 @@ class Settings(BaseModel):
                     f"{variable}, instead"
                 )
         return flags
+
+    @field_validator("serve_name")
+    @classmethod
+    def _apart(cls, name: str) -> str:
+        if name and name.rpartition("-")[2] in ("port", "watch", "memory"):
+            raise ValueError(
+                f"a service {name} would have the units of another one; a name without {name.rpartition('-')[2]} "
+                "at its end is expected"
+            )
+        return name
 
     @field_validator("serve_draft", mode="before")
     @classmethod

@@ -32,6 +32,9 @@ DraftName = Annotated[str, StringConstraints(pattern=rf"^(none|{_PART}/{_PART})$
 
 Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$")]
 
+# of units and folders (sparkrig/serving/served.py)
+ServiceName = Annotated[str, StringConstraints(pattern=r"^([a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?)?$")]
+
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9A-F]{40}$")]
 
 ToolkitVersion = Annotated[str, StringConstraints(pattern=r"^[0-9][^\s]*$")]
@@ -57,6 +60,7 @@ SHAPES: dict[Any, str] = {
     ImageName: "the name of an image, without blanks",
     DraftName: "none or OWNER/NAME of a draft model",
     ListenPlace: "local, management, all or an IPv4 address",
+    ServiceName: "the name of a service (up to 24 small letters, digits and -, none in front or at the end)",
     Folder: "a folder (/ and letters, digits and . _ -, no slash at its end)",
     Fingerprint: "a fingerprint of 40 hex digits in capitals",
     ToolkitVersion: "a version that begins with a digit, without blanks",

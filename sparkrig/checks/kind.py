@@ -1,7 +1,7 @@
 """What every check is: its name, what it is about, what it means, what usually breaks it, which page explains it.
 
-NETDEV in a name stands for any netdev, FILE for any file. What a verdict found has a cause of its own
-(docs/fabric.md, The causes).
+NETDEV in a name stands for any netdev, FILE for any file; `@NAME` behind one is of a named service of the host.
+What a verdict found has a cause of its own (docs/fabric.md, The causes).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ Category = Literal["access", "time", "packages and driver", "containers", "netwo
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 _STANDS_FOR = {"NETDEV": grammar.NETDEV.pattern, "FILE": r"[A-Za-z0-9_.-]+"}
+_OF_SERVICE = re.compile(r"(?<=\w)@[a-z0-9-]+$")  # `serve.unit@NAME` is `serve.unit` of a named service
 CAUSES = "docs/fabric.md#the-hosts"
 PREFLIGHT = "docs/safety.md#waiting-and-preflight"
 DIFFER = "docs/doctor.md#hosts-that-differ"
@@ -42,6 +43,8 @@ class Kind:
     docs: str
 
     def fits(self, id: str) -> bool:
+        if self.name.startswith("serve."):
+            id = _OF_SERVICE.sub("", id)
         pattern = re.sub("|".join(_STANDS_FOR), lambda word: _STANDS_FOR[word[0]], re.escape(self.name))
         return re.fullmatch(pattern, id) is not None
 

@@ -27,10 +27,10 @@ def named(category: Category, name: str) -> bool:
 
 def kinds(name: str) -> list[Kind]:
     """Those that a person may mean by a name: a check, the beginning of one up to a dot, or a category."""
-    itself = [each for each in KINDS if each.name == name]
+    itself = [each for each in KINDS if each.name == name.partition("@")[0]]
     return itself or [each for each in KINDS if each.fits(name) or each.begins(name) or named(each.category, name)]
 
 
 def means(name: str, id: str) -> bool:
     """Whether a person who types that name wants to see that check."""
-    return id == name or id.startswith(f"{name}.") or named(kind(id).category, name)
+    return id == name or id.startswith((f"{name}.", f"{name}@")) or named(kind(id).category, name)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.kind import Kind
+from sparkrig.cure import Cure, deploy
 from sparkrig.serving import listen, served, trouble
-from sparkrig.serving.served import Record
+from sparkrig.serving.served import Record, Service, Serving
+from sparkrig.serving.service_settings import NONE
+from sparkrig.settings import Settings
+
+if TYPE_CHECKING:
+    from sparkrig.look.state import State
 
 KINDS = (
     Kind(
@@ -111,10 +119,62 @@ KINDS = (
 )
 
 
+@dataclass(frozen=True)
+class _Subject:
+    """A host, as one of its services sees it. found: the look; serving: what there is of the service in it."""
+
+    host: Subject
+    service: Service
+
+    @property
+    def settings(self) -> Settings:
+        return self.host.settings
+
+    @property
+    def found(self) -> State:
+        return self.host.found
+
+    @property
+    def serving(self) -> Serving:
+        return self.host.found.serving.of(self.service)
+
+    @property
+    def declared(self) -> bool:
+        """Whether the inventory describes this one."""
+        return self.service.name == self.settings.serve_name
+
+    @property
+    def record(self) -> Record | None:
+        return served.load(self.found.files.get(self.service.record))
+
+    @property
+    def peer(self) -> tuple[Serving, Record | None] | None:
+        """What the other half of a pair has of it; None where that was not read."""
+        theirs = next(iter(self.host.peers.values()), None)
+        if theirs is None:
+            return None
+        return theirs.serving.of(self.service), served.load(theirs.files.get(self.service.record))
+
+    @property
+    def serve(self) -> Cure:
+        if self.declared:
+            return self.host.serve
+        return deploy(self.host.inventory, "serve", data={"serve_name": self.service.name})
+
+
 def checks(subject: Subject) -> Iterator[Check]:
-    record, asked = served.load(subject.found.files.get(served.RECORD)), subject.settings.model
-    found, cure = subject.found.serving, subject.serve
-    if record is None and not asked:
+    """Those of the server that the inventory describes, and those of each other one that the host has."""
+    records = served.records(subject.found.files, subject.found.serving)
+    for name in dict.fromkeys(("", subject.settings.serve_name, *records)):
+        service = Service(name)
+        for each in _of(_Subject(subject, service)):
+            yield replace(each, id=f"{each.id}{service.id}")
+
+
+def _of(subject: _Subject) -> Iterator[Check]:
+    record, asked = subject.record, subject.settings.model if subject.declared else None
+    found, cure = subject.serving, subject.serve
+    if record is None and asked in (None, NONE):
         return
     want = asked or (record.model if record else "")
     if record is None:
@@ -150,14 +210,14 @@ def checks(subject: Subject) -> Iterator[Check]:
         yield _access(subject, record)
 
 
-def _events(subject: Subject) -> Iterator[Check]:
+def _events(subject: _Subject) -> Iterator[Check]:
     """What the watch did, and is not forgotten yet."""
     advice: dict[str, tuple[str, str, str]] = {
         "stuck": ("serve.stuck", "the engine goes on", trouble.STUCK),
         "memory": ("serve.pressure", "the host has memory left", trouble.SHORT),
     }
     for cause, (id, want, change) in advice.items():
-        done = [event for event in subject.found.serving.events if event.cause == cause]
+        done = [event for event in subject.serving.events if event.cause == cause]
         found = f"the server was {done[-1]}" if done else "yes"
         yield check(id, not done, want, found, subject.serve.then(f"; {change}"))
 
@@ -168,7 +228,7 @@ def _means(asked: str, record: Record) -> bool:
     return asked.strip().rstrip("/").lower() in (name.lower() for name in names)
 
 
-def _files(subject: Subject, record: Record) -> Check:
+def _files(subject: _Subject, record: Record) -> Check:
     standing = subject.found.files
     odd = [
         path
@@ -180,31 +240,30 @@ def _files(subject: Subject, record: Record) -> Check:
     return check("serve.files", not odd, want, f"another {said}" if odd else "they are", subject.serve)
 
 
-def _unit(subject: Subject) -> str:
-    found = subject.found.serving
+def _unit(subject: _Subject) -> str:
+    found = subject.serving
     words = [found.unit.get("ActiveState", "absent"), "enabled" if found.enabled else "not enabled"]
     return ", ".join(words)
 
 
-def _image(subject: Subject, record: Record) -> Check:
-    found, want = subject.found.serving, _short(record.image)
+def _image(subject: _Subject, record: Record) -> Check:
+    found, want = subject.serving, _short(record.image)
     if not found.has(record.image):
         return Check("serve.image", want, "absent", "missing", subject.serve)
     runs = found.image or record.image
     return check("serve.image", runs == record.image, want, _short(runs), subject.serve)
 
 
-def _alike(subject: Subject, record: Record) -> Iterator[Check]:
+def _alike(subject: _Subject, record: Record) -> Iterator[Check]:
     """Two nodes of one server need the same image, and with Ray the same token."""
-    peer = next(iter(subject.peers.values()), None)
+    peer = subject.peer
     if record.nodes < 2 or peer is None:
         return
-    theirs = served.running(peer.serving, served.load(peer.files.get(served.RECORD)))
-    mine = served.running(subject.found.serving, record)
+    theirs, mine = served.running(*peer), served.running(subject.serving, record)
     want = f"the image of its peer ({_short(theirs.id) or 'none'})"
     yield check("serve.alike", mine.same(theirs), want, _short(mine.id), subject.serve)
     if served.makes_token(record.form, subject.settings.secrets):
-        token, other = subject.found.serving.token, peer.serving.token
+        token, other = subject.serving.token, peer[0].token
         said = "another" if token and other else "none" if other or not token else "its peer has none"
         same = token == other != ""
         yield check(
@@ -212,19 +271,19 @@ def _alike(subject: Subject, record: Record) -> Iterator[Check]:
         )
 
 
-def _memory(subject: Subject, record: Record) -> Check:
+def _memory(subject: _Subject, record: Record) -> Check:
     """The memory and the context: decided, in the unit's own command by `serve.files`, and those of the peer."""
-    peer = next(iter(subject.peers.values()), None) if record.nodes > 1 else None
-    theirs = served.load(peer.files.get(served.RECORD)) if peer else None
+    peer = subject.peer if record.nodes > 1 else None
+    theirs = peer[1] if peer else None
     mine = record.sizing
     want = theirs.sizing if theirs and theirs.sizing else mine
     said = f"{want}" if want else "a share of the memory that was decided for it"
     return check("serve.memory", mine is not None and mine == want, said, f"{mine or 'none'}", subject.serve)
 
 
-def _access(subject: Subject, record: Record) -> Check:
+def _access(subject: _Subject, record: Record) -> Check:
     """Where it answers and whether it asks for a key: as it was deployed, and as it is."""
-    found, own = subject.found.serving, subject.found.network
+    found, own = subject.serving, subject.found.network
     addresses = [str(address.ip) for link in own.links.values() for address in link.addresses]
     key = listen.KEY in subject.settings.secrets
     want = listen.said(record.at, key=key) if record.at else "a place that was decided for it"
@@ -234,14 +293,15 @@ def _access(subject: Subject, record: Record) -> Check:
     return check("serve.access", said == want, want, said, subject.serve)
 
 
-def _revision(subject: Subject, record: Record) -> Iterator[Check]:
+def _revision(subject: _Subject, record: Record) -> Iterator[Check]:
     """The commit of the weights: the one that is declared, else that of the other node, where both are known."""
-    mine = subject.found.serving.weights.get(record.checkpoint)
+    mine = subject.serving.weights.get(record.checkpoint)
     if mine is None or not mine.there:
         return
-    want, theirs = subject.settings.serve_revision, None
-    if record.nodes > 1 and subject.peers:
-        theirs = next(iter(subject.peers.values())).serving.weights.get(record.checkpoint)
+    declared = subject.settings.serve_revision if subject.declared else record.settings.get("serve_revision")
+    want, theirs, peer = str(declared or ""), None, subject.peer
+    if record.nodes > 1 and peer:
+        theirs = peer[0].weights.get(record.checkpoint)
     if want:
         seen = mine.revision[:12] or "not known"
         yield check("serve.revision", mine.revision == want, want[:12], seen, subject.serve)

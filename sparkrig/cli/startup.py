@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,15 @@ _PAUSE_S = 5.0
 _MINUTES = 30  # twice what the articles' slowest model took
 
 
+@dataclass(frozen=True)
+class Node:
+    """One service on one host: what was seen of it, how far it is, and what is found of it."""
+
+    seen: Seen
+    startup: Startup
+    verdict: Verdict
+
+
 @click.command()
 @files.INVENTORY
 @click.option("--once", is_flag=True, help="Look once, whatever the state, and exit.")
@@ -41,7 +50,8 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
     """Follow the start of a served model, and say why it fails or hangs.
 
     It shows the phases of each node (cluster formed, weights loaded, compiled, first answer) next to times that
-    others measured. It reads the log of the unit sparkrig-serve, and changes nothing.
+    others measured, of each service where a host has several. It reads the log of the unit sparkrig-serve, or
+    sparkrig-serve-NAME, and changes nothing.
 
     Exit code 2: the model does not come up, or not as it should; 3: it is not up yet, or a host cannot be read.
     """
@@ -50,19 +60,22 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
 
     fleet, data = files.inventory(inventory_file)
     found = _follow(fleet, data, inventory_file.name, 0 if once else minutes * 60)
-    read, judged = _judged(fleet, found)
+    judged = _judged(fleet, found)
     file = files.typed(inventory_file)
-    verdicts = {name: replace(each, cure=cure_of(each.cure).of(file)) for name, each in judged.items()}
+    judged = {
+        node: replace(each, verdict=replace(each.verdict, cure=cure_of(each.verdict.cure).of(file)))
+        for node, each in judged.items()
+    }
     unread = {name: str(state) for name, state in found.items() if isinstance(state, Exception)}
     if as_json:
-        hosts = {name: _plain(name, found, read, verdicts) for name in found}
+        hosts = {name: _plain(name, found, judged) for name in found}
         document: schema.Startup = {"schema": "sparkrig.startup/1", "hosts": hosts}
         files.print_json(document)
     else:
-        _show(read, verdicts, unread)
+        _show(judged, unread)
     if unread:
         files.try_doctor(inventory_file)
-    raise SystemExit(3 if unread else verdict.exit_code(verdicts.values()))
+    raise SystemExit(3 if unread else verdict.exit_code(each.verdict for each in judged.values()))
 
 
 def _follow(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str, seconds: float) -> Looked:
@@ -89,60 +102,87 @@ def _follow(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str, seco
 
 
 def _steps(fleet: Fleet, found: Looked) -> Iterator[tuple[str, str]]:
-    """What each node is at, of those of which it is not known yet how they end."""
+    """What each node is at, of those of which it is not known yet how they end; by host."""
     from sparkrig.render.progress import spent
     from sparkrig.serving.startup import DOING
 
-    read, verdicts = _judged(fleet, found)
-    for name, verdict in verdicts.items():
-        if verdict.cause in ("starting", "begins"):
-            phase = read[name].current
+    for (name, service), node in _judged(fleet, found).items():
+        if node.verdict.cause in ("starting", "begins"):
+            phase = node.startup.current
             usual = f" ({spent(phase.reference.seconds)} elsewhere)" if phase and phase.reference else ""
-            yield name, f"{DOING[phase.name]}{usual}" if phase else "beginning"
+            of = f"{service}: " if service else ""
+            yield name, f"{of}{DOING[phase.name]}{usual}" if phase else f"{of}beginning"
 
 
-def _judged(fleet: Fleet, found: Looked) -> tuple[dict[str, Startup], dict[str, Verdict]]:
-    """How far each host is that could be read, with its findings; pairs serve together."""
+def _judged(fleet: Fleet, found: Looked) -> dict[tuple[str, str], Node]:
+    """How far each service is on each host that could be read, with its findings; pairs serve together.
+
+    Empty stands for the server without a name, which is left out where a pair or a lone host has named ones alone.
+    """
     from sparkrig.serving import startup, trouble
+    from sparkrig.serving.served import Service
 
     seen = {name: state for name, state in found.items() if not isinstance(state, Exception)}
-    read = {name: startup.read(state) for name, state in seen.items()}
-    verdicts: dict[str, Verdict] = {}
+    nodes: dict[tuple[str, str], Node] = {}
     for group in fleet.groups():
-        verdicts |= trouble.judge({name: (seen[name], read[name]) for name in group if name in seen})
-    return read, verdicts
+        there = {name: seen[name] for name in group if name in seen}
+        services = sorted({service for each in there.values() for service in each.named})
+        if not services or any(each.load != "not-found" for each in there.values()):
+            services = ["", *services]
+        for service in services:
+            mine = {
+                name: each.named.get(service, startup.absent(each)) if service else each
+                for name, each in there.items()
+            }
+            read = {name: startup.read(each) for name, each in mine.items()}
+            verdicts = trouble.judge({name: (mine[name], read[name]) for name in mine}, Service(service))
+            nodes |= {(name, service): Node(mine[name], read[name], verdicts[name]) for name in mine}
+    return {(name, service): nodes[name, service] for name in seen for _, service in _of(nodes, name)}
 
 
-def _plain(
-    name: str, found: Looked, read: Mapping[str, Startup], verdicts: Mapping[str, Verdict]
-) -> schema.Node | Unread:
+def _of(nodes: Mapping[tuple[str, str], Node], name: str) -> list[tuple[str, str]]:
+    return [each for each in nodes if each[0] == name]
+
+
+def _plain(name: str, found: Looked, judged: Mapping[tuple[str, str], Node]) -> schema.Host | Unread:
     state = found[name]
     if isinstance(state, Exception):
         return {"unread": str(state)}
-    node = read[name]
+    nodes = {service: _node(judged[name, service]) for _, service in _of(judged, name)}
+    first, *_ = nodes.values()
+    unnamed = nodes.pop("", first)
+    return {**unnamed, "services": nodes}
+
+
+def _node(node: Node) -> schema.Node:
     return {
-        "state": node.state,
-        "role": node.role,
-        "form": node.form,
-        "address": node.address,
-        "phases": list(node.phases),
-        "seconds": node.seconds,
-        "quiet": node.quiet,
-        "image": state.image.id if state.image else "",
-        "restarts": state.restarts,
-        "verdict": verdicts[name],
+        "state": node.startup.state,
+        "role": node.startup.role,
+        "form": node.startup.form,
+        "address": node.startup.address,
+        "phases": list(node.startup.phases),
+        "seconds": node.startup.seconds,
+        "quiet": node.startup.quiet,
+        "image": node.seen.image.id if node.seen.image else "",
+        "restarts": node.seen.restarts,
+        "verdict": node.verdict,
     }
 
 
-def _show(read: Mapping[str, Startup], verdicts: Mapping[str, Verdict], unread: Mapping[str, str]) -> None:
+def _called(name: str, service: str) -> str:
+    return f"{name} ({service})" if service else name
+
+
+def _show(judged: Mapping[tuple[str, str], Node], unread: Mapping[str, str]) -> None:
     from sparkrig.io.screen import Screen
+    from sparkrig.render import startup as picture
     from sparkrig.render.findings import Findings
-    from sparkrig.render.startup import Node
     from sparkrig.verdict import Finding, Verdict
 
     console = Screen()
-    for name, node in read.items():
-        console.print(Node(name, node))
+    for node, each in judged.items():
+        console.print(picture.Node(_called(*node), each.startup))
         console.print()
-    lost = {name: Verdict("unknown", "unread", why) for name, why in unread.items()}
-    console.print(Findings(Finding(name, each) for name, each in {**verdicts, **lost}.items()))
+    told = [Finding(_called(*node), each.verdict) for node, each in judged.items()]
+    lost = [Finding(name, Verdict("unknown", "unread", why)) for name, why in unread.items()]
+    console.print(Findings([*told, *lost]))

@@ -81,11 +81,20 @@ class Node(TypedDict):
     verdict: verdict.Verdict
 
 
+class Host(Node):
+    """The node of the server without a name, or of the first service where there is none.
+
+    services: the nodes of the named services, by their names.
+    """
+
+    services: dict[str, Node]
+
+
 class Startup(TypedDict):
     """How far each host of an inventory is on its way to serve, by its name."""
 
     schema: Literal["sparkrig.startup/1"]
-    hosts: dict[str, Node | Unread]
+    hosts: dict[str, Host | Unread]
 
 
 # storage

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig import programs
-from sparkrig.cure import deploy, verb
+from sparkrig.cure import deploy, quoted, verb
 from sparkrig.parsing import bounds, grammar
 from sparkrig.runs import lock
 from sparkrig.runs.lock import RUNS, Lock, Owner
 from sparkrig.runs.managed_files import WRITTEN
+from sparkrig.serving.served import Service
 from sparkrig.text import plain
 from sparkrig.value import Value
 
@@ -42,6 +43,8 @@ LOOK = f"set -- {' '.join(PATHS)}\n{programs.text('runs/journal_look.sh')}"
 
 # Items that no undo puts back: packages, which others may have come to need, and what `sparkrig storage` removed.
 STAYING = ("package ", "weights ", "image ")
+# The one option that a run is noted with: which service it was for.
+NAMED = re.compile(r"(?<![\w-])serve_name=([a-z0-9][a-z0-9-]{0,23})$")
 _UNREACHED = "no answer on rail"  # sparkrig.network.guard's words for a half that does not reach the other
 
 Snapshot = Mapping[str, str]
@@ -357,7 +360,9 @@ def advice(run: Run, journal: Journal, inventory: str) -> str:
     if outcome(run, journal) != "rolled back":
         return f"this does what is missing: {again(run, inventory)}"
     if run.trial:
-        log = "sudo journalctl -u sparkrig-serve --since -1h"
+        named = NAMED.search(run.owner.why)
+        unit = Service(named[1] if named else "").unit
+        log = f"sudo journalctl -u {quoted(unit)} --since -1h"
         then = again(run, inventory)
         return f"the server is as it was before; mend first what its log shows: {log}; and then: {then}"
     look = verb("topology" if _UNREACHED in run.guard else "doctor", inventory=inventory)
@@ -377,7 +382,10 @@ def again(run: Run, inventory: str) -> str:
     words = run.owner.why.split()
     if words[:2] == ["sparkrig", "storage"]:
         return verb("storage", inventory=inventory)
-    return deploy(inventory, "serve" if "deploys/serve.py" in words else "cluster")
+    if "deploys/serve.py" not in words:
+        return deploy(inventory)
+    named = NAMED.search(run.owner.why)
+    return deploy(inventory, "serve", data={"serve_name": named[1]} if named else {})
 
 
 def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:

@@ -155,9 +155,10 @@ class Plan:
         return f"{lock.RUNS}/{self.run}/before/files{containers.DAEMON_JSON}"
 
     @property
-    def serving(self) -> bool:
-        """Whether the server is another one, or none."""
-        return any(each.name in served.PATHS for each in self.pending)
+    def serving(self) -> list[served.Service]:
+        """The servers that are another one, or none."""
+        found = (served.whose(each.name) for each in self.pending if each.kind == "file")
+        return list(dict.fromkeys(each for each in found if each))
 
     @property
     def reloads(self) -> list[str]:

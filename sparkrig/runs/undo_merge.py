@@ -13,6 +13,7 @@ from sparkrig.runs import journal, lock, merge
 from sparkrig.runs.journal import ABSENT
 from sparkrig.runs.managed_files import PRIVATE
 from sparkrig.runs.undo import Change, Plan
+from sparkrig.serving import served
 from sparkrig.text import plain
 
 _SHOWN = frozenset(journal.PATHS) - {*PRIVATE, *(f"{path}.before-sparkrig" for path in PRIVATE)}
@@ -52,7 +53,8 @@ def merged(plan: Plan, texts: Mapping[str, str]) -> Plan:
 
 
 def _shown(change: Change) -> bool:
-    return change.act == "foreign" and change.kind == "file" and change.name in _SHOWN
+    ours = change.name in _SHOWN or served.whose(change.name) is not None
+    return change.act == "foreign" and change.kind == "file" and ours
 
 
 def _kept(run: str, change: Change) -> str:

@@ -69,8 +69,10 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
     if recipe:
         return _of_recipe(find, mine, sparks, recipe)
     if not mine.model:
+        none = f"none as {mine.serve_name}" if mine.serve_name else "none"
         raise Refusal(
-            "no model is named, and this host serves none yet", "the same with --data model=NAME; sparkrig models"
+            f"no model is named, and this host serves {none} yet",
+            "the same with --data model=NAME; sparkrig models",
         )
     model, checkpoint = _known(find, mine.model)
     nodes: Nodes = mine.serve_nodes or max(model.nodes, checkpoint.nodes)
@@ -181,7 +183,14 @@ def _speculation(mine: Settings) -> dict[str, Scalar]:
 # --- before anything is changed
 
 
-def judge(asked: Wish, found: Serving, machine: str, mine: Settings, *, leads: bool) -> None:
+def judge(
+    asked: Wish,
+    found: Serving,
+    machine: str,
+    mine: Settings,
+    *,
+    leads: bool,
+) -> None:
     """Raise Refusal where a host cannot serve that, by what was seen of it; its memory is for `size` to judge.
 
     machine: as uname calls it; leads: whether it answers the API.

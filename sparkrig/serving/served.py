@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from sparkrig.files import File, Found, Managed
@@ -42,6 +42,91 @@ MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path
 REVISION = ".sparkrig-revision"  # beside a checkpoint: the commit of the hub that it is of; one of its files
 
 ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}.service"
+
+MOST = 8  # named services that one host is looked at for
+# A name that would give a unit that is another service's already.
+_TAKEN = ("port", "watch", "memory")
+
+
+@dataclass(frozen=True)
+class Service:
+    """One server of a host: its units, its container, its files and its state. name: empty for the one without.
+
+    The one without a name has what every version gave it; each other one has the same with its name in it. Its
+    programs are those of the one without a name, as texts: a host's log then shows whole paths, and no program
+    depends on a variable that may be lost on the way.
+    """
+
+    name: str = ""
+
+    def of(self, text: str) -> str:
+        """A path, a unit, or a program of the server without a name, as this service has it."""
+        if not self.name:
+            return text
+        text = re.sub(r"(/(?:etc|usr/local/lib)/sparkrig/serve)/", rf"\1/{self.name}/", text)
+        return re.sub(r"(var/(?:lib|cache)/sparkrig/serve|sparkrig-serve)\b", rf"\1-{self.name}", text)
+
+    @property
+    def unit(self) -> str:
+        """Of systemd, without its suffix; its container is called the same."""
+        return self.of(UNIT)
+
+    @property
+    def port_unit(self) -> str:
+        return self.of(PORT_UNIT)
+
+    @property
+    def watch_unit(self) -> str:
+        return self.of(WATCH_UNIT)
+
+    @property
+    def record(self) -> str:
+        return self.of(RECORD)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every file that a deploy writes or removes for it."""
+        return tuple(self.of(path) for path in PATHS if not (self.name and path in BEFORE))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Those, and the token: what a trial keeps on the host alone until it is over."""
+        return (*self.paths, self.of(RAY_ENV))
+
+    @property
+    def id(self) -> str:
+        """What the name of a check ends with."""
+        return f"@{self.name}" if self.name else ""
+
+    def __str__(self) -> str:
+        return f"service {self.name}" if self.name else "the server without a name"
+
+
+UNNAMED = Service()
+
+
+def usable(name: str) -> bool:
+    """Whether a service may be called that: its units are no unit of another one."""
+    return _SERVICE.fullmatch(name) is not None and name.rpartition("-")[2] not in _TAKEN
+
+
+# as templates/programs/facts/serving_names.sh has it
+_SERVICE = re.compile(r"[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?")
+_OWNED = re.compile(
+    r"/etc/sparkrig/serve/([a-z0-9-]+)/serve\.(?:json|env)"
+    r"|/usr/local/lib/sparkrig/serve/([a-z0-9-]+)/(?:start\.sh|watch\.py)"
+    rf"|/etc/systemd/system/{UNIT}-([a-z0-9-]+?)(?:(?:-port|-watch)?\.service|-port\.socket)"
+)
+
+
+def whose(path: str) -> Service | None:
+    """The service that a file belongs to; None where it is of none."""
+    if path in PATHS:
+        return UNNAMED
+    found = _OWNED.fullmatch(path)
+    name = next(filter(None, found.groups())) if found else ""
+    return Service(name) if usable(name) else None
+
 
 _BOUND = re.compile(r"[0-9A-Fa-f.:*\[\]]{1,45}:\d{1,5}")
 _NAMED = re.compile(r"(container )?[A-Za-z0-9][\w.@-]{0,127}")
@@ -106,6 +191,21 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Own:
+    """What a host has of one service, in the words of Serving."""
+
+    unit: Mapping[str, str] = field(default_factory=dict)
+    port: str = ""
+    image: str = ""
+    since: str = ""
+    bound: tuple[str, ...] = ()
+    health: int | None = None
+    trial: bool = False
+    token: str = ""
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True)
 class Serving(Value):
     """What there is.
 
@@ -117,7 +217,8 @@ class Serving(Value):
     there is none that root alone may read; memory: None where it was not seen; others: what else is known to run
     and to take memory: `container NAME`, or a service; store: where docker keeps images, empty where it was not
     seen; store_room: bytes that are free there; events: what the watch did since the
-    last deploy, as long as it counts.
+    last deploy, as long as it counts; named: what it has of each named service, which `of` shows in the place of
+    the server without a name, and then has that one among them.
     """
 
     FILES: ClassVar = tuple(map(Managed, PATHS))
@@ -140,6 +241,16 @@ class Serving(Value):
     others: tuple[str, ...] = ()
     store: str = ""
     store_room: int = 0
+    named: Mapping[str, Own] = field(default_factory=dict)
+
+    def of(self, service: Service) -> Serving:
+        """The same host, with what it has of that service."""
+        if not service.name and "" not in self.named:
+            return self
+        unnamed = Own(**{each.name: getattr(self, each.name) for each in fields(Own)})
+        named = {"": unnamed, **self.named}
+        mine = named.get(service.name, Own())
+        return replace(self, named=named, **{each.name: getattr(mine, each.name) for each in fields(Own)})
 
     @property
     def active(self) -> bool:
@@ -169,32 +280,61 @@ class Serving(Value):
 
 def parse(lines: Iterable[str]) -> Serving:
     """Read the serving fact. Raises ValueError where a row makes no sense."""
-    rows = [line.partition(" ")[::2] for line in lines]
-    first = dict(reversed(rows))
+    rows, sections = _sections(line.partition(" ")[::2] for line in lines)
+    named = {name: _own(section) for name, section in sections.items()}
+    first, own = dict(reversed(rows)), _own(rows)
     known = contents(rest for word, rest in rows if word == "content")
-    image, _, since = first.get("container", "").partition(" ")
-    health, room = first.get("health"), first.get("room", "").strip()
+    room = first.get("room", "").strip()
     store_room, _, store = first.get("store", "0").strip().partition(" ")
     sizes = {id: int(size) for word, rest in rows if word == "size" for id, size in [rest.split()]}
+    containers = {f"container {Service(name).unit}" for name in named}
     return Serving(
         looked="looked" in first,
+        images=tuple(_image(rest, known, sizes) for word, rest in rows if word == "image"),
+        weights=_weights(rows),
+        room=int(room) if room else None,
+        listening=tuple(sorted({int(rest) for word, rest in rows if word == "listen"})),
+        memory=_memory(first.get("memory")),
+        store=store,
+        store_room=int(store_room),
+        others=tuple(
+            rest for word, rest in rows if word == "other" and _NAMED.fullmatch(rest) and rest not in containers
+        ),
+        named=named,
+        **{each.name: getattr(own, each.name) for each in fields(Own)},
+    )
+
+
+def _sections(rows: Iterable[tuple[str, str]]) -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
+    """The rows of the host and of the server without a name, and those of each named service."""
+    host: list[tuple[str, str]] = []
+    named: dict[str, list[tuple[str, str]]] = {}
+    section = host
+    for word, rest in rows:
+        if word == "service" and usable(rest) and len(named) < MOST:
+            section = named.setdefault(rest, [])
+        elif word == "service":
+            section = []  # of none of ours
+        else:
+            section.append((word, rest))
+    return host, named
+
+
+def _own(rows: Sequence[tuple[str, str]]) -> Own:
+    """What the rows of one service show."""
+    first = dict(reversed(rows))
+    image, _, since = first.get("container", "").partition(" ")
+    health = first.get("health")
+    return Own(
         unit=dict(rest.partition("=")[::2] for word, rest in rows if word == "unit"),
         port=first.get("port", ""),
         image=image,
         since=since,
-        images=tuple(_image(rest, known, sizes) for word, rest in rows if word == "image"),
-        weights=_weights(rows),
-        room=int(room) if room else None,
         bound=tuple(sorted({rest for word, rest in rows if word == "bound" and _BOUND.fullmatch(rest)})),
-        listening=tuple(sorted({int(rest) for word, rest in rows if word == "listen"})),
         health=None if health is None else int(health),
         trial="trial" in first,
         token=first.get("token", ""),
         events=events_of(rest for word, rest in rows if word == "event"),
-        memory=_memory(first.get("memory")),
-        store=store,
-        store_room=int(store_room),
-        others=tuple(rest for word, rest in rows if word == "other" and _NAMED.fullmatch(rest)),
     )
 
 
@@ -278,7 +418,8 @@ class Record:
     memory was decided for; utilization, context: what was decided, 0 where nothing was; listen: the setting, empty
     where it is the default; at: ADDRESS:PORT of each place where it answers, empty of a version that opened all;
     management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
-    it, None of a version that did not look for it; draft: OWNER/NAME of its draft model, empty for none.
+    it, None of a version that did not look for it; draft: OWNER/NAME of its draft model, empty for none; service:
+    its name, empty for the server without one; settings: of a named service, those that were given for it alone.
     """
 
     model: str
@@ -303,6 +444,8 @@ class Record:
     key: bool = False
     entrypoint: str | None = None
     draft: str = ""
+    service: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def sizing(self) -> Sizing | None:
@@ -310,7 +453,10 @@ class Record:
         return Sizing(self.utilization, self.context) if self.utilization else None
 
     def file(self) -> File:
-        return File(RECORD, json.dumps(asdict(self), indent=1) + "\n")
+        told = asdict(self)
+        if not self.service:  # as every version wrote it
+            del told["service"], told["settings"]
+        return File(Service(self.service).record, json.dumps(told, indent=1) + "\n")
 
 
 def load(file: Found | None) -> Record | None:
@@ -320,9 +466,16 @@ def load(file: Found | None) -> Record | None:
     try:
         found: Any = bounds.loads(file.content)
         told = {"files": {str(path): str(digest) for path, digest in found["files"].items()}}
+        told["settings"] = {str(name): value for name, value in found.get("settings", {}).items()}
         return Record(**{**found, **told, "at": tuple(map(str, found.get("at", ())))})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def records(files: Mapping[str, Found], found: Serving) -> dict[str, Record]:
+    """What was deployed last of each service of a host, by its name; empty for the one without."""
+    loaded = {name: load(files.get(Service(name).record)) for name in ("", *found.named)}
+    return {name: record for name, record in loaded.items() if record}
 
 
 def running(found: Serving, record: Record | None) -> Image:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -18,7 +18,7 @@ from sparkrig.cure import advice, local, on_host, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, budget
-from sparkrig.serving.served import Serving
+from sparkrig.serving.served import ASIDE, Record, Service, Serving
 from sparkrig.serving.wish import CONTEXT, UTILIZATION, Flags, Sizing, Wish
 from sparkrig.text import listed
 
@@ -33,11 +33,42 @@ _GIVEN = re.compile(rf"--{UTILIZATION}[= ]([0-9.]+)")
 
 
 @dataclass(frozen=True)
+class Beside:
+    """Another server of ours on a host. share: GiB that it takes; loaded: whether it has taken them."""
+
+    service: Service
+    share: float
+    loaded: bool
+
+    @property
+    def whole(self) -> float:
+        """With its own processes."""
+        return self.share + BESIDE_GIB
+
+    def __str__(self) -> str:
+        return f"{self.service} ({self.share:.1f} GiB)"
+
+
+def beside(
+    found: Serving, records: Mapping[str, Record], service: Service, memory_gib: float | None = None
+) -> tuple[Beside, ...]:
+    """The other servers that a host has, or will have after a reboot. memory_gib: as `room` has it."""
+    total = memory_gib or (found.memory.total if found.memory else MEMORY_GIB)
+    there = []
+    for name, record in records.items():
+        if name != service.name and record.rank != ASIDE:
+            seen = found.of(Service(name))
+            loaded = seen.active and seen.health in (None, 200)
+            there.append(Beside(Service(name), (record.utilization or _VLLM) * total, loaded))
+    return tuple(there)
+
+
+@dataclass(frozen=True)
 class Room:
     """The memory of a host, in GiB.
 
     total: all that CPU and GPU share; free: what is available once our own server has stopped; where: of which
-    host, in words; others: what else runs there, as far as it was seen.
+    host, in words; others: what else runs there, as far as it was seen; services: the other servers of ours.
     """
 
     total: float
@@ -45,10 +76,12 @@ class Room:
     where: str = "this host"
     others: tuple[str, ...] = ()
     draft: float = 0.0
+    services: tuple[Beside, ...] = ()
 
     @property
     def said(self) -> str:
-        running = f", beside {listed(self.others)}" if self.others else ""
+        there = [*self.others, *map(str, self.services)]
+        running = f", beside {listed(there)}" if there else ""
         return f"{self.free:.1f} of {self.total:.1f} GiB are free on {self.where}{running}"
 
     @property
@@ -57,14 +90,27 @@ class Room:
         return min(MOST_UTILIZATION, math.floor((self.free - BESIDE_GIB) / self.total * 100 + 1e-9) / 100)
 
 
-def room(found: Serving, unit: str, memory_gib: float | None, where: str = "this host", draft: str = "") -> Room:
+def room(
+    found: Serving,
+    unit: str,
+    memory_gib: float | None,
+    where: str = "this host",
+    draft: str = "",
+    others: Sequence[Beside] = (),
+) -> Room:
     """The memory of a host as it was seen.
 
     unit: text of our own unit there; memory_gib: counted in place of the host's; draft: OWNER/NAME of a draft
-    model.
+    model; others: the other servers of ours. What of them is not loaded yet is taken all the same, and together
+    they never count as less than their shares.
     """
     drafts = found.weights[draft].size / GIB if draft in found.weights else 0.0
-    return replace(_room(found, unit, memory_gib, where), draft=drafts)
+    seen = _room(found, unit, memory_gib, where)
+    free = min(
+        seen.free - sum(each.whole for each in others if not each.loaded),
+        seen.total - sum(each.whole for each in others),
+    )
+    return replace(seen, free=max(0.0, free), draft=drafts, services=tuple(others))
 
 
 def _room(found: Serving, unit: str, memory_gib: float | None, where: str) -> Room:
@@ -189,6 +235,9 @@ def _stop(rooms: Room, after: str = "") -> str:
     words += [f"sudo systemctl stop {quoted(*services)}"] if services else []
     if words:
         return on_host("; ".join(words), after)
+    if rooms.services:
+        names = " or ".join(str(each.service) for each in rooms.services)
+        return advice(f"a smaller --{UTILIZATION} for {names} (serve_flags), or --data model=none for it{after}")
     return on_host(
         "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv; ps -eo rss,args --sort -rss | head",
         f"; then stop what is not needed{after}",

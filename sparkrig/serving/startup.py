@@ -8,17 +8,14 @@ templates/serving/start.sh (`sparkrig: phase NAME`), of vLLM and of Ray. Words o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig.host.images import Image, known
 from sparkrig.parsing import bounds
-from sparkrig.serving.served import Event, events_of
+from sparkrig.serving.served import Event, events_of, usable
 from sparkrig.value import Value
-
-UNIT = "sparkrig-serve.service"
-CONTAINER = "sparkrig-serve"
 
 State = Literal["absent", "stopped", "starting", "serving", "failed"]
 Role = Literal["alone", "head", "worker"]
@@ -40,7 +37,7 @@ class Seen(Value):
     load, active, result: as systemctl show has them; status: exit status of the last end; restarts: how often
     systemd did; now: seconds since 1970; image: the container's, None where there is none; total,
     available: memory in bytes; lines: of the log, those that WANTED matches; last: the newest line of all;
-    events: what its watch did.
+    events: what its watch did; named: the same of each named service of the host.
     """
 
     load: str
@@ -55,6 +52,7 @@ class Seen(Value):
     lines: tuple[Line, ...] = ()
     last: Line | None = None
     events: tuple[Event, ...] = ()
+    named: Mapping[str, Seen] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,8 @@ _ENDS: dict[Name, str] = {
     "weights": r"Model loading took|Loading (?:model )?weights took",
     "compile": r"Graph capturing finished|init engine \(profile",
     "api": r"sparkrig: phase ready|Application startup complete",
-    "answer": r"sparkrig: phase answered",
+    # a model that embeds has no completions, which start.sh asks for
+    "answer": r"sparkrig: phase answered|sparkrig: trouble no-answer .*HTTPError (?:400|404|501)",
 }
 # A worker of Ray has no log of vLLM: that is the head's.
 _JOINED = r"Ray runtime started"
@@ -194,10 +193,21 @@ _BEGUN = re.compile(r"sparkrig: phase start \S+ (.*)")
 
 def parse(lines: Iterable[str]) -> Seen:
     """Read what facts/startup.py prints. Raises ValueError or LookupError for nonsense."""
-    rows: dict[str, list[str]] = {}
+    host: dict[str, list[str]] = {}
+    named: dict[str, dict[str, list[str]]] = {}
+    rows = host
     for line in lines:
         word, _, rest = line.partition(" ")
-        rows.setdefault(word, []).append(rest)
+        if word == "service":
+            rows = {each: host[each] for each in ("now", "MemTotal", "MemAvailable")}
+            named |= {rest: rows} if usable(rest) else {}
+        else:
+            rows.setdefault(word, []).append(rest)
+    return replace(_seen(host), named={name: _seen(each) for name, each in named.items()})
+
+
+def _seen(rows: Mapping[str, Sequence[str]]) -> Seen:
+    """The rows of one service, with those of its host."""
     unit = dict(row.partition("=")[::2] for row in rows.get("unit", ()))
     logged = [made for row in rows.get("log", ()) if (made := _line(row))]
     newest = [made for row in rows.get("last", ()) if (made := _line(row))]
@@ -215,6 +225,11 @@ def parse(lines: Iterable[str]) -> Seen:
         last=newest[-1] if newest else None,
         events=events_of(rows.get("event", ())),
     )
+
+
+def absent(host: Seen) -> Seen:
+    """What is seen of a service that a host has not."""
+    return Seen("not-found", "inactive", "", 0, 0, host.now, None, host.total, host.available)
 
 
 def _line(row: str) -> Line | None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from sparkrig.bandwidth import nccl, nccl_errors
 from sparkrig.bandwidth.nccl_preflight import GIB, KEPT_SHARE
-from sparkrig.cure import deploy, on_host, verb
+from sparkrig.cure import Cure, cure_of, deploy, on_host, verb
 from sparkrig.host.images import one
+from sparkrig.serving.served import UNNAMED, Service
 from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
 from sparkrig.signatures import Signature, first_line
 from sparkrig.verdict import Level, Verdict
@@ -174,7 +175,7 @@ SIGNS = (
     ),
     Sign(
         "no-answer",
-        r"sparkrig: trouble no-answer",
+        r"sparkrig: trouble no-answer (?!.*HTTPError (?:400|404|501))",
         "the API is up and gives no token",
         on_host("journalctl -u sparkrig-serve -n 50"),
         "start.sh",
@@ -195,8 +196,24 @@ _SOCKET_CURES = {
 }
 
 
-def judge(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
-    """The verdict on each node of one model, with what all of them show together."""
+def judge(hosts: Mapping[str, tuple[Seen, Startup]], service: Service = UNNAMED) -> dict[str, Verdict]:
+    """The verdict on each node of one model, with what all of them show together. service: what serves it."""
+    return {name: _called(each, service) for name, each in _judged(hosts).items()}
+
+
+def _called(verdict: Verdict, service: Service) -> Verdict:
+    """The same by the unit of that service."""
+    cure = cure_of(verdict.cure)
+    return replace(
+        verdict,
+        evidence=service.of(verdict.evidence),
+        cure=Cure(service.of(cure.line), service.of(cure.after), here=cure.here, at=cure.at, run=cure.run)
+        if service.name
+        else verdict.cure,
+    )
+
+
+def _judged(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
     found = {name: _node(seen, startup) for name, (seen, startup) in hosts.items()}
     alone = [name for name, (_, startup) in hosts.items() if _alone(startup) and startup.state != "absent"]
     if alone:

@@ -11,8 +11,8 @@ from sparkrig.host import secrets
 from sparkrig.host.images import Image
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import listen, served
-from sparkrig.serving.served import Record, Serving
+from sparkrig.serving import listen, served, service_settings
+from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.wish import MODELS, Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
@@ -59,16 +59,17 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mappin
     """Every file of one host. texts: of start.sh and watch.py, by their paths."""
     if node.rank == served.ASIDE:
         return [_record(asked, Chosen(""), "", node, mine, [])]
-    how, sized = form(asked, chosen, mine), asked.sized(chosen.sizing)
+    how, sized, at = form(asked, chosen, mine), asked.sized(chosen.sizing), Service(mine.serve_name).of
+    start, watcher = at(served.START), at(served.WATCHER)
     made = [
-        File(served.START, texts[served.START], "0755"),
-        File(served.ENVIRONMENT, _environment(asked, how, node, mine)),
-        File(served.SERVICE, _service(sized, chosen, how, node, mine)),
+        File(start, texts[start], "0755"),
+        File(at(served.ENVIRONMENT), _environment(asked, how, node, mine)),
+        File(at(served.SERVICE), _service(sized, chosen, how, node, mine)),
     ]
     if node.rank == 0:
-        made += [File(served.SOCKET, _socket(mine, node)), File(served.PROXY, _proxy(mine))]
+        made += [File(at(served.SOCKET), _socket(mine, node)), File(at(served.PROXY), _proxy(mine))]
     if words := _watched(how, node, mine):
-        made += [File(served.WATCHER, texts[served.WATCHER], "0755"), File(served.WATCH, _watch(words))]
+        made += [File(watcher, texts[watcher], "0755"), File(at(served.WATCH), _watch(words, mine))]
     return [*made, _record(asked, chosen, how, node, mine, made)]
 
 
@@ -93,6 +94,8 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         **_access(node, mine),
         entrypoint=chosen.entrypoint,
         draft=asked.draft,
+        service=mine.serve_name,
+        settings=service_settings.given(mine) if mine.serve_name else {},
     ).file()
 
 
@@ -136,10 +139,10 @@ def decided(asked: Wish, record: Record | None) -> Sizing | None:
     return record.sizing if record and record.wish == asked.digest else None
 
 
-def surplus(wanted: Sequence[File], found: Mapping[str, Found]) -> list[str]:
-    """Files of ours that stand on a host and are not wanted there."""
+def surplus(wanted: Sequence[File], found: Mapping[str, Found], service: Service = served.UNNAMED) -> list[str]:
+    """Files of a service that stand on a host and are not wanted there."""
     paths = {file.path for file in wanted}
-    return [path for path in served.PATHS if path in found and path not in paths]
+    return [path for path in service.paths if path in found and path not in paths]
 
 
 def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
@@ -162,7 +165,14 @@ def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
     return _HEAD + "".join(f"{name}={value}\n" for name, value in {**asked.environment, **orders}.items())
 
 
-def docker_words(asked: Wish, weights: str, secret: Sequence[str], *, through: bool = False) -> list[str]:
+def docker_words(
+    asked: Wish,
+    weights: str,
+    secret: Sequence[str],
+    *,
+    through: bool = False,
+    service: Service = served.UNNAMED,
+) -> list[str]:
     """`run` and its options, up to the image. secret: files of variables that root alone may read.
 
     through: whether the image's own entrypoint starts the script, which follows the image then.
@@ -171,14 +181,14 @@ def docker_words(asked: Wish, weights: str, secret: Sequence[str], *, through: b
     """
     rdma = ["--device", "/dev/infiniband", "--cap-add", "IPC_LOCK"] if asked.nodes > 1 else []
     fabric = [environment.CONTAINER_ENV] if asked.nodes > 1 else []
-    files = [served.ENVIRONMENT, *fabric, *secret]
+    files = [service.of(served.ENVIRONMENT), *fabric, *secret]
     mounts = [
         *(f"{weights}/{path}:{MODELS}/{path}:ro" for path in asked.ids),
-        f"{served.START}:{_SCRIPT}:ro",
-        *(f"{_CACHE}/{name}:{inside}" for name, inside in _CACHES.items()),
+        f"{service.of(served.START)}:{_SCRIPT}:ro",
+        *(f"{service.of(_CACHE)}/{name}:{inside}" for name, inside in _CACHES.items()),
     ]
     return [
-        *("run", "--rm", "--name", served.UNIT, "--log-driver", "none", "--runtime", "nvidia"),
+        *("run", "--rm", "--name", service.unit, "--log-driver", "none", "--runtime", "nvidia"),
         *("--network", "host", "--ipc", "host", "--ulimit", "memlock=-1", "--ulimit", "nofile=1048576"),
         *("--oom-score-adj", "500"),  # if the kernel must end a process, then the server and not ssh
         *rdma,
@@ -190,16 +200,17 @@ def docker_words(asked: Wish, weights: str, secret: Sequence[str], *, through: b
 
 def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) -> str:
     """The unit of a node. It drops the page cache, for CUDA cannot take its memory [@conselara-hardware]."""
+    service = Service(mine.serve_name)
     secret = [
         *([secrets.PATH] if mine.secrets else []),
-        *([served.RAY_ENV] if served.makes_token(how, mine.secrets) else []),
+        *([service.of(served.RAY_ENV)] if served.makes_token(how, mine.secrets) else []),
     ]
-    begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint))
+    begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint), service=service)
     script = [_SCRIPT] if chosen.entrypoint else []
     words = ["/usr/bin/docker", *begin, chosen.id, *script, *asked.words]
     where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
-    wants = [f"{served.PORT_UNIT}.socket"] if node.rank == 0 else []
-    wants += [f"{served.WATCH_UNIT}.service"] if _watched(how, node, mine) else []
+    wants = [f"{service.port_unit}.socket"] if node.rank == 0 else []
+    wants += [f"{service.watch_unit}.service"] if _watched(how, node, mine) else []
     rows = [
         "[Unit]",
         f"Description=vLLM serves {asked.checkpoint.id} ({where})",
@@ -215,10 +226,10 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         "",
         "[Service]",
         "Type=exec",
-        f"ExecStartPre=-/usr/bin/docker rm -f {served.UNIT}",
+        f"ExecStartPre=-/usr/bin/docker rm -f {service.unit}",
         "ExecStartPre=/bin/sh -c 'sync; echo 3 >/proc/sys/vm/drop_caches'",
         f"ExecStart={' '.join(map(_unit_word, words))}",
-        f"ExecStop=/usr/bin/docker stop -t 30 {served.UNIT}",
+        f"ExecStop=/usr/bin/docker stop -t 30 {service.unit}",
         "TimeoutStopSec=90",
         "SuccessExitStatus=137 143",  # of docker run, where the container was stopped
         "Restart=always",
@@ -245,12 +256,13 @@ def _socket(mine: Settings, node: Node) -> str:
     An address may come later than the unit does (FreeBind). No default dependencies: sockets.target would come
     before the server, and after it.
     """
+    service = Service(mine.serve_name)
     rows = [
         "[Unit]",
         f"Description=port {mine.serve_port} of the server",
-        f"After={served.UNIT}.service",
-        f"BindsTo={served.UNIT}.service",
-        f"ConditionPathExists=!{served.TRIAL}",
+        f"After={service.unit}.service",
+        f"BindsTo={service.unit}.service",
+        f"ConditionPathExists=!{service.of(served.TRIAL)}",
         "DefaultDependencies=no",
         "Conflicts=shutdown.target",
         "Before=shutdown.target",
@@ -264,11 +276,12 @@ def _socket(mine: Settings, node: Node) -> str:
 
 
 def _proxy(mine: Settings) -> str:
+    service = Service(mine.serve_name)
     rows = [
         "[Unit]",
         f"Description=leads port {mine.serve_port} to the server on {mine.serve_trial_port}",
-        f"After={served.UNIT}.service",
-        f"BindsTo={served.UNIT}.service {served.PORT_UNIT}.socket",
+        f"After={service.unit}.service",
+        f"BindsTo={service.unit}.service {service.port_unit}.socket",
         "",
         "[Service]",
         "LimitNOFILE=16384",  # six of a connection, and the usual limit is 1024
@@ -291,15 +304,16 @@ def _watched(how: str, node: Node, mine: Settings) -> list[str]:
     return words
 
 
-def _watch(words: Sequence[str]) -> str:
+def _watch(words: Sequence[str], mine: Settings) -> str:
+    service = Service(mine.serve_name)
     rows = [
         "[Unit]",
         "Description=restarts a server that stands still, or takes the last of the memory",
-        f"After={served.UNIT}.service",
-        f"BindsTo={served.UNIT}.service",
+        f"After={service.unit}.service",
+        f"BindsTo={service.unit}.service",
         "",
         "[Service]",
-        f"ExecStart=/usr/bin/python3 -IB {served.WATCHER} {' '.join(words)}",
+        f"ExecStart=/usr/bin/python3 -IB {service.of(served.WATCHER)} {' '.join(words)}",
         "OOMScoreAdjust=-900",
         "Restart=on-failure",
     ]

@@ -51,18 +51,13 @@ class Spark:
     memory: tuple[float, float] | None = (121.7, 116.7)  # GiB, and how much of it is available
     others: tuple[str, ...] = ()
     files: list[File] = field(default_factory=list)
+    named: dict[str, Spark] = field(default_factory=dict)  # each as a host that has it alone
 
     def rows(self) -> str:
         """What the fact prints."""
-        unit = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": ""}
-        lines = ["looked", *(["trial"] if self.trial else [])]
-        lines += [f"token {self.token}"] if self.token else []
-        lines += [f"event {event}" for event in self.events]
+        lines = ["looked", *self.own()]
         lines += ["memory {} {}".format(*(round(each * 2**20) for each in self.memory))] if self.memory else []
         lines += [f"other {name}" for name in self.others]
-        lines += [f"unit {name}={value}" for name, value in {**unit, **self.unit}.items()]
-        lines += [f"port {self.port}"]
-        lines += [f"container {self.image} 2026-11-21T14:00:00Z"] if self.image else []
         lines += [f"image {id} amd64 {name}" for name, id in self.images.items()]
         lines += [f"size {id} {size}" for id, size in self.sizes.items()]
         lines += [f"store {self.store} /var/lib/docker"]
@@ -70,15 +65,27 @@ class Spark:
         lines += [f"weights {name} {state} {size}" for name, (state, size) in self.weights.items()]
         lines += [f"revision {name} {self.commit}" for name in self.weights if self.commit]
         lines += [f"room {self.room}", *(f"listen {port}" for port in self.listening)]
-        lines += [f"bound {each}" for each in self.bound]
-        lines += [] if self.health is None else [f"health {self.health}"]
+        for name, each in self.named.items():
+            lines += [f"service {name}", *each.own()]
         return "\n".join(lines) + "\n"
+
+    def own(self) -> list[str]:
+        """Those of its one service."""
+        unit = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": ""}
+        lines = ["trial"] if self.trial else []
+        lines += [f"token {self.token}"] if self.token else []
+        lines += [f"event {event}" for event in self.events]
+        lines += [f"unit {name}={value}" for name, value in {**unit, **self.unit}.items()]
+        lines += [f"port {self.port}"]
+        lines += [f"container {self.image} 2026-11-21T14:00:00Z"] if self.image else []
+        lines += [f"bound {each}" for each in self.bound]
+        return [*lines, *([] if self.health is None else [f"health {self.health}"])]
 
     def printed(self, letter: str) -> str:
         """The whole look of a host whose peer may log in."""
         files = "".join(
             f"{each.path} {each.mode} root:root {base64.b64encode(each.content.encode()).decode()}\n"
-            for each in self.files
+            for each in [*self.files, *(file for one in self.named.values() for file in one.files)]
         )
         text = trusting(letter).replace("\n#sparkrig:end files 0", f"{files}\n#sparkrig:end files 0")
         return text.replace("\n#sparkrig:end serving 0", f"{self.rows()}\n#sparkrig:end serving 0")
@@ -130,7 +137,31 @@ def files(
     addresses = [Fleet.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
     chosen = Chosen(image, ray, "0.19.0", sizing=sized or plan.size(asked, mine, Room(121.7, 116.7)))
-    return unit_files.files(asked, chosen, node, mine, texts())
+    return unit_files.files(asked, chosen, node, mine, texts(served.Service(mine.serve_name)))
+
+
+EMBED = "nvidia/Qwen3-30B-A3B-NVFP4"
+SMALL = Sizing(0.2, 8192)
+
+
+def beside(first: Spark, **changes: Any) -> Spark:
+    """A host that serves, with a service `embed` beside it."""
+    own: dict[str, Any] = {
+        "unit": {"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"},
+        "port": "active",
+        "image": IMAGE,
+        "bound": ("127.0.0.1:8001",),
+        "health": 200,
+        "files": embed_files(),
+    }
+    listening = (*first.listening, 8001, 18001)
+    weights = {**first.weights, EMBED: ("whole", GIB)}
+    return replace(first, named={"embed": Spark(**{**own, **changes})}, listening=listening, weights=weights)
+
+
+def embed_files(rank: int = 0, sized: Sizing = SMALL, **changes: Any) -> list[File]:
+    settings = {"serve_name": "embed", "serve_port": 8001, "serve_trial_port": 18001, **changes}
+    return files(EMBED, rank, 1, sized=sized, **settings)
 
 
 def hosts(a: Spark, b: Spark, **changes: Any) -> list[Host]:

@@ -94,6 +94,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "operations/again.py": {"fact.__module__", "fact.__name__"},
         "sparkrig/cure.py": {"what", "name"},
         "sparkrig/cli/onboard.py": {"second"},
+        "sparkrig/serving/unit_files.py": {"service.unit"},
         "sparkrig/network/handover.py": {"mode", "path", "'it' if len(ports) == 1 else 'them'"},
     },
     "in a sentence behind the command": {

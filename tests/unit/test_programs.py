@@ -28,11 +28,9 @@ SHARED = {
     "facts/serving_files_of.sh": ("sparkrig.serving.served:MANIFEST",),
     "facts/serving_look.sh": (
         "sparkrig.serving.served:MANIFEST",
-        "sparkrig.serving.served:PORT_UNIT",
-        "sparkrig.serving.served:RAY_ENV",
         "sparkrig.serving.served:RECORD",
         "sparkrig.serving.served:REVISION",
-        "sparkrig.serving.served:TRIAL",
+        "sparkrig.serving.served:STATE",
         "sparkrig.serving.served:UNIT",
     ),
     "facts/serving_standing_of.sh": ("sparkrig.serving.served:MANIFEST",),

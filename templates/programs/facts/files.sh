@@ -1,6 +1,7 @@
 #!/bin/sh
-# $@ the files that sparkrig owns. Content, mode and owner of each that exists.
+# $@ the files that sparkrig owns. Content, mode and owner of each that exists, and of those of named services.
 
+. ./serving_paths.sh
 for f; do
   shift
   if [ -f "$f" ]; then set -- "$@" "$f"; fi

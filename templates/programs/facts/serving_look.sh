@@ -4,33 +4,62 @@
 
 . ./serving_standing_of.sh
 . ../host/images_content_of.sh
-record=/etc/sparkrig/serve/serve.json trial=/var/lib/sparkrig/serve/trial unit=sparkrig-serve port=sparkrig-serve-port revision=.sparkrig-revision token=/etc/sparkrig/serve/ray.env events=/var/lib/sparkrig/serve/events
+. ./serving_names.sh
+. ./serving_events_of.sh
+record=/etc/sparkrig/serve/serve.json revision=.sparkrig-revision
 
 told() { [ ! -f "$record" ] || sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$record"; }
+
+# look_at NAME: what there is of one service; empty for the server without a name
+look_at() {
+  unit=sparkrig-serve${1:+-$1} record=/etc/sparkrig/serve/${1:+$1/}serve.json
+  token=/etc/sparkrig/serve/${1:+$1/}ray.env state=/var/lib/sparkrig/serve${1:+-$1}
+  if [ -e "$state/trial" ]; then printf 'trial\n'; fi
+  events_of "$state/events"
+  if [ -f "$token" ] && [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
+    printf 'token %s\n' "$(sha256sum <"$token" | cut -c 1-16)"
+  fi
+  about=$(systemctl show -p LoadState,ActiveState,SubState,UnitFileState,NRestarts "$unit.service")
+  printf '%s\n' "$about" | sed 's/^/unit /'
+  printf 'port %s\n' "$(systemctl show --value -p ActiveState "$unit-port.socket")"
+  if [ -n "$docker" ]; then
+    timeout -k 2 20 docker container inspect -f 'container {{.Image}} {{.State.StartedAt}}' "$unit" 2>/dev/null |
+      grep .
+  fi
+  open=$(told port)
+  printf '%s\n' "$sockets" | while read -r _ _ _ local _; do
+    if [ -n "$local" ] && [ "${local##*:}" = "$open" ]; then printf 'bound %s\n' "$local"; fi
+  done
+  case $about in
+  *ActiveState=active*)
+    at=$(told trial_port)
+    if [ -n "$at" ] && [ "$(told rank)" = 0 ]; then
+      printf 'health %s\n' "$(curl -s -o /dev/null -m 5 --noproxy '*' -w '%{http_code}' "http://127.0.0.1:$at/health")"
+    fi
+    ;;
+  esac
+}
+
+named=$(service_names)
 if [ -z "$weights" ]; then
+  for name in '' $named; do
+    record=/etc/sparkrig/serve/${name:+$name/}serve.json
+    if [ -f "$record" ]; then break; fi
+  done
   [ -f "$record" ] || exit 0
   weights=$(told weights)
 fi
 printf 'looked\n'
-if [ -e "$trial" ]; then printf 'trial\n'; fi
-. ./serving_events_of.sh
-events_of "$events"
-if [ -f "$token" ] && [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
-  printf 'token %s\n' "$(sha256sum <"$token" | cut -c 1-16)"
-fi
 total='' available=''
 while read -r key size _; do
   case $key in MemTotal:) total=$size ;; MemAvailable:) available=$size ;; esac
 done </proc/meminfo
 printf 'memory %s %s\n' "$total" "$available"
 if systemctl -q is-active ollama.service; then printf 'other ollama.service\n'; fi
-about=$(systemctl show -p LoadState,ActiveState,SubState,UnitFileState,NRestarts "$unit.service")
-printf '%s\n' "$about" | sed 's/^/unit /'
-printf 'port %s\n' "$(systemctl show --value -p ActiveState "$port.socket")"
+docker=
 if command -v docker >/dev/null && systemctl -q is-active docker; then
-  timeout -k 2 20 docker container inspect -f 'container {{.Image}} {{.State.StartedAt}}' "$unit" 2>/dev/null |
-    grep .
-  timeout -k 2 20 docker container ls --format '{{.Names}}' 2>/dev/null | grep -vx "$unit" | sed 's/^/other container /'
+  docker=yes
+  timeout -k 2 20 docker container ls --format '{{.Names}}' 2>/dev/null | grep -vx sparkrig-serve | sed 's/^/other container /'
   about_docker=$(timeout -k 2 20 docker info -f '{{.DockerRootDir}} {{.DriverStatus}}' 2>/dev/null)
   store=${about_docker%% *}
   case $about_docker in *io.containerd.snapshotter*) store=/var/lib/containerd ;; esac
@@ -57,17 +86,13 @@ done
 p=$weights
 while [ ! -e "${p:-/}" ]; do p=${p%/*}; done
 printf 'room %s\n' "$(df -B1 --output=avail "${p:-/}" | tail -n 1)"
-open=$(told port)
-ss -Hltn | while read -r _ _ _ local _; do
-  printf 'listen %s\n' "${local##*:}"
-  if [ "${local##*:}" = "$open" ]; then printf 'bound %s\n' "$local"; fi
+sockets=$(ss -Hltn)
+printf '%s\n' "$sockets" | while read -r _ _ _ local _; do
+  if [ -n "$local" ]; then printf 'listen %s\n' "${local##*:}"; fi
 done
-case $about in
-*ActiveState=active*)
-  at=$(told trial_port)
-  if [ -n "$at" ] && [ "$(told rank)" = 0 ]; then
-    printf 'health %s\n' "$(curl -s -o /dev/null -m 5 --noproxy '*' -w '%{http_code}' "http://127.0.0.1:$at/health")"
-  fi
-  ;;
-esac
+look_at ''
+for name in $named; do
+  printf 'service %s\n' "$name"
+  look_at "$name"
+done
 exit 0

@@ -5,9 +5,12 @@ set -e
 . ./lock_take.sh
 . ./journal_stands.sh
 . ./journal_number.sh
+. ./journal_known.sh
 
 take "$@" || exit 0
 run=$1; shift 3
+# shellcheck disable=SC2046 # paths of ours have no blanks
+set -- $(known "$@")
 if [ ! -e "/var/lib/sparkrig/runs/$run" ]; then
   new=/var/lib/sparkrig/runs/.$run
   rm -rf "$new"

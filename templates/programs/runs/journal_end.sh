@@ -8,9 +8,12 @@ set -e
 . ./journal_stands.sh
 . ./journal_number.sh
 . ./journal_keeps.sh
+. ./journal_known.sh
 
 umask 077
 run=$1 declares=$2; shift 2
+# shellcheck disable=SC2046 # paths of ours have no blanks
+set -- $(known "$@")
 cd /var/lib/sparkrig/runs/"$run"
 if [ "$declares" = declares ]; then
   cat >declared.new

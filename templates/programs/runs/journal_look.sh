@@ -4,7 +4,10 @@
 . ./lock_functions.sh
 . ./journal_stands.sh
 . ./journal_number.sh
+. ./journal_known.sh
 
+# shellcheck disable=SC2046 # paths of ours have no blanks
+set -- $(known "$@")
 printf 'now %s\n' "$(date +%s)"
 . ./lock_seen.sh
 for run in /var/lib/sparkrig/runs/*; do

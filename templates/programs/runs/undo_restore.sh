@@ -47,7 +47,7 @@ while read -r verb path sum content; do
       rm -f "$path"
       sync "$folder"
       case $path in */sparkrig/gid.py) rm -rf "$folder/__pycache__" ;; esac # which Python keeps
-      case $folder in */sparkrig | */sparkrig/serve) rmdir --ignore-fail-on-non-empty "$folder" ;; esac
+      case $folder in */sparkrig | */sparkrig/serve | */sparkrig/serve/*) rmdir --ignore-fail-on-non-empty "$folder" ;; esac
     fi
     ;;
   esac

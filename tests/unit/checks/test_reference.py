@@ -102,3 +102,13 @@ def test_which_checks_a_name_shows() -> None:
 
 def test_the_fleet_of_these_tests_is_a_pair() -> None:
     assert isinstance(fleet(), Fleet) and fleet().peers(A) == (B,)
+
+
+def test_a_check_of_a_named_service_is_known_by_the_one_without() -> None:
+    assert kind("serve.unit@embed").name == "serve.unit"
+    assert [each.name for each in kinds("serve.unit@embed")] == ["serve.unit"]
+    assert means("serve.unit", "serve.unit@embed") and means("serve.unit@embed", "serve.unit@embed")
+    assert means("serve", "serve.unit@embed") and not means("serve.unit@embed", "serve.unit")
+    for odd in ("serve.unit@A", "serve.unit@", "@embed", "serve.unit@a@b"):
+        with pytest.raises(LookupError):
+            kind(odd)

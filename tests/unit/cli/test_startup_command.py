@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,29 @@ def test_the_document_has_every_phase(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert [phase["seconds"] for phase in hosts["spark-a"]["phases"]] == [120, 30, 420, 300, 10, 10]
     assert hosts["spark-a"]["phases"][2]["reference"]["seconds"] == 420
     assert hosts["spark-b"]["verdict"]["level"] == "healthy"
+
+
+EMBED = seen(logged("sparkrig: phase start 2026-11-21T14:00:00Z form=solo", "CUDA out of memory"))
+
+
+def test_each_service_of_a_host_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    looks: Looks = [{"spark-a": replace(HEAD, named={"embed": EMBED}), "spark-b": WORKER}, {}]
+    done = typed(monkeypatch, tmp_path, looks)
+    assert done.exit_code == 2
+    assert "spark-a: it answers" in done.stdout and "spark-a (embed): memory there is too little" in done.stdout
+    assert "it has no part in what" in done.stdout and "spark-b (embed)" in done.stdout
+
+
+def test_services_with_names_alone_hide_the_one_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    none = seen(load="not-found", active="inactive", image="")
+    looks: Looks = [{"spark-a": replace(none, named={"embed": EMBED}), "spark-b": none}]
+    done = typed(monkeypatch, tmp_path, looks, "--json")
+    hosts = json.loads(done.stdout)["hosts"]
+    assert hosts["spark-a"]["services"]["embed"]["verdict"]["cause"] == "memory"
+    assert hosts["spark-a"]["verdict"]["cause"] == "memory" and hosts["spark-b"]["services"].keys() == {"embed"}
+    assert done.exit_code == 2
 
 
 @pytest.mark.parametrize("words", [["--minutes", "0"], ["--since", "now"]])

@@ -17,81 +17,16 @@ from typing import Any
 import pytest
 
 from sparkrig import programs
-from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.host.images import Image
 from sparkrig.operations import build, image, serving, weights
 from sparkrig.serving import served, smoke
+from tests.unit.serving_host import DID, ID, Spark
 from tests.unit.shells import sh, tool
 from tests.unit.sshd import free_ports
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 ROOT = Path(__file__).resolve().parents[3]
 SHARDS = ("model-00001.safetensors", "model-00002.safetensors")
-ID = f"sha256:{'a1' * 32}"
-SYSTEMCTL = """echo "$@" >>{log}
-case "$*" in
-*-p\\ ActiveState,SubState*|*-p\\ LoadState*) cat {unit} ;;
-*-p\\ ActiveState,NRestarts*) cat {unit} ;;
-*--value*) echo inactive ;;
-esac
-case $1 in is-active|-q) exit 0 ;; esac"""
-DOCKER = """case "$1 $2" in
-"container inspect") echo 'container {id} 2026-11-21T14:00:00Z' ;;
-"container ls") printf 'sparkrig-serve\ncomfyui\n' ;;
-"image ls") case " $* " in *" -a "*) echo {id} ;; esac ;;
-"image inspect") printf 'image %s arm64 vllm:1 vllm@sha256:77\nsize %s 5\n' {id} {id} ;;
-"info -f") echo "/ [[driver-type $(cat {log}.driver 2>/dev/null)]]" ;;
-*) echo docker "$@" >>{log} ;;
-esac"""
-
-
-class Spark:
-    """A host in a folder."""
-
-    def __init__(self, root: Path) -> None:
-        self.root, self.log, self.unit = root, root / "log", root / "unit"
-        root.mkdir(exist_ok=True)
-        self.log.write_text("")
-        self.unit.write_text("LoadState=not-found\nActiveState=inactive\nNRestarts=0\nInvocationID=77\n")
-        tool(root / "bin", "systemctl", SYSTEMCTL.format(log=self.log, unit=self.unit))
-        tool(root / "bin", "docker", DOCKER.format(log=self.log, id=ID))
-        tool(root / "bin", "journalctl", "echo 'sparkrig: phase ready 2026-11-21T14:00:00Z'; echo noise")
-        tool(root / "bin", "ss", "echo 'LISTEN 0 128 0.0.0.0:22 0.0.0.0:*'; echo 'LISTEN 0 9 [::]:8000 [::]:*'")
-        (root / "etc/systemd/system").mkdir(parents=True)
-
-    def at(self, path: str) -> Path:
-        return Path(self.text(path))
-
-    def text(self, script: str) -> str:
-        for place in ("/etc/sparkrig", "/etc/systemd", "/var/lib/sparkrig", "/usr/local/lib/sparkrig"):
-            script = script.replace(place, f"{self.root}{place}")
-        return script
-
-    def sh(self, script: str, *words: str) -> str:
-        done = sh(self.text(script), *map(self.text, words), path=self.root / "bin")
-        assert done.returncode == 0, (done.stdout, done.stderr)
-        return done.stdout
-
-    def look(self, weights: str = "") -> served.Serving:
-        return ServingFact().process(self.sh(ServingFact().command(weights)).splitlines())
-
-    def has(self, path: str, text: str) -> None:
-        self.at(path).parent.mkdir(parents=True, exist_ok=True)
-        self.at(path).write_text(text)
-
-    def holds(self) -> dict[str, str]:
-        return {path: self.at(path).read_text() for path in served.PATHS if self.at(path).exists()}
-
-    @property
-    def enabled(self) -> bool:
-        return self.at(served.ENABLED).is_symlink()
-
-    @property
-    def calls(self) -> list[str]:
-        """What was done since this was asked last."""
-        found = self.log.read_text().splitlines()
-        self.log.write_text("")
-        return found
 
 
 @pytest.fixture
@@ -115,11 +50,6 @@ def checkpoint(folder: Path, *left_out: str, index: bool = True) -> Path:
 
 
 # --- the fact
-
-
-DID = (
-    "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s: requests running: 2, the GPU drew 14 W"
-)
 
 
 def test_what_the_watch_did_is_read_and_nothing_else_of_its_file(spark: Spark) -> None:

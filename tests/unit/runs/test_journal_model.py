@@ -364,6 +364,11 @@ def test_a_run_that_did_not_end_is_run_again_and_one_rolled_back_is_looked_into(
         "the server is as it was before; mend first what its log shows: sudo journalctl -u sparkrig-serve --since "
         "-1h; and then: pyinfra p.py deploys/serve.py"
     )
+    named = replace(tried, owner=replace(base.owner, why="pyinfra x.py deploys/serve.py --data serve_name=embed"))
+    assert journal.again(named, "p.py") == "pyinfra p.py deploys/serve.py --data serve_name=embed"
+    assert "journalctl -u sparkrig-serve-embed --since" in journal.advice(named, Journal(1, runs=(named,)), "p.py")
+    odd = replace(tried, owner=replace(base.owner, why="pyinfra x.py deploys/serve.py --data serve_name=$(id)"))
+    assert journal.again(odd, "p.py") == "pyinfra p.py deploys/serve.py"
     undo = replace(base, owner=owner(ONE, undoes=TWO))
     assert journal.again(undo, "p.py") == f"sparkrig undo p.py {TWO}"
 

@@ -772,5 +772,22 @@ def test_an_answer_is_judged() -> None:
 
 
 def test_a_model_without_chat_is_asked_the_plain_way() -> None:
-    assert smoke.no_chat(smoke.status(answer(code=400))) and not smoke.no_chat(smoke.status(answer()))
+    assert smoke.other_way(smoke.status(answer(code=400))) and not smoke.other_way(smoke.status(answer()))
     assert json.loads(smoke.request("m", smoke.PLAIN))["prompt"] == smoke.QUESTION
+
+
+@pytest.mark.parametrize(
+    ("vector", "said"),
+    [
+        ([0.25, -0.5, 0.125], None),
+        ([0.0] * 64, "its answer is garbage"),
+        ([], "its answer is empty"),
+        (["a", "b"], "another form than vLLM's"),
+        (7, "another form than vLLM's"),
+    ],
+)
+def test_a_model_that_embeds_answers_with_a_vector(vector: object, said: str | None) -> None:
+    body = json.dumps({"model": "e5", "data": [{"embedding": vector}]})
+    found = smoke.amiss(f"{body}\n200\n", ["e5"])
+    assert found is None if said is None else said in str(found)
+    assert json.loads(smoke.request("e5", smoke.EMBED)) == {"model": "e5", "input": smoke.QUESTION}

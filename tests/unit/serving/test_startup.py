@@ -9,6 +9,7 @@ import pytest
 from sparkrig.facts.startup import Startup as Fact
 from sparkrig.host.images import Image
 from sparkrig.io import catalogue_files
+from sparkrig.serving.served import Service
 from sparkrig.serving.startup import DOING, MEANINGS, REFERENCES, TOTALS, WANTED, Seen, attempts, parse, read
 from sparkrig.serving.trouble import SIGNS, judge
 from sparkrig.verdict import Verdict
@@ -327,3 +328,35 @@ def test_a_host_without_any_of_it_is_read_as_well(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "docker", "exit 127")
     found = Fact().process(sh(Fact().command(), path=tmp_path / "bin").stdout.splitlines())
     assert (read(found).state, found.lines, found.image) == ("absent", (), None)
+
+
+def test_the_fact_reads_each_service(tmp_path: Path) -> None:
+    host = "".join(f"{row}\n" for row in rows(load="not-found", active="inactive", image=""))
+    own = "".join(f"{row}\n" for row in rows(active="failed", restarts=3) if not row.startswith(("now", "Mem")))
+    found = parse(f"{host}service embed\n{own}service A-B\n{own}".splitlines())
+    assert [*found.named] == ["embed"]
+    embed = found.named["embed"]
+    assert (embed.active, embed.restarts, embed.now, embed.total) == ("failed", 3, found.now, found.total)
+    tool(tmp_path / "bin", "systemctl", 'echo "$*" >>"$0.log"; exit 1')
+    tool(tmp_path / "bin", "docker", "exit 1")
+    (tmp_path / "etc/sparkrig/serve/embed").mkdir(parents=True)
+    (tmp_path / "etc/sparkrig/serve/embed/serve.json").write_text("{}")
+    text = Fact().command().replace("/etc/sparkrig", f"{tmp_path}/etc/sparkrig")
+    done = sh(text, path=tmp_path / "bin")
+    assert [*Fact().process(done.stdout.splitlines()).named] == ["embed"], done.stderr
+    assert "show sparkrig-serve-embed.service" in (tmp_path / "bin/systemctl.log").read_text()
+
+
+def test_a_verdict_on_a_named_service_names_its_unit() -> None:
+    stopped = seen(active="inactive")
+    (found,) = judge({"spark-a": (stopped, read(stopped))}, Service("embed")).values()
+    assert found.cure == "sudo systemctl start sparkrig-serve-embed"
+
+
+def test_a_model_that_embeds_has_answered_although_it_has_no_completions() -> None:
+    begun = "sparkrig: phase start 2026-11-21T14:00:00Z form=solo"
+    told = "sparkrig: trouble no-answer 2026-11-21T14:03:00Z <HTTPError 404: 'Not Found'>"
+    up = seen(logged(begun, "sparkrig: phase ready 2026-11-21T14:02:00Z", told))
+    assert alone(up).healthy
+    other = told.replace("404", "500")
+    assert not alone(seen(logged(begun, "sparkrig: phase ready 2026-11-21T14:02:00Z", other))).healthy
