@@ -1,4 +1,4 @@
-"""A host in a folder, on which the scripts of a server run for real, and stand-ins for systemctl, docker and ss."""
+"""A host in a folder, where the scripts of a server run, with stand-ins for systemctl, docker and ss."""
 
 from __future__ import annotations
 
