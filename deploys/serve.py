@@ -21,7 +21,7 @@ from sparkrig.deploys.spark import Spark, look, looked_at, refuse
 from sparkrig.files import File, Found, stale
 from sparkrig.host import targets, trust
 from sparkrig.host.images import Image, one
-from sparkrig.io import recipe_file
+from sparkrig.io import recipe_file, vllm_flags
 from sparkrig.io.catalogue_files import catalogue, own
 from sparkrig.operations import image, serving, weights
 from sparkrig.operations.group import Group, together
@@ -195,7 +195,8 @@ class Server:
         wish = self.wish.sized((chosen and chosen.sizing) or self.sizing)
         form = unit_files.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
         vllm = serving.version_of(chosen) if chosen else None
-        return plan.lint_of(wish, _catalogue().find, form, vllm, self.spark.found.identity.machine)
+        machine = self.spark.found.identity.machine
+        return plan.lint_of(wish, _catalogue().find, form, vllm, machine, vllm_flags.knowledge())
 
     @property
     def has_image(self) -> bool:

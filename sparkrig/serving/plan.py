@@ -15,6 +15,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving import launch_text, parsers, recipe_launch, served, sizing
 from sparkrig.serving.arguments import read, whole_number
 from sparkrig.serving.budget import DEFAULT_STEP, GIB, Use
+from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
@@ -324,8 +325,10 @@ def _ports(found: Serving, mine: Settings) -> None:
             )
 
 
-def lint_of(asked: Wish, find: Find, form: str, vllm: Version | None, machine: str) -> list[Finding]:
-    """What `sparkrig lint` finds in the very command that is to run."""
+def lint_of(
+    asked: Wish, find: Find, form: str, vllm: Version | None, machine: str, tables: Knowledge | None = None
+) -> list[Finding]:
+    """What `sparkrig lint` finds in the very command that is to run. tables: the flags of each version."""
     given = ["--platform", f"linux/{_MACHINES[machine]}"] if machine == "aarch64" else []
     given += [word for name, value in asked.environment.items() for word in ("-e", f"{name}={value}")]
     meeting = ["--nnodes", str(asked.nodes), "--node-rank", "0", "--master-addr", "$SPARKRIG_HEAD"]
@@ -336,7 +339,7 @@ def lint_of(asked: Wish, find: Find, form: str, vllm: Version | None, machine: s
     words = ["docker", *docker_words(asked, "/srv/models", [])]
     words = [*words[:2], *given, *words[2:], asked.image, *asked.words, *(more[form] if asked.nodes > 1 else [])]
     (found,) = launch_text.typed(words)
-    return judgement.judge(Case(found, find, asked.nodes, vllm))
+    return judgement.judge(Case(found, find, asked.nodes, vllm, tables))
 
 
 def refuse(found: Sequence[Finding]) -> None:

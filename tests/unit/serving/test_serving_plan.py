@@ -15,6 +15,7 @@ import pytest
 from sparkrig import programs
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image
+from sparkrig.io.vllm_flags import knowledge
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, listen, plan, served, sizing, smoke, unit_files
@@ -75,7 +76,7 @@ def test_every_launch_of_the_catalogue_can_be_served() -> None:
         for form in ("ray", "multinode") if launch.nodes == 2 else ("solo",):
             errors = [
                 each
-                for each in plan.lint_of(wish, CATALOGUE.find, form, None, "aarch64")
+                for each in plan.lint_of(wish, CATALOGUE.find, form, None, "aarch64", knowledge())
                 if each.severity == "error"
             ]
             assert errors == []
@@ -667,7 +668,7 @@ def test_what_would_be_started_of_the_catalogue_has_no_warning_of_its_own() -> N
         sparks = max(CATALOGUE.models[name].nodes, CATALOGUE.models[name].best().nodes)
         wish = asked(name, sparks, serve_image="image:1")
         for form in ("ray", "multinode") if wish.nodes == 2 else ("solo",):
-            found = plan.lint_of(wish, CATALOGUE.find, form, None, "aarch64")
+            found = plan.lint_of(wish, CATALOGUE.find, form, None, "aarch64", knowledge())
             assert [each.rule.id for each in found if each.fails] == []
 
     each_row([*CATALOGUE.models], holds)
@@ -681,6 +682,9 @@ def test_the_lint_reads_the_very_command() -> None:
     with pytest.raises(Refusal, match="ray"):
         plan.refuse(plan.lint_of(ray, CATALOGUE.find, "ray", None, "aarch64"))
     plan.refuse(plan.lint_of(ray, CATALOGUE.find, "multinode", None, "aarch64"))
+    old = asked(serve_image="vllm/vllm-openai:v0.28.0", serve_flags={"swap-space": 4})
+    with pytest.raises(Refusal, match="flag-unknown: --swap-space"):
+        plan.refuse(plan.lint_of(old, CATALOGUE.find, "solo", (0, 28, 0), "aarch64", knowledge()))
 
 
 # --- what a host has
