@@ -139,44 +139,30 @@ def _fix(text: str, case: Callable[[Launch], Case]) -> int:
     from sparkrig.serving import launch_text
     from sparkrig.serving.lint import judgement, mend
 
-    old = [case(launch) for launch in _readable(lambda: launch_text.read(text), text)]
-    told = [judgement.judge(each) for each in old]
-    wanted = [mend.changes(each) for each in told]
-    made = _mended(text, [*dict.fromkeys(change for each in wanted for change in each)])
-    new = [case(launch) for launch in _read(made)] if made is not None else []
-    left = [judgement.judge(each) for each in new]
-    if made is None or not _mends(old, new, told, left):
-        made = "\n".join(mend.command(each.launch, change) for each, change in zip(old, wanted, strict=True))
-        left = [judgement.judge(case(launch)) for launch in _read(made)]
-        terminal.echo("These words cannot be changed where they stand; this is vLLM's own command.", err=True)
+    found = _readable(lambda: launch_text.read(text), text)
+    if text.lstrip()[:1] in ("[", "{") or len(found) != 1:
+        what = f"{len(found)} launches" if len(found) > 1 else "what docker inspect printed"
+        raise click.ClickException(f"--fix changes the words of one launch, and these are {what}. {_TRY}")
+    made, launch = text, found[0]
+    for change in mend.changes(judgement.judge(case(launch))):
+        made, launch = _changed(made, launch, change)
+    left = judgement.judge(case(launch))
     terminal.echo(made.rstrip("\n"))
-    for finding in (each for found in left for each in found if each.fails):
+    for finding in (each for each in left if each.fails):
         terminal.echo(f"left to decide: {finding.rule.id}: {finding.found}. Try: {finding.better}", err=True)
-    return judgement.exit_code(each for found in left for each in found)
+    return judgement.exit_code(left)
 
 
-def _mended(text: str, wanted: Sequence[Change]) -> str | None:
-    """The text with its changes; None where their words are not in it."""
+def _changed(text: str, launch: Launch, change: Change) -> tuple[str, Launch]:
+    """The text with one change, and what is read of it; both as they were where more, or less, would change."""
     from sparkrig.serving.lint import mend
 
     try:
-        return mend.text(text, wanted)
+        made = mend.text(text, [change])
     except mend.Lost:
-        return None
-
-
-def _mends(
-    old: Sequence[Case], new: Sequence[Case], told: Sequence[Sequence[Finding]], left: Sequence[Sequence[Finding]]
-) -> bool:
-    """Whether each launch is still there with its model, and nothing fails that did not, or that had a remedy."""
-    if [each.launch.model for each in old] != [each.launch.model for each in new]:
-        return False
-    for before, after in zip(told, left, strict=True):
-        mended = {each.rule.id for each in before if each.fails and each.changes}
-        failing = {each.rule.id for each in after if each.fails}
-        if failing & mended or not failing <= {each.rule.id for each in before}:
-            return False
-    return True
+        return text, launch
+    read = _read(made)
+    return (made, read[0]) if len(read) == 1 and mend.reaches(launch, read[0], change) else (text, launch)
 
 
 def _read(text: str) -> list[Launch]:

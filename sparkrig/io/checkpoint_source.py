@@ -60,6 +60,8 @@ def folder(path: Path) -> Fetched:
 def _text(file: Path, most: int) -> str | None:
     """None where there is no such file."""
     try:
+        if file.exists() and not file.is_file():  # a pipe would be waited for
+            raise Refusal(f"{file} cannot be read: it is no file", f"ls -l {quoted_path(file.parent)}")
         with file.open("rb") as stream:
             content = stream.read(4 * most + 1)  # a character of UTF-8 has four bytes at most
         return _decoded(content, str(file), most)

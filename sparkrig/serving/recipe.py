@@ -44,6 +44,7 @@ _HOLES = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 _ROUNDS = 4  # a value may name another one
 _PARTS = 1000  # of one value
 _LONG = 10_000  # characters of one value
+COMMAND_CHARS = 65_536  # of a command with its values
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,13 @@ class Recipe:
                 return _value(found[1], values)
             return found[0][0] if doubled else found[0]
 
-        return _HOLES.sub(value, self.template)
+        made, begin, length = [], 0, 0
+        for hole in _HOLES.finditer(self.template):
+            made += [self.template[begin : hole.start()], value(hole)]
+            begin, length = hole.end(), length + len(made[-2]) + len(made[-1])
+            if length > COMMAND_CHARS:
+                raise Unreadable(f"its command has more than {COMMAND_CHARS:,} characters")
+        return "".join([*made, self.template[begin:]])
 
     @property
     def sparks(self) -> int | None:
@@ -275,10 +282,18 @@ def _text(document: Mapping[str, Any], name: str) -> str:
     return found.strip() if isinstance(found, str) else ""
 
 
+def _short(value: Any) -> str:
+    """A plain value; Python itself refuses to write a whole number of more than 4300 digits. Raises Unreadable."""
+    try:
+        return str(value)
+    except ValueError:
+        raise Unreadable("a number of the recipe has more digits than a number has") from None
+
+
 def _plain(value: Any) -> str:
     """A value as a command has it. Raises Unreadable for one that aliases of YAML make huge."""
     if not isinstance(value, dict | list):
-        return str(value)
+        return _short(value)
     left, parts = [value], 0
     while left:
         each = left.pop()
@@ -295,4 +310,4 @@ def _list(given: Any) -> Sequence[Any]:
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**6 else None

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from sparkrig.parsing import safe_yaml
+from sparkrig.parsing import hub, safe_yaml
 from sparkrig.refusal import Refusal
 from sparkrig.serving import launch, launch_text, recipe
 from sparkrig.serving.arguments import Value
@@ -91,7 +91,7 @@ def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
             nodes=nodes,
             image=found.image,
             flags=flags,
-            environment=_environment(found),
+            environment=_environment(found, one),
             source="recipe",
         )
     except ValidationError as error:
@@ -132,6 +132,10 @@ def _value(value: Value) -> Scalar | None:
 
 
 def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], mine: Settings) -> None:
+    if one.container and one.container.image != found.image:
+        raise Refusal(f"{found.source}: its command starts a container of its own, which is not run here", _MEND)
+    if found.image and not hub.IMAGE.fits(found.image):
+        raise Refusal(f"{found.source}: {found.image[:60]!r} is no name of an image", _MEND)
     if one.extra or one.broken:
         raise Refusal(f"{found.source}: `{(*one.extra, *one.broken)[0]}` belongs to no flag, or is no JSON", _MEND)
     for name in flags:
@@ -155,13 +159,15 @@ def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], mine: Se
         )
 
 
-def _environment(found: Recipe) -> dict[str, str]:
-    for name, value in found.environment.items():
+def _environment(found: Recipe, one: launch.Launch) -> dict[str, str]:
+    """Of the recipe, and what its command sets for itself."""
+    variables = {**found.environment, **{name: value or "$" for name, value in one.environment.items()}}
+    for name, value in variables.items():
         if names_a_secret(name):
             raise Refusal(f"{found.source}: {name} is a secret; name its source under secrets instead", _MEND)
         if "$" in value or _CONTROL.search(value):
             raise Refusal(f"{found.source}: {name} takes a value of another machine, or is not on one line", _MEND)
-    return dict(found.environment)
+    return variables
 
 
 def _one_line(error: Exception) -> str:

@@ -146,6 +146,8 @@ def decide(asked: Wish, use: Use, given: Flags, rooms: Room) -> Sizing:
     if firm is not None:
         passes(Sizing(firm, 0), rooms)
     contexts = [_tokens(own[CONTEXT])] if CONTEXT in own else [*_contexts(asked)]
+    if CONTEXT in own:
+        _reaches(asked, contexts[0])
     for utilization, context, spare in _candidates(asked, firm, contexts, rooms, own):
         made = budget(
             asked.model, asked.checkpoint, replace(use, utilization=utilization, context=context, sequences=1)
@@ -153,6 +155,17 @@ def decide(asked: Wish, use: Use, given: Flags, rooms: Room) -> Sizing:
         if utilization > 0 and _fits(made, spare + rooms.draft):
             return Sizing(utilization, context)
     raise _too_little(asked, use, firm, min(contexts), rooms)
+
+
+def _reaches(asked: Wish, context: int) -> None:
+    """Raise Refusal for a context beyond what the model was made for: vLLM ends at once [@vllm-source]."""
+    longest = asked.model.context
+    stretched = asked.environment.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN") == "1" or "hf-overrides" in asked.flags
+    if longest and context > longest and not stretched:
+        raise Refusal(
+            f"--{CONTEXT} is {context}, and {asked.model.title} was made for {longest} tokens: vLLM would end",
+            advice("that many at most, or hf-overrides in serve_flags, which stretches its positions"),
+        )
 
 
 def passes(sizing: Sizing, rooms: Room) -> None:

@@ -1,7 +1,7 @@
 """A launch as it should be: the text as it was given, with what rules with a certain remedy change.
 
-What is written differs from what was read in those words alone, and is read again: where the words cannot be found
-in the text, as in what `docker inspect` printed, the command of vLLM is written anew.
+A change is made where its words stand in one command of the text. What is written is read again, and has to differ
+from what was read before in that change alone; else the change is not made, and is left to a person.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkrig.parsing import bounds
@@ -22,9 +22,7 @@ from sparkrig.serving.lint.judgement import Finding
 _WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\[^\n]|[^\s'"\\])+""", re.DOTALL)
 _FLAG = re.compile(r"-{1,2}[a-zA-Z]")
 _COMMENT = re.compile(r"(?m)(^|(?<=\s))#.*$")
-_READ = re.compile(r"(?:VLLM|NCCL|GLOO|RAY|FLASHINFER|TORCH_CUDA)_")  # of variables that rules speak of
-_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
-_SECRET_FLAGS = frozenset({"api-key", "hf-token", "ssl-keyfile-password"})
+_PARTED = re.compile(r"[;|&]|(?<!\\)\n")  # what ends a command of a shell, or an item of YAML
 _OFF = "no"  # of a switch
 
 
@@ -47,27 +45,21 @@ def changes(found: Iterable[Finding]) -> list[Change]:
 
 
 def text(given: str, wanted: Sequence[Change]) -> str:
-    """The text with its changes. Raises Lost where one of their words is not in it."""
-    if given.lstrip()[:1] in ("[", "{"):
-        raise Lost("what `docker inspect` printed starts no container, and has its secrets in it")
+    """The text with its changes. Raises Lost where one of their words is not in it, or in two commands of it."""
     for change in wanted:
         given = _variable(given, change) if change.variable else _flag(given, change)
     return given
 
 
-def command(launch: Launch, wanted: Sequence[Change]) -> str:
-    """vLLM's own command, written anew. Values that may be secret are left to the environment."""
-    flags: dict[str, Any] = dict(launch.flags)
-    variables = {name: value for name, value in launch.environment.items() if value is not None}
-    for each in wanted:
-        if each.variable:
-            variables = _with(variables, each)
-        else:
-            flags = _with_flag(flags, each)
-    shown = {name: value for name, value in variables.items() if _READ.match(name) and not _SECRET.search(name)}
-    words = [f"{name}={shlex.quote(value)}" for name, value in shown.items()]
-    words += ["vllm", "serve", *([shlex.quote(launch.model)] if launch.model else [])]
-    return " ".join([*words, *(word for name, value in flags.items() for word in _typed(name, value))])
+def reaches(before: Launch, after: Launch, change: Change) -> bool:
+    """Whether a launch that was read anew differs from the one before in that change, and in nothing else."""
+    flags: dict[str, Any] = dict(before.flags)
+    variables: dict[str, Any] = dict(before.environment)
+    if change.variable:
+        variables = _with(variables, change)
+    else:
+        flags = _with_flag(flags, change)
+    return after == replace(before, flags=flags, environment=variables)
 
 
 def _with(named: dict[str, Any], change: Change) -> dict[str, Any]:
@@ -86,19 +78,6 @@ def _with_flag(flags: dict[str, Any], change: Change) -> dict[str, Any]:
     if change.to in ("", _OFF):
         made[change.name] = change.to != _OFF
     return made
-
-
-def _typed(name: str, value: Any) -> Iterator[str]:
-    if isinstance(value, bool):
-        yield f"--{name}" if value else f"--no-{name}"
-        return
-    yield f"--{name}"
-    many = value if isinstance(value, list) else [value]
-    for each in many:
-        if name in _SECRET_FLAGS:
-            yield f'"${name.upper().replace("-", "_")}"'
-        else:
-            yield shlex.quote(json.dumps(each) if isinstance(each, Mapping) else str(each))
 
 
 def _number(text: str) -> Any:
@@ -149,6 +128,8 @@ def _flag(given: str, change: Change) -> str:
         return _field(given, found, change, field)
     if not found:
         return _inserted(given, change)
+    if _PARTED.search(given[found[0][0].start : found[-1][0].end]):
+        raise Lost(f"--{head} is in more than one command of the text")
     for word, value in reversed(found):
         given = _changed(given, word, value, change)
     return given
@@ -237,18 +218,19 @@ def _variable(given: str, change: Change) -> str:
     places = [place for place, each in enumerate(words) if each.plain.startswith(f"{change.name}=")]
     if not places:
         return _yaml_variable(given, change)
-    for place in reversed(places):
-        word, before = words[place], words[place - 1] if place else None
-        opened = before if before and before.plain in ("-e", "--env", "export") else None
-        if change.to is None:
-            given = _without(given, (opened or word).start, word.end)
-        else:
-            given = f"{given[: word.start]}{change.name}={change.to}{given[word.end :]}"
-    return given
+    if len(places) > 1:
+        raise Lost(f"{change.name} is in the text more than once")
+    word, before = words[places[0]], words[places[0] - 1] if places[0] else None
+    opened = before if before and before.plain in ("-e", "--env", "export") else None
+    if change.to is None:
+        return _without(given, (opened or word).start, word.end)
+    return f"{given[: word.start]}{change.name}={change.to}{given[word.end :]}"
 
 
 def _yaml_variable(given: str, change: Change) -> str:
     line = re.compile(rf"(?m)^([ \t]*{re.escape(change.name)}:[ \t]*).*\n")
+    if len(line.findall(given)) > 1:
+        raise Lost(f"{change.name} is in the text more than once")
     if line.search(given):
         return line.sub("" if change.to is None else rf'\g<1>"{change.to}"' + "\n", given)
     run = re.search(r"\b(?:docker|podman|nerdctl)\s+run\b", given)

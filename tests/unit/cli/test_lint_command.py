@@ -192,26 +192,32 @@ def test_what_is_contested_or_advice_is_not_changed() -> None:
     assert typed("--fix", "-", text=text).stdout == text.rstrip() + "\n"
 
 
-def test_a_change_that_does_not_reach_the_launch_is_written_anew() -> None:
+def test_a_change_that_does_not_reach_the_launch_is_left_to_decide() -> None:
+    """What is inside a variable's quotes, and the version that the image shows, stay what they are."""
     text = 'opts="--max-num-batched-tokens 65536"\nvllm serve M --gpu-memory-utilization 0.8 $opts'
     result = typed("--fix", "-", text=text)
-    assert result.stdout == "vllm serve M --gpu-memory-utilization 0.8 --max-num-batched-tokens 32768\n"
-    assert (result.exit_code, "this is vLLM's own command" in result.stderr) == (0, True)
+    assert (result.exit_code, result.stdout) == (2, f"{text}\n")
+    assert "left to decide: batch-large" in result.stderr, result.stderr
+    inside = (
+        'docker run --gpus all vllm/vllm-openai:v0.29.0 bash -c "vllm serve M --swap-space 4 --api-key \\$KEY"'
+    )
+    result = typed("--fix", "-", text=inside)
+    assert (result.exit_code, result.stdout) == (2, f"{inside}\n")
+    assert "left to decide: flag-unknown: --swap-space" in result.stderr
 
 
-def test_a_running_container_that_nothing_mends_is_a_command_too() -> None:
-    result = typed("--fix", "-", text=json.dumps([launches.INSPECTED]))
-    assert result.stdout.startswith("vllm serve Qwen/Qwen3-8B")
-    assert "secret" not in result.stdout + result.stderr
+def test_another_command_with_the_same_flag_is_not_touched() -> None:
+    text = "curl http://x --swap-space 9\nvllm serve M --gpu-memory-utilization 0.8 --swap-space 16"
+    result = typed("--fix", "--vllm", "0.29.0", "-", text=text)
+    assert (result.exit_code, result.stdout) == (2, f"{text}\n")
 
 
-def test_a_running_container_is_mended_as_a_command_and_keeps_its_secrets() -> None:
-    inspected = json.loads(json.dumps(launches.INSPECTED))
-    inspected["Args"] += ["--swap-space", "16"]
-    result = typed("--fix", "--vllm", "0.29.0", "-", text=json.dumps([inspected]))
-    assert result.stdout.startswith("vllm serve Qwen/Qwen3-8B") and "swap-space" not in result.stdout
-    assert "secret" not in result.stdout + result.stderr
-    assert "this is vLLM's own command" in result.stderr
+def test_what_is_no_one_launch_in_words_is_refused() -> None:
+    inspected = json.dumps([launches.INSPECTED])
+    for text in (inspected, f"{SERVE}\n{SERVE} --port 9"):
+        result = typed("--fix", "-", text=text)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "--fix changes the words of one launch" in result.stderr and "secret" not in result.stderr
 
 
 def test_fix_is_for_one_launch_in_words() -> None:

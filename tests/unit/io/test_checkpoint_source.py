@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -216,5 +217,11 @@ def test_a_folder(tmp_path: Path) -> None:
         checkpoint_source.folder(tmp_path)
     (tmp_path / "config.json").unlink()
     (tmp_path / "config.json").mkdir()
-    with pytest.raises(Refusal, match="cannot be read: is a directory"):
+    with pytest.raises(Refusal, match="cannot be read: it is no file"):
+        checkpoint_source.folder(tmp_path)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.json")
+    with pytest.raises(Refusal, match="it is no file"):
         checkpoint_source.folder(tmp_path)

@@ -308,3 +308,35 @@ def test_the_lint_names_another_engine() -> None:
 def test_a_file_of_flags_is_no_recipe() -> None:
     assert not recipe.is_one({"model": "a/b", "tensor-parallel-size": 2})
     assert recipe.is_one({"model": "a/b", "runtime": "vllm"})
+
+
+def test_what_a_command_sets_for_itself_is_handed_on_and_a_container_of_its_own_is_not_run() -> None:
+    head = "recipe_version: '1'\nname: x\ncontainer: image:1\nmodel: openai/gpt-oss-20b\n"
+
+    def launched(command: str, container: str = "image:1") -> Any:
+        text = head.replace("image:1", container) + f"command: |\n  {command}\n"
+        return recipe_launch.launched(recipe_launch.read(text), 1, mine())
+
+    served = "vllm serve openai/gpt-oss-20b --max-model-len 4096"
+    assert launched(f"VLLM_USE_V1=1 {served}").environment == {"VLLM_USE_V1": "1"}
+    assert launched(f"export VLLM_USE_V1=1\n  {served}").environment == {"VLLM_USE_V1": "1"}
+    with pytest.raises(Refusal, match="starts a container of its own"):
+        launched(f"docker run --privileged -e X=1 other/img:1 {served}")
+    for image in ("--privileged", "$(id)", "'-v /:/h'"):
+        with pytest.raises(Refusal, match="is no name of an image"):
+            launched(served, container=image)
+
+
+def test_a_recipe_that_grows_without_end_is_refused_soon() -> None:
+    head = "recipe_version: '1'\nname: x\ncontainer: i:1\nmodel: a/b\n"
+    for text in (
+        f"{head}command: vllm serve a/b {'{a}' * 60_000}\ndefaults: {{a: {'y' * 9999}}}\n",
+        f"{head}command: vllm serve a/b {{x}}\ndefaults: {{x: 0x{'f' * 9000}}}\n",
+        f"{head}command: vllm serve a/b\nmin_nodes: 0x{'f' * 9000}\nmax_nodes: 0x{'f' * 9000}\ndefaults: {{}}\n",
+    ):
+        try:
+            found = recipe_launch.read(text)
+            recipe_launch.sparks(found, mine(), 2)
+            recipe_launch.launched(found, 1, mine())
+        except Refusal as refusal:
+            assert len(refusal.what) < 300

@@ -125,7 +125,11 @@ def test_what_would_not_start_is_refused_with_the_figures() -> None:
                 {"gpu_memory_utilization": 0.4},
                 "does not fit: 60.8 GiB of weights",
             ),
-            "the user's context": (116.0, {"max_model_len": 99999999}, "does not fit: 60.8 GiB of weights"),
+            "the user's context": (
+                116.0,
+                {"max_model_len": 99999999},
+                "was made for 131072 tokens",
+            ),
             "no number": (116.0, {"gpu_memory_utilization": "much"}, "is much, and a number above 0"),
             "more than all": (116.0, {"gpu_memory_utilization": 1.5}, "is 1.5, and a number above 0"),
             "no tokens": (116.0, {"max_model_len": "long"}, "is long, and a number of tokens is expected"),

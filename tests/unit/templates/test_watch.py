@@ -5,9 +5,11 @@ Its clock moves by sleeping alone, so that hours cost nothing.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -515,3 +517,37 @@ def test_a_look_that_fails_ends_the_program_so_that_systemd_starts_it_again(host
         [sys.executable, "-IB", PROGRAM, "--least", "20"], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 1 and "KeyError" in done.stderr
+
+
+def test_metrics_that_make_no_sense_or_never_end_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A negative chunk ended the program, the guard of the memory with it; a server that drips held every look."""
+    spec = importlib.util.spec_from_file_location("watch_alone", PROGRAM)
+    assert spec and spec.loader
+    watch: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(watch)
+    monkeypatch.setattr(watch, "METRICS_S", 0.2)
+
+    def answered(send: Callable[[socket.socket], None]) -> object:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+
+            def serve() -> None:
+                client, _ = server.accept()
+                with client, contextlib.suppress(OSError):
+                    client.recv(4096)
+                    send(client)
+
+            threading.Thread(target=serve, daemon=True).start()
+            return watch.ask_metrics(server.getsockname()[1])
+
+    def negative(client: socket.socket) -> None:
+        client.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabc\r\n")
+
+    def dripping(client: socket.socket) -> None:
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        for _ in range(100):
+            client.sendall(b"a")
+            time.sleep(0.05)
+
+    began = time.monotonic()
+    assert answered(negative) is None and answered(dripping) is None
+    assert time.monotonic() - began < 3

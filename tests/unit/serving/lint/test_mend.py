@@ -109,31 +109,36 @@ def test_words_that_are_not_in_the_text_are_lost() -> None:
             ("vllm serve M", Change("headless", "")),
             ("vllm serve M", Change("VLLM_OLD", variable=True)),
             (LISTED, Change("headless", "")),
-            ('[{"Args": ["serve", "--swap-space", "16"]}]', Change("swap-space")),
             ("vllm serve M --speculative-config {method:mtp} --port 1", Change("speculative-config.method", "x")),
         ],
         holds,
     )
 
 
-def test_the_command_written_anew_shows_no_secret() -> None:
-    (launch,) = launch_text.read(
-        "HF_TOKEN=abc PATH=/x VLLM_API_KEY=abc VLLM_OLD=1 NCCL_DEBUG=INFO vllm serve M --api-key abc "
-        "--swap-space 16 "
-        """--enforce-eager --no-async-scheduling --served-model-name a b -sc '{"method": "mtp"}' """
-    )
-    made = mend.command(
-        launch,
+def test_a_word_that_stands_in_two_commands_is_not_changed() -> None:
+    """A second launch, or another program of the script, may have the same flag."""
+    with pytest.raises(mend.Lost, match="more than one command"):
+        mend.text("curl --swap-space 9\nvllm serve M --swap-space 16", [Change("swap-space")])
+    with pytest.raises(mend.Lost, match="more than once"):
+        mend.text("echo VLLM_OLD=x\nVLLM_OLD=1 vllm serve M", [Change("VLLM_OLD", variable=True)])
+
+
+def test_a_change_reaches_a_launch_alone() -> None:
+    def holds(before: str, after: str, change: Change, reached: bool) -> None:
+        (one,), (other,) = launch_text.read(before), launch_text.read(after)
+        assert mend.reaches(one, other, change) is reached
+
+    serve, tp = "vllm serve M --swap-space 16 -tp 2", Change("tensor-parallel-size", "1")
+    each_row(
         [
-            Change("swap-space"),
-            Change("VLLM_OLD", variable=True),
-            Change("speculative-config.num_speculative_tokens", "4"),
-            Change("headless", ""),
+            (serve, "vllm serve M -tp 2", Change("swap-space"), True),
+            (serve, "vllm serve M", Change("swap-space"), False),
+            (serve, "vllm serve N -tp 2", Change("swap-space"), False),
+            (serve, "vllm serve M --swap-space 16 -tp 1", tp, True),
+            (serve, serve, tp, False),
+            (f"{serve} -tp 3", "vllm serve M --swap-space 16 -tp 1", tp, True),
+            (f"A=1 {serve}", serve, Change("A", variable=True), True),
+            (f"A=1 B=1 {serve}", serve, Change("A", variable=True), False),
         ],
-    )
-    assert "abc" not in made
-    assert made == (
-        'NCCL_DEBUG=INFO vllm serve M --api-key "$API_KEY" --enforce-eager --no-async-scheduling '
-        "--served-model-name a b --speculative-config "
-        """'{"method": "mtp", "num_speculative_tokens": 4}' --headless"""
+        holds,
     )
