@@ -486,6 +486,6 @@ def test_whoever_says_no_finds_nothing_changed(desk: Desk) -> None:
     terminal.answer("Password of nvidia@127.0.0.1:", PASSWORD)
     terminal.answer("Apply? [y/N]:", "n")
     assert terminal.end() == 1
-    assert "Declined; nothing was changed." in terminal.seen
+    assert "Declined; nothing was changed on " in terminal.seen
     assert_nothing_written(desk)
     assert not desk.file.exists()
