@@ -34,7 +34,7 @@ LOOKS = {
 # the other verbs: one changes what plan shows, one loads the link and says so, one frees a lock, one sets a host
 # up, one loads what is served; the rest ask no host
 NOT_LOOKS = {"apply", "bandwidth", "unlock", "onboard", "bench"} | {
-    *("accept", "completion", "explain", "init", "lab", "models", "lint")
+    *("accept", "completion", "docs", "explain", "init", "lab", "models", "lint")
 }
 
 
