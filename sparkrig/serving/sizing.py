@@ -17,14 +17,14 @@ from math import inf
 from sparkrig.cure import advice, local, on_host, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.serving.arguments import whole_number
-from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, budget
+from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, SPREAD_GIB, Budget, Use, budget
 from sparkrig.serving.served import ASIDE, Record, Service, Serving
 from sparkrig.serving.wish import CONTEXT, UTILIZATION, Flags, Sizing, Wish
 from sparkrig.text import listed
 
 _USUAL = 0.80  # NVIDIA's playbook; above it `sparkrig lint` warns
 _VLLM = 0.92  # vLLM's own default
-_SPARE_GIB = 3.0  # of the KV cache: published starts lay up to that far from the budget (docs/models.md)
+_SPARE_GIB = SPREAD_GIB[1]  # of the KV cache: published starts lay up to that far from the budget
 _CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096)
 _SHORT = 32768  # a context of less is worth a higher utilization
 _AUTO = ("auto", -1)  # of a launch of the catalogue: as long as fits, which is chosen here
