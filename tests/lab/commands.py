@@ -45,11 +45,13 @@ class Done:
         return {name: hosts for name, hosts in rows.items() if hosts}
 
 
-def run(program: str, *words: str, timeout: float = 600, env: Mapping[str, str] | None = None) -> Done:
+def run(
+    program: str, *words: str, timeout: float = 600, env: Mapping[str, str] | None = None, cwd: Path = ROOT
+) -> Done:
     """A program of the toolkit's, which nobody answers. env: all of its environment, where it is another one."""
     done = subprocess.run(
         [BIN / program, *words],
-        cwd=ROOT,
+        cwd=cwd,
         env=env or {**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": STATE},
         capture_output=True,
         text=True,
