@@ -112,26 +112,25 @@ def remember(spark: Spark) -> None:
     _LOOKED[spark.name] = spark
 
 
-def alone(name: str, deploy: Callable[..., Any], *, images: bool = False, **arguments: Any) -> None:
+def alone(name: str, deploy: Callable[..., Any], **arguments: Any) -> None:
     """Apply one noun by itself, where pyinfra was given its file: pyinfra INVENTORY deploys/driver.py
 
     pyinfra executes such a file without a name of its own; imported by another deploy it has one, and
-    nothing happens here. images: as `look` has it.
+    nothing happens here.
     """
-    if name == "builtins" and (spark := look(images=images)):
+    if name == "builtins" and (spark := look()):
         deploy(spark=spark, **arguments)
         close(name="close the run", unkept=lambda: spark.unkept)
 
 
-def look(*, images: bool = False) -> Spark | None:
+def look() -> Spark | None:
     """This host's Spark, or None where it is refused; its peer is refused with it.
 
-    Everything is judged before the first change of the run. images: whether docker's are asked for, although no
-    model is.
+    Everything is judged before the first change of the run.
     """
     fleet = _fleet()
     mine = fleet[host.name]
-    found = _read(_weights(mine, images=images), mine.serve_name)
+    found = _read(_weights(mine), mine.serve_name)
     if isinstance(found, Refusal):
         refuse([found], fleet)
         return None
@@ -167,12 +166,12 @@ def _cabling(spark: Spark) -> list[Refusal]:
     return topology.obstacles(spark.fleet, names, seen)
 
 
-def _weights(mine: Settings, *, images: bool) -> str:
+def _weights(mine: Settings) -> str:
     """Their folder, where a model is asked for; a service that is named alone has it in its record."""
     typed = inventory.get_override_data()
     if "serve_name" in typed and not typed.keys() & {"model", "recipe", "weights"}:
         return ""
-    return mine.weights if mine.model or mine.recipe or images else ""
+    return mine.weights if mine.model or mine.recipe else ""
 
 
 def _read(weights: str, service: str) -> State | Refusal:

@@ -24,7 +24,6 @@ from sparkrig.host.driver import BRANCH
 from sparkrig.host.time import SERVER
 from sparkrig.network.links import in_one_subnet
 from sparkrig.shapes import (
-    CommitName,
     DefinitionName,
     DraftName,
     Fingerprint,
@@ -245,21 +244,6 @@ class Settings(BaseModel):
         description="Seconds after which an engine that stands still while requests run and the GPU idles is "
         "restarted, once in an hour; the second time it is stopped (docs/serving.md). vLLM itself gives up a step "
         "after 300. Not multiplied by patience. 0 for no watch.",
-    )
-    image_base: ImageName = Field(
-        "vllm/vllm-openai:v0.17.0-cu130",
-        description="Image of vLLM 0.17 or 0.18 that deploys/image.py gives kernels for SM121 (docs/serving.md).",
-    )
-    image_commit: CommitName | None = Field(
-        None,
-        description="Commit or tag of vLLM's source that the base was made of; None for the one that its version "
-        "names.",
-    )
-    image_site: Folder = Field(
-        "/usr/local/lib/python3.12/dist-packages", description="Where Python's packages are in the base."
-    )
-    image_name: ImageName = Field(
-        "vllm-sm121:latest", description="Name that the image with these kernels gets, for serve_image."
     )
     weights: Folder = Field(
         "/srv/models", description="Folder of the weights on each host; a checkpoint lies in OWNER/NAME below it."

@@ -43,7 +43,6 @@ ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w./-]*$")]
 
 RecipeName = Annotated[str, StringConstraints(pattern=r"^[^\s-].*$")]
 
-CommitName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*$")]
 
 Revision = Annotated[str, StringConstraints(pattern=rf"^{hub.REVISION.pattern}$")]
 
@@ -66,7 +65,6 @@ SHAPES: dict[Any, str] = {
     ToolkitVersion: "a version that begins with a digit, without blanks",
     ModelName: "the name of a model or checkpoint (letters, digits and . _ / -)",
     RecipeName: "the path of a file, with # and a variant behind it where it has several",
-    CommitName: "a commit or tag (letters, digits and . _ -)",
     Revision: "a commit of 40 hex digits in small letters",
     Source: "a source (env:NAME, or file:/path)",
 }

@@ -21,7 +21,7 @@ from sparkrig.settings import DEFAULTS, Settings
 from sparkrig.text import listed
 
 Kind = Literal["checkpoint", "image"]
-_IMAGES = ("serve_image", "nccl_image", "image_base", "image_name")  # settings that name one
+_IMAGES = ("serve_image", "nccl_image")  # settings that name one
 _RECORD = f"file {served.RECORD}"  # as the journal calls it
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sparkrig.serving.lint.case import Case, Change, Hit, month
@@ -16,6 +17,7 @@ from sparkrig.serving.lint.claims import (
     MODELS,
     NOVEMBER,
     READ,
+    READ_25,
     READER,
     THREAD,
     VLLM_0190,
@@ -24,6 +26,7 @@ from sparkrig.serving.lint.claims import (
 from sparkrig.serving.lint.rule import Rules
 
 _GRAPHS = 2048  # [@conselara-hardware]
+_CUDA_12 = re.compile(r"[:-]cu12\d")
 
 
 RULES = Rules("kernels")
@@ -188,7 +191,7 @@ def gdn_stock_image(case: Case) -> Iterator[Hit]:
         ),
         Claim("it builds no CUTLASS NVFP4 kernel for SM121", DOCAI, APRIL),
     ),
-    "eugr/spark-vllm-docker, or the image of deploys/image.py",
+    "vllm/vllm-openai of 0.20.0 or newer, whose kernels are of the family 12.0f",
     holds="vLLM before 0.20 and nightlies of 2026-03 and 2026-04; check with cuobjdump -lelf _C.abi3.so",
     before=(0, 20),
     undated=True,
@@ -202,6 +205,32 @@ def stock_kernels(case: Case) -> Iterator[Hit]:
     # a digest shows no age; the tag of a nightly shows none either
     dated = case.version is not None or "nightly" in case.image
     if case.stock and dated and case.served_format in ("fp8", "nvfp4"):
+        yield Hit(f"{case.container.image} with {case.served_format} weights")
+
+
+@RULES.rule(
+    "cuda-12-kernels",
+    "warning",
+    "vLLM's own image is one for CUDA 13",
+    (
+        Claim(
+            "images for CUDA 12.9 are built for 12.0, images for CUDA 13 for its family", "vllm-pipeline", READ_25
+        ),
+        Claim(
+            "built with CUDA 12.9, the kernels of FP8 and NVFP4 are of 12.0a, which a GB10 does not run",
+            "vllm-wheels",
+            READ_25,
+        ),
+    ),
+    "the same tag without -cu129",
+    holds="vLLM's own images whose tag ends with a CUDA 12; check with cuobjdump -lelf _C_stable_libtorch.abi3.so",
+    undated=True,
+    against=(
+        Claim("FP8 at 51.86 tok/s and NVFP4 at 42.62 with a cu129 image", "djangodevreng-026", "2026-08-17"),
+    ),
+)
+def cuda_12_kernels(case: Case) -> Iterator[Hit]:
+    if case.stock and _CUDA_12.search(case.image) and case.served_format in ("fp8", "nvfp4"):
         yield Hit(f"{case.container.image} with {case.served_format} weights")
 
 

@@ -120,8 +120,6 @@ def test_what_the_settings_name_is_needed() -> None:
     assert of_image(found, BASE) == ["the setting serve_image"] and of_image(found, LOOSE) == [
         "the setting nccl_image"
     ]
-    built = disk(IDLE, declared=declared(image_name="vllm-sm121:mine", image_base="vllm-sm121:latest"))
-    assert of_image(built, BASE) == ["the setting image_base"]
     assert of_image(disk(IDLE), BASE) == [], "a default declares nothing"
 
 
