@@ -24,7 +24,6 @@ from sparkrig.text import listed
 
 _USUAL = 0.80  # NVIDIA's playbook; above it `sparkrig lint` warns
 _VLLM = 0.92  # vLLM's own default
-_SPARE_GIB = SPREAD_GIB[1]  # of the KV cache: published starts lay up to that far from the budget
 _CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096)
 _SHORT = 32768  # a context of less is worth a higher utilization
 _AUTO = ("auto", -1)  # of a launch of the catalogue: as long as fits, which is chosen here
@@ -185,8 +184,10 @@ def _candidates(
 ) -> Iterator[tuple[float, int, float]]:
     """Utilization, context, and GiB that are to stay spare, the best first.
 
-    A context that the user or the catalogue has is kept where it fits exactly.
+    A context that the user or the catalogue has is kept where it fits exactly. Else as much of the KV cache stays
+    spare as published starts on that many Sparks lay from the budget.
     """
+    spread = SPREAD_GIB[asked.nodes]
     if firm is not None:
         ladder = [firm]
     else:
@@ -195,8 +196,8 @@ def _candidates(
         ladder = [begin, *(each / 100 for each in range(101) if begin < each / 100 <= rooms.most)]
     for context in contexts:
         if context >= _SHORT or CONTEXT in own:
-            yield ladder[0], context, 0.0 if _has(asked, CONTEXT) and context == contexts[0] else _SPARE_GIB
-    for spare in (_SPARE_GIB, 0.0):
+            yield ladder[0], context, 0.0 if _has(asked, CONTEXT) and context == contexts[0] else spread
+    for spare in (spread, 0.0):
         yield from ((each, context, spare) for each in ladder for context in contexts)
 
 

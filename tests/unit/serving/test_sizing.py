@@ -98,6 +98,14 @@ def test_what_is_tight_gets_a_shorter_context_or_a_higher_share() -> None:
     assert 0.8 < higher.utilization <= 0.9 and higher.context <= 32768
 
 
+def test_what_stays_spare_of_a_pair_is_the_spread_of_pairs() -> None:
+    """3.6 GiB, as lint has it; one Spark's 3.0 would leave twice the context."""
+    id = "Qwen/Qwen3-Next-80B-A3B-Instruct"
+    wish = asked(id, serve_image="image:1", serve_nodes=2)
+    made = plan.size(wish, mine(model=id, serve_nodes=2), Room(TOTAL, 90.25))
+    assert made == Sizing(0.70, 32768)
+
+
 def test_as_long_as_fits_is_a_context_that_the_deploy_chooses() -> None:
     """DeepSeek V4 Flash's launch has --max-model-len auto; a record needs the number."""
     assert decided(116.0, "deepseek-ai/DeepSeek-V4-Flash-0731").context >= 32768
