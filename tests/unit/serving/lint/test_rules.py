@@ -15,8 +15,8 @@ import pytest
 
 from sparkrig.checks.reference import KINDS
 from sparkrig.io import catalogue_files, vllm_flags
-from sparkrig.serving import launch_text, served, smoke
-from sparkrig.serving.lint import judgement, mend
+from sparkrig.serving import budget, launch_text, served, smoke
+from sparkrig.serving.lint import cache, judgement, mend
 from sparkrig.serving.lint.case import Case, Find
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.judgement import BY_ID, RULES, Finding
@@ -1268,6 +1268,25 @@ def test_a_logged_start_is_as_sure_as_its_version_is() -> None:
         assert told == severity.split()
 
     each_row([((0, 29, 1), "warning"), (None, "note"), ((0, 20, 1), "")], holds)
+
+
+def test_a_logged_start_stands_only_where_the_budget_is_further_off_than_starts_are() -> None:
+    def holds(text: str) -> None:
+        (found,) = launch_text.read(text)
+        case = Case(found, KNOWN.find, 2, (0, 29, 0), TABLES)
+        logged, computed = cache._measured(case), cache._computed(case)
+        assert logged, "the row concerns that launch"
+        assert computed is None or abs(computed.left - logged.left) > budget.SPREAD_GIB[2], "it can go"
+
+    half = "-tp 2 --max-model-len 196608"
+    each_row(
+        [
+            (serve(DEEPSEEK, f"{half} --moe-backend b12x"),),
+            (serve(M27, half, without="kv-cache-dtype"),),
+        ],
+        holds,
+    )
+    assert len(cache._MEASURED) == 2
 
 
 def test_one_spark_has_one_gpu() -> None:
