@@ -14,6 +14,7 @@ time), whatever happened before it: delays do not add up. A chunk of a speculati
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -114,6 +115,9 @@ def served_options(parser: argparse.ArgumentParser) -> None:
     add("--enable-prefix-caching", action="store_true", default=True, dest="caching")
     add("--no-enable-prefix-caching", action="store_false", dest="caching")
     add("--api-key", default=os.environ.get("VLLM_API_KEY"))
+    add("--runner", default="auto", help="pooling: it embeds, and does not write")
+    add("--convert", default="auto", help="embed, or classify: it ranks")
+    add("--hf-overrides", default="", metavar="JSON", help="with an architecture that classifies: it ranks")
     add("--headless", action="store_true", help="a node that only computes: it serves nothing, and waits")
     add("--nnodes", type=int, default=1)
     add("--node-rank", type=int, default=0)
@@ -250,6 +254,15 @@ class Engine:
             self.gauges[name] += by
 
 
+def ways(options: argparse.Namespace) -> tuple[str, ...]:
+    """The paths that a model has, by vLLM's own flags; of a pooling model's the one that it is for."""
+    if options.convert == "classify" or "ForSequenceClassification" in options.hf_overrides:
+        return ("/rerank", "/v1/rerank")
+    if options.convert == "embed" or options.runner == "pooling":
+        return ("/v1/embeddings",)
+    return ("/v1/chat/completions", "/v1/completions")
+
+
 class Refused(Exception):
     """A request that gets an HTTP status and a sentence."""
 
@@ -285,8 +298,11 @@ class Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if not self._authorized():
             return
-        if path not in ("/v1/chat/completions", "/v1/completions"):
+        if path not in ways(self.engine.options):
             self._error(404, "Not Found")
+            return
+        if not path.endswith("completions"):
+            self._pool(body)
             return
         began, answer = time.monotonic(), None
         try:
@@ -305,6 +321,21 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             if answer:
                 self.engine.note(began=began, ended=time.monotonic(), **answer.done())
+
+    def _pool(self, body: bytes) -> None:
+        """Answer a question for vectors or for a ranking."""
+        fault = self.engine.failure(self.engine.number())
+        try:
+            document = pooled(self.engine, json.loads(body))
+        except Refused as refused:
+            self._error(refused.status, str(refused))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self._error(400, f"the request cannot be read: {error}")
+        else:
+            if fault.isdigit():
+                self._error(int(fault), f"told to fail with {fault}")
+            else:
+                self._send(200, json.dumps(document))
 
     def log_message(self, *_: Any) -> None:
         print(f'INFO:     {self.client_address[0]}:{self.client_address[1]} - "{self.requestline}"', flush=True)
@@ -410,6 +441,33 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+
+def pooled(engine: Engine, asked: dict[str, Any]) -> dict[str, Any]:
+    """Vectors of `input`, or `documents` ranked by the words that they share with `query`."""
+    model, broken = asked.get("model") or engine.names[0], engine.options.garbage
+    if model not in engine.names:
+        raise Refused(404, f"The model `{model}` does not exist.")
+    if "query" in asked:
+        wanted = set(asked["query"].lower().split())
+        scores = [len(wanted & set(each.lower().split())) / len(wanted) for each in asked["documents"]]
+        rows = [
+            {"index": at, "document": {"text": text}, "relevance_score": 0.0 if broken else scores[at]}
+            for at, text in enumerate(asked["documents"])
+        ]
+        ranked = sorted(rows, key=lambda row: row["relevance_score"], reverse=True)
+        return {"id": "standin-rerank", "model": model, "results": ranked}
+    texts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
+    rows = [
+        {"index": at, "object": "embedding", "embedding": [0.0] * 8 if broken else vector(text)}
+        for at, text in enumerate(texts)
+    ]
+    return {"id": "standin-embed", "object": "list", "model": model, "data": rows}
+
+
+def vector(text: str) -> list[float]:
+    """Eight numbers of a text, of which no two are the same by chance."""
+    return [each / 255 - 0.5 for each in hashlib.sha256(text.encode()).digest()[:8]]
 
 
 class Answer:

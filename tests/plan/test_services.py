@@ -110,8 +110,13 @@ def test_the_settings_of_a_service_are_those_that_were_given_for_it(deploy: Depl
     [
         ({"state": "active 1 000"}, "ended on @fake/spark-a (RuntimeError: out of memory)"),
         ({"choices": [{"message": {"content": "!" * 40}}]}, "its answer is garbage"),
+        ({"data": [{"embedding": [0.5, 0.25]}]}, "it was given 2 texts, and answered with 1 vectors"),
+        (
+            {"results": [{"index": at, "relevance_score": 1 - at} for at in range(2)]},
+            "its ranking is wrong: 1 and 0",
+        ),
     ],
-    ids=["ends", "garbage"],
+    ids=["ends", "garbage", "a vector too few", "the wrong text first"],
 )
 def test_a_trial_that_fails_takes_back_that_service_alone(
     deploy: Deploy, said: dict[str, Any], reason: str

@@ -51,8 +51,8 @@ class Measured:
         return known and build and any(kv == each or (each and kv.startswith(each)) for each in self.kv)
 
 
-# Only what the budget cannot compute: no source has the shape of the first, nor the size of the second's weights, for
-# which four bits each leave 15 GiB more than its start had.
+# Only what the budget cannot compute: no source has the shape of the first, nor the size of the second's weights,
+# for which four bits each leave 15 GiB more than its start had.
 _MEASURED = (
     # 0.85 leaves 10.33 and 10.61 of 11.04 GiB [@eugr-dsv4-1m]
     Measured(r"deepseek-v4-flash-0731", 2, 0.85 * MEMORY_GIB - 10.61, 11.04, 1_048_576, ("fp8",), "b12x"),

@@ -18,7 +18,7 @@ import pytest
 
 from sparkrig import programs
 from sparkrig.host.images import Image
-from sparkrig.operations import build, image, serving, weights
+from sparkrig.operations import image, serving, weights
 from sparkrig.serving import served, smoke
 from tests.unit.serving_host import DID, ID, Spark
 from tests.unit.shells import sh, tool
@@ -350,7 +350,7 @@ def test_an_image_that_does_not_come_is_said_by_what_broke(peer: Spark) -> None:
     assert done.returncode == 1 and done.stderr == "sudo: a password is required\n"
 
 
-@pytest.mark.parametrize("text", [weights.COPY_WEIGHTS, image.COPY_IMAGE, weights.DOWNLOAD, build.BUILD, DOWNLOAD])
+@pytest.mark.parametrize("text", [weights.COPY_WEIGHTS, image.COPY_IMAGE, weights.DOWNLOAD, DOWNLOAD])
 def test_what_systemd_run_is_given_has_nothing_that_systemd_fills_in(text: str) -> None:
     """systemd-run(1), --expand-environment: `${NAME}` anywhere, `$NAME` as a word of its own."""
     assert "${" not in text
@@ -517,6 +517,32 @@ def test_a_server_is_waited_for_asked_and_understood(spark: Spark) -> None:
         assert pulse(spark, port)[0] == "state active 0 200"
         assert "HTTP status 500" in str(smoke.amiss(ask(spark, port), ["gpt"]))
     assert "HTTP status 000" in str(smoke.amiss(ask(spark, port), ["gpt"])), "nobody is there any more"
+
+
+@pytest.mark.slow  # waits for a server
+@pytest.mark.parametrize(
+    ("flags", "path"),
+    [
+        (("--runner", "pooling"), smoke.EMBED),
+        (("--convert", "embed"), smoke.EMBED),
+        (
+            ("--runner", "pooling", "--hf-overrides", '{"architectures":["Qwen3ForSequenceClassification"]}'),
+            smoke.RERANK,
+        ),
+    ],
+)
+def test_a_model_that_embeds_or_ranks_is_asked_that(spark: Spark, flags: tuple[str, ...], path: str) -> None:
+    spark.unit.write_text("InvocationID=77\nNRestarts=0\nActiveState=active\n")
+    tool(spark.root / "bin", "sleep", "PATH=${PATH#*:}; exec sleep 0.1")
+    with standin(*flags, "--served-model-name", "gpt") as port:
+        assert pulse(spark, port)[0] == "state active 0 200"
+        had = {each: ask(spark, port, each) for each in smoke.PATHS}
+        assert [each for each in smoke.PATHS if not smoke.other_way(smoke.status(had[each]))] == [path]
+        assert smoke.amiss(had[path], ["gpt"]) is None
+    with standin(*flags, "--garbage", "--served-model-name", "gpt") as port:
+        assert pulse(spark, port)[0] == "state active 0 200"
+        wrong = str(smoke.amiss(ask(spark, port, path), ["gpt"]))
+        assert "garbage" in wrong or "its ranking is wrong: 0 and 0 for" in wrong
 
 
 @pytest.mark.parametrize("unit", ["ActiveState=failed\nNRestarts=0", "ActiveState=active\nNRestarts=1"])

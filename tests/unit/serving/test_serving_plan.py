@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from dataclasses import replace
@@ -780,18 +781,52 @@ def test_a_model_without_chat_is_asked_the_plain_way() -> None:
     assert json.loads(smoke.request("m", smoke.PLAIN))["prompt"] == smoke.QUESTION
 
 
-@pytest.mark.parametrize(
-    ("vector", "said"),
-    [
-        ([0.25, -0.5, 0.125], None),
-        ([0.0] * 64, "its answer is garbage"),
-        ([], "its answer is empty"),
-        (["a", "b"], "another form than vLLM's"),
-        (7, "another form than vLLM's"),
-    ],
-)
-def test_a_model_that_embeds_answers_with_a_vector(vector: object, said: str | None) -> None:
-    body = json.dumps({"model": "e5", "data": [{"embedding": vector}]})
-    found = smoke.amiss(f"{body}\n200\n", ["e5"])
-    assert found is None if said is None else said in str(found)
-    assert json.loads(smoke.request("e5", smoke.EMBED)) == {"model": "e5", "input": smoke.QUESTION}
+def test_a_model_that_embeds_answers_with_a_vector_for_each_text() -> None:
+    def holds(vectors: list[Any], said: str | None) -> None:
+        body = json.dumps({"model": "e5", "data": [{"embedding": each} for each in vectors]})
+        found = smoke.amiss(f"{body}\n200\n", ["e5"])
+        assert (found is None) if said is None else said in str(found)
+
+    good, other = [0.25, -0.5, 0.125], [0.5, 0.0, -0.25]
+    each_row(
+        [
+            ([good, other], None),
+            ([good], "it was given 2 texts, and answered with 1 vectors"),
+            ([], "it was given 2 texts, and answered with 0 vectors"),
+            ([good, [0.0] * 3], "garbage (a vector whose numbers are all the same)"),
+            ([good, good], "garbage (the same vector for two texts)"),
+            ([good, [0.5, 0.25]], "its vectors have 2 and 3 numbers"),
+            ([[], []], "its answer is empty"),
+            ([good, [math.nan, 0.5, 0.25]], "another form than vLLM's"),
+            ([["a", "b"], good], "another form than vLLM's"),
+            ([7, good], "another form than vLLM's"),
+        ],
+        holds,
+    )
+    assert json.loads(smoke.request("e5", smoke.EMBED)) == {"model": "e5", "input": [*smoke.TEXTS]}
+
+
+def test_a_model_that_ranks_puts_the_text_that_answers_first() -> None:
+    def holds(ranked: list[tuple[Any, Any]], said: str | None) -> None:
+        rows = [{"index": at, "document": {"text": "t"}, "relevance_score": score} for at, score in ranked]
+        found = smoke.amiss(f"{json.dumps({'model': 'r', 'results': rows})}\n200\n", ["r"])
+        assert (found is None) if said is None else said in str(found)
+
+    each_row(
+        [
+            ([(1, 0.99), (0, 0.01)], None),
+            ([(1, 3.5), (0, -7)], None),
+            ([(0, 0.99), (1, 0.01)], "its ranking is wrong"),
+            ([(1, 0.01), (0, 0.99)], "its ranking is wrong"),
+            ([(1, 0.5), (0, 0.5)], "its ranking is wrong"),
+            ([(1, 0.99)], "it was given 2 texts to rank, and its answer is for 1"),
+            ([(1, 0.99), (1, 0.01)], "its answer is for 2"),
+            ([(1, 0.9), (0, 0.5), (2, 0.1)], "its answer is for 3"),
+            ([(1, math.nan), (0, 0.01)], "another form than vLLM's"),
+            ([(1, None), (0, 0.01)], "another form than vLLM's"),
+            ([("x", 0.9), (0, 0.01)], "another form than vLLM's"),
+        ],
+        holds,
+    )
+    asked = json.loads(smoke.request("r", smoke.RERANK))
+    assert asked == {"model": "r", "query": smoke.QUESTION, "documents": [*smoke.TEXTS]}
