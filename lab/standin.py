@@ -451,7 +451,7 @@ def pooled(engine: Engine, asked: dict[str, Any]) -> dict[str, Any]:
     if "query" in asked:
         wanted = set(asked["query"].lower().split())
         scores = [len(wanted & set(each.lower().split())) / len(wanted) for each in asked["documents"]]
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"index": at, "document": {"text": text}, "relevance_score": 0.0 if broken else scores[at]}
             for at, text in enumerate(asked["documents"])
         ]

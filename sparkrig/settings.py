@@ -226,9 +226,10 @@ class Settings(BaseModel):
     )
     serve_draft: DraftName | None = Field(
         None,
-        description="Draft model that speculates for it, OWNER/NAME on the hub: it is downloaded, copied and "
-        "mounted as the weights are. serve_flags may add to its speculative-config. False (or `none`) for no "
-        "draft at all; None for what the catalogue has.",
+        description="Draft model that speculates for it. OWNER/NAME on the hub is downloaded, copied and mounted "
+        "as the weights are; a folder /srv/models/OWNER/NAME is taken as it lies on the first host. serve_flags "
+        "may add to its speculative-config. False (or `none`) for no draft at all; None for what the catalogue "
+        "has.",
     )
     serve_seconds: int = Field(
         2700,

@@ -27,8 +27,8 @@ _OCTET, _FIRST = (rf"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|{rest})" for rest in ("[1-
 ListenPlace = Annotated[str, StringConstraints(pattern=rf"^(local|management|all|{_FIRST}(\.{_OCTET}){{3}})$")]
 
 # a folder by that name, so no dot in front
-_PART = "[A-Za-z0-9][A-Za-z0-9_.-]*"
-DraftName = Annotated[str, StringConstraints(pattern=rf"^(none|{_PART}/{_PART})$")]
+PART = "[A-Za-z0-9][A-Za-z0-9_.-]*"
+DraftName = Annotated[str, StringConstraints(pattern=rf"^(none|{PART}/{PART}|(/{PART})+)$")]
 
 Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$")]
 
@@ -57,7 +57,7 @@ SHAPES: dict[Any, str] = {
     OneLine: "a text on one line",
     FlagName: "the name of a flag (small letters, digits and -, no dash in front)",
     ImageName: "the name of an image, without blanks",
-    DraftName: "none or OWNER/NAME of a draft model",
+    DraftName: "none, OWNER/NAME or the folder of a draft model",
     ListenPlace: "local, management, all or an IPv4 address",
     ServiceName: "the name of a service (up to 24 small letters, digits and -, none in front or at the end)",
     Folder: "a folder (/ and letters, digits and . _ -, no slash at its end)",

@@ -192,10 +192,9 @@ def _of(subject: _Subject) -> Iterator[Check]:
     yield _image(subject, record)
     yield from _alike(subject, record)
     yield _memory(subject, record)
-    ids = [record.checkpoint, *([record.draft] if record.draft else [])]
-    states = {id: found.weights[id].standing if id in found.weights else "absent" for id in ids}
+    states = {id: found.weights[id].standing if id in found.weights else "absent" for id in record.ids}
     standing = ", ".join(dict.fromkeys(state for state in states.values() if state != "whole")) or "whole"
-    yield check("serve.weights", standing == "whole", f"{' and '.join(ids)} is whole", standing, cure)
+    yield check("serve.weights", standing == "whole", f"{' and '.join(record.ids)} is whole", standing, cure)
     yield from _revision(subject, record)
     if record.rank == 0 and state == "active":
         open_ = found.port == "active"

@@ -51,7 +51,7 @@ def declared(fleet: Fleet, name: str, find: Find) -> Declared:
         return Declared(dict.fromkeys(_meant(find, mine), why), images)
     if group.index(name) >= wish.nodes:
         return Declared({}, images)
-    return Declared({wish.checkpoint.id.lower(): why}, {wish.image: why, **images})
+    return Declared({id.lower(): why for id in wish.ids}, {wish.image: why, **images})
 
 
 def _meant(find: Find, mine: Settings) -> list[str]:
@@ -275,7 +275,7 @@ def _runs(container: Container) -> str:
 
 
 def _names(record: Record, checkpoint: str) -> bool:
-    return record.rank != served.ASIDE and record.checkpoint.lower() == checkpoint
+    return record.rank != served.ASIDE and checkpoint in (id.lower() for id in record.ids)
 
 
 def _repository(name: str) -> str:

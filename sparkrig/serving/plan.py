@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sparkrig.cure import advice, local, on_host, quoted, quoted_path
+from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
-from sparkrig.parsing import bounds, hub
+from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch_text, parsers, recipe_launch, served, sizing
+from sparkrig.serving import draft, launch_text, parsers, recipe_launch, served, sizing
 from sparkrig.serving.arguments import read, whole_number
 from sparkrig.serving.budget import DEFAULT_STEP, GIB, Use
 from sparkrig.serving.flags import Knowledge
@@ -24,7 +24,7 @@ from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar, hin
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.unit_files import OURS, docker_words
-from sparkrig.serving.wish import MODELS, Flags, Sizing, Wish
+from sparkrig.serving.wish import Flags, Sizing, Wish
 from sparkrig.settings import Settings
 
 Find = Callable[[str], Model | None]
@@ -40,9 +40,6 @@ _IMAGE_GIB = 30.0
 _COPIES = 2  # `docker load` unpacks what it was given beside it
 # Where the nodes meet on the head, by form (templates/serving/start.sh).
 MEETING = {"ray": 6379, "multinode": 29501}
-_NO_DRAFT = "none"
-_SPECULATION = "speculative-config"
-_DRAFTED = 3  # tokens a step, as in vLLM's own examples; serve_flags has another number
 _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
@@ -86,7 +83,7 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
     if not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():
         flags = {**flags, "gpu-memory-utilization": _SHARE}
     notes = (*_unverified(model, checkpoint),)
-    return Wish(model, checkpoint, nodes, flags, variables, image, notes, _draft(mine))
+    return Wish(model, checkpoint, nodes, flags, variables, image, notes, draft.wanted(mine), draft.by_hand(mine))
 
 
 def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
@@ -101,12 +98,17 @@ def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
         notes.append(f"{base.image} of {recipe.source} is in no registry: it has to be on the first host already")
     image = mine.serve_image or base.image or IMAGE
     flags, notes = _flags(checkpoint, base, nodes, mine), [*notes, *_unverified(model, checkpoint)]
-    return Wish(model, checkpoint, nodes, flags, base.environment, image, (*notes,), _draft(mine))
-
-
-def _draft(mine: Settings) -> str:
-    """OWNER/NAME of the model that speculates; empty for none of its own."""
-    return mine.serve_draft if mine.serve_draft not in (None, _NO_DRAFT) else ""
+    return Wish(
+        model,
+        checkpoint,
+        nodes,
+        flags,
+        base.environment,
+        image,
+        (*notes,),
+        draft.wanted(mine),
+        draft.by_hand(mine),
+    )
 
 
 def _known(find: Find, wanted: str) -> tuple[Model, Checkpoint]:
@@ -160,25 +162,11 @@ def _flags(checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Sett
     flags |= mine.serve_flags
     if flags.get(parsers.TOOLS, False) is False and parsers.AUTO not in mine.serve_flags:
         flags.pop(parsers.AUTO, None)  # vLLM takes no choice of tools without their parser
-    if mine.serve_draft == _NO_DRAFT:
-        flags.pop(_SPECULATION, None)
+    if mine.serve_draft == draft.NONE:
+        flags.pop(draft.SPECULATION, None)
     elif mine.serve_draft:
-        flags[_SPECULATION] = _speculation(mine)
+        flags[draft.SPECULATION] = draft.speculation(mine)
     return flags
-
-
-def _speculation(mine: Settings) -> dict[str, Scalar]:
-    """What vLLM is told of a draft model: where it is, and what else serve_flags has. Raises Refusal."""
-    given = mine.serve_flags.get(_SPECULATION, "{}")
-    try:
-        found = bounds.loads(str(given))
-        told = {str(name): value for name, value in found.items()}
-    except (ValueError, AttributeError):
-        raise Refusal(
-            f"--{_SPECULATION} of serve_flags is no JSON object ({str(given)[:60]})",
-            advice("such as '{\"num_speculative_tokens\": 3}'"),
-        ) from None
-    return {"num_speculative_tokens": _DRAFTED, **told, "model": f"{MODELS}/{mine.serve_draft}"}
 
 
 # --- before anything is changed
@@ -209,6 +197,8 @@ def judge(
     folder = f"{mine.weights}/{asked.checkpoint.id}"
     for id in asked.ids:
         _reachable(found.weights.get(id, served.Weights("partial", 0)), f"{mine.weights}/{id}")
+    if leads:
+        draft.judge(found, mine)
     _revision(have, folder, mine.serve_revision)
     if not have.there:
         _room(asked, have, found.room, mine)

@@ -418,8 +418,9 @@ class Record:
     memory was decided for; utilization, context: what was decided, 0 where nothing was; listen: the setting, empty
     where it is the default; at: ADDRESS:PORT of each place where it answers, empty of a version that opened all;
     management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
-    it, None of a version that did not look for it; draft: OWNER/NAME of its draft model, empty for none; service:
-    its name, empty for the server without one; settings: of a named service, those that were given for it alone.
+    it, None of a version that did not look for it; draft: of its draft model, as `serve_draft` has it, empty for
+    none; service: its name, empty for the server without one; settings: of a named service, those that were given
+    for it alone.
     """
 
     model: str
@@ -446,6 +447,12 @@ class Record:
     draft: str = ""
     service: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """OWNER/NAME of all weights that it takes, its own first."""
+        drafts = self.draft.removeprefix(f"{self.weights}/")
+        return (self.checkpoint, *([drafts] if drafts else []))
 
     @property
     def sizing(self) -> Sizing | None:

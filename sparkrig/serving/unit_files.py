@@ -11,7 +11,7 @@ from sparkrig.host import secrets
 from sparkrig.host.images import Image
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import listen, served, service_settings
+from sparkrig.serving import draft, listen, served, service_settings
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.wish import MODELS, Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
@@ -93,7 +93,7 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         context=chosen.sizing.context if chosen.sizing else 0,
         **_access(node, mine),
         entrypoint=chosen.entrypoint,
-        draft=asked.draft,
+        draft=draft.kept(asked.draft, mine.weights, by_hand=asked.draft_by_hand),
         service=mine.serve_name,
         settings=service_settings.given(mine) if mine.serve_name else {},
     ).file()

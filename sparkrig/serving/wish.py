@@ -36,7 +36,8 @@ class Wish:
     """What is to be served, by catalogue, settings and a recipe alone.
 
     image: as it is asked for; notes: what a person should know before it is served, in sentences; draft:
-    OWNER/NAME of a model that speculates for it, empty for none of its own.
+    OWNER/NAME of a model that speculates for it, empty for none of its own; draft_by_hand: whether that was put
+    there, and is never downloaded.
     """
 
     model: Model
@@ -47,6 +48,7 @@ class Wish:
     image: str
     notes: tuple[str, ...] = ()
     draft: str = ""
+    draft_by_hand: bool = False
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -426,6 +426,26 @@ def test_a_draft_is_downloaded_once_and_crosses_the_fabric_like_the_weights(depl
     assert f"/srv/models/{DRAFT}" in copy
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_draft_that_is_a_folder_crosses_the_fabric_and_is_never_downloaded(deploy: Deploy, there: bool) -> None:
+    weights = {BOTH: ("whole", 1)}
+    first = ready(BOTH, weights={**weights, DRAFT: ("whole", 1)} if there else weights)
+    found = [
+        replace(each, data={**each.data, "serve_draft": f"/srv/models/{DRAFT}"})
+        for each in started(first, ready(BOTH, weights=weights), "qwen3-235b-a22b")
+    ]
+    run = deploy(found, "-y", *PAIR, file=FILE)
+    assert not [text for _, text in run.commands if "--local-dir" in text or "snapshot_download" in text]
+    copies = [(host, text) for host, text in run.commands if "came in another size" in text]
+    if there:
+        assert run.code == 0, tail(run)
+        ((host, copy),) = copies
+        assert host == "spark-b" and f"/srv/models/{DRAFT}" in copy
+    else:
+        assert run.code == 1 and run.changes == [] and not copies, tail(run)
+        assert f"Refused: serve_draft is /srv/models/{DRAFT}, and that folder is not there" in run.stderr
+
+
 PINNED = "vllm-standin@sha256:77"
 
 

@@ -400,9 +400,16 @@ def test_a_draft_and_a_place_to_listen_are_what_they_look_like() -> None:
 
     each_row(
         [
-            ({"serve_draft": True}, "none, OWNER/NAME of a draft model or None is expected (found True)"),
-            ({"serve_draft": "../../etc"}, "none, OWNER/NAME of a draft model or None is expected"),
-            ({"serve_draft": "a/../b"}, "none, OWNER/NAME of a draft model or None is expected"),
+            (
+                {"serve_draft": True},
+                "none, OWNER/NAME, the folder of a draft model or None is expected (found True)",
+            ),
+            ({"serve_draft": "../../etc"}, "none, OWNER/NAME, the folder of a draft model or None is expected"),
+            (
+                {"serve_draft": "/srv/../etc/a"},
+                "none, OWNER/NAME, the folder of a draft model or None is expected",
+            ),
+            ({"serve_draft": "a/../b"}, "none, OWNER/NAME, the folder of a draft model or None is expected"),
             ({"serve_listen": "0.0.0.0"}, "local, management, all, an IPv4 address or None is expected"),
             ({"serve_listen": "10.0.0.256"}, "local, management, all, an IPv4 address or None is expected"),
             ({"serve_listen": "lan"}, "local, management, all, an IPv4 address or None is expected"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,6 +47,11 @@ def test_a_record_alone_is_enough() -> None:
     assert needs(disk(rows), ONE) == ["it is served, by the record of the last deploy"]
     renamed = rows.replace(kept(record()), kept(record(ONE.upper(), image="sha256:old", name="vllm-sm121")))
     assert needs(disk(renamed), ONE) and of_image(disk(renamed), BASE)
+    for draft in (TWO, f"/srv/models/{TWO}"):
+        drafted = rows.replace(kept(record()), kept(replace(record(), weights="/srv/models", draft=draft)))
+        assert needs(disk(drafted), TWO) == ["it is served, by the record of the last deploy"], (
+            "and its draft model"
+        )
     aside = rows.replace(kept(record()), kept(record(rank=served.ASIDE, image="", name="")))
     assert needs(disk(aside), ONE) == []
 
@@ -113,6 +119,7 @@ def declared(model: str | None = None, sparks: int = 1, at: int = 0, **more: Any
 
 def test_what_the_settings_name_is_needed() -> None:
     assert declared() == Declared()
+    assert TWO.lower() in declared("gpt-oss-120b", serve_draft=TWO).checkpoints
     mine = declared("gpt-oss-120b")
     assert mine.checkpoints == {ONE: "the setting model (gpt-oss-120b)"} and len(mine.images) == 1
     found = disk(IDLE, declared=declared(ONE, serve_image=f"{BASE}", nccl_image=LOOSE))

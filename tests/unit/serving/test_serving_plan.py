@@ -443,7 +443,7 @@ def test_a_draft_model_is_mounted_beside_the_weights_and_named_to_vllm() -> None
         words = started(made(wish)[served.SERVICE])
         assert arguments.read(words).flags.get("speculative-config") == expected
         mounted = f"/srv/models/{DRAFT}:/models/{DRAFT}:ro" in words
-        assert mounted is (wish.draft != "") is (data.get("serve_draft") == DRAFT)
+        assert mounted is (wish.draft != "") is str(data.get("serve_draft")).endswith(DRAFT)
 
     own = {"serve_draft": DRAFT}
     path = {"model": f"/models/{DRAFT}"}
@@ -453,6 +453,7 @@ def test_a_draft_model_is_mounted_beside_the_weights_and_named_to_vllm() -> None
             "the catalogue's": ({}, {"method": "mtp", "num_speculative_tokens": 3}),
             "none": ({"serve_draft": False}, None),
             "its own": (own, {"num_speculative_tokens": 3, **path}),
+            "a folder": ({"serve_draft": f"/srv/models/{DRAFT}"}, {"num_speculative_tokens": 3, **path}),
             "with more": (
                 {**own, "serve_flags": given},
                 {"method": "eagle3", "num_speculative_tokens": 5, **path},
@@ -461,6 +462,43 @@ def test_a_draft_model_is_mounted_beside_the_weights_and_named_to_vllm() -> None
         holds,
     )
     assert "is no JSON object" in refused(serve_draft=DRAFT, serve_flags={"speculative-config": "mtp"})
+
+
+def test_a_draft_that_is_a_folder_has_to_be_one_of_the_first_host() -> None:
+    folder = f"/srv/models/{DRAFT}"
+
+    def holds(weights: dict[str, Weights], said: str) -> None:
+        found = Serving(images=FITS.images, weights=weights, room=900 * GIB)
+        assert judged(found, serve_draft=folder) == said
+
+    belong = "config.json and all safetensors belong into it"
+    each_row(
+        [
+            ({}, f"serve_draft is {folder}, and that folder is not there: {belong}"),
+            (
+                {DRAFT: Weights("partial", 1)},
+                f"serve_draft is {folder}, and that folder holds no whole checkpoint: {belong}",
+            ),
+            (
+                {DRAFT: Weights("linked", 1, "a.bin")},
+                f"{folder}/a.bin is a link that leads out of its folder, and a container would not find it",
+            ),
+            ({DRAFT: Weights("loose", 1)}, ""),
+            ({DRAFT: Weights("whole", 1)}, ""),
+        ],
+        holds,
+    )
+    for elsewhere in ("/data/draft", "/srv/models/draft", "/srv/models/a/b/c"):
+        said = f"serve_draft is {elsewhere}, and a folder OWNER/NAME in /srv/models is expected"
+        assert refused(serve_draft=elsewhere) == said
+
+
+def test_a_draft_that_is_a_folder_stays_one_in_the_record() -> None:
+    folder = f"/srv/models/{DRAFT}"
+    file = made(asked(serve_draft=folder), serve_draft=folder)[served.RECORD]
+    record = served.load(Found(file, "0644", "root:root"))
+    assert record and record.draft == folder and record.ids[1:] == (DRAFT,)
+    assert plan.remembered(mine(), record).serve_draft == folder
 
 
 def test_the_weights_of_a_draft_are_judged_and_counted_like_others() -> None:
