@@ -217,7 +217,7 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
 
 def size(asked: Wish, mine: Settings, room: sizing.Room) -> Sizing:
     """What a server takes of the memory, where none was decided for it yet. Raises Refusal with the figures."""
-    return sizing.decide(asked, _use(asked, room.total), mine.serve_flags, room)
+    return sizing.decide(asked, _use(asked, room.total), mine.serve_flags, room, named=bool(mine.serve_name))
 
 
 def _use(asked: Wish, memory_gib: float) -> Use:

@@ -134,11 +134,11 @@ def _held(found: Serving, unit: str) -> float:
     return share if found.memory.available + share <= found.memory.total else 0.0
 
 
-def decide(asked: Wish, use: Use, given: Flags, rooms: Room) -> Sizing:
+def decide(asked: Wish, use: Use, given: Flags, rooms: Room, *, named: bool = False) -> Sizing:
     """Utilization and context for that server. Raises Refusal with the figures.
 
     use: what the budget makes of all flags; given: those of the user, which are kept or refused; those of the
-    catalogue are kept where they fit.
+    catalogue are kept where they fit. named: it stands beside another server, and takes no more than it needs.
     """
     own = {name: value for name, value in given.items() if value is not False}
     firm = _number(own[UTILIZATION]) if UTILIZATION in own else None
@@ -147,7 +147,10 @@ def decide(asked: Wish, use: Use, given: Flags, rooms: Room) -> Sizing:
     contexts = [_tokens(own[CONTEXT])] if CONTEXT in own else [*_contexts(asked)]
     if CONTEXT in own:
         _reaches(asked, contexts[0])
-    for utilization, context, spare in _candidates(asked, firm, contexts, rooms, own):
+    known = budget(asked.model, asked.checkpoint, use)
+    small = named and firm is None and known.kv is not None and known.needed is not None
+    tried = _least(asked, contexts, rooms) if small else _candidates(asked, firm, contexts, rooms, own)
+    for utilization, context, spare in tried:
         made = budget(
             asked.model, asked.checkpoint, replace(use, utilization=utilization, context=context, sequences=1)
         )
@@ -199,6 +202,13 @@ def _candidates(
             yield ladder[0], context, 0.0 if _has(asked, CONTEXT) and context == contexts[0] else spread
     for spare in (spread, 0.0):
         yield from ((each, context, spare) for each in ladder for context in contexts)
+
+
+def _least(asked: Wish, contexts: Sequence[int], rooms: Room) -> Iterator[tuple[float, int, float]]:
+    """The same for a server beside another one: for each context, the longest first, the lowest utilization."""
+    ladder = [each / 100 for each in range(1, 101) if each / 100 <= rooms.most]
+    for spare in (SPREAD_GIB[asked.nodes], 0.0):
+        yield from ((each, context, spare) for context in contexts for each in ladder)
 
 
 def _has(asked: Wish, name: str) -> bool:

@@ -98,6 +98,35 @@ def test_what_is_tight_gets_a_shorter_context_or_a_higher_share() -> None:
     assert 0.8 < higher.utilization <= 0.9 and higher.context <= 32768
 
 
+def test_a_named_server_takes_what_it_needs_and_no_more() -> None:
+    """Its weights, one sequence of its context, what vLLM takes beside, and the spread of published starts."""
+
+    def holds(model: str, free: float, flags: dict[str, Any], utilization: float, context: int) -> None:
+        data: dict[str, Any] = {"serve_flags": flags}
+        wish, own = asked(model, 1, serve_image="image:1", **data), mine(model=model, serve_name="b", **data)
+        assert plan.size(wish, own, Room(TOTAL, free)) == Sizing(utilization, context)
+
+    id, length = "Qwen/Qwen3-Embedding-8B", "max-model-len"
+    each_row(
+        {
+            "14.9 of weights, 4.5 of cache, 5.3 beside, 3.0 spare": (id, 116.0, {}, 0.23, 32768),
+            "whatever is free": (id, 45.0, {}, 0.23, 32768),
+            "less context": (id, 116.0, {length: 8192}, 0.2, 8192),
+            "a shorter context where less is free": (id, 31.0, {}, 0.21, 16384),
+            "the user's": (id, 116.0, {"gpu-memory-utilization": 0.4}, 0.4, 32768),
+            "a catalogue's share for a host alone": ("gpt-oss-20b", 116.0, {}, 0.17, 131072),
+        },
+        holds,
+    )
+
+
+def test_a_named_server_of_a_model_whose_shape_no_source_has_is_sized_like_any_other() -> None:
+    model = "mistralai/Mistral-Small-4-119B-2603-NVFP4"
+    wish, room = asked(model, 1, serve_image="image:1"), Room(TOTAL, 116.0)
+    assert wish.model.shape is None
+    assert plan.size(wish, mine(model=model, serve_name="b"), room) == plan.size(wish, mine(model=model), room)
+
+
 def test_what_stays_spare_of_a_pair_is_the_spread_of_pairs() -> None:
     """3.6 GiB, as lint has it; one Spark's 3.0 would leave twice the context."""
     id = "Qwen/Qwen3-Next-80B-A3B-Instruct"
