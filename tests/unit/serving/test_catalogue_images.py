@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from sparkrig.io import vllm_flags
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.refusal import Refusal
+from sparkrig.serving.lint.version import version
 from sparkrig.serving.model import Launch, Model
 from tests.tables import each_row
 from tests.unit.servings import asked
@@ -54,6 +56,18 @@ def test_the_version_is_the_tag_s() -> None:
         assert release is None or launch.vllm == release[1]
         if launch.image.startswith("nvcr.io/nvidia/vllm:"):
             assert launch.vllm == NGC.get(launch.image.rpartition(":")[2], "")
+
+    each_row(LAUNCHES, holds)
+
+
+def test_a_launch_sets_no_variable_that_the_vllm_of_its_image_has_stopped_to_read() -> None:
+    """An image of unknown version, such as a nightly, is a new one."""
+    tables = vllm_flags.knowledge()
+
+    def holds(_: Model, launch: Launch) -> None:
+        gone = {name: tables.variable_removed(name) for name in launch.environment}
+        mine = version(launch.vllm) if launch.vllm else None
+        assert [name for name, since in gone.items() if since and (mine is None or mine[:2] >= since)] == []
 
     each_row(LAUNCHES, holds)
 
