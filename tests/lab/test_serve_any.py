@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from lab.standin_image import build, weights
-from sparkrig.serving import served
 from tests.faults.record import Seen
 from tests.lab.commands import ROOT, run
 from tests.lab.guests import Pair
@@ -74,12 +73,13 @@ def test_a_model_of_no_catalogue_is_served_rolled_back_and_watched(ready: Pair, 
     ids=["eugr", "sparkrun", "vllm-project"],
 )
 def test_a_recipe_is_served(
-    ready: Pair, inventory: str, file: str, id: str, name: str, both: bool, seen: Seen
+    ready: Pair, tmp_path: Path, file: str, id: str, name: str, both: bool, seen: Seen
 ) -> None:
-    words = ("--data", f"recipe={RECIPES / file}")
+    """It stands in the inventory: one that is given to a run alone is no longer asked for afterwards."""
+    inventory = inventory_with(tmp_path, f"'node_ssh': True, {SETTINGS}, 'recipe': {str(RECIPES / file)!r}")
     weights(ready.a.node, f"/srv/models/{id}")
-    done = serve(inventory, "", *words)
+    done = serve(inventory)
     assert done.code == 0, done.stderr[-3000:]
-    assert name in models(ready.a) and (unit(ready.b, served.UNIT) == "active") is both
-    assert planned(inventory, "", *words) == {} and wrong(inventory) == (0, set())
+    assert name in models(ready.a) and (unit(ready.b) == "active") is both
+    assert planned(inventory) == {} and wrong(inventory) == (0, set())
     seen(f"{name} of {file} on {'both' if both else 'one'}; the second run has nothing to do")
