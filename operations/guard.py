@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import gevent
 from pyinfra.api import Host
+from pyinfra.connectors.base import BaseConnector
 from pyinfra.api.exceptions import PyinfraError
 
 from sparkrig import programs
@@ -34,7 +35,7 @@ _FAILURES = 3  # in a row mean that a host has no guard; fewer may be its connec
 
 PREPARE = programs.text("operations/guard_prepare.sh")
 START = programs.text("operations/guard_start.sh")
-ASK = 'exec python3 "$1/guard/guard.py" "$2" ${3:+"$3"}'
+ASK = programs.text("operations/guard_ask.sh")
 
 
 class RolledBack(Exception):
@@ -85,15 +86,14 @@ def carry_out(bench: Bench) -> dict[str, str]:
     try:
         with _counting(bench):
             _expect("applied", _each(bench, lambda at: _start(bench, at)))
-            _reach(bench)
-            first = time.monotonic()
+            first = _reach(bench)
             bench.tell(f"applied; a new ssh connection gets in; reverts in {bench.left} s unless confirmed")
             _link(bench)
-            gevent.sleep(max(0.0, first + APART_S - time.monotonic()))
-            _reach(bench)
+            gevent.sleep(max(0.0, max(each.made for each in first.values()) + APART_S - time.monotonic()))
+            second = _reach(bench)
         if bench.left < guard.MARGIN_S:
             raise RolledBack(f"only {bench.left} s were left to confirm it")
-        answers = _each(bench, lambda at: _ask(bench, at, "commit"))
+        answers = _each(bench, lambda at: _ask(bench, at, second[at.name], "commit"))
         _expect("committed", answers)
     except RolledBack as why:
         raise RolledBack(_give_up(bench, str(why))) from None
@@ -123,9 +123,17 @@ def _start(bench: Bench, at: Host) -> Told:
             raise Failed(str(error)) from None
 
 
-def _ask(bench: Bench, at: Host, verb: str, why: str = "") -> Told:
-    """One question over a new connection, for the old one may be dead and not know it."""
-    with _new_connection(at):
+@dataclass(frozen=True)
+class Door:
+    """A connection to a host that was made for a question; made: when, by this machine's clock."""
+
+    connector: BaseConnector
+    made: float
+
+
+def _ask(bench: Bench, at: Host, door: Door, verb: str, why: str = "") -> Told:
+    """One question, over a connection that was just made: an old one may be dead and not know it."""
+    with _through(at, door):
         text = remote.shell(at, ASK, bench.folder, verb, why, seconds=bench.orders[at.name].limit(verb))
     try:
         return guard.parse(text)
@@ -139,7 +147,7 @@ def _until_it_answers(bench: Bench, at: Host, verb: str = "wait", why: str = "")
     answered = 0
     while True:
         try:
-            return _ask(bench, at, verb, why)
+            return _ask(bench, at, _door(at), verb, why)
         except (Lost, Failed) as error:
             answered += isinstance(error, Failed)
             if time.monotonic() >= end or answered == _FAILURES:
@@ -147,24 +155,37 @@ def _until_it_answers(bench: Bench, at: Host, verb: str = "wait", why: str = "")
         gevent.sleep(PAUSE_S)
 
 
-@contextmanager
-def _new_connection(at: Host) -> Iterator[None]:
-    """Talk to a host over a connection made now, by the same key, address and host key. Raises Lost."""
-    old = at.connector
-    at.connector = at.connector_cls(at.state, at)
+def _door(at: Host) -> Door:
+    """A connection made now, by the same key, address and host key. Raises Lost."""
+    connector = at.connector_cls(at.state, at)
     try:
         with gevent.Timeout(_CONNECT_S, TimeoutError("no connection in time")):
-            at.connector.connect()
-        yield
+            connector.connect()
     except (PyinfraError, TimeoutError) as error:
         raise Lost(f"{at.name} cannot be reached by a new ssh connection ({error})") from None
+    return Door(connector, time.monotonic())
+
+
+@contextmanager
+def _through(at: Host, door: Door) -> Iterator[None]:
+    """Talk to a host over a connection of its own, for as long as the block takes."""
+    old, at.connector = at.connector, door.connector
+    try:
+        yield
     finally:
         at.connector = old
 
 
-def _reach(bench: Bench) -> None:
-    """Prove from outside that a new connection gets in, and that the change still stands."""
-    _expect("applied", _each(bench, lambda at: _ask(bench, at, "wait")))
+def _reach(bench: Bench) -> dict[str, Door]:
+    """Prove from outside that a new connection gets in, and that the change still stands; the connections."""
+    doors: dict[str, Door] = {}
+
+    def proven(at: Host) -> Told:
+        doors[at.name] = _door(at)
+        return _ask(bench, at, doors[at.name], "wait")
+
+    _expect("applied", _each(bench, proven))
+    return doors
 
 
 def _link(bench: Bench) -> None:
@@ -224,7 +245,7 @@ def _give_up(bench: Bench, why: str) -> str:
     def revert(at: Host) -> Told:
         question = "revert", plain(why)[:_WHY]  # which status shows on every half
         try:
-            return _ask(bench, at, *question)
+            return _ask(bench, at, _door(at), *question)
         except (Lost, Failed):
             bench.tell(f"{at.name} cannot be asked; unless it confirmed already it reverts in {bench.left} s")
             return _until_it_answers(bench, at, *question)  # one that confirmed never goes back unasked

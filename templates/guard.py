@@ -1,7 +1,8 @@
 """Changes a host's network under guard: whatever happens meanwhile, the host finds its way back by itself.
 
 Runs on the host as root, with the standard library only, from one file: at boot nothing else of ours is there.
-operations/guard.py sends it with an order to `guard/` in the folder of a run, and calls it there:
+operations/guard.py sends it with an order to `guard/` in the folder of a run, and imports it there for each verb, so
+that Python keeps it compiled; what has to work after a power cut runs the file itself:
 
     start     snapshot, arm the ways back, apply in a detached unit, wait for its end
     wait      wait for that end (after a lost connection)
@@ -20,18 +21,20 @@ Sources: [@nm-checkpoint]; what a checkpoint does and does not restore was seen 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # its import would be a tenth of what each verb costs
+    from typing import Any
 
 ROOT = Path(os.environ.get("SPARKRIG_ROOT", "/"))  # another one in tests
 PERSISTENT = ("etc/NetworkManager/system-connections", "etc/netplan")
@@ -211,8 +214,9 @@ def start(guard: Guard) -> None:
         try_to(guard.journal, "ended 1")
         return
     limit = f"--property=RuntimeMaxSec={order['window']}"
+    unit = ["systemd-run", "--quiet", "--collect", f"--unit={guard.applying}", limit]
     try:
-        python("apply", guard, ["systemd-run", "--quiet", "--collect", f"--unit={guard.applying}", limit])
+        run([*unit, sys.executable, "-I", "-S", "-c", BY_IMPORT, str(guard.folder), "apply"])
     except Trouble as trouble:
         rollback(guard, str(trouble))
     wait(guard)
@@ -220,7 +224,7 @@ def start(guard: Guard) -> None:
 
 def wait(guard: Guard) -> None:
     """Also for a way back that the dead-man took: one that was not confirmed is not left before it ended."""
-    until(lambda: guard.state != "armed", guard.order["window"] + GRACE_S + slow(ASK_S + BACK_S))
+    until(lambda: guard.state != "armed", guard.order["window"] + GRACE_S + slow(ASK_S + BACK_S), pause=0.1)
 
 
 def apply(guard: Guard) -> None:
@@ -231,7 +235,8 @@ def apply(guard: Guard) -> None:
             wanted, theirs = without(guard, ROOT / order["restore"].lstrip("/"))
             left = [*put_back(wanted), *(f"{path}{STAYS}" for path in theirs)]
         for profile in order["profiles"]:
-            activate(profile, order["seconds"])
+            define(profile)
+        side_by_side(lambda profile: activate(profile["uuid"], order["seconds"]), order["profiles"])
         for uuid in order["remove"]:
             deactivate(uuid)
         verify(guard, order)
@@ -393,7 +398,7 @@ def disarm(guard: Guard) -> None:
 # changing
 
 
-def activate(profile: dict[str, Any], seconds: int) -> None:
+def define(profile: dict[str, Any]) -> None:
     """In memory only: a reboot forgets it."""
     uuid = profile["uuid"]
     properties = [word for pair in profile["properties"].items() for word in pair]
@@ -401,6 +406,9 @@ def activate(profile: dict[str, Any], seconds: int) -> None:
         run(["nmcli", "connection", "add", "save", "no", "type", "ethernet", "connection.uuid", uuid, *properties])
     elif profile["verb"] == "modify":
         run(["nmcli", "connection", "modify", "--temporary", uuid, *properties])
+
+
+def activate(uuid: str, seconds: int) -> None:
     run(["nmcli", "--wait", str(seconds), "connection", "up", uuid], seconds + slow(ASK_S))
 
 
@@ -487,9 +495,15 @@ def unlike(wanted: dict[str, Any], found: dict[str, Any] | None) -> str:
 def has_gid(netdev: str, gid: str) -> bool:
     """Whether every RDMA device on the netdev has that GID; true where there is none."""
     for port in ROOT.glob("sys/class/infiniband/*/ports/*"):
-        if content(port / "gid_attrs/ndevs/0") == netdev and gid not in map(content, port.glob("gids/*")):
+        if content(port / "gid_attrs/ndevs/0") == netdev and gid not in map(content, slots(port)):
             return False
     return True
+
+
+def slots(port: Path) -> list[Path]:
+    """The slots of a port's GID table by their index: those in use come first, of a thousand that each cost a read."""
+    names = os.listdir(port / "gids") if (port / "gids").is_dir() else []
+    return [port / "gids" / name for name in sorted(names, key=lambda name: (len(name), name))]
 
 
 def content(file: Path) -> str:
@@ -660,6 +674,8 @@ ABSENT = "absent"
 
 
 def digest(path: Path) -> str:
+    import hashlib  # which most verbs do not need
+
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ABSENT
 
 
@@ -732,10 +748,7 @@ def restore_links(was: dict[str, dict[str, Any]]) -> None:
     except FAULTS:
         return  # what is still amiss afterwards is said
     there = [(name, link, now[name]) for name, link in was.items() if name in now]
-    with ThreadPoolExecutor(
-        max_workers=len(there) or 1
-    ) as pool:  # at once: a slow one takes no time from the others
-        list(pool.map(lambda row: restore_link(*row), there))
+    side_by_side(lambda row: restore_link(*row), there)
 
 
 def restore_link(name: str, link: dict[str, Any], here: dict[str, Any]) -> None:
@@ -753,8 +766,31 @@ def restore_link(name: str, link: dict[str, Any], here: dict[str, Any]) -> None:
 
 
 def python(verb: str, guard: Guard, head: list[str], *words: str) -> None:
-    """This very program once more, by `head`."""
+    """This very program once more, by `head`: the file, which is there and whole after a power cut, too."""
     run([*head, sys.executable, str(guard.folder / "guard.py"), verb, *words])
+
+
+# Runs a verb of this program, given its folder and the verb; as templates/programs/operations/guard_verb.sh does.
+BY_IMPORT = "import sys; sys.path.insert(0, sys.argv.pop(1)); import guard; sys.exit(guard.main(sys.argv[1:]))"
+
+
+def side_by_side(act: Callable[[Any], None], rows: list[Any]) -> None:
+    """Do it for all rows at once: a slow one takes no time from the others. Raises the first fault once all ended."""
+    faults: list[Exception] = []
+
+    def one(row: Any) -> None:
+        try:
+            act(row)
+        except Exception as fault:  # a thread would print it, and end as if all was well
+            faults.append(fault)
+
+    threads = [threading.Thread(target=one, args=(row,)) for row in rows]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if faults:
+        raise faults[0]
 
 
 def slow(seconds: float) -> float:
@@ -789,13 +825,13 @@ def try_to(act: Callable[..., object], *words: object) -> None:
         print(trouble, file=sys.stderr)
 
 
-def until(true: Callable[[], bool], seconds: float) -> bool:
+def until(true: Callable[[], bool], seconds: float, *, pause: float = 0.3) -> bool:
     """Whether it became true in time."""
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() >= end:
             return False
-        time.sleep(0.3)
+        time.sleep(pause)
     return True
 
 

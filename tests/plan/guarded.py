@@ -9,7 +9,7 @@ def told(state: str, detail: str = "") -> list[str]:
 
 
 # by a piece of the command; the first that fits answers
-START = 'guard/guard.py" start'
+START = 'verb "$1/guard" start'
 COMMIT = " commit "
 REVERT = " revert "
 WAIT = " wait "

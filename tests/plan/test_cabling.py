@@ -78,5 +78,5 @@ def test_a_half_that_was_rolled_back_is_no_success(deploy: Deploy) -> None:
     assert [line for line in lines if "[@fake/spark-b]" in line and "put back: @fake/spark-a leads" in line]
     prepared = [text for _, text in run.sent if "superseded by run" in text]
     assert len(prepared) == 2 and not [text for text in prepared if "bandwidth.json" in text]
-    reverts = [text for _, text in run.sent if "guard.py" in text and " revert " in text]
+    reverts = [text for _, text in run.sent if "guard.main" in text and " revert " in text]
     assert len(reverts) == 2 and all("no answer on rail 0 from 192.168.100.12" in text for text in reverts)

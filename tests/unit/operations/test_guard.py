@@ -6,8 +6,7 @@ test_guarded_change.py has the same with connections; here each answer, and each
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ import pytest
 from gevent import Timeout
 from pyinfra.api import Host
 from pyinfra.api.exceptions import ConnectError
+from pyinfra.connectors.base import BaseConnector
 
 from sparkrig import programs
 from sparkrig.io import remote
@@ -28,7 +28,7 @@ from tests.unit.turns import in_turn
 
 SCRIPTS = {guarded.PREPARE: "prepare", guarded.START: "start", guard.LINK: "link"}
 Answer = str | Exception | Callable[[], str]
-connections = guarded._new_connection  # the real one, which `world` takes away
+connections = guarded._door  # the real one, which `world` takes away
 
 
 def state(word: str, detail: str = "", left: float = 9) -> str:
@@ -48,11 +48,19 @@ class World:
         self.answers: dict[tuple[str, str], list[Answer]] = {}
         self.stdin: list[str | None] = []
         self.counters: list[Callable[[], None]] = []
+        self.connecting, self.doors = 0.0, list[str]()
+        self.through: list[tuple[str, object]] = []
         self.killed = 0
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.now += seconds
+
+    def door(self, at: Host) -> guarded.Door:
+        """A new connection takes a second."""
+        self.now += self.connecting
+        self.doors.append(at.name)
+        return guarded.Door(cast(BaseConnector, f"{at.name} {len(self.doors)}"), self.now)
 
     def spawn(self, count: Callable[[], None]) -> SimpleNamespace:
         self.counters.append(count)
@@ -64,6 +72,7 @@ class World:
     def shell(self, at: Host, script: str, *words: str, seconds: float, stdin: str | None = None) -> str:
         kind = SCRIPTS.get(script) or words[1]
         self.asked.append((at.name, kind, words, seconds))
+        self.through.append((kind, at.connector))
         self.stdin.append(stdin)
         queue = self.answers.get((at.name, kind)) or [WELL.get(kind, BACK)]
         answer = queue.pop(0) if len(queue) > 1 else queue[0]
@@ -89,12 +98,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
-
-    @contextmanager
-    def connected(_: Host) -> Iterator[None]:
-        yield
-
-    monkeypatch.setattr(guarded, "_new_connection", connected)
+    monkeypatch.setattr(guarded, "_door", made.door)
     monkeypatch.setattr(guarded, "time", SimpleNamespace(monotonic=lambda: made.now))
     gevent = SimpleNamespace(sleep=made.sleep, spawn=made.spawn, Timeout=Timeout)
     monkeypatch.setattr(guarded, "gevent", gevent)
@@ -109,7 +113,7 @@ PINGS = {"a": (Ping(0, "cx", "10.0.0.2", 9000),), "b": (Ping(0, "cx", "10.0.0.1"
 def bench(world: World, *names: str, window: int = 90, patience: float = 1.0) -> tuple[Bench, list[str]]:
     """Two hosts, of which those that are named have something to change; and what is shown of them."""
     said: list[str] = []
-    hosts = {name: cast(Host, SimpleNamespace(name=name)) for name in ("a", "b")}
+    hosts = {name: cast(Host, SimpleNamespace(name=name, connector="old")) for name in ("a", "b")}
     orders = {name: Order("links", window, 5) for name in names or ("a", "b")}
     return Bench(hosts, orders, PINGS, "/runs/R1", patience, said.append), said
 
@@ -126,7 +130,7 @@ def test_how_long_is_waited_for_what() -> None:
 
 
 def test_a_host_is_prepared_for_as_long_as_a_way_back_takes(world: World) -> None:
-    guarded.prepare(cast(Host, SimpleNamespace(name="a")), "R1", 1.5)
+    guarded.prepare(cast(Host, SimpleNamespace(name="a", connector="old")), "R1", 1.5)
     assert world.asked == [("a", "prepare", ("R1",), int((60 + guard.BACK_S) * 1.5))]
 
 
@@ -164,6 +168,24 @@ def test_the_two_proofs_are_apart_by_what_the_pings_did_not_take(world: World) -
         world.answers["a", "link"] = [world.later(took, "")]
         guarded.carry_out(bench(world)[0])
         assert world.slept == [sleeps]
+
+
+def test_they_are_apart_from_the_last_connection_of_the_first_on(world: World) -> None:
+    """It had got in by then; the host's answer over it, and the pings, are within the five seconds."""
+    world.connecting = 0.5
+    world.answers["b", "wait"] = [world.later(1.5, state("applied")), state("applied")]
+    world.answers["a", "link"] = [world.later(1, "")]
+    guarded.carry_out(bench(world)[0])
+    assert world.slept == [5 - 1.5 - 1]
+
+
+def test_a_commit_goes_over_the_connections_of_the_second_proof(world: World) -> None:
+    made, _ = bench(world)
+    guarded.carry_out(made)
+    assert world.doors == ["a", "b", "a", "b"]
+    doors = {kind: [door for each, door in world.through if each == kind] for kind in ("start", "wait", "commit")}
+    assert doors == {"start": ["old"] * 2, "wait": ["a 1", "b 2", "a 3", "b 4"], "commit": ["a 3", "b 4"]}
+    assert [at.connector for at in made.hosts.values()] == ["old", "old"]
 
 
 def test_a_half_with_nothing_to_change_is_pinged_alone(world: World) -> None:
@@ -281,7 +303,7 @@ def test_an_answer_that_is_none_is_a_failure(world: World) -> None:
     made, _ = bench(world, "a")
     world.answers["a", "wait"] = ["no JSON"]
     with pytest.raises(Failed, match="the guard's answer cannot be understood"):
-        guarded._ask(made, made.hosts["a"], "wait")
+        guarded._ask(made, made.hosts["a"], world.door(made.hosts["a"]), "wait")
 
 
 # --- the way back
@@ -346,7 +368,7 @@ def test_what_is_left_is_counted_down_until_nothing_is(world: World) -> None:
     assert world.slept == [10, 10, 10] and world.killed == 1
 
 
-def test_a_new_connection_is_made_for_one_question_and_the_old_one_comes_back() -> None:
+def test_a_new_connection_is_one_that_gets_in_now(world: World) -> None:
     class Connector:
         trouble: Exception | None = None
 
@@ -354,18 +376,24 @@ def test_a_new_connection_is_made_for_one_question_and_the_old_one_comes_back() 
             self.made_of = (state, at)
 
         def connect(self) -> None:
+            world.now += 2
             if self.trouble:
                 raise self.trouble
 
     at: Any = SimpleNamespace(name="a", state="S", connector="old", connector_cls=Connector)
-    with connections(at):
-        assert at.connector.made_of == ("S", at)
+    door: Any = connections(at)
+    assert door.connector.made_of == ("S", at) and door.made == world.now == 1002.0
     assert at.connector == "old"
     for error in (ConnectError("no route"), TimeoutError("no connection in time")):
         Connector.trouble = error
-        with (
-            pytest.raises(Lost, match=rf"a cannot be reached by a new ssh connection \({error}\)"),
-            connections(at),
-        ):
-            raise AssertionError("it must not go on")
+        with pytest.raises(Lost, match=rf"a cannot be reached by a new ssh connection \({error}\)"):
+            connections(at)
         assert at.connector == "old"
+
+
+def test_the_old_connection_comes_back_whatever_happens() -> None:
+    at: Any = SimpleNamespace(name="a", connector="old")
+    with pytest.raises(Failed), guarded._through(at, guarded.Door(cast(BaseConnector, "new"), 0.0)):
+        assert at.connector == "new"
+        raise Failed("it broke off")
+    assert at.connector == "old"

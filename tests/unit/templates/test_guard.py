@@ -35,7 +35,7 @@ HASTY = (
     PROGRAM.read_text()
     .replace("SETTLE_S = 5", "SETTLE_S = 0")
     .replace("RETURN_S = 20", "RETURN_S = 0")
-    .replace("time.sleep(0.3)", "time.sleep(0.02)")
+    .replace("time.sleep(pause)", "time.sleep(0.02)")
 )
 RUN = "20261121T031500Z-ab12"
 PROFILES = "etc/NetworkManager/system-connections"
@@ -47,7 +47,7 @@ printf '%s\n' "$line" >>"$here/calls"
 . "$here/answers"
 for fact in mtu address profile routes state; do read -r $fact <"$here/facts/$fact"; done
 case "$line" in
-  systemd-run*' apply') while [ $# -gt 3 ]; do shift; done; exec "$@" >/dev/null ;;
+  systemd-run*' apply') while [ $# -gt 7 ]; do shift; done; exec "$@" >/dev/null ;;
   ip*' route'*) echo "$routes" ;;
   ip*' address'*)
     printf '[{"ifname": "cx", "mtu": %s, "flags": ["UP", "LOWER_UP"], "addr_info": [%s]}]\n' "$mtu" \
@@ -909,7 +909,7 @@ class Slowest:
 
     def __init__(self, program: Any, hangs: int) -> None:
         self.program, self.hangs, self.now, self.calls = program, hangs, 0.0, list[str]()
-        program.run, program.ThreadPoolExecutor = self.run, lambda **_: self
+        program.run, program.side_by_side = self.run, self.side_by_side
         program.time = SimpleNamespace(time=self.clock, monotonic=self.clock, sleep=self.sleep)
 
     def clock(self) -> float:
@@ -936,21 +936,19 @@ class Slowest:
     def restarts(self) -> int:
         return sum("restart NetworkManager" in call for call in self.calls)
 
-    def __enter__(self) -> Slowest:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """As the pool that this stands in for."""
-
-    def map(self, act: Callable[[Any], None], rows: list[Any]) -> list[None]:
-        """Side by side: the slowest row counts."""
-        began, ends = self.now, []
+    def side_by_side(self, act: Callable[[Any], None], rows: list[Any]) -> None:
+        """The slowest row counts."""
+        began, ends, faults = self.now, [], []
         for row in rows:
             self.now = began
-            act(row)
+            try:
+                act(row)
+            except self.program.FAULTS as fault:
+                faults.append(fault)
             ends.append(self.now)
         self.now = max(ends, default=began)
-        return []
+        if faults:
+            raise faults[0]
 
 
 @pytest.fixture
@@ -1040,6 +1038,25 @@ def test_links_go_back_side_by_side(program: Any) -> None:
     program.run = lambda *_: together.wait() and ""
     program.restore_links(dict.fromkeys(NAMES, was))
     assert not together.broken
+
+
+def test_links_are_activated_side_by_side_and_all_end_before_one_is_given_up(world: World) -> None:
+    """What is given up while another link still comes up would be changed after its way back."""
+    profiles = [{"uuid": uuid, "verb": "modify", "properties": {"a": "b"}} for uuid in ("ours", "more")]
+    order(world, profiles=profiles)
+    await_other = 'n=0; until [ -e "$here/began" ] || [ $n -gt 500 ]; do sleep 0.02; n=$((n + 1)); done'
+    slow = 'touch "$here/began"; sleep 0.3; touch "$here/ended"'
+    world.set(
+        {
+            "connection up ours": {"meanwhile": await_other, "rc": 4, "says": "no"},
+            "connection up more": {"meanwhile": slow},
+            "CheckpointRollback": {"meanwhile": 'echo "ended: $(ls "$here" | grep -c ended)" >>"$here/calls"'},
+        }
+    )
+    assert world.call("start").state == "rolled-back"
+    assert (world.root / "began").exists() and "ended: 1" in world.calls
+    defined = [n for n, call in enumerate(world.calls) if "connection modify" in call]
+    assert max(defined) < min(n for n, call in enumerate(world.calls) if "connection up" in call)
 
 
 def test_both_sides_of_the_guard_count_with_the_same_numbers(program: Any) -> None:

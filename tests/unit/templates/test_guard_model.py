@@ -197,7 +197,7 @@ def test_what_starts_is_armed_first_and_then_applied_by_a_unit(host: Host) -> No
         "--timer-property=AccuracySec=1s python3 GUARD/guard.py rollback it was not confirmed within 90 s",
         "busctl call NM /NM NM CheckpointCreate aouu 0 90 6",
         "systemd-run --quiet --collect --unit=sparkrig-apply-RUN --property=RuntimeMaxSec=90 "
-        "python3 GUARD/guard.py apply",
+        f"python3 -I -S -c {host.program.BY_IMPORT} GUARD apply",
     ]
     assert host.told() == ("applied", "") and host.steps() == ["1000 begun links"]
     assert host.guard.unsaid == {}
@@ -318,8 +318,8 @@ def test_what_is_applied_is_in_memory(host: Host) -> None:
     host.program.apply(host.guard)
     assert host.since() == [
         "nmcli connection add save no type ethernet connection.uuid new ipv4.method manual ipv4.dns ",
-        "nmcli --wait 20 connection up new in 40 s",
         "nmcli connection modify --temporary ours mtu 9000",
+        "nmcli --wait 20 connection up new in 40 s",
         "nmcli --wait 20 connection up ours in 40 s",
         "nmcli --wait 20 connection up aaaa in 40 s",
         "nmcli --wait 20 connection up zzzz in 40 s",

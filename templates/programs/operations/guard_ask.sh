@@ -1,0 +1,5 @@
+#!/bin/sh
+# $1 folder of the run, $2 verb, $3 why, or nothing
+
+. ./guard_verb.sh
+verb "$1/guard" "$2" ${3:+"$3"}
