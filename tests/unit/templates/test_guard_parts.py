@@ -7,13 +7,18 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from sparkrig import programs
+from sparkrig.operations import guard as operations
 from tests.tables import each_row
+from tests.unit.shells import sh
 from tests.unit.templates.guarded_host import NETPLAN, PROFILES, UNITS, VOLATILE, Host, link, load
 
 UP = {"connected": True, "external": False, "passing": False, "profile": "ours", "mtu": 1500, "carrier": True}
@@ -93,6 +98,17 @@ def test_what_a_link_is_not(host: Host) -> None:
     assert host.program.unlike(WANTED, {**CX, "mtu": 9000}) == "cx has no RoCE GID for 10.0.0.1/24"
 
 
+def test_the_slots_of_a_table_are_read_by_their_index_until_the_gid_is_found(host: Host) -> None:
+    """Of a thousand slots each costs a read, and those in use come first."""
+    gids(host, cx=["fe80", "0", "gid", *["0"] * 20])
+    (port,) = host.root.glob("sys/class/infiniband/*/ports/*")
+    assert [slot.name for slot in host.program.slots(port)] == [str(index) for index in range(23)]
+    was, read = host.program.content, list[str]()
+    host.program.content = lambda file: read.append(file.name) or was(file)
+    assert host.program.has_gid("cx", "gid") is True and read == ["0", "0", "1", "2"]
+    assert host.program.slots(host.root / "none") == []
+
+
 def gids(host: Host, **netdevs: list[str]) -> None:
     """RDMA devices by netdev, with their GID tables; an empty slot cannot be read on a real one."""
     for netdev, found in netdevs.items():
@@ -109,6 +125,8 @@ def test_every_rdma_device_of_a_netdev_has_the_gid(host: Host) -> None:
     assert has("cx", "gid") is True, "no RDMA device"
     gids(host, cx=["fe80", "gid"], cy=["fe80"])
     assert has("cx", "gid") is True and has("cy", "gid") is False and has("lan", "gid") is True
+    gids(host, zy=["fe80", *["0"] * 9, "gid"])  # an index of two digits
+    assert has("zy", "gid") is True
     gids(host, aa=["gid"], zz=["gid"])
     assert has("cx", "another") is False
 
@@ -719,6 +737,38 @@ def test_the_program_calls_itself(host: Host) -> None:
     assert host.since() == ["head er python3 GUARD/guard.py apply a word"]
 
 
+def test_a_verb_is_imported_from_its_folder_and_stays_compiled(host: Host, tmp_path: Path) -> None:
+    """The words of the host's own unit and of each question, which are the same ones."""
+    shared = programs.text("operations/guard_verb.sh")
+    assert f"python3 -I -S -c \\\n    '{host.program.BY_IMPORT}' \"$@\"\n" in shared
+    run = tmp_path / "run"
+    (run / "guard").mkdir(parents=True)
+    (run / "guard/guard.py").write_text("def main(words):\n    print(__file__, words)\n    return 3\n")
+    done = sh(operations.ASK, str(run), "revert", "a 'why'")
+    assert (done.returncode, done.stdout) == (3, f"{run}/guard/guard.py ['revert', \"a 'why'\"]\n")
+    assert sh(operations.ASK, str(run), "wait", "").stdout.endswith(" ['wait']\n")
+    assert [*(run / "guard/__pycache__").glob("guard.*.pyc")]
+
+
+def test_what_is_done_side_by_side_all_ends_before_its_first_fault_is_raised(program: Any) -> None:
+    did, first = list[str](), threading.Event()
+
+    def act(row: str) -> None:
+        if row == "bad":
+            first.set()
+            raise ZeroDivisionError(row)  # also what is no trouble of a tool's
+        assert first.wait(10)
+        time.sleep(0.01)
+        did.append(row)
+
+    with pytest.raises(ZeroDivisionError, match="bad"):
+        program.side_by_side(act, ["a", "bad", "b"])
+    assert sorted(did) == ["a", "b"]
+    program.side_by_side(act, ["c"])
+    program.side_by_side(act, [])
+    assert sorted(did) == ["a", "b", "c"]
+
+
 def test_what_may_fail_is_said_and_no_more(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
     done: list[tuple[int, ...]] = []
     program.try_to(lambda *words: done.append(words), 1, 2)
@@ -736,6 +786,8 @@ def test_looking_again_ends_in_time(host: Host) -> None:
     host.now = 0.0
     assert host.program.until(lambda: False, 0.3) is False and host.now == 0.3
     assert host.program.until(lambda: False, 0) is False and host.now == 0.3
+    host.now, left = 0.0, [False, False, True]
+    assert host.program.until(lambda: left.pop(0), 9, pause=0.1) is True and host.now == 0.2
 
 
 def test_netplan_renders_where_it_is(host: Host) -> None:
