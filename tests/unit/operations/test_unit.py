@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,20 +12,20 @@ import pytest
 from sparkrig.operations import apt, unit
 from tests.unit.shells import sh, tool
 
-# SubState is one word a call, then the last of them; what is asked is kept.
+# SubState is one word a look, then the last of them; its process is another one each time; what is asked is kept.
 SYSTEMCTL = """
 echo "$@" >>"{folder}/asked"
-case $* in
-*SubState*)
-  [ -s "{folder}/states" ] || {{ cat "{folder}/last"; exit; }}
-  head -n 1 "{folder}/states"; sed -i 1d "{folder}/states"
-  ;;
-*ActiveState*) cat "{folder}/active" ;;
-*Result*) cat "{folder}/result" ;;
-*ExecMainStatus*) echo 100 ;;
-*InvocationID*) echo abc ;;
-esac
+[ "$1" = show ] || exit 0
+if [ -s "{folder}/states" ]; then state=$(head -n 1 "{folder}/states"); sed -i 1d "{folder}/states"
+else state=$(cat "{folder}/last"); fi
+echo "Result=$(cat "{folder}/result")"
+echo "ExecMainStatus=100"
+echo "MainPID=$(cat "{folder}/pid")"
+echo "InvocationID=abc"
+echo "ActiveState=$(cat "{folder}/active")"
+echo "SubState=$state"
 """
+LOOK = "show -p SubState,ActiveState,Result,ExecMainStatus,MainPID,InvocationID sparkrig-apt"
 
 
 @pytest.fixture
@@ -32,6 +34,7 @@ def systemd(tmp_path: Path) -> Path:
     for name, text in {"states": "dead\nrunning\nrunning\n", "last": "exited\n", "active": "inactive\n"}.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "result").write_text("success\n")
+    (tmp_path / "pid").write_text("0\n")
     tool(tmp_path / "tools", "systemctl", SYSTEMCTL.format(folder=tmp_path))
     tool(tmp_path / "tools", "sleep", "")  # a unit works for so many looks, not for so long
     tool(tmp_path / "tools", "systemd-run", f'printf "%s\\n" "$@" >"{tmp_path}/run"')
@@ -73,9 +76,29 @@ def test_what_another_connection_began_is_waited_for(systemd: Path) -> None:
     (systemd / "active").write_text("active\n")
     assert step(systemd, "apt-get", "update").returncode == 0
     asked = (systemd / "asked").read_text().splitlines()
-    assert asked[:3] == ["show --value -p SubState sparkrig-apt"] * 3
-    assert asked[3:5] == ["show --value -p ActiveState sparkrig-apt", "stop sparkrig-apt"]
+    assert asked[:4] == [*[LOOK] * 3, "stop sparkrig-apt"]
     assert (systemd / "run").exists()
+
+
+def test_the_end_of_its_process_is_seen_without_a_look_for_each_moment(systemd: Path) -> None:
+    """A real process; systemd is asked once while it works, and again once it has ended."""
+    process = subprocess.Popen(["sleep", "0.2"])
+    (systemd / "pid").write_text(f"{process.pid}\n")
+    tool(systemd / "tools", "sleep", f'echo "$@" >>"{systemd}/slept"')
+    (systemd / "states").write_text("running\nexited\n")
+    threading.Thread(target=process.wait).start()  # as systemd does, or it would stay a zombie
+    began = time.monotonic()
+    assert step(systemd, "apt-get", "update").returncode == 0
+    assert process.returncode == 0 and 0.1 < time.monotonic() - began < 5
+    assert (systemd / "asked").read_text().splitlines().count(LOOK) == 3 and not (systemd / "slept").exists()
+
+
+def test_a_process_that_cannot_be_waited_for_is_looked_at_in_turns(systemd: Path) -> None:
+    (systemd / "pid").write_text("77\n")
+    tool(systemd / "tools", "tail", "exit 1")
+    tool(systemd / "tools", "sleep", f'echo "$@" >>"{systemd}/slept"')
+    assert step(systemd, "apt-get", "update").returncode == 0
+    assert (systemd / "slept").read_text() == "0.2\n" * 2
 
 
 def test_a_step_that_cannot_begin_fails(systemd: Path) -> None:
