@@ -51,9 +51,24 @@ def _holders(at: Host, seconds: int) -> tuple[apt.Holder, ...]:
         raise Refusal(f"who uses apt cannot be read ({error})", over_ssh(at.name, "true")) from None
 
 
-def update() -> StringCommand:
-    """Fetch the package lists."""
-    return unit.run("apt", "apt-get", "-q", "-o", APT_LOCK, "update", seconds=600, cure="sudo apt-get update")
+_FETCHED: set[str] = set()  # names of hosts whose package lists this run has fetched, all of them
+
+
+def update(only: str = "") -> StringCommand:
+    """Fetch the package lists. only: those of this file of sources; the others stay as they are."""
+    alone = (f"Dir::Etc::sourcelist={only}", "Dir::Etc::sourceparts=-", "APT::Get::List-Cleanup=0") if only else ()
+    options = [word for option in (APT_LOCK, *alone) for word in ("-o", option)]
+    return unit.run("apt", "apt-get", "-q", *options, "update", seconds=600, cure="sudo apt-get update")
+
+
+def fetched(at: Host) -> bool:
+    """Whether this run has fetched all package lists of a host."""
+    return at.name in _FETCHED
+
+
+def note_fetched(at: Host) -> None:
+    """That it has, and well."""
+    _FETCHED.add(at.name)
 
 
 def install(*packages: str) -> StringCommand:

@@ -8,7 +8,7 @@ from pyinfra.api import StringCommand, operation
 from sparkrig import programs
 from sparkrig.facts.containers import Containers
 from sparkrig.host import containers
-from sparkrig.io.shell import script
+from sparkrig.io.shell import in_turn, script
 from sparkrig.operations import apt, unit
 from sparkrig.operations import plan as plans
 from sparkrig.operations.again import again
@@ -36,11 +36,15 @@ def toolkit(found: containers.Containers, settings: Settings) -> Commands:
     plans.report(_installed(plan, settings))
     if state.is_executing:
         apt.wait(host, settings.patience)
-    if plan.add_source:
-        yield _fetch_key(settings.toolkit_key_url, settings.toolkit_key_fingerprint)
-        yield write(containers.source_file(settings.toolkit_url))
-    yield apt.update()
-    yield apt.install(*containers.to_install(settings.toolkit_version))
+    source = [
+        _fetch_key(settings.toolkit_key_url, settings.toolkit_key_fingerprint),
+        write(containers.source_file(settings.toolkit_url)),
+    ]
+    yield in_turn(
+        *(source if plan.add_source else ()),
+        apt.update(containers.SOURCE_PATH if plan.add_source and apt.fetched(host) else ""),
+        apt.install(*containers.to_install(settings.toolkit_version)),
+    )
 
 
 def _installed(plan: containers.Plan, settings: Settings) -> list[Change]:
@@ -84,13 +88,15 @@ def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
     plans.report(_registered(plan, found))
     if (plan.daemon_json or plan.restart) and state.is_executing:
         plan = containers.plan(again(Containers), restart_docker=restart_docker)
+    commands = []
     if plan.daemon_json:
-        yield write(plan.daemon_json, check="dockerd --validate --config-file")
+        commands.append(write(plan.daemon_json, check="dockerd --validate --config-file"))
     if plan.restart:
-        yield unit.run(
-            "docker", "systemctl", "restart", "docker", seconds=180, cure="sudo journalctl -u docker -n 30"
-        )
-    if not plan.daemon_json and not plan.restart:
+        restart = ("systemctl", "restart", "docker")
+        commands.append(unit.run("docker", *restart, seconds=180, cure="sudo journalctl -u docker -n 30"))
+    if commands:
+        yield in_turn(*commands)
+    else:
         host.noop("docker has the nvidia runtime")
 
 

@@ -8,10 +8,9 @@ from pyinfra.api import operation
 from sparkrig import programs
 from sparkrig.facts.driver import Driver
 from sparkrig.host import driver
-from sparkrig.io.shell import script
-from sparkrig.operations import plan
+from sparkrig.io.shell import in_turn, script
+from sparkrig.operations import apt, plan
 from sparkrig.operations.again import again
-from sparkrig.operations.apt import update
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.runs.change import Change
@@ -32,8 +31,10 @@ def hold(found: driver.Packages, branch: int) -> Commands:
     names = driver.unheld(found, branch)
     if names:
         plan.report(Change("hold", name, "not held", "held") for name in names)
-        yield update()  # before the hold, so that a broken-off run does not prove itself by old lists
-        yield script(HOLD, *names)
+        # lists before the hold, so that a broken-off run does not prove itself by old ones
+        yield in_turn(apt.update(), script(HOLD, *names))
+        if state.is_executing:  # and both ended well, or pyinfra would not come back here
+            apt.note_fetched(host)
     else:
         host.noop(f"{len(driver.hold_set(found, branch))} packages are held")
 

@@ -15,6 +15,18 @@ def script(text: str, *words: str, seconds: int = 60, **arguments: Any) -> Strin
     return limited(seconds, "sh", "-c", QuoteString(text), "sparkrig", *map(QuoteString, words), **arguments)
 
 
+def in_turn(*commands: StringCommand) -> StringCommand:
+    """One exec of several commands, each once the one before has ended well.
+
+    A command of its own costs another login of root, and another two rows in the journal with a look at every file
+    that a run may write. Standard input is for the one command that has any.
+    """
+    given = {key: value for each in commands for key, value in each.connector_arguments.items()}
+    parts = [each if each.connector_arguments.get("_stdin") else StringCommand(each, "</dev/null") for each in commands]
+    bits = [bit for each in parts for bit in ("&&", each)][1:]
+    return StringCommand(*bits, **given)
+
+
 def limited(seconds: int, *bits: Any, **arguments: Any) -> StringCommand:
     """One command that the host ends after `seconds`."""
     return StringCommand("timeout", "-k", "5", str(seconds), *bits, **arguments)
