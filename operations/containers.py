@@ -75,11 +75,16 @@ def _fetch_key(url: str, fingerprint: str) -> StringCommand:
     return script(FETCH_KEY, url, fingerprint, containers.KEYRING, seconds=180)
 
 
+LOAD = programs.text("operations/containers_load.sh")
+
+
 @operation()
 @refusing
 @recorded
 def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
-    """Register the nvidia runtime with docker by merging, and restart docker only if it needs to know.
+    """Register the nvidia runtime with docker by merging, and have docker read it where it lacks the runtime.
+
+    A reload is tried first; docker is restarted where that does not do.
 
     + found: docker as the facts of this run saw it; looked at again before anything is changed
     + restart_docker: whether running containers may be stopped by that restart
@@ -92,8 +97,7 @@ def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
     if plan.daemon_json:
         commands.append(write(plan.daemon_json, check="dockerd --validate --config-file"))
     if plan.restart:
-        restart = ("systemctl", "restart", "docker")
-        commands.append(unit.run("docker", *restart, seconds=180, cure="sudo journalctl -u docker -n 30"))
+        commands.append(unit.run("docker", "sh", "-c", LOAD, seconds=240, cure="sudo journalctl -u docker -n 30"))
     if commands:
         yield in_turn(*commands)
     else:
@@ -110,6 +114,6 @@ def _registered(plan: containers.Plan, found: containers.Containers) -> list[Cha
     if plan.restart:
         stopped = f"{found.running} running container{'' if found.running == 1 else 's'}" if found.running else ""
         changes.append(
-            Change("service", "docker", "without the nvidia runtime", "restarted, with it", interrupts=stopped)
+            Change("service", "docker", "without the nvidia runtime", "reloaded, or restarted, with it", interrupts=stopped)
         )
     return changes

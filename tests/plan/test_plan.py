@@ -79,7 +79,7 @@ def test_the_plan_of_a_pair_from_the_box_names_each_change(desk: Desk) -> None:
         assert found["address", NETDEV] == (None, f"192.168.100.{last}/24")
         assert found["hold", "nvidia-driver-580-open"] == ("not held", "held")
         assert found["package", "nvidia-container-toolkit"] == (None, "the newest of its repository")
-        assert found["service", "docker"] == ("without the nvidia runtime", "restarted, with it")
+        assert found["service", "docker"] == ("without the nvidia runtime", "reloaded, or restarted, with it")
         diffs = {each["item"]: each["diff"] for step in host["steps"] for each in step["changes"]}
         assert any("nvidia-container-runtime" in line for line in diffs["/etc/docker/daemon.json"])
         assert any(NETDEV in said for said in host["interrupts"]) and host["seconds"] > 60
