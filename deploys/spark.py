@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from ipaddress import IPv4Interface
@@ -161,7 +162,11 @@ def _cabling(spark: Spark) -> list[Refusal]:
     from sparkrig.io import survey  # with all that it judges, which a pair whose network stands does not need
 
     patience = max(spark.fleet[name].patience for name in names)
-    heard = survey.hear({name: inventory.get_host(name) for name in names}, patience)
+    hosts = {name: inventory.get_host(name) for name in names}
+    with ExitStack() as watching:
+        for at in hosts.values():
+            watching.enter_context(watched(at, "See which cage reaches which"))
+        heard = survey.hear(hosts, patience)
     seen = {name: topology.Seen(each.found.network, each.found.rdma, heard[name]) for name, each in group.items()}
     return topology.obstacles(spark.fleet, names, seen)
 

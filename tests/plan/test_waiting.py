@@ -40,6 +40,12 @@ def test_the_look_at_a_slow_host_is_said_more_than_once(desk: Desk) -> None:
     assert found.count((A, "Look at the host")) > 1
 
 
+@pytest.mark.slow
+def test_what_is_heard_of_the_cables_is_waited_for_aloud(desk: Desk) -> None:
+    found = lines(desk.has(applied()), "deploys/network.py")
+    assert {(A, "See which cage reaches which"), (B, "See which cage reaches which")} <= set(found)
+
+
 @pytest.mark.slow  # seconds of real waiting or of many processes
 def test_a_slow_step_is_said_with_its_name_and_no_longer_once_it_is_over(desk: Desk) -> None:
     found = lines(desk.has(applied()), "deploys/containers.py")

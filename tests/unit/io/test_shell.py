@@ -15,6 +15,7 @@ from sparkrig import programs
 from sparkrig.facts.files import Files
 from sparkrig.facts.identity import Identity
 from sparkrig.host import identity
+from sparkrig.io.shell import in_turn, script
 from sparkrig.operations.containers import FETCH_KEY
 from sparkrig.operations.files import WRITE
 from sparkrig.runs.managed_files import OWNED
@@ -321,3 +322,32 @@ def test_another_key_than_the_pinned_one_is_refused(gpg: list[str], tmp_path: Pa
     assert refused.returncode == 1
     assert f"{'0' * 40} was pinned; nothing was installed" in refused.stderr
     assert not (tmp_path / "ring").exists()
+
+
+# --- several commands as one
+
+
+def test_commands_in_turn_are_one_that_ends_with_the_first_that_fails(tmp_path: Path) -> None:
+    """What is on standard input is for the one command that has any, wherever it stands."""
+    kept = tmp_path / "kept"
+    text = 'read -r line || line=nothing; echo "$1 $line"; exit "$2"'
+
+    def ends(first: str, last: str, code: int, said: str) -> None:
+        kept.unlink(missing_ok=True)
+        middle = script('cat >"$1"', str(kept), _stdin="secret\n")
+        whole = in_turn(script(text, "a b", first), middle, script(text, "c", last))
+        assert whole.connector_arguments == {"_stdin": "secret\n"} and "secret" not in whole.get_raw_value()
+        done = sh(whole.get_raw_value(), stdin="secret\n")
+        assert (done.returncode, done.stdout) == (code, said)
+        assert [*tmp_path.glob("kept")] == ([kept] if first == "0" else [])
+        assert first != "0" or kept.read_text() == "secret\n"
+
+    each_row(
+        {
+            "all end well": ("0", "0", 0, "a b nothing\nc nothing\n"),
+            "the first fails": ("4", "0", 4, "a b nothing\n"),
+            "the last fails": ("0", "7", 7, "a b nothing\nc nothing\n"),
+        },
+        ends,
+    )
+    assert in_turn(script(text, "a", "0")).connector_arguments == {}
