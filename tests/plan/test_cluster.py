@@ -81,6 +81,27 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
     assert Settings.model_fields["toolkit_key_fingerprint"].default in key
 
 
+def test_the_toolkits_list_alone_is_fetched_where_this_run_has_fetched_all(deploy: Deploy) -> None:
+    """Elsewhere what the toolkit needs may be on a list of last year; so, too, where another one named its source."""
+    alone, every = "-o Dir::Etc::sourcelist=/etc/apt/sources.list.d/sparkrig-", "-o DPkg::Lock::Timeout=300 update"
+
+    def fetched(hosts: list[Host], file: str) -> list[list[str]]:
+        """For each command that fetches lists on spark-a: which, and whether it installs."""
+        run = deploy(hosts, "-y", file=file)
+        assert run.code == 0, run.stderr
+        found = [command for host, command in run.changes if host == "spark-a" and "apt-get -q" in command]
+        words = {"one": alone, "all": every, "install": "--no-install-recommends install"}
+        return [[word for word, text in words.items() if text in command] for command in found]
+
+    assert fetched(applied(), "deploys/cluster.py") == [["all"], ["one", "install"]]
+    assert fetched(applied(), "deploys/containers.py") == [["all", "install"]]
+    theirs = applied()
+    for host in theirs:
+        assert host.seen.count("\ntoolkit \n") == 1
+        host.seen = host.seen.replace("\ntoolkit \n", "\ntoolkit \nsource /etc/apt/sources.list.d/theirs.sources\n")
+    assert fetched(theirs, "deploys/cluster.py") == [["all"], ["all", "install"]]
+
+
 def test_every_change_has_an_end_on_the_host_itself(deploy: Deploy) -> None:
     run = deploy(applied(), "-y")
     assert [command[:80] for _, command in run.changes if not command.startswith("timeout -k 5 ")] == []

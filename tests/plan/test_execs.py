@@ -1,4 +1,7 @@
-"""A settled host is asked once, on one connection, whatever is run (issue 6): it counts, as does the way to it."""
+"""A settled host is asked once, on one connection, whatever is run (issue 6): it counts, as does the way to it.
+
+What a first converge asks is bounded, too (issue 22).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,16 @@ import pytest
 
 from tests import warm
 from tests.plan import fleet
+from tests.plan.conftest import Deploy
 from tests.plan.distance import Way, further
+from tests.plan.states import applied
 
 CLUSTER = "deploys/cluster.py"
 # paramiko's: banner and algorithms, key exchange, service, key, channel, command, and the first of its output
 TURNS = 8
+# From the look to the last file, and after the measurement; what that asks depends on its rails. On an emulated host
+# each costs a third of a second: a session, sudo, a shell (docs/performance.md).
+BEFORE_IT, AFTER_IT = 23, 2
 
 
 @dataclass(frozen=True)
@@ -62,3 +70,13 @@ def test_a_settled_host_is_asked_once(settled: Settled, words: list[str]) -> Non
     for way in settled.ways.values():
         (turns,) = way.turns  # one connection
         assert turns <= TURNS
+
+
+def test_a_first_converge_asks_each_host_no_more_than_it_has_to(deploy: Deploy) -> None:
+    run = deploy(applied(), "-y")
+    assert run.code == 0, run.stderr
+    for name in ("spark-a", "spark-b"):
+        mine = [command for host, command in run.sent if host == name]
+        begun = next(at for at, command in enumerate(mine) if "begun 'Bandwidth |" in command)
+        ended = next(at for at, command in enumerate(mine) if "'ended 0' 'Bandwidth |" in command)
+        assert (begun, len(mine) - ended - 1) == (BEFORE_IT, AFTER_IT), mine

@@ -121,6 +121,13 @@ def test_a_proxy_of_the_login_is_passed_on_by_name(systemd: Path, env: dict[str,
     [
         (apt.update(), 660, "sparkrig-apt 600 'sudo apt-get update' apt-get -q -o DPkg::Lock::Timeout=300 update"),
         (
+            apt.update("/etc/apt/sources.list.d/a.sources"),
+            660,
+            "sparkrig-apt 600 'sudo apt-get update' apt-get -q -o DPkg::Lock::Timeout=300 "
+            "-o Dir::Etc::sourcelist=/etc/apt/sources.list.d/a.sources -o Dir::Etc::sourceparts=- "
+            "-o APT::Get::List-Cleanup=0 update",
+        ),
+        (
             apt.install("nvidia-container-toolkit=1.2"),
             1260,
             "sparkrig-apt 1200 'sudo apt-get install nvidia-container-toolkit=1.2' "
