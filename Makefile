@@ -27,7 +27,9 @@ OTHERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sparkrig/benchmarks
 help:
 	@sed -n '/^# /s/^# //p' Makefile
 
-demo: $(READY) packages
+# pip and apt mostly wait, each for its own downloads
+demo:
+	@$(MAKE) --no-print-directory --jobs=2 $(READY) packages
 	@$(BIN)/python -m lab.demo
 
 test: test-fast packages

@@ -29,10 +29,11 @@ class Status:
     port: int
 
 
-def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> None:
+def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> list[str]:
     """Makes the lab's `nodes` run, from the snapshot where there is one. LabError if that fails.
 
-    Running guests of the same image are left as they are; those of another image are replaced.
+    Running guests of the same image are left as they are; those of another image are replaced. Returns those that
+    are in the pristine state now, since they were booted or resumed.
     """
     host.require_tools(host.TOOLS)
     with host.lock():
@@ -50,6 +51,7 @@ def up(nodes: Sequence[str], source: Source, cabling: Cabling = STRAIGHT) -> Non
         together("resume", idle, lambda node: Machine(node).resume(plans[node]))
         if not fresh + idle:
             say(f"{' and '.join(nodes)} already up")
+        return fresh + idle
 
 
 def save(nodes: Sequence[str], snapshot: str) -> None:
