@@ -27,7 +27,15 @@ def main() -> int:
         boot()
         told("The deploy, on two factory-fresh Sparks", "pyinfra", "-y", INVENTORY, DEPLOY)
         again()
-        asserted = ("pytest", "-q", "--numprocesses=2", "--dist=worksteal", "tests/state", "--inventory", INVENTORY)
+        asserted = (
+            "pytest",
+            "-q",
+            "--numprocesses=2",
+            "--dist=worksteal",
+            "tests/state",
+            "--inventory",
+            INVENTORY,
+        )
         told("testinfra asserts the final state", *asserted)
         told("What was set, found and measured", "sparkrig", "summary", INVENTORY)
         console().print(

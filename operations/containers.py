@@ -114,6 +114,12 @@ def _registered(plan: containers.Plan, found: containers.Containers) -> list[Cha
     if plan.restart:
         stopped = f"{found.running} running container{'' if found.running == 1 else 's'}" if found.running else ""
         changes.append(
-            Change("service", "docker", "without the nvidia runtime", "reloaded, or restarted, with it", interrupts=stopped)
+            Change(
+                "service",
+                "docker",
+                "without the nvidia runtime",
+                "reloaded, or restarted, with it",
+                interrupts=stopped,
+            )
         )
     return changes

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import gevent
 from pyinfra.api import Host
-from pyinfra.connectors.base import BaseConnector
 from pyinfra.api.exceptions import PyinfraError
+from pyinfra.connectors.base import BaseConnector
 
 from sparkrig import programs
 from sparkrig.io import remote

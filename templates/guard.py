@@ -1,8 +1,8 @@
 """Changes a host's network under guard: whatever happens meanwhile, the host finds its way back by itself.
 
 Runs on the host as root, with the standard library only, from one file: at boot nothing else of ours is there.
-operations/guard.py sends it with an order to `guard/` in the folder of a run, and imports it there for each verb, so
-that Python keeps it compiled; what has to work after a power cut runs the file itself:
+operations/guard.py sends it with an order to `guard/` in the folder of a run, and imports it there for each verb,
+so that Python keeps it compiled; what has to work after a power cut runs the file itself:
 
     start     snapshot, arm the ways back, apply in a detached unit, wait for its end
     wait      wait for that end (after a lost connection)
@@ -501,9 +501,8 @@ def has_gid(netdev: str, gid: str) -> bool:
 
 
 def slots(port: Path) -> list[Path]:
-    """The slots of a port's GID table by their index: those in use come first, of a thousand that each cost a read."""
-    names = os.listdir(port / "gids") if (port / "gids").is_dir() else []
-    return [port / "gids" / name for name in sorted(names, key=lambda name: (len(name), name))]
+    """The slots of a port's GID table by index: those in use come first, of a thousand that each cost a read."""
+    return sorted(port.glob("gids/*"), key=lambda slot: (len(slot.name), slot.name))
 
 
 def content(file: Path) -> str:
@@ -775,7 +774,7 @@ BY_IMPORT = "import sys; sys.path.insert(0, sys.argv.pop(1)); import guard; sys.
 
 
 def side_by_side(act: Callable[[Any], None], rows: list[Any]) -> None:
-    """Do it for all rows at once: a slow one takes no time from the others. Raises the first fault once all ended."""
+    """Do it for all rows at once: a slow one takes no time from the others. Raises a fault once all ended."""
     faults: list[Exception] = []
 
     def one(row: Any) -> None:

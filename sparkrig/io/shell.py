@@ -22,7 +22,9 @@ def in_turn(*commands: StringCommand) -> StringCommand:
     that a run may write. Standard input is for the one command that has any.
     """
     given = {key: value for each in commands for key, value in each.connector_arguments.items()}
-    parts = [each if each.connector_arguments.get("_stdin") else StringCommand(each, "</dev/null") for each in commands]
+    parts = [
+        each if each.connector_arguments.get("_stdin") else StringCommand(each, "</dev/null") for each in commands
+    ]
     bits = [bit for each in parts for bit in ("&&", each)][1:]
     return StringCommand(*bits, **given)
 

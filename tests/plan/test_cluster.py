@@ -82,7 +82,7 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
 
 
 def test_the_toolkits_list_alone_is_fetched_where_this_run_has_fetched_all(deploy: Deploy) -> None:
-    """Elsewhere what the toolkit needs may be on a list of last year; so, too, where another one named its source."""
+    """Elsewhere what the toolkit needs may be on a list of last year; and where another one named its source."""
     alone, every = "-o Dir::Etc::sourcelist=/etc/apt/sources.list.d/sparkrig-", "-o DPkg::Lock::Timeout=300 update"
 
     def fetched(hosts: list[Host], file: str) -> list[list[str]]:
@@ -98,7 +98,9 @@ def test_the_toolkits_list_alone_is_fetched_where_this_run_has_fetched_all(deplo
     theirs = applied()
     for host in theirs:
         assert host.seen.count("\ntoolkit \n") == 1
-        host.seen = host.seen.replace("\ntoolkit \n", "\ntoolkit \nsource /etc/apt/sources.list.d/theirs.sources\n")
+        host.seen = host.seen.replace(
+            "\ntoolkit \n", "\ntoolkit \nsource /etc/apt/sources.list.d/theirs.sources\n"
+        )
     assert fetched(theirs, "deploys/cluster.py") == [["all"], ["all", "install"]]
 
 

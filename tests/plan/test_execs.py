@@ -20,8 +20,8 @@ from tests.plan.states import applied
 CLUSTER = "deploys/cluster.py"
 # paramiko's: banner and algorithms, key exchange, service, key, channel, command, and the first of its output
 TURNS = 8
-# From the look to the last file, and after the measurement; what that asks depends on its rails. On an emulated host
-# each costs a third of a second: a session, sudo, a shell (docs/performance.md).
+# From the look to the last file, and after the measurement; what that asks depends on its rails. On an emulated
+# host each costs a session, sudo and a shell (docs/performance.md).
 BEFORE_IT, AFTER_IT = 23, 2
 
 

@@ -67,7 +67,9 @@ def test_the_second_deploy_is_waited_for_aloud(
         assert "deploying again ..." in capsys.readouterr().err
         return SimpleNamespace(returncode=0, stdout=json.dumps({"results": {"operations": rows}}), stderr="")
 
-    monkeypatch.setattr(demo, "subprocess", SimpleNamespace(run=run, CalledProcessError=subprocess.CalledProcessError))
+    monkeypatch.setattr(
+        demo, "subprocess", SimpleNamespace(run=run, CalledProcessError=subprocess.CalledProcessError)
+    )
     monkeypatch.setenv("CI", "1")
     demo.again()
     assert "1 operations on each host, 0 changes" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """Docker's new runtime: read by a reload, or else by a restart.
 
-That a reload is enough was seen with docker 20.10.24 (2026-11-25): the runtime was there 60 ms later, and a file that
-contradicts an option of dockerd was refused, with the runtimes as before.
+That a reload is enough was seen with docker 20.10.24 (2026-11-25): the runtime was there 60 ms later, and a file
+that contradicts an option of dockerd was refused, with the runtimes as before.
 """
 
 from __future__ import annotations
@@ -50,5 +50,5 @@ def test_a_restart_that_fails_is_the_end_of_it(tmp_path: Path) -> None:
 
 
 def test_systemd_finds_nothing_to_fill_in_there() -> None:
-    """It runs the text as a word of a unit, where `${NAME}` and a word that is `$NAME` are its own (systemd.service(5))."""
+    """It runs the text as a word of a unit, where `${NAME}` and `$$` are its own (systemd.service(5))."""
     assert "$" not in containers.LOAD
