@@ -21,7 +21,9 @@ def in_turn(*commands: StringCommand) -> StringCommand:
     A command of its own costs another login of root, and another two rows in the journal with a look at every file
     that a run may write. Standard input is for the one command that has any.
     """
-    given = {key: value for each in commands for key, value in each.connector_arguments.items()}
+    given: dict[str, Any] = {}
+    for each in commands:
+        given.update(each.connector_arguments)
     parts = [
         each if each.connector_arguments.get("_stdin") else StringCommand(each, "</dev/null") for each in commands
     ]

@@ -36,13 +36,13 @@ def test_what_was_booted_or_resumed_is_pristine(monkeypatch: pytest.MonkeyPatch,
     did: list[str] = []
     states = {"spark-a": State.STOPPED, "spark-b": State.RUNNING}
     fitting = {"spark-a", "spark-b"}
-    monkeypatch.setattr(pair.host, "require_tools", lambda _: None)
-    monkeypatch.setattr(pair.host, "require_room", lambda *_: None)
+    monkeypatch.setattr("lab.host.require_tools", lambda _: None)
+    monkeypatch.setattr("lab.host.require_room", lambda *_: None)
     for name in ("require_ports", "stop_miswired"):
         monkeypatch.setattr(pair, name, lambda _: None)
     monkeypatch.setattr(pair, "ready_image", lambda _: lab_folder)
-    monkeypatch.setattr(pair.ssh, "trust", lambda _: None)
-    monkeypatch.setattr(pair.image, "publish_facts", lambda _: None)
+    monkeypatch.setattr("lab.ssh.trust", lambda _: None)
+    monkeypatch.setattr("lab.image.publish_facts", lambda _: None)
     monkeypatch.setattr(pair, "plan", lambda node, *_: node)
     monkeypatch.setattr(pair, "fits_plan", lambda node, _: node in fitting)
     monkeypatch.setattr(Machine, "state", lambda self: states[self.node])

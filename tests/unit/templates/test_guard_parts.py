@@ -104,7 +104,12 @@ def test_the_slots_of_a_table_are_read_by_their_index_until_the_gid_is_found(hos
     (port,) = host.root.glob("sys/class/infiniband/*/ports/*")
     assert [slot.name for slot in host.program.slots(port)] == [str(index) for index in range(23)]
     was, read = host.program.content, list[str]()
-    host.program.content = lambda file: read.append(file.name) or was(file)
+
+    def content(file: Path) -> str:
+        read.append(file.name)
+        return str(was(file))
+
+    host.program.content = content
     assert host.program.has_gid("cx", "gid") is True and read == ["0", "0", "1", "2"]
     assert host.program.slots(host.root / "none") == []
 
