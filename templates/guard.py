@@ -65,7 +65,7 @@ RELOAD_S = NETPLAN_S + ASK_S
 LINKS_S = LOOK_S + UP_S + 2 * ASK_S  # all links at once: each is activated and gets its MTU
 ROUND_S = RESTART_S + AWAKE_S + ANSWERS_S + RELOAD_S + LINKS_S + RETURN_S + LOOK_S  # of put_back()
 # all of back(), each step at its slowest; sparkrig/network/guard.py has the sum
-BACK_S = ROLLBACK_S + SETTLE_S + LOOK_S + ANSWERS_S + 2 * ROUND_S + LOOK_S + 2 * ASK_S + FILES_S
+BACK_S = ROLLBACK_S + SETTLE_S + LOOK_S + ANSWERS_S + 2 * ROUND_S + LOOK_S + 3 * ASK_S + FILES_S
 
 LIVE = ("armed", "applied")  # states in which a way back is still needed
 NOT_RESTORED = "not as before: "
@@ -391,8 +391,21 @@ def disarm(guard: Guard) -> None:
         try_to(fsync, BOOT_LINK.parent)
         try_to(fsync, BOOT_UNIT.parent)
     try_to(guard.release)
-    # systemd may have read it meanwhile: at boot, or because somebody reloaded it, as `netplan generate` does
-    attempt(["systemctl", "--no-block", "daemon-reload"])
+    if knows_boot_unit():
+        attempt(["systemctl", "--no-block", "daemon-reload"])
+
+
+def knows_boot_unit() -> bool:
+    """Whether systemd has read it meanwhile: at boot, or because somebody reloaded it, as `netplan generate` does.
+
+    It is forgotten by a reload alone, which runs every generator and keeps a slow host busy for seconds.
+    """
+    try:
+        return BOOT_UNIT.name in run(
+            ["systemctl", "list-units", "--all", "--plain", "--no-legend", BOOT_UNIT.name]
+        )
+    except FAULTS:
+        return True
 
 
 # changing

@@ -20,7 +20,7 @@ from sparkrig.parsing import bounds
 GRACE_S = 5  # between NetworkManager's deadline and the dead-man's, as in templates/guard.py
 ASK_S = 10  # one question to a tool of the host, as in templates/guard.py
 RELOAD_S = 40  # having files read again, as in templates/guard.py
-BACK_S = 755  # all of a way back, each step at its slowest: the sum in templates/guard.py
+BACK_S = 765  # all of a way back, each step at its slowest: the sum in templates/guard.py
 LIVE_S = 20  # one activation, and the links' coming up
 ARM_S = 120  # the snapshot and the ways back: ten questions, and the files
 SAVE_S = 100  # of a commit, but for its profiles: checkpoint, a look or two at the links, and the files

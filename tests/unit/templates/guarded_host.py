@@ -57,6 +57,7 @@ class Host:
         self.checkpoints = list[str]()
         self.active = ["ours", "lan"]
         self.effects: dict[str, Effect] = {}
+        self.loaded = "sparkrig-guard.service loaded inactive dead sparkrig: take back"  # what systemd has read
         for place in (PROFILES, NETPLAN, UNITS, VOLATILE):
             (root / place).mkdir(parents=True)
         (root / PROFILES / "old").write_text("before")
@@ -148,6 +149,7 @@ class Host:
             "nmcli -t -f UUID": "\n".join(self.active),
             "busctl --json=short": json.dumps({"type": "ao", "data": self.checkpoints}),
             "busctl call": 'o "/a/path"',
+            "systemctl list-units": self.loaded,
         }.get(next((words for words in WORDS if line.startswith(words)), ""), "")
 
     @staticmethod
@@ -220,6 +222,6 @@ class Host:
         self.since()
 
 
-WORDS = ("ip -4 -j", "nmcli -t -f UUID", "busctl --json=short", "busctl call")
+WORDS = ("ip -4 -j", "nmcli -t -f UUID", "busctl --json=short", "busctl call", "systemctl list-units")
 LOOK = ("ip -j address show", "nmcli -t -f DEVICE,STATE,CON-UUID device")
 WAITS = "looks again for"

@@ -239,7 +239,11 @@ def test_another_guard_is_found_by_the_unit_at_boot(host: Host) -> None:
         host.since()
         program.disarm(host.guard)
         assert program.BOOT_UNIT.read_text() == unit
-        assert host.since() == ["systemctl stop sparkrig-deadman-RUN.timer", "systemctl --no-block daemon-reload"]
+        assert host.since() == [
+            "systemctl stop sparkrig-deadman-RUN.timer",
+            "systemctl list-units --all --plain --no-legend sparkrig-guard.service",
+            "systemctl --no-block daemon-reload",
+        ]
     program.write(program.BOOT_UNIT, program.boot_unit(host.guard))
     host.guard.say("armed")
     program.require_no_other_guard(host.guard)
