@@ -63,7 +63,7 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
     hold = next(command for command in mine if "apt-mark hold" in command)
     assert "nvidia-driver-580-open" in hold and "linux-image-nvidia-hwe-24.04" in hold
     order = [
-        next(at for at, command in enumerate(mine) if text in command)
+        next((at, command.index(text)) for at, command in enumerate(mine) if text in command)
         for text in (
             "while read -r folder name mode content",
             "apt-get -q -o DPkg::Lock::Timeout=300 update",
