@@ -16,10 +16,11 @@ def script(text: str, *words: str, seconds: int = 60, **arguments: Any) -> Strin
 
 
 def in_turn(*commands: StringCommand) -> StringCommand:
-    """One exec of several commands, each once the one before has ended well.
+    """One exec of several commands of a step, each once the one before has ended well, and the run has its lock.
 
     A command of its own costs another login of root, and another two rows in the journal with a look at every file
-    that a run may write. Standard input is for the one command that has any.
+    that a run may write. Standard input is for the one command that has any. `goes_on` is the journal's, which
+    stands around each command of a step (templates/programs/runs/journal_note.sh).
     """
     given: dict[str, Any] = {}
     for each in commands:
@@ -27,7 +28,7 @@ def in_turn(*commands: StringCommand) -> StringCommand:
     parts = [
         each if each.connector_arguments.get("_stdin") else StringCommand(each, "</dev/null") for each in commands
     ]
-    bits = [bit for each in parts for bit in ("&&", each)][1:]
+    bits = [bit for each in parts for bit in ("&& goes_on &&", each)][1:]
     return StringCommand(*bits, **given)
 
 

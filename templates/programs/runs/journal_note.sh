@@ -34,6 +34,14 @@ wrote() {
   tail -n 1 "$run/seen.new" >"$run/status"
   rm -f "$run/seen" "$run/seen.new"
 }
+goes_on() { # whether this run has its lock still: on a host whose controller is gone, nothing more is begun
+  if [ "$(cat /run/sparkrig/lock/run 2>/dev/null)" = "${run##*/}" ] && [ -f /run/sparkrig/lock/holder ]; then
+    flock -n -s -E 75 /run/sparkrig/lock/holder true 2>/dev/null
+    [ $? != 75 ] || return 0
+  fi
+  echo "this run does not have the lock of the host any more, so the rest of this step was not begun" >&2
+  return 75
+}
 note() {
   run=${steps:?} run=${run%/*}
   case $1 in ended*) wrote ;; esac

@@ -337,7 +337,7 @@ def test_commands_in_turn_are_one_that_ends_with_the_first_that_fails(tmp_path: 
         middle = script('cat >"$1"', str(kept), _stdin="secret\n")
         whole = in_turn(script(text, "a b", first), middle, script(text, "c", last))
         assert whole.connector_arguments == {"_stdin": "secret\n"} and "secret" not in whole.get_raw_value()
-        done = sh(whole.get_raw_value(), stdin="secret\n")
+        done = sh(f"goes_on() {{ :; }}\n{whole.get_raw_value()}", stdin="secret\n")
         assert (done.returncode, done.stdout) == (code, said)
         assert [*tmp_path.glob("kept")] == ([kept] if first == "0" else [])
         assert first != "0" or kept.read_text() == "secret\n"

@@ -14,6 +14,7 @@ import pytest
 from pyinfra.api import HiddenValue, StringCommand
 
 from sparkrig.facts.journal import Journal as JournalFact
+from sparkrig.io.shell import in_turn, script
 from sparkrig.operations.journal import noted, recorded
 from sparkrig.operations.refusal import Commands
 from sparkrig.runs import journal, lock
@@ -561,3 +562,25 @@ def test_what_was_declared_is_kept_with_the_end_of_a_run(spark: Spark) -> None:
     assert done.returncode == 0, done.stderr
     assert (spark.root / "var/declared.json").read_text() == '{"at": 1}\n'
     assert spark.look().runs[0].ended is not None
+
+
+def test_a_step_of_several_commands_ends_where_its_run_has_lost_the_lock(spark: Spark) -> None:
+    """Its controller may have died: the host would go on, and meet the next run, or the undo of this one."""
+
+    def step(between: str) -> subprocess.CompletedProcess[str]:
+        (spark.root / "second").unlink(missing_ok=True)
+        whole = in_turn(script(between), script(f"touch {spark.root}/second"))
+        return spark.sh(noted(whole, f"/var/lib/sparkrig/runs/{RUN}", "Step").get_raw_value())
+
+    spark.begin()
+    assert step(":").returncode == 0 and (spark.root / "second").exists()
+    for text in (f"echo {LATER} >{spark.lock}/run", f"rm {spark.lock}/holder", f"rm -r {spark.lock}"):
+        spark.begin()
+        done = step(text)
+        assert done.returncode == 75 and "does not have the lock" in done.stderr, text
+        assert not (spark.root / "second").exists(), text
+        assert (spark.runs / RUN / "steps").read_text().endswith(" ended 75 Step\n")
+        shutil.rmtree(spark.lock, ignore_errors=True)
+    spark.begin()
+    spark.cut()
+    assert step(":").returncode == 75 and not (spark.root / "second").exists()
