@@ -29,8 +29,10 @@ class Launch:
     that launches it, which may add to all of it; solo: whether that has to take one node; replaced: whether the
     image's own entrypoint is left out; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
-    Ray and no server; installs_ray: whether Ray is installed first; engine: as sparkrig.serving.engines, whose
-    flags are read as they were typed where it is not vLLM.
+    Ray and no server; installs_ray, installs_vllm: whether Ray, or another vLLM, is installed first; unseen: whether
+    it runs in a container that something else started; shells: the two words where a shell is given the program of
+    a shell as its script; engine: as sparkrig.serving.engines, whose flags are read as they were typed where it is
+    not vLLM.
     """
 
     source: str
@@ -48,6 +50,9 @@ class Launch:
     composed: bool = False
     ray: bool = False
     installs_ray: bool = False
+    installs_vllm: bool = False
+    unseen: bool = False
+    shells: str = ""
     engine: str = "vllm"
 
     def text(self, flag: str) -> str:

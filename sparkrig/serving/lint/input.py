@@ -30,6 +30,10 @@ _WHOLE = (
 )
 
 
+# what stands for something that a page leaves out
+_LEFT_OUT = re.compile(r"\.\.\.|\u2026|`")
+
+
 RULES = Rules("input")
 
 
@@ -42,6 +46,8 @@ RULES = Rules("input")
 )
 def not_json(case: Case) -> Iterator[Hit]:
     for flag in case.launch.broken:
+        if _LEFT_OUT.search(case.launch.text(flag)):
+            continue
         yield Hit(f"the value of --{flag} is no JSON")
 
 
@@ -72,8 +78,7 @@ def not_a_number(case: Case) -> Iterator[Hit]:
     "leave it away",
 )
 def extra_words(case: Case) -> Iterator[Hit]:
-    # an ellipsis stands for what a page leaves out
-    words = [word for word in case.launch.extra if "$" not in word and not re.search(r"\.\.\.|\u2026|`", word)]
+    words = [word for word in case.launch.extra if "$" not in word and not _LEFT_OUT.search(word)]
     if words:
         yield Hit(f"{listed(f'`{word}`' for word in words)} beside the model {case.called}")
 
