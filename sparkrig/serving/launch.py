@@ -29,8 +29,8 @@ class Launch:
     that launches it, which may add to all of it; solo: whether that has to take one node; replaced: whether the
     image's own entrypoint is left out; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
-    Ray and no server; installs_ray, installs_vllm: whether Ray, or another vLLM, is installed first; unseen: whether
-    it runs in a container that something else started; shells: the two words where a shell is given the program of
+    Ray and no server; installs_ray, installs_vllm: whether Ray, or another vLLM, is installed first; unseen:
+    whether it runs in a container that something else started; shells: the two words where a shell is given the program of
     a shell as its script; engine: as sparkrig.serving.engines, whose flags are read as they were typed where it is
     not vLLM.
     """
@@ -76,9 +76,10 @@ class Launch:
     def number(self, flag: str) -> float | None:
         """Of a flag that takes one. None where it is not given, or is none."""
         try:
-            return float(self.text(flag))
+            found = float(self.text(flag))
         except ValueError:
             return None
+        return None if found != found else found  # `nan` is none
 
     def variable(self, name: str) -> str:
         """An environment variable, empty where it is not set or its value is not seen."""

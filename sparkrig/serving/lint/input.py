@@ -30,6 +30,8 @@ _WHOLE = (
 )
 
 
+_NONE = range(-1, 1)
+_COUNTS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "nnodes")
 # what stands for something that a page leaves out
 _LEFT_OUT = re.compile(r"\.\.\.|\u2026|`")
 
@@ -54,7 +56,7 @@ def not_json(case: Case) -> Iterator[Hit]:
 @RULES.rule(
     "not-a-number",
     "error",
-    "numbers are numbers",
+    "numbers are numbers, and sizes are at least 1",
     (Claim("vLLM ends with the usage", VLLM, READ),),
     "a plain number",
 )
@@ -65,6 +67,7 @@ def not_a_number(case: Case) -> Iterator[Hit]:
     ]
     share = "gpu-memory-utilization"
     wrong += [share] if share in launch.flags and launch.number(share) is None else []
+    wrong += [flag for flag in _COUNTS if launch.whole_number(flag, 1) in _NONE]
     for flag in wrong:
         if "$" not in launch.text(flag):
             yield Hit(f"--{flag} {launch.text(flag)}".rstrip())

@@ -146,9 +146,10 @@ def _undated_value(case: Case, known: Knowledge, name: str, value: str) -> Itera
     """Of a version that is not known: a value that none takes."""
     found = [flag for minor in known.releases if (flag := known.table(minor).find(name))]
     told = [_accepts(case, flag, value) for flag in found]
-    if not told or True in told or told[-1] is None:
+    meant = found[-1].nearest(value) if found else ""
+    # the newest may take more by a plugin: then a slip alone is told
+    if True in told or False not in told or (told[-1] is None and not meant):
         return
-    meant = found[-1].nearest(value)
     better = f"--{name} {meant}, if that is meant" if meant else _some(found[-1])
     changes = (Change(name, meant),) if meant and case.bare else ()
     yield Hit(

@@ -674,6 +674,8 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
     "not-a-number": [
         (serve(flags="--max-num-seqs four"), serve(flags="--max-num-seqs 4")),
         (serve(flags="--gpu-memory-utilization 80%"), serve(flags="--max-model-len auto")),
+        (serve(flags="--gpu-memory-utilization nan"), serve(flags="--max-model-len -1")),
+        (serve(flags="--tensor-parallel-size 0"), serve(flags="--tensor-parallel-size 1")),
     ],
     "extra-words": [
         (serve(flags="--enforce-eager true"), serve(flags="--enforce-eager")),
