@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,8 +31,8 @@ class Launch:
     image's own entrypoint is left out; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
     Ray and no server; installs_ray, installs_vllm: whether Ray, or another vLLM, is installed first; unseen:
-    whether it runs in a container that something else started; shells: the two words where a shell is given the program of
-    a shell as its script; engine: as sparkrig.serving.engines, whose flags are read as they were typed where it is
+    whether it runs in a container that something else started; shells: the two words where a shell is given a
+    shell's program as its script; engine: as sparkrig.serving.engines, whose flags are read as they were typed where it is
     not vLLM.
     """
 
@@ -79,7 +80,7 @@ class Launch:
             found = float(self.text(flag))
         except ValueError:
             return None
-        return None if found != found else found  # `nan` is none
+        return None if math.isnan(found) else found
 
     def variable(self, name: str) -> str:
         """An environment variable, empty where it is not set or its value is not seen."""

@@ -174,7 +174,7 @@ def nvfp4_kv_latent(case: Case) -> Iterator[Hit]:
 def sparse_attention(case: Case) -> Iterator[Hit]:
     if _SPARSE.search(case.name):
         yield Hit(
-            f"{case.called} has sparse multi-head latent attention",
+            f"{case.called} has sparse attention, for which vLLM before 0.24 has no backend on SM12x",
             severity=None if case.official and case.version else "note",
         )
 

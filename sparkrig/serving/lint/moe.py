@@ -80,7 +80,7 @@ def moe_backend(case: Case) -> Iterator[Hit]:
         ),
         Claim("in v0.12.0: Failed to run cutlass FP4 gemm on sm120", "vllm-30163", "2025-12-06"),
     ),
-    "a newer image of vLLM",
+    "an image with vLLM 0.13 or later",
     holds="vLLM 0.11 and 0.12 as published",
     before=(0, 13),
 )

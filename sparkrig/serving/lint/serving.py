@@ -194,7 +194,7 @@ def mamba_block_size(case: Case) -> Iterator[Hit]:
 def dspark_depth(case: Case) -> Iterator[Hit]:
     if case.drafting == "dspark" and "deepseek-v4-flash" in case.name and 0 < case.drafted < _DSPARK:
         yield Hit(
-            f"{case.drafted} tokens ahead by DSpark",
+            f"num_speculative_tokens is {case.drafted} with DSpark, at least {_DSPARK} expected",
             severity=None if case.official else "note",
             changes=(Change("speculative-config.num_speculative_tokens", f"{_DSPARK}"),) * case.official,
         )
