@@ -32,8 +32,8 @@ class Launch:
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
     Ray and no server; installs_ray, installs_vllm: whether Ray, or another vLLM, is installed first; unseen:
     whether it runs in a container that something else started; shells: the two words where a shell is given a
-    shell's program as its script; engine: as sparkrig.serving.engines, whose flags are read as they were typed where it is
-    not vLLM.
+    shell's program as its script; engine: as sparkrig.serving.engines, whose
+    flags are read as they were typed where it is not vLLM.
     """
 
     source: str

@@ -12,27 +12,10 @@ from sparkrig.parsing import hub
 from sparkrig.serving.container import Container
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import SERVER, Launch
-from sparkrig.serving.lint.version import Version, version
+from sparkrig.serving.lint.version import NGC, Version, version
 
 # no version reads VLLM_ATTENTION_BACKEND since: models/vllm/flags.yaml, [@vllm-50292]
 _NO_BACKEND_VARIABLE = (0, 15)
-# NGC's images by the vLLM in them: [@ngc-vllm, @conselara-benchmarks, @vllm-30163, @langx101, @vllm-31424]
-# Of 26.01 NVIDIA's notes repeat the version of 25.12, and the image itself prints 0.13.0 [@guardkit-2601]
-_NGC = {
-    (25, 9): (0, 10, 1),
-    (25, 10): (0, 10, 2),
-    (25, 11): (0, 11, 0),
-    (25, 12): (0, 11, 1),
-    (26, 1): (0, 13, 0),
-    (26, 2): (0, 15, 1),
-    (26, 3): (0, 17, 1),
-    (26, 4): (0, 19, 0),
-    (26, 5): (0, 20, 1),
-    (26, 7): (0, 24, 0),
-    (26, 8): (0, 27, 1),
-    (26, 9): (0, 29, 0),
-    (26, 10): (0, 31, 0),
-}
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
     ("nvfp4", r"nvfp4|\bfp4\b"),
@@ -375,7 +358,7 @@ class Case:
         if self.launch.installs_vllm:
             return None
         if self.ngc:
-            return _NGC.get(self.ngc)
+            return NGC.get(self.ngc)
         # a digest alone has no version; a tag of someone else's image is no version of vLLM
         tag = re.search(r":v?(\d+\.\d+\.\d+)", self.image)
         return version(tag[1]) if self.stock and tag else None
