@@ -72,7 +72,7 @@ def _lost(wanted: File, found: Found) -> list[str]:
 
 
 def _own(line: str, found: Found) -> bool:
-    """Whether an earlier deploy wrote a line of a file of variables, by a variable that no setting gave or its head.
+    """Whether an earlier deploy wrote a line of a file of variables: one that no setting gave, or the head.
 
     A file without our name in it is not ours (templates/programs/operations/files_write.sh).
     """

@@ -41,8 +41,11 @@ ROWS: dict[str, tuple[File, str, list[str], str]] = {
     "all that an earlier deploy wrote, and a line more": (
         ENV,
         f"{HEAD}\n{''.join(f'{name}=x{chr(10)}' for name in sorted(environment.NAMES))}NCCL_DEBUG=INFO\n",
-        [f"- {HEAD}", *(f"- {name}=x" for name in sorted(environment.NAMES)), "- NCCL_DEBUG=INFO"]
-        + ["+ # ours", "+ NCCL_SOCKET_IFNAME=cx"],
+        [
+            f"- {HEAD}",
+            *(f"- {name}=x" for name in sorted(environment.NAMES)),
+            *("- NCCL_DEBUG=INFO", "+ # ours", "+ NCCL_SOCKET_IFNAME=cx"),
+        ],
         "the setting environment keeps NCCL_DEBUG",
     ),
     "one of ours gone": (ENV, "# ours\n", ["+ NCCL_SOCKET_IFNAME=cx"], ""),
