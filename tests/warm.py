@@ -109,7 +109,7 @@ def load() -> None:
     keep_catalogue()
     import_module("sparkrig.io.catalogue_files").catalogue()
     import_module("sparkrig.io.vllm_flags").knowledge()
-    _spare_pyinfra()
+    spare_pyinfra()
     for file in sorted([*(ROOT / "sparkrig").glob("*.py"), *(ROOT / "sparkrig").glob("*/*.py")]):
         name = file.relative_to(ROOT).with_suffix("")
         if name.parts[1] not in NO_PACKAGES and file.stem != "__init__":
@@ -120,8 +120,11 @@ def load() -> None:
     gc.set_threshold(50_000)
 
 
-def _spare_pyinfra() -> None:
-    """What pyinfra does again and again in one run with the same outcome."""
+@cache
+def spare_pyinfra() -> None:
+    """Have pyinfra do once what it does again and again in one process with the same outcome."""
+    connectors: Any = import_module("pyinfra.api.connectors")
+    connectors.entry_points = cache(connectors.entry_points)  # of each host
     arguments: Any = import_module("pyinfra.api.arguments")
     arguments.all_global_arguments = cache(arguments.all_global_arguments)  # of each operation
     util: Any = import_module("pyinfra.api.util")

@@ -164,8 +164,8 @@ class Gpu:
         # where there is no power, a share of 0 is idle, and any other is no evidence
         self.works = any(watt >= IDLE_W for watt in watts)
         self.idle = bool(watts or used) and not self.works and (bool(watts) or not any(used))
-        share = f"GPU utilization {max(used):.0f} %" if used else "what the GPU did is not known"
-        self.told = f"the GPU drew {sum(watts):.0f} W" if watts else share
+        shown = f"GPU utilization {max(used):.0f} %" if used else "what the GPU did is not known"
+        self.told = f"the GPU drew {sum(watts):.0f} W" if watts else shown
 
 
 def ask_gpu() -> Gpu:
