@@ -91,7 +91,6 @@ OWN: dict[str, dict[str, set[str]]] = {
     },
     "a word of ours": {
         "facts/bundle.py": {"most"},
-        "operations/again.py": {"fact.__module__", "fact.__name__"},
         "sparkrig/cure.py": {"what", "name"},
         "sparkrig/cli/onboard.py": {"second"},
         "sparkrig/serving/unit_files.py": {"service.unit"},
