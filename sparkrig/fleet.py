@@ -75,6 +75,7 @@ class Fleet(Mapping[str, Settings]):
         self._hosts = dict(hosts)
         _check_addresses(self._hosts)
         _check_pairs(self._hosts)
+        self._groups = _grouped(self._hosts)
 
     @classmethod
     def parse(cls, data: Mapping[str, Mapping[str, Any]]) -> Fleet:
@@ -99,12 +100,11 @@ class Fleet(Mapping[str, Settings]):
 
     def group(self, name: str) -> tuple[str, ...]:
         """The hosts that are set up as one with `name`, itself among them; the first in the inventory leads."""
-        pair = self._hosts[name].pair
-        return tuple(each for each, settings in self._hosts.items() if settings.pair == pair) if pair else (name,)
+        return self._groups[name]
 
     def groups(self) -> list[tuple[str, ...]]:
         """Every group once, in the inventory's order."""
-        return list(dict.fromkeys(map(self.group, self)))
+        return list(dict.fromkeys(self._groups.values()))
 
     def peers(self, name: str) -> tuple[str, ...]:
         """The others of its group; none for a Spark on its own."""
@@ -123,6 +123,14 @@ class Fleet(Mapping[str, Settings]):
             for peer, networks in there.items()
             if (far := networks.get(address.network))
         ]
+
+
+def _grouped(hosts: Mapping[str, Settings]) -> dict[str, tuple[str, ...]]:
+    """The group of each host, by its name. Looked for once: each of a thousand is asked for its group 45 times."""
+    pairs: dict[str, list[str]] = {}
+    for name, settings in hosts.items():
+        pairs.setdefault(settings.pair or "", []).append(name)
+    return {name: tuple(pairs[mine.pair]) if mine.pair else (name,) for name, mine in hosts.items()}
 
 
 def _check_name(name: str) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from functools import cached_property
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -137,7 +138,11 @@ class Report(_Model):
         return self.model_dump_json(by_alias=True, indent=1)
 
     def host(self, name: str) -> Host | None:
-        return next((each for each in self.hosts if each.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Host]:
+        return {each.name: each for each in self.hosts}
 
 
 def report(

@@ -78,7 +78,7 @@ def converged(letter: str, name: str = "", number: int | None = None) -> str:
 
 
 def fabric(letter: str, number: int | None = None) -> dict[str, str]:
-    """Addresses of a recorded host's rails; those of pair `number` of a fleet are in 10.NUMBER.0.0/16."""
+    """Addresses of a recorded host's rails; those of pair `number` of a fleet are in 10.NUMBER.0.0/16, 11. from 250."""
     return {netdev: _moved(address, number) for netdev, address in FABRIC[f"@fake/spark-{letter}"].items()}
 
 
@@ -86,8 +86,9 @@ def _moved(text: str, number: int | None) -> str:
     """What a host printed, with the addresses of another pair, in GIDs too."""
     if number is None:
         return text
-    text = text.replace("192.168.10", f"10.{number}.10")
-    return text.replace("c0a8:6", f"0a{number:02x}:6")
+    first, second = 10 + number // 250, number % 250
+    text = text.replace("192.168.10", f"{first}.{second}.10")
+    return text.replace("c0a8:6", f"{first:02x}{second:02x}:6")
 
 
 def _recoded(row: str, number: int | None) -> str:
