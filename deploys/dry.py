@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from pyinfra.api import Config, Host, Inventory
+from pyinfra.api import Config, Host, Inventory, arguments
 from pyinfra.api import State as RunState
-from pyinfra.api import arguments
 from pyinfra.api.deploy import add_deploy
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
@@ -70,6 +69,8 @@ def _or_refused(run: RunState, spark: Spark, *, absent: Sequence[str], model: bo
         return _of(run, spark, absent=absent, model=model)
     except Refusal as refusal:
         return Planned(refusals=(refusal,))
+    finally:
+        run.ops[run.inventory.get_host(spark.name)].clear()  # which hold all that was given to each operation
 
 
 def _of(run: RunState, spark: Spark, *, absent: Sequence[str], model: bool) -> Planned:

@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
@@ -201,8 +202,13 @@ def _made(values: dict[str, Any]) -> Cure:
 
 
 def _filled(form: str, inventory: str) -> str:
-    values = {FILE: quoted_path(inventory) if inventory else "INVENTORY", DEPLOYS: _deploys(inventory)}
+    values = _places(inventory)
     return "".join(values.get(part) or lines(part) for part in _PLACES.split(form))
+
+
+@cache  # a run has one inventory, and each of a thousand hosts some 30 cures
+def _places(inventory: str) -> Mapping[str, str]:
+    return {FILE: quoted_path(inventory) if inventory else "INVENTORY", DEPLOYS: _deploys(inventory)}
 
 
 def typed_anywhere(inventory: str | PathLike[str]) -> bool:

@@ -24,6 +24,7 @@ from sparkrig.reports.drift import Report, report, unexplained
 
 if TYPE_CHECKING:
     from sparkrig.checks.check import Check
+    from sparkrig.checks.last_declaration import Declared
     from sparkrig.look.state import State
 
 _FILE = click.Path(path_type=Path)
@@ -164,17 +165,13 @@ def _report(asked: _Asked) -> tuple[Report, bool]:
     fleet, every = files.inventory(asked.inventory)
     data = files.limited(every, asked.limit, fleet)
     accepted = drift_files.accepted(asked.inventory)
-    earlier = drift_files.read(asked.since) if asked.since else _kept(asked)
-    if asked.since and earlier and not any(earlier.host(name) for name in data):
-        raise Refusal(
-            f"{asked.since} is a report of other hosts", f"sparkrig drift {quoted_path(asked.inventory)}"
-        )
+    since = _since(asked, asked.since, data) if asked.since else None
     started, clock = datetime.now(UTC), time.monotonic()
-    seen, found = _look(asked, fleet, data)
+    found, declared = _look(asked, fleet, data)
     made = report(
         found,
-        _declared(seen),
-        earlier,
+        declared,
+        since or _kept(asked),  # as late as this: of a thousand hosts it takes as much room as what was seen did
         accepted,
         inventory=asked.typed,
         version=version("sparkrig"),
@@ -184,13 +181,21 @@ def _report(asked: _Asked) -> tuple[Report, bool]:
     return made, len(data) == len(fleet) and not asked.since
 
 
+def _since(asked: _Asked, file: Path, data: Mapping[str, Any]) -> Report:
+    """The report that was asked for. Raises Refusal, also where it has none of the hosts."""
+    earlier = drift_files.read(file)
+    if not any(earlier.host(name) for name in data):
+        raise Refusal(f"{file} is a report of other hosts", f"sparkrig drift {quoted_path(asked.inventory)}")
+    return earlier
+
+
 def _look(
     asked: _Asked, fleet: Fleet, data: Mapping[str, Any]
-) -> tuple[dict[str, State], dict[str, list[Check] | Refusal]]:
-    """What was seen of each host that could be read, and the checks of each, or why it could not."""
+) -> tuple[dict[str, list[Check] | Refusal], dict[str, Declared | None]]:
+    """The checks of each host, or why it could not be read; and what the last deploys kept (`_declared`)."""
     title = f"Looking at {asked.inventory.name}"
     seen, unread = looking.look(title, fleet, data, _MEANWHILE, timeout=asked.timeout)
-    return seen, _judged(asked.typed, fleet, data, seen, unread)
+    return _judged(asked.typed, fleet, data, seen, unread), _declared(seen)
 
 
 def judged(
@@ -219,7 +224,7 @@ def judged(
     )
 
 
-def _declared(seen: Mapping[str, State]) -> dict[str, Any]:
+def _declared(seen: Mapping[str, State]) -> dict[str, Declared | None]:
     kept = {name: state.files.get(DECLARED) for name, state in seen.items()}
     return {name: last_declaration.load(file) for name, file in kept.items() if file}
 

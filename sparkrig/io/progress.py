@@ -7,8 +7,8 @@
 
 On a terminal the lines are one area that is redrawn and vanishes at the end: results are what a verb prints to
 standard output. In a pipe, and with CI, NO_COLOR or TERM=dumb, an event is a line without control codes, and what
-takes less than two seconds is none, failures excepted. A verb imports sparkrig.io.session before it calls `hosts`:
-that patches the threads that redraw.
+takes less than two seconds is none, failures excepted; of a fleet, a line counts from time to time those that are
+done. A verb imports sparkrig.io.session before it calls `hosts`: that patches the threads that redraw.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ from rich.text import Text
 
 from sparkrig.io.screen import Screen
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES
-from sparkrig.render.progress import Busy, Hosts, Lines, spent, spinner
+from sparkrig.render.progress import Busy, Hosts, Lines, headline, spent, spinner
 from sparkrig.verdict import Level
 
 WORTH_S = 2.0  # what is over sooner needs no line in a log
 _TICK_S = 0.25
+_MANY = 16  # hosts; of more, a log counts those that are done, and names the ones that take long
+_COUNT_EVERY_S = 10.0
+_LATE_S = 20.0
 
 
 class _Named(Protocol):
@@ -53,6 +56,8 @@ class Told:
 
     def __init__(self, hosts: Hosts, console: Console, *, live: bool) -> None:
         self._hosts, self._console, self._live = hosts, console, live
+        self._many = hosts.total > _MANY
+        self._counted = hosts.began
 
     def __call__(self, name: str, step: str, command: str = "", *, until: float | None = None) -> None:
         """A host begins a step, in words; the same step once more is no event.
@@ -97,22 +102,29 @@ class Told:
         self._print(Text(text))
 
     def tick(self) -> None:
-        """Print for each host the step that it has been at for two seconds; for plain lines."""
+        """Print for each host the step that it has been at for two seconds; for plain lines.
+
+        Of many hosts, the count of those that are done every ten seconds, and who is at a step for twenty.
+        """
         now = monotonic()
+        if self._many and now - self._counted >= _COUNT_EVERY_S:
+            self._counted = now
+            self._print(Text(headline(self._hosts, now)))
         for each in [each for each in self._hosts.busy.values() if not each.said]:
-            if now - each.since >= WORTH_S:
+            if now - each.since >= (_LATE_S if self._many else WORTH_S):
                 each.said = True
                 command = f": {each.command}" if each.command else ""
                 self._print(Text(f"{each.name}: {each.words(now)}{command}{'' if each.until else ' ...'}"))
 
     def _end(self, name: str, level: Level, how: str, text: str) -> None:
-        began = busy.began if (busy := self._hosts.busy.pop(name, None)) else monotonic()
-        took = monotonic() - began
+        busy = self._hosts.busy.pop(name, None)
+        took = monotonic() - busy.began if busy else 0.0
+        worth = bool(busy and busy.said) if self._many else took >= WORTH_S
         if self._live and text:
             sign = (ASCII_SIGNS if self._console.options.ascii_only else SIGNS)[level]
             told = (sign, STYLES[level]), " ", (name, "bold"), f" {text} ", (f"({spent(took)})", "dim")
             self._print(Text.assemble(*told))
-        elif not self._live and (took >= WORTH_S or (text and level == "fault")):
+        elif not self._live and (worth or (text and level == "fault")):
             self._print(Text(f"{name}: {how} {spent(took)}{f': {text}' if text else ''}"))
 
     def _print(self, line: Text) -> None:

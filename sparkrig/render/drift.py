@@ -12,8 +12,9 @@ from datetime import datetime
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from sparkrig.cure import cure_of
+from sparkrig.cure import OnHosts, cure_of
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.names import PIECES, Names
 from sparkrig.reports import findings
 from sparkrig.reports.drift import Acceptance, Host, Report, Row
 from sparkrig.reports.findings import Finding, Mend
@@ -21,8 +22,10 @@ from sparkrig.text import listed
 
 _FINDINGS = 40  # as many are shown, of each kind; a pair from the box has 30
 _LOST = 12
+_ALIKE = 3  # unread hosts; of more that were lost in the same way one is shown, and the others are named
+_LIMITS = 12  # hosts that one command names
+_FLEET = 6  # hosts; of more it is counted how many have nothing to be done
 _WAYS = 4
-_NAMES = 6
 _FOUND = 200  # characters of what was found
 _LEAST = 20  # columns for an id beside the matrix, and for words
 _INDENT = "    "
@@ -36,10 +39,11 @@ class _Glyphs:
     signs: Mapping[Shade, str]
     odd: str
     dot: str
+    to: str
 
 
-_DRAWN = _Glyphs(SIGNS, "≠", " · ")
-_TYPED = _Glyphs(ASCII_SIGNS, "!=", " - ")
+_DRAWN = _Glyphs(SIGNS, "≠", " · ", " … ")
+_TYPED = _Glyphs(ASCII_SIGNS, "!=", " - ", " ... ")
 
 
 def show(console: Console, report: Report, *, everything: bool = False, folder: str = "") -> None:
@@ -68,6 +72,8 @@ class _Drawn:
     def __init__(self, screen: Screen, glyphs: _Glyphs, width: int) -> None:
         self.report, self.everything, self.folder = screen.report, screen.everything, screen.folder
         self.glyphs, self.width = glyphs, width
+        most = None if self.everything else PIECES
+        self.names = Names.of([host.name for host in self.report.hosts], glyphs.to, most)
         self.fresh = None if screen.everything else findings.fresh(self.report)
         self.mends = findings.mends(self.report, self.fresh)
         self.accepted = findings.accepted(self.report)
@@ -108,7 +114,7 @@ class _Drawn:
             were = f"{'was' if len(hosts) == 1 else 'were'} never deployed"
             sign = (self.glyphs.signs["fault"], STYLES["fault"])
             said = f" {were}: {checks} checks do not hold (--all)"
-            yield Text.assemble(sign, " ", (listed(_few(hosts)), "bold"), said)
+            yield Text.assemble(sign, " ", (listed(self.names.few(hosts)), "bold"), said)
             yield _command(("deploys it: " if len(hosts) == 1 else "deploys them: ", "dim"), self.fresh.cure)
             yield Text()
 
@@ -119,7 +125,21 @@ class _Drawn:
         if len(mend.findings) > room:
             yield Text(f"and {len(mend.findings) - room} more", "bold")
         if mend.cure:
-            yield _command((_verb(mend), "dim"), mend.cure)
+            yield self._cure(mend)
+
+    def _cure(self, mend: Mend) -> Text:
+        """What mends it. A command that names hundreds of hosts would fill the screen: the first has one."""
+        cure = cure_of(mend.cure)
+        if isinstance(cure.run, OnHosts) and len(cure.run.hosts) > _LIMITS and not self.everything:
+            first, *others = cure.run.hosts
+            return _command((f"mends {first}, and so on for {len(others)} more: ", "dim"), cure.on(first))
+        return _command((self._verb(mend), "dim"), mend.cure)
+
+    def _verb(self, mend: Mend) -> str:
+        """What a cure is called: a run of pyinfra mends, and anything else is tried."""
+        if cure_of(mend.cure).run:
+            return "mends it: " if len(mend.findings) == 1 else f"mends {len(mend.findings)}: "
+        return "try: " if mend.typed else f"try on {listed(self.names.few(mend.hosts))}: "
 
     def _head(self, finding: Finding, *, counted: bool = False) -> Text:
         name = (finding.id, "bold")
@@ -131,7 +151,7 @@ class _Drawn:
         sign = self._sign(finding.ways[0].row)
         if len(self.rows) == 1:
             return Text.assemble(sign, " ", name)
-        on = _count(len(finding.hosts), "host") if counted else _on(finding.hosts)
+        on = _count(len(finding.hosts), "host") if counted else self.names.on(finding.hosts)
         return Text.assemble(sign, " ", name, f"  {on}")
 
     def _cell(self, host: str, id: str) -> tuple[str, str]:
@@ -151,14 +171,14 @@ class _Drawn:
             yield Text.assemble(_INDENT, ("want: ", "dim"), *wants)
         shown = finding.ways if self.everything else finding.ways[:_WAYS]
         for way in shown:
-            who = "" if one else f"{listed(_few(way.hosts))}: "
+            who = "" if one else f"{listed(self.names.few(way.hosts))}: "
             want = Text.assemble(("; want: ", "dim"), way.row.want) if one or len(wants) > 1 else ""
             unknown = "unknown: " if way.row.status == "unknown" else ""
             meta = "".join(f"{self.glyphs.dot}{each}" for each in self._meta(way.row))
             yield Text.assemble(_INDENT, (who, "bold"), unknown, self._found(way.row), want, (meta, "dim"))
         if len(finding.ways) > len(shown):
             more = [host for way in finding.ways[len(shown) :] for host in way.hosts]
-            yield Text(f"{_INDENT}and otherwise on {_on(more)}", "dim")
+            yield Text(f"{_INDENT}and otherwise on {self.names.on(more)}", "dim")
 
     def _found(self, row: Row) -> str:
         if self.everything or len(row.found) <= _FOUND:
@@ -189,13 +209,19 @@ class _Drawn:
     # the rest
 
     def _unread(self) -> Iterator[Text]:
-        unread = [host for host in self.report.hosts if host.unread]
-        shown = unread if self.everything else unread[:_LOST]
-        for host in shown:
-            yield from self._lost(host)
-        if len(unread) > len(shown):
-            names = [host.name for host in unread[len(shown) :]]
-            yield Text(f"and {_on(names)} could not be read either", "bold")
+        shown = 0
+        ways = findings.lost(self.report.hosts)
+        for number, hosts in enumerate(ways):
+            some = hosts if self.everything or len(hosts) <= _ALIKE else hosts[:1]
+            if not self.everything and shown + len(some) > _LOST:
+                left = [host.name for way in ways[number:] for host in way]
+                yield Text(f"and {self.names.on(left)} could not be read either", "bold")
+                return
+            for host in some:
+                yield from self._lost(host)
+            if others := [host.name for host in hosts[len(some) :]]:
+                yield Text(f"{_INDENT}and likewise {self.names.on(others)}", "bold")
+            shown += len(some)
 
     def _lost(self, host: Host) -> Iterator[Text]:
         sign = (self.glyphs.signs["unknown"], STYLES["unknown"])
@@ -223,15 +249,19 @@ class _Drawn:
         hosts: dict[str, list[str]] = {}
         for each in self.report.fixed:
             hosts.setdefault(each.id, []).append(each.host)
-        said = [f"{id} on {_on(names)}" for id, names in hosts.items()]
+        said = [f"{id} on {self.names.on(names)}" for id, names in hosts.items()]
         if said:
             told = self.glyphs.signs["healthy"], STYLES["healthy"]
             yield Text.assemble(told, " fixed: ", "; ".join(said if self.everything else _few(said)))
+
+    def _in_spec(self) -> int:
+        return sum(host.exit == 0 for host in self.report.hosts)
 
     def _footer(self) -> Iterator[Text]:
         counts, started = self.report.counts, self.report.started
         parts: list[tuple[str, str]] = [
             (_count(counts.hosts, "host"), "bold"),
+            *([(f"{self._in_spec()} in spec", "green")] if counts.hosts > _FLEET else []),
             (f"{counts.ok} ok", "green" if counts.ok else ""),
             (f"{counts.drift} drift", "red" if counts.drift else ""),
             (f"{counts.accepted} accepted", "yellow" if counts.accepted else ""),
@@ -253,6 +283,11 @@ class _Drawn:
         yield line
 
 
+def _few(names: Sequence[str]) -> list[str]:
+    more = len(names) - PIECES
+    return [*names[:PIECES], f"{more} more"] if more > 1 else [*names]
+
+
 def moment(when: datetime, now: datetime) -> str:
     """`14:02`, `18 Nov 03:11`, `18 Nov 2025`, in local time."""
     here, today = when.astimezone(), now.astimezone()
@@ -272,26 +307,9 @@ def shade(row: Row | None) -> Shade:
     return "fault" if row.wrong else "healthy"
 
 
-def _verb(mend: Mend) -> str:
-    """What a cure is called: a run of pyinfra mends, and anything else is tried."""
-    if cure_of(mend.cure).run:
-        return "mends it: " if len(mend.findings) == 1 else f"mends {len(mend.findings)}: "
-    return "try: " if mend.typed else f"try on {listed(_few(mend.hosts))}: "
-
-
 def _told(accepted: Acceptance) -> str:
     by = f" by {accepted.by}" if accepted.by else ""
     return f"accepted until {accepted.until.day} {accepted.until:%b %Y}{by} ({accepted.why})"
-
-
-def _on(hosts: Sequence[str]) -> str:
-    """`spark-a`, `3 hosts: spark-a, spark-b, spark-c`."""
-    return hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts: {', '.join(_few(hosts))}"
-
-
-def _few(names: Sequence[str]) -> list[str]:
-    more = len(names) - _NAMES
-    return [*names[:_NAMES], f"{more} more"] if more > 1 else [*names]
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
 from sparkrig.render.drift import shade
+from sparkrig.render.findings import Shade
+from sparkrig.render.names import Names
 from sparkrig.render.templates import template
 from sparkrig.reports import findings
-from sparkrig.reports.drift import Counts, Report, Row
+from sparkrig.reports.drift import Counts, Host, Report, Row
+from sparkrig.reports.findings import lost
 from sparkrig.verdict import Level
 
 _IN_WORDS = 4  # hosts; of more, the matrix has signs alone
+_COLUMNS = 64  # hosts; of more, those that are not in spec are shown, the worst first, and all are counted
+_NAMED = 12  # hosts of a finding; of more, the names are folded away
 
 
 def html(report: Report) -> str:
     """The page. Times are in UTC, because the reader's time zone is unknown."""
-    rows = {host.name: {row.id: row for row in host.rows} for host in report.hosts}
+    rows = {host.name: {row.id: row for row in host.rows} for host in _columns(report.hosts)}
     return template("drift.html.j2").render(
         report=report,
         when=f"{report.started:%Y-%m-%d %H:%M} UTC",
@@ -21,14 +29,35 @@ def html(report: Report) -> str:
         level=chips(report)[0][1],
         headline=headline(report.counts),
         mends=findings.mends(report),
-        unread=[host for host in report.hosts if host.unread],
         accepted=findings.accepted(report),
         checks=list(dict.fromkeys(row.id for host in report.hosts for row in host.rows)),
         rows=rows,
+        counted=_counted(report.hosts) if len(rows) < len(report.hosts) else {},
+        in_spec=sum(host.exit == 0 for host in report.hosts),
+        names=Names.of([host.name for host in report.hosts]),
+        named=_NAMED,
+        lost=lost(report.hosts),
         in_words=len(rows) <= _IN_WORDS,
         sign=_sign,
         shade=shade,
     )
+
+
+def _columns(hosts: Sequence[Host]) -> list[Host]:
+    """The hosts that have a column each: all of few, and of many those that could be read and are not in spec."""
+    if len(hosts) <= _COLUMNS:
+        return [*hosts]
+    worst = sorted((host for host in hosts if host.exit and not host.unread), key=lambda host: -len(host.known))
+    return worst[:_COLUMNS]
+
+
+def _counted(hosts: Iterable[Host]) -> dict[str, Counter[Shade]]:
+    """How many of all hosts have which sign, by check."""
+    found: dict[str, Counter[Shade]] = {}
+    for host in hosts:
+        for row in host.rows:
+            found.setdefault(row.id, Counter())[shade(row)] += 1
+    return found
 
 
 def chips(report: Report) -> list[tuple[str, Level]]:

@@ -164,16 +164,18 @@ def report(
     today = started.astimezone().date()  # a day in the calendar of the user who accepted
     alike = _alike(found, inventory)
     usual = _usual(alike)
+    shared: dict[Row, Row] = {}  # most hosts of a fleet have most rows in common
 
     def host(name: str) -> Host:
         before, why = earlier.host(name) if earlier else None, found[name]
         if isinstance(why, Refusal):
             return _lost(name, why, before)
         wants = _wants(declared.get(name), before, earlier)
-        rows = [
+        made = (
             _accepted(_row(check, wants, before, started, odd=_odd(check, usual)), name, accepted, today)
             for check in alike[name]
-        ]
+        )
+        rows = [shared.setdefault(row, row) for row in made]
         return Host(name=name, exit=_exit(rows), rows=rows, deployed=name in declared)
 
     hosts = [host(name) for name in found]

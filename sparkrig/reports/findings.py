@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sparkrig.cure import Deployed, OnHosts, cure_of, deployment
-from sparkrig.reports.drift import Report, Row
+from sparkrig.reports.drift import Host, Report, Row
 
 _LAST: tuple[Deployed, ...] = ("serve", "cluster")  # what is run after all else, in this order
+_FIGURES = re.compile(r"[\d.:]+")  # addresses and ports
 _MANY = 12  # checks that fail; a host from the box fails some 30
 
 
@@ -96,6 +98,16 @@ def accepted(report: Report) -> Sequence[Finding]:
 def holding(report: Report) -> Sequence[Finding]:
     """What holds, or was skipped."""
     return _all(report, lambda row: not row.told)
+
+
+def lost(hosts: Iterable[Host]) -> list[list[Host]]:
+    """The hosts that could not be read, by how they were lost, whatever their names and addresses."""
+    ways: dict[str, list[Host]] = {}
+    for host in hosts:
+        if host.unread:
+            how = _FIGURES.sub("", host.unread.replace(host.name, ""))
+            ways.setdefault(how, []).append(host)
+    return [*ways.values()]
 
 
 _Rows = list[tuple[str, Row]]

@@ -78,7 +78,7 @@ def converged(letter: str, name: str = "", number: int | None = None) -> str:
 
 
 def fabric(letter: str, number: int | None = None) -> dict[str, str]:
-    """Addresses of a recorded host's rails; those of pair `number` of a fleet are in 10.NUMBER.0.0/16, 11. from 250."""
+    """Addresses of a recorded host's rails; those of a fleet's pair `number` are in 10.NUMBER, from 250 in 11."""
     return {netdev: _moved(address, number) for netdev, address in FABRIC[f"@fake/spark-{letter}"].items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import product
 
@@ -30,8 +30,10 @@ from tests.unit.drift_reports import (
     NOW,
     A,
     B,
+    docker,
     fleet,
     healthy,
+    hold,
     made,
     mtu,
     upgrade,
@@ -159,7 +161,8 @@ def test_a_fleet_is_counted_and_named_and_marked_where_it_differs() -> None:
         "    1 not held; want: 16 held · host moved · differs from most",
     ]
     assert lines.index("mends 2: pyinfra pair.py deploys/cluster.py") > at
-    assert lines[-2].startswith("64 hosts · 216 ok · 20 drift · 0 accepted · 0 unknown · 5 unreachable")
+    assert lines[-2] == "64 hosts · 43 in spec · 216 ok · 20 drift · 0 accepted · 0 unknown"
+    assert lines[-1].startswith("5 unreachable · checked")
 
 
 def test_a_command_stands_on_one_line_however_long() -> None:
@@ -186,9 +189,53 @@ def test_a_report_of_hundreds_of_hosts_fits_a_few_screens() -> None:
     lines = screen(made(found))
     assert len(lines) < 500
     assert "and 20 more" in lines
-    assert any(line.endswith("could not be read either") or "more could not" in line for line in lines)
+    assert len([line for line in lines if "could not be read" in line]) == 1
+    assert "    and likewise 99 hosts: spark-003, spark-006, spark-009, spark-012," in lines
     some = {name: found[name] for name in sorted(found)[:30]}
     assert len(screen(made(some), everything=True)) > 1_200
+
+
+def thousand() -> Report:
+    """412 side by side are without a hold, 50 without docker, one has another MTU, 41 are down."""
+    found: dict[str, Sequence[Check] | Refusal] = {}
+    for number in range(1000):
+        name, address = f"spark-{number:04}", f"10.0.{number // 250}.{number % 250}"
+        down = Refusal(f"Could not connect ({address} port 22: timed out)", f"ping {address}")
+        checks = [hold(held=not 100 <= number < 512), docker(name, runs=number % 20 != 3)]
+        checks.append(mtu(1500 if number == 7 else 9000))
+        found[name] = down if 600 <= number < 640 or number == 11 else checks
+    return made(found)
+
+
+THOUSAND = thousand()
+
+
+def test_a_report_of_a_thousand_hosts_fits_one_screen() -> None:
+    for width in (80, 40):
+        lines = screen(THOUSAND, width=width)
+        assert len(lines) < 30, lines
+        whole = " ".join(" ".join(lines).split())
+        assert "driver.hold 412 hosts: spark-0100 … spark-0511 1 not held" in whole
+        assert "and likewise 40 hosts: spark-0600 … spark-0639" in whole
+        assert "try: ping 10.0.0.11" in whole and "10.0.2.100" not in whole
+        assert "1000 hosts · 519 in spec ·" in whole
+    assert " ... spark-0511" in "\n".join(screen(THOUSAND, encoding="ascii"))
+
+
+def test_a_command_for_hundreds_of_hosts_is_shown_for_the_first_and_whole_where_all_is_asked_for() -> None:
+    (short,) = (line for line in screen(THOUSAND) if " exec -- " in line)
+    assert short == (
+        "mends spark-0003, and so on for 47 more: "
+        "pyinfra pair.py --limit spark-0003 -y exec -- systemctl start docker"
+    )
+    (whole,) = (line for line in screen(THOUSAND, everything=True) if " exec -- " in line)
+    assert whole.count("--limit") == 48
+
+
+def test_all_that_is_folded_is_there_where_all_is_asked_for() -> None:
+    whole = " ".join(screen(THOUSAND, everything=True))
+    assert "42 more" not in whole and "spark-0983" in whole
+    assert all(f"ping 10.0.2.{number}" in whole for number in range(100, 140))
 
 
 def test_nothing_but_a_command_is_wider_than_the_screen() -> None:
@@ -330,6 +377,7 @@ def test_a_host_that_was_not_read_has_no_figures_that_look_well() -> None:
 
 
 PAGES = {"drift": DRIFTED, "half": HALF, "fleet": fleet(), "clean": CLEAN, "nobody": made({A: LOST, B: LOST})}
+PAGES["thousand"] = THOUSAND
 TEXTS = {name: drift_html.html(report) for name, report in PAGES.items()}
 
 
@@ -357,9 +405,21 @@ def test_a_page_says() -> None:
             ("fleet", "differs from most"),
             ("clean", "All that is declared holds"),
             ("nobody", "2 of 2 hosts could not be read"),
+            ("thousand", "<span>519 in spec</span>"),
+            ("thousand", "412 hosts: spark-0100 … spark-0511"),
+            ("thousand", "40 hosts: spark-0600 … spark-0639"),
+            ("thousand", "Every check on the 64 hosts with the most that does not hold"),
+            ("thousand", '<th scope="row">driver.hold</th><td>547</td><td>412</td><td></td>'),
         ],
         holds,
     )
+
+
+def test_a_page_of_a_thousand_hosts_names_each_of_them_that_is_not_in_spec_and_stays_small() -> None:
+    text = TEXTS["thousand"]
+    assert len(text) < 100_000
+    assert all(f"spark-{number:04}" in text for number in (*range(100, 512), *range(600, 640), 983))
+    assert text.count("could not be read") == 1 and "10.0.2.101" not in text
 
 
 def test_hostile_text_is_text() -> None:

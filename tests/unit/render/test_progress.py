@@ -174,6 +174,26 @@ def test_a_log_gets_lines(monkeypatch: pytest.MonkeyPatch, script: Script, lines
     assert hosts.busy == {}
 
 
+def test_a_log_of_a_fleet_is_counted_and_names_who_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand hosts, each two seconds or more at it, were as many lines."""
+    clock, file = Clock(), io.StringIO()
+    monkeypatch.setattr(progress, "monotonic", clock)
+    told = Told(Hosts("Looking", 40, clock.now), Console(file=file, width=20), live=False)
+    told("late", "reading")
+    for number in range(12):
+        told(f"spark-{number}", "reading")
+        clock.now += 2
+        told.tick()
+        told.failed(f"spark-{number}") if number == 11 else told.done(f"spark-{number}")
+    told.done("late")
+    assert file.getvalue().splitlines() == [
+        "Looking: 4 of 40 done, 10 s",
+        "Looking: 9 of 40 done, 20 s",
+        "late: reading ...",
+        "late: done in 24 s",
+    ]
+
+
 # a real terminal, and everything that is none
 
 PROGRAM = """if True:
