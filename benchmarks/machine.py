@@ -37,6 +37,8 @@ def _processor() -> str:
 
 
 def _accelerator() -> str:
+    if not (home() / "accelerator.json").exists():
+        return "none"
     return "KVM" if '"kvm"' in (home() / "accelerator.json").read_text() else "emulation (TCG, no KVM)"
 
 

@@ -3,7 +3,7 @@
 One process is the SSH server of them all, each at an address of loopback of its own. FOLDER holds `host` (their
 key), `user.pub` (who may log in) and `answers/0`, `answers/1`, ...: what that host prints, whatever it is asked,
 with the clock of now. Once all listen it prints the address and port of each, one a line. It ends with its
-standard input, and then prints the seconds of processor time that the hosts took.
+standard input.
 """
 
 import asyncio
@@ -24,18 +24,10 @@ def main(folder: Path, count: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # each host listens, and has a connection
     asyncio.run(serve(folder, count))
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(f"{used.ru_utime + used.ru_stime:.3f}", flush=True)
 
 
 async def serve(folder: Path, count: int) -> None:
     answers = {}
-    listeners = []
-    for number in range(count):
-        sock = socket.create_server((f"127.1.{number // 250}.{number % 250 + 1}", 0), backlog=_BACKLOG)
-        place = sock.getsockname()
-        answers[place] = (folder / "answers" / str(number)).read_bytes()
-        listeners.append((sock, place))
 
     async def answer(process: asyncssh.SSHServerProcess) -> None:
         said = answers[process.get_extra_info("sockname")]
@@ -49,9 +41,11 @@ async def serve(folder: Path, count: int) -> None:
         encoding=None,
         compression_algs=None,
     )
-    for sock, _ in listeners:
+    for number in range(count):
+        sock = socket.create_server((f"127.1.{number // 250}.{number % 250 + 1}", 0), backlog=_BACKLOG)
+        answers[sock.getsockname()] = (folder / "answers" / str(number)).read_bytes()
         await asyncssh.listen(sock=sock, options=options)
-    for _, (address, port) in listeners:
+    for address, port in answers:
         print(address, port)
     sys.stdout.flush()
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

@@ -47,7 +47,7 @@ def drift(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]], *flags: s
     out, err, used = folder / "out.json", folder / "err", folder / "used"
     with out.open("w") as stdout, err.open("w") as stderr:
         subprocess.run(
-            [sys.executable, "-I", "-S", str(RUSAGE), str(used), *words],
+            [sys.executable, "-I", "-S", str(RUSAGE), str(used), "600", *words],
             cwd=ROOT,
             env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1", "SPARKRIG_WAIT_S": ""},
             stdin=subprocess.DEVNULL,
@@ -56,7 +56,7 @@ def drift(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]], *flags: s
             check=True,
         )
     assert out.stat().st_size, err.read_text()
-    code, took_s, peak_kib = used.read_text().split()
+    code, took_s, _, peak_kib = used.read_text().split()
     return Done(int(code), json.loads(out.read_text()), err.read_text(), float(took_s), int(peak_kib))
 
 
