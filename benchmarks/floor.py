@@ -1,7 +1,7 @@
 """The floor: floor.py HOSTS LOOK, in the environment of the benchmark's own tools.
 
-One process that runs the script LOOK on every host of HOSTS (Ansible's inventory) at once, and does nothing with what
-they print. Where a host does not run it the exit code is 1, and the error names the host.
+One process that runs the script LOOK on every host of HOSTS (Ansible's inventory) at once, and does nothing with
+what they print. Where a host does not run it the exit code is 1, and the error names the host.
 """
 
 import asyncio

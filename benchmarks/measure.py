@@ -47,8 +47,8 @@ class Row:
     """What was measured of one contender at one work in one place.
 
     seconds: wall time of each round; peak_kib: the most memory that its largest process ever had; cpu: processor
-    time of each round; hosts_cpu: that of the hosts meanwhile, where they are a process of their own; broken: why it
-    has no more rounds, or none; over: the seconds after which a run was ended that had not done its work.
+    time of each round; hosts_cpu: that of the hosts meanwhile, where they are a process of their own; broken: why
+    it has no more rounds, or none; over: the seconds after which a run was ended that had not done its work.
     """
 
     contender: str
@@ -132,9 +132,9 @@ def rounds(
 ) -> list[Row]:
     """Each contender in turn, so many times; every round begins with another one.
 
-    One that breaks off, is slow, or takes more than what is left of the time has no further round; the others go on.
-    within_s: the time of all of it; slow_s: what takes longer is slow; before: what is done ahead of each run, unmeasured; after: what proves it,
-    unmeasured, and raises Broken; mend: what is done after a run that broke off.
+    One that breaks off, is slow, or takes more than what is left of the time has no further round; the others go
+    on. within_s: the time of all of it; slow_s: what takes longer is slow; before: what is done ahead of each run,
+    unmeasured; after: what proves it, and raises Broken; mend: what is done after a run that broke off.
     """
     end = monotonic() + within_s
 

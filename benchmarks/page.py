@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks.contenders import FLOORS, MITOGEN, PIPELINING, SPARKRIG, Work, environment
@@ -19,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "performance.svg"
 RESULTS = HERE / "results.json"
+_COLUMNS = 120
 _BEGIN, _END = "<!-- measured: begin (python -m benchmarks) -->", "<!-- measured: end -->"
 
 
@@ -100,7 +102,7 @@ def tables(parts: Mapping[str, tuple[Sequence[Row], Mapping[str, str]]]) -> str:
 
 
 def _listed(machine: Mapping[str, str]) -> str:
-    return "; ".join(f"{name}: {value}" for name, value in machine.items()) + "."
+    return fill("; ".join(f"{name}: {value}" for name, value in machine.items()) + ".", _COLUMNS)
 
 
 def goals(rows: Sequence[Row]) -> str:
@@ -178,7 +180,7 @@ def memory(rows: Sequence[Row]) -> str:
         return "The memory of `sparkrig drift` was not measured."
     shown = ", ".join(f"{row.peak_kib / 1024:.0f} MiB for {row.hosts}" for row in _fleets(rows))
     more = f"{per_host_kib(rows) / 1024:.2f} MiB for each additional host"
-    return f"Peak memory of `sparkrig drift`: {shown}; {more}."
+    return fill(f"Peak memory of `sparkrig drift`: {shown}; {more}.", _COLUMNS)
 
 
 def per_host_kib(rows: Sequence[Row]) -> float:

@@ -1,7 +1,8 @@
 """Run a command, then write what it took: rusage.py FILE LIMIT COMMAND...
 
-FILE gets its exit code, its wall time, the processor time of its processes (both in seconds), and the peak memory of
-the largest one in KiB. After LIMIT seconds it is ended with all that it started; the exit code is 124, as timeout's.
+FILE gets its exit code, its wall time, the processor time of its processes (both in seconds), and the peak memory
+of the largest one in KiB. After LIMIT seconds it is ended with all that it started; the exit code is 124, as that
+of timeout.
 
 A program of its own, started as `python -I -S`: a child's peak counts from what its parent had when it was made,
 and this parent is small.

@@ -1,7 +1,7 @@
 """The part `thousand`: what the controlling machine itself does for a fleet, apart from the hosts.
 
-The hosts answer from memory (memory_hosts.py), in one process, with what a Spark in spec was recorded to print. Their
-processor time is measured beside that of the contender.
+The hosts answer from memory (memory_hosts.py), in one process, with what a Spark in spec was recorded to print.
+Their processor time is measured beside that of the contender.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ A host that may be rebooting is waited for, up to SPARKRIG_WAIT_S seconds (90).
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import metadata
 
@@ -19,6 +20,10 @@ try:
     monkey.patch_all()
 finally:
     metadata.entry_points = _entry_points
+
+# paramiko loads it for `Match exec` of an ssh_config alone, and pyinfra then puts its own in place of it
+# (connectors/sshuserclient/config.py): a tenth of the time before the first packet
+_absent = sys.modules.setdefault("invoke", None) is None  # type: ignore[arg-type]
 
 import logging  # noqa: E402
 import os  # noqa: E402
@@ -44,6 +49,9 @@ from sparkrig import controller, login  # noqa: E402
 from sparkrig.io import progress  # noqa: E402
 from sparkrig.io.progress import Told  # noqa: E402
 from sparkrig.io.remote import Failed, Lost, each  # noqa: E402
+
+if _absent:
+    del sys.modules["invoke"]
 
 get_hub().NOT_ERROR += (KeyboardInterrupt,)  # Ctrl-C: click prints "Aborted!", and that is enough
 for _library in ("pyinfra", "paramiko"):

@@ -272,3 +272,17 @@ def test_a_deploy_says_what_to_do_about_a_host_key(
     assert said.startswith(words)
     assert "Traceback" not in done.stderr and "Starting operation" not in done.stderr
     assert known.read_text() == before
+
+
+def test_what_paramiko_needs_for_no_login_is_not_loaded_and_can_be_loaded_after() -> None:
+    """pyinfra runs what `Match exec` of an ssh_config names."""
+    program = """if True:
+        import sys
+        from sparkrig.io import session
+        print([name for name in sys.modules if name.partition(".")[0] == "invoke"])
+        from paramiko import config
+        print(config.invoke.__module__)
+        import invoke
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n") == ["[]", "pyinfra.connectors.sshuserclient.config", ""]
