@@ -6,7 +6,7 @@
 # make mutants     dangerous lines broken one at a time, each found by a fast test
 # make mutate      the modules that guard a change broken everywhere, a score for each, and docs/faults.md anew (hours)
 # make coverage    which branches the fast tests take
-# make bench       sparkrig beside Ansible, stock pyinfra and the floor, and docs/performance.md anew (an hour)
+# make bench       sparkrig beside Ansible, stock pyinfra and the floor, and docs/performance.md anew (40 minutes)
 # make venv        the virtual environment alone
 # make lint        ruff, mypy, import-linter, shellcheck
 
