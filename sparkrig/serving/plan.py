@@ -12,7 +12,7 @@ from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import draft, launch_text, parsers, recipe_launch, runtimes, served, sizing
+from sparkrig.serving import another, draft, launch_text, parsers, recipe_launch, runtimes, served, sizing
 from sparkrig.serving.budget import GIB, Use
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.lint import judgement
@@ -21,7 +21,7 @@ from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar, hindrance
 from sparkrig.serving.recipe import Recipe
-from sparkrig.serving.runtimes.runtime import Flags, Runtime
+from sparkrig.serving.runtimes.runtime import Flags
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.unit_files import docker_words
 from sparkrig.serving.wish import Sizing, Wish
@@ -86,11 +86,12 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
         )
     model, checkpoint = _known(find, mine.model)
     engine = runtimes.runtime(mine.serve_engine)
-    _only_for(engine, mine)
+    another.fits(engine, mine)
     nodes: Nodes = mine.serve_nodes or min(engine.most_nodes, max(model.nodes, checkpoint.nodes))
     _enough(checkpoint, model, nodes, sparks)
     if engine is not runtimes.VLLM:
-        return _of_another(engine, mine, model, checkpoint, nodes, mine.serve_image or "")
+        notes = (*_unverified(model, checkpoint),)
+        return another.wish(engine, mine, model, checkpoint, nodes, mine.serve_image or "", None, notes)
     base = model.base(checkpoint, nodes)
     image = mine.serve_image or (base.pulled if base else "") or (IMAGE if model.assumed else "")
     if not (mine.serve_image or model.assumed) and (why := hindrance(checkpoint, base)):
@@ -102,88 +103,17 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
     return Wish(model, checkpoint, nodes, flags, variables, image, notes, draft.wanted(mine), draft.by_hand(mine))
 
 
-def _of_another(
-    engine: Runtime,
-    mine: Settings,
-    model: Model,
-    checkpoint: Checkpoint,
-    nodes: Nodes,
-    image: str,
-    base: Launch | None = None,
-    notes: Sequence[str] = (),
-) -> Wish:
-    """What another engine than vLLM is asked for. base: of a recipe. Raises Refusal."""
-    if not image:
-        raise Refusal(
-            f"{engine.name} is to serve {checkpoint.id}, and no image is named: the catalogue's are of vLLM",
-            "the same with --data serve_image=IMAGE",
-        )
-    flags = {**engine.defaults, **engine.whole(base.flags if base else {})}
-    for name in (engine.names, *(engine.ours - engine.defaults.keys())):
-        flags.pop(name, None)
-    if nodes > 1:
-        flags["tensor-parallel-size"] = nodes
-    flags |= _own(engine, mine)
-    told = [*notes, *_unverified(model, checkpoint), f"the flags of {engine.name} are handed on, and not judged"]
-    if engine.unwatched:
-        told.append(f"{engine.unwatched}: the watch judges the memory of the host alone")
-    return Wish(
-        model,
-        checkpoint,
-        nodes,
-        flags,
-        base.environment if base else {},
-        image,
-        (*told,),
-        engine=engine.id,
-        gguf=(mine.serve_gguf or "") if engine.file else "",
-    )
-
-
-def _only_for(engine: Runtime, mine: Settings) -> None:
-    """Raise Refusal for a setting that this engine has nothing to do with, or lacks."""
-    if engine.file and not mine.serve_gguf:
-        raise Refusal(
-            f"{engine.name} serves a GGUF file, and serve_gguf names none",
-            "the same with --data serve_gguf=OWNER/NAME/FILE.gguf, a file below the folder of weights",
-        )
-    if mine.serve_gguf and not engine.file:
-        raise Refusal(f"serve_gguf is for llama.cpp, and {engine.name} is to serve", "leave one of both out")
-    if (mine.serve_nodes or 1) > engine.most_nodes:
-        raise Refusal(
-            f"{engine.name} serves on one Spark here: its RPC between hosts is not set up by this deploy",
-            "the same with --data serve_nodes=1",
-        )
-    if engine is not runtimes.VLLM and draft.wanted(mine):
-        raise Refusal(
-            f"serve_draft is for vLLM, and {engine.name} is to serve",
-            f"the same without it; serve_flags has the flags of {engine.name}",
-        )
-    if engine is not runtimes.VLLM and mine.serve_form == "ray":
-        raise Refusal(
-            f"serve_form is ray, and {engine.name} has its own way for two Sparks", "leave serve_form out"
-        )
-
-
-def _own(engine: Runtime, mine: Settings) -> dict[str, Scalar | dict[str, Scalar]]:
-    """The user's flags by their own names. Raises Refusal for one that another setting decides on."""
-    given = engine.whole(mine.serve_flags)
-    if taken := sorted(engine.ours & given.keys()):
-        raise Refusal(f"--{taken[0]} is not for serve_flags: other settings decide on it", "sparkrig docs serving")
-    return given
-
-
 def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
     nodes = recipe_launch.sparks(recipe, mine, sparks)
     base = recipe_launch.launched(recipe, nodes, mine)
     engine = recipe_launch.engine(recipe)
     if engine is not runtimes.VLLM:
-        _only_for(engine, mine)
+        another.fits(engine, mine)
         model, checkpoint = _known(find, (mine.model or "") if engine.file else base.checkpoint)
         _enough(checkpoint, model, nodes, sparks)
-        notes = [f"{recipe.source}: {each}" for each in recipe.told]
+        told = [f"{recipe.source}: {each}" for each in recipe.told] + [*_unverified(model, checkpoint)]
         image = mine.serve_image or base.image
-        return _of_another(engine, mine, model, checkpoint, nodes, image, base, notes)
+        return another.wish(engine, mine, model, checkpoint, nodes, image, base, told)
     model, checkpoint = _known(find, base.checkpoint)
     if mine.model and (asked := _known(find, mine.model)[1]).id != checkpoint.id:
         raise Refusal(f"{recipe.source} serves {checkpoint.id}, and model is {asked.id}", "name one of them alone")
@@ -245,7 +175,7 @@ def _unverified(model: Model, checkpoint: Checkpoint) -> Iterator[str]:
 
 def _flags(checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
     """Of the user, else of the catalogue's launch, else the parsers of the model's family."""
-    own = _own(runtimes.VLLM, mine)
+    own = another.own(runtimes.VLLM, mine)
     flags: dict[str, Scalar | dict[str, Scalar]] = {**(base.flags if base else {})}
     for name, value in parsers.defaults(checkpoint.id).items():
         flags.setdefault(name, value)
@@ -292,7 +222,7 @@ def judge(
     if leads:
         draft.judge(found, mine)
     if asked.gguf:
-        _file(asked, found, mine)
+        another.there(asked, found, mine)
     else:
         have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
         _revision(have, f"{mine.weights}/{asked.checkpoint.id}", mine.serve_revision)
@@ -337,18 +267,6 @@ def _revision(have: served.Weights, folder: str, wanted: str | None) -> None:
         raise Refusal(
             f"{folder} is of commit {have.revision or 'unknown'} of the hub, and serve_revision is {wanted}",
             on_host(f"sudo mv {quoted(folder, f'{folder}.other')}", ", then the same again downloads it"),
-        )
-
-
-def _file(asked: Wish, found: Serving, mine: Settings) -> None:
-    """Raise Refusal where a GGUF file is not there: an image of llama.cpp has nothing to download it with."""
-    if found.gguf(asked.gguf) is None:
-        folder, _, file = asked.gguf.rpartition("/")
-        raise Refusal(
-            f"{mine.weights}/{asked.gguf} is not there with all its parts; an image of llama.cpp downloads none",
-            on_host(
-                f"sudo hf download {quoted(folder, file)} --local-dir {quoted_path(f'{mine.weights}/{folder}')}"
-            ),
         )
 
 

@@ -113,6 +113,8 @@ def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
 
 
 def _model(found: Recipe, one: launch.Launch) -> str:
+    if engine(found).file:  # the command names a file, and `model` what it was made of
+        return found.model or one.model
     if found.model and one.model and found.model.lower() != one.model.lower():
         raise Refusal(
             f"{found.source} names {found.model}, and its command serves {one.model}", "mend one of them"

@@ -19,7 +19,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, SPREAD_GIB, Budget, Use
 from sparkrig.serving.runtimes import VLLM, runtime
-from sparkrig.serving.runtimes.runtime import Flags
+from sparkrig.serving.runtimes.runtime import Flags, Free
 from sparkrig.serving.served import ASIDE, Record, Service, Serving
 from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.text import listed
@@ -93,6 +93,11 @@ class Room:
         return f"{self.free:.1f} of {self.total:.1f} GiB are free on {self.where}{running}"
 
     @property
+    def at_start(self) -> Free:
+        """What a server finds free: the others of ours may not be loaded yet after a boot."""
+        return Free(self.free, min(self.total, self.free + sum(each.whole for each in self.services)))
+
+    @property
     def most(self) -> float:
         """The highest utilization that passes vLLM's check, with room for the container's own processes."""
         return min(MOST_UTILIZATION, math.floor((self.free - BESIDE_GIB) / self.total * 100 + 1e-9) / 100)
@@ -158,7 +163,9 @@ def decide(asked: Wish, use: Use, given: Flags, rooms: Room, *, named: bool = Fa
     engine = asked.runtime
     own = {name: value for name, value in engine.whole(given).items() if value is not False}
     firm = _number(engine.share, own[engine.share]) if engine.share in own else None
-    firm_of_all = firm if firm is None else engine.taken(firm, _made(asked, use, 1.0, use.context, rooms))
+    firm_of_all = (
+        firm if firm is None else engine.taken(firm, _made(asked, use, 1.0, use.context, rooms), rooms.at_start)
+    )
     if firm is not None and firm_of_all is not None:
         passes(_sizing(asked, firm_of_all, 0, firm, 0.0), rooms)
     contexts = [_tokens(asked, own[engine.context])] if engine.context in own else [*_contexts(asked)]
@@ -181,7 +188,7 @@ def _made(asked: Wish, use: Use, utilization: float, context: int, rooms: Room) 
         changed: dict[str, object] = {"weights_gib": rooms.weights or None, "resident_gib": {}, "format": "gguf"}
         checkpoint = checkpoint.model_copy(update=changed)
     one = replace(use, utilization=utilization, context=context, sequences=1)
-    return asked.runtime.budget(asked.model, checkpoint, one, rooms.free)
+    return asked.runtime.budget(asked.model, checkpoint, one, rooms.at_start)
 
 
 def _chosen(asked: Wish, made: Budget, firm: float | None, rooms: Room, use: Use) -> Sizing:
@@ -189,7 +196,7 @@ def _chosen(asked: Wish, made: Budget, firm: float | None, rooms: Room, use: Use
     if not engine.share:  # it takes what it needs, and no share of what there is
         least = (made.share - (made.kv or 0.0) + (made.needed or SPREAD_GIB[asked.nodes])) / rooms.total
         made = _made(asked, use, math.ceil(least * 100) / 100, context, rooms)
-    given = firm if firm is not None else engine.given(made)
+    given = firm if firm is not None else engine.given(made, rooms.at_start)
     return _sizing(asked, made.use.utilization, context, given, engine.held(made))
 
 
@@ -245,7 +252,7 @@ def _candidates(
         kept = 1.0
         if _has(asked, engine.share):
             number = _number(engine.share, asked.flags[engine.share])
-            kept = engine.taken(number, _made(asked, use, 1.0, use.context, rooms))
+            kept = engine.taken(number, _made(asked, use, 1.0, use.context, rooms), rooms.at_start)
         begin = kept if kept <= rooms.most else min(engine.usual, rooms.most)
         ladder = [begin, *(each / 100 for each in range(101) if begin < each / 100 <= rooms.most)]
     for context in contexts:
@@ -288,7 +295,7 @@ def _too_little(asked: Wish, use: Use, firm: float | None, context: int, rooms: 
     most = firm if firm is not None else MOST_UTILIZATION
     whole = replace(rooms, free=rooms.total) if firm is None else rooms
     made = _made(asked, use, most, context, whole)
-    least = made.share - (made.kv or 0.0) + (made.needed or 0.0) + rooms.draft
+    least = asked.runtime.least(made, rooms.at_start) + rooms.draft
     if firm is not None or not _fits(made, rooms.draft):
         return Refusal(
             f"{asked.gguf or asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, "

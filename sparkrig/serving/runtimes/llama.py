@@ -7,7 +7,7 @@ for a share of the memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import ACTIVATION_BYTES, GIB, HIDDEN, NON_TORCH_GIB, Budget, Paging, Use, budget
 from sparkrig.serving.model import Checkpoint, Model, Recurrent, Shape, Sliding
 from sparkrig.serving.runtimes.pools import Pooled, pooled, state_bytes, token_bytes
-from sparkrig.serving.runtimes.runtime import Flags, Runtime
+from sparkrig.serving.runtimes.runtime import Flags, Free, Runtime
 
 # Bytes a value: blocks of 32 values with a scale, or two [@llama-server] (ggml's block formats).
 _VALUES = {
@@ -68,6 +68,11 @@ class LlamaCpp(Runtime):
     }
     stretches = frozenset({"rope-scaling", "rope-scale", "rope-freq-base", "rope-freq-scale", "yarn-orig-ctx"})
     beyond = "would go on with what the model never learned"
+    ends: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "engine": ("load_model: loading model",),
+        "weights": ("llama_server: model loaded", "main: model loaded"),
+        "api": ("server is listening on",),
+    }
     # its /metrics is answered by the loop that computes, so that it is silent while that hangs [@llama-server]
     unwatched = "llama.cpp answers /metrics from the loop that computes"
 
@@ -87,7 +92,7 @@ class LlamaCpp(Runtime):
             beside=cache * 2**20 / GIB if cache >= 0 else 0.0,
         )
 
-    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: float) -> Budget:  # noqa: ARG002
+    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: Free) -> Budget:  # noqa: ARG002
         made = budget(model, checkpoint, use)
         hidden = model.shape.hidden if model.shape else None
         activations = ACTIVATION_BYTES * use.step * (hidden or HIDDEN) / GIB

@@ -25,6 +25,14 @@ class Metrics:
     counters: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Free:
+    """GiB that are available when an engine starts: beside the other servers of ours, and at the most without them."""
+
+    now: float
+    most: float
+
+
 class Runtime(ABC):
     """One engine.
 
@@ -36,7 +44,8 @@ class Runtime(ABC):
     can share one model here; metrics: None where the watch can judge memory alone, and why: unwatched; key: the
     variable that has its API key, empty where the key would stand in its log; file: whether its weights are one
     GGUF file; stretches: flags, and variables that are 1, with which a context may be longer than the model was
-    made for; beyond: what it does with a longer one without them.
+    made for; beyond: what it does with a longer one without them; ends: words of its log with which a phase of
+    the start ends, by the phase (sparkrig/serving/startup.py, which has those of vLLM).
     """
 
     id: ClassVar[str]
@@ -56,6 +65,7 @@ class Runtime(ABC):
     file: ClassVar[bool] = False
     stretches: ClassVar[frozenset[str]] = frozenset()
     beyond: ClassVar[str] = "would end"
+    ends: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def words(self, path: str, names: Sequence[str], flags: Sequence[str]) -> list[str]:
@@ -66,16 +76,20 @@ class Runtime(ABC):
         """The budget's view of its flags, the share aside."""
 
     @abstractmethod
-    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: float) -> Budget:
-        """What becomes of the memory. free: GiB that are available when it starts."""
+    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: Free) -> Budget:
+        """What becomes of the memory."""
 
-    def given(self, made: Budget) -> float:
+    def given(self, made: Budget, free: Free) -> float:  # noqa: ARG002
         """The value of the flag `share` for a budget."""
         return made.use.utilization
 
-    def taken(self, given: float, made: Budget) -> float:
-        """The part of all memory that it takes with that value of its flag."""
+    def taken(self, given: float, made: Budget, free: Free) -> float:  # noqa: ARG002
+        """The part of all memory that it takes at the most with that value of its flag."""
         return given if made.share else 0.0
+
+    def least(self, made: Budget, free: Free) -> float:  # noqa: ARG002
+        """GiB that it takes at the most, if it is to have its weights and what is wanted of the KV cache."""
+        return made.share - (made.kv or 0.0) + (made.needed or 0.0)
 
     def held(self, made: Budget) -> float:
         """GiB that it gives back when it stops, at the least."""

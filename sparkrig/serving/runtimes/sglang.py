@@ -2,15 +2,15 @@
 
 `--mem-fraction-static` is no share of all memory. It is that part of what is available when the model begins to
 load, on a Spark the kernel's MemAvailable, and weights and KV cache have it together: `rest = available after
-the load - available before it x (1 - fraction)` [@sglang-source]. What runs beside it makes that smaller. So the
-deploy counts with what is free now. For its neighbours, a server counts as if it had found the whole memory
-free: that is the most that it can take after a boot.
+the load - available before it x (1 - fraction)` [@sglang-source]. Another server of ours that is loaded makes
+that smaller, and after a boot it may not be loaded yet. So the KV cache is counted by what is free beside all of
+them, and what the server takes of all memory by what is free without them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import BESIDE_GIB, Budget, Paging, Use, budget
 from sparkrig.serving.model import Checkpoint, Model, Recurrent, Shape, Sliding
 from sparkrig.serving.runtimes.pools import Pooled, pooled, state_bytes, token_bytes
-from sparkrig.serving.runtimes.runtime import Flags, Metrics, Runtime
+from sparkrig.serving.runtimes.runtime import Flags, Free, Metrics, Runtime
 
 _MIB = 1 / 1024
 # What SGLang itself leaves beside its pools where no fraction is given, in MiB [@sglang-source]: metadata, 1.5 for
@@ -37,7 +37,7 @@ class SGLang(Runtime):
     name = "SGLang"
     shown = 'python3 -c "import sglang"'
     share, context, names = "mem-fraction-static", "context-length", "served-model-name"
-    usual = 0.86  # 0.75 of NVIDIA's playbook [@nvidia-sglang], and what stays beside it
+    usual = 0.80  # 0.75 of what is free, as in NVIDIA's playbook [@nvidia-sglang], and what stays beside it
     defaults: ClassVar[Flags] = {"enable-metrics": True}
     ours = frozenset(
         {
@@ -62,6 +62,12 @@ class SGLang(Runtime):
         "nccl-init-addr": "dist-init-addr",
     }
     stretches = frozenset({"json-model-override-args", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"})
+    ends: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "engine": ("Load weight begin",),
+        "weights": ("Load weight end",),
+        "compile": ("Capture cuda graph end", "max_total_num_tokens="),
+        "api": ("The server is fired up",),
+    }
     # Its scheduler sets the first while it runs and again when it is idle; the tokenizer counts what is finished,
     # and the scheduler the tokens of each log interval [@sglang-metrics]
     metrics = Metrics(
@@ -89,34 +95,44 @@ class SGLang(Runtime):
             graphs=graphs is False,
         )
 
-    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: float) -> Budget:
+    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: Free) -> Budget:
         made = budget(model, checkpoint, use)
         graphs = _GRAPH_SEQUENCES * _GRAPH_SEQUENCE * _MIB if use.graphs else 0.0
         activations = use.step * _STEP_TOKEN * _MIB
         ranks = (_METADATA + _RANKS * use.nodes) * _MIB
         spare = max(0.0, _LEAST * _MIB - graphs - activations - ranks)
         made = replace(made, graphs=graphs, activations=activations, non_torch=ranks + spare)
-        pools = self.given(made) * max(0.0, free - BESIDE_GIB)
+        pools = self.given(made, free) * _begun(free.now)
         return replace(
             made,
             kv=None if made.weights is None else pools - made.weights,
             paging=None if model.shape is None else _one_block(model.shape, pooled(use)),
         )
 
-    def given(self, made: Budget) -> float:
-        return max(0.0, math.floor((made.use.utilization - _beside(made)) * 1000 + 1e-6) / 1000)
+    def given(self, made: Budget, free: Free) -> float:
+        share = (made.share - _beside(made)) / _begun(free.most)
+        return min(1.0, max(0.0, math.floor(share * 1000 + 1e-6) / 1000))
 
-    def taken(self, given: float, made: Budget) -> float:
-        return given + _beside(made)
+    def taken(self, given: float, made: Budget, free: Free) -> float:
+        return (given * _begun(free.most) + _beside(made)) / made.use.memory
+
+    def least(self, made: Budget, free: Free) -> float:
+        pools = ((made.weights or 0.0) + (made.needed or 0.0)) / _begun(free.now)
+        return self.taken(pools, made, free) * made.use.memory
 
     def held(self, made: Budget) -> float:
         """Weights and KV cache alone: what it keeps beside them it has not taken yet."""
         return (made.weights or 0.0) + max(0.0, made.kv or 0.0)
 
 
+def _begun(free: float) -> float:
+    """What is still available once its own processes have begun."""
+    return max(1.0, free - BESIDE_GIB)
+
+
 def _beside(made: Budget) -> float:
-    """The part of all memory that is for graphs, activations and the rest."""
-    return (made.graphs + made.activations + made.non_torch) / made.use.memory
+    """GiB for graphs, activations and the rest."""
+    return made.graphs + made.activations + made.non_torch
 
 
 def _one_block(shape: Shape, use: Pooled) -> Paging:
