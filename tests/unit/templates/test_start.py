@@ -147,3 +147,31 @@ def test_an_order_that_is_missing_is_named(stand_ins: Path, here: str, missing: 
     del env[f"SPARKRIG_{missing}"]
     done = started(stand_ins, env)
     assert done.returncode != 0 and f"SPARKRIG_{missing}: " in done.stderr and not told(done, "vllm")
+
+
+def other(stand_ins: Path, name: str, engine: str, more: dict[str, str], *words: str) -> list[str]:
+    """What another engine is started with, and the variables of its key."""
+    tool(stand_ins, name, f"printf '{name}: %s\\n' \"$@\"; env | grep -E '^LLAMA_' | sed 's/^/{name}: /'")
+    own = {"PATH": f"{stand_ins}:/usr/bin:/bin", "HOME": str(stand_ins), "SPARKRIG_ENGINE": engine}
+    done = subprocess.run(
+        ["sh", START, *words], env={**own, **more}, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return told(done, name)
+
+
+def test_llama_cpp_has_the_key_as_its_own_variable_and_in_no_argument(stand_ins: Path) -> None:
+    words = ("llama-server", "--model", "/models/a.gguf")
+    found = other(stand_ins, "llama-server", "llama.cpp", {**LONE, "VLLM_API_KEY": "c4n4ry"}, *words)
+    assert found == [*words[1:], "--port", "8123", "LLAMA_API_KEY=c4n4ry"]
+    assert other(stand_ins, "llama-server", "llama.cpp", LONE, *words) == [*words[1:], "--port", "8123"]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_sglang_forms_the_pair_itself(stand_ins: Path, here: str, rank: int) -> None:
+    orders = part("multinode", rank, here, here)
+    found = other(stand_ins, "sglang", "sglang", orders, "sglang", "--model-path", "/models/a/b")
+    assert found == [
+        *("--model-path", "/models/a/b", "--nnodes", "2", "--node-rank", str(rank)),
+        *("--dist-init-addr", f"{here}:29501", "--port", "8123"),
+    ]
