@@ -702,7 +702,7 @@ def _text(what: Any) -> str:
 
 
 def start_up(options: argparse.Namespace, stopping: threading.Event, port: int) -> bool:
-    """The startup as the engine logs it, in `--startup` seconds; False where it crashes or has to end meanwhile."""
+    """The startup as the engine logs it, in `--startup` seconds; False where it crashes or is to end."""
     share = options.startup / (len(PHASES) - 1)
     for phase in PHASES:
         if phase != "start":

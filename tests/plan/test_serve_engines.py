@@ -127,10 +127,21 @@ def test_a_second_server_of_another_engine_has_what_is_left(deploy: Deploy) -> N
     run = deploy(found, "-y", *words("llama.cpp"), file=FILE)
     assert run.code == 0, tail(run)
     assert "--ctx-size 131072, 62% of the memory" in run.stderr
-    heavy = ["--data", f"serve_image={NAME}", "--data", "serve_name=more", "--data", "serve_port=8009", "--data", "serve_trial_port=18009"]
+    heavy = [
+        "--data",
+        f"serve_image={NAME}",
+        "--data",
+        "serve_name=more",
+        "--data",
+        "serve_port=8009",
+        "--data",
+        "serve_trial_port=18009",
+    ]
     refused = served_by(deploy, there("sglang"), Spark(), "-y", *words("sglang"), *heavy)
     assert refused.code == 1 and refused.changes == []
-    assert "beside the server without a name" in refused.stderr and "--mem-fraction-static for the" in refused.stderr
+    assert (
+        "beside the server without a name" in refused.stderr and "--mem-fraction-static for the" in refused.stderr
+    )
 
 
 @pytest.fixture
@@ -162,5 +173,3 @@ def test_a_recipe_for_sglang_is_served_by_it(deploy: Deploy, tmp_path: Path) -> 
     run = deploy(found, "-y", "--data", f"recipe={file}", file=FILE)
     assert run.code == 0, tail(run)
     assert "gpt-oss-120b answers" in run.stderr and "--mem-fraction-static" in run.stderr
-
-

@@ -27,7 +27,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Free:
-    """GiB that are available when an engine starts: beside the other servers of ours, and at the most without them."""
+    """GiB that are available when an engine starts. now: beside our other servers; most: where none is loaded."""
 
     now: float
     most: float

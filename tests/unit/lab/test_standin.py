@@ -281,7 +281,16 @@ def program(tmp_path: Path) -> Callable[[str], Path]:
 
 OTHERS = {
     "sglang/launch_server.py": (
-        ["--model-path", "a/b", "--served-model-name", "it", "--context-length", "4096", "--mem-fraction-static", "1"],
+        [
+            "--model-path",
+            "a/b",
+            "--served-model-name",
+            "it",
+            "--context-length",
+            "4096",
+            "--mem-fraction-static",
+            "1",
+        ],
         "--enable-metrics",
         "sglang:num_running_reqs",
         "fired up and ready to roll",

@@ -56,7 +56,10 @@ def test_the_command_of_llama_cpp_is_that_of_its_documentation() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "SGLang without an image": ({"serve_engine": "sglang"}, "SGLang is to serve openai/gpt-oss-120b, and no image"),
+    "SGLang without an image": (
+        {"serve_engine": "sglang"},
+        "SGLang is to serve openai/gpt-oss-120b, and no image",
+    ),
     "llama.cpp without an image": ({**LLAMA, "serve_image": None}, "and no image is named"),
     "llama.cpp without a file": ({**LLAMA, "serve_gguf": None}, "serves a GGUF file, and serve_gguf names none"),
     "a file for vLLM": ({"serve_gguf": FILE}, "serve_gguf is for llama.cpp, and vLLM is to serve"),
@@ -64,7 +67,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a draft model": ({**SGLANG, "serve_draft": "a/b"}, "serve_draft is for vLLM"),
     "Ray": ({**SGLANG, "serve_form": "ray"}, "serve_form is ray"),
     "a port": ({**LLAMA, "serve_flags": {"port": 1}}, "--port is not for serve_flags"),
-    "its metrics": ({**SGLANG, "serve_flags": {"enable-metrics": False}}, "--enable-metrics is not for serve_flags"),
+    "its metrics": (
+        {**SGLANG, "serve_flags": {"enable-metrics": False}},
+        "--enable-metrics is not for serve_flags",
+    ),
     "a file of flags": ({**SGLANG, "serve_flags": {"config": "x"}}, "--config is not for serve_flags"),
 }
 
@@ -92,7 +98,7 @@ def test_the_fraction_of_sglang_is_of_what_is_free_and_leaves_what_it_keeps_besi
     assert own.share == 0.7 and own.utilization == pytest.approx((0.7 * 111.7 + 10) / 121.7, abs=0.001)
     with pytest.raises(Refusal, match=r"--mem-fraction-static 0.95 asks for 119.\d GiB"):
         sized(wish, FREE, **SGLANG, serve_flags={"mem-fraction-static": 0.95})
-    with pytest.raises(Refusal, match="gpt-oss-120b takes .* GiB of memory on each Spark"):
+    with pytest.raises(Refusal, match=r"gpt-oss-120b takes .* GiB of memory on each Spark"):
         sized(wish, Room(121.7, 70.0), **SGLANG)
     beside = (Beside(Service("embed"), 20.0, True, "mem-fraction-static"),)
     with pytest.raises(Refusal) as refused:
@@ -130,7 +136,7 @@ def test_llama_cpp_takes_what_its_file_and_its_context_need() -> None:
         sized(wish, replace(OF_FILE, weights=130.0), **LLAMA)
     short = sized(wish, replace(OF_FILE, weights=90.0), **LLAMA)
     assert short.context < found.context or short.utilization > found.utilization
-    with pytest.raises(Refusal, match="--ctx-size is 262144, and .* llama.cpp would go on"):
+    with pytest.raises(Refusal, match=r"--ctx-size is 262144, and .* llama.cpp would go on"):
         sized(wish, OF_FILE, **LLAMA, serve_flags={"ctx-size": 262144})
 
 
@@ -169,7 +175,9 @@ def test_a_server_that_runs_gives_back_what_was_recorded() -> None:
     record = Record(MODEL, CHECKPOINT, ID, "i:1", "solo", 1, 0, 8000, 18000, "/m", engine="sglang", held=80.0)
     up = Serving(unit={"ActiveState": "active"}, health=200, memory=Memory(121.7, 20.0))
     assert sizing.room(up, "ExecStart=x", None, record=record).free == pytest.approx(100.0)
-    assert sizing.room(up, "ExecStart=x", None).free == pytest.approx(20.0), "0.92 of it would be more than there is"
+    assert sizing.room(up, "ExecStart=x", None).free == pytest.approx(20.0), (
+        "0.92 of it would be more than there is"
+    )
 
 
 def test_one_budget_counts_each_engine() -> None:
@@ -245,10 +253,14 @@ def test_a_file_that_is_not_there_says_how_it_comes() -> None:
 
 LAUNCH = "python3 -m sglang.launch_server --model-path {model} --host 0.0.0.0 --port 30000"
 FOR_SGLANG = v2(
-    runtime="sglang", container="lmsysorg/sglang:1", command=f"{LAUNCH} --tp 1 --mem-fraction-static 0.7 --config x"
+    runtime="sglang",
+    container="lmsysorg/sglang:1",
+    command=f"{LAUNCH} --tp 1 --mem-fraction-static 0.7 --config x",
 )
 FOR_LLAMA = v2(
-    runtime="llama-cpp", container="llama:1", command="llama-server -hf a/b-GGUF:Q4 --port 1 -ngl 99 --jinja -c 4096"
+    runtime="llama-cpp",
+    container="llama:1",
+    command="llama-server -hf a/b-GGUF:Q4 --port 1 -ngl 99 --jinja -c 4096",
 )
 
 
@@ -273,7 +285,11 @@ OF_RECIPES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no image": (v2(runtime="sglang", command=LAUNCH), {}, "SGLang is to serve openai/gpt-oss-120b, and no image"),
     "another engine": (FOR_SGLANG, {"serve_engine": "llama.cpp"}, "is for SGLang, and serve_engine is llama.cpp"),
     "no file": (FOR_LLAMA, {"model": MODEL}, "serve_gguf names none"),
-    "more than it": (v2(container="i:1", command=f"pip install x && {LAUNCH}"), {}, "starts more than SGLang (pip)"),
+    "more than it": (
+        v2(container="i:1", command=f"pip install x && {LAUNCH}"),
+        {},
+        "starts more than SGLang (pip)",
+    ),
     "stages": (v2(container="i:1", command=f"{LAUNCH} --pp 2"), {}, "--pipeline-parallel-size is more than 1"),
     "a secret": (v2(container="i:1", command=f"{LAUNCH} --api-key x"), {}, "--api-key would show a secret"),
     "no command": (v2(runtime="sglang", container="i:1", command=None), {}, "has no command of its own"),

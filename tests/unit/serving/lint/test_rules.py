@@ -639,6 +639,12 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve(flags="--max-num-seqs $SEQS"), f"SEQS=4\n{serve(flags='--max-num-seqs $SEQS')}"),
         (run("--gpus all $OPTIONS"), run()),
     ],
+    "secret-argument": [
+        (
+            f"sglang serve --model-path {PLAIN} --api-key x",
+            f"sglang serve --model-path {PLAIN} --api-key $KEY",
+        ),
+    ],
     "other-engine": [
         (f"sglang serve --model-path {PLAIN}", serve()),
         (f"docker run --gpus all img llama-server -m {PLAIN}.gguf", run()),
