@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sparkrig.cure import on_host, quoted, quoted_path
 from sparkrig.refusal import Refusal
-from sparkrig.serving import runtimes
+from sparkrig.serving import gguf, runtimes
 from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar
 from sparkrig.serving.runtimes.runtime import Runtime
 from sparkrig.serving.served import Serving
@@ -88,7 +88,7 @@ def wish(
 def there(asked: Wish, found: Serving, mine: Settings) -> None:
     """Raise Refusal where a GGUF file is not there: an image of llama.cpp has nothing to download it with."""
     if found.gguf(asked.gguf) is None:
-        folder, _, file = asked.gguf.rpartition("/")
+        folder, file = gguf.folder(asked.gguf), asked.gguf.rpartition("/")[2]
         raise Refusal(
             f"{mine.weights}/{asked.gguf} is not there with all its parts; an image of llama.cpp downloads none",
             on_host(

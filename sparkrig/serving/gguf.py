@@ -8,6 +8,11 @@ from collections.abc import Mapping
 _PART = re.compile(r"(.+)-\d{5}-of-(\d{5})\.gguf")  # as llama.cpp splits a file (gguf-split)
 
 
+def folder(path: str) -> str:
+    """OWNER/NAME of the folder that a file OWNER/NAME/FILE lies in."""
+    return path.rpartition("/")[0]
+
+
 def parts(path: str) -> list[str]:
     """All parts of a file, by the name of one of them: NAME-00001-of-00003.gguf."""
     found = _PART.fullmatch(path)

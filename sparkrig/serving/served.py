@@ -432,8 +432,8 @@ class Record:
     management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
     it, None of a version that did not look for it; draft: of its draft model, as `serve_draft` has it, empty for
     none; service: its name, empty for the server without one; settings: of a named service, those that were given
-    for it alone; engine: its id; share, held: as Sizing has them; gguf: OWNER/NAME/FILE of its weights, empty where
-    they are no such file.
+    for it alone; engine: its id; share, held: as Sizing has them; gguf: OWNER/NAME/FILE of its weights, empty
+    where they are no such file.
     """
 
     model: str
@@ -476,6 +476,11 @@ class Record:
         """OWNER/NAME of the checkpoints that it takes, its own first; a GGUF file is none."""
         drafts = self.draft.removeprefix(f"{self.weights}/")
         return (*([] if self.gguf else [self.checkpoint]), *([drafts] if drafts else []))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """OWNER/NAME of all folders of weights that it reads, that of a GGUF file among them."""
+        return (*([gguf.folder(self.gguf)] if self.gguf else []), *self.ids)
 
     def file(self) -> File:
         told = asdict(self)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 
+from sparkrig.serving import gguf
 from sparkrig.serving.budget import Use, budget
 from sparkrig.serving.model import Checkpoint, Model, Nodes, flag_words
 from sparkrig.serving.runtimes import VLLM, runtime
@@ -74,7 +75,7 @@ class Wish:
     @property
     def ids(self) -> tuple[str, ...]:
         """OWNER/NAME of all weights that it takes, its own first."""
-        own = self.gguf.rpartition("/")[0] or self.checkpoint.id
+        own = gguf.folder(self.gguf) if self.gguf else self.checkpoint.id
         return (own, *([self.draft] if self.draft else []))
 
     @property

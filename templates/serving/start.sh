@@ -38,7 +38,7 @@ python() {
 }
 
 PROGRAM='
-import json, os, socket, sys, time, urllib.request
+import json, os, socket, sys, time, urllib.error, urllib.request
 
 
 def say(word, name, detail):
@@ -155,7 +155,11 @@ def answers(port, server):
     say("phase", "ready", "")
     try:
         model = json.loads(ask(host, "/v1/models"))["data"][0]["id"]
-        ask(host, "/v1/completions", {"model": model, "prompt": "1", "max_tokens": 1})
+        try:
+            ask(host, "/v1/completions", {"model": model, "prompt": "1", "max_tokens": 1})
+        except urllib.error.HTTPError as error:
+            if error.code not in (400, 404, 501):  # of a model that embeds or ranks, and generates nothing
+                raise
         say("phase", "answered", "model=" + model)
     except (OSError, ValueError, LookupError) as error:
         say("trouble", "no-answer", repr(error))
@@ -201,13 +205,13 @@ answers_by_curl() { # PORT SERVER
   done
   say phase ready ""
   # the key in no argument: ps shows them
-  if { if [ -n "${VLLM_API_KEY:-}" ]; then printf 'header = "Authorization: Bearer %s"\n' "$VLLM_API_KEY"; fi; } |
-    curl -K - -s -f -o /dev/null -m 300 --noproxy '*' -H 'Content-Type: application/json' \
-      -d '{"prompt": "1", "max_tokens": 1}' "http://127.0.0.1:$1/v1/completions"; then
-    say phase answered "model=unknown"
-  else
-    say trouble no-answer "curl ended with $?"
-  fi
+  code=$({ if [ -n "${VLLM_API_KEY:-}" ]; then printf 'header = "Authorization: Bearer %s"\n' "$VLLM_API_KEY"; fi; } |
+    curl -K - -s -o /dev/null -w '%{http_code}' -m 300 --noproxy '*' -H 'Content-Type: application/json' \
+      -d '{"prompt": "1", "max_tokens": 1}' "http://127.0.0.1:$1/v1/completions") || :
+  case $code in
+    2?? | 400 | 404 | 501) say phase answered "model=unknown" ;; # the last three as `answers` has them
+    *) say trouble no-answer "HTTP status ${code:-000}" ;;
+  esac
 }
 
 begin() { # WORDS...: become the server

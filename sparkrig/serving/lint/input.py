@@ -143,17 +143,17 @@ def other_engine(case: Case) -> Iterator[Hit]:
 @RULES.rule(
     "secret-argument",
     "warning",
-    "no secret stands in the arguments of another engine",
+    "no secret stands in the arguments of a server",
     (
         Claim("each user of the host sees the arguments of a process", "sparkrig/settings.py", READ),
+        Claim("vLLM takes the key from VLLM_API_KEY", VLLM, READ),
         Claim("SGLang writes its arguments, the key among them, into its log", "sglang-source", "2026-11-25"),
         Claim("llama.cpp takes the key from LLAMA_API_KEY or --api-key-file", "llama-server", "2026-11-25"),
     ),
     "a variable or a file that has the key",
 )
 def secret_argument(case: Case) -> Iterator[Hit]:
-    if case.launch.engine == engines.VLLM:
-        return
+    """A shell puts the value of a variable into the arguments, so that `--api-key $KEY` shows it, too."""
     for name, value in case.launch.flags.items():
-        if isinstance(value, str) and "$" not in value and names_a_secret(name.replace("-", "_")):
+        if isinstance(value, (str, list)) and value and names_a_secret(name.replace("-", "_")):
             yield Hit(f"--{name} shows a secret in the list of processes")
