@@ -184,7 +184,7 @@ def first_word(stand_ins: Path, path: str, orders: str, *words: str) -> str:
     (port,) = free_ports(1)
     tool(stand_ins, "vllm", f'exec {sys.executable} {ROOT / "lab/standin.py"} "$@"')
     env = {"PATH": path, "HOME": str(stand_ins), **LONE, "SPARKRIG_PORT": str(port), "STANDIN": orders}
-    command = ["/bin/sh", START, "vllm", "serve", "it", *words]
+    command = ["/bin/sh", str(START), "vllm", "serve", "it", *words]
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
