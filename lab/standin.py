@@ -232,6 +232,7 @@ def told_as(role: str, words: list[str], variable: str) -> argparse.Namespace:
     (sglang_options if role == SGLANG else llama_options)(parser)
     parser.parse_known_args(words, namespace=options)
     more = {"role": role, "caching": True, "headless": False, "nnodes": 1, "node_rank": 0}
+    more |= {"convert": "auto", "runner": "auto", "hf_overrides": ""}  # it generates
     for name, value in more.items():
         if not hasattr(options, name):
             setattr(options, name, value)
