@@ -21,7 +21,7 @@ from pyinfra.api.exceptions import DeployError
 from sparkrig import login, settings
 from sparkrig.checks import last_declaration, network, resources
 from sparkrig.checks.check import Subject
-from sparkrig.cure import over_ssh, quoted
+from sparkrig.cure import look_at, over_ssh
 from sparkrig.facts.rdma import Rdma
 from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.files import DECLARED, MEASURED
@@ -192,7 +192,7 @@ def _read(weights: str, service: str) -> State | Refusal:
         )
     return found or Refusal(
         f"the host cannot be read (the lines above say what went wrong); {login} needs sudo without a password",
-        f"pyinfra INVENTORY --limit {quoted(host.name)} -vv fact sparkrig.facts.spark.Spark",
+        look_at(host.name),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pyinfra import host
 from pyinfra.api import FactBase
 
-from sparkrig.cure import quoted
+from sparkrig.cure import look_at
 from sparkrig.refusal import Refusal
 
 T = TypeVar("T")
@@ -19,6 +19,6 @@ def again(fact: type[FactBase[T]]) -> T:
     if found is None:
         raise Refusal(
             f"{fact.__name__.lower()}: could not be read again (the lines above say why)",
-            f"pyinfra INVENTORY --limit {quoted(host.name)} -vv fact {fact.__module__}.{fact.__name__}",
+            look_at(host.name, f"{fact.__module__}.{fact.__name__}"),
         )
     return found  # type: ignore[no-any-return]

@@ -34,7 +34,7 @@ from sparkrig.io.shell import script
 from sparkrig.operations import apt, plan
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
-from sparkrig.runs import journal, lock
+from sparkrig.runs import journal, lock, recovery
 from sparkrig.runs.change import Change
 from sparkrig.runs.journal import Journal, Left
 from sparkrig.runs.lock import Answer
@@ -71,7 +71,7 @@ class Run:
 def current() -> Run:
     """The run of this pyinfra process."""
     words = [word for word in sys.argv[1:] if word.endswith(".py")]
-    named = [f"--data {found[0]}" for word in sys.argv[1:] if (found := journal.NAMED.search(word))]
+    named = [f"--data {found[0]}" for word in sys.argv[1:] if (found := recovery.NAMED.search(word))]
     return Run(" ".join(["pyinfra", *words, *named]))
 
 

@@ -128,7 +128,7 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
         told(at.name, name)
         return journal.perform(run, at, undo.step(name), script(text, *words, seconds=limit, _stdin=stdin), limit)
 
-    before = f"{lock.RUNS}/{plan.run}/before/files"
+    before = undo.kept(plan.run)
     rows = plan.files(docker=False)
     if plan.login:  # before its files, which show that there is one
         user = remote.read(at, Trust(), seconds=int(60 * patience)).user

@@ -39,7 +39,9 @@ def _on_all(group: Group, checkpoint: str) -> None:
         _seal(group, name, folder)
     whole = [name for name, state in standing.items() if state in ("whole", "loose")]
     if not whole and checkpoint == group.wish.draft and group.wish.draft_by_hand:
-        raise Refusal(f"{folder} of serve_draft is not there any more", f"ls -l {quoted(folder)}, on {group.head}")
+        raise Refusal(
+            f"{folder} of serve_draft is not there any more", over_ssh(group.head, f"ls -l {quoted(folder)}")
+        )
     if not whole:
         _download(group, checkpoint)
         _seal(group, group.head, folder)

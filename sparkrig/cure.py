@@ -155,6 +155,11 @@ def verb(name: str, *words: str, inventory: str | PathLike[str] = "") -> Cure:
     )
 
 
+def look_at(host: str, fact: str = "sparkrig.facts.spark.Spark") -> Cure:
+    """The look at a host, or one fact of it, by pyinfra alone, which prints what the host itself says."""
+    return local(f"pyinfra {FILE} --limit {quoted(host)} -vv fact {quoted(fact)}")
+
+
 def advice(text: str) -> Cure:
     """Words that have FILE in them. Without it, words need nothing around them."""
     return Cure("", text)

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from sparkrig.cure import FILE, local, quoted
+from sparkrig.cure import local, look_at, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError
 
@@ -179,7 +179,7 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
 
 
 def _look_again(name: str, why: str) -> Refusal:
-    return Refusal(why, local(f"pyinfra {FILE} --limit {quoted(name)} -vv fact sparkrig.facts.spark.Spark"))
+    return Refusal(why, look_at(name))
 
 
 def typed(name: str, data: Mapping[str, Any]) -> str:

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
+
 # thousands of tests are no garbage; a tenth of their time went into looking through them
 gc.set_threshold(50_000)
+warm.keep_catalogue()
 # a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/io/session.py)
 os.environ.setdefault("SPARKRIG_WAIT_S", "0")
 

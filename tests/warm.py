@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, NoReturn
@@ -92,14 +92,24 @@ def _server() -> Server:
     return Server()
 
 
+@cache
+def keep_catalogue() -> None:
+    """Read the catalogue of the repository once in a process; any other folder is read each time."""
+    files: Any = import_module("sparkrig.io.catalogue_files")
+    read, once = files.shipped, cache(files.shipped)
+    kept = files.FOLDER
+    files.shipped = lambda folder: once(folder) if folder == kept else read(folder)
+
+
 def load() -> None:
-    """Load what the commands load on their way."""
+    """Load what the commands load on their way, and read what they read of the repository."""
     metadata.entry_points = cache(metadata.entry_points)  # type: ignore[assignment] # pyinfra asks for each host
     import_module("pyinfra_cli.main")  # the first: it patches what all others import
     connectors = import_module("pyinfra.api.connectors")
-    models = import_module("sparkrig.io.catalogue_files")
-    models.catalogue = cache(models.catalogue)  # type: ignore[attr-defined] # before others import it by name
-    models.catalogue()
+    keep_catalogue()
+    import_module("sparkrig.io.catalogue_files").catalogue()
+    import_module("sparkrig.io.vllm_flags").knowledge()
+    spare_pyinfra()
     for file in sorted([*(ROOT / "sparkrig").glob("*.py"), *(ROOT / "sparkrig").glob("*/*.py")]):
         name = file.relative_to(ROOT).with_suffix("")
         if name.parts[1] not in NO_PACKAGES and file.stem != "__init__":
@@ -108,6 +118,23 @@ def load() -> None:
     inspect.stack()  # it looks through all modules once, and pyinfra asks for it at each operation
     gc.freeze()  # a copy that collects garbage would copy every page of this
     gc.set_threshold(50_000)
+
+
+@cache
+def spare_pyinfra() -> None:
+    """Have pyinfra do once what it does again and again in one process with the same outcome."""
+    connectors: Any = import_module("pyinfra.api.connectors")
+    connectors.entry_points = cache(connectors.entry_points)  # of each host
+    arguments: Any = import_module("pyinfra.api.arguments")
+    arguments.all_global_arguments = cache(arguments.all_global_arguments)  # of each operation
+    util: Any = import_module("pyinfra.api.util")
+    # of each frame, at each operation: it takes the file and the number, and not the lines around
+    util.stack, util.getframeinfo = partial(inspect.stack, 0), partial(inspect.getframeinfo, context=0)
+    cli: Any = import_module("pyinfra_cli.util")
+    cli.compile = cache(compile)  # by its text, of the deploys of the repository that most runs carry out
+    for file in (ROOT / "deploys").glob("*.py"):
+        for name in (str(file), f"deploys/{file.name}"):
+            cli.compile(file.read_text(encoding="utf-8"), name, "exec")
 
 
 def serve() -> None:

@@ -97,7 +97,7 @@ def _lines(wanted: File, found: Found, there: list[str], here: list[str]) -> str
     if not more and not less:
         return "its lines stand in another order"
     counts = ", ".join(filter(None, (_count(more, "more"), _count(less, "less"))))
-    keeps = file_diff.keeping(wanted.path, file_diff.lost(wanted, found))
+    keeps = file_diff.keeping(wanted, found)
     return "; ".join(filter(None, (counts, keeps)))
 
 

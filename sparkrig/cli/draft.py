@@ -125,7 +125,7 @@ class Draft:
 def draft(at: Target, name: str | None, book: Book, entrance: Entrance, asked: Asked) -> Draft:
     from sparkrig.onboarding.proposal import propose
 
-    seen = _look(entrance.door, book)
+    seen = _look(entrance.door, book, asked.label(at, name))
     others = _others(name, book, asked)
     login: dict[str, Any] = {"ssh_hostname": at.typed}
     login |= {} if at.tells_port else {"ssh_port": at.port}
@@ -144,15 +144,15 @@ def _below_home(file: Path) -> str:
     return f"~/{file.relative_to(Path.home())}" if file.is_relative_to(Path.home()) else str(file)
 
 
-def _look(entered: Door, book: Book) -> State:
+def _look(entered: Door, book: Book, label: str) -> State:
     from sparkrig.facts.newcomer import Newcomer
     from sparkrig.io import progress
 
     seconds = int(_LOOK_S * float(book.defaults.get("patience", 1)))
-    with progress.hosts([entered.at.typed], "Looking at the new Spark") as told:
-        told(entered.at.typed, "reading")
+    with progress.hosts([label], "Looking at the new Spark") as told:
+        told(label, "reading")
         seen = entered.read(Newcomer(), seconds=seconds)
-        told.done(entered.at.typed)
+        told.done(label)
     return seen
 
 

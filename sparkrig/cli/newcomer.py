@@ -54,6 +54,10 @@ class Asked:
         if self.password_file not in (None, "", "-"):
             _must_be_private(Path(str(self.password_file)))
 
+    def label(self, at: Target, known: str | None) -> str:
+        """What a Spark is called while it is worked on. known: its name in the inventory, None of a new one."""
+        return known or self.wishes.name or at.typed
+
     @property
     def writes(self) -> bool:
         """Whether anything is to be written at all."""

@@ -238,7 +238,7 @@ def _through(name: str | None, at: Target, key: HostKey, book: Book, asked: Aske
     with ExitStack() as stack:
         entrance = newcomer.enter(stack, at, key, asked, password)
         patience = float(book.defaults.get("patience", 1))
-        entrance = waiting.past_first_upgrade(stack, at, key, entrance, password, patience)
+        entrance = waiting.past_first_upgrade(stack, at, key, entrance, password, patience, asked.label(at, name))
         draft = drafts.draft(at, name, book, entrance, asked)
         _show(console, at, draft)
         code, outcome = _judged(draft, asked)

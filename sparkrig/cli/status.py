@@ -97,7 +97,7 @@ def _show(
 
     from sparkrig.io.screen import Screen
     from sparkrig.render import journal as picture
-    from sparkrig.runs import journal
+    from sparkrig.runs import journal, recovery
 
     console = Screen()
     for number, (name, each) in enumerate(found.items()):
@@ -113,6 +113,6 @@ def _show(
                 terminal.echo(line)
         broken = journal.unsettled(each)
         if broken and broken.id not in {half.run for half in halved}:
-            console.print(Text(f"{name}: {journal.advice(broken, each, inventory)}"), soft_wrap=True)
+            console.print(Text(f"{name}: {recovery.advice(broken, each, inventory)}"), soft_wrap=True)
     for half in halved:
         console.print(Text(half.sentence), soft_wrap=True)

@@ -26,11 +26,17 @@ Again = Callable[[], "Entrance | None"]
 
 
 def past_first_upgrade(
-    stack: ExitStack, at: Target, key: HostKey, entrance: Entrance, password: Password, patience: float
+    stack: ExitStack,
+    at: Target,
+    key: HostKey,
+    entrance: Entrance,
+    password: Password,
+    patience: float,
+    label: str,
 ) -> Entrance:
     """Wait until NVIDIA's first-boot upgrade is over, and get in again after its reboot.
 
-    patience: factor on the deadlines. Raises Refusal, Failed or Lost.
+    patience: factor on the deadlines; label: what the Spark is called. Raises Refusal, Failed or Lost.
     """
     from sparkrig.facts.first_upgrade import FirstUpgrade
     from sparkrig.io import progress
@@ -38,11 +44,11 @@ def past_first_upgrade(
     found = entrance.door.read(FirstUpgrade(), seconds=_ASK_S)
     if not found.under_way:
         return entrance
-    with progress.hosts([at.typed], "Waiting for the new Spark") as told:
+    with progress.hosts([label], "Waiting for the new Spark") as told:
         entrance = waited(
-            at.typed, entrance, found, lambda: again(stack, at, key, entrance, password), told, patience
+            label, entrance, found, lambda: again(stack, at, key, entrance, password), told, patience
         )
-        told.done(at.typed)
+        told.done(label)
     return entrance
 
 

@@ -59,18 +59,24 @@ def catalogue(folder: Path = FOLDER, *, beside: Path | None = None) -> Catalogue
     beside: a folder of the user's own entries, of which one takes the place of the catalogue's of the same name.
     Raises Refusal where a file cannot be read, or its content is not valid.
     """
+    known = shipped(folder)
+    if beside is None:
+        return known
+    mine = {name: _model(beside / f"{name}.yaml", set(known.sources)) for name in names(beside)}
+    # first, so that a name that several models go by is the catalogue's
+    models = mine | {name: each for name, each in known.models.items() if name not in mine}
+    return Catalogue(models=models, sources=known.sources)
+
+
+def shipped(folder: Path) -> Catalogue:
+    """All models and sources of a folder. Raises Refusal as `catalogue` does."""
     sources = {
         str(key): checked(Source, each, folder / _SOURCES, key) for key, each in read(folder / _SOURCES).items()
     }
     files = [folder / f"{name}.yaml" for name in names(folder)]
     if not files:
         raise Refusal(f"there is no model in {folder}", f"git -C {quoted_path(folder.parent)} checkout models")
-    models = {file.stem: _model(file, set(sources)) for file in files}
-    mine = {name: _model(beside / f"{name}.yaml", set(sources)) for name in names(beside)} if beside else {}
-    # first, so that a name that several models go by is the catalogue's
-    return Catalogue(
-        models=mine | {name: each for name, each in models.items() if name not in mine}, sources=sources
-    )
+    return Catalogue(models={file.stem: _model(file, set(sources)) for file in files}, sources=sources)
 
 
 def save(model: Model, folder: Path, head: str) -> Path:

@@ -65,6 +65,10 @@ def container(node: Node, extra: Mapping[str, str]) -> dict[str, str]:
     return found | dict(extra)
 
 
+# the variables that are written without any setting
+NAMES = frozenset(container(Node(("device",), "netdev", IPv4Address(0), None), {}))
+
+
 def alone(extra: Mapping[str, str]) -> dict[str, str]:
     """The variables of a container that speaks to no other host; `extra` wins, but for what names a network."""
     found = {"NCCL_IGNORE_CPU_AFFINITY": "1", "RAY_memory_monitor_refresh_ms": "0"}

@@ -75,7 +75,7 @@ def of_file(file: File, found: Found | None) -> Change:
     told = rights if rights[0] != rights[1] else ["", ""]
     told[0] = ", ".join(filter(None, (told[0], found.fault)))
     old = line_ends.lines(found.content)
-    keeps = file_diff.keeping(file.path, file_diff.lost(file, found))
+    keeps = file_diff.keeping(file, found)
     return Change("file", file.path, _standing(old, told[0]), _standing(new, told[1]), diff, keeps=keeps)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -49,15 +48,11 @@ def ends(before: str, after: str) -> tuple[str, ...]:
     return tuple(f"# {said}" for said in line_ends.differ(before, after))
 
 
-def lost(wanted: File, found: Found) -> list[str]:
-    """The lines that only the host has, which writing the file takes away; as they stand there."""
-    there = {*_lines(wanted)}
-    here = _lines(replace(wanted, content=found.content))[:_MOST]
-    return [line for line in here if line.strip() and line not in there]
-
-
-def keeping(path: str, lines: Sequence[str]) -> str:
+def keeping(wanted: File, found: Found) -> str:
     """What keeps lines that writing a file would take away, as words that end a sentence; empty without lines."""
+    path, lines = wanted.path, _lost(wanted, found)
+    if path in _SETTINGS:
+        lines = [line for line in lines if not _own(line, found)]
     if not lines:
         return ""
     names = [match[1] for line in lines if (match := _ASSIGNED.match(line))]
@@ -67,6 +62,24 @@ def keeping(path: str, lines: Sequence[str]) -> str:
         parts += [f"the setting secrets is for {listed(hidden)}"] if hidden else []
         return "; ".join(parts) or f"the setting {_SETTINGS[path]} keeps variables, and nothing keeps other lines"
     return "nothing keeps them there" if path in _NO_FRAGMENT else "a file of your own beside it keeps them"
+
+
+def _lost(wanted: File, found: Found) -> list[str]:
+    """The lines that only the host has, which writing the file takes away; as they stand there."""
+    there = {*_lines(wanted)}
+    here = _lines(replace(wanted, content=found.content))[:_MOST]
+    return [line for line in here if line.strip() and line not in there]
+
+
+def _own(line: str, found: Found) -> bool:
+    """Whether an earlier deploy wrote a line of a file of variables: one that no setting gave, or the head.
+
+    A file without our name in it is not ours (templates/programs/operations/files_write.sh).
+    """
+    if "sparkrig" not in found.content.lower():
+        return False
+    assigned = _ASSIGNED.match(line)
+    return assigned[1] in environment.NAMES if assigned else line.startswith("#") and "sparkrig" in line
 
 
 def _told(name: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkrig.cure import verb
-from sparkrig.runs import journal, undo_target
+from sparkrig.runs import journal, recovery, undo_target
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.text import listed
 
@@ -63,7 +63,7 @@ def _committed(id: str, journals: Mapping[str, Journal], inventory: str) -> Iter
             f"only {listed(on)} committed the network of run {id}; that of {listed(others)} is as it was before, "
             "or goes back by itself"
         )
-        yield Halved(id, "committed", tuple(on), tuple(others), said, journal.again(kept[on[0]], inventory))
+        yield Halved(id, "committed", tuple(on), tuple(others), said, recovery.again(kept[on[0]], inventory))
 
 
 def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterator[Halved]:
@@ -82,7 +82,7 @@ def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterato
         yield Halved(id, "undone", tuple(on), tuple(stands), said, cure)
     elif lost and first:
         said = f"run {id} is undone on {listed(on)} alone, and {listed(lost)} keeps nothing of it"
-        yield Halved(id, "undone", tuple(on), tuple(lost), said, journal.again(first, inventory))
+        yield Halved(id, "undone", tuple(on), tuple(lost), said, recovery.again(first, inventory))
 
 
 def _gone(id: str, found: Journal) -> bool:

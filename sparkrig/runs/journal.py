@@ -15,12 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig import programs
-from sparkrig.cure import deploy, quoted, verb
 from sparkrig.parsing import bounds, grammar
 from sparkrig.runs import lock
 from sparkrig.runs.lock import RUNS, Lock, Owner
 from sparkrig.runs.managed_files import WRITTEN
-from sparkrig.serving.served import Service
 from sparkrig.text import plain
 from sparkrig.value import Value
 
@@ -43,9 +41,6 @@ LOOK = f"set -- {' '.join(PATHS)}\n{programs.text('runs/journal_look.sh')}"
 
 # Items that no undo puts back: packages, which others may have come to need, and what `sparkrig storage` removed.
 STAYING = ("package ", "weights ", "image ")
-# The one option that a run is noted with: which service it was for.
-NAMED = re.compile(r"(?<![\w-])serve_name=([a-z0-9][a-z0-9-]{0,23})$")
-_UNREACHED = "no answer on rail"  # sparkrig.network.guard's words for a half that does not reach the other
 
 Snapshot = Mapping[str, str]
 _NETWORK = re.compile(rf"({ABSENT}|[0-9a-f]{{64}}) ({ABSENT}|[0-9a-f]{{64}}) (/.+)")
@@ -350,42 +345,6 @@ def where(run: Run) -> str:
     last = run.steps[-1]
     within = "at" if last.ended is None or last.rc else "after"
     return f"{within} step {len(run.steps)} ({last.name})"
-
-
-def advice(run: Run, journal: Journal, inventory: str) -> str:
-    """What mends a run that failed or broke off. inventory: the file, as it is typed.
-
-    That command does what is missing, but for a change that was rolled back: it fails for the same reason.
-    """
-    if outcome(run, journal) != "rolled back":
-        return f"this does what is missing: {again(run, inventory)}"
-    if run.trial:
-        named = NAMED.search(run.owner.why)
-        unit = Service(named[1] if named else "").unit
-        log = f"sudo journalctl -u {quoted(unit)} --since -1h"
-        then = again(run, inventory)
-        return f"the server is as it was before; mend first what its log shows: {log}; and then: {then}"
-    look = verb("topology" if _UNREACHED in run.guard else "doctor", inventory=inventory)
-    return (
-        f"the network is as it was before; mend first what this shows: {look}; and then: {again(run, inventory)}"
-    )
-
-
-def again(run: Run, inventory: str) -> str:
-    """The command of ours that a run was begun by, without what else was typed. inventory: as in `advice`.
-
-    What its operator typed is a note on the host, where another one may have written it: it is shown as that, and
-    is never a command.
-    """
-    if run.owner.undoes:
-        return verb("undo", run.owner.undoes, inventory=inventory)
-    words = run.owner.why.split()
-    if words[:2] == ["sparkrig", "storage"]:
-        return verb("storage", inventory=inventory)
-    if "deploys/serve.py" not in words:
-        return deploy(inventory)
-    named = NAMED.search(run.owner.why)
-    return deploy(inventory, "serve", data={"serve_name": named[1]} if named else {})
 
 
 def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:

@@ -60,6 +60,11 @@ GIDS = programs.text("runs/undo_gids.sh")
 SERVE = programs.text("runs/undo_serve.sh")
 
 
+def kept(run: str, path: str = "") -> str:
+    """Where a host keeps the file that a run found at a path; without a path, the folder of all."""
+    return f"{lock.RUNS}/{run}/before/files{path}"
+
+
 @dataclass(frozen=True)
 class Change:
     """What becomes of one item.
@@ -152,7 +157,7 @@ class Plan:
     @property
     def kept_docker(self) -> str:
         """The daemon.json that stood there, as the host keeps it."""
-        return f"{lock.RUNS}/{self.run}/before/files{containers.DAEMON_JSON}"
+        return kept(self.run, containers.DAEMON_JSON)
 
     @property
     def serving(self) -> list[served.Service]:

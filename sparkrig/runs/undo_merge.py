@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sparkrig.host import containers
 from sparkrig.rdma import environment
-from sparkrig.runs import journal, lock, merge
+from sparkrig.runs import journal, lock, merge, undo
 from sparkrig.runs.journal import ABSENT
 from sparkrig.runs.managed_files import PRIVATE
 from sparkrig.runs.undo import Change, Plan
@@ -27,8 +27,8 @@ def texts_of(plan: Plan) -> list[str]:
         if _shown(each)
         for path in (
             each.name,
-            _kept(plan.run, each),
-            *(file for run in each.wrote for file in (_kept(run, each), _put(run, each))),
+            undo.kept(plan.run, each.name),
+            *(file for run in each.wrote for file in (undo.kept(run, each.name), _put(run, each))),
         )
     ]
 
@@ -57,10 +57,6 @@ def _shown(change: Change) -> bool:
     return change.act == "foreign" and change.kind == "file" and ours
 
 
-def _kept(run: str, change: Change) -> str:
-    return f"{lock.RUNS}/{run}/before/files{change.name}"
-
-
 def _put(run: str, change: Change) -> str:
     return f"{lock.RUNS}/{run}/wrote/files{change.name}"
 
@@ -68,7 +64,7 @@ def _put(run: str, change: Change) -> str:
 def _merged(run_id: str, change: Change, texts: Mapping[str, str]) -> Change:
     if not _shown(change):
         return change
-    now, before = texts.get(change.name), texts.get(_kept(run_id, change))
+    now, before = texts.get(change.name), texts.get(undo.kept(run_id, change.name))
     try:
         wanted = _taken_back(change, now, texts)
     except merge.Conflict as why:
@@ -105,7 +101,7 @@ def _taken_back(change: Change, now: str | None, texts: Mapping[str, str]) -> st
             raise merge.Conflict(f"what {run} wrote is not kept")
         if state is None:
             raise merge.Conflict(f"it was not there before what came after {run}")
-        back = texts.get(_kept(run, change))
+        back = texts.get(undo.kept(run, change.name))
         if back is None and run in change.stood:  # else it would be taken for absent, and the file go
             raise merge.Conflict(f"what stood there before {run} is a link, no text, or too long")
         state = merge.file(base, back, state, form=_form(change.name))

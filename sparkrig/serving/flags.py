@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -271,6 +271,7 @@ def within(spans: str | None, minor: Version) -> bool:
     return spans is None or any(_in_one(each, minor) for each in spans.split(", "))
 
 
+@cache
 def _in_one(span: str, minor: Version) -> bool:
     found = re.fullmatch(r"in (\S+)|from (\S+)|(?:(\d\S*) )?to (\S+)", span)
     if found is None:

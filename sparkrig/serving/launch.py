@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +30,9 @@ class Launch:
     that launches it, which may add to all of it; solo: whether that has to take one node; replaced: whether the
     image's own entrypoint is left out; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
-    Ray and no server; installs_ray: whether Ray is installed first; engine: as sparkrig.serving.engines, whose
+    Ray and no server; installs_ray, installs_vllm: whether Ray, or another vLLM, is installed first; unseen:
+    whether it runs in a container that something else started; shells: the two words where a shell is given a
+    shell's program as its script; engine: as sparkrig.serving.engines, whose
     flags are read as they were typed where it is not vLLM.
     """
 
@@ -48,6 +51,9 @@ class Launch:
     composed: bool = False
     ray: bool = False
     installs_ray: bool = False
+    installs_vllm: bool = False
+    unseen: bool = False
+    shells: str = ""
     engine: str = "vllm"
 
     def text(self, flag: str) -> str:
@@ -71,9 +77,10 @@ class Launch:
     def number(self, flag: str) -> float | None:
         """Of a flag that takes one. None where it is not given, or is none."""
         try:
-            return float(self.text(flag))
+            found = float(self.text(flag))
         except ValueError:
             return None
+        return None if math.isnan(found) else found
 
     def variable(self, name: str) -> str:
         """An environment variable, empty where it is not set or its value is not seen."""

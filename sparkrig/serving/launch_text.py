@@ -86,6 +86,15 @@ def _found(shell: Shell, found: list[Launch]) -> list[Launch]:
     return found
 
 
+def _spread(launch: Launch, sparks: int) -> Launch:
+    """The launch of a recipe over the Sparks that it needs, where its launcher adds that to the command."""
+    said = {"tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"} & {*launch.flags}
+    if sparks == 1 or said or launch.engine != engines.VLLM:
+        return launch
+    size = 1 << (sparks - 1).bit_length()  # heads are divided by powers of two
+    return replace(launch, flags={**launch.flags, "tensor-parallel-size": f"{size}"})
+
+
 def _yaml(text: str) -> list[Launch]:
     """Kubernetes, a compose file, a recipe, or what `vllm serve --config` takes."""
     found = [each for each in documents.load(text) if isinstance(each, dict)]
@@ -98,7 +107,7 @@ def _yaml(text: str) -> list[Launch]:
         return recipes.pulse(document)
     if recipe.is_one(document):
         made = recipe.of(document)
-        return of_recipe(made, made.command())
+        return [_spread(each, made.fewest) for each in of_recipe(made, made.command())]
     if "model" in document:
         return [recipes.configured(document)]
     raise Unreadable(

@@ -41,6 +41,7 @@ _NAMES = {
     "data_parallel": "data-parallel-size",
 }
 _HOLES = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+_SPARK_GB = 128
 _ROUNDS = 4  # a value may name another one
 _PARTS = 1000  # of one value
 _LONG = 10_000  # characters of one value
@@ -218,17 +219,29 @@ def _project_s(document: Mapping[str, Any], variant: str) -> Recipe:
         image=image,
         template=shlex.join(["vllm", "serve", id, *words]).replace("{", "{{").replace("}", "}}"),
         environment={key: value for _, env in parts for key, value in env.items()},
+        fewest=_needs(taken),
         told=tuple(_project_told(document, name)),
     )
 
 
 def _chosen(variants: Mapping[str, Any]) -> str:
-    """The variant that has something of its own for a Spark, else the default one."""
-    for name, each in variants.items():
-        overrides = each.get("hardware_overrides") if isinstance(each, dict) else None
+    """The variant that has something of its own for a Spark, else one that fits: on one, or else on two.
+
+    The default one is tried first.
+    """
+    given = {str(name): each for name, each in variants.items() if isinstance(each, dict)}
+    for name, each in given.items():
+        overrides = each.get("hardware_overrides")
         if isinstance(overrides, dict) and SPARK in overrides:
-            return str(name)
-    return "default"
+            return name
+    ordered = sorted(given, key=lambda name: name != "default")
+    return next((name for sparks in (1, 2) for name in ordered if _needs(given[name]) <= sparks), "default")
+
+
+def _needs(variant: Mapping[str, Any]) -> int:
+    """How many Sparks hold a variant, by the least memory that it states; one where it states none."""
+    gb = _whole(variant.get("vram_minimum_gb")) or 1
+    return -(-gb // _SPARK_GB)
 
 
 def _project_told(document: Mapping[str, Any], name: str) -> Iterator[str]:

@@ -22,17 +22,17 @@ import argparse
 import contextlib
 import ctypes
 import http.client
+import io
 import os
 import re
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 ROOT = Path(os.environ.get("SPARKRIG_ROOT", "/"))  # another one in tests
@@ -40,6 +40,7 @@ UNIT = "sparkrig-serve"  # and its container
 EVENTS = ROOT / "var/lib/sparkrig/serve/events"
 MOST_EVENTS = 8
 MOST_EVIDENCE = 200  # characters
+LOCK = threading.Lock()  # of EVENTS: both threads write there
 
 ENGINE_S = 5  # between two looks at the engine
 AGAIN_S = 3600  # a pair is up again after 15 minutes; one that stands still once more within the hour stays down
@@ -75,7 +76,6 @@ STALLED = 60.0  # percent of ten seconds in which no process got on: systemd-oom
 
 HEAD_LOST_S = 30  # Ray's worker ends by itself after a minute; vLLM's stays for ever [@vllm-32136]
 ESTABLISHED = "01"
-
 
 Look = Callable[[], None]
 
@@ -159,17 +159,15 @@ class Engine:
             self.end(f"the engine stood still for {stood:.0f} s: requests running: {running:.0f}, {gpu.told}")
 
     def end(self, seen: str) -> None:
-        """The first time the server is restarted; if that did not help, it stays down until a person starts it."""
-        if tried():
+        """The first time the server is restarted; if that did not help, it stays down until a person starts it.
+
+        What a person started after it was stopped begins anew.
+        """
+        done = [row.split(" ")[2] for row in events() if row.split(" ")[1] == "stuck"]
+        if done[-1:] == ["restarted"]:
             act("stuck", "stopped", seen, ["systemctl", "stop", "--no-block", f"{UNIT}.service"])
         else:
             act("stuck", "restarted", seen, ["docker", "kill", UNIT])
-
-
-def tried() -> bool:
-    """Whether it was restarted for this before. What a person started after it was stopped begins anew."""
-    done = [row.split(" ")[2] for row in events() if row.split(" ")[1] == "stuck"]
-    return done[-1:] == ["restarted"]
 
 
 class Gpu:
@@ -182,11 +180,8 @@ class Gpu:
         # where there is no power, a share of 0 is idle, and any other is no evidence
         self.works = any(watt >= IDLE_W for watt in watts)
         self.idle = bool(watts or used) and not self.works and (bool(watts) or not any(used))
-        self.told = (
-            f"the GPU drew {sum(watts):.0f} W" if watts else f"GPU utilization {max(used, default=-1):.0f} %"
-        )
-        if not watts and not used:
-            self.told = "what the GPU did is not known"
+        shown = f"GPU utilization {max(used):.0f} %" if used else "what the GPU did is not known"
+        self.told = f"the GPU drew {sum(watts):.0f} W" if watts else shown
 
 
 def ask_gpu() -> Gpu:
@@ -201,35 +196,33 @@ def number(text: str) -> float | None:
 
 def compiles() -> bool:
     """Whether a compiler runs on this host."""
-    for file in (ROOT / "proc").glob("[0-9]*/comm"):
-        with contextlib.suppress(OSError):
-            if file.read_text(errors="replace").strip() in COMPILERS:
-                return True
-    return False
+    return any(read(file).strip() in COMPILERS for file in (ROOT / "proc").glob("[0-9]*/comm"))
 
 
-def body(answer: http.client.HTTPResponse) -> bytes:
-    """What an answer has, as far as it comes in time: a server that drips would hold every look."""
+def fetch(port: int) -> bytes:
+    """What comes until one deadline. http.client has one for each read: a server that drips holds it for ever."""
     end, found = time.monotonic() + METRICS_S, b""
-    while len(found) < METRICS_B and time.monotonic() < end:
-        part = answer.read1(METRICS_B - len(found))
-        if not part:
-            break
-        found += part
+    with socket.create_connection(("127.0.0.1", port), METRICS_S) as server, contextlib.suppress(TimeoutError):
+        server.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        while len(found) < METRICS_B and (left := end - time.monotonic()) > 0:
+            server.settimeout(left)
+            part = server.recv(1 << 16)
+            if not part:
+                break
+            found += part
     return found
 
 
 def ask_metrics(port: int, names: Names = VLLM) -> tuple[float, float] | None:
-    """How many requests run, and the sum of what counts; None where nothing answers."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=METRICS_S)
+    """How many requests run, and the sum of what counts; None where no whole answer comes in time."""
     try:
-        connection.request("GET", "/metrics")
-        answer = connection.getresponse()
-        text = body(answer).decode(errors="replace")
+        came = fetch(port)
+        as_socket = SimpleNamespace(makefile=lambda _: io.BytesIO(came))  # all that http.client asks of one
+        answer = http.client.HTTPResponse(as_socket)  # type: ignore[arg-type]
+        answer.begin()
+        text = answer.read().decode(errors="replace")
     except (OSError, ValueError, http.client.HTTPException):  # ValueError: a chunk of a negative size
         return None
-    finally:
-        connection.close()
     if answer.status != 200 or not any(name in text for name in names.counters):
         return None
     return total(text, (names.running,)), total(text, names.counters)
@@ -237,14 +230,9 @@ def ask_metrics(port: int, names: Names = VLLM) -> tuple[float, float] | None:
 
 def total(text: str, names: tuple[str, ...]) -> float:
     """The sum of some metrics over all engines, from Prometheus' text."""
-    row = re.compile(
-        rf"^(?:{'|'.join(map(re.escape, names))})(?:\{{[^\n]*\}})? (\d[\d.eE+]*)(?: \d+)?$", re.MULTILINE
-    )
-    found = 0.0
-    for value in row.findall(text):
-        with contextlib.suppress(ValueError):
-            found += float(value)
-    return found
+    name, value = "|".join(map(re.escape, names)), r"\d+(?:\.\d*)?(?:[eE]\+?\d+)?"
+    row = rf"^(?:{name})(?:\{{[^\n]*\}})? ({value})(?: \d+)?$"
+    return sum(map(float, re.findall(row, text, re.MULTILINE)))
 
 
 class Head:
@@ -256,7 +244,7 @@ class Head:
     def __init__(self, at: str) -> None:
         address, _, port = at.rpartition(":")
         # as the kernel prints it: the four bytes as a number of this machine
-        self.remote = f"{struct.unpack('=I', socket.inet_aton(address))[0]:08X}:{int(port):04X}"
+        self.remote = f"{int.from_bytes(socket.inet_aton(address), sys.byteorder):08X}:{int(port):04X}"
         self.joined = False
         self.lost: float | None = None
 
@@ -282,13 +270,12 @@ class Memory:
         self.least = least
         self.low = self.stalled = 0  # looks in a row
         self.log = open_log()
-        self.lines: deque[float] = deque()  # when the driver had no memory
+        self.lines: list[float] = []  # when the driver had no memory
 
     def look(self) -> None:
         free, now = available(), time.monotonic()
-        self.lines.extend(now for line in read_log(self.log) if NO_MEMORY.search(line))
-        while self.lines and now - self.lines[0] > LINES_S:
-            self.lines.popleft()
+        self.lines = [at for at in self.lines if now - at <= LINES_S]
+        self.lines += [now for line in read_log(self.log) if NO_MEMORY.search(line)]
         stalled = pressure()
         self.low = self.low + 1 if free < self.least else 0
         near = free < max(NEAR, self.least)
@@ -321,12 +308,11 @@ def pressure() -> float:
 
 def open_log() -> int | None:
     """The kernel's log, from now on."""
-    try:
+    with contextlib.suppress(OSError):
         handle = os.open(ROOT / "dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.lseek(handle, 0, os.SEEK_END)
-    except OSError:
-        return None
-    return handle
+        return handle
+    return None
 
 
 def read_log(handle: int | None) -> list[str]:
@@ -335,11 +321,9 @@ def read_log(handle: int | None) -> list[str]:
     while handle is not None and len(found) < 1000:
         try:
             record = os.read(handle, 8192)
-        except BlockingIOError:
-            break
         except BrokenPipeError:
             continue
-        except OSError:
+        except OSError:  # BlockingIOError: nothing is left
             break
         if not record:
             break
@@ -362,9 +346,6 @@ class Calm:
                 EVENTS.unlink()
 
 
-LOCK = threading.Lock()
-
-
 def act(cause: str, done: str, seen: str, command: list[str], *, at_once: bool = False) -> None:
     """Do it, and keep the reason. at_once: before it is kept, since there may be no second later.
 
@@ -385,7 +366,7 @@ def say(cause: str, text: str) -> str:
 
 
 def events() -> list[str]:
-    return [row for row in read(EVENTS.relative_to(ROOT)).splitlines() if len(row.split(" ")) > 3]
+    return [row for row in read(EVENTS).splitlines() if len(row.split(" ")) > 3]
 
 
 def note(line: str) -> None:
@@ -408,12 +389,10 @@ def read(path: str | Path) -> str:
 
 
 def begin(command: list[str]) -> subprocess.Popen[str] | None:
-    try:
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-    except OSError:
-        return None
+    nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with contextlib.suppress(OSError):
+        return subprocess.Popen(command, stdin=nothing, stdout=pipe, stderr=nothing, text=True)
+    return None
 
 
 def finish(process: subprocess.Popen[str] | None, seconds: float) -> str:

@@ -13,10 +13,10 @@ import pytest
 from lab.standin_image import build, weights
 from tests.faults.record import Seen
 from tests.lab.commands import ROOT, run
+from tests.lab.frozen import STANDIN, N, asks, events, freeze, gpu, thaw, until
 from tests.lab.guests import Pair
 from tests.lab.inventories import inventory_with
 from tests.lab.serving import SETTINGS, models, planned, serve, unit, wrong
-from tests.lab.test_watchdog import STANDIN, N, asks, events, freeze, gpu, thaw, until
 
 pytestmark = pytest.mark.exhaustive  # images are made and servers started under emulation
 

@@ -8,9 +8,7 @@ container has. The GPU is a stand-in on the guest, too.
 from __future__ import annotations
 
 import json
-import shlex
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -18,13 +16,11 @@ from lab.standin_image import build
 from sparkrig.serving import served
 from tests.faults.record import Seen
 from tests.lab.commands import run
-from tests.lab.guests import Guest, Pair
+from tests.lab.frozen import STANDIN, N, asks, events, freeze, gpu, thaw, until
+from tests.lab.guests import Pair
 from tests.lab.inventories import inventory_with
 from tests.lab.serving import ONE, SETTINGS, TWO, models, planned, serve, unit, until_it_answers, wrong
 
-FROZEN = "/var/cache/sparkrig/serve/vllm/frozen"
-STANDIN = "--frozen /root/.cache/vllm/frozen"
-N = 30
 STUCK = ("spark-a", "serve.stuck")
 
 
@@ -36,44 +32,6 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The inventory of a pair whose engine may stand still for N seconds."""
     settings = f"'node_ssh': True, {SETTINGS}, 'serve_watch_seconds': {N}"
     return inventory_with(tmp_path_factory.mktemp("watched"), settings)
-
-
-def gpu(guest: Guest, watts: float) -> None:
-    """What nvidia-smi shows on it from now on."""
-    text = f"#!/bin/sh\ncase $1 in *power.draw*) echo '{watts}, 96' ;; *) exit 9 ;; esac\n"
-    guest.output(f"printf %s {shlex.quote(text)} | sudo install -m 755 /dev/stdin /usr/local/bin/nvidia-smi")
-
-
-def asks(guest: Guest, model: str = ONE) -> None:
-    """A request that nobody waits for."""
-    body = json.dumps({"model": model, "prompt": "1", "max_tokens": 5})
-    words = ["curl", "-s", "-m", "600", "-H", "Content-Type: application/json", "-d", body]
-    guest.output(
-        f"nohup {shlex.join([*words, 'http://127.0.0.1:18000/v1/completions'])} >/dev/null 2>&1 </dev/null &"
-    )
-
-
-def events(guest: Guest) -> list[str]:
-    """What the watch did, and why: cause and act."""
-    rows = guest.run(f"sudo cat {served.EVENTS}").stdout.splitlines()
-    return [" ".join(row.split(" ")[1:3]) for row in rows]
-
-
-def until(guest: Guest, holds: Callable[[], bool], seconds: float = 300) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, guest.output(
-            f"sudo journalctl -b -n 60 -u {served.UNIT} -u {served.WATCH_UNIT}"
-        )
-        time.sleep(2)
-
-
-def freeze(guest: Guest) -> None:
-    guest.output(f"sudo touch {FROZEN}")
-
-
-def thaw(guest: Guest) -> None:
-    guest.output(f"sudo rm -f {FROZEN}")
 
 
 def serves(pair: Pair, watched: str, model: str, told: str = "", watts: float = 14) -> None:

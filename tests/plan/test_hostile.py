@@ -16,6 +16,7 @@ from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.spark import Spark
 from sparkrig.render import doctor as picture
+from tests import warm
 from tests.hostile import BOMB, DEEP, looks, survives
 from tests.plan import fleet
 from tests.plan.clean import CLEAN, clean
@@ -188,6 +189,7 @@ def test_a_netplan_file_that_hurts_is_one_more_definition(desk: Desk) -> None:
 
 def judge(folder: Path, seed: int, count: int) -> None:
     """Mutated looks of one half, each judged by drift, summary and doctor beside a half that is in order."""
+    warm.spare_pyinfra()  # a third of the time went there
     entries = fleet.faked(2)
     a, b = entries
     group, data = inventory.fleet(fleet.inventory(folder, list(entries.values())))
@@ -215,6 +217,6 @@ def test_what_is_understood_can_be_judged(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.slow  # minutes of the same, with other seeds
-def test_much_that_is_understood_can_be_judged(tmp_path: Path) -> None:
-    for seed in range(10):
-        judge(tmp_path, seed, count=200)
+@pytest.mark.parametrize("seed", range(10))  # each has the time of a test
+def test_much_that_is_understood_can_be_judged(tmp_path: Path, seed: int) -> None:
+    judge(tmp_path, seed, count=200)

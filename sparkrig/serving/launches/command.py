@@ -96,7 +96,14 @@ def within(each: Launch, described: Described) -> Launch:
     # an image may be given its own entrypoint again, as /opt/nvidia/nvidia_entrypoint.sh
     kept = not described.replaced or any("entrypoint" in word for word in described.words[:2])
     mounts = described.container.mounts
-    return replace(each, container=described.container, mounts=mounts, whole=whole, replaced=not kept)
+    return replace(
+        each,
+        container=described.container,
+        mounts=mounts,
+        whole=whole,
+        replaced=not kept,
+        shells=twice_a_shell(described.words),
+    )
 
 
 def _takes_arguments(image: str, words: Sequence[str]) -> bool:
@@ -124,6 +131,25 @@ def installs_ray(words: Sequence[str]) -> bool:
     if "install" in words:
         return any(re.match(r"ray\b", each) for each in words)
     return bool(words) and words[0] == "sed" and any(re.search(r"install\b.*\bray\b", each) for each in words)
+
+
+def enters(words: Sequence[str]) -> bool:
+    """Whether a command is `docker exec` or its like, in a container that something else started."""
+    return "exec" in words and any(base(word) in (*CONTAINER_ENGINES, "kubectl") for word in words)
+
+
+def installs_vllm(words: Sequence[str]) -> bool:
+    """Whether a command installs a vLLM over the one that is there."""
+    return "install" in words and any(re.match(r"(?:git\+\S*/)?vllm(?:\b|$)|\S*/vllm-\d", each) for each in words)
+
+
+def twice_a_shell(words: Sequence[str]) -> str:
+    """The two words where a shell is given a shell's program as its script; empty where it is not so.
+
+    `/bin/bash bash -c TEXT` reads the binary /usr/bin/bash as a script, and ends [@aeon-qwen36-12].
+    """
+    shells = [base(word) in SHELLS for word in words[:2]]
+    return " ".join(words[:2]) if shells == [True, True] else ""
 
 
 def shell_script(words: Sequence[str]) -> str | None:

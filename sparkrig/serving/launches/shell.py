@@ -39,7 +39,7 @@ class Shell(Starter):
         self.called: set[str] = set()
         self.running: list[str] = []
         self.saved: list[dict[str, Value | None]] = []  # of each function that runs, what `local` hides
-        self.installs_ray = False
+        self.installs_ray = self.installs_vllm = False
 
     def read(self, text: str) -> list[Launch]:
         """The launches of a script. Raises Unreadable where a quotation mark is not closed."""
@@ -48,7 +48,14 @@ class Shell(Starter):
             if name not in self.called:
                 with self._apart():
                     self._call(name, ())
-        return [replace(each, installs_ray=each.installs_ray or self.installs_ray) for each in self.launches]
+        return [
+            replace(
+                each,
+                installs_ray=each.installs_ray or self.installs_ray,
+                installs_vllm=each.installs_vllm or self.installs_vllm,
+            )
+            for each in self.launches
+        ]
 
     def _follow(self, text: str) -> None:
         """Reads a script in this shell; not again inside itself."""
@@ -258,6 +265,7 @@ class Shell(Starter):
         self.world.left -= sum(map(len, words))
         name = command.base(words[0]) if words else ""
         self.installs_ray = self.installs_ray or command.installs_ray(words)
+        self.installs_vllm = self.installs_vllm or command.installs_vllm(words)
         if name in ("[", "[[", "test"):
             inner = words[1:-1] if name != "test" else words[1:]
             return arithmetic.holds(inner, self.variables.unset)

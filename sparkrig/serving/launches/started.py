@@ -91,13 +91,14 @@ class Starter(ABC):
         """A command that names no container; it may be typed inside one."""
         inner = container.options(words[words.index("exec") + 1 :])[0] if "exec" in words else {}
         environment = {**environment, **container.environment(inner.get("env", ()))}
+        unseen = command.enters(words)
         text = self._script(words, document, self.world.files)
         if text is not None:
             shell = type(self)(self.source, environment, self.world)
             shell.inside = self.inside
-            self.launches += self.nested(text, shell)
+            self.launches += [replace(each, unseen=each.unseen or unseen) for each in self.nested(text, shell)]
             return
-        found = command.bare(words, environment, self.source)
+        found = (replace(each, unseen=unseen) for each in command.bare(words, environment, self.source))
         if (inside := self.inside) is None:
             self.launches += found
             return

@@ -22,6 +22,8 @@ from sparkrig.serving.lint.rule import Rules
 # full attention with heads of 256, by its config.json: Qwen3-Next, Qwen3.5, Qwen3.6, Qwen3.8
 _WIDE_HEADS = re.compile(r"qwen-?3\.?[568](?!\d)|qwen3-next")
 _FLASH_NEXT = re.compile(r"qwen-?3\.8-flash-next")
+# DSA by the model's name [@vllm-45317]; GLM-5.3-Flash has another attention
+_SPARSE = re.compile(r"deepseek-v3\.2|glm-?5(?:\.[12])?(?![.\d])")
 _TRITON = (Change("attention-backend", "TRITON_ATTN"),)
 
 
@@ -112,12 +114,15 @@ def fp8_kv_dspark(case: Case) -> Iterator[Hit]:
     "Qwen3.8-Flash-Next has its KV cache in BF16",
     (Claim("vLLM ends: Qwen4Exp QSA requires a BF16 main KV cache", "ainode-124", "2026-09-16"),),
     "leave --kv-cache-dtype away",
-    holds="vLLM 0.29.0",
+    holds="vLLM 0.29.0; a note where files of vLLM are replaced, as some recipes do for FP8",
 )
 def kv_needs_bf16(case: Case) -> Iterator[Hit]:
     if _FLASH_NEXT.search(case.name) and _kv(case) not in ("", "auto", "bfloat16"):
-        severity: Severity | None = None if case.official or case.bare else "warning"
-        yield Hit(f"--kv-cache-dtype {_kv(case)}", severity=severity, changes=(Change("kv-cache-dtype"),))
+        # patches of vLLM's files serve it in FP8 [@mia-flash-next-solo]
+        ours = case.official or case.bare
+        severity: Severity | None = None if ours else "note"
+        changes = (Change("kv-cache-dtype"),) if ours else ()
+        yield Hit(f"--kv-cache-dtype {_kv(case)}", severity=severity, changes=changes)
 
 
 @RULES.rule(
@@ -147,6 +152,31 @@ def nvfp4_kv_latent(case: Case) -> Iterator[Hit]:
         severity=severity,
         changes=(Change("kv-cache-dtype", "fp8"),) if severity != "note" else (),
     )
+
+
+@RULES.rule(
+    "sparse-attention",
+    "warning",
+    "sparse attention as of DeepSeek-V3.2 and GLM-5.1 has a backend for SM12x",
+    (
+        Claim(
+            "GLM-5.1 on four Sparks, nightly of 0.22.1: No valid attention backend found for cuda",
+            "vllm-45317",
+            "2026-06-11",
+        ),
+        Claim("GLM-5.2 in an image of 2026-07: sm121_fp8_mqa_logits.cuh is missing", "sparkrun-220", "2026-07-10"),
+    ),
+    "a newer image, or one that adds it: vllm-node-b12x",
+    holds="vLLM before 0.24; 43477 of vLLM added SM120 in 2026-06; a note for forks and nightlies",
+    before=(0, 24),
+    undated=True,
+)
+def sparse_attention(case: Case) -> Iterator[Hit]:
+    if _SPARSE.search(case.name):
+        yield Hit(
+            f"{case.called} has sparse attention, for which vLLM before 0.24 has no backend on SM12x",
+            severity=None if case.official and case.version else "note",
+        )
 
 
 @RULES.rule(

@@ -15,6 +15,9 @@ from sparkrig.serving.lint.version import Version
 MEMORY_GIB = 121.69  # by which vLLM counts [@eugr-dsv4-1m, @eugr-396]
 _HIGHEST = 0.90
 _STEP = 0.01
+_LONGEST_STEP = (
+    32768  # the activations of a longer one were never logged: it is bounded by the requests [@chenboju]
+)
 _FLASH_NEXT = re.compile(r"qwen-?3\.8-flash-next")
 _FLASH_NEXT_GIB = 126  # of which the table is 47.7 [@sglang-37995]
 _SERVED = 131_072  # tokens on one Spark [@nashi-registry]
@@ -164,6 +167,8 @@ def _budgeted(
         left, spread = given / budget.GIB, 0.0
     if left is None or made.needed is None:
         return None
+    if use.step > _LONGEST_STEP:
+        spread = float("inf")  # never more than a note
     return Room(made.needed, left, tokens, spread)
 
 

@@ -12,25 +12,10 @@ from sparkrig.parsing import hub
 from sparkrig.serving.container import Container
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import SERVER, Launch
-from sparkrig.serving.lint.version import Version, version
+from sparkrig.serving.lint.version import NGC, Version, version
 
 # no version reads VLLM_ATTENTION_BACKEND since: models/vllm/flags.yaml, [@vllm-50292]
 _NO_BACKEND_VARIABLE = (0, 15)
-# NGC's images by the vLLM in them: [@ngc-vllm, @conselara-benchmarks, @vllm-30163, @langx101]
-_NGC = {
-    (25, 9): (0, 10, 1),
-    (25, 10): (0, 10, 2),
-    (25, 11): (0, 11, 0),
-    (26, 1): (0, 11, 1),
-    (26, 2): (0, 15, 1),
-    (26, 3): (0, 17, 1),
-    (26, 4): (0, 19, 0),
-    (26, 5): (0, 20, 1),
-    (26, 7): (0, 24, 0),
-    (26, 8): (0, 27, 1),
-    (26, 9): (0, 29, 0),
-    (26, 10): (0, 31, 0),
-}
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
     ("nvfp4", r"nvfp4|\bfp4\b"),
@@ -58,6 +43,8 @@ _PLAIN = re.compile(
 _POOLS = re.compile(r"embed|rerank|colbert|bge-")
 # multi-head latent attention by name: [@eugr-dsv4-1m]
 _LATENT = re.compile(r"deepseek-?(?:v[234]|r1)|glm-?5|kimi-k\d|mistral-small-4")
+# a file of vLLM's own where a container sees it
+_VLLM_FILE = re.compile(r"/(?:dist|site)-packages/vllm/")
 # speculative decoding by what its own model is called, where the method is not named
 _DRAFTS = ("dspark", "dflash", "eagle3", "mtp")
 _BITS = {"bf16": 16, "fp8": 8, "nvfp4": 4.5, "mxfp4": 4.25, "int4-gptq": 4, "int4-awq": 4, "int4": 4}
@@ -342,7 +329,7 @@ class Case:
     @property
     def bare(self) -> bool:
         """Whether it is a plain command: no container and no script that may bring a fork of vLLM."""
-        return self.launch.container is None and not self.launch.wrapper
+        return self.launch.container is None and not self.launch.wrapper and not self.launch.unseen
 
     @property
     def image(self) -> str:
@@ -360,19 +347,26 @@ class Case:
         return SERVER.match(self.image) is not None
 
     @cached_property
+    def patched(self) -> bool:
+        """Whether files of vLLM are mounted over the image's own, or another vLLM is installed in it."""
+        return self.launch.installs_vllm or any(_VLLM_FILE.search(each.target) for each in self.launch.mounts)
+
+    @cached_property
     def version(self) -> Version | None:
         if self.vllm:
             return self.vllm
+        if self.launch.installs_vllm:
+            return None
         if self.ngc:
-            return _NGC.get(self.ngc)
+            return NGC.get(self.ngc)
         # a digest alone has no version; a tag of someone else's image is no version of vLLM
         tag = re.search(r":v?(\d+\.\d+\.\d+)", self.image)
         return version(tag[1]) if self.stock and tag else None
 
     @property
     def official(self) -> bool:
-        """Whether the image is vLLM's own or NVIDIA's, and so takes what that release takes."""
-        return self.stock or self.ngc is not None
+        """Whether the image is vLLM's own or NVIDIA's, unchanged, and so takes what that release takes."""
+        return (self.stock or self.ngc is not None) and not self.patched
 
     @property
     def attention(self) -> tuple[str, str]:

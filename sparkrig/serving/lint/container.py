@@ -203,6 +203,25 @@ def entrypoint_replaced(case: Case) -> Iterator[Hit]:
 
 
 @RULES.rule(
+    "shell-twice",
+    "error",
+    "a shell is given a script, and no second shell",
+    (
+        Claim(
+            "`/bin/bash bash -c ...`: the container ends with `cannot execute binary file`",
+            "aeon-qwen36-12",
+            "2026-06-26",
+        ),
+    ),
+    "-c as the first word after the image, or no --entrypoint",
+    composed="command: [-c, ...], or no entrypoint",
+)
+def shell_twice(case: Case) -> Iterator[Hit]:
+    if case.launch.shells:
+        yield Hit(f"the container runs `{case.launch.shells}`, entrypoint and command together")
+
+
+@RULES.rule(
     "patched-file",
     "warning",
     "no file of another vLLM is mounted over the image's own",

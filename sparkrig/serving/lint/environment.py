@@ -64,6 +64,7 @@ def pair_addresses(case: Case) -> Iterator[Hit]:
         Claim("NVIDIA's playbook switches it off", NVIDIA, NOVEMBER),
     ),
     "RAY_memory_monitor_refresh_ms=0",
+    against=(Claim("MiMo-V2.5 is served on two Sparks by Ray without it", "mia-mimo", "2026-07-15"),),
 )
 def ray_memory_monitor(case: Case) -> Iterator[Hit]:
     name = "RAY_memory_monitor_refresh_ms"

@@ -31,6 +31,12 @@ _WHOLE = (
 )
 
 
+_NONE = range(-1, 1)
+_COUNTS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "nnodes")
+# what stands for something that a page leaves out
+_LEFT_OUT = re.compile(r"\.\.\.|\u2026|`")
+
+
 RULES = Rules("input")
 
 
@@ -43,13 +49,15 @@ RULES = Rules("input")
 )
 def not_json(case: Case) -> Iterator[Hit]:
     for flag in case.launch.broken:
+        if _LEFT_OUT.search(case.launch.text(flag)):
+            continue
         yield Hit(f"the value of --{flag} is no JSON")
 
 
 @RULES.rule(
     "not-a-number",
     "error",
-    "numbers are numbers",
+    "numbers are numbers, and sizes are at least 1",
     (Claim("vLLM ends with the usage", VLLM, READ),),
     "a plain number",
 )
@@ -60,6 +68,7 @@ def not_a_number(case: Case) -> Iterator[Hit]:
     ]
     share = "gpu-memory-utilization"
     wrong += [share] if share in launch.flags and launch.number(share) is None else []
+    wrong += [flag for flag in _COUNTS if launch.whole_number(flag, 1) in _NONE]
     for flag in wrong:
         if "$" not in launch.text(flag):
             yield Hit(f"--{flag} {launch.text(flag)}".rstrip())
@@ -73,8 +82,7 @@ def not_a_number(case: Case) -> Iterator[Hit]:
     "leave it away",
 )
 def extra_words(case: Case) -> Iterator[Hit]:
-    # an ellipsis stands for what a page leaves out
-    words = [word for word in case.launch.extra if "$" not in word and not re.search(r"\.\.\.|\u2026|`", word)]
+    words = [word for word in case.launch.extra if "$" not in word and not _LEFT_OUT.search(word)]
     if words:
         yield Hit(f"{listed(f'`{word}`' for word in words)} beside the model {case.called}")
 

@@ -69,6 +69,27 @@ def moe_backend(case: Case) -> Iterator[Hit]:
 
 
 @RULES.rule(
+    "nvfp4-mixture-early",
+    "warning",
+    "a mixture of experts in NVFP4 has vLLM 0.13 or later",
+    (
+        Claim(
+            "GLM-4.6 in NGC 25.11 (0.11.0): FlashInfer kernels unavailable for ModelOptNvFp4FusedMoE",
+            "vllm-30163",
+            "2025-12-06",
+        ),
+        Claim("in v0.12.0: Failed to run cutlass FP4 gemm on sm120", "vllm-30163", "2025-12-06"),
+    ),
+    "an image with vLLM 0.13 or later",
+    holds="vLLM 0.11 and 0.12 as published",
+    before=(0, 13),
+)
+def nvfp4_mixture_early(case: Case) -> Iterator[Hit]:
+    if case.official and case.mixture and case.format == "nvfp4":
+        yield Hit(f"{case.said}, with vLLM {'.'.join(map(str, case.version or ()))}")
+
+
+@RULES.rule(
     "moe-backend-unquantized",
     "error",
     "a mixture of experts that is not quantized is given no backend for quantized ones",
@@ -148,11 +169,17 @@ def moe_backend_datacenter(case: Case) -> Iterator[Hit]:
         Claim("with vLLM 0.28.0 DeepSeek-V4-Flash still fails in it", "vllm-gb10-106", "2026-08-27"),
     ),
     "leave --moe-backend away, and VLLM_USE_DEEP_GEMM=0",
-    holds="builds whose DeepGEMM has no code for SM12x (deepseek-ai's pull request 324 adds it)",
+    holds="builds whose DeepGEMM has no code for SM12x (deepseek-ai's pull request 324 adds it); a note for forks",
 )
 def deep_gemm(case: Case) -> Iterator[Hit]:
     if _backend(case).startswith("deep_gemm"):
-        yield Hit(f"--moe-backend {_backend(case)}", changes=(Change("moe-backend"),))
+        # an image of someone else's may be built with what serves it [@nepenth-dsv4]
+        ours = case.official or case.bare
+        yield Hit(
+            f"--moe-backend {_backend(case)}",
+            severity=None if ours else "note",
+            changes=(Change("moe-backend"),) if ours else (),
+        )
     for name in ("VLLM_USE_DEEP_GEMM", "VLLM_USE_DEEP_GEMM_E8M0"):
         if case.launch.variable(name) == "1":
             # it is vLLM's default, and a build with newer DeepGEMM starts with it [@vllm-52732]

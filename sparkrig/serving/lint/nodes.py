@@ -50,8 +50,11 @@ def gpus_beyond_sparks(case: Case) -> Iterator[Hit]:
 
 
 def _reached(case: Case) -> bool:
-    """Whether the launch, or the script that makes it, says how the other nodes are reached."""
-    added = bool(case.launch.wrapper) and not case.launch.solo
+    """Whether the launch, or what makes it or its container, says how the other nodes are reached.
+
+    NVIDIA's page for four Sparks starts Ray in containers, and enters one of them with no word of Ray.
+    """
+    added = (bool(case.launch.wrapper) and not case.launch.solo) or case.launch.unseen
     return case.ray or case.nnodes > 1 or added or "config" in case.launch.flags
 
 
@@ -115,6 +118,29 @@ def ray_with_nnodes(case: Case) -> Iterator[Hit]:
 def nnodes_not_gpus(case: Case) -> Iterator[Hit]:
     if case.nnodes > 1 and case.world and case.world != case.nnodes and case.gpus == case.world:
         yield Hit(f"--nnodes {case.nnodes}, and one copy of the model on {case.world} GPU{'s' * (case.world > 1)}")
+
+
+@RULES.rule(
+    "heads-not-divided",
+    "warning",
+    "--tensor-parallel-size divides the attention heads, of which most models have a power of two",
+    (
+        Claim("64 heads: 3 cannot work, and vLLM ends in verify_with_parallel_config", "vllm-52435", "2026-08-16"),
+        Claim(
+            "MiMo-V2.6 has 64 heads and 4 for the KV cache: vLLM rejects 3 at the start", "eugr-mimo", "2026-09-21"
+        ),
+    ),
+    "--pipeline-parallel-size of the number of Sparks, and --tensor-parallel-size 1",
+    holds="vLLM's own builds; a note for forks, some of which add heads",
+)
+def heads_not_divided(case: Case) -> Iterator[Hit]:
+    size = case.launch.whole_number("tensor-parallel-size", 1)
+    if size and size > 1 and size & (size - 1):
+        ours = case.official or case.bare
+        yield Hit(
+            f"--tensor-parallel-size {size} is no power of two, as the number of heads mostly is",
+            severity=None if ours else "note",
+        )
 
 
 @RULES.rule(

@@ -16,7 +16,9 @@ from sparkrig.serving.lint.claims import (
 from sparkrig.serving.lint.rule import Rules
 
 _BATCH, _LONG = 8192, 100_000  # [@docai-122b]
+_SMALL = 0.6  # [@chenboju]
 _HANGS = 65536  # [@aeon-dflash-1]: 32768 ran
+_DSPARK = 5  # dspark_block_size of DeepSeek-V4-Flash [@nepenth-dsv4]
 _RING = range(5, 9)  # [@inference-atlas-53]
 
 
@@ -119,11 +121,17 @@ def long_contexts(case: Case) -> Iterator[Hit]:
         ),
     ),
     "--max-num-batched-tokens 8192, and 32768 at most",
+    holds="shares above 0.60; a note up to it, for Gemma 4 26B in NVFP4 is published with 192000 [chenboju]",
 )
 def batch_large(case: Case) -> Iterator[Hit]:
     tokens = case.launch.whole_number("max-num-batched-tokens", 0)
     if tokens and tokens >= _HANGS and not case.pooling:
-        yield Hit(f"--max-num-batched-tokens {tokens}", changes=(Change("max-num-batched-tokens", "32768"),))
+        small = (case.launch.number("gpu-memory-utilization") or 1) <= _SMALL
+        yield Hit(
+            f"--max-num-batched-tokens {tokens}",
+            severity="note" if small else None,
+            changes=() if small else (Change("max-num-batched-tokens", "32768"),),
+        )
 
 
 @RULES.rule(
@@ -140,6 +148,10 @@ def batch_large(case: Case) -> Iterator[Hit]:
     ),
     "--max-num-batched-tokens 8192 --max-num-seqs 8",
     holds="Gemma 4 26B in BF16, vLLM of 2026-06",
+    against=(
+        Claim("vLLM's recipe without a bound is verified on GB10", "vllm-recipes", "2026-08-21"),
+        Claim("no bound is published with a share of 0.60", "chenboju", "2026-11-25"),
+    ),
 )
 def batch_unbounded(case: Case) -> Iterator[Hit]:
     bounds = {"max-num-batched-tokens", "max-num-seqs", "config", "kv-cache-memory-bytes", "language-model-only"}
@@ -162,6 +174,30 @@ def mamba_block_size(case: Case) -> Iterator[Hit]:
     off = case.launch.flags.get("enable-prefix-caching") is False
     if "mamba-block-size" in case.launch.flags and off:
         yield Hit("--mamba-block-size with --no-enable-prefix-caching", changes=(Change("mamba-block-size"),))
+
+
+@RULES.rule(
+    "dspark-depth",
+    "warning",
+    "DSpark drafts as many tokens as its block has: 5 of DeepSeek-V4-Flash",
+    (
+        Claim(
+            "0.26.0 ends with a ValueError where num_speculative_tokens is below dspark_block_size",
+            "vllm-50012",
+            "2026-07-27",
+        ),
+    ),
+    '"num_speculative_tokens": 5 in --speculative-config',
+    holds="vLLM 0.26 and later; a note for forks, which may have no such check",
+    since=(0, 26),
+)
+def dspark_depth(case: Case) -> Iterator[Hit]:
+    if case.drafting == "dspark" and "deepseek-v4-flash" in case.name and 0 < case.drafted < _DSPARK:
+        yield Hit(
+            f"num_speculative_tokens is {case.drafted} with DSpark, at least {_DSPARK} expected",
+            severity=None if case.official else "note",
+            changes=(Change("speculative-config.num_speculative_tokens", f"{_DSPARK}"),) * case.official,
+        )
 
 
 @RULES.rule(

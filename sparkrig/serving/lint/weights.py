@@ -24,6 +24,24 @@ from sparkrig.text import listed
 _NO_FASTSAFETENSORS = ((26, 3), (26, 4))  # [@conselara-hardware]
 
 
+# the first minor version of vLLM that has a model, the more specific name first [@vllm-recipes]
+_LEAST = (
+    (r"diffusion-?gemma", (0, 24)),
+    (r"gemma-?4-12b", (0, 23)),
+    (r"gemma-?4-", (0, 19)),
+    (r"qwen-?3\.[568](?!\d)", (0, 17)),
+    (r"nemotron-3-super", (0, 17)),
+    (r"nemotron-3-ultra", (0, 22)),
+    (r"nemotron-3-nano-omni", (0, 20)),
+    (r"nemotron-3\.5-lightning", (0, 27)),
+    (r"deepseek-v4", (0, 20)),
+    (r"mimo-v2\.[56]", (0, 21)),
+    (r"minimax-m3", (0, 24)),
+    (r"muse-glimmer", (0, 27)),
+    (r"kimi-k3", (0, 27)),
+)
+
+
 RULES = Rules("weights")
 
 
@@ -44,6 +62,28 @@ def _instead(case: Case) -> str:
     """The first checkpoint of the model that nothing speaks against."""
     known = case.model.checkpoints if case.model else ()
     return next((each.id for each in known if not each.bad), "")
+
+
+@RULES.rule(
+    "model-newer",
+    "warning",
+    "the image's vLLM is not older than the model",
+    (
+        Claim("vLLM's recipes have the least version of each model", "vllm-recipes", "2026-08-21"),
+        Claim(
+            "Nemotron-3-Super in NVFP4 does not load in NGC 26.02 (0.15.1): MIXED_PRECISION is not known",
+            "playbooks-77",
+            "2026-04-25",
+        ),
+    ),
+    "a newer image",
+    holds="models of 2026 that have an architecture of their own",
+)
+def model_newer(case: Case) -> Iterator[Hit]:
+    least = next((least for name, least in _LEAST if re.search(name, case.name)), None)
+    if case.official and least and case.version and case.version[:2] < least:
+        told, asked = (".".join(map(str, each)) for each in (case.version, least))
+        yield Hit(f"{case.called} with vLLM {told}, {asked} expected", f"an image with vLLM {asked} or later")
 
 
 @RULES.rule(

@@ -25,6 +25,8 @@ _SLIP = 0.9
 _LONG_AGO = timedelta(days=180)
 # a variable that chooses something: without it vLLM uses another one than was asked for
 _CHOICE = re.compile(r"BACKEND|_MOE_|_USE_(?:FLASHINFER|MARLIN|CUTLASS|TRITON)")
+# flags whose values a plugin may add to, and the flag that names it
+_PARSERS = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
 # its own name for B12X in eugr's image without it [@eugr-393]
 _PLAIN_NODE = re.compile(r"(?:^|/)vllm-node(?::|$)")
 
@@ -119,17 +121,40 @@ def _minor(version: Version | None) -> str:
     "each value is one that the flag takes",
     (Claim("vLLM ends with `invalid choice`; its source has the values of each version", _FLAGS, _READ),),
     "one of the flag's values: vllm serve --help=FLAG",
-    holds="vLLM 0.11 to 0.33, which were read; a note for forks",
+    holds="vLLM 0.11 to 0.33, which were read; a warning where the version is not known, a note for forks",
 )
 def flag_value(case: Case) -> Iterator[Hit]:
     table = _table(case)
     for name, value in _values(case):
         flag = table.find(name) if table else None
-        if table and flag and flag.accepts(value) is False:
+        if table is None and case.tables:
+            yield from _undated_value(case, case.tables, name, value)
+        elif table and flag and _accepts(case, flag, value) is False:
             meant = flag.nearest(value)
             changes = (Change(name, meant),) if meant else ()
             better = f"--{name} {meant}, if that is meant" if meant else _some(flag)
             yield Hit(f"--{name} {value}: {_release(table)} has no such value", better, _severity(case), changes)
+
+
+def _accepts(case: Case, flag: Flag, value: str) -> bool | None:
+    """As the flag does; the names of parsers are all known where no plugin adds one."""
+    parser = flag.name in _PARSERS and _PARSERS[flag.name] not in case.launch.flags
+    return (flag.replace(open=False) if parser else flag).accepts(value)
+
+
+def _undated_value(case: Case, known: Knowledge, name: str, value: str) -> Iterator[Hit]:
+    """Of a version that is not known: a value that none takes."""
+    found = [flag for minor in known.releases if (flag := known.table(minor).find(name))]
+    told = [_accepts(case, flag, value) for flag in found]
+    meant = found[-1].nearest(value) if found else ""
+    # the newest may take more by a plugin: then a slip alone is told
+    if True in told or False not in told or (told[-1] is None and not meant):
+        return
+    better = f"--{name} {meant}, if that is meant" if meant else _some(found[-1])
+    changes = (Change(name, meant),) if meant and case.bare else ()
+    yield Hit(
+        f"--{name} {value}: no vLLM that was read has it", better, "warning" if case.bare else "note", changes
+    )
 
 
 def _some(flag: Flag) -> str:
@@ -139,7 +164,7 @@ def _some(flag: Flag) -> str:
 def _values(case: Case) -> Iterator[tuple[str, str]]:
     """Each flag with a plain value, and each field of a JSON object with one."""
     for name, value in case.launch.flags.items():
-        if isinstance(value, str) and "$" not in value:
+        if isinstance(value, str) and "$" not in value and not value.startswith("<"):
             yield name, value
         if isinstance(value, Mapping):
             fields = {f"{name}.{field}": each for field, each in value.items() if isinstance(each, str)}

@@ -46,7 +46,7 @@ def test_a_project_has_what_the_repository_has(made: Path) -> None:
 
 def test_each_deploy_that_users_type_has_a_file(made: Path) -> None:
     names = {file.stem for file in (made / "deploys").iterdir()}
-    assert names == {*parts("sparkrig.deploys"), "cluster", "image", "probe", "serve"}
+    assert names == {*parts("sparkrig.deploys"), "cluster", "probe", "serve"}
     for file in (made / "deploys").iterdir():
         text = file.read_text()
         assert ast.get_docstring(ast.parse(text)) and f'run("{file.stem}")' in text

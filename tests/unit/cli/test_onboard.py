@@ -39,8 +39,10 @@ from tests.unit.sshd import fingerprint, free_port, keygen
 PLAYED = """
 import os, shutil, signal, sys
 from sparkrig.cli import onboard, waiting
+from sparkrig.io import progress
 
 waiting.POLL_S = 0.01
+progress.WORTH_S = 0
 
 def applied(draft, asked):
     for pair in filter(None, os.environ.get("APPLIED", "").split(",")):
@@ -272,6 +274,7 @@ def test_the_users_formatting_stays(with_a: Desk) -> None:
     after = with_a.file.read_text().splitlines()
     assert [line for line in before if line not in after] == [], done.stderr
     assert list(inventory.load(with_a.file)) == ["spark-a", "right"]
+    assert "right: done in " in done.stderr and "127.0.0.1: done in " not in done.stderr
     assert with_a.file.read_bytes().count(b"\n") == with_a.file.read_bytes().count(b"\r\n")
 
 
@@ -295,14 +298,12 @@ def test_the_first_upgrade_is_waited_for_and_onboarding_goes_on_after_its_reboot
         CUT,
         upgrade("ActiveState=inactive", boot="two", done=True),
     )
-    done = desk.scripted("spark-a")
+    done = desk.scripted("spark-a", "--name", "left")
     name = "NVIDIA's first-boot upgrade"
-    said = (
-        f"127.0.0.1: {name} (nvidia-spark-run-apt-upgrade-once.service) is about to start; it upgrades every pack"
-    )
+    said = f"left: {name} (nvidia-spark-run-apt-upgrade-once.service) is about to start; it upgrades every pack"
     assert said in done.stderr, done.stderr
-    assert f"127.0.0.1: was rebooted\n127.0.0.1: {name} is over (done)\n" in done.stderr
-    assert "spark-a is added" in done.stdout and list((spark.state / "upgrade").iterdir()) == []
+    assert f"left: was rebooted\nleft: {name} is over (done)\n" in done.stderr
+    assert "left is added" in done.stdout and list((spark.state / "upgrade").iterdir()) == []
     assert "nvidia ALL=(ALL:ALL) NOPASSWD: ALL" in spark.sudoers
     assert_no_password(desk, done.stdout, done.stderr)
 

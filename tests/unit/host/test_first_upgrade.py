@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -270,10 +269,9 @@ def test_nothing_is_waited_for_where_nothing_is_under_way(monkeypatch: pytest.Mo
     monkeypatch.setattr(waiting, "waited", never)
 
     def holds(found: FirstUpgrade) -> None:
-        first, at = entrance(found), SimpleNamespace(typed="spark-b")
+        first = entrance(found)
         nothing: Any = None
-        made: Any = at
-        assert waiting.past_first_upgrade(nothing, made, nothing, first, nothing, 1.0) == first
+        assert waiting.past_first_upgrade(nothing, nothing, nothing, first, nothing, 1.0, "spark-b") == first
 
     each_row([(FirstUpgrade(),), (IDLE,), (DONE,), (replace(IDLE, active="failed"),)], holds)
 

@@ -18,7 +18,7 @@ from sparkrig.operations import storage
 from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
 from sparkrig.reports.storage import Removal
-from sparkrig.runs import journal, lock, undo, undo_target
+from sparkrig.runs import journal, lock, recovery, undo, undo_target
 from sparkrig.runs.journal import Journal
 from sparkrig.serving import served
 from tests.tables import each_row
@@ -239,7 +239,7 @@ def test_the_journal_has_what_was_removed_and_undo_leaves_it(monkeypatch: pytest
         shown
     ) == 2
     assert picture.changed(run, found) == f"image {BASE} (removed) and checkpoint {TWO} (removed)"
-    assert journal.again(run, "pair.py") == "sparkrig storage pair.py"
+    assert recovery.again(run, "pair.py") == "sparkrig storage pair.py"
 
 
 def test_the_manifest_is_the_one_that_the_script_removes() -> None:

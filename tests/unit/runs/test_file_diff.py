@@ -19,17 +19,34 @@ BLOCK = f"{gid.BLOCK_BEGIN}\nNCCL_IB_GID_INDEX=%d\n{gid.BLOCK_END}\n"
 TEXT = "# ours\nNCCL_SOCKET_IFNAME=cx\n"
 CONF = File(environment.NCCL_CONF, TEXT + BLOCK % 3)
 ENV = File(environment.CONTAINER_ENV, TEXT)
+HEAD = "# Written by sparkrig for spark-a. docker run --env-file /etc/sparkrig/container.env ..."
 SETTING = "the setting nccl_conf keeps"
 
 ROWS: dict[str, tuple[File, str, list[str], str]] = {
     "as it is": (CONF, CONF.content, [], ""),
     "another index": (CONF, TEXT + BLOCK % 5, [], ""),
     "a line more": (CONF, f"{CONF.content}NCCL_DEBUG=INFO\n", ["- NCCL_DEBUG=INFO"], f"{SETTING} NCCL_DEBUG"),
-    "one of ours edited": (
+    "one of ours in a file of a user's own": (
         CONF,
-        CONF.content.replace("=cx", "=eth0"),
-        ["- NCCL_SOCKET_IFNAME=eth0", "+ NCCL_SOCKET_IFNAME=cx"],
+        TEXT.replace("=cx", "=eth0"),
+        ["- NCCL_SOCKET_IFNAME=eth0", "+ NCCL_SOCKET_IFNAME=cx", "+ "],
         f"{SETTING} NCCL_SOCKET_IFNAME",
+    ),
+    "one that an earlier deploy wrote": (
+        CONF,
+        CONF.content.replace("# ours", HEAD).replace("=cx", "=eth0"),
+        [f"- {HEAD}", "- NCCL_SOCKET_IFNAME=eth0", "+ # ours", "+ NCCL_SOCKET_IFNAME=cx"],
+        "",
+    ),
+    "all that an earlier deploy wrote, and a line more": (
+        ENV,
+        f"{HEAD}\n{''.join(f'{name}=x{chr(10)}' for name in sorted(environment.NAMES))}NCCL_DEBUG=INFO\n",
+        [
+            f"- {HEAD}",
+            *(f"- {name}=x" for name in sorted(environment.NAMES)),
+            *("- NCCL_DEBUG=INFO", "+ # ours", "+ NCCL_SOCKET_IFNAME=cx"),
+        ],
+        "the setting environment keeps NCCL_DEBUG",
     ),
     "one of ours gone": (ENV, "# ours\n", ["+ NCCL_SOCKET_IFNAME=cx"], ""),
     "a comment": (

@@ -36,6 +36,15 @@ LINE = (
 )
 
 
+def loaded(name: str) -> Any:
+    """The program as a module of its own."""
+    spec = importlib.util.spec_from_file_location(name, PROGRAM)
+    assert spec and spec.loader
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    return program
+
+
 class Over(Exception):
     """The time that a test has."""
 
@@ -54,11 +63,7 @@ class Host:
         self.gpu(IDLES)
         self.has("proc/meminfo", "MemTotal: 1000000 kB\nMemAvailable: 500000 kB\n")
         self.has("dev/kmsg", "")
-        spec = importlib.util.spec_from_file_location("watch_program", PROGRAM)
-        assert spec and spec.loader
-        program: Any = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(program)
-        self.program = program
+        self.program = loaded("watch_program")
         self.program.time = SimpleNamespace(
             monotonic=lambda: self.now, sleep=self.sleep, gmtime=time.gmtime, strftime=time.strftime
         )
@@ -344,16 +349,20 @@ def test_what_is_kept_is_bounded_and_for_root_alone(host: Host) -> None:
 # --- the head, on the other node
 
 
+HEAD = "192.168.100.11:29501"
+
+
 def connected(host: Host, state: str = "01", remote: str = "0B64A8C0:733D") -> None:
+    """As a machine with the bytes of a Spark prints it, whatever machine this is."""
+    host.program.sys = SimpleNamespace(byteorder="little")
     rows = (
         f"  0: 0C64A8C0:9F10 {remote} {state} 00000000:00000000\n   1: 00000000:0016 00000000:0000 0A 00000000\n"
     )
     host.has("proc/net/tcp6" if len(remote) > 13 else "proc/net/tcp", f"  sl  local rem st\n{rows}")
 
 
-@pytest.mark.skipif(sys.byteorder == "big", reason="the kernel prints addresses as numbers of the machine")
 def test_a_node_follows_a_head_that_ended(host: Host) -> None:
-    words = ("--head", "192.168.100.11:29501")
+    words = ("--head", HEAD)
     host.watches(600, *words)
     assert host.did() == [], "it is still waited for"
     connected(host)
@@ -375,10 +384,19 @@ def test_a_node_follows_a_head_that_ended(host: Host) -> None:
         assert host.did() == [], "another one's"
 
 
-@pytest.mark.skipif(sys.byteorder == "big", reason="the kernel prints addresses as numbers of the machine")
 def test_a_head_that_is_reached_by_a_mapped_address_is_the_same(host: Host) -> None:
     connected(host, remote="0000000000000000FFFF00000B64A8C0:733D")
-    assert host.program.Head("192.168.100.11:29501").connected()
+    assert host.program.Head(HEAD).connected()
+
+
+def test_the_kernel_prints_an_address_as_a_number_of_the_machine(host: Host) -> None:
+    connected(host, remote="C0A8640B:733D")
+    assert not host.program.Head(HEAD).connected(), "that is 11.100.168.192 here"
+    host.program.sys.byteorder = "big"
+    assert host.program.Head(HEAD).connected()
+    connected(host, remote="00000000000000000000FFFFC0A8640B:733D")
+    host.program.sys.byteorder = "big"
+    assert host.program.Head(HEAD).connected(), "a mapped one"
 
 
 # --- the memory
@@ -519,37 +537,42 @@ def test_a_look_that_fails_ends_the_program_so_that_systemd_starts_it_again(host
     assert done.returncode == 1 and "KeyError" in done.stderr
 
 
-def test_metrics_that_make_no_sense_or_never_end_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A negative chunk ended the program, the guard of the memory with it; a server that drips held every look."""
-    spec = importlib.util.spec_from_file_location("watch_alone", PROGRAM)
-    assert spec and spec.loader
-    watch: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(watch)
+Answered = Callable[..., object]
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> Answered:
+    """What is made of an answer: these bytes at once, and those one by one, 20 a second, while they are read."""
+    watch = loaded("watch_alone")
     monkeypatch.setattr(watch, "METRICS_S", 0.2)
 
-    def answered(send: Callable[[socket.socket], None]) -> object:
+    def made(at_once: bytes, dripped: bytes = b"") -> object:
+        def serve() -> None:
+            client, _ = server.accept()
+            with client, contextlib.suppress(OSError):
+                client.recv(4096)
+                client.sendall(at_once)
+                for byte in dripped:
+                    client.sendall(bytes([byte]))
+                    time.sleep(0.05)
+
         with socket.create_server(("127.0.0.1", 0)) as server:
-
-            def serve() -> None:
-                client, _ = server.accept()
-                with client, contextlib.suppress(OSError):
-                    client.recv(4096)
-                    send(client)
-
             threading.Thread(target=serve, daemon=True).start()
             return watch.ask_metrics(server.getsockname()[1])
 
-    def negative(client: socket.socket) -> None:
-        client.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabc\r\n")
+    return made
 
-    def dripping(client: socket.socket) -> None:
-        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-        for _ in range(100):
-            client.sendall(b"a")
-            time.sleep(0.05)
 
+def test_metrics_that_make_no_sense_or_never_end_are_no_answer(answered: Answered) -> None:
+    """A negative chunk ended the program, the guard of the memory with it; a server that drips held every look.
+
+    One that drips its head held it for ever: each byte came in time.
+    """
     began = time.monotonic()
-    assert answered(negative) is None and answered(dripping) is None
+    assert answered(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabc\r\n") is None
+    assert answered(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"a" * 100) is None
+    assert answered(b"HTTP/1.1 200 OK\r\nX: ", b"a" * 100) is None
+    assert answered(b"", b"HTTP/1.1 200 OK\r\n" * 5) is None
     assert time.monotonic() - began < 3
 
 
@@ -565,3 +588,14 @@ def test_another_engine_is_watched_by_its_own_names(host: Host, port: str) -> No
     host.metrics = "vllm:num_requests_running 2.0\nvllm:generation_tokens_total 5.0\n"
     host.watches(2 * N, *words)
     assert host.did() == []
+
+
+def test_metrics_are_the_same_in_each_form_of_an_answer(answered: Answered) -> None:
+    rows = b"vllm:num_requests_running 2.0\nvllm:generation_tokens_total 7.0\n"
+    assert answered(b"HTTP/1.0 200 OK\r\n\r\n" + rows) == (2, 7)
+    # uvicorn sends what has no length in chunks, and a chunk may end within a row
+    parts = b"5\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (rows[:5], len(rows) - 5, rows[5:])
+    assert answered(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + parts) == (2, 7)
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(rows) + rows
+    assert answered(whole, b" " * 100) == (2, 7), "all of it came, and the server did not close"
+    assert answered(whole[:-9]) is None, "the server was ended within it"

@@ -118,8 +118,57 @@ MXFP8 = "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8"
 LIGHTNING = "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4"
 COMPOSED = "services:\n  a:\n    image: {}\n    gpus: all\n    platform: {}\n    command: " + serve() + "\n"
 
+SUPER, GLM_NVFP4 = "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4", "lukealonso/GLM-4.6-NVFP4"
+DSPARK = "--speculative-config.method dspark --speculative-config.num_speculative_tokens {}"
+TWICE = "services:\n  a:\n    image: i\n    entrypoint: [/bin/bash]\n    command: [{}, " + serve() + "]\n"
+
 # rule: (a launch that breaks it, the same one mended)
 BROKEN: dict[str, list[tuple[str, str]]] = {
+    "model-newer": [
+        (
+            run(image="nvcr.io/nvidia/vllm:26.02-py3", model=SUPER),
+            run(image="nvcr.io/nvidia/vllm:26.05-py3", model=SUPER),
+        ),
+        (
+            run(image="vllm/vllm-openai:v0.18.1", model="google/gemma-4-31B-it"),
+            run(image="vllm/vllm-openai:v0.19.1", model="google/gemma-4-31B-it"),
+        ),
+    ],
+    "nvfp4-mixture-early": [
+        (
+            run(image=f"vllm/vllm-openai:v{old}", model=GLM_NVFP4),
+            run(image=f"vllm/vllm-openai:v{old}", model="zai-org/GLM-4.6-FP8"),
+        )
+        for old in ("0.11.2", "0.12.0")
+    ],
+    "sparse-attention": [
+        (
+            run(image="vllm/vllm-openai:v0.23.0", model=f"org/{name}"),
+            run(image="vllm/vllm-openai:v0.24.0", model=f"org/{name}"),
+        )
+        for name in ("GLM-5.1-NVFP4", "DeepSeek-V3.2", "GLM-5")
+    ],
+    "heads-not-divided": [
+        (serve(flags="-tp 3 --nnodes 3 --master-addr 192.168.100.10"), serve(flags="-pp 3 --nnodes 3")),
+        (serve(flags="-tp 6 --nnodes 6 --master-addr 192.168.100.10"), serve(flags="-tp 4 --nnodes 4")),
+    ],
+    "shell-twice": [
+        (
+            f"docker run --gpus all --entrypoint /bin/bash {IMAGE} bash -c '{serve()}'",
+            f"docker run --gpus all --entrypoint /bin/bash {IMAGE} -c '{serve()}'",
+        ),
+        (TWICE.format("bash, -c"), TWICE.format("-c")),
+    ],
+    "dspark-depth": [
+        (
+            run(image="vllm/vllm-openai:v0.26.0", model=DEEPSEEK, flags=DSPARK.format(depth)),
+            run(image=image, model=DEEPSEEK, flags=DSPARK.format(better)),
+        )
+        for depth, image, better in (
+            (3, "vllm/vllm-openai:v0.26.0", 5),
+            (4, "vllm/vllm-openai:v0.25.1", 4),
+        )
+    ],
     "utilization-refused": [
         (serve(without="gpu-memory-utilization", flags=f"--gpu-memory-utilization {share}"), serve())
         for share in ("0.95", "1.0", "95")
@@ -625,6 +674,8 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
     "not-a-number": [
         (serve(flags="--max-num-seqs four"), serve(flags="--max-num-seqs 4")),
         (serve(flags="--gpu-memory-utilization 80%"), serve(flags="--max-model-len auto")),
+        (serve(flags="--gpu-memory-utilization nan"), serve(flags="--max-model-len -1")),
+        (serve(flags="--tensor-parallel-size 0"), serve(flags="--tensor-parallel-size 1")),
     ],
     "extra-words": [
         (serve(flags="--enforce-eager true"), serve(flags="--enforce-eager")),
@@ -1174,7 +1225,7 @@ def test_what_was_found_is_in_words() -> None:
             (
                 serve("x/Y-120B-A12B-NVFP4", without="gpu-memory-utilization"),
                 "utilization-unset-large",
-                "no --gpu-memory-utilization, and 63 GiB of weights",
+                "no --gpu-memory-utilization, and 75 GiB of weights",
             ),
         ],
         holds,
