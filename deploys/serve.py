@@ -31,6 +31,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving import listen, neighbours, plan, served, service_settings, sizing, unit_files
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue
+from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Service
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
@@ -43,6 +44,12 @@ def _catalogue() -> Catalogue:
     """With the entries of the project that the inventory on the command line is of."""
     named = next((Path(word) for word in sys.argv[1:] if word.endswith(".py") and Path(word).is_file()), None)
     return catalogue(beside=own(named))
+
+
+@cache
+def _recipe(named: str | None) -> Recipe | None:
+    """Raises Refusal."""
+    return recipe_file.read(named) if named else None
 
 
 @dataclass(frozen=True)
@@ -75,9 +82,8 @@ class Server:
     def mine(self) -> Settings:
         """Raises Refusal."""
         typed = inventory.get_override_data()
-        return plan.remembered(
-            service_settings.of(self.spark.settings, self.name, self.record, typed), self.record
-        )
+        given = service_settings.of(self.spark.settings, self.name, self.record, typed)
+        return plan.of_engine(plan.remembered(given, self.record), _recipe(given.recipe))
 
     @property
     def goes(self) -> bool:
@@ -93,8 +99,7 @@ class Server:
     @cached_property
     def wish(self) -> Wish:
         """Raises Refusal."""
-        recipe = recipe_file.read(self.mine.recipe) if self.mine.recipe else None
-        return plan.wish(_catalogue().find, self.mine, len(self.group), recipe)
+        return plan.wish(_catalogue().find, self.mine, len(self.group), _recipe(self.mine.recipe))
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -120,7 +125,15 @@ class Server:
         unit = _text(self.spark.found.files.get(self.service.of(served.SERVICE)))
         records, memory_gib = served.records(self.spark.found.files, self.found), self.mine.memory_gib
         others = sizing.beside(self.found, records, self.service, memory_gib)
-        room = sizing.room(self.found, unit, memory_gib, draft=self.wish.draft, others=others)
+        room = sizing.room(
+            self.found,
+            unit,
+            memory_gib,
+            draft=self.wish.draft,
+            others=others,
+            record=self.record,
+            gguf=self.wish.gguf,
+        )
         kept = unit_files.decided(self.wish, self.record)
         if kept is None:
             return plan.size(self.wish, self.mine, room)
@@ -211,6 +224,8 @@ class Server:
     @property
     def has_weights(self) -> bool:
         there = self.spark.found.serving.weights
+        if self.wish.gguf:  # which `judge` refuses where it is not there
+            return True
         return self.idle or all(id in there and there[id].standing == "whole" for id in self.wish.ids)
 
     @property
@@ -307,7 +322,7 @@ def model_served(spark: Spark, service: str | None = None) -> None:
         name=f"weights{of}",
         due=lambda: not (all(each.has_weights for each in halves()) and _one_revision(server)),
         act=weights.weights,
-        settled=f"{wish.checkpoint.id} is there",
+        settled=f"{wish.gguf or wish.checkpoint.id} is there",
     )
     step(
         name=f"server{of}",

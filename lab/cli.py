@@ -194,21 +194,31 @@ def power(node: str, action: str) -> None:
 @NODE
 @click.argument("checkpoints", nargs=-1, metavar="[OWNER/NAME]...")
 @click.option("--told", default="", metavar="OPTIONS", help="Its options (python3 lab/standin.py --help).")
-def standin(node: str, checkpoints: tuple[str, ...], told: str) -> None:
-    """Install a stand-in for vLLM on NODE.
+@click.option(
+    "--engine",
+    type=click.Choice(["vllm", "sglang", "llama.cpp"]),
+    default="vllm",
+    show_default=True,
+    help="The engine that it stands in for.",
+)
+def standin(node: str, checkpoints: tuple[str, ...], told: str, engine: str) -> None:
+    """Install a stand-in for vLLM, SGLang or llama.cpp on NODE.
 
-    It is the image vllm-standin:1, with files that look like the weights of OWNER/NAME. It answers like vLLM but
-    has no model. Use it to rehearse deploys/serve.py, drift and bench.
+    It is the image vllm-standin:1 (sglang-standin:1, llama.cpp-standin:1), with files that look like the weights
+    of OWNER/NAME, or like OWNER/NAME/FILE.gguf. It answers like the engine but has no model. Use it to rehearse
+    deploys/serve.py, drift and bench.
     """
     with one_sentence():
         from lab import pair, standin_image
         from lab.progress import step
 
         pair.running(node)
-        with step(f"making {standin_image.NAME} on {node}", f"{standin_image.NAME} is on {node}"):
-            standin_image.build(node, told)
+        name = standin_image.NAMES[engine]
+        with step(f"making {name} on {node}", f"{name} is on {node}"):
+            standin_image.build(node, told, engine=engine)
             for each in checkpoints:
-                standin_image.weights(node, f"/srv/models/{each}")
+                put = standin_image.gguf if each.endswith(".gguf") else standin_image.weights
+                put(node, f"/srv/models/{each}")
 
 
 def pair_or_solo(solo: bool) -> tuple[str, ...]:

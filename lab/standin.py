@@ -4,8 +4,9 @@
     python3 lab/standin.py --first 0.3 --token 0.02 --fail 500:4
     STANDIN='--startup 5 --fail cut' vllm serve MODEL --port 8000 ...
 
-As `vllm serve` it takes vLLM's own flags, and its options come from the variable STANDIN. One file of the standard
-library alone, for Python 3.9 and later, so that it can be put into a container in vllm's place.
+As `vllm serve` it takes vLLM's own flags, and its options come from the variable STANDIN. Called as
+`sglang/launch_server.py` or as `llama-server` it stands in for SGLang or llama.cpp in the same way. One file of
+the standard library alone, for Python 3.9 and later, so that it can be put into a container in their place.
 
 Token i of an answer is due at `first` + i x `token` seconds after the request was let in (`--max-num-seqs` at a
 time), whatever happened before it: delays do not add up. A chunk of a speculative step is due with its last token.
@@ -36,8 +37,9 @@ WORDS = ("The", "capital", "of", "France", "is", "Paris.")
 FAULTS = ("reset", "hang", "stall", "cut", "unfinished", "error", "garbled", "unstreamed", "empty", "uncounted")
 BREAKS = ("stall", "cut", "unfinished", "error", "garbled")  # in the middle of a stream
 PHASES = ("start", "weights", "compile", "cache", "graphs", "ready")
+VLLM, SGLANG, LLAMA = "vLLM", "SGLang", "llama.cpp"
 # what vLLM 0.19 logs of each phase; the numbers are invented
-LOG = {
+LOG_OF_VLLM = {
     "start": (
         "INFO {day} [api_server.py:1351] vLLM API server version 0.19.0+standin",
         "INFO {day} [core.py:105] Initializing a V1 LLM engine (v0.19.0+standin) with config: model='{model}'",
@@ -57,7 +59,68 @@ LOG = {
         "INFO {day} [gpu_model_runner.py:5876] Graph capturing finished in {took:.0f} secs, took 0.10 GiB",
         "INFO {day} [core.py:281] init engine (profile, create kv cache, warmup model) took {took:.2f} seconds",
     ),
-    "ready": ("INFO {day} [api_server.py:580] Starting vLLM server on http://{host}:{port}",),
+    "ready": (
+        "INFO {day} [api_server.py:580] Starting vLLM server on http://{host}:{port}",
+        "INFO:     Application startup complete.",
+    ),
+}
+# as SGLang 0.5 does, in public logs of 2025 and 2026
+LOG_OF_SGLANG = {
+    "start": (
+        "[{day}] server_args=ServerArgs(model_path='{model}', host='{host}', port={port})",
+        "[{day}] Load weight begin. avail mem=110.00 GB",
+    ),
+    "weights": ("[{day}] Load weight end. elapsed={took:.2f} s, avail mem=50.00 GB, mem usage=60.00 GB.",),
+    "compile": ("[{day}] Using KV cache dtype: torch.bfloat16",),
+    "cache": (
+        "[{day}] KV Cache is allocated. #tokens: 65536, K size: 1.00 GB, V size: 1.00 GB",
+        "[{day}] Memory pool end. avail mem=40.00 GB",
+        "[{day}] Capture cuda graph begin. This can take up to several minutes. avail mem=40.00 GB",
+    ),
+    "graphs": ("[{day}] Capture cuda graph end. Time elapsed: {took:.2f} s. avail mem=39.00 GB.",),
+    "ready": (
+        "[{day}] INFO:     Application startup complete.",
+        "[{day}] INFO:     Uvicorn running on http://{host}:{port} (Press CTRL+C to quit)",
+        "[{day}] The server is fired up and ready to roll!",
+    ),
+}
+# as NVIDIA's playbook shows it for a Spark (dgx-spark-playbooks at 0db7c14, nvidia/llama-cpp)
+LOG_OF_LLAMA = {
+    "start": ("0.00.031.313 I srv    load_model: loading model '{model}'",),
+    "weights": ("0.14.322.970 I slot   load_model: id  0 | task -1 | new slot, n_ctx = 32768",),
+    "compile": (),
+    "cache": ("0.14.323.063 I srv    load_model: prompt cache is enabled, size limit: 8192 MiB",),
+    "graphs": (),
+    "ready": (
+        "0.14.342.935 I srv  llama_server: model loaded",
+        "0.14.342.939 I srv  llama_server: server is listening on http://{host}:{port}",
+        "0.14.342.944 I srv  update_slots: all slots are idle",
+    ),
+}
+LOGS = {VLLM: LOG_OF_VLLM, SGLANG: LOG_OF_SGLANG, LLAMA: LOG_OF_LLAMA}
+# what each dies with
+DEATHS = {
+    VLLM: (
+        "ERROR {day} [core.py:866] EngineCore failed to start.",
+        "RuntimeError: Engine core initialization failed. See root cause above.",
+    ),
+    SGLANG: ("RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",),
+    LLAMA: ("0.05.000.000 E srv  llama_server: exiting due to model loading error",),
+}
+# the metrics of vLLM by the names of the others, which have no more of them here
+NAMES = {
+    SGLANG: {
+        "generation_tokens_total": "sglang:generation_tokens_total",
+        "prompt_tokens_total": "sglang:prompt_tokens_total",
+        "num_requests_running": "sglang:num_running_reqs",
+        "num_requests_waiting": "sglang:num_queue_reqs",
+    },
+    LLAMA: {
+        "generation_tokens_total": "llamacpp:tokens_predicted_total",
+        "prompt_tokens_total": "llamacpp:prompt_tokens_total",
+        "num_requests_running": "llamacpp:requests_processing",
+        "num_requests_waiting": "llamacpp:requests_deferred",
+    },
 }
 
 
@@ -125,9 +188,66 @@ def served_options(parser: argparse.ArgumentParser) -> None:
     add("--master-port", type=int, default=29501)
 
 
-def told(words: list[str], variable: str) -> argparse.Namespace:
+def sglang_options(parser: argparse.ArgumentParser) -> None:
+    """Of SGLang's own flags, those that change what it does."""
+    add = parser.add_argument
+    add("--model-path", "--model", dest="model", default="stand-in")
+    add("--host", default="127.0.0.1")
+    add("--port", type=int, default=30000)
+    add("--served-model-name", action="append")
+    add("--context-length", type=int, default=32768, dest="max_model_len")
+    add("--max-running-requests", type=int, default=256, dest="max_num_seqs")
+    add("--enable-metrics", action="store_true", dest="metrics")
+    add("--api-key")
+    add("--nnodes", type=int, default=1)
+    add("--node-rank", type=int, default=0)
+    add("--dist-init-addr", default="127.0.0.1:29501")
+
+
+def llama_options(parser: argparse.ArgumentParser) -> None:
+    """Of llama-server's own flags, those that change what it does."""
+    add = parser.add_argument
+    add("--model", "-m", default="stand-in")
+    add("--alias", "-a", action="append", dest="served_model_name")
+    add("--host", default="127.0.0.1")
+    add("--port", type=int, default=8080)
+    add("--ctx-size", "-c", type=int, default=32768, dest="max_model_len")
+    add("--parallel", "-np", type=int, default=4, dest="max_num_seqs")
+    add("--metrics", action="store_true")
+    add("--api-key", default=os.environ.get("LLAMA_API_KEY"))
+
+
+def role_of(program: str) -> str:
+    """What it stands in for, by what it was called."""
+    folder, name = os.path.split(program)
+    if name.startswith("llama-server"):
+        return LLAMA
+    return SGLANG if os.path.basename(folder) == "sglang" else VLLM  # noqa: PTH119 - one file alone
+
+
+def told_as(role: str, words: list[str], variable: str) -> argparse.Namespace:
+    """The options of SGLang's or llama.cpp's command line, whose other flags are passed over."""
+    options = own_options().parse_args(shlex.split(variable))
+    parser = argparse.ArgumentParser(role, allow_abbrev=False)
+    (sglang_options if role == SGLANG else llama_options)(parser)
+    parser.parse_known_args(words, namespace=options)
+    more = {"role": role, "caching": True, "headless": False, "nnodes": 1, "node_rank": 0}
+    more |= {"convert": "auto", "runner": "auto", "hf_overrides": ""}  # it generates
+    for name, value in more.items():
+        if not hasattr(options, name):
+            setattr(options, name, value)
+    if role == SGLANG:
+        options.master_addr, _, port = options.dist_init_addr.rpartition(":")
+        options.master_port, options.headless = int(port), options.node_rank > 0
+    return options
+
+
+def told(words: list[str], variable: str, role: str = VLLM) -> argparse.Namespace:
     """The options of a command line: an unknown one is an error, or as `vllm serve` one of vLLM's other flags."""
+    if role != VLLM:
+        return told_as(role, words, variable)
     parser = own_options()
+    parser.set_defaults(role=VLLM, metrics=True)
     if words[:1] != ["serve"]:
         served_options(parser)
         parser.add_argument("model", nargs="?", default="stand-in")
@@ -235,6 +355,13 @@ class Engine:
         common = f'engine="0",model_name="{self.names[0]}"'
         with self._lock:
             counters, gauges = dict(self.counters), dict(self.gauges)
+        if self.options.role != VLLM:
+            names, values = NAMES[self.options.role], {**counters, **gauges}
+            labels = f'{{model_name="{self.names[0]}",tp_rank="0"}}' if self.options.role == SGLANG else ""
+            values = {name.partition("|")[0]: value for name, value in values.items()}
+            found = [(name, values[each]) for each, name in names.items() if each in values]
+            kinds = {name: "counter" if name.endswith("_total") else "gauge" for name, _ in found}
+            return "".join(f"# TYPE {name} {kinds[name]}\n{name}{labels} {value}\n" for name, value in found)
         lines = []
         for key, value in sorted(counters.items()):
             name, _, labels = key.partition("|")
@@ -280,13 +407,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         options, path = self.engine.options, self.path.partition("?")[0]
-        if path == "/metrics" and not options.no_metrics:
+        if path == "/metrics" and options.metrics and not options.no_metrics:
+            if options.role == LLAMA:  # the loop that computes answers it, and asks for the key
+                self.engine.stand()
+                if not self._authorized():
+                    return
             self._send(200, self.engine.metrics(), "text/plain; version=0.0.4")
         elif path == "/health":
-            self._send(503 if options.unhealthy else 200, "")
-        elif path == "/version":
+            self._send(503 if options.unhealthy else 200, '{"status":"ok"}' if options.role == LLAMA else "")
+        elif path == "/version" and options.role == VLLM:
             self._send(200, json.dumps({"version": "0.19.0+standin"}))
-        elif path == "/v1/models" and self._authorized():
+        elif path == "/v1/models" and (options.role == LLAMA or self._authorized()):
             self._send(
                 200, json.dumps({"object": "list", "data": [self._model(name) for name in self.engine.names]})
             )
@@ -572,7 +703,7 @@ def _text(what: Any) -> str:
 
 
 def start_up(options: argparse.Namespace, stopping: threading.Event, port: int) -> bool:
-    """The startup as vLLM logs it, in `--startup` seconds; False where it is to crash or has to end meanwhile."""
+    """The startup as the engine logs it, in `--startup` seconds; False where it crashes or is to end."""
     share = options.startup / (len(PHASES) - 1)
     for phase in PHASES:
         if phase != "start":
@@ -582,10 +713,10 @@ def start_up(options: argparse.Namespace, stopping: threading.Event, port: int) 
         if stopping.is_set():
             return False
         if options.crash == phase:
-            say(options, "ERROR {day} [core.py:866] EngineCore failed to start.", share, port)
-            say(options, "RuntimeError: Engine core initialization failed. See root cause above.", share, port)
+            for line in DEATHS[options.role]:
+                say(options, line, share, port)
             return False
-        for line in LOG[phase]:
+        for line in () if phase == "ready" else LOGS[options.role][phase]:
             say(options, line, share, port)
     return True
 
@@ -629,7 +760,7 @@ def serve(options: argparse.Namespace) -> int:
     engine = Engine(options)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: engine.stopping.set())
-    print("stand-in for vLLM: no model computes here, every answer is made up", flush=True)
+    print(f"stand-in for {options.role}: no model computes here, every answer is made up", flush=True)
     if options.nnodes > 1:
         threading.Thread(target=store, args=(options, engine.stopping), daemon=True).start()
     if options.headless:
@@ -643,7 +774,8 @@ def serve(options: argparse.Namespace) -> int:
             return 0 if engine.stopping.is_set() else 1
         server.server_activate()
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        print("INFO:     Application startup complete.", flush=True)
+        for line in LOGS[options.role]["ready"]:
+            say(options, line, 0.0, server.server_address[1])
         engine.stopping.wait()
         server.shutdown()
     finally:
@@ -652,7 +784,7 @@ def serve(options: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    return serve(told(sys.argv[1:], os.environ.get("STANDIN", "")))
+    return serve(told(sys.argv[1:], os.environ.get("STANDIN", ""), role_of(sys.argv[0])))
 
 
 if __name__ == "__main__":

@@ -158,7 +158,9 @@ def _sizing(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
         text = unit.content if unit else ""
         records = served.records(files[name], found[name])
         others = sizing.beside(found[name], records, group.service, memory_gib)
-        rooms.append(sizing.room(found[name], text, memory_gib, plain(name), group.wish.draft, others))
+        own, asked = records.get(group.service.name), group.wish
+        seen = sizing.room(found[name], text, memory_gib, plain(name), asked.draft, others, own, asked.gguf)
+        rooms.append(seen)
     made = group.size(rooms)
     tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")
     return made
@@ -174,10 +176,11 @@ def _ids(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:
 def _probe(group: Group, id: str) -> Chosen:
     at, words = inventory.get_host(group.head), (id, programs.file("vllm_version.py"))
     rows = remote.shell(at, PROBE, *words, seconds=group.seconds(_PROBE_S)).splitlines()
-    if "has vllm" not in rows:
+    engine = group.wish.runtime
+    if f"has {engine.id}" not in rows:
         raise Refusal(
-            f"{group.wish.image} has no vllm, as its own shell finds it",
-            f"docker run --rm --entrypoint sh {quoted(group.wish.image)} -c 'command -v vllm'",
+            f"{group.wish.image} has no {engine.id}, as its own shell finds it",
+            f"docker run --rm --entrypoint sh {quoted(group.wish.image)} -c {quoted(engine.shown)}",
         )
     vllm = next((row.partition(" ")[2] for row in rows if re.fullmatch(r"version \d\S*", row)), "")
     entrypoint = next((row.partition(" ")[2].strip() for row in rows if row.startswith("entrypoint ")), "")
@@ -321,7 +324,7 @@ def _asked(group: Group) -> str | None:
 
 
 def _names(group: Group) -> list[str]:
-    given = group.wish.flags.get("served-model-name")
+    given = group.wish.flags.get(group.wish.runtime.names)
     return [str(given)] if given else group.wish.names
 
 
@@ -384,5 +387,5 @@ def removed(removal: Removal) -> None:
 
 
 def version_of(chosen: Chosen) -> tuple[int, ...] | None:
-    """vLLM's, as the rules compare it; None where the image does not show it."""
+    """vLLM's, as the rules compare it; None where the image does not show it, or has another engine."""
     return version(chosen.vllm) if chosen.vllm else None

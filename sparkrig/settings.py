@@ -29,6 +29,7 @@ from sparkrig.shapes import (
     Fingerprint,
     FlagName,
     Folder,
+    GgufName,
     ImageName,
     ListenPlace,
     ModelName,
@@ -178,6 +179,16 @@ class Settings(BaseModel):
         "or vllm-project/recipes; FILE#VARIANT for one with variants. Settings serve_... win over it "
         "(docs/serving.md).",
     )
+    serve_engine: Literal["vllm", "sglang", "llama.cpp"] = Field(
+        "vllm",
+        description="Engine that serves it: vLLM, SGLang or llama.cpp. The last two need serve_image, and their "
+        "flags are not judged (docs/serving.md).",
+    )
+    serve_gguf: GgufName | None = Field(
+        None,
+        description="File that llama.cpp serves, as OWNER/NAME/FILE.gguf below `weights`; of several parts the "
+        "first. It has to be there already; `model` is the one that it was made of.",
+    )
     serve_image: ImageName | None = Field(
         None,
         description="Container image to serve it with: name and tag, name and digest, or an image's own "
@@ -216,12 +227,12 @@ class Settings(BaseModel):
         18000,
         ge=1,
         le=65535,
-        description="Port that vLLM itself listens on, reached from the host alone. A new configuration is tested "
-        "there before serve_port leads to it.",
+        description="Port that the engine itself listens on, reached from the host alone. A new configuration is "
+        "tested there before serve_port leads to it.",
     )
     serve_flags: dict[FlagName, str | int | float | bool] = Field(
         {},
-        description="More flags of `vllm serve` without their dashes, or other values for those of the catalogue; "
+        description="More flags of the engine without their dashes, or other values for those of the catalogue; "
         "True for a flag without a value, False to leave one out.",
     )
     serve_draft: DraftName | None = Field(

@@ -29,6 +29,7 @@ ListenPlace = Annotated[str, StringConstraints(pattern=rf"^(local|management|all
 # a folder by that name, so no dot in front
 PART = "[A-Za-z0-9][A-Za-z0-9_.-]*"
 DraftName = Annotated[str, StringConstraints(pattern=rf"^(none|{PART}/{PART}|(/{PART})+)$")]
+GgufName = Annotated[str, StringConstraints(pattern=rf"^{PART}/{PART}/{PART}\.gguf$")]
 
 Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$")]
 
@@ -58,6 +59,7 @@ SHAPES: dict[Any, str] = {
     FlagName: "the name of a flag (small letters, digits and -, no dash in front)",
     ImageName: "the name of an image, without blanks",
     DraftName: "none, OWNER/NAME or the folder of a draft model",
+    GgufName: "OWNER/NAME/FILE.gguf",
     ListenPlace: "local, management, all or an IPv4 address",
     ServiceName: "the name of a service (up to 24 small letters, digits and -, none in front or at the end)",
     Folder: "a folder (/ and letters, digits and . _ -, no slash at its end)",

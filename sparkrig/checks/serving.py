@@ -192,9 +192,7 @@ def _of(subject: _Subject) -> Iterator[Check]:
     yield _image(subject, record)
     yield from _alike(subject, record)
     yield _memory(subject, record)
-    states = {id: found.weights[id].standing if id in found.weights else "absent" for id in record.ids}
-    standing = ", ".join(dict.fromkeys(state for state in states.values() if state != "whole")) or "whole"
-    yield check("serve.weights", standing == "whole", f"{' and '.join(record.ids)} is whole", standing, cure)
+    yield _weights(subject, record)
     yield from _revision(subject, record)
     if record.rank == 0 and state == "active":
         open_ = found.port == "active"
@@ -270,6 +268,16 @@ def _alike(subject: _Subject, record: Record) -> Iterator[Check]:
         )
 
 
+def _weights(subject: _Subject, record: Record) -> Check:
+    found = subject.serving
+    states = {id: found.weights[id].standing if id in found.weights else "absent" for id in record.ids}
+    if record.gguf:
+        states[record.gguf] = "absent" if found.gguf(record.gguf) is None else "whole"
+    standing = ", ".join(dict.fromkeys(state for state in states.values() if state != "whole")) or "whole"
+    want = f"{' and '.join(states)} is whole"
+    return check("serve.weights", standing == "whole", want, standing, subject.serve)
+
+
 def _memory(subject: _Subject, record: Record) -> Check:
     """The memory and the context: decided, in the unit's own command by `serve.files`, and those of the peer."""
     peer = subject.peer if record.nodes > 1 else None
@@ -284,7 +292,7 @@ def _access(subject: _Subject, record: Record) -> Check:
     """Where it answers and whether it asks for a key: as it was deployed, and as it is."""
     found, own = subject.serving, subject.found.network
     addresses = [str(address.ip) for link in own.links.values() for address in link.addresses]
-    key = listen.KEY in subject.settings.secrets
+    key = listen.asks(subject.settings, record.engine)
     want = listen.said(record.at, key=key) if record.at else "a place that was decided for it"
     seen = listen.said(listen.seen(found.bound) or listen.before(record), key=record.key)
     lost = record.management and record.management not in addresses

@@ -13,7 +13,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.runs import journal
 from sparkrig.runs.journal import ABSENT, Journal
 from sparkrig.runs.undo_target import stands
-from sparkrig.serving import plan, served
+from sparkrig.serving import gguf, plan, served
 from sparkrig.serving.plan import Find
 from sparkrig.serving.served import Record
 from sparkrig.serving.storage import Checkpoint, Container, Storage, Stored
@@ -57,7 +57,7 @@ def declared(fleet: Fleet, name: str, find: Find) -> Declared:
 def _meant(find: Find, mine: Settings) -> list[str]:
     model = find(mine.model or "")
     ids = [each.id for each in model.checkpoints] if model else [mine.model or ""]
-    return [each.lower() for each in ids]
+    return [each.lower() for each in (*ids, *([gguf.folder(mine.serve_gguf)] if mine.serve_gguf else []))]
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def _runs(container: Container) -> str:
 
 
 def _names(record: Record, checkpoint: str) -> bool:
-    return record.rank != served.ASIDE and checkpoint in (id.lower() for id in record.ids)
+    return record.rank != served.ASIDE and checkpoint in (each.lower() for each in record.folders)
 
 
 def _repository(name: str) -> str:

@@ -70,6 +70,14 @@ _OTHERS = (
         _images(r"(?<!\w)sglang"),
         modules=frozenset({"sglang.launch_server"}),
         model=("model-path", "model"),
+        short={
+            "tp": "tensor-parallel-size",
+            "tp-size": "tensor-parallel-size",
+            "pp": "pipeline-parallel-size",
+            "pp-size": "pipeline-parallel-size",
+            "dp": "data-parallel-size",
+            "dp-size": "data-parallel-size",
+        },
     ),
     Engine(
         "llama.cpp",

@@ -65,18 +65,18 @@ def of_recipe(made: Recipe, command: str) -> list[Launch]:
     ]
 
 
-def others(command: str) -> list[str]:
-    """The programs that a script starts beside vLLM, each by its first word. Raises Unreadable."""
+def others(command: str, engine: str = engines.VLLM) -> list[str]:
+    """The programs that a script starts beside that engine, each by its first word. Raises Unreadable."""
     try:
         commands = tree.simple(tree.parsed(command))
     except ValueError as error:
         raise Unreadable(str(error)) from None
-    return [words[0] for words in commands if words[:1] != ["export"] and _starts(words)]
+    return [words[0] for words in commands if words[:1] != ["export"] and _starts(words, engine)]
 
 
-def _starts(words: Sequence[str]) -> bool:
+def _starts(words: Sequence[str], engine: str) -> bool:
     found = served(words)
-    return not all(map(ASSIGNED.fullmatch, words)) and (found is None or found.engine != engines.VLLM)
+    return not all(map(ASSIGNED.fullmatch, words)) and (found is None or found.engine != engine)
 
 
 def _found(shell: Shell, found: list[Launch]) -> list[Launch]:

@@ -10,6 +10,7 @@ from ipaddress import IPv4Address
 
 from sparkrig.cure import advice, quoted
 from sparkrig.refusal import Refusal
+from sparkrig.serving.runtimes import runtime
 from sparkrig.serving.served import Record
 from sparkrig.settings import Settings
 
@@ -19,8 +20,16 @@ _LOOPBACK = "127.0.0.1"
 _EVERY = "*"
 
 
+def asks(mine: Settings, engine: str = "") -> bool:
+    """Whether the API asks for the key: it is declared, and the engine can be given it.
+
+    engine: the id of another one than the settings have.
+    """
+    return KEY in mine.secrets and bool(runtime(engine or mine.serve_engine).key)
+
+
 def default(mine: Settings) -> str:
-    return MANAGEMENT if KEY in mine.secrets else LOCAL
+    return MANAGEMENT if asks(mine) else LOCAL
 
 
 def place(mine: Settings) -> str:
@@ -74,21 +83,25 @@ def before(record: Record) -> tuple[str, ...]:
 
 def warnings(mine: Settings, record: Record | None, at: tuple[str, ...]) -> Iterator[str]:
     """What a person should know before it is so, a sentence each. record: of the server until now."""
-    key = KEY in mine.secrets
+    key = asks(mine)
     if record and record.rank == 0 and before(record) != at:
         was = said(before(record), key=record.key or (key and not record.at))
         yield (
             f"the API answers elsewhere from now on: {said(at, key=key)}; until now: {was}. "
             f"serve_listen decides on it, and {KEY} under secrets (docs/serving.md#who-reaches-it)"
         )
+    lacks = f"{runtime(mine.serve_engine).name} would write its key into its log, so that it is given none"
     if not key and place(mine) != LOCAL:
-        yield f"whoever reaches {', '.join(at)} may use the model, for no {KEY} is among the secrets"
+        why = lacks if KEY in mine.secrets else f"no {KEY} is among the secrets"
+        yield f"whoever reaches {', '.join(at)} may use the model, for {why}"
+    elif KEY in mine.secrets and not key:
+        yield f"the API asks for no key: {lacks}"
 
 
 def way(mine: Settings, host: str) -> str:
     """How it is reached, in words. host: as ssh knows it."""
     port = mine.serve_port
     if place(mine) != LOCAL:
-        return f"http://{host}:{port}/v1/models answers{f', with {KEY}' if KEY in mine.secrets else ''}"
+        return f"http://{host}:{port}/v1/models answers{f', with {KEY}' if asks(mine) else ''}"
     tunnel = quoted("ssh", "-fN", "-L", f"{port}:{_LOOPBACK}:{port}", host)
     return f"it answers its own host alone; from here: {tunnel}, then curl http://{_LOOPBACK}:{port:d}/v1/models"

@@ -6,15 +6,14 @@ Sources: [@nvidia-playbook, @eugr, @epappas, @capetron] (mounts, limits, both fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import draft, launch_text, parsers, recipe_launch, served, sizing
-from sparkrig.serving.arguments import read, whole_number
-from sparkrig.serving.budget import DEFAULT_STEP, GIB, Use
+from sparkrig.serving import another, draft, launch_text, parsers, recipe_launch, runtimes, served, sizing
+from sparkrig.serving.budget import GIB, Use
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
@@ -22,9 +21,10 @@ from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar, hindrance
 from sparkrig.serving.recipe import Recipe
+from sparkrig.serving.runtimes.runtime import Flags
 from sparkrig.serving.served import Record, Serving
-from sparkrig.serving.unit_files import OURS, docker_words
-from sparkrig.serving.wish import Flags, Sizing, Wish
+from sparkrig.serving.unit_files import docker_words
+from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.settings import Settings
 
 Find = Callable[[str], Model | None]
@@ -50,6 +50,8 @@ def remembered(mine: Settings, record: Record | None) -> Settings:
     return mine.model_copy(
         update={
             "model": record.checkpoint,
+            "serve_engine": record.engine,
+            "serve_gguf": mine.serve_gguf or record.gguf or None,
             "serve_image": mine.serve_image or record.name,
             "serve_nodes": record.nodes,
             "serve_form": mine.serve_form or (record.form if record.form in ("ray", "multinode") else None),
@@ -60,6 +62,16 @@ def remembered(mine: Settings, record: Record | None) -> Settings:
             "weights": record.weights,
         }
     )
+
+
+def of_engine(mine: Settings, recipe: Recipe | None) -> Settings:
+    """The settings with the engine that a recipe is for, where they name none. Raises Refusal."""
+    if recipe is None:
+        return mine
+    asked, own = mine.serve_engine, recipe_launch.engine(recipe)
+    if asked not in (runtimes.VLLM.id, own.id):
+        raise Refusal(f"{recipe.source} is for {own.name}, and serve_engine is {asked}", "leave serve_engine out")
+    return mine.model_copy(update={"serve_engine": own.id})
 
 
 def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) -> Wish:
@@ -73,8 +85,13 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
             "the same with --data model=NAME; sparkrig models",
         )
     model, checkpoint = _known(find, mine.model)
-    nodes: Nodes = mine.serve_nodes or max(model.nodes, checkpoint.nodes)
+    engine = runtimes.runtime(mine.serve_engine)
+    another.fits(engine, mine)
+    nodes: Nodes = mine.serve_nodes or min(engine.most_nodes, max(model.nodes, checkpoint.nodes))
     _enough(checkpoint, model, nodes, sparks)
+    if engine is not runtimes.VLLM:
+        notes = (*_unverified(model, checkpoint),)
+        return another.wish(engine, mine, model, checkpoint, nodes, mine.serve_image or "", None, notes)
     base = model.base(checkpoint, nodes)
     image = mine.serve_image or (base.pulled if base else "") or (IMAGE if model.assumed else "")
     if not (mine.serve_image or model.assumed) and (why := hindrance(checkpoint, base)):
@@ -89,6 +106,14 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
 def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
     nodes = recipe_launch.sparks(recipe, mine, sparks)
     base = recipe_launch.launched(recipe, nodes, mine)
+    engine = recipe_launch.engine(recipe)
+    if engine is not runtimes.VLLM:
+        another.fits(engine, mine)
+        model, checkpoint = _known(find, (mine.model or "") if engine.file else base.checkpoint)
+        _enough(checkpoint, model, nodes, sparks)
+        told = [f"{recipe.source}: {each}" for each in recipe.told] + [*_unverified(model, checkpoint)]
+        image = mine.serve_image or base.image
+        return another.wish(engine, mine, model, checkpoint, nodes, image, base, told)
     model, checkpoint = _known(find, base.checkpoint)
     if mine.model and (asked := _known(find, mine.model)[1]).id != checkpoint.id:
         raise Refusal(f"{recipe.source} serves {checkpoint.id}, and model is {asked.id}", "name one of them alone")
@@ -150,16 +175,15 @@ def _unverified(model: Model, checkpoint: Checkpoint) -> Iterator[str]:
 
 def _flags(checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
     """Of the user, else of the catalogue's launch, else the parsers of the model's family."""
-    if taken := sorted(OURS & set(mine.serve_flags)):
-        raise Refusal(f"--{taken[0]} is not for serve_flags: other settings decide on it", "sparkrig docs serving")
+    own = another.own(runtimes.VLLM, mine)
     flags: dict[str, Scalar | dict[str, Scalar]] = {**(base.flags if base else {})}
     for name, value in parsers.defaults(checkpoint.id).items():
         flags.setdefault(name, value)
-    for name in (*OURS, "served-model-name"):
+    for name in (*runtimes.VLLM.ours, runtimes.VLLM.names):
         flags.pop(name, None)
     if nodes > 1 or flags.get("tensor-parallel-size", 1) != 1:
         flags["tensor-parallel-size"] = nodes
-    flags |= mine.serve_flags
+    flags |= own
     if flags.get(parsers.TOOLS, False) is False and parsers.AUTO not in mine.serve_flags:
         flags.pop(parsers.AUTO, None)  # vLLM takes no choice of tools without their parser
     if mine.serve_draft == draft.NONE:
@@ -193,15 +217,17 @@ def judge(
             f"there is no image {asked.image[:19]}, and no registry can be asked for an ID",
             on_host("docker image ls -a"),
         )
-    have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
-    folder = f"{mine.weights}/{asked.checkpoint.id}"
     for id in asked.ids:
         _reachable(found.weights.get(id, served.Weights("partial", 0)), f"{mine.weights}/{id}")
     if leads:
         draft.judge(found, mine)
-    _revision(have, folder, mine.serve_revision)
-    if not have.there:
-        _room(asked, have, found.room, mine)
+    if asked.gguf:
+        another.there(asked, found, mine)
+    else:
+        have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
+        _revision(have, f"{mine.weights}/{asked.checkpoint.id}", mine.serve_revision)
+        if not have.there:
+            _room(asked, have, found.room, mine)
     if leads:
         _ports(found, mine)
 
@@ -221,22 +247,9 @@ def size(asked: Wish, mine: Settings, room: sizing.Room) -> Sizing:
 
 
 def _use(asked: Wish, memory_gib: float) -> Use:
-    """The budget's view of the flags, the utilization aside; vLLM's own defaults where one is not given."""
-    flags = read(asked.words[2:]).flags
-    drafts = flags.get("speculative-config")
-    context = whole_number(str(flags.get("max-model-len", "")))
-    step = whole_number(str(flags.get("max-num-batched-tokens", "")))
-    return Use(
-        context=context or asked.model.context or Use.context,
-        sequences=1,
-        memory=memory_gib,
-        kv="fp8" if str(flags.get("kv-cache-dtype", "")).startswith("fp8") else "bf16",
-        nodes=asked.nodes,
-        drafted=int(drafts.get("num_speculative_tokens", 0)) if isinstance(drafts, Mapping) else 0,
-        step=step or DEFAULT_STEP,
-        prefix_caching=flags.get("enable-prefix-caching", True) is not False,
-        graphs=flags.get("enforce-eager", False) is False,
-    )
+    """The budget's view of the flags, the utilization aside; the engine's own defaults where one is not given."""
+    base = Use(context=asked.model.context or Use.context, sequences=1, memory=memory_gib, nodes=asked.nodes)
+    return asked.runtime.use(asked.flags, base)
 
 
 def _reachable(have: served.Weights, folder: str) -> None:

@@ -12,11 +12,12 @@ from pydantic import ValidationError
 
 from sparkrig.parsing import hub, safe_yaml
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch, launch_text, recipe
+from sparkrig.serving import launch, launch_text, recipe, runtimes
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.model import Launch, Nodes, Scalar
 from sparkrig.serving.recipe import Recipe
+from sparkrig.serving.runtimes.runtime import Runtime
 from sparkrig.settings import Settings, names_a_secret
 
 CHARS = 262_144  # of a file; the largest that is published has 0.03 MB
@@ -36,13 +37,16 @@ def read(text: str, variant: str = "") -> Recipe:
         if not recipe.is_one(document):
             raise Unreadable("the file is no recipe: a command, or a model with variants, is expected")
         found = recipe.of(document, variant)
-        more = launch_text.others(found.command()) if found.engine == recipe.VLLM else []
+        served = runtimes.by_name(found.engine)
+        more = launch_text.others(found.command(), served.id) if served else []
     except (yaml.YAMLError, Unreadable) as error:
         raise Refusal(_one_line(error), "compare it with docs/serving.md, Recipes") from None
-    if found.engine != recipe.VLLM:
+    if served is None:
         raise Refusal(
-            f"{found.source} is for {found.engine}, and deploys/serve.py serves with vLLM", "another recipe"
+            f"{found.source} is for {found.engine}, which deploys/serve.py does not start", "another recipe"
         )
+    if served is not runtimes.VLLM and not document.get("command"):
+        raise Refusal(f"{found.source} is for {found.engine}, and has no command of its own", "another recipe")
     if found.foreign:
         raise Refusal(
             f"{found.source} has {' and '.join(found.foreign)}: programs of its authors, which are not run here",
@@ -50,9 +54,17 @@ def read(text: str, variant: str = "") -> Recipe:
         )
     if more:
         raise Refusal(
-            f"{found.source} starts more than vLLM ({', '.join(more[:3])}), which is not run here", _MEND
+            f"{found.source} starts more than {found.engine} ({', '.join(more[:3])}), which is not run here", _MEND
         )
     return found
+
+
+def engine(found: Recipe) -> Runtime:
+    """What serves it. Raises Refusal where it is not served here."""
+    known = runtimes.by_name(found.engine)
+    if known is None:
+        raise Refusal(f"{found.source} is for {found.engine}, which is not served here", "another recipe")
+    return known
 
 
 def sparks(found: Recipe, mine: Settings, there: int) -> Nodes:
@@ -101,6 +113,8 @@ def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
 
 
 def _model(found: Recipe, one: launch.Launch) -> str:
+    if engine(found).file:  # the command names a file, and `model` what it was made of
+        return found.model or one.model
     if found.model and one.model and found.model.lower() != one.model.lower():
         raise Refusal(
             f"{found.source} names {found.model}, and its command serves {one.model}", "mend one of them"
@@ -110,9 +124,12 @@ def _model(found: Recipe, one: launch.Launch) -> str:
 
 def _flags(found: Recipe, one: launch.Launch, mine: Settings) -> Iterator[tuple[str, Scalar]]:
     """Flags as the catalogue has them; an object of JSON as the text that it is."""
-    for name, value in one.flags.items():
-        if name in mine.serve_flags:
-            continue  # which decides
+    own = engine(found)
+    decided = {own.names, *own.whole(mine.serve_flags)}  # settings have these
+    for typed, value in one.flags.items():
+        name = own.aliases.get(typed, typed)
+        if name in decided:
+            continue
         text = _value(value)
         if text is None:
             raise Refusal(

@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Literal, get_args
 from sparkrig.files import File, Found, Managed
 from sparkrig.host.images import Image, contents
 from sparkrig.parsing import bounds, hub
+from sparkrig.serving import gguf
+from sparkrig.serving.runtimes import VLLM
 from sparkrig.serving.wish import Sizing
 from sparkrig.value import Value
 
@@ -218,7 +220,8 @@ class Serving(Value):
     and to take memory: `container NAME`, or a service; store: where docker keeps images, empty where it was not
     seen; store_room: bytes that are free there; events: what the watch did since the
     last deploy, as long as it counts; named: what it has of each named service, which `of` shows in the place of
-    the server without a name, and then has that one among them.
+    the server without a name, and then has that one among them; ggufs: bytes of each GGUF file, by
+    OWNER/NAME/FILE.
     """
 
     FILES: ClassVar = tuple(map(Managed, PATHS))
@@ -242,6 +245,7 @@ class Serving(Value):
     store: str = ""
     store_room: int = 0
     named: Mapping[str, Own] = field(default_factory=dict)
+    ggufs: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, service: Service) -> Serving:
         """The same host, with what it has of that service."""
@@ -272,6 +276,10 @@ class Serving(Value):
     def has(self, id: str) -> bool:
         return any(each.id == id for each in self.images)
 
+    def gguf(self, path: str) -> int | None:
+        """Bytes of a GGUF file with its other parts; None where one of them is not there."""
+        return gguf.size(path, self.ggufs)
+
     def copy_of(self, image: Image, name: str = "") -> Image | None:
         """What this host has of an image of another one; of several, the one that it calls by that name."""
         named = [each] if name and (each := self.find(name)) else []
@@ -292,6 +300,7 @@ def parse(lines: Iterable[str]) -> Serving:
         looked="looked" in first,
         images=tuple(_image(rest, known, sizes) for word, rest in rows if word == "image"),
         weights=_weights(rows),
+        ggufs=dict(gguf.row(rest) for word, rest in rows if word == "gguf"),
         room=int(room) if room else None,
         listening=tuple(sorted({int(rest) for word, rest in rows if word == "listen"})),
         memory=_memory(first.get("memory")),
@@ -408,6 +417,9 @@ def is_id(name: str) -> bool:
     return name.startswith("sha256:")
 
 
+_OF_OTHERS = ("engine", "share", "held", "gguf")  # fields of a record which vLLM's does not have
+
+
 @dataclass(frozen=True)
 class Record:
     """What was deployed last on a host, as it is kept there.
@@ -420,7 +432,8 @@ class Record:
     management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
     it, None of a version that did not look for it; draft: of its draft model, as `serve_draft` has it, empty for
     none; service: its name, empty for the server without one; settings: of a named service, those that were given
-    for it alone.
+    for it alone; engine: its id; share, held: as Sizing has them; gguf: OWNER/NAME/FILE of its weights, empty
+    where they are no such file.
     """
 
     model: str
@@ -447,22 +460,35 @@ class Record:
     draft: str = ""
     service: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """OWNER/NAME of all weights that it takes, its own first."""
-        drafts = self.draft.removeprefix(f"{self.weights}/")
-        return (self.checkpoint, *([drafts] if drafts else []))
+    engine: str = VLLM.id
+    share: float = 0.0
+    held: float = 0.0
+    gguf: str = ""
 
     @property
     def sizing(self) -> Sizing | None:
         """What was decided; None of a version that decided nothing."""
-        return Sizing(self.utilization, self.context) if self.utilization else None
+        decided = Sizing(self.utilization, self.context, self.engine, self.share, self.held)
+        return decided if self.utilization else None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """OWNER/NAME of the checkpoints that it takes, its own first; a GGUF file is none."""
+        drafts = self.draft.removeprefix(f"{self.weights}/")
+        return (*([] if self.gguf else [self.checkpoint]), *([drafts] if drafts else []))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """OWNER/NAME of all folders of weights that it reads, that of a GGUF file among them."""
+        return (*([gguf.folder(self.gguf)] if self.gguf else []), *self.ids)
 
     def file(self) -> File:
         told = asdict(self)
         if not self.service:  # as every version wrote it
             del told["service"], told["settings"]
+        if self.engine == VLLM.id:
+            for name in _OF_OTHERS:
+                del told[name]
         return File(Service(self.service).record, json.dumps(told, indent=1) + "\n")
 
 

@@ -21,6 +21,8 @@ _PLACE = ("serve_port", "serve_trial_port", "serve_listen")  # which stay with a
 _FIELDS = (
     "model",
     "recipe",
+    "serve_engine",
+    "serve_gguf",
     "serve_image",
     "serve_revision",
     "serve_nodes",

@@ -17,27 +17,32 @@ from math import inf
 from sparkrig.cure import advice, local, on_host, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.serving.arguments import whole_number
-from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, SPREAD_GIB, Budget, Use, budget
+from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, SPREAD_GIB, Budget, Use
+from sparkrig.serving.runtimes import VLLM, runtime
+from sparkrig.serving.runtimes.runtime import Flags, Free
 from sparkrig.serving.served import ASIDE, Record, Service, Serving
-from sparkrig.serving.wish import CONTEXT, UTILIZATION, Flags, Sizing, Wish
+from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.text import listed
 
-_USUAL = 0.80  # NVIDIA's playbook; above it `sparkrig lint` warns
 _VLLM = 0.92  # vLLM's own default
 _CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096)
 _SHORT = 32768  # a context of less is worth a higher utilization
 _AUTO = ("auto", -1)  # of a launch of the catalogue: as long as fits, which is chosen here
 _UNKNOWN = 32768  # where the KV cache of a model is not known
-_GIVEN = re.compile(rf"--{UTILIZATION}[= ]([0-9.]+)")
+_GIVEN = re.compile(rf"--{VLLM.share}[= ]([0-9.]+)")
 
 
 @dataclass(frozen=True)
 class Beside:
-    """Another server of ours on a host. share: GiB that it takes; loaded: whether it has taken them."""
+    """Another server of ours on a host.
+
+    share: GiB that it takes; loaded: whether it has taken them; flag: what makes that less.
+    """
 
     service: Service
     share: float
     loaded: bool
+    flag: str = VLLM.share
 
     @property
     def whole(self) -> float:
@@ -58,7 +63,9 @@ def beside(
         if name != service.name and record.rank != ASIDE:
             seen = found.of(Service(name))
             loaded = seen.active and seen.health in (None, 200)
-            there.append(Beside(Service(name), (record.utilization or _VLLM) * total, loaded))
+            engine = runtime(record.engine)
+            share = (record.utilization or _VLLM) * total
+            there.append(Beside(Service(name), share, loaded, engine.share or engine.context))
     return tuple(there)
 
 
@@ -67,7 +74,8 @@ class Room:
     """The memory of a host, in GiB.
 
     total: all that CPU and GPU share; free: what is available once our own server has stopped; where: of which
-    host, in words; others: what else runs there, as far as it was seen; services: the other servers of ours.
+    host, in words; others: what else runs there, as far as it was seen; draft: weights of a draft model; services:
+    the other servers of ours; weights: of a GGUF file, None where the catalogue has their size.
     """
 
     total: float
@@ -76,12 +84,18 @@ class Room:
     others: tuple[str, ...] = ()
     draft: float = 0.0
     services: tuple[Beside, ...] = ()
+    weights: float | None = None
 
     @property
     def said(self) -> str:
         there = [*self.others, *map(str, self.services)]
         running = f", beside {listed(there)}" if there else ""
         return f"{self.free:.1f} of {self.total:.1f} GiB are free on {self.where}{running}"
+
+    @property
+    def at_start(self) -> Free:
+        """What a server finds free: the others of ours may not be loaded yet after a boot."""
+        return Free(self.free, min(self.total, self.free + sum(each.whole for each in self.services)))
 
     @property
     def most(self) -> float:
@@ -96,15 +110,19 @@ def room(
     where: str = "this host",
     draft: str = "",
     others: Sequence[Beside] = (),
+    record: Record | None = None,
+    gguf: str = "",
 ) -> Room:
     """The memory of a host as it was seen.
 
     unit: text of our own unit there; memory_gib: counted in place of the host's; draft: OWNER/NAME of a draft
     model; others: the other servers of ours. What of them is not loaded yet is taken all the same, and together
-    they never count as less than their shares.
+    they never count as less than their shares. record: of our own server; gguf: OWNER/NAME/FILE of the weights.
     """
     drafts = found.weights[draft].size / GIB if draft in found.weights else 0.0
-    seen = _room(found, unit, memory_gib, where)
+    seen = _room(found, unit, memory_gib, where, record)
+    if gguf:
+        seen = replace(seen, weights=(found.gguf(gguf) or 0) / GIB)
     free = min(
         seen.free - sum(each.whole for each in others if not each.loaded),
         seen.total - sum(each.whole for each in others),
@@ -112,18 +130,18 @@ def room(
     return replace(seen, free=max(0.0, free), draft=drafts, services=tuple(others))
 
 
-def _room(found: Serving, unit: str, memory_gib: float | None, where: str) -> Room:
+def _room(found: Serving, unit: str, memory_gib: float | None, where: str, record: Record | None) -> Room:
     seen = found.memory
     if seen is None:
         total = memory_gib or MEMORY_GIB
         return Room(total, total, where, found.others)
     total = memory_gib or seen.total
-    taken = seen.total - seen.available - _held(found, unit)
+    taken = seen.total - seen.available - _held(found, unit, record)
     return Room(total, min(total, max(0.0, total - taken)), where, found.others)
 
 
-def _held(found: Serving, unit: str) -> float:
-    """GiB that our own server gives back when it stops; it takes what its command has.
+def _held(found: Serving, unit: str, record: Record | None) -> float:
+    """GiB that our own server gives back when it stops; vLLM takes what its command has.
 
     One that has not loaded yet has not taken it: then that much more would be more than there is.
     """
@@ -131,75 +149,115 @@ def _held(found: Serving, unit: str) -> float:
         return 0.0
     given = _GIVEN.search(unit)
     share = (float(given[1]) if given else _VLLM) * found.memory.total if unit else 0.0
+    if record and record.held:
+        share = record.held
     return share if found.memory.available + share <= found.memory.total else 0.0
 
 
 def decide(asked: Wish, use: Use, given: Flags, rooms: Room, *, named: bool = False) -> Sizing:
-    """Utilization and context for that server. Raises Refusal with the figures.
+    """Share and context for that server. Raises Refusal with the figures.
 
     use: what the budget makes of all flags; given: those of the user, which are kept or refused; those of the
     catalogue are kept where they fit. named: it stands beside another server, and takes no more than it needs.
     """
-    own = {name: value for name, value in given.items() if value is not False}
-    firm = _number(own[UTILIZATION]) if UTILIZATION in own else None
-    if firm is not None:
-        passes(Sizing(firm, 0), rooms)
-    contexts = [_tokens(own[CONTEXT])] if CONTEXT in own else [*_contexts(asked)]
-    if CONTEXT in own:
+    engine = asked.runtime
+    own = {name: value for name, value in engine.whole(given).items() if value is not False}
+    firm = _number(engine.share, own[engine.share]) if engine.share in own else None
+    firm_of_all = (
+        firm if firm is None else engine.taken(firm, _made(asked, use, 1.0, use.context, rooms), rooms.at_start)
+    )
+    if firm is not None and firm_of_all is not None:
+        passes(_sizing(asked, firm_of_all, 0, firm, 0.0), rooms)
+    contexts = [_tokens(asked, own[engine.context])] if engine.context in own else [*_contexts(asked)]
+    if engine.context in own:
         _reaches(asked, contexts[0])
-    known = budget(asked.model, asked.checkpoint, use)
-    small = named and firm is None and known.kv is not None and known.needed is not None
-    tried = _least(asked, contexts, rooms) if small else _candidates(asked, firm, contexts, rooms, own)
+    known = _made(asked, use, 1.0, use.context, rooms)
+    small = named and firm is None and engine.share and known.kv is not None and known.needed is not None
+    tried = _least(asked, contexts, rooms) if small else _candidates(asked, firm_of_all, contexts, rooms, own, use)
     for utilization, context, spare in tried:
-        made = budget(
-            asked.model, asked.checkpoint, replace(use, utilization=utilization, context=context, sequences=1)
-        )
+        made = _made(asked, use, utilization, context, rooms)
         if utilization > 0 and _fits(made, spare + rooms.draft):
-            return Sizing(utilization, context)
-    raise _too_little(asked, use, firm, min(contexts), rooms)
+            return _chosen(asked, made, firm, rooms, use)
+    raise _too_little(asked, use, firm_of_all, min(contexts), rooms)
+
+
+def _made(asked: Wish, use: Use, utilization: float, context: int, rooms: Room) -> Budget:
+    """The budget of one sequence of that context. A GGUF file has the size that the host shows."""
+    checkpoint = asked.checkpoint
+    if rooms.weights is not None:
+        changed: dict[str, object] = {"weights_gib": rooms.weights or None, "resident_gib": {}, "format": "gguf"}
+        checkpoint = checkpoint.model_copy(update=changed)
+    one = replace(use, utilization=utilization, context=context, sequences=1)
+    return asked.runtime.budget(asked.model, checkpoint, one, rooms.at_start)
+
+
+def _chosen(asked: Wish, made: Budget, firm: float | None, rooms: Room, use: Use) -> Sizing:
+    engine, context = asked.runtime, made.use.context
+    if not engine.share:  # it takes what it needs, and no share of what there is
+        least = (made.share - (made.kv or 0.0) + (made.needed or SPREAD_GIB[asked.nodes])) / rooms.total
+        made = _made(asked, use, math.ceil(least * 100) / 100, context, rooms)
+    given = firm if firm is not None else engine.given(made, rooms.at_start)
+    return _sizing(asked, made.use.utilization, context, given, engine.held(made))
+
+
+def _sizing(asked: Wish, utilization: float, context: int, given: float, held: float) -> Sizing:
+    if asked.engine == VLLM.id:
+        return Sizing(utilization, context)
+    return Sizing(round(utilization, 4), context, asked.engine, given, round(held, 2))
 
 
 def _reaches(asked: Wish, context: int) -> None:
     """Raise Refusal for a context beyond what the model was made for: vLLM ends at once [@vllm-source]."""
-    longest = asked.model.context
-    stretched = asked.environment.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN") == "1" or "hf-overrides" in asked.flags
-    if longest and context > longest and not stretched:
+    longest, engine = asked.model.context, asked.runtime
+    set_ = {*asked.flags, *(name for name, value in asked.environment.items() if value == "1")}
+    if longest and context > longest and not engine.stretches & set_:
+        ways = " or ".join(sorted(each for each in engine.stretches if not each.isupper()))
         raise Refusal(
-            f"--{CONTEXT} is {context}, and {asked.model.title} was made for {longest} tokens: vLLM would end",
-            advice("that many at most, or hf-overrides in serve_flags, which stretches its positions"),
+            f"--{engine.context} is {context}, and {asked.model.title} was made for {longest} tokens: "
+            f"{engine.name} {engine.beyond}",
+            advice(f"that many at most, or {ways} in serve_flags, which stretches its positions"),
         )
 
 
 def passes(sizing: Sizing, rooms: Room) -> None:
-    """Raise Refusal where vLLM's own check would fail."""
-    wanted = sizing.utilization * rooms.total
+    """Raise Refusal where the engine would take more than is free, as vLLM's own check does."""
+    wanted, engine = sizing.utilization * rooms.total, runtime(sizing.engine)
     if wanted > rooms.free:
         least = max(0.0, math.floor(rooms.free / rooms.total * 100) / 100)
+        asks = (
+            f"--{engine.share} {sizing.share or sizing.utilization:g} asks for"
+            if engine.share
+            else f"{engine.name} takes"
+        )
         raise Refusal(
-            f"--{UTILIZATION} {sizing.utilization:g} asks for {wanted:.1f} GiB, and {rooms.said}: vLLM would not "
-            f"start",
-            _stop(rooms, f"; or give it {least:g} at most"),
+            f"{asks} {wanted:.1f} GiB, and {rooms.said}: {engine.name} would not start",
+            _stop(rooms, f"; or give it {least:g} at most" if engine.share else ""),
         )
 
 
 def _candidates(
-    asked: Wish, firm: float | None, contexts: Sequence[int], rooms: Room, own: Flags
+    asked: Wish, firm: float | None, contexts: Sequence[int], rooms: Room, own: Flags, use: Use
 ) -> Iterator[tuple[float, int, float]]:
     """Utilization, context, and GiB that are to stay spare, the best first.
 
     A context that the user or the catalogue has is kept where it fits exactly. Else as much of the KV cache stays
     spare as published starts on that many Sparks lay from the budget.
     """
-    spread = SPREAD_GIB[asked.nodes]
+    engine, spread = asked.runtime, SPREAD_GIB[asked.nodes]
     if firm is not None:
         ladder = [firm]
+    elif not engine.share:
+        ladder = [rooms.most]
     else:
-        kept = _number(asked.flags[UTILIZATION]) if _has(asked, UTILIZATION) else 1.0
-        begin = kept if kept <= rooms.most else min(_USUAL, rooms.most)
+        kept = 1.0
+        if _has(asked, engine.share):
+            number = _number(engine.share, asked.flags[engine.share])
+            kept = engine.taken(number, _made(asked, use, 1.0, use.context, rooms), rooms.at_start)
+        begin = kept if kept <= rooms.most else min(engine.usual, rooms.most)
         ladder = [begin, *(each / 100 for each in range(101) if begin < each / 100 <= rooms.most)]
     for context in contexts:
-        if context >= _SHORT or CONTEXT in own:
-            yield ladder[0], context, 0.0 if _has(asked, CONTEXT) and context == contexts[0] else spread
+        if context >= _SHORT or engine.context in own:
+            yield ladder[0], context, 0.0 if _has(asked, engine.context) and context == contexts[0] else spread
     for spare in (spread, 0.0):
         yield from ((each, context, spare) for each in ladder for context in contexts)
 
@@ -217,9 +275,9 @@ def _has(asked: Wish, name: str) -> bool:
 
 def _contexts(asked: Wish) -> Iterator[int]:
     """The catalogue's, and shorter ones; where it has none, up to what the model was made for."""
-    longest = asked.model.context or _UNKNOWN
-    given = _has(asked, CONTEXT) and asked.flags[CONTEXT] not in _AUTO
-    first = _tokens(asked.flags[CONTEXT]) if given else min(longest, _CONTEXTS[0])
+    longest, name = asked.model.context or _UNKNOWN, asked.runtime.context
+    given = _has(asked, name) and asked.flags[name] not in _AUTO
+    first = _tokens(asked, asked.flags[name]) if given else min(longest, _CONTEXTS[0])
     if asked.model.shape is None and not given:
         first = min(first, _UNKNOWN)
     yield first
@@ -235,18 +293,19 @@ def _fits(made: Budget, spare: float) -> bool:
 def _too_little(asked: Wish, use: Use, firm: float | None, context: int, rooms: Room) -> Refusal:
     """Why nothing fits: the model is too large for the memory, or too little of that is free."""
     most = firm if firm is not None else MOST_UTILIZATION
-    made = budget(asked.model, asked.checkpoint, replace(use, utilization=most, context=context, sequences=1))
-    least = made.share - (made.kv or 0.0) + (made.needed or 0.0) + rooms.draft
+    whole = replace(rooms, free=rooms.total) if firm is None else rooms
+    made = _made(asked, use, most, context, whole)
+    least = asked.runtime.least(made, rooms.at_start) + rooms.draft
     if firm is not None or not _fits(made, rooms.draft):
         return Refusal(
-            f"{asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, "
+            f"{asked.gguf or asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, "
             f"{least:.1f} GiB with {context} tokens of context, and {made.share:.1f} GiB are for all of it "
             f"({most:g} of {rooms.total:.1f} GiB)",
             local(f"sparkrig models show {quoted(asked.model.name)}"),
         )
     return Refusal(
-        f"{asked.checkpoint.id} takes {least:.1f} GiB of memory on each Spark, {BESIDE_GIB:g} GiB more are for "
-        f"its processes, and {rooms.said}",
+        f"{asked.gguf or asked.checkpoint.id} takes {least:.1f} GiB of memory on each Spark, {BESIDE_GIB:g} GiB "
+        f"more are for its processes, and {rooms.said}",
         _stop(rooms),
     )
 
@@ -260,32 +319,32 @@ def _stop(rooms: Room, after: str = "") -> str:
     if words:
         return on_host("; ".join(words), after)
     if rooms.services:
-        names = " or ".join(str(each.service) for each in rooms.services)
-        return advice(f"a smaller --{UTILIZATION} for {names} (serve_flags), or --data model=none for it{after}")
+        flags = " or ".join(f"--{each.flag} for {each.service}" for each in rooms.services)
+        return advice(f"a smaller {flags} (serve_flags), or --data model=none for it{after}")
     return on_host(
         "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv; ps -eo rss,args --sort -rss | head",
         f"; then stop what is not needed{after}",
     )
 
 
-def _number(value: object) -> float:
+def _number(name: str, value: object) -> float:
     try:
         found = float(str(value))
     except ValueError:
         found = inf
     if not 0 < found <= 1:
         raise Refusal(
-            f"--{UTILIZATION} is {value}, and a number above 0 and up to 1 is expected",
+            f"--{name} is {value}, and a number above 0 and up to 1 is expected",
             advice("a number such as 0.8, or none: the deploy then chooses one"),
         )
     return found
 
 
-def _tokens(value: object) -> int:
+def _tokens(asked: Wish, value: object) -> int:
     found = whole_number(str(value))
     if found is None or found < 1:
         raise Refusal(
-            f"--{CONTEXT} is {value}, and a number of tokens is expected",
+            f"--{asked.runtime.context} is {value}, and a number of tokens is expected",
             advice("a number such as 32768 or 32K, or none: the deploy then chooses one"),
         )
     return found

@@ -1,8 +1,9 @@
 """How far a served model is on its way up: what each node and vLLM logged, as phases with their times.
 
-The log is that of the unit (facts/startup.py), with the time of each line by the journal. Its lines are those of
-templates/serving/start.sh (`sparkrig: phase NAME`), of vLLM and of Ray. Words of vLLM: its source and logs of
-0.8 to 0.23 (docs/startup.md names them); a phase whose line a version words differently ends with the next one.
+The log is that of the unit (facts/startup.py), with the time of each line by the journal. Its lines are of
+templates/serving/start.sh (`sparkrig: phase NAME`), of the engine and of Ray. Words of vLLM: its source and logs
+of 0.8 to 0.23 (docs/startup.md names them); a phase whose line a version words differently ends with the next
+one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Literal
 
 from sparkrig.host.images import Image, known
 from sparkrig.parsing import bounds
+from sparkrig.serving.runtimes import RUNTIMES
 from sparkrig.serving.served import Event, events_of, usable
 from sparkrig.value import Value
 
@@ -127,6 +129,10 @@ _ENDS: dict[Name, str] = {
     # a model that embeds has no completions, which start.sh asks for
     "answer": r"sparkrig: phase answered|sparkrig: trouble no-answer .*HTTPError (?:400|404|501)",
 }
+# the same of the other engines
+_ENDS_OF_OTHERS: dict[Name, list[str]] = {
+    name: [words for each in RUNTIMES.values() for words in each.ends.get(name, ())] for name in MEANINGS
+}
 # A worker of Ray has no log of vLLM: that is the head's.
 _JOINED = r"Ray runtime started"
 
@@ -184,6 +190,8 @@ WANTED = (
     ),
     *("ddress already in use", "EngineCore failed", "Engine core initialization failed", "shm_broadcast"),
     *("Unable to find address", "Cannot find any model weights", "does not appear to have a file"),
+    *(words for each in RUNTIMES.values() for ends in each.ends.values() for words in ends),
+    "Not enough memory",
 )
 
 _STAMPED = re.compile(r"(\d+\.\d+) \S+ [^:\[]+(?:\[\d+\])?: ?(.*)", re.DOTALL)
@@ -290,6 +298,7 @@ def _names(form: str, role: Role) -> list[Name]:
 
 def _end(lines: Sequence[Line], name: Name, form: str, role: Role) -> float | None:
     sign = _JOINED if (name, form, role) == ("cluster", "ray", "worker") else _ENDS[name]
+    sign = "|".join([sign, *map(re.escape, _ENDS_OF_OTHERS[name])])
     found = [line.at for line in lines if re.search(sign, line.text)]
     if name in (
         "engine",

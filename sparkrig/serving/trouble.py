@@ -81,10 +81,12 @@ SIGNS = (
     Sign(
         "memory",
         r"is less than desired GPU memory utilization|No available memory for the cache blocks"
-        rf"|KV cache is needed, which is larger than|CUDA out of memory|{nccl_errors.CUDA_MEMORY}",
+        rf"|KV cache is needed, which is larger than|CUDA out of memory|{nccl_errors.CUDA_MEMORY}"
+        # SGLang, and llama.cpp's CUDA backend
+        r"|Not enough memory\. Please try to increase|cudaMalloc failed: out of memory",
         "there is too little memory",
         "free it (sync; echo 3 > /proc/sys/vm/drop_caches, other containers), or lower --gpu-memory-utilization",
-        "[@pytorch-175666, @home-ops-13221, @conselara-hardware]",
+        "[@pytorch-175666, @home-ops-13221, @conselara-hardware, @sglang-source]",
     ),
     Sign(
         "loopback",

@@ -12,6 +12,7 @@ from sparkrig.host.images import Image
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import draft, listen, served, service_settings
+from sparkrig.serving.runtimes import VLLM
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.wish import MODELS, Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
@@ -26,21 +27,6 @@ _CACHES = {
     # This is where it looks; no variable names it, for that would win over an image that has it elsewhere.
     "tiktoken": "/tmp/tiktoken-rs-cache",  # noqa: S108 - of a container
 }
-# what decides on them is a setting, or start.sh
-OURS = frozenset(
-    {
-        "config",
-        "distributed-executor-backend",
-        "headless",
-        "host",
-        "master-addr",
-        "master-port",
-        "model",
-        "nnodes",
-        "node-rank",
-        "port",
-    }
-)
 _MASTER_PORT = 29501  # MASTER_PORT of start.sh
 _PROXYD = "/usr/lib/systemd/systemd-socket-proxyd"
 _HEAD = "# Written by sparkrig: docs/serving.md\n"
@@ -50,6 +36,8 @@ def form(asked: Wish, chosen: Chosen, mine: Settings) -> str:
     """How the nodes become one server. Raises Refusal for Ray in an image without it."""
     if asked.nodes == 1:
         return "solo"
+    if asked.runtime is not VLLM:
+        return "multinode"
     if mine.serve_form == "ray" and not chosen.ray:
         raise Refusal(f"{asked.image} has no Ray", "set serve_form to multinode, or take another serve_image")
     return mine.serve_form or ("ray" if chosen.ray else "multinode")
@@ -68,7 +56,7 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mappin
     ]
     if node.rank == 0:
         made += [File(at(served.SOCKET), _socket(mine, node)), File(at(served.PROXY), _proxy(mine))]
-    if words := _watched(how, node, mine):
+    if words := _watched(asked, how, node, mine):
         made += [File(watcher, texts[watcher], "0755"), File(at(served.WATCH), _watch(words, mine))]
     return [*made, _record(asked, chosen, how, node, mine, made)]
 
@@ -94,6 +82,10 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         **_access(node, mine),
         entrypoint=chosen.entrypoint,
         draft=draft.kept(asked.draft, mine.weights, by_hand=asked.draft_by_hand),
+        engine=asked.engine,
+        share=chosen.sizing.share if chosen.sizing else 0.0,
+        held=chosen.sizing.held if chosen.sizing else 0.0,
+        gguf=asked.gguf,
         service=mine.serve_name,
         settings=service_settings.given(mine) if mine.serve_name else {},
     ).file()
@@ -108,7 +100,7 @@ def _access(node: Node, mine: Settings) -> dict[str, Any]:
         "listen": "" if listen.place(mine) == listen.default(mine) else listen.place(mine),
         "at": listen.sockets(mine, node.management),
         "management": str(node.management) if stands else "",
-        "key": listen.KEY in mine.secrets,
+        "key": listen.asks(mine),
     }
 
 
@@ -152,6 +144,8 @@ def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
         "NVIDIA_VISIBLE_DEVICES": "all",
         "HF_HUB_OFFLINE": "1",  # the weights are there, and a hub that is down is no reason not to start
     }
+    if asked.runtime is not VLLM:
+        orders["SPARKRIG_ENGINE"] = asked.engine
     if asked.nodes == 1:
         # vLLM would take the address of the way to the internet, and a lone server needs no network at all
         orders |= {"VLLM_HOST_IP": "127.0.0.1", **environment.alone(mine.environment)}
@@ -210,10 +204,10 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
     words = ["/usr/bin/docker", *begin, chosen.id, *script, *asked.words]
     where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
     wants = [f"{service.port_unit}.socket"] if node.rank == 0 else []
-    wants += [f"{service.watch_unit}.service"] if _watched(how, node, mine) else []
+    wants += [f"{service.watch_unit}.service"] if _watched(asked, how, node, mine) else []
     rows = [
         "[Unit]",
-        f"Description=vLLM serves {asked.checkpoint.id} ({where})",
+        f"Description={asked.runtime.name} serves {asked.gguf or asked.checkpoint.id} ({where})",
         "After=docker.service network-online.target",
         "Wants=network-online.target",
         "Requires=docker.service",
@@ -291,14 +285,18 @@ def _proxy(mine: Settings) -> str:
     return _text(rows)
 
 
-def _watched(how: str, node: Node, mine: Settings) -> list[str]:
+def _watched(asked: Wish, how: str, node: Node, mine: Settings) -> list[str]:
     """What the watch of a host is started with; empty where it has nothing to do.
 
     `patience` is not in it: another unit would put the server on trial again, for a run that was slow.
     """
     words = [f"--least {round(mine.memory_guard * 10)}"] if mine.memory_guard else []
-    if mine.serve_watch_seconds and node.rank == 0:
+    metrics = asked.runtime.metrics
+    if mine.serve_watch_seconds and node.rank == 0 and metrics:
         words += [f"--port {mine.serve_trial_port}", f"--seconds {mine.serve_watch_seconds}"]
+        words += (
+            [f"--running {metrics.running}", f"--counters {','.join(metrics.counters)}"] if metrics.running else []
+        )
     elif mine.serve_watch_seconds and how == "multinode":
         words += [f"--head {node.head}:{_MASTER_PORT}"]
     return words

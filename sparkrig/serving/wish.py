@@ -8,27 +8,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 
+from sparkrig.serving import gguf
 from sparkrig.serving.budget import Use, budget
-from sparkrig.serving.model import Checkpoint, Model, Nodes, Scalar, flag_words
+from sparkrig.serving.model import Checkpoint, Model, Nodes, flag_words
+from sparkrig.serving.runtimes import VLLM, runtime
+from sparkrig.serving.runtimes.runtime import Flags, Runtime
 
 MODELS = "/models"  # where a container sees the folder of weights
-UTILIZATION, CONTEXT = "gpu-memory-utilization", "max-model-len"
-Flags = Mapping[str, Scalar | dict[str, Scalar]]
 
 
 @dataclass(frozen=True)
 class Sizing:
-    """What a server takes of each Spark: --gpu-memory-utilization, and --max-model-len in tokens."""
+    """What a server takes of each Spark, and its longest sequence in tokens.
+
+    utilization: of all memory, the most that it takes, as vLLM's --gpu-memory-utilization has it; engine: its id;
+    share: the value of its own flag, where that is another number; held: GiB that it gives back when it stops, 0
+    where utilization decides on that.
+    """
 
     utilization: float
     context: int
+    engine: str = VLLM.id
+    share: float = 0.0
+    held: float = 0.0
 
     @property
     def flags(self) -> Flags:
-        return {UTILIZATION: self.utilization, CONTEXT: self.context}
+        own = runtime(self.engine)
+        share = {own.share: self.share or self.utilization} if own.share else {}
+        return {**share, own.context: self.context}
 
     def __str__(self) -> str:
-        return f"--{UTILIZATION} {self.utilization:g}, --{CONTEXT} {self.context}"
+        flags = ", ".join(
+            f"--{name} {value:g}" if isinstance(value, float) else f"--{name} {value}"
+            for name, value in self.flags.items()
+        )
+        return flags if runtime(self.engine).share else f"{flags}, {self.utilization:.0%} of the memory"
 
 
 @dataclass(frozen=True)
@@ -37,7 +52,8 @@ class Wish:
 
     image: as it is asked for; notes: what a person should know before it is served, in sentences; draft:
     OWNER/NAME of a model that speculates for it, empty for none of its own; draft_by_hand: whether that was put
-    there, and is never downloaded.
+    there, and is never downloaded; engine: its id; gguf: OWNER/NAME/FILE of the weights, where they are such a
+    file.
     """
 
     model: Model
@@ -49,18 +65,25 @@ class Wish:
     notes: tuple[str, ...] = ()
     draft: str = ""
     draft_by_hand: bool = False
+    engine: str = VLLM.id
+    gguf: str = ""
+
+    @property
+    def runtime(self) -> Runtime:
+        return runtime(self.engine)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """OWNER/NAME of all weights that it takes, its own first."""
-        return (self.checkpoint.id, *([self.draft] if self.draft else []))
+        own = gguf.folder(self.gguf) if self.gguf else self.checkpoint.id
+        return (own, *([self.draft] if self.draft else []))
 
     @property
     def words(self) -> list[str]:
-        """`vllm serve ...`, the same on every node; start.sh adds what makes a node a part of one server."""
-        names = [] if "served-model-name" in self.flags else ["--served-model-name", *self.names]
+        """The engine's command, the same on every node; start.sh adds what makes a node a part of one server."""
+        names = [] if self.runtime.names in self.flags else self.names
         flags = [word for flag in flag_words(self.flags) for word in flag]
-        return ["vllm", "serve", f"{MODELS}/{self.checkpoint.id}", *names, *flags, "--host", "127.0.0.1"]
+        return self.runtime.words(f"{MODELS}/{self.gguf or self.checkpoint.id}", names, flags)
 
     @property
     def digest(self) -> str:

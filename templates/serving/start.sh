@@ -1,8 +1,9 @@
 #!/bin/sh
-# What a node of sparkrig-serve runs in its container: vLLM alone, or its part of one vLLM on several nodes.
+# What a node of sparkrig-serve runs in its container: an engine alone, or its part of one on several nodes.
 #
 #   start.sh vllm serve MODEL ...    the same words on every node; what makes a node a part comes from here
 #
+#   SPARKRIG_ENGINE    vllm (without it), sglang or llama.cpp
 #   SPARKRIG_FORM      solo, ray, or multinode (vLLM's own, which needs no Ray)
 #   SPARKRIG_PORT      where the API is to answer
 #   SPARKRIG_NODES     how many nodes there are; this one and the next three are not asked for where solo
@@ -37,7 +38,7 @@ python() {
 }
 
 PROGRAM='
-import json, os, socket, sys, time, urllib.request
+import json, os, socket, sys, time, urllib.error, urllib.request
 
 
 def say(word, name, detail):
@@ -154,7 +155,11 @@ def answers(port, server):
     say("phase", "ready", "")
     try:
         model = json.loads(ask(host, "/v1/models"))["data"][0]["id"]
-        ask(host, "/v1/completions", {"model": model, "prompt": "1", "max_tokens": 1})
+        try:
+            ask(host, "/v1/completions", {"model": model, "prompt": "1", "max_tokens": 1})
+        except urllib.error.HTTPError as error:
+            if error.code not in (400, 404, 501):  # of a model that embeds or ranks, and generates nothing
+                raise
         say("phase", "answered", "model=" + model)
     except (OSError, ValueError, LookupError) as error:
         say("trouble", "no-answer", repr(error))
@@ -192,11 +197,40 @@ else
   say phase start "form=solo"
 fi
 
+# The same as `answers`, for an image without Python: an image of llama.cpp has curl [@llama-image].
+answers_by_curl() { # PORT SERVER
+  until curl -s -f -o /dev/null -m 300 --noproxy '*' "http://127.0.0.1:$1/health"; do
+    kill -0 "$2" 2>/dev/null || return 0
+    sleep 1
+  done
+  say phase ready ""
+  # the key in no argument: ps shows them
+  code=$({ if [ -n "${VLLM_API_KEY:-}" ]; then printf 'header = "Authorization: Bearer %s"\n' "$VLLM_API_KEY"; fi; } |
+    curl -K - -s -o /dev/null -w '%{http_code}' -m 300 --noproxy '*' -H 'Content-Type: application/json' \
+      -d '{"prompt": "1", "max_tokens": 1}' "http://127.0.0.1:$1/v1/completions") || :
+  case $code in
+    2?? | 400 | 404 | 501) say phase answered "model=unknown" ;; # the last three as `answers` has them
+    *) say trouble no-answer "HTTP status ${code:-000}" ;;
+  esac
+}
+
 begin() { # WORDS...: become the server
-  if [ "$rank" = 0 ]; then python3 -u -c "$PROGRAM" answers "$port" $$ & fi
+  if [ "$rank" != 0 ]; then
+    :
+  elif command -v python3 >/dev/null; then
+    python3 -u -c "$PROGRAM" answers "$port" $$ &
+  elif command -v curl >/dev/null; then
+    answers_by_curl "$port" $$ &
+  fi
   say phase server "$1" # its arguments may hold a key
   exec "$@"
 }
+
+engine=${SPARKRIG_ENGINE:-vllm}
+if [ "$engine" = llama.cpp ]; then
+  PATH=$PATH:/app # where its images have the server [@llama-image]
+  if [ -n "${VLLM_API_KEY:-}" ]; then export LLAMA_API_KEY="$VLLM_API_KEY"; fi
+fi
 
 case $form in
   solo)
@@ -232,6 +266,9 @@ case $form in
     ;;
 
   multinode)
+    if [ "$engine" = sglang ]; then # its other nodes have a port, too, and answer /health there
+      begin "$@" --nnodes "$nodes" --node-rank "$rank" --dist-init-addr "$head:$MASTER_PORT" --port "$port"
+    fi
     set -- "$@" --nnodes "$nodes" --node-rank "$rank" --master-addr "$head" --master-port "$MASTER_PORT" \
       --distributed-executor-backend mp
     if [ "$rank" = 0 ]; then begin "$@" --port "$port"; else begin "$@" --headless; fi

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Keeps a server from standing still, and a Spark from being lost to it: docs/serving.md, "It stays up".
 
-    watch.py [--least THOUSANDTHS] [--port PORT --seconds SECONDS] [--head ADDRESS:PORT]
+    watch.py [--least THOUSANDTHS] [--port PORT --seconds SECONDS [--running NAME --counters NAME,...]]
+             [--head ADDRESS:PORT]
 
 Runs on the host as root beside the server, in one process, with the standard library alone.
 
     --least    the server is ended before less of all memory stays available, in thousandths
-    --port     of vLLM on this host, the head: its engine is watched, and stands still after --seconds
+    --port     of the server on this host, the head: its engine is watched, and stands still after --seconds
+    --running, --counters
+               what its /metrics call the requests that run, and what moves while it works; vLLM's without them
     --head     where the head of vLLM's own multi-node mode listens: this node follows it when it ends
 
 What was done stands in EVENTS, a line each: time, cause (stuck or memory), what was done (restarted or stopped),
@@ -30,6 +33,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 ROOT = Path(os.environ.get("SPARKRIG_ROOT", "/"))  # another one in tests
 UNIT = "sparkrig-serve"  # and its container
@@ -81,6 +85,8 @@ def main(words: list[str]) -> None:
     parser.add_argument("--least", type=int, default=0)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=0)
+    parser.add_argument("--running", default=RUNNING)
+    parser.add_argument("--counters", default=",".join(COUNTERS))
     parser.add_argument("--head", default="")
     told = parser.parse_args(words)
     stay_in_memory()
@@ -90,7 +96,7 @@ def main(words: list[str]) -> None:
         threading.Thread(target=every, args=(MEMORY_S, Memory(told.least).look), daemon=True).start()
     looks: list[Look] = [Calm().look]
     if told.port:
-        looks.append(Engine(told.port, told.seconds).look)
+        looks.append(Engine(told.port, told.seconds, Names(told.running, tuple(told.counters.split(",")))).look)
     if told.head:
         looks.append(Head(told.head).look)
     every(ENGINE_S, *looks)
@@ -115,17 +121,27 @@ def every(seconds: float, *looks: Look) -> None:
             look()
 
 
-class Engine:
-    """vLLM's engine, on the head: it stands still where requests run, no counter moves, and nothing works."""
+class Names(NamedTuple):
+    """Of metrics. running: requests that run; counters: one of them moves when a step had an outcome."""
 
-    def __init__(self, port: int, seconds: float) -> None:
-        self.port, self.seconds = port, seconds
+    running: str = RUNNING
+    counters: tuple[str, ...] = COUNTERS
+
+
+VLLM = Names()
+
+
+class Engine:
+    """The engine, on the head: it stands still where requests run, no counter moves, and nothing works."""
+
+    def __init__(self, port: int, seconds: float, names: Names = VLLM) -> None:
+        self.port, self.seconds, self.names = port, seconds, names
         self.counted = -1.0
         self.since: float | None = None  # when it was first seen to stand still
         self.doubt = False  # whether in that time it was ever unknown what the GPU does
 
     def look(self) -> None:
-        metrics = ask_metrics(self.port)
+        metrics = ask_metrics(self.port, self.names)
         if metrics is None:
             return  # the API is away: systemd, or the deploy, knows
         running, counted = metrics
@@ -197,7 +213,7 @@ def fetch(port: int) -> bytes:
     return found
 
 
-def ask_metrics(port: int) -> tuple[float, float] | None:
+def ask_metrics(port: int, names: Names = VLLM) -> tuple[float, float] | None:
     """How many requests run, and the sum of what counts; None where no whole answer comes in time."""
     try:
         came = fetch(port)
@@ -207,9 +223,9 @@ def ask_metrics(port: int) -> tuple[float, float] | None:
         text = answer.read().decode(errors="replace")
     except (OSError, ValueError, http.client.HTTPException):  # ValueError: a chunk of a negative size
         return None
-    if answer.status != 200 or COUNTERS[0] not in text:
+    if answer.status != 200 or not any(name in text for name in names.counters):
         return None
-    return total(text, (RUNNING,)), total(text, COUNTERS)
+    return total(text, (names.running,)), total(text, names.counters)
 
 
 def total(text: str, names: tuple[str, ...]) -> float:

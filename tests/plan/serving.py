@@ -24,6 +24,7 @@ NAME = "vllm-standin:1"
 SOLO, BOTH = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 DATA: dict[str, Any] = {"serve_image": NAME, "memory_gib": 121.7}
 GIB = 2**30
+GGUF_GIB = 60.0  # of all parts of a file
 _catalogue = cache(catalogue)
 ANSWER = {"model": "MODEL", "choices": [{"message": {"content": "The capital of France is Paris."}}]}
 
@@ -41,6 +42,7 @@ class Spark:
     store: int = 900 * GIB  # bytes that are free for docker's images
     weights: dict[str, tuple[str, int]] = field(default_factory=dict)
     commit: str = ""  # of all of them
+    ggufs: dict[str, int] = field(default_factory=dict)  # OWNER/NAME/FILE -> bytes
     room: int = 900 * GIB
     listening: tuple[int, ...] = (22,)
     bound: tuple[str, ...] = ()
@@ -64,6 +66,7 @@ class Spark:
         lines += [f"content {id} {held}" for id, held in self.contents.items()]
         lines += [f"weights {name} {state} {size}" for name, (state, size) in self.weights.items()]
         lines += [f"revision {name} {self.commit}" for name in self.weights if self.commit]
+        lines += [f"gguf {size} {path}" for path, size in self.ggufs.items()]
         lines += [f"room {self.room}", *(f"listen {port}" for port in self.listening)]
         for name, each in self.named.items():
             lines += [f"service {name}", *each.own()]
@@ -136,7 +139,8 @@ def files(
     asked = plan.wish(_catalogue().find, mine, 2 if nodes == 2 else 1)
     addresses = [Fleet.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
-    chosen = Chosen(image, ray, "0.19.0", sizing=sized or plan.size(asked, mine, Room(121.7, 116.7)))
+    room = Room(121.7, 116.7, weights=GGUF_GIB if asked.gguf else None)
+    chosen = Chosen(image, ray, "0.19.0", sizing=sized or plan.size(asked, mine, room))
     return unit_files.files(asked, chosen, node, mine, texts(served.Service(mine.serve_name)))
 
 
@@ -169,11 +173,13 @@ def hosts(a: Spark, b: Spark, **changes: Any) -> list[Host]:
     return pair(a.printed("a"), b.printed("b"), **{"node_ssh": True, **DATA, **changes})
 
 
-def answers(model: str, *, code: int = 200, state: str = "active 0 200", **changes: Any) -> dict[str, Any]:
+def answers(
+    model: str, *, code: int = 200, state: str = "active 0 200", engine: str = "vllm", **changes: Any
+) -> dict[str, Any]:
     """What a head answers that is started, by a piece of each script."""
     body = json.dumps({**ANSWER, "model": model, **changes})
     return {
-        "command -v vllm": ["has vllm", "version 0.19.0"],
+        "command -v vllm": [f"has {engine}", "version 0.19.0"],
         "port=$1 before=$2": [f"state {state}", "said phase ready 2026-11-21T14:00:00Z"],
         "VLLM_API_KEY": [body, str(code)],
         "journalctl --sync; journalctl": ["RuntimeError: out of memory"],

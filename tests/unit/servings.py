@@ -30,6 +30,8 @@ def asked(model: str = "gpt-oss-120b", sparks: int = 2, **data: Any) -> Wish:
 LONE = Node()
 
 
-def made(wish: Wish, node: Node = LONE, ray: bool = False, **data: Any) -> dict[str, str]:
-    files = unit_files.files(wish, Chosen(ID, ray), node, mine(**data), TEXTS)
+def made(
+    wish: Wish, node: Node = LONE, ray: bool = False, chosen: Chosen | None = None, **data: Any
+) -> dict[str, str]:
+    files = unit_files.files(wish, chosen or Chosen(ID, ray), node, mine(**data), TEXTS)
     return {file.path: file.content for file in files}

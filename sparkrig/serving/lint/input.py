@@ -15,6 +15,7 @@ from sparkrig.serving.lint.claims import (
     Claim,
 )
 from sparkrig.serving.lint.rule import Rules
+from sparkrig.settings import names_a_secret
 from sparkrig.text import listed
 
 _WHOLE = (
@@ -134,7 +135,8 @@ def unseen(case: Case) -> Iterator[Hit]:
     "the engine is vLLM",
     (
         Claim(
-            "the flags of other engines are read and not judged; an image for arm64 and the GPU are asked of all",
+            "the flags of other engines are read and not judged; of all are asked an image for arm64, the GPU and "
+            "secrets, and of SGLang whether the weights fit",
             "sparkrig/serving/lint/judgement.py",
             READ,
         ),
@@ -144,3 +146,22 @@ def unseen(case: Case) -> Iterator[Hit]:
 def other_engine(case: Case) -> Iterator[Hit]:
     if case.launch.engine != engines.VLLM:
         yield Hit(f"it launches {engines.name(case.launch.engine)}, and lint judges launches of vLLM")
+
+
+@RULES.rule(
+    "secret-argument",
+    "warning",
+    "no secret stands in the arguments of a server",
+    (
+        Claim("each user of the host sees the arguments of a process", "sparkrig/settings.py", READ),
+        Claim("vLLM takes the key from VLLM_API_KEY", VLLM, READ),
+        Claim("SGLang writes its arguments, the key among them, into its log", "sglang-source", "2026-11-25"),
+        Claim("llama.cpp takes the key from LLAMA_API_KEY or --api-key-file", "llama-server", "2026-11-25"),
+    ),
+    "a variable or a file that has the key",
+)
+def secret_argument(case: Case) -> Iterator[Hit]:
+    """A shell puts the value of a variable into the arguments, so that `--api-key $KEY` shows it, too."""
+    for name, value in case.launch.flags.items():
+        if isinstance(value, (str, list)) and value and names_a_secret(name.replace("-", "_")):
+            yield Hit(f"--{name} shows a secret in the list of processes")

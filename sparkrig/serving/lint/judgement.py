@@ -28,6 +28,7 @@ from sparkrig.serving.lint import (
 )
 from sparkrig.serving.lint.case import Case, Change, Hit, Severity
 from sparkrig.serving.lint.rule import Judge, Rule
+from sparkrig.serving.runtimes import SGLANG
 
 JUDGES: Mapping[Rule, Judge] = {
     rule: judge
@@ -52,7 +53,9 @@ JUDGES: Mapping[Rule, Judge] = {
 RULES: tuple[Rule, ...] = tuple(JUDGES)
 BY_ID: Mapping[str, Rule] = {rule.id: rule for rule in RULES}
 _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothing itself, can be asked
-_OF_EVERY_ENGINE = frozenset({"other-engine", "image-architecture", "no-gpu"})
+_OF_EVERY_ENGINE = frozenset({"other-engine", "image-architecture", "no-gpu", "secret-argument"})
+# whose weights are those of the checkpoint that it names; a GGUF file is another one, of another size
+_OF_SGLANG = frozenset({"weights-too-large"})
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ def _weight(finding: Finding) -> int:
 
 def _is_asked(rule: Rule, case: Case) -> bool:
     if case.launch.engine != VLLM:
-        return rule.id in _OF_EVERY_ENGINE
+        more = _OF_SGLANG if case.launch.engine == SGLANG.id else frozenset[str]()
+        return rule.id in _OF_EVERY_ENGINE | more
     return not case.launch.ray or rule.topic in _OF_RAY
 
 

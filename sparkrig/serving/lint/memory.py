@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sparkrig.serving import engines
 from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import (
     APRIL,
@@ -28,6 +29,7 @@ MEMORY_GIB = 121.7  # what vLLM sees of a Spark's 128 GB [@docai-122b]
 REFUSED, HIGHEST, USUAL, SAFE = 0.95, 0.912, 0.85, 0.80
 _DEFAULT = 0.92
 _TO_THE_HIGHEST = (Change("gpu-memory-utilization", "0.85"),)
+_TABLE_GIB = 47.7  # the largest table that SGLang leaves on the disk [@sglang-37995]
 # Qwen3.6-35B-A3B in BF16, 65 GiB, is verified without a share, and 75 GiB fail [@vllm-recipes, @vllm-recipes-632]
 _LARGE = 0.6
 # scales and layers of 16 bits beside the 4 bits of the name: 75 GiB of Nemotron-3-Super, of which it shows 63
@@ -205,13 +207,17 @@ def utilization_unset(case: Case) -> Iterator[Hit]:
     "a smaller format of the model, or both Sparks: sparkrig models",
 )
 def weights_too_large(case: Case) -> Iterator[Hit]:
-    share = min(_utilization(case) or _DEFAULT, 1.0)
+    # another engine has its share by another name: more than all it cannot have, a table on the disk aside
+    other = case.launch.engine != engines.VLLM
+    share = 1.0 if other else min(_utilization(case) or _DEFAULT, 1.0)
     if case.weights_gib is None or not case.gpus or not case.world or case.table_on_disk:
         return
     each, room = case.weights_gib / case.world, MEMORY_GIB * share
-    if each > room:
+    if each - (_TABLE_GIB if other else 0.0) > room:
         yield Hit(
-            f"{each:.0f} GiB of weights on each Spark, and {room:.0f} GiB for vLLM at {share:g}", _smaller(case)
+            f"{each:.0f} GiB of weights on each Spark, and {room:.0f} GiB for {engines.name(case.launch.engine)} "
+            f"at {share:g}",
+            _smaller(case),
         )
 
 

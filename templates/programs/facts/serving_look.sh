@@ -83,6 +83,9 @@ for d in "$weights"/*/*/; do
     printf 'revision %s %s\n' "$name" "$(head -c 40 "$d$revision" | tr -cd '0-9a-f')"
   fi
 done
+# files that llama.cpp serves; a part that is not whole has another name until it is
+find -L "$weights" -mindepth 3 -maxdepth 3 -type f -name '*.gguf' -printf '%s %P\n' 2>/dev/null |
+  grep -x '[0-9]* [A-Za-z0-9._/-]*' | head -n 500 | sed 's/^/gguf /'
 p=$weights
 while [ ! -e "${p:-/}" ]; do p=${p%/*}; done
 printf 'room %s\n' "$(df -B1 --output=avail "${p:-/}" | tail -n 1)"

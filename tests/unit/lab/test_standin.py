@@ -264,3 +264,72 @@ def test_a_node_of_several_stays_connected_to_the_head_and_does_not_end_with_it(
             assert node.wait(10) == 0
         finally:
             node.kill()
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[[str], Path]:
+    """The stand-in under a name of its own, as an image has it."""
+
+    def called(name: str) -> Path:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.symlink_to(FILE)
+        return file
+
+    return called
+
+
+OTHERS = {
+    "sglang/launch_server.py": (
+        [
+            "--model-path",
+            "a/b",
+            "--served-model-name",
+            "it",
+            "--context-length",
+            "4096",
+            "--mem-fraction-static",
+            "1",
+        ],
+        "--enable-metrics",
+        "sglang:num_running_reqs",
+        "fired up and ready to roll",
+    ),
+    "llama-server": (
+        ["--model", "/m/a.gguf", "--alias", "it", "--ctx-size", "4096", "--n-gpu-layers", "999"],
+        "--metrics",
+        "llamacpp:requests_processing",
+        "all slots are idle",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*OTHERS])
+def test_it_answers_as_another_engine_by_what_it_is_called(name: str, program: Callable[[str], Path]) -> None:
+    words, switch, running, last = OTHERS[name]
+    (port,) = free_ports(1)
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, str(program(name)), *words, switch, "--port", str(port)]
+    environment = {**os.environ, "STANDIN": "--first 0 --token 0", "LLAMA_API_KEY": "canary"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout
+        try:
+            for line in process.stdout:
+                if last in line:
+                    break
+            key = "canary" if name == "llama-server" else ""
+            done = asked(f"{url}/v1/chat/completions", CHAT, key)
+            assert (done[0], json.loads(done[1])["model"]) == (200, "it")
+            assert json.loads(asked(f"{url}/v1/models")[1])["data"][0]["max_model_len"] == 4096
+            assert asked(f"{url}/health")[0] == 200
+            assert running in asked(f"{url}/metrics", key=key)[1]
+            assert asked(f"{url}/metrics")[0] == (401 if key else 200)
+            assert asked(f"{url}/v1/chat/completions", CHAT)[0] == (401 if key else 200)
+        finally:
+            process.terminate()
+
+
+def test_another_engine_has_metrics_only_where_they_are_asked_for() -> None:
+    for role in (standin.SGLANG, standin.LLAMA):
+        assert not standin.told([], "", role).metrics
+    assert standin.told([], "", standin.VLLM).metrics

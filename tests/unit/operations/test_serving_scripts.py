@@ -102,6 +102,23 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     assert spark.look(str(folder)).store == ("/var/lib/containerd" if Path("/var/lib/containerd").is_dir() else "")
 
 
+def test_gguf_files_are_seen_by_their_names_and_sizes(spark: Spark, tmp_path: Path) -> None:
+    folder = tmp_path / "weights"
+    for name in (
+        "a/b/m-00001-of-00002.gguf",
+        "a/b/m-00002-of-00002.gguf",
+        "a/b/deep/x.gguf",
+        "a/b/a b.gguf",
+        "a/y.gguf",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("GGUF")
+    (folder / "a/b/n.gguf.incomplete").write_text("GG")
+    found = spark.look(str(folder))
+    assert found.ggufs == {"a/b/m-00001-of-00002.gguf": 4, "a/b/m-00002-of-00002.gguf": 4}
+    assert found.gguf("a/b/m-00001-of-00002.gguf") == 8 and found.gguf("a/b/x.gguf") is None
+
+
 @pytest.mark.parametrize(
     ("target", "stray"),
     [
@@ -579,6 +596,7 @@ SERVER = '#!/bin/sh\necho "vllm: error: unrecognized arguments: $*" >&2; exit 2\
         ("/bin/tini --", PASSES, ["entrypoint /bin/tini -- "]),
         ("/opt/run.sh", SERVER, []),
         ("vllm serve", PASSES, []),
+        ("/app/llama-server", PASSES, []),
         ("python3 -m vllm.entrypoints.openai.api_server", PASSES, []),
         ("", PASSES, []),
     ],
@@ -601,4 +619,23 @@ esac""",
     )
     found = spark.sh(serving.PROBE, "image:1", "print()").splitlines()
     assert found == ["has vllm", *expected]
-    assert bool(spark.calls) is entrypoint.startswith("/"), "a server is not started for a look"
+    tried = entrypoint.startswith("/") and "llama" not in entrypoint
+    assert bool(spark.calls) is tried, "a server is not started for a look"
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "llama.cpp"])
+def test_an_image_is_known_by_the_engine_that_is_in_it(spark: Spark, tmp_path: Path, engine: str) -> None:
+    """The shell of the container runs here, with nothing in its path but what the image would have."""
+    inside = tmp_path / "inside"
+    for name, is_there in (("vllm", engine == "vllm"), ("llama-server", engine == "llama.cpp")):
+        if is_there:
+            tool(inside, name, "exit 0")
+    found = 0 if engine == "sglang" else 1
+    tool(inside, "python3", f'case "$2" in *find_spec*) exit {found} ;; esac')
+    shell = f'PATH={inside}; eval "$7"'
+    tool(
+        spark.root / "bin",
+        "docker",
+        f'case "$*" in *--entrypoint*) shift 7; shift; {shell.replace("$7", "$1")} ;; esac',
+    )
+    assert spark.sh(serving.PROBE, "image:1", "print()").splitlines() == [f"has {engine}"]

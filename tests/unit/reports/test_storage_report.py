@@ -56,6 +56,16 @@ def test_a_record_alone_is_enough() -> None:
     assert needs(disk(aside), ONE) == []
 
 
+def test_the_folder_of_a_gguf_file_is_needed_and_what_it_was_made_of_is_not() -> None:
+    rows = ROWS.replace(" running ", " exited ")
+    llama = record(ONE, engine="llama.cpp", gguf=f"{TWO}/model-00001-of-00002.gguf")
+    found = disk(rows.replace(kept(record()), kept(llama)))
+    assert needs(found, TWO) == ["it is served, by the record of the last deploy"]
+    assert needs(found, ONE) == []
+    with pytest.raises(Refusal, match="is needed"):
+        found.removal(TWO)
+
+
 def test_what_was_served_before_a_trial_is_needed() -> None:
     found = disk(f"{IDLE}\ntrial {kept(record(TWO, BASE))}")
     assert (
@@ -128,6 +138,12 @@ def test_what_the_settings_name_is_needed() -> None:
         "the setting nccl_image"
     ]
     assert of_image(disk(IDLE), BASE) == [], "a default declares nothing"
+
+
+@pytest.mark.parametrize("image", ["llama.cpp:server-cuda", None], ids=["whole", "refused, without an image"])
+def test_a_gguf_file_that_the_settings_name_is_needed(image: str | None) -> None:
+    llama = declared(ONE, serve_engine="llama.cpp", serve_gguf=f"{TWO}/model.gguf", serve_image=image)
+    assert llama.checkpoints[TWO.lower()] == f"the setting model ({ONE})"
 
 
 def test_a_half_that_has_no_part_needs_nothing_of_it() -> None:

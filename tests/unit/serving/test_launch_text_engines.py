@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving import engines, launch_text
 from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint import judgement
@@ -74,7 +75,7 @@ def test_the_other_forms() -> None:
     recipe = "name: a\ncommand: sglang serve --model-path Q/M --tp {n}\ndefaults: {n: 2}\n"
     assert one(json.dumps(inspected)).engine == "llama.cpp"
     assert (one(unit).engine, one(unit).environment) == ("ollama", {"OLLAMA_HOST": "0.0.0.0"})
-    assert (one(recipe).engine, one(recipe).flags["tp"]) == ("sglang", "2")
+    assert (one(recipe).engine, one(recipe).flags["tensor-parallel-size"]) == ("sglang", "2")
     typed_later = one(
         "docker run -it --gpus all lmsysorg/sglang bash\npython3 -m sglang.launch_server --model Q/M"
     )
@@ -112,5 +113,15 @@ def test_what_is_asked_of_every_engine() -> None:
     assert rules("sglang serve --model-path Q/M --mem-fraction-static 0.95") == {"other-engine"}
     bad = "docker run --platform linux/amd64 lmsysorg/sglang sglang serve --model-path Q/M"
     assert rules(bad) == {"other-engine", "image-architecture", "no-gpu"}
+    large = "sglang serve --model-path Qwen/Qwen3-235B-A22B-GPTQ-Int4 --tp {} --api-key x"
+    known = catalogue().find
+    assert {each.rule.id for each in judgement.judge(Case(one(large.format(1)), known))} == {
+        *("other-engine", "secret-argument"),
+    }
+    whole = "sglang serve --model-path Qwen/Qwen3.5-122B-A10B --tp {}"
+    disk = judgement.judge(Case(one("sglang serve --model-path RadixArk/Qwen3.8-Flash-Next-NVFP4"), known))
+    assert {each.rule.id for each in disk} == {"other-engine"}, "its table may be on the disk"
+    found = {tp: {each.rule.id for each in judgement.judge(Case(one(whole.format(tp)), known))} for tp in (1, 2)}
+    assert found == {1: {"other-engine", "weights-too-large"}, 2: {"other-engine"}}
     (note,) = judgement.judge(Case(one("ollama serve"), lambda _: None))
     assert (note.severity, note.found) == ("note", "it launches Ollama, and lint judges launches of vLLM")

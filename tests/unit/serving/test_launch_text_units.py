@@ -167,7 +167,7 @@ def test_a_recipe_of_spark_pulse() -> None:
     }
     assert (found.container, found.whole) == (Container("vllm-node", whole=False), False)
     other = one(PULSE.replace("engine: vllm", "engine: sglang"))
-    assert (other.engine, other.model, other.flags["tp"]) == ("sglang", "Q/M", "2")
+    assert (other.engine, other.model, other.flags["tensor-parallel-size"]) == ("sglang", "Q/M", "2")
 
 
 def test_a_script_in_a_compose_file() -> None:

@@ -19,7 +19,7 @@ from sparkrig.host.images import Image
 from sparkrig.io.vllm_flags import knowledge
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, listen, plan, served, sizing, smoke, unit_files
+from sparkrig.serving import arguments, listen, plan, runtimes, served, sizing, smoke, unit_files
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.model import Launch, Model
@@ -67,7 +67,7 @@ def test_every_launch_of_the_catalogue_can_be_served() -> None:
         kept = {
             name.removeprefix("no-"): value
             for name, value in base.flags.items()
-            if name not in {*unit_files.OURS, "served-model-name"}
+            if name not in {*runtimes.VLLM.ours, "served-model-name"}
         }
         assert set(kept) - {"tensor-parallel-size"} <= set(found.flags)
         assert found.flags["served-model-name"] == [model.name, checkpoint.id]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.shells import tool
+from tests.unit.sshd import free_ports
 
 ROOT = Path(__file__).resolve().parents[3]
 START = ROOT / "templates" / "serving" / "start.sh"
@@ -147,3 +149,75 @@ def test_an_order_that_is_missing_is_named(stand_ins: Path, here: str, missing: 
     del env[f"SPARKRIG_{missing}"]
     done = started(stand_ins, env)
     assert done.returncode != 0 and f"SPARKRIG_{missing}: " in done.stderr and not told(done, "vllm")
+
+
+def other(stand_ins: Path, name: str, engine: str, more: dict[str, str], *words: str) -> list[str]:
+    """What another engine is started with, and the variables of its key."""
+    tool(stand_ins, name, f"printf '{name}: %s\\n' \"$@\"; env | grep -E '^LLAMA_' | sed 's/^/{name}: /'")
+    own = {"PATH": f"{stand_ins}:/usr/bin:/bin", "HOME": str(stand_ins), "SPARKRIG_ENGINE": engine}
+    done = subprocess.run(
+        ["sh", START, *words], env={**own, **more}, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return told(done, name)
+
+
+def test_llama_cpp_has_the_key_as_its_own_variable_and_in_no_argument(stand_ins: Path) -> None:
+    words = ("llama-server", "--model", "/models/a.gguf")
+    found = other(stand_ins, "llama-server", "llama.cpp", {**LONE, "VLLM_API_KEY": "c4n4ry"}, *words)
+    assert found == [*words[1:], "--port", "8123", "LLAMA_API_KEY=c4n4ry"]
+    assert other(stand_ins, "llama-server", "llama.cpp", LONE, *words) == [*words[1:], "--port", "8123"]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_sglang_forms_the_pair_itself(stand_ins: Path, here: str, rank: int) -> None:
+    orders = part("multinode", rank, here, here)
+    found = other(stand_ins, "sglang", "sglang", orders, "sglang", "--model-path", "/models/a/b")
+    assert found == [
+        *("--model-path", "/models/a/b", "--nnodes", "2", "--node-rank", str(rank)),
+        *("--dist-init-addr", f"{here}:29501", "--port", "8123"),
+    ]
+
+
+def first_word(stand_ins: Path, path: str, orders: str, *words: str) -> str:
+    """What the start has to say of the first answer of lab/standin.py, which serves as vLLM."""
+    (port,) = free_ports(1)
+    tool(stand_ins, "vllm", f'exec {sys.executable} {ROOT / "lab/standin.py"} "$@"')
+    env = {"PATH": path, "HOME": str(stand_ins), **LONE, "SPARKRIG_PORT": str(port), "STANDIN": orders}
+    command = ["/bin/sh", str(START), "vllm", "serve", "it", *words]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            return next(
+                " ".join([*line.split()[1:3], *line.split()[4:]])
+                for line in process.stdout
+                if line.startswith(("sparkrig: phase answered", "sparkrig: trouble"))
+            )
+        finally:
+            process.terminate()
+
+
+@pytest.mark.slow  # starts a server for each row
+@pytest.mark.parametrize(
+    ("orders", "words", "said"),
+    [
+        ("", (), "phase answered model=it"),
+        ("", ("--convert", "embed"), "phase answered model=it"),
+        ("", ("--convert", "classify"), "phase answered model=it"),
+        ("--fail 500", (), "trouble no-answer <HTTPError 500:"),
+    ],
+    ids=["generates", "embeds", "ranks", "fails"],
+)
+@pytest.mark.parametrize("python", [True, False], ids=["python", "curl"])
+def test_a_model_that_generates_nothing_has_answered_all_the_same(
+    stand_ins: Path, python: bool, orders: str, words: tuple[str, ...], said: str
+) -> None:
+    path = f"{stand_ins}:/usr/bin:/bin"
+    if not python:  # an image of llama.cpp
+        path = str(stand_ins)
+        (stand_ins / "python3").unlink()
+        for name in ("curl", "date", "sleep"):
+            (stand_ins / name).symlink_to(shutil.which(name) or f"no {name} here")
+        said = said.replace("model=it", "model=unknown").replace("<HTTPError 500:", "HTTP status 500")
+    told = ("--startup 0 --first 0 --token 0 " + orders).strip()
+    assert first_word(stand_ins, path, told, *words).startswith(said)

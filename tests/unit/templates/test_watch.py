@@ -576,6 +576,20 @@ def test_metrics_that_make_no_sense_or_never_end_are_no_answer(answered: Answere
     assert time.monotonic() - began < 3
 
 
+NAMES = ("--running", "sglang:num_running_reqs", "--counters", "sglang:generation_tokens_total,sglang:other_total")
+
+
+def test_another_engine_is_watched_by_its_own_names(host: Host, port: str) -> None:
+    """What is not there yet counts as nothing; vLLM's own names are none of its own."""
+    words = ("--port", port, "--seconds", str(N), *NAMES)
+    host.metrics = 'sglang:num_running_reqs{model_name="m",tp_rank="0"} 2.0\nsglang:other_total{a="b"} 5.0\n'
+    host.watches(2 * N, *words)
+    assert host.did() == [KILLED] and "requests running: 2" in host.events[0]
+    host.metrics = "vllm:num_requests_running 2.0\nvllm:generation_tokens_total 5.0\n"
+    host.watches(2 * N, *words)
+    assert host.did() == []
+
+
 def test_metrics_are_the_same_in_each_form_of_an_answer(answered: Answered) -> None:
     rows = b"vllm:num_requests_running 2.0\nvllm:generation_tokens_total 7.0\n"
     assert answered(b"HTTP/1.0 200 OK\r\n\r\n" + rows) == (2, 7)

@@ -690,6 +690,15 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve(flags="--max-num-seqs $SEQS"), f"SEQS=4\n{serve(flags='--max-num-seqs $SEQS')}"),
         (run("--gpus all $OPTIONS"), run()),
     ],
+    "secret-argument": [
+        (
+            f"sglang serve --model-path {PLAIN} --api-key x",
+            f"sglang serve --model-path {PLAIN} --api-key-file /run/key",
+        ),
+        (serve(flags="--api-key x"), f"VLLM_API_KEY=$KEY {serve()}"),
+        (serve(flags="--api-key $KEY"), serve(flags="--served-model-name x")),
+        (f"llama-server -m {PLAIN}.gguf --api-key x", f"llama-server -m {PLAIN}.gguf --api-key-file /run/key"),
+    ],
     "other-engine": [
         (f"sglang serve --model-path {PLAIN}", serve()),
         (f"docker run --gpus all img llama-server -m {PLAIN}.gguf", run()),

@@ -1,0 +1,97 @@
+"""What is asked of another engine than vLLM: whether the settings fit it, and what it is to serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sparkrig.cure import on_host, quoted, quoted_path
+from sparkrig.refusal import Refusal
+from sparkrig.serving import gguf, runtimes
+from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar
+from sparkrig.serving.runtimes.runtime import Runtime
+from sparkrig.serving.served import Serving
+from sparkrig.serving.wish import Wish
+from sparkrig.settings import Settings
+
+
+def fits(engine: Runtime, mine: Settings) -> None:
+    """Raise Refusal for a setting that this engine has nothing to do with, or lacks."""
+    if engine.file and not mine.serve_gguf:
+        raise Refusal(
+            f"{engine.name} serves a GGUF file, and serve_gguf names none",
+            "the same with --data serve_gguf=OWNER/NAME/FILE.gguf, a file below the folder of weights",
+        )
+    if mine.serve_gguf and not engine.file:
+        raise Refusal(f"serve_gguf is for llama.cpp, and {engine.name} is to serve", "leave one of both out")
+    if (mine.serve_nodes or 1) > engine.most_nodes:
+        raise Refusal(
+            f"{engine.name} serves on one Spark here: its RPC between hosts is not set up by this deploy",
+            "the same with --data serve_nodes=1",
+        )
+    if engine is not runtimes.VLLM and mine.serve_draft not in (None, "none"):
+        raise Refusal(
+            f"serve_draft is for vLLM, and {engine.name} is to serve",
+            f"the same without it; serve_flags has the flags of {engine.name}",
+        )
+    if engine is not runtimes.VLLM and mine.serve_form == "ray":
+        raise Refusal(
+            f"serve_form is ray, and {engine.name} has its own way for two Sparks", "leave serve_form out"
+        )
+
+
+def own(engine: Runtime, mine: Settings) -> dict[str, Scalar | dict[str, Scalar]]:
+    """The user's flags by their own names. Raises Refusal for one that another setting decides on."""
+    given = engine.whole(mine.serve_flags)
+    if taken := sorted(engine.ours & given.keys()):
+        raise Refusal(f"--{taken[0]} is not for serve_flags: other settings decide on it", "sparkrig docs serving")
+    return given
+
+
+def wish(
+    engine: Runtime,
+    mine: Settings,
+    model: Model,
+    checkpoint: Checkpoint,
+    nodes: Nodes,
+    image: str,
+    base: Launch | None = None,
+    notes: Sequence[str] = (),
+) -> Wish:
+    """What another engine than vLLM is asked for. base: of a recipe. Raises Refusal."""
+    if not image:
+        raise Refusal(
+            f"{engine.name} is to serve {checkpoint.id}, and no image is named: the catalogue's are of vLLM",
+            "the same with --data serve_image=IMAGE",
+        )
+    flags = {**engine.defaults, **engine.whole(base.flags if base else {})}
+    for name in (engine.names, *(engine.ours - engine.defaults.keys())):
+        flags.pop(name, None)
+    if nodes > 1:
+        flags["tensor-parallel-size"] = nodes
+    flags |= own(engine, mine)
+    told = [*notes, f"the flags of {engine.name} are handed on, and not judged"]
+    if engine.unwatched:
+        told.append(f"{engine.unwatched}: the watch judges the memory of the host alone")
+    return Wish(
+        model,
+        checkpoint,
+        nodes,
+        flags,
+        base.environment if base else {},
+        image,
+        (*told,),
+        engine=engine.id,
+        gguf=(mine.serve_gguf or "") if engine.file else "",
+    )
+
+
+def there(asked: Wish, found: Serving, mine: Settings) -> None:
+    """Raise Refusal where a GGUF file is not there: an image of llama.cpp has nothing to download it with."""
+    if found.gguf(asked.gguf) is None:
+        folder, file = gguf.folder(asked.gguf), asked.gguf.rpartition("/")[2]
+        raise Refusal(
+            f"{mine.weights}/{asked.gguf} is not there with all its parts; an image of llama.cpp downloads none",
+            on_host(
+                f"sudo hf download {quoted(folder, file)} --local-dir {quoted_path(f'{mine.weights}/{folder}')}"
+            ),
+        )

@@ -1,0 +1,23 @@
+"""The engines that deploys/serve.py starts, by the names that `serve_engine` has: one module an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkrig.serving.runtimes.llama import LlamaCpp
+from sparkrig.serving.runtimes.runtime import Runtime
+from sparkrig.serving.runtimes.sglang import SGLang
+from sparkrig.serving.runtimes.vllm import Vllm
+
+VLLM, SGLANG, LLAMA = Vllm(), SGLang(), LlamaCpp()
+RUNTIMES: Mapping[str, Runtime] = {each.id: each for each in (VLLM, SGLANG, LLAMA)}
+
+
+def runtime(id: str) -> Runtime:
+    """The engine of that id; vLLM for one that this version does not know."""
+    return RUNTIMES.get(id, VLLM)
+
+
+def by_name(name: str) -> Runtime | None:
+    """The engine that its makers call so; None where it is not one that is served here."""
+    return next((each for each in RUNTIMES.values() if each.name == name), None)

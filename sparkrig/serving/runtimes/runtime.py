@@ -1,0 +1,100 @@
+"""What differs between the engines that are served: their command, their flags of memory, what they take of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sparkrig.serving.budget import Budget, Use
+from sparkrig.serving.model import Checkpoint, Model, Nodes, Scalar
+
+Flags = Mapping[str, Scalar | dict[str, Scalar]]
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What the watch reads of `/metrics`.
+
+    running: requests that run, empty for the names that watch.py has by itself; counters: what moves while the
+    engine works.
+    """
+
+    running: str
+    counters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Free:
+    """GiB that are available when an engine starts. now: beside our other servers; most: where none is loaded."""
+
+    now: float
+    most: float
+
+
+class Runtime(ABC):
+    """One engine.
+
+    id: as `serve_engine` has it; name: as its makers write it; share: the flag with the part of the memory that
+    it takes, empty where it has none; context: the flag with the longest sequence; names: the flag with what the
+    API calls the model; ours: flags that another setting decides on; aliases: other names of its flags;
+    defaults: flags that it is given unless the user has another value; shown: a command of a shell that finds it
+    in an image; usual: the part of the memory that it gets where nothing asks for more; most_nodes: Sparks that
+    can share one model here; metrics: None where the watch can judge memory alone, and why: unwatched; key: the
+    variable that has its API key, empty where the key would stand in its log; file: whether its weights are one
+    GGUF file; stretches: flags, and variables that are 1, with which a context may be longer than the model was
+    made for; beyond: what it does with a longer one without them; ends: words of its log with which a phase of
+    the start ends, by the phase (sparkrig/serving/startup.py, which has those of vLLM).
+    """
+
+    id: ClassVar[str]
+    name: ClassVar[str]
+    share: ClassVar[str]
+    context: ClassVar[str]
+    names: ClassVar[str]
+    ours: ClassVar[frozenset[str]]
+    aliases: ClassVar[Mapping[str, str]] = {}
+    defaults: ClassVar[Flags] = {}
+    shown: ClassVar[str]
+    usual: ClassVar[float]
+    most_nodes: ClassVar[Nodes] = 2
+    metrics: ClassVar[Metrics | None] = None
+    unwatched: ClassVar[str] = ""
+    key: ClassVar[str] = ""
+    file: ClassVar[bool] = False
+    stretches: ClassVar[frozenset[str]] = frozenset()
+    beyond: ClassVar[str] = "would end"
+    ends: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+    @abstractmethod
+    def words(self, path: str, names: Sequence[str], flags: Sequence[str]) -> list[str]:
+        """Its command, the same on every node. path: of the weights; names: what the API calls the model."""
+
+    @abstractmethod
+    def use(self, flags: Flags, base: Use) -> Use:
+        """The budget's view of its flags, the share aside."""
+
+    @abstractmethod
+    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: Free) -> Budget:
+        """What becomes of the memory."""
+
+    def given(self, made: Budget, free: Free) -> float:  # noqa: ARG002
+        """The value of the flag `share` for a budget."""
+        return made.use.utilization
+
+    def taken(self, given: float, made: Budget, free: Free) -> float:  # noqa: ARG002
+        """The part of all memory that it takes at the most with that value of its flag."""
+        return given if made.share else 0.0
+
+    def least(self, made: Budget, free: Free) -> float:  # noqa: ARG002
+        """GiB that it takes at the most, if it is to have its weights and what is wanted of the KV cache."""
+        return made.share - (made.kv or 0.0) + (made.needed or 0.0)
+
+    def held(self, made: Budget) -> float:
+        """GiB that it gives back when it stops, at the least."""
+        return made.share
+
+    def whole(self, flags: Flags) -> dict[str, Scalar | dict[str, Scalar]]:
+        """Flags by their own names."""
+        return {self.aliases.get(name, name): value for name, value in flags.items()}

@@ -1,0 +1,175 @@
+"""T1: SGLang and llama.cpp by deploys/serve.py, on fake hosts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkrig.serving import gguf
+from tests.plan.conftest import A, Deploy, Run
+from tests.plan.desk import Desk
+from tests.plan.serving import GGUF_GIB, GIB, NAME, SOLO, Spark, answers, beside, files, hosts, ready, serving
+from tests.plan.test_serve import FILE, MODEL, order, served_by, tail
+from tests.tables import each_row
+
+GGUF = "ggml-org/gpt-oss-120b-GGUF/gpt-oss-120b-mxfp4-00001-of-00003.gguf"
+THERE: dict[str, Any] = {"ggufs": dict.fromkeys(gguf.parts(GGUF), int(GGUF_GIB * GIB / 3))}
+DATA: dict[str, dict[str, Any]] = {
+    "sglang": {"serve_engine": "sglang"},
+    "llama.cpp": {"serve_engine": "llama.cpp", "serve_gguf": GGUF},
+}
+ENGINES = pytest.mark.parametrize("engine", [*DATA])
+
+
+def words(engine: str) -> list[str]:
+    return [*MODEL, *(word for name, value in DATA[engine].items() for word in ("--data", f"{name}={value}"))]
+
+
+def run_on(deploy: Deploy, engine: str, a: Spark, *more: str, **changes: Any) -> Run:
+    """A deploy of it on the first host."""
+    found = hosts(a, Spark())
+    for host in found:
+        host.responses = {**host.responses, **answers("gpt-oss-120b", engine=engine, **changes)}
+    return deploy(found, "-y", *words(engine), *more, file=FILE)
+
+
+def there(engine: str, **changes: Any) -> Spark:
+    """A host that serves it as this very code wants it."""
+    up = serving(SOLO, files=files(SOLO, 0, 1, **DATA[engine]))
+    return replace(up, **{**THERE, **changes})
+
+
+@ENGINES
+def test_a_first_server_is_started_on_trial_asked_and_let_in(deploy: Deploy, engine: str) -> None:
+    run = run_on(deploy, engine, ready(**THERE))
+    assert run.code == 0, tail(run)
+    order(
+        run,
+        "spark-a",
+        "docker run --rm --network none",
+        "while read -r folder name mode content",
+        "systemctl start sparkrig-serve.service",
+        "port=$1 before=$2",
+        "/v1/chat/completions",
+        "systemctl start sparkrig-serve-port.socket",
+    )
+    assert "gpt-oss-120b answers on port 8000" in run.stderr and "are handed on, and not judged" in run.stderr
+    assert ("the watch judges the memory of the host alone" in run.stderr) == (engine == "llama.cpp")
+
+
+@ENGINES
+def test_a_second_run_changes_nothing_and_needs_no_setting(deploy: Deploy, engine: str) -> None:
+    up, idle = there(engine), serving(SOLO, "b", files=files(SOLO, -1, 1, **DATA[engine]))
+    for flags in (words(engine), []):
+        run = served_by(deploy, up, idle, "-y", *flags)
+        assert run.code == 0, tail(run)
+        assert (len(run.commands), run.changes) == (2, [])
+
+
+@ENGINES
+def test_one_that_does_not_answer_is_rolled_back(deploy: Deploy, engine: str) -> None:
+    run = run_on(deploy, engine, replace(serving(SOLO), **THERE), code=500)
+    assert run.code == 1
+    assert "Changed and rolled back: gpt-oss-120b: it answered a question with HTTP status 500" in run.stderr
+
+
+def test_an_image_of_another_engine_is_refused_before_anything_stops(deploy: Deploy) -> None:
+    found = hosts(ready(), Spark())
+    for host in found:
+        host.responses = {**host.responses, **answers("gpt-oss-120b")}
+    run = deploy(found, "-y", *words("sglang"), file=FILE)
+    assert run.code == 1 and f"Refused: {NAME} has no sglang, as its own shell finds it" in run.stderr
+    assert "serve-port" not in "".join(text for _, text in run.commands if "systemctl stop" in text)
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], list[str], str]] = {
+    "no file": ("llama.cpp", {}, [], "00003.gguf is not there with all its parts"),
+    "a part is missing": (
+        "llama.cpp",
+        {"ggufs": {GGUF: 5}},
+        [],
+        "00003.gguf is not there with all its parts",
+    ),
+    "too large a file": (
+        "llama.cpp",
+        {"ggufs": dict.fromkeys(gguf.parts(GGUF), 50 * GIB)},
+        [],
+        "does not fit: 150.0 GiB of weights a node",
+    ),
+    "little is free": ("sglang", {"memory": (121.7, 70.0)}, [], "takes 74.2 GiB of memory on each Spark"),
+    "two Sparks": ("llama.cpp", THERE, ["--data", "serve_nodes=2"], "llama.cpp serves on one Spark here"),
+    "too high a fraction": (
+        "sglang",
+        {},
+        ["--data", 'serve_flags={"mem-fraction-static": 0.99}'],
+        "--mem-fraction-static 0.99 asks for",
+    ),
+}
+
+
+@pytest.mark.slow
+def test_what_cannot_be_served_is_refused_before_any_change(deploy: Deploy) -> None:
+    def holds(engine: str, changes: dict[str, Any], flags: list[str], said: str) -> None:
+        run = served_by(deploy, ready(**changes), Spark(), "-y", *words(engine), *flags)
+        assert run.code == 1 and run.changes == [] and said in run.stderr, tail(run)
+
+    each_row(REFUSED, holds)
+
+
+def test_a_second_server_of_another_engine_has_what_is_left(deploy: Deploy) -> None:
+    """Its memory is counted beside a server of vLLM that takes 0.2."""
+    found = hosts(replace(beside(serving(SOLO)), **THERE), Spark())
+    for host in found:
+        host.responses = {**host.responses, **answers("gpt-oss-120b", engine="llama.cpp")}
+    run = deploy(found, "-y", *words("llama.cpp"), file=FILE)
+    assert run.code == 0, tail(run)
+    assert "--ctx-size 131072, 62% of the memory" in run.stderr
+    heavy = [
+        "--data",
+        f"serve_image={NAME}",
+        "--data",
+        "serve_name=more",
+        "--data",
+        "serve_port=8009",
+        "--data",
+        "serve_trial_port=18009",
+    ]
+    refused = served_by(deploy, there("sglang"), Spark(), "-y", *words("sglang"), *heavy)
+    assert refused.code == 1 and refused.changes == []
+    assert (
+        "beside the server without a name" in refused.stderr and "--mem-fraction-static for the" in refused.stderr
+    )
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@ENGINES
+def test_drift_holds_the_host_against_what_was_deployed(desk: Desk, engine: str) -> None:
+    idle = serving(SOLO, "b", files=files(SOLO, -1, 1, **DATA[engine]))
+    done = desk.has(hosts(there(engine), idle, **DATA[engine])).drift()
+    assert not {id for id in done.wrong[A] if id.startswith("serve.")}, done.wrong
+    memory = done.row(A, "serve.memory")
+    assert ("--mem-fraction-static" if engine == "sglang" else "--ctx-size") in str(memory)
+    lost = desk.has(hosts(there(engine, ggufs={}, weights={}), idle, **DATA[engine])).drift()
+    assert "serve.weights" in lost.wrong[A]
+
+
+def test_a_recipe_for_sglang_is_served_by_it(deploy: Deploy, tmp_path: Path) -> None:
+    file = tmp_path / "recipe.yaml"
+    command = "python3 -m sglang.launch_server --model-path {model} --host 0.0.0.0 --port 30000 --tp 1"
+    file.write_text(
+        f'recipe_version: "2"\nruntime: sglang\nmodel: {SOLO}\ncontainer: {NAME}\ncommand: {command}\n',
+        encoding="utf-8",
+    )
+    found = hosts(ready(), Spark(), serve_image=None)
+    for host in found:
+        host.responses = {**host.responses, **answers("gpt-oss-120b", engine="sglang")}
+    run = deploy(found, "-y", "--data", f"recipe={file}", file=FILE)
+    assert run.code == 0, tail(run)
+    assert "gpt-oss-120b answers" in run.stderr and "--mem-fraction-static" in run.stderr
