@@ -11,7 +11,8 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
-from sparkrig.bandwidth import measurement, records
+from sparkrig import text
+from sparkrig.bandwidth import bands, measurement, records
 from sparkrig.bandwidth.measurement import Case, Measurement
 from sparkrig.bandwidth.records import Record
 from sparkrig.cure import over_ssh
@@ -110,7 +111,7 @@ def _measure(host: Host, peer: Host, fleet: Fleet, thorough: bool) -> bool:
         host.log(f"kept in {history_file.append(done)}")
     except Refusal as refusal:  # the hosts are as they are, whatever this machine can write
         host.log_styled(f"{refusal.what}; try: {refusal.cure}", fg="yellow", log_func=logger.warning)
-    own, mirrored = records.of(done, host.name, peer.name)
+    own, mirrored = records.of(done, host.name, peer.name, bands.expected(fleet[host.name]))
     kept = _keep(host, host, own, fleet) and _keep(host, peer, mirrored, fleet)
     return kept and done.passed
 
@@ -125,7 +126,11 @@ class _Log:
         self._host.log(f"{what} ...")
 
     def surveyed(self, found: Survey, cases: Sequence[Case]) -> None:
-        self._host.log(f"{len(cases)} measurements of {len(found.rails)} rails to make")
+        self._host.log(f"{text.rails([rail.number for rail in found.rails])}: {len(cases)} measurements to make")
+
+    def added(self, cases: Sequence[Case]) -> None:
+        numbers = text.rails([rail for case in cases for rail in case.rails])
+        self._host.log(f"{numbers}: what was reached at once does not show that each is healthy, so alone, too")
 
     def started(self, case: Case) -> None:
         self._host.log(f"{measurement.title(case)} ...")

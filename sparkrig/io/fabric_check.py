@@ -9,16 +9,16 @@ from typing import Protocol, TypeVar
 
 from pyinfra.api import Host
 
+from sparkrig import text
 from sparkrig.bandwidth import bands, measurement
-from sparkrig.bandwidth.bands import Expected
 from sparkrig.bandwidth.measurement import Case, Measurement, Run
 from sparkrig.bandwidth.perftest_run import Pace
-from sparkrig.cure import over_ssh
+from sparkrig.cure import over_ssh, verb
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.nic import Nics
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import nic
-from sparkrig.io import measure, nccl_run, remote, survey
+from sparkrig.io import fabric_cases, measure, nccl_run, remote, survey
 from sparkrig.io.measure import Bench
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.settings import Settings
@@ -27,7 +27,7 @@ from sparkrig.verdict import Finding, Verdict, worst
 T = TypeVar("T")
 
 
-class Progress(Protocol):
+class Progress(fabric_cases.Progress, Protocol):
     """Receives how far a check is."""
 
     def step(self, what: str) -> None:
@@ -35,12 +35,6 @@ class Progress(Protocol):
 
     def surveyed(self, found: Survey, cases: Sequence[Case]) -> None:
         """The pair was looked at, and this is what will be measured."""
-
-    def started(self, case: Case) -> None:
-        """A case begins."""
-
-    def finished(self, measured: Sequence[Measurement]) -> None:
-        """What the case came to."""
 
 
 def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool) -> Run:
@@ -61,7 +55,7 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
     others = [finding for found in heard.values() for finding in found]
     cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links())
     progress.surveyed(seen, cases)
-    measured, sums = _all_measured(bench, cases, progress)
+    measured, sums = fabric_cases.all_measured(bench, cases, progress)
     rails = tuple(_rail(seen, rail, measured) for rail in seen.rails)
     gathered = _nccl(bench, fleet, rails, progress) if thorough else nccl_run.Outcome()
     return Run(
@@ -72,26 +66,9 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
         hosts=seen.hosts(),
         rails=rails,
         measurements=tuple(measured),
-        findings=(*seen.fabric(), *others, *sums, *gathered.fabric),
+        findings=(*seen.fabric(), *others, *sums, *_beside(rails, measured), *gathered.fabric),
         health=(*seen.health(), *gathered.health, *_after(seen, bench)),
     )
-
-
-def _all_measured(
-    bench: Bench, cases: Sequence[Case], progress: Progress
-) -> tuple[list[Measurement], list[Finding]]:
-    """Each case measured, and what rails reach together where each by itself is healthy."""
-    measured: list[Measurement] = []
-    sums: list[Finding] = []
-    for case in cases:
-        progress.started(case)
-        shares = _measured(bench, case, measured)
-        progress.finished(shares)
-        measured += shares
-        sums += _sum(case, shares, bench.expected)
-    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
-        sums = []  # a rail's own verdict shows it already
-    return measured, sums
 
 
 def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench:
@@ -104,32 +81,6 @@ def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench
         Pace(settings.bandwidth_seconds, settings.patience, seen.virtual),
         secrets.token_hex(4),
     )
-
-
-def _measured(bench: Bench, case: Case, before: Sequence[Measurement]) -> list[Measurement]:
-    """One case; repeated where a rail that is healthy alone got too little beside others: twice is a fault.
-
-    They compete, and one may lose for as long as a short test lasts: 0.00 beside 0.23 Gb/s on the virtual pair.
-    Soft-RoCE may do so on a rail alone, too: 0.00 Gb/s, and 0.09 in the next test (2026-11-22).
-    """
-    shares = measure.run(bench, case)
-    unwell = {each.rail for each in before if not each.verdict.healthy}
-    starved = any(_too_little(each) for each in shares if each.rail not in unwell)
-    return measure.run(bench, case) if starved and (case.together or bench.pace.virtual) else shares
-
-
-def _too_little(share: Measurement) -> bool:
-    """Whether a rail carried less than it should; another test would find its path MTU as it is."""
-    return share.gbps is not None and not share.verdict.healthy and share.verdict.cause != "path-mtu"
-
-
-def _sum(case: Case, shares: Sequence[Measurement], expected: Expected) -> list[Finding]:
-    """What several rails at once came to together; nothing where one of them has no figure."""
-    figures = [each.gbps for each in shares if each.gbps is not None]
-    if not case.together or len(figures) < len(case.rails):
-        return []
-    subject = f"rails {' and '.join(map(str, case.rails))}, {case.sender} to {case.receiver}"
-    return [Finding(subject, bands.judge_pair(sum(figures), len(figures), expected))]
 
 
 def _after(seen: Survey, bench: Bench) -> list[Finding]:
@@ -156,6 +107,17 @@ def _nccl(bench: Bench, fleet: Fleet, rails: Sequence[measurement.Rail], progres
         return nccl_run.Outcome()
     pair = nccl_run.Bench(bench.hosts, fleet, addresses[0], bench.run)
     return nccl_run.check(pair, worst(rail.verdict for rail in rails), progress.step)
+
+
+def _beside(rails: Sequence[measurement.Rail], measured: Sequence[Measurement]) -> list[Finding]:
+    """What is not known of healthy rails that were measured beside others only."""
+    alone = {each.rail for each in measured if not each.together}
+    numbers = tuple(rail.number for rail in rails if rail.verdict.healthy and rail.number not in alone)
+    if not numbers:
+        return []
+    said = "healthy beside other rails; what is reached alone, and the other way, was not measured"
+    verdict = Verdict("healthy", "not-alone", said, verb("bandwidth"))
+    return [Finding(text.rails(numbers), verdict)]
 
 
 def _rail(seen: Survey, rail: Rail, measured: Sequence[Measurement]) -> measurement.Rail:
