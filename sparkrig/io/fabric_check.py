@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
 from pyinfra.api import Host
 
 from sparkrig import text
-from sparkrig.bandwidth import bands, measurement
+from sparkrig.bandwidth import bands, measurement, perftest_run
 from sparkrig.bandwidth.measurement import Case, Measurement, Run
+from sparkrig.bandwidth.perftest_preflight import Users, judge_preflight
 from sparkrig.bandwidth.perftest_run import Pace
 from sparkrig.cure import over_ssh, verb
+from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.nic import Nics
 from sparkrig.fleet import Fleet, Rail
@@ -21,6 +24,7 @@ from sparkrig.host import nic
 from sparkrig.io import fabric_cases, measure, nccl_run, remote, survey
 from sparkrig.io.measure import Bench
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.look.state import State
 from sparkrig.settings import Settings
 from sparkrig.verdict import Finding, Verdict, worst
 
@@ -37,7 +41,26 @@ class Progress(fabric_cases.Progress, Protocol):
         """The pair was looked at, and this is what will be measured."""
 
 
-def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool) -> Run:
+@dataclass(frozen=True)
+class Known:
+    """What a run that changes a pair has seen of it, and what still stands.
+
+    found: by host, its last look; heard: by host, by whom it is reached below IP. Each is empty where the look at the
+    fabric has to ask: what a cable, a link or a GID did since shows in the trials, whose clients ping the declared
+    address from the rail's own netdev, with frames of the declared MTU, and name the GID by its index.
+    """
+
+    found: Mapping[str, State] = field(default_factory=dict)
+    heard: Mapping[str, Neighbours] = field(default_factory=dict)
+
+
+_NOTHING = Known()
+_STANDS = ("network", "rdma", "files")  # of Known.found; counters, the load and who measures are always asked
+
+
+def check(
+    hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool, known: Known = _NOTHING
+) -> Run:
     """Survey a pair and measure every rail that can be. Raises Failed or Lost where it cannot be surveyed.
 
     hosts: both, the leading one first. thorough: see sparkrig.bandwidth.bands.cases, and NCCL is asked too
@@ -46,13 +69,8 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     one, other = hosts
-    seen = survey.look(hosts, fleet, progress.step)
-    for name, why in seen.unread.items():
-        raise Failed(f"{name} cannot be read: {why}")
+    seen, others = _looked(hosts, fleet, progress, known)
     bench = _bench(seen, hosts, fleet[one])
-    progress.step("see that nobody else measures")
-    heard = remote.every(hosts, lambda at: measure.preflight(at, bench.pace))
-    others = [finding for found in heard.values() for finding in found]
     cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links())
     progress.surveyed(seen, cases)
     measured, sums = fabric_cases.all_measured(bench, cases, progress)
@@ -71,6 +89,37 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
     )
 
 
+def _looked(
+    hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, known: Known
+) -> tuple[Survey, list[Finding]]:
+    """The survey of a pair, and who else measures there; one exec on each host, at the same time."""
+    patience = max(fleet[name].patience for name in hosts)
+    wait = max(Pace(fleet[name].bandwidth_seconds, patience).wait for name in hosts)
+    asked = survey.Asked(
+        _STANDS if known.found.keys() >= hosts.keys() else (),
+        patience=None if known.heard.keys() >= hosts.keys() else patience,
+        port=(wait, perftest_run.FIRST_PORT),
+    )
+    progress.step("look at both hosts, see which cage reaches which, and that nobody else measures")
+    looked = survey.ask(hosts, asked, patience)
+    others: list[Finding] = []
+    for name, each in looked.items():
+        if isinstance(each, Exception):
+            raise Failed(f"{name} cannot be read: {each}")
+        looked[name] = each.over(known.found.get(name))
+        others += _others(name, each.users)
+    return survey.survey(fleet, looked, known.heard), others
+
+
+def _others(name: str, users: Users | None) -> list[Finding]:
+    """What else uses perftest on a host. Raises Failed where that is sparkrig itself."""
+    if users is None:
+        return []
+    if users.running:
+        raise Failed(f"sparkrig already measures on {name} ({users.running[0]}); wait for its end")
+    return [Finding(name, verdict) for verdict in judge_preflight(users)]
+
+
 def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench:
     able = [rail for rail in seen.rails if seen.blocked(rail) is None]
     return Bench(
@@ -84,19 +133,24 @@ def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench
 
 
 def _after(seen: Survey, bench: Bench) -> list[Finding]:
-    """The RDMA errors that the measurement brought on."""
+    """The RDMA errors that the measurement brought on; a host without hardware that counts them is not asked."""
+    before = {name: _real(seen.found[name].nics) for name in bench.hosts}
+    asked = {name: at for name, at in bench.hosts.items() if before[name]}
     found = []
-    looks = remote.each(bench.hosts, lambda at: remote.read(at, Nics(), seconds=bench.pace.script))
+    looks = remote.each(asked, lambda at: remote.read(at, Nics(), seconds=bench.pace.script))
     for name, now in looks.items():
         if isinstance(now, (Failed, Lost)):
             found.append(Finding(name, Verdict("unknown", "unread", str(now), over_ssh(name, "true"))))
             continue
-        before = seen.found[name].condition.nics
-        # soft-RoCE repeats what an emulated processor was too slow for: it shows nothing about a cable
-        real = {netdev: after for netdev, after in now.items() if netdev in before and not after.virtual}
-        grew = {netdev: nic.errors_grew(before[netdev], after) for netdev, after in real.items()}
+        both = [netdev for netdev in _real(now) if netdev in before[name]]
+        grew = {netdev: nic.errors_grew(before[name][netdev], now[netdev]) for netdev in both}
         found += [Finding(f"{name} {netdev}", verdict) for netdev, verdict in grew.items() if not verdict.healthy]
     return found
+
+
+def _real(nics: Mapping[str, nic.Nic]) -> dict[str, nic.Nic]:
+    """Soft-RoCE repeats what an emulated processor was too slow for: it shows nothing about a cable."""
+    return {netdev: each for netdev, each in nics.items() if not each.virtual}
 
 
 def _nccl(bench: Bench, fleet: Fleet, rails: Sequence[measurement.Rail], progress: Progress) -> nccl_run.Outcome:
