@@ -55,7 +55,7 @@ def due(spark: Spark) -> Due | None:
 
 
 def known(spark: Spark) -> Known:
-    """What this run saw of the pair, and still stands: nothing of what it looked at before it changed something."""
+    """What this run saw of the pair and still stands: no look from before its first change."""
     from sparkrig.io.fabric_check import Known  # a run that measures nothing need not know how
 
     begun = journal.begun(inventory.get_host(spark.name))

@@ -41,11 +41,20 @@ class Bundle(FactBase[T]):
 
     def _sections(self, output: Sequence[str]) -> dict[str, list[str]]:
         """The rows of each noun. Raises FactProcessError where one is absent, failed, or ends twice."""
+        found: dict[str, list[str]] = {}
+        for name, rows in self.parts(output).items():
+            if isinstance(rows, FactProcessError):
+                raise rows
+            found[name] = rows
+        return found
+
+    def parts(self, output: Sequence[str]) -> dict[str, list[str] | FactProcessError]:
+        """The rows of each noun, or why it has none: it is absent, failed, or ends twice."""
         if sum(map(len, output)) + len(output) > bounds.LOOK_CHARS:
             raise ValueError(f"it printed more than the {bounds.LOOK_CHARS} characters expected")
         begin, token = _begun(output)
         marker = re.compile(rf"{_END} ([a-z_]+) (\d{{1,3}}){token}")
-        sections: dict[str, list[str]] = {}
+        sections: dict[str, list[str] | FactProcessError] = {}
         lines: list[str] = []
         for line in output[begin:]:
             found = marker.fullmatch(line)
@@ -54,15 +63,17 @@ class Bundle(FactBase[T]):
                 continue
             name, status = found.groups()
             if status != "0":
-                raise FactProcessError(f"{name}: could not be read (exit {status})")
-            if name in sections:
-                raise FactProcessError(f"{name}: could not be read (its end was printed twice)")
-            sections[name], lines = [row for row in lines if row], []
-        absent = [name for name in self.nouns if name not in sections]
-        if absent:
-            raise FactProcessError(
-                f"{absent[0]}: could not be read (no answer within {_LIMIT_S} s, or the connection broke off)"
-            )
+                sections[name] = FactProcessError(f"{name}: could not be read (exit {status})")
+            elif name in sections:
+                sections[name] = FactProcessError(f"{name}: could not be read (its end was printed twice)")
+            else:
+                sections[name] = [row for row in lines if row]
+            lines = []
+        for name in self.nouns:
+            if name not in sections:
+                sections[name] = FactProcessError(
+                    f"{name}: could not be read (no answer within {_LIMIT_S} s, or the connection broke off)"
+                )
         return sections
 
 

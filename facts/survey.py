@@ -1,4 +1,4 @@
-"""The fabric of a host, whom it hears, and who else measures there: all that a measurement stands on, in one look."""
+"""The fabric of a host, whom it hears, and who else measures there: what a measurement needs, in one look."""
 
 from __future__ import annotations
 
@@ -56,11 +56,13 @@ class Perftest(Noun[Users]):
 
 
 class Survey(Bundle[Looked]):
-    """What Fabric reads, as far as it is not known; the probe listens meanwhile, so the hosts are asked at once."""
+    """What Fabric reads and is not known; the probe listens meanwhile, so the hosts are asked at once."""
 
     whole = staticmethod(lambda heard=None, users=None, **found: Looked(State(**found), heard, users))
 
-    def __init__(self, known: Iterable[str] = (), *, patience: float | None = None, port: tuple[int, int] | None = None):
+    def __init__(
+        self, known: Iterable[str] = (), *, patience: float | None = None, port: tuple[int, int] | None = None
+    ):
         """known: nouns that are not asked; patience: of the probe, None for none.
 
         port: for how many seconds a server of ours may wait for its client, and its first port; None where it does
@@ -81,5 +83,5 @@ class Survey(Bundle[Looked]):
             sections.append(section("users", f"set -- {words}\n{PREFLIGHT}"))
         if not self._patience:
             return looked(*sections)
-        probe = f"{{\n{Neighbours().command(self._patience)}\n}} || echo \"trouble the probe ended with exit $?\""
+        probe = f'{{\n{Neighbours().command(self._patience)}\n}} || echo "trouble the probe ended with exit $?"'
         return looked(meanwhile(section("heard", probe), *sections))

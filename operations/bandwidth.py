@@ -77,9 +77,7 @@ def measure(
 
 
 @recorded
-def _as_change(
-    leads: bool, peer: str, fleet: Fleet, thorough: bool, known: Callable[[], Known]
-) -> Commands:
+def _as_change(leads: bool, peer: str, fleet: Fleet, thorough: bool, known: Callable[[], Known]) -> Commands:
     if leads:
         yield FunctionCommand(_as_command, (inventory.get_host(peer), fleet, thorough, known), {})
     elif not run.is_executing:

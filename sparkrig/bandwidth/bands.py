@@ -126,8 +126,8 @@ def cases(
 def alone(case: Case, shares: Iterable[Measurement], expected: Expected) -> list[Case]:
     """The rails of a case to be measured alone: those that did not reach beside others what one alone has to.
 
-    What a rail carries beside others it carries alone, too. A smaller figure is the same whether the rail is slow or
-    what the rails share is the limit; that includes 90 to 95 Gb/s, which is healthy beside others, but not alone.
+    What a rail carries beside others it carries alone, too. A smaller figure is the same whether the rail is slow
+    or what the rails share is the limit. That includes 90 to 95 Gb/s, healthy beside others, but not alone.
     """
     shown = {each.rail for each in shares if _shown(each, expected)}
     return [replace(case, rails=(rail,)) for rail in case.rails if rail not in shown]
@@ -185,8 +185,8 @@ def judge_shared(share: Measurement, alone: float) -> Verdict:
     return Verdict(
         "degraded",
         "pair-reduced",
-        f"{amount(share)} beside other rails, {alone:.2f} alone: the rail is healthy, and what it shares with them "
-        "is the limit",
+        f"{amount(share)} beside other rails, {alone:.2f} alone: the rail is healthy, and what it shares "
+        "with them is the limit",
         "measure again while both hosts are idle; if it stays, try another cable: the rails of a cage share it",
     )
 

@@ -32,8 +32,8 @@ class Record:
     """The last measurement of a rail, as kept on both hosts.
 
     netdev, address, peer, mtu: the rail it was taken on; gbps, path_mtu: with several queue pairs, alone, or
-    beside other rails where it was not measured alone; measured_at: UTC, ISO 8601; boot_id, peer_boot_id: the kernel's id of the boot that each end was in, empty
-    where an earlier sparkrig wrote the file.
+    beside other rails where it was not measured alone; measured_at: UTC, ISO 8601; boot_id, peer_boot_id: the
+    kernel's id of the boot that each end was in, empty where an earlier sparkrig wrote the file.
     """
 
     netdev: _Text
@@ -85,8 +85,8 @@ class Complaint:
 def of(done: Run, one: str, other: str, expected: Expected) -> tuple[dict[str, Record], dict[str, Record]]:
     """What is kept of a run on its two hosts, by netdev: the least that a rail reached.
 
-    Alone, or beside other rails where that showed as much (sparkrig.bandwidth.bands.alone) or too little. Of a rail
-    that is not healthy no figure is kept that says it is: a link that flapped in mid-test is measured again.
+    Alone, or beside other rails where that showed as much (sparkrig.bandwidth.bands.alone) or too little. Of a
+    rail that is not healthy no good figure is kept: a link that flapped in mid-test is measured again.
     """
     own: dict[str, Record] = {}
     mirrored: dict[str, Record] = {}

@@ -13,7 +13,6 @@ from sparkrig.io import measure
 from sparkrig.io.measure import Bench
 from sparkrig.verdict import Finding
 
-
 # what a better figure in a second test does not take back
 _STAYS = frozenset({"path-mtu", "link-flap", "impossible"})
 
@@ -39,7 +38,9 @@ def all_measured(
     sums: list[Finding] = []
     for case in cases:
         shares = (
-            _together(bench, case, measured, progress) if case.together else _alone(bench, case, measured, progress)
+            _together(bench, case, measured, progress)
+            if case.together
+            else _alone(bench, case, measured, progress)
         )
         measured += shares
         sums += _sum(case, shares, bench.expected)
@@ -48,9 +49,7 @@ def all_measured(
     return measured, sums
 
 
-def _alone(
-    bench: Bench, case: Case, before: Sequence[Measurement], progress: Progress
-) -> list[Measurement]:
+def _alone(bench: Bench, case: Case, before: Sequence[Measurement], progress: Progress) -> list[Measurement]:
     """A rail alone; on soft-RoCE once more where it got too little, unless it did so before.
 
     Soft-RoCE may do so for as long as a short test lasts: 0.00 Gb/s, and 0.09 in the next test (2026-11-22).
@@ -64,9 +63,7 @@ def _alone(
     return shares
 
 
-def _together(
-    bench: Bench, case: Case, before: Sequence[Measurement], progress: Progress
-) -> list[Measurement]:
+def _together(bench: Bench, case: Case, before: Sequence[Measurement], progress: Progress) -> list[Measurement]:
     """Rails at once, and alone those of them that have to be; once more where one that is healthy alone starved.
 
     They compete, and one may lose for as long as a short test lasts: 0.00 beside 0.23 Gb/s on the virtual pair.
@@ -83,9 +80,7 @@ def _together(
     return [*lone, *shares]
 
 
-def _at_once(
-    bench: Bench, case: Case, before: Sequence[Measurement], progress: Progress
-) -> list[Measurement]:
+def _at_once(bench: Bench, case: Case, before: Sequence[Measurement], progress: Progress) -> list[Measurement]:
     progress.started(case)
     alone = _least_alone(before)
     shares = [_shared(share, alone) for share in measure.run(bench, case)]
@@ -94,7 +89,7 @@ def _at_once(
 
 
 def _least_alone(measured: Sequence[Measurement]) -> dict[int, float]:
-    """The least that each rail reached alone, in Gb/s, of those that are healthy in all that was measured alone."""
+    """The least that each rail reached alone, in Gb/s, of those that were healthy alone each time."""
     lone = [each for each in measured if not each.together]
     unwell = {each.rail for each in lone if not each.verdict.healthy}
     found: dict[int, float] = {}

@@ -19,9 +19,10 @@ from sparkrig.cure import over_ssh, verb
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.nic import Nics
+from sparkrig.facts.survey import Survey as Asked
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import nic
-from sparkrig.io import fabric_cases, measure, nccl_run, remote, survey
+from sparkrig.io import fabric_cases, nccl_run, remote, survey
 from sparkrig.io.measure import Bench
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.look.state import State
@@ -45,9 +46,9 @@ class Progress(fabric_cases.Progress, Protocol):
 class Known:
     """What a run that changes a pair has seen of it, and what still stands.
 
-    found: by host, its last look; heard: by host, by whom it is reached below IP. Each is empty where the look at the
-    fabric has to ask: what a cable, a link or a GID did since shows in the trials, whose clients ping the declared
-    address from the rail's own netdev, with frames of the declared MTU, and name the GID by its index.
+    found: by host, its last look; heard: by host, by whom it is reached below IP. Each is empty where the look has
+    to ask. What a cable, a link or a GID did since shows in the trials: their clients ping the peer's address from
+    the rail's own netdev, with frames of its MTU, and use the GID by its index.
     """
 
     found: Mapping[str, State] = field(default_factory=dict)
@@ -95,7 +96,7 @@ def _looked(
     """The survey of a pair, and who else measures there; one exec on each host, at the same time."""
     patience = max(fleet[name].patience for name in hosts)
     wait = max(Pace(fleet[name].bandwidth_seconds, patience).wait for name in hosts)
-    asked = survey.Asked(
+    asked = Asked(
         _STANDS if known.found.keys() >= hosts.keys() else (),
         patience=None if known.heard.keys() >= hosts.keys() else patience,
         port=(wait, perftest_run.FIRST_PORT),

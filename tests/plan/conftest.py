@@ -35,6 +35,7 @@ JOURNAL = f"for run in {lock.RUNS}/*; do"  # in the look at it, and in no other 
 HOLD, WHO = 'exec 8>"$mine"', lock.IDENTITY  # what keeps a lock, and what orders the locks of a pair
 STEP = re.compile(r"steps=\S+\n.*?\nnote begun '(.+?)' \|\| exit 74\n\(\n(.*)\n\)\nrc=\$\?;.*", re.DOTALL)
 STORAGE = "#sparkrig:end storage"  # a piece of the look at the disks, which reads the journal, too
+PING = "ping -n -q -c"
 USERS = "patience=$1 first=$2"  # a piece of the look at who else measures
 SURVEY = ("#sparkrig:end users", "#sparkrig:end heard")  # of the look at the fabric
 RECORDED = ROOT / "tests" / "fixtures" / "spark"
@@ -161,10 +162,24 @@ class Host:
         answers |= self.responses
         return self.name, {
             **self.data,
-            "fake_responses": {**dict.fromkeys(SURVEY, _surveyed(answers)), **answers},
+            "fake_responses": {**together(answers), **dict.fromkeys(SURVEY, _surveyed(answers)), **answers},
             "fake_delay": 0,
             "fake_delay_jitter": 0,
         }
+
+
+def together(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """What a half of a pair prints while the other one is asked, too: each noun as by itself."""
+    rows = {
+        "pings": answers.get(PING),
+        "journal": answers.get(JOURNAL),
+        "neighbours": answers.get("SPARKRIG_PROBE"),
+    }
+    told: list[str] = []
+    for name, found in rows.items():
+        printed = found if isinstance(found, list) else []
+        told += [*printed, "", f"#sparkrig:end {name} {0 if isinstance(found, list | None) else 1}"]
+    return {f"#sparkrig:end {name}": told for name in rows}
 
 
 def _surveyed(answers: Mapping[str, Any]) -> Any:

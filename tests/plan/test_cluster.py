@@ -124,7 +124,9 @@ def test_a_link_that_proves_nothing_fails_the_run(deploy: Deploy, client: str, c
     assert complaint in run.stderr
     assert "Traceback" not in run.stderr
     stops = [command for host, command in run.changes if host == "spark-b" and "run=$1 why=$2" in command]
-    assert len(stops) == 3, "both at once, then each alone; the servers of each case are stopped, whatever their clients said"
+    assert len(stops) == 3, (
+        "both at once, then each alone; the servers of each case are stopped, whatever their clients said"
+    )
 
 
 def test_a_lone_spark_without_a_cable_needs_no_rdma(deploy: Deploy) -> None:

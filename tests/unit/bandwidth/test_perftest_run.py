@@ -188,7 +188,22 @@ def server(
     tool(tmp_path / "bin", "systemctl", systemctl)
     tool(tmp_path / "bin", "systemd-run", f'echo "$*" >>{tmp_path}/started\n{systemd_run}')
     tool(tmp_path / "bin", "journalctl", "echo Unable to find device; echo it ended")
-    words = ["35", str(wait), "18515", "18517", "r1", "ib_write_bw -q 4", "0", "a", "dev0", "3", "1", "b", "dev1", "4"]
+    words = [
+        "35",
+        str(wait),
+        "18515",
+        "18517",
+        "r1",
+        "ib_write_bw -q 4",
+        "0",
+        "a",
+        "dev0",
+        "3",
+        "1",
+        "b",
+        "dev1",
+        "4",
+    ]
     return perftest_run.parse_server(
         printed(perftest_run.SERVER, *words, tools=tmp_path / "bin", net=tmp_path / "net")
     )

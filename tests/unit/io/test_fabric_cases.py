@@ -50,7 +50,7 @@ class Fabric:
         return [self._share(case, rail, each) for rail, each in zip(case.rails, outcomes, strict=True)]
 
     def _share(self, case: Case, rail: int, outcome: Outcome) -> Measurement:
-        words = "ib_write_bw", rail, case.sender, case.receiver, case.queue_pairs, case.together
+        words = case.test, rail, case.sender, case.receiver, case.queue_pairs, case.together
         if isinstance(outcome, Verdict):
             return Measurement(*words, outcome)
         gbps, more = outcome if isinstance(outcome, tuple) else (outcome, 4096)
@@ -138,9 +138,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "a flap, and a low figure": (
         *([[98.0, (40.0, FLAPPED)]], {1: [111.0]}, [BOTH, (1,)], OK, ("degraded", "link-flap")),
     ),
-    "more than a rail can carry": (
-        *([[98.0, 196.0]], {1: [196.0]}, [BOTH, (1,)], OK, ("unknown", "impossible")),
-    ),
+    "more than a rail can carry": (*([[98.0, 196.0]], {1: [196.0]}, [BOTH, (1,)], OK, ("unknown", "impossible")),),
 }
 
 
@@ -177,7 +175,12 @@ def test_a_link_with_a_floor_of_its_own_is_judged_by_it(monkeypatch: pytest.Monk
     each_row(
         {
             "well": ([[41.0, 40.0]], {}, [BOTH], OK),
-            "beside the other enough, alone not": ([[41.0, 38.0]], {1: [38.0]}, [BOTH, (1,)], ("fault", "below-floor")),
+            "beside the other enough, alone not": (
+                [[41.0, 38.0]],
+                {1: [38.0]},
+                [BOTH, (1,)],
+                ("fault", "below-floor"),
+            ),
             "shared": ([[41.0, 20.0]] * 2, {1: [41.0]}, [BOTH, (1,), BOTH], SHARED),
         },
         holds,
