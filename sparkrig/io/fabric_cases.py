@@ -76,7 +76,9 @@ def _together(bench: Bench, case: Case, before: Sequence[Measurement], progress:
         progress.added(open_)
     lone = [share for each in open_ for share in _alone(bench, each, shares, progress)]
     if _least_alone([*before, *lone]).keys() & {each.rail for each in shares if _too_little(each)}:
-        shares = _at_once(bench, case, [*before, *lone], progress)
+        again = _at_once(bench, case, [*before, *lone], progress)
+        stays = [each.verdict.cause in _STAYS for each in shares]
+        shares = [first if kept else now for kept, first, now in zip(stays, shares, again, strict=True)]
     return [*lone, *shares]
 
 

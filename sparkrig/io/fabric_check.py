@@ -19,6 +19,7 @@ from sparkrig.cure import over_ssh, verb
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.nic import Nics
+from sparkrig.facts.survey import Looked
 from sparkrig.facts.survey import Survey as Asked
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import nic
@@ -94,6 +95,18 @@ def _looked(
     hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, known: Known
 ) -> tuple[Survey, list[Finding]]:
     """The survey of a pair, and who else measures there; one exec on each host, at the same time."""
+    progress.step("look at both hosts, see which cage reaches which, and that nobody else measures")
+    looked = _asked(hosts, fleet, known)
+    if any(_rebooted(known.found.get(name), each.found) for name, each in looked.items()):
+        known = _NOTHING  # links, addresses and the indexes of GIDs are of the boot before
+        looked = _asked(hosts, fleet, known)
+    found = {name: each.over(known.found.get(name)) for name, each in looked.items()}
+    others = [finding for name, each in looked.items() for finding in _others(name, each.users)]
+    return survey.survey(fleet, found, known.heard), others
+
+
+def _asked(hosts: Mapping[str, Host], fleet: Fleet, known: Known) -> dict[str, Looked]:
+    """What each host shows of what is not known. Raises Failed where one cannot be read."""
     patience = max(fleet[name].patience for name in hosts)
     wait = max(Pace(fleet[name].bandwidth_seconds, patience).wait for name in hosts)
     asked = Asked(
@@ -101,15 +114,17 @@ def _looked(
         patience=None if known.heard.keys() >= hosts.keys() else patience,
         port=(wait, perftest_run.FIRST_PORT),
     )
-    progress.step("look at both hosts, see which cage reaches which, and that nobody else measures")
-    looked = survey.ask(hosts, asked, patience)
-    others: list[Finding] = []
-    for name, each in looked.items():
+    looked: dict[str, Looked] = {}
+    for name, each in survey.ask(hosts, asked, patience).items():
         if isinstance(each, Exception):
             raise Failed(f"{name} cannot be read: {each}")
-        looked[name] = each.over(known.found.get(name))
-        others += _others(name, each.users)
-    return survey.survey(fleet, looked, known.heard), others
+        looked[name] = each
+    return looked
+
+
+def _rebooted(known: State | None, found: State) -> bool:
+    """Whether a host was booted since what is known of it was seen."""
+    return known is not None and known.identity.boot_id not in ("", found.health.boot_id)
 
 
 def _others(name: str, users: Users | None) -> list[Finding]:

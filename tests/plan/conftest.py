@@ -160,9 +160,14 @@ class Host:
         answers |= self.fabric()
         answers |= {_marker(noun): text.splitlines() for noun, text in again.items()}
         answers |= self.responses
+        several = {  # looks that hold what others are asked by: the disks' one reads the journal, too
+            STORAGE: answers[STORAGE],
+            **together(answers),
+            **dict.fromkeys(SURVEY, _surveyed(answers)),
+        }
         return self.name, {
             **self.data,
-            "fake_responses": {**together(answers), **dict.fromkeys(SURVEY, _surveyed(answers)), **answers},
+            "fake_responses": {**several, **answers},
             "fake_delay": 0,
             "fake_delay_jitter": 0,
         }

@@ -132,11 +132,24 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "one that does not start, and the other slow": (
         *([[55.0, REFUSED]], {0: [55.0], 1: [REFUSED]}, [BOTH, (0,), (1,)], REDUCED, ("unknown", "no-server")),
     ),
+    "enough beside one that does not start": (
+        *([[96.0, REFUSED]], {1: [REFUSED]}, [BOTH, (1,)], OK, ("unknown", "no-server")),
+    ),
+    "well at once, but slow, for the other one did not start": (
+        *([[93.0, REFUSED]], {0: [93.1], 1: [111.0]}, [BOTH, (0,), (1,)], REDUCED, ("unknown", "no-server")),
+    ),
+    "one after the other, for one started late: a slow one stays slow": (
+        *([[111.0, 93.0]], {1: [93.1]}, [BOTH, (1,)], OK, REDUCED),
+    ),
     "a flap, and a good figure": (
         *([[98.0, (98.0, FLAPPED)]], {1: [111.0]}, [BOTH, (1,)], OK, ("degraded", "link-flap")),
     ),
     "a flap, and a low figure": (
         *([[98.0, (40.0, FLAPPED)]], {1: [111.0]}, [BOTH, (1,)], OK, ("degraded", "link-flap")),
+    ),
+    "a flap, and the other one low for once": (
+        *([[(98.0, FLAPPED), 60.0], [98.0, 97.0]], {0: [111.0], 1: [111.0]}, [BOTH, (0,), (1,), BOTH]),
+        *(("degraded", "link-flap"), OK),
     ),
     "more than a rail can carry": (*([[98.0, 196.0]], {1: [196.0]}, [BOTH, (1,)], OK, ("unknown", "impossible")),),
 }
