@@ -12,6 +12,7 @@ from sparkrig.host import first_upgrade
 from sparkrig.settings import Settings
 from tests.plan.conftest import (
     FABRIC,
+    USERS,
     A,
     B,
     Deploy,
@@ -79,6 +80,11 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
     assert order == sorted(order)
     key = next(command for command in mine if "/usr/lib/apt/apt-helper download-file" in command)
     assert Settings.model_fields["toolkit_key_fingerprint"].default in key
+    looks = {host: text for host, text in run.sent if USERS in text}
+    assert looks.keys() == {"spark-a", "spark-b"}, "what a measurement takes from before a change is of no use"
+    assert all(
+        f"#sparkrig:end {noun} " in look for look in looks.values() for noun in ("network", "rdma", "files")
+    )
 
 
 def test_the_toolkits_list_alone_is_fetched_where_this_run_has_fetched_all(deploy: Deploy) -> None:

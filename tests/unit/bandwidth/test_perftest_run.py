@@ -18,6 +18,7 @@ from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
 TABLE = (Path(__file__).resolve().parent.parent.parent / "fixtures" / "bandwidth" / "ib_write_bw.txt").read_text()
+AVERAGE = "111.86"
 CASE = Case("ib_write_bw", (0, 1), "spark-a", "spark-b", 4)
 NEAR = {
     0: End("rocep1s0f0", 3, "enp1s0f0np0", "192.168.100.11"),
@@ -47,6 +48,30 @@ def test_the_words_of_a_client_leave_out_a_rail_without_a_server() -> None:
     assert perftest_run.client_words(CASE, ends, {1: 18520}, PACE) == [
         *("5", "20", PERFTEST),
         *("1", "enP2p1s0f0np0", "roceP2p1s0f0", "5", "192.168.101.12", "18520"),
+    ]
+
+
+def test_a_rail_keeps_its_own_server_whichever_came_up_first() -> None:
+    ends = {rail: (NEAR[rail], FAR[rail]) for rail in (0, 1)}
+    ports = perftest_run.parse_server("flaps 0 0\nflaps 1 0\nserver 1 18516\nserver 0 18515\n").ports
+    assert perftest_run.client_words(CASE, ends, ports, PACE)[3:] == [
+        *("0", "enp1s0f0np0", "rocep1s0f0", "3", "192.168.100.12", "18515"),
+        *("1", "enP2p1s0f0np0", "roceP2p1s0f0", "5", "192.168.101.12", "18516"),
+    ]
+
+
+def test_a_figure_belongs_to_the_rail_that_it_is_printed_under() -> None:
+    said = {0: TABLE, 1: TABLE.replace(AVERAGE, "55.00")}
+    parts = {
+        rail: [f"rail {rail}", "flaps 0", *(f"table {row}" for row in said[rail].splitlines()), "table exit 0"]
+        for rail in (1, 0)
+    }
+    clients = perftest_run.parse_client("\n".join(row for rows in parts.values() for row in rows))
+    trial = Trial(CASE, Servers({0: 18515, 1: 18516}, {0: 0, 1: 0}, {}), clients)
+    shares = [perftest_run.judge(trial, rail, Expected()) for rail in CASE.rails]
+    assert [(each.rail, each.gbps, each.verdict.level) for each in shares] == [
+        (0, float(AVERAGE), "healthy"),
+        (1, 55.0, "degraded"),
     ]
 
 

@@ -26,10 +26,10 @@ HEARD = dict.fromkeys(SETTINGS, Neighbours({"enp1s0f0np0": 40}))
 
 
 def before(**boots: str) -> dict[str, State]:
-    """What the first look of a run saw: another network than now, in the boot that it is in, or in that of `boots`."""
+    """What the first look of a run saw: another network than now, in the boot of now, or in that of `boots`."""
     found = {}
     for name, now in NEW.found.items():
-        boot = SimpleNamespace(boot_id=boots.get(name[-1], now.health.boot_id))
+        boot = cast(Any, SimpleNamespace(boot_id=boots.get(name[-1], now.health.boot_id)))
         found[name] = replace(now, identity=boot, network=replace(now.network, links={}))
     return found
 
