@@ -6,14 +6,20 @@ To measure everything at any time: pyinfra inventories/pair.py deploys/bandwidth
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from pyinfra import inventory
 from pyinfra.api import deploy
 
 from sparkrig.bandwidth import records
 from sparkrig.bandwidth.records import Complaint
-from sparkrig.deploys.spark import Spark, alone, looked_at
+from sparkrig.deploys.spark import Spark, alone, heard, looked_at
 from sparkrig.operations import bandwidth as operations
+from sparkrig.operations import journal
 from sparkrig.operations.bandwidth import Due
+
+if TYPE_CHECKING:
+    from sparkrig.io.fabric_check import Known
 
 
 @deploy("Bandwidth")
@@ -31,6 +37,7 @@ def apply(spark: Spark, *, thorough: bool = False) -> None:
         peer=spark.peers[0],
         fleet=spark.fleet,
         thorough=thorough,
+        known=lambda: known(spark),
     )
 
 
@@ -45,6 +52,14 @@ def due(spark: Spark) -> Due | None:
     found = [each for half in spark.group for each in _complaints(half) if each.kind != "unread"]
     reason = next((each for each in found if not each.unknown), next(iter(found), None))
     return Due(reason.said, changes=not reason.unknown) if reason else None
+
+
+def known(spark: Spark) -> Known:
+    """What this run saw of the pair and still stands: no look from before its first change."""
+    from sparkrig.io.fabric_check import Known  # a run that measures nothing need not know how
+
+    begun = journal.begun(inventory.get_host(spark.name))
+    return Known({} if begun else {each.name: each.found for each in spark.group}, heard(spark))
 
 
 def _complaints(spark: Spark) -> Iterator[Complaint]:

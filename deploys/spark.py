@@ -22,6 +22,7 @@ from sparkrig import login, settings
 from sparkrig.checks import last_declaration, network, resources
 from sparkrig.checks.check import Subject
 from sparkrig.cure import look_at, over_ssh
+from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.rdma import Rdma
 from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.files import DECLARED, MEASURED
@@ -103,6 +104,23 @@ class Spark:
 _LOOKED: dict[str, Spark] = {}
 
 
+# by whom the hosts of this run are reached below IP; of those whose network it changes
+_HEARD: dict[str, Neighbours] = {}
+
+
+def heard(spark: Spark) -> dict[str, Neighbours]:
+    """By whom this host and its peers are reached, of those that heard a peer on each rail before any change.
+
+    A netdev that was down then, or whose peer was, is to be asked again.
+    """
+    told = [(each, _HEARD[each.name]) for each in spark.group if each.name in _HEARD]
+    return {
+        each.name: found
+        for each, found in told
+        if {rail.netdev for rail in each.rails} <= {row.netdev for row in found.heard}
+    }
+
+
 def looked_at(name: str) -> Spark | None:
     """The Spark of another host of this run, once it was looked at."""
     return _LOOKED.get(name)
@@ -166,8 +184,9 @@ def _cabling(spark: Spark) -> list[Refusal]:
     with ExitStack() as watching:
         for at in hosts.values():
             watching.enter_context(watched(at, "See which cage reaches which"))
-        heard = survey.hear(hosts, patience)
-    seen = {name: topology.Seen(each.found.network, each.found.rdma, heard[name]) for name, each in group.items()}
+        told = survey.hear(hosts, patience)
+    _HEARD.update(told)
+    seen = {name: topology.Seen(each.found.network, each.found.rdma, told[name]) for name, each in group.items()}
     return topology.obstacles(spark.fleet, names, seen)
 
 

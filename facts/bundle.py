@@ -32,16 +32,7 @@ class Bundle(FactBase[T]):
     whole: Callable[..., T]
 
     def command(self) -> str:
-        sections = (
-            f'(\n{noun.script.strip()}\n)\nprintf "\\n%s\\n" "{_END} {name} $? $sparkrig_look"'
-            for name, noun in self.nouns.items()
-        )
-        # Each look has a word of its own at the end of its markers, which no file or name on the host can know.
-        begin = f"read -r sparkrig_look </proc/sys/kernel/random/uuid; printf '%s\\n' \"{_LOOK} $sparkrig_look\""
-        whole = shlex.quote("\n".join([begin, *sections]))
-        # A look that was cut short still has what it saw: head ends well, and one byte more shows the excess.
-        most = bounds.LOOK_CHARS + 1
-        return f"{PREAMBLE}\ntimeout -k 5 {_LIMIT_S} sh -c {whole} 2>/dev/null </dev/null | head -c {most}"
+        return looked(*(section(name, noun.script) for name, noun in self.nouns.items()))
 
     def process(self, output: list[str]) -> T:
         sections = understood("look", lambda: self._sections(output))
@@ -50,11 +41,20 @@ class Bundle(FactBase[T]):
 
     def _sections(self, output: Sequence[str]) -> dict[str, list[str]]:
         """The rows of each noun. Raises FactProcessError where one is absent, failed, or ends twice."""
+        found: dict[str, list[str]] = {}
+        for name, rows in self.parts(output).items():
+            if isinstance(rows, FactProcessError):
+                raise rows
+            found[name] = rows
+        return found
+
+    def parts(self, output: Sequence[str]) -> dict[str, list[str] | FactProcessError]:
+        """The rows of each noun, or why it has none: it is absent, failed, or ends twice."""
         if sum(map(len, output)) + len(output) > bounds.LOOK_CHARS:
             raise ValueError(f"it printed more than the {bounds.LOOK_CHARS} characters expected")
         begin, token = _begun(output)
         marker = re.compile(rf"{_END} ([a-z_]+) (\d{{1,3}}){token}")
-        sections: dict[str, list[str]] = {}
+        sections: dict[str, list[str] | FactProcessError] = {}
         lines: list[str] = []
         for line in output[begin:]:
             found = marker.fullmatch(line)
@@ -63,15 +63,17 @@ class Bundle(FactBase[T]):
                 continue
             name, status = found.groups()
             if status != "0":
-                raise FactProcessError(f"{name}: could not be read (exit {status})")
-            if name in sections:
-                raise FactProcessError(f"{name}: could not be read (its end was printed twice)")
-            sections[name], lines = [row for row in lines if row], []
-        absent = [name for name in self.nouns if name not in sections]
-        if absent:
-            raise FactProcessError(
-                f"{absent[0]}: could not be read (no answer within {_LIMIT_S} s, or the connection broke off)"
-            )
+                sections[name] = FactProcessError(f"{name}: could not be read (exit {status})")
+            elif name in sections:
+                sections[name] = FactProcessError(f"{name}: could not be read (its end was printed twice)")
+            else:
+                sections[name] = [row for row in lines if row]
+            lines = []
+        for name in self.nouns:
+            if name not in sections:
+                sections[name] = FactProcessError(
+                    f"{name}: could not be read (no answer within {_LIMIT_S} s, or the connection broke off)"
+                )
         return sections
 
 
@@ -84,3 +86,24 @@ def _begun(output: Sequence[str]) -> tuple[int, str]:
         if found := _BEGIN.fullmatch(line):
             return number + 1, f" {found[1]}"
     return 0, ""
+
+
+def looked(*sections: str) -> str:
+    """The command of a look that has these sections."""
+    # Each look has a word of its own at the end of its markers, which no file or name on the host can know.
+    begin = f"read -r sparkrig_look </proc/sys/kernel/random/uuid; printf '%s\\n' \"{_LOOK} $sparkrig_look\""
+    whole = shlex.quote("\n".join([begin, *sections]))
+    # A look that was cut short still has what it saw: head ends well, and one byte more shows the excess.
+    most = bounds.LOOK_CHARS + 1
+    return f"{PREAMBLE}\ntimeout -k 5 {_LIMIT_S} sh -c {whole} 2>/dev/null </dev/null | head -c {most}"
+
+
+def section(name: str, text: str) -> str:
+    """The part of a look that prints the rows of a noun. text: the shell text that prints them."""
+    return f'(\n{text.strip()}\n)\nprintf "\\n%s\\n" "{_END} {name} $? $sparkrig_look"'
+
+
+def meanwhile(slow: str, *sections: str) -> str:
+    """Sections that are read while another one waits, whose rows come last; a pipe takes them meanwhile."""
+    rows = "\n".join(sections)
+    return f"{{\n{slow}\n}} | {{\n{{\n{rows}\n}} </dev/null\ncat\n}}"

@@ -114,9 +114,9 @@ def _network(
     }
     if not orders:
         return {}
-    for at in hosts.values():
-        told(at.name, "network")
-        guard.prepare(at, run.id, mine.patience)
+    for name in hosts:
+        told(name, "network")
+    remote.every(hosts, lambda at: guard.prepare(at, run.id, mine.patience))
     return guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, told.say))
 
 

@@ -7,10 +7,10 @@ links that held. Each band names its sources; where none is named, its limits ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sparkrig.bandwidth.measurement import Case
+from sparkrig.bandwidth.measurement import Case, Measurement, amount
 from sparkrig.cure import DEPLOYS, FILE, local, on_host
 from sparkrig.verdict import Level, Verdict, worst
 
@@ -102,21 +102,41 @@ def cases(
     """What to measure between two hosts, in order.
 
     thorough: each rail alone in both directions with one and with several queue pairs, its latency, then all
-    rails at once in both directions; otherwise only what separates a fault from a healthy rail.
+    rails at once in both directions; otherwise all rails at once, one way, and alone only a rail that is in no
+    such set (`alone` has what those leave open).
     links: the PCIe link of each rail, where it is known.
     """
-    ways = [(one, other), (other, one)] if thorough else [(one, other)]
-    found = [
-        Case("ib_write_bw", (rail,), sender, receiver, queue_pairs)
-        for rail in rails
-        for queue_pairs in ((1, QUEUE_PAIRS) if thorough else (QUEUE_PAIRS,))
-        for sender, receiver in ways
+    together = _at_once(rails, links or {})
+    if not thorough:
+        lone = [(rail,) for rail in rails if not any(rail in each for each in together)]
+        return [Case("ib_write_bw", each, one, other, QUEUE_PAIRS) for each in (*together, *lone)]
+    ways = [(one, other), (other, one)]
+    return [
+        *(
+            Case("ib_write_bw", (rail,), sender, receiver, queue_pairs)
+            for rail in rails
+            for queue_pairs in (1, QUEUE_PAIRS)
+            for sender, receiver in ways
+        ),
+        *(Case("ib_write_lat", (rail,), one, other) for rail in rails),
+        *(Case("ib_write_bw", each, *way, QUEUE_PAIRS) for each in together for way in ways),
     ]
-    if thorough:
-        found += [Case("ib_write_lat", (rail,), one, other) for rail in rails]
-    for together in _at_once(rails, links or {}):
-        found += [Case("ib_write_bw", together, sender, receiver, QUEUE_PAIRS) for sender, receiver in ways]
-    return found
+
+
+def alone(case: Case, shares: Iterable[Measurement], expected: Expected) -> list[Case]:
+    """The rails of a case to be measured alone: those that did not reach beside others what one alone has to.
+
+    What a rail carries beside others it carries alone, too. A smaller figure is the same whether the rail is slow
+    or what the rails share is the limit. That includes 90 to 95 Gb/s, healthy beside others, but not alone.
+    """
+    shown = {each.rail for each in shares if _shown(each, expected)}
+    return [replace(case, rails=(rail,)) for rail in case.rails if rail not in shown]
+
+
+def _shown(share: Measurement, expected: Expected) -> bool:
+    if share.gbps is None or not share.verdict.healthy:
+        return False
+    return judge(Figure(share.gbps, share.path_mtu, share.queue_pairs), expected).healthy
 
 
 def _at_once(rails: Sequence[int], links: Mapping[int, str]) -> list[tuple[int, ...]]:
@@ -158,6 +178,22 @@ def judge_pair(sum_gbps: float, rails: int, expected: Expected) -> Verdict:
         f"{said}, at least {low:g} expected",
         "look at each rail's own verdict first; both twins share one cable and two PCIe links",
     )
+
+
+def judge_shared(share: Measurement, alone: float) -> Verdict:
+    """The verdict on a rail that carries too little beside others, and enough alone. alone: Gb/s."""
+    return Verdict(
+        "degraded",
+        "pair-reduced",
+        f"{amount(share)} beside other rails, {alone:.2f} alone: the rail is healthy, and what it shares "
+        "with them is the limit",
+        "measure again while both hosts are idle; if it stays, try another cable: the rails of a cage share it",
+    )
+
+
+def by_figure(verdict: Verdict) -> bool:
+    """Whether a verdict has its cause from the figure alone, and not from what is known of a host."""
+    return verdict.cause in {"below-floor", *(each.cause for each in BANDS if each.cause)}
 
 
 def judge_latency(microseconds: float, expected: Expected) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -80,15 +80,25 @@ def sentence(measured: Measurement) -> str:
 
 
 def summary(measured: Sequence[Measurement]) -> str:
-    """What a healthy rail reached, in words: its bandwidth alone at the most queue pairs, and its latency."""
-    alone = [each for each in measured if each.gbps is not None and not each.together]
-    most = max((each.queue_pairs for each in alone), default=0)
-    figures = sorted(each.gbps or 0.0 for each in alone if each.queue_pairs == most)
+    """What a healthy rail reached, in words: its bandwidth at the most queue pairs, and its latency.
+
+    Alone, or beside other rails where it was not measured alone.
+    """
+    found = telling(measured)
+    most = max((each.queue_pairs for each in found), default=0)
+    figures = sorted(each.gbps or 0.0 for each in found if each.queue_pairs == most)
     latency = [f", {each.latency_us:.2f} us" for each in measured if each.latency_us is not None]
     if not figures:
         return ""
     spread = "" if len(figures) == 1 else f" to {figures[-1]:.2f}"
-    return f"{figures[0]:.2f}{spread} Gb/s{''.join(latency[:1])}"
+    beside = " beside other rails" if found[0].together else ""
+    return f"{figures[0]:.2f}{spread} Gb/s{beside}{''.join(latency[:1])}"
+
+
+def telling(measured: Iterable[Measurement]) -> list[Measurement]:
+    """What shows most of one rail: its bandwidth alone; beside other rails where it was not measured alone."""
+    found = [each for each in measured if each.gbps is not None]
+    return [each for each in found if not each.together] or found
 
 
 @dataclass(frozen=True)

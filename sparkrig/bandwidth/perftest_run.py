@@ -114,7 +114,11 @@ class Pace:
 
 
 def command(case: Case, pace: Pace) -> str:
-    """perftest's words, without those that differ by rail."""
+    """perftest's words, without those that differ by rail.
+
+    Of the seconds of -D a quarter at each end is left out (`margin` in perftest's src/perftest_parameters.c), in
+    whole seconds: of 5 the 3 in the middle count, and of 3 all, with the start of the test.
+    """
     late = f" -u {VIRTUAL_ACK_TIMEOUT}" if pace.virtual else ""
     if case.test == "ib_write_lat":
         return f"ib_write_lat -n {LATENCY_ROUNDS}{late} -F"

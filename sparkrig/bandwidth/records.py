@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from sparkrig.bandwidth import bands
-from sparkrig.bandwidth.bands import Figure
-from sparkrig.bandwidth.measurement import End, Measurement, Run
+from sparkrig.bandwidth.bands import Expected, Figure
+from sparkrig.bandwidth.measurement import End, Measurement, Run, telling
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Rail
 from sparkrig.host.identity import BOOT_ID, Identity
@@ -31,9 +31,9 @@ _BootId = Annotated[str, Field(pattern=rf"^({BOOT_ID})?$")]
 class Record:
     """The last measurement of a rail, as kept on both hosts.
 
-    netdev, address, peer, mtu: the rail it was taken on; gbps, path_mtu: alone, with several queue pairs;
-    measured_at: UTC, ISO 8601; boot_id, peer_boot_id: the kernel's id of the boot that each end was in, empty
-    where an earlier sparkrig wrote the file.
+    netdev, address, peer, mtu: the rail it was taken on; gbps, path_mtu: with several queue pairs, alone, or
+    beside other rails where it was not measured alone; measured_at: UTC, ISO 8601; boot_id, peer_boot_id: the
+    kernel's id of the boot that each end was in, empty where an earlier sparkrig wrote the file.
     """
 
     netdev: _Text
@@ -82,29 +82,41 @@ class Complaint:
         return self.kind in ("boot", "unread")
 
 
-def of(done: Run, one: str, other: str) -> tuple[dict[str, Record], dict[str, Record]]:
-    """What is kept of a run on its two hosts, by netdev: the least that a rail reached alone."""
+def of(done: Run, one: str, other: str, expected: Expected) -> tuple[dict[str, Record], dict[str, Record]]:
+    """What is kept of a run on its two hosts, by netdev: the least that a rail reached.
+
+    Alone, or beside other rails where that showed as much (sparkrig.bandwidth.bands.alone) or too little. Of a
+    rail that is not healthy no good figure is kept: a link that flapped in mid-test is measured again.
+    """
     own: dict[str, Record] = {}
     mirrored: dict[str, Record] = {}
     for rail in done.rails:
-        alone = [
-            each
-            for each in done.measurements
-            if each.rail == rail.number and each.gbps is not None and each.queue_pairs > 1 and not each.together
-        ]
-        if alone:
-            least = min(alone, key=lambda each: each.gbps or 0.0)
-            near, far = rail.ends[one], rail.ends[other]
-            boots = done.hosts[one].boot_id, done.hosts[other].boot_id
-            own[near.netdev] = _record(near, far, done, least, *boots)
+        least = _least(each for each in done.measurements if each.rail == rail.number)
+        if least is None:
+            continue
+        near, far = rail.ends[one], rail.ends[other]
+        boots = done.hosts[one].boot_id, done.hosts[other].boot_id
+        record = _record(near, far, done, least, *boots)
+        if rail.verdict.healthy or not bands.judge(_figure(record), expected).healthy:
+            own[near.netdev] = record
             mirrored[far.netdev] = _record(far, near, done, least, *reversed(boots))
     return own, mirrored
+
+
+def _least(measured: Iterable[Measurement]) -> Measurement | None:
+    several = [each for each in measured if each.gbps is not None and each.queue_pairs > 1]
+    poor = [each for each in several if each.together and not each.verdict.healthy]
+    return min([*telling(several), *poor], key=lambda each: each.gbps or 0.0, default=None)
 
 
 def _record(here: End, there: End, done: Run, least: Measurement, boot: str, peer_boot: str) -> Record:
     gbps, path_mtu = round(least.gbps or 0.0, 2), least.path_mtu or 0
     rail = here.netdev, here.address, there.address, done.mtu
     return Record(*rail, gbps, path_mtu, done.started_at, boot, peer_boot)
+
+
+def _figure(record: Record) -> Figure:
+    return Figure(record.gbps, record.path_mtu)
 
 
 def boot(name: str, seen: Identity | None) -> Boot:
@@ -125,7 +137,7 @@ def complaint(record: Record | None, rail: Rail, mine: Settings, here: Boot, the
         return Complaint("other", said)
     if since := _since(record, here, there):
         return since
-    verdict = bands.judge(Figure(record.gbps, record.path_mtu), bands.expected(mine))
+    verdict = bands.judge(_figure(record), bands.expected(mine))
     return None if verdict.healthy else Complaint("poor", verdict.evidence)
 
 

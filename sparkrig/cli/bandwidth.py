@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @click.command()
 @files.INVENTORY
 @click.option(
-    "--quick", is_flag=True, help="Measure one direction with one number of queue pairs, for a first verdict."
+    "--quick",
+    is_flag=True,
+    help="Measure one direction, all rails at once, and alone only a rail which that leaves open.",
 )
 @click.option(
     "--seconds",

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sparkrig.checks.remedy import Compared
     from sparkrig.fabric.neighbours import Neighbours
     from sparkrig.fabric.survey import Survey
+    from sparkrig.facts.halves import Part
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Keep
     from sparkrig.look.state import State
@@ -32,13 +33,8 @@ if TYPE_CHECKING:
     from sparkrig.runs.journal import Journal
 
 
-_TOGETHER = {
-    "pair.cabling",
-    "pair.halves",
-    "pair.NETDEV.ping",
-}  # what takes both halves of a pair at the same time
-
-T = TypeVar("T")
+# the checks that take both halves of a pair at the same time, and what of facts/halves.py each asks for
+_TOGETHER = {"pair.cabling": "neighbours", "pair.halves": "journal", "pair.NETDEV.ping": "pings"}
 
 
 @dataclass(frozen=True)
@@ -170,49 +166,48 @@ def look(
     from sparkrig.look.state import State
 
     limits = {name: examine.limit_s(fleet[name]) for name in data}
-    looked = session.asked(
-        data, f"Looking at {title}", lambda at: examine.look(at, fleet, keep), wait_s=0, limits_s=limits
-    )
-    seen = {name: found for name, found in looked.items() if isinstance(found, State)}
-    unread = {name: str(why) for name, why in looked.items() if isinstance(why, Exception)}
-    halves = {name: data[name] for name in seen if seen.keys() & set(fleet.peers(name))}
-    wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER
-    if not halves or not wanted & _TOGETHER:
-        return Seen(seen, unread, {}, {}, {})
-    return Seen(seen, unread, *_between(fleet, halves, seen, wanted, keep))
+    wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER.keys()
+    nouns = {_TOGETHER[name] for name in wanted & _TOGETHER.keys()}
+    paired = [name for name in data if nouns and data.keys() & set(fleet.peers(name))]
+    with session.staying(
+        data,
+        f"Looking at {title}",
+        lambda at: examine.look(at, fleet, keep),
+        paired,
+        wait_s=0,
+        limits_s=limits,
+    ) as (looked, hosts):
+        seen = {name: found for name, found in looked.items() if isinstance(found, State)}
+        unread = {name: str(why) for name, why in looked.items() if isinstance(why, Exception)}
+        halves = {
+            name: at for name, at in hosts.items() if seen.keys() & {name} and seen.keys() & set(fleet.peers(name))
+        }
+        if not halves:
+            return Seen(seen, unread, {}, {}, {})
+        answers = session.ask(
+            halves,
+            "Looking at both halves of each pair together",
+            lambda at: examine.together(at, fleet, seen[at.name], nouns, keep),
+        )
+    return Seen(seen, unread, *_between(answers, nouns))
 
 
 def _between(
-    fleet: Fleet,
-    halves: Mapping[str, Mapping[str, Any]],
-    seen: Mapping[str, State],
-    wanted: Collection[str],
-    keep: Keep | None,
+    answers: Mapping[str, Mapping[str, Part] | Exception], nouns: Collection[str]
 ) -> tuple[dict[str, Neighbours], dict[str, Pings | str], dict[str, Journal | str]]:
-    """Who hears whom, what pings, and the journals, as far as the checks `wanted` ask for them."""
+    """Who hears whom, what pings, and the journals, as far as they were asked for; in words why not."""
     from sparkrig.fabric.neighbours import Neighbours
-    from sparkrig.io import examine, session
-    from sparkrig.operations import journal
 
-    heard, pinged, kept = {}, {}, {}
-    with session.connected(halves) as hosts:  # both, so that they listen at the same time
-        if "pair.cabling" in wanted:
-            heard = session.ask(hosts, "Listening at the cages", lambda at: examine.listen(at, fleet, keep))
-        if "pair.halves" in wanted:
-            kept = session.ask(hosts, "Reading the journals", journal.look)
-        if "pair.NETDEV.ping" in wanted:
-            pinged = session.ask(
-                hosts, "Pinging over each rail", lambda at: examine.ping(at, fleet, seen[at.name], keep)
-            )
-    answered = {
-        name: Neighbours(trouble=str(it)) if isinstance(it, Exception) else it for name, it in heard.items()
+    found: dict[str, dict[str, Any]] = {noun: {} for noun in _TOGETHER.values()}
+    for name, answer in answers.items():
+        for noun in nouns:
+            part = answer if isinstance(answer, Exception) else answer[noun]
+            found[noun][name] = str(part) if isinstance(part, Exception) else part
+    heard = {
+        name: Neighbours(trouble=each) if isinstance(each, str) else each
+        for name, each in found["neighbours"].items()
     }
-    return answered, _or_why(pinged), _or_why(kept)
-
-
-def _or_why(answers: Mapping[str, T | Exception]) -> dict[str, T | str]:
-    """What each host answered, or why it did not, in words."""
-    return {name: str(answer) if isinstance(answer, Exception) else answer for name, answer in answers.items()}
+    return heard, found["pings"], found["journal"]
 
 
 def judged(

@@ -62,6 +62,9 @@ class Measuring:
         self._cases = cases
         self._console.print(Drawing(found.topology, findings=False))
 
+    def added(self, cases: Sequence[Case]) -> None:
+        self._cases = [*self._cases, *cases]
+
     def started(self, case: Case) -> None:
         self._running = case
         self.step(f"{self._cases.index(case) + 1} of {len(self._cases)}: {title(case)}")

@@ -1,19 +1,20 @@
-"""Looks at a host that change nothing: all of it, whom it hears at its cages, whether frames cross its rails."""
+"""Looks at a host that change nothing: all of it, and what it shows while its peer is asked, too."""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Mapping
 
 from pyinfra.api import Host
 
 from sparkrig.checks.network import cabled
-from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.examination import Examination as Look
-from sparkrig.facts.neighbours import Neighbours as Listen
-from sparkrig.facts.ping import Pings
+from sparkrig.facts.halves import Halves, Part
 from sparkrig.fleet import Fleet
 from sparkrig.io import remote
 from sparkrig.io.remote import Keep
 from sparkrig.look.state import State
-from sparkrig.network.ping import Ping, targets
+from sparkrig.network.ping import targets
+from sparkrig.parsing import rows
 from sparkrig.settings import Settings
 
 _LOOK_S = 90  # times `patience`; a healthy host answers within a few
@@ -29,18 +30,27 @@ def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> State:
     return remote.read(at, Look(), seconds=limit_s(fleet[at.name]), keep=keep)
 
 
-def listen(at: Host, fleet: Fleet, keep: Keep | None = None) -> Neighbours:
-    """Whom a host hears below IP; its peer has to be asked at the same time."""
-    mine = fleet[at.name]
-    return remote.read(at, Listen(), mine.patience, seconds=limit_s(mine), keep=keep)
+def together(
+    at: Host, fleet: Fleet, found: State, nouns: Collection[str], keep: Keep | None = None
+) -> Mapping[str, Part]:
+    """What a half shows while its peer is asked, too, in one exec; of facts.halves, by the names of its nouns.
 
-
-def ping(at: Host, fleet: Fleet, found: State, keep: Keep | None = None) -> dict[str, tuple[Ping, ...]]:
-    """How pings went from each cabled netdev to the one that it reaches on the peer."""
+    Pings go from each cabled netdev to the one that it reaches on the peer, where there is one.
+    """
     mine = fleet[at.name]
     live = cabled(mine, found)
-    rails = [rail for rail in fleet.rails(at.name) if rail.netdev in live]
-    if not rails:
-        return {}
-    asked = [each for rail in rails for each in targets(rail.netdev, rail.far.address.ip, mine.mtu)]
-    return remote.read(at, Pings(), *asked, seconds=limit_s(fleet[at.name]), keep=keep)
+    rails = [rail for rail in fleet.rails(at.name) if rail.netdev in live and "pings" in nouns]
+    asked = Halves(
+        patience=mine.patience if "neighbours" in nouns else None,
+        targets=[each for rail in rails for each in targets(rail.netdev, rail.far.address.ip, mine.mtu)],
+        journal="journal" in nouns,
+    )
+    none: dict[str, Part] = {"pings": {}} if "pings" in nouns else {}
+    if not asked.nouns:
+        return none
+    printed = rows.of(remote.printed(at, asked, seconds=limit_s(mine)))
+    parts = remote.parsed("look", lambda: asked.parts(printed))
+    for name in ("neighbours", "pings"):
+        if keep and isinstance(part := parts.get(name), list):
+            keep(at.name, name, "\n".join(part))
+    return {**none, **{name: asked.part(name, parts[name]) for name in asked.nouns}}

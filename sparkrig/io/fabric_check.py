@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
 from pyinfra.api import Host
 
-from sparkrig.bandwidth import bands, measurement
-from sparkrig.bandwidth.bands import Expected
+from sparkrig import text
+from sparkrig.bandwidth import bands, measurement, perftest_run
 from sparkrig.bandwidth.measurement import Case, Measurement, Run
+from sparkrig.bandwidth.perftest_preflight import Users, judge_preflight
 from sparkrig.bandwidth.perftest_run import Pace
-from sparkrig.cure import over_ssh
+from sparkrig.cure import over_ssh, verb
+from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.nic import Nics
+from sparkrig.facts.survey import Looked
+from sparkrig.facts.survey import Survey as Asked
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import nic
-from sparkrig.io import measure, nccl_run, remote, survey
+from sparkrig.io import fabric_cases, nccl_run, remote, survey
 from sparkrig.io.measure import Bench
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.look.state import State
 from sparkrig.settings import Settings
 from sparkrig.verdict import Finding, Verdict, worst
 
 T = TypeVar("T")
 
 
-class Progress(Protocol):
+class Progress(fabric_cases.Progress, Protocol):
     """Receives how far a check is."""
 
     def step(self, what: str) -> None:
@@ -36,14 +42,27 @@ class Progress(Protocol):
     def surveyed(self, found: Survey, cases: Sequence[Case]) -> None:
         """The pair was looked at, and this is what will be measured."""
 
-    def started(self, case: Case) -> None:
-        """A case begins."""
 
-    def finished(self, measured: Sequence[Measurement]) -> None:
-        """What the case came to."""
+@dataclass(frozen=True)
+class Known:
+    """What a run that changes a pair has seen of it, and what still stands.
+
+    found: by host, its last look; heard: by host, by whom it is reached below IP. Each is empty where the look has
+    to ask. What a cable, a link or a GID did since shows in the trials: their clients ping the peer's address from
+    the rail's own netdev, with frames of its MTU, and use the GID by its index.
+    """
+
+    found: Mapping[str, State] = field(default_factory=dict)
+    heard: Mapping[str, Neighbours] = field(default_factory=dict)
 
 
-def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool) -> Run:
+_NOTHING = Known()
+_STANDS = ("network", "rdma", "files")  # of Known.found; counters, the load and who measures are always asked
+
+
+def check(
+    hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool, known: Known = _NOTHING
+) -> Run:
     """Survey a pair and measure every rail that can be. Raises Failed or Lost where it cannot be surveyed.
 
     hosts: both, the leading one first. thorough: see sparkrig.bandwidth.bands.cases, and NCCL is asked too
@@ -52,16 +71,11 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     one, other = hosts
-    seen = survey.look(hosts, fleet, progress.step)
-    for name, why in seen.unread.items():
-        raise Failed(f"{name} cannot be read: {why}")
+    seen, others = _looked(hosts, fleet, progress, known)
     bench = _bench(seen, hosts, fleet[one])
-    progress.step("see that nobody else measures")
-    heard = remote.every(hosts, lambda at: measure.preflight(at, bench.pace))
-    others = [finding for found in heard.values() for finding in found]
     cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links())
     progress.surveyed(seen, cases)
-    measured, sums = _all_measured(bench, cases, progress)
+    measured, sums = fabric_cases.all_measured(bench, cases, progress)
     rails = tuple(_rail(seen, rail, measured) for rail in seen.rails)
     gathered = _nccl(bench, fleet, rails, progress) if thorough else nccl_run.Outcome()
     return Run(
@@ -72,26 +86,54 @@ def check(hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorou
         hosts=seen.hosts(),
         rails=rails,
         measurements=tuple(measured),
-        findings=(*seen.fabric(), *others, *sums, *gathered.fabric),
+        findings=(*seen.fabric(), *others, *sums, *_beside(rails, measured), *gathered.fabric),
         health=(*seen.health(), *gathered.health, *_after(seen, bench)),
     )
 
 
-def _all_measured(
-    bench: Bench, cases: Sequence[Case], progress: Progress
-) -> tuple[list[Measurement], list[Finding]]:
-    """Each case measured, and what rails reach together where each by itself is healthy."""
-    measured: list[Measurement] = []
-    sums: list[Finding] = []
-    for case in cases:
-        progress.started(case)
-        shares = _measured(bench, case, measured)
-        progress.finished(shares)
-        measured += shares
-        sums += _sum(case, shares, bench.expected)
-    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
-        sums = []  # a rail's own verdict shows it already
-    return measured, sums
+def _looked(
+    hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, known: Known
+) -> tuple[Survey, list[Finding]]:
+    """The survey of a pair, and who else measures there; one exec on each host, at the same time."""
+    progress.step("look at both hosts, see which cage reaches which, and that nobody else measures")
+    looked = _asked(hosts, fleet, known)
+    if any(_rebooted(known.found.get(name), each.found) for name, each in looked.items()):
+        known = _NOTHING  # links, addresses and the indexes of GIDs are of the boot before
+        looked = _asked(hosts, fleet, known)
+    found = {name: each.over(known.found.get(name)) for name, each in looked.items()}
+    others = [finding for name, each in looked.items() for finding in _others(name, each.users)]
+    return survey.survey(fleet, found, known.heard), others
+
+
+def _asked(hosts: Mapping[str, Host], fleet: Fleet, known: Known) -> dict[str, Looked]:
+    """What each host shows of what is not known. Raises Failed where one cannot be read."""
+    patience = max(fleet[name].patience for name in hosts)
+    wait = max(Pace(fleet[name].bandwidth_seconds, patience).wait for name in hosts)
+    asked = Asked(
+        _STANDS if known.found.keys() >= hosts.keys() else (),
+        patience=None if known.heard.keys() >= hosts.keys() else patience,
+        port=(wait, perftest_run.FIRST_PORT),
+    )
+    looked: dict[str, Looked] = {}
+    for name, each in survey.ask(hosts, asked, patience).items():
+        if isinstance(each, Exception):
+            raise Failed(f"{name} cannot be read: {each}")
+        looked[name] = each
+    return looked
+
+
+def _rebooted(known: State | None, found: State) -> bool:
+    """Whether a host was booted since what is known of it was seen."""
+    return known is not None and known.identity.boot_id not in ("", found.health.boot_id)
+
+
+def _others(name: str, users: Users | None) -> list[Finding]:
+    """What else uses perftest on a host. Raises Failed where that is sparkrig itself."""
+    if users is None:
+        return []
+    if users.running:
+        raise Failed(f"sparkrig already measures on {name} ({users.running[0]}); wait for its end")
+    return [Finding(name, verdict) for verdict in judge_preflight(users)]
 
 
 def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench:
@@ -106,46 +148,25 @@ def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench
     )
 
 
-def _measured(bench: Bench, case: Case, before: Sequence[Measurement]) -> list[Measurement]:
-    """One case; repeated where a rail that is healthy alone got too little beside others: twice is a fault.
-
-    They compete, and one may lose for as long as a short test lasts: 0.00 beside 0.23 Gb/s on the virtual pair.
-    Soft-RoCE may do so on a rail alone, too: 0.00 Gb/s, and 0.09 in the next test (2026-11-22).
-    """
-    shares = measure.run(bench, case)
-    unwell = {each.rail for each in before if not each.verdict.healthy}
-    starved = any(_too_little(each) for each in shares if each.rail not in unwell)
-    return measure.run(bench, case) if starved and (case.together or bench.pace.virtual) else shares
-
-
-def _too_little(share: Measurement) -> bool:
-    """Whether a rail carried less than it should; another test would find its path MTU as it is."""
-    return share.gbps is not None and not share.verdict.healthy and share.verdict.cause != "path-mtu"
-
-
-def _sum(case: Case, shares: Sequence[Measurement], expected: Expected) -> list[Finding]:
-    """What several rails at once came to together; nothing where one of them has no figure."""
-    figures = [each.gbps for each in shares if each.gbps is not None]
-    if not case.together or len(figures) < len(case.rails):
-        return []
-    subject = f"rails {' and '.join(map(str, case.rails))}, {case.sender} to {case.receiver}"
-    return [Finding(subject, bands.judge_pair(sum(figures), len(figures), expected))]
-
-
 def _after(seen: Survey, bench: Bench) -> list[Finding]:
-    """The RDMA errors that the measurement brought on."""
+    """The RDMA errors that the measurement brought on; a host without hardware that counts them is not asked."""
+    before = {name: _real(seen.found[name].nics) for name in bench.hosts}
+    asked = {name: at for name, at in bench.hosts.items() if before[name]}
     found = []
-    looks = remote.each(bench.hosts, lambda at: remote.read(at, Nics(), seconds=bench.pace.script))
+    looks = remote.each(asked, lambda at: remote.read(at, Nics(), seconds=bench.pace.script))
     for name, now in looks.items():
         if isinstance(now, (Failed, Lost)):
             found.append(Finding(name, Verdict("unknown", "unread", str(now), over_ssh(name, "true"))))
             continue
-        before = seen.found[name].condition.nics
-        # soft-RoCE repeats what an emulated processor was too slow for: it shows nothing about a cable
-        real = {netdev: after for netdev, after in now.items() if netdev in before and not after.virtual}
-        grew = {netdev: nic.errors_grew(before[netdev], after) for netdev, after in real.items()}
+        both = [netdev for netdev in _real(now) if netdev in before[name]]
+        grew = {netdev: nic.errors_grew(before[name][netdev], now[netdev]) for netdev in both}
         found += [Finding(f"{name} {netdev}", verdict) for netdev, verdict in grew.items() if not verdict.healthy]
     return found
+
+
+def _real(nics: Mapping[str, nic.Nic]) -> dict[str, nic.Nic]:
+    """Soft-RoCE repeats what an emulated processor was too slow for: it shows nothing about a cable."""
+    return {netdev: each for netdev, each in nics.items() if not each.virtual}
 
 
 def _nccl(bench: Bench, fleet: Fleet, rails: Sequence[measurement.Rail], progress: Progress) -> nccl_run.Outcome:
@@ -156,6 +177,17 @@ def _nccl(bench: Bench, fleet: Fleet, rails: Sequence[measurement.Rail], progres
         return nccl_run.Outcome()
     pair = nccl_run.Bench(bench.hosts, fleet, addresses[0], bench.run)
     return nccl_run.check(pair, worst(rail.verdict for rail in rails), progress.step)
+
+
+def _beside(rails: Sequence[measurement.Rail], measured: Sequence[Measurement]) -> list[Finding]:
+    """What is not known of healthy rails that were measured beside others only."""
+    alone = {each.rail for each in measured if not each.together}
+    numbers = tuple(rail.number for rail in rails if rail.verdict.healthy and rail.number not in alone)
+    if not numbers:
+        return []
+    said = "healthy beside other rails; what is reached alone, and the other way, was not measured"
+    verdict = Verdict("healthy", "not-alone", said, verb("bandwidth"))
+    return [Finding(text.rails(numbers), verdict)]
 
 
 def _rail(seen: Survey, rail: Rail, measured: Sequence[Measurement]) -> measurement.Rail:

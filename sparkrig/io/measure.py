@@ -1,4 +1,4 @@
-"""A trial on a pair: who else measures, servers on the receiver, clients on the sender, and the servers' end.
+"""A trial on a pair: servers on the receiver, clients on the sender, and the servers' end.
 
 sparkrig.bandwidth.perftest_run has the scripts, their words, and the judgement.
 """
@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from pyinfra.api import Host
 
-from sparkrig.bandwidth import perftest_preflight, perftest_run
+from sparkrig.bandwidth import perftest_run
 from sparkrig.bandwidth.bands import Expected
 from sparkrig.bandwidth.measurement import Case, End, Measurement
 from sparkrig.bandwidth.perftest_run import Pace, Trial
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.verdict import Finding, Verdict
+from sparkrig.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,6 @@ class Bench:
     expected: Expected
     pace: Pace
     run: str
-
-
-def preflight(at: Host, pace: Pace) -> list[Finding]:
-    """What else uses perftest on a host; servers that an earlier run of ours left over are ended."""
-    words = (str(pace.wait), str(perftest_run.FIRST_PORT))
-    users = perftest_preflight.parse_preflight(
-        remote.shell(at, perftest_preflight.PREFLIGHT, *words, seconds=pace.script)
-    )
-    if users.running:
-        raise Failed(f"sparkrig already measures on {at.name} ({users.running[0]}); wait for its end")
-    return [Finding(at.name, verdict) for verdict in perftest_preflight.judge_preflight(users)]
 
 
 def run(bench: Bench, case: Case) -> list[Measurement]:

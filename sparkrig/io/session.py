@@ -28,7 +28,7 @@ _absent = sys.modules.setdefault("invoke", None) is None  # type: ignore[arg-typ
 import logging  # noqa: E402
 import os  # noqa: E402
 import signal  # noqa: E402
-from collections.abc import Callable, Iterator, Mapping, Sequence  # noqa: E402
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from functools import partial  # noqa: E402
 from importlib import import_module  # noqa: E402
@@ -114,21 +114,46 @@ def asked(
     a host may be rebooting; limits_s: by host, when it is given up, counted from its first packet; meanwhile:
     modules that are needed afterwards, loaded while every host is waited for.
     """
+    with staying(data, title, ask, (), wait_s=wait_s, limits_s=limits_s, meanwhile=meanwhile) as (answers, _):
+        return answers
+
+
+@contextmanager
+def staying(
+    data: Mapping[str, Mapping[str, Any]],
+    title: str,
+    ask: Callable[[Host], T],
+    stay: Collection[str],
+    *,
+    wait_s: float | None = None,
+    limits_s: Mapping[str, float] | None = None,
+    meanwhile: Sequence[str] = (),
+) -> Iterator[tuple[dict[str, T | Failed | Lost], dict[str, Host]]]:
+    """The same, with the hosts of `stay` that answered: they stay connected, to be asked again.
+
+    stay: names of hosts; all others are disconnected once they have answered.
+    """
     for_s = _wait_s() if wait_s is None else wait_s
-    with _hosts(data) as hosts, progress.hosts(hosts, title) as told, _loading(meanwhile):
+    with _hosts(data) as hosts:
+        with progress.hosts(hosts, title) as told, _loading(meanwhile):
 
-        def answer(host: Host) -> T:
-            limit = limits_s[host.name] if limits_s else None
-            with Timeout(limit, False):
-                try:
-                    _connect(host, told, for_s)
-                    told(host.name, "reading")
-                    return ask(host)
-                finally:
-                    _disconnect(host)
-            raise Lost(f"{host.name} does not answer within {limit:g} s")
+            def answer(host: Host) -> T:
+                limit = limits_s[host.name] if limits_s else None
+                done = False
+                with Timeout(limit, False):
+                    try:
+                        _connect(host, told, for_s)
+                        told(host.name, "reading")
+                        found = ask(host)
+                        done = True
+                        return found
+                    finally:
+                        if not done or host.name not in stay:
+                            _disconnect(host)
+                raise Lost(f"{host.name} does not answer within {limit:g} s")
 
-        return each(hosts, told.during("connecting", answer))
+            answers = each(hosts, told.during("connecting", answer))
+        yield answers, {name: at for name, at in hosts.items() if at.connected}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A look at a group of hosts together: first what each shows of its fabric, then who hears whom."""
+"""A look at a group of hosts together: what each shows of its fabric, and who hears whom meanwhile."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pyinfra.api import Host
 
 from sparkrig.fabric import neighbours
 from sparkrig.fabric.survey import Survey
-from sparkrig.facts.fabric import Fabric
 from sparkrig.facts.neighbours import Neighbours
+from sparkrig.facts.survey import Looked
+from sparkrig.facts.survey import Survey as Asked
 from sparkrig.fleet import Fleet
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
@@ -22,20 +23,30 @@ def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable
 
     hosts: each host of it, or why it is not connected. step: receives what begins.
     """
-    names = [name for name in fleet if name in hosts]
-    step("look at both hosts" if len(names) > 1 else "look at the host")
-    patience = max(fleet[name].patience for name in names)
+    step("look at both hosts, and see which cage reaches which" if len(hosts) > 1 else "look at the host")
+    patience = max(fleet[name].patience for name in hosts)
+    return survey(fleet, ask(hosts, Asked(patience=patience), patience), {})
+
+
+def ask(
+    hosts: Mapping[str, Host | Failed | Lost], asked: Asked, patience: float
+) -> dict[str, Looked | Failed | Lost]:
+    """What each host shows of its fabric, of hosts that are asked at once. patience: factor on their deadlines."""
     seconds = int(LOOK_S * patience)
-    found = remote.each(hosts, lambda at: remote.read(at, Fabric(), seconds=seconds))
-    step("see which cage reaches which")
-    read = {name: at for name, at in hosts.items() if not isinstance(found[name], Exception)}
-    heard = hear(read, patience)
+    return remote.each(hosts, lambda at: remote.read(at, asked, seconds=seconds))
+
+
+def survey(
+    fleet: Fleet, looked: Mapping[str, Looked | Failed | Lost], heard: Mapping[str, neighbours.Neighbours]
+) -> Survey:
+    """What the looks at a group come to. heard: by whom its hosts are reached, where the looks did not ask."""
+    read = {name: each for name, each in looked.items() if isinstance(each, Looked)}
     return Survey(
         fleet,
-        tuple(names),
-        found={name: result for name, result in found.items() if not isinstance(result, Exception)},
-        heard=heard,
-        unread={name: str(why) for name, why in found.items() if isinstance(why, Exception)},
+        tuple(name for name in fleet if name in looked),
+        found={name: each.found for name, each in read.items()},
+        heard={**heard, **{name: each.heard for name, each in read.items() if each.heard}},
+        unread={name: str(why) for name, why in looked.items() if isinstance(why, Exception)},
     )
 
 

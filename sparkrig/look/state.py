@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -91,6 +91,11 @@ class State(Value):
     def condition(self) -> Condition:
         """How the host is, for its verdicts."""
         return Condition(self.nics, self.gpu, self.health)
+
+    def over(self, before: State) -> State:
+        """The same with what another look saw, of what this one did not ask for."""
+        unread = {each.name for each in fields(self) if getattr(self, each.name) is UNREAD}
+        return replace(self, **{name: getattr(before, name) for name in unread})
 
     def to_json(self) -> Any:
         """What was read."""

@@ -210,7 +210,8 @@ def test_a_link_that_flaps_in_mid_test(watched: Pair, history: Path, seen: Seen)
 
 @pytest.mark.fault(24)
 def test_a_server_that_is_killed_in_mid_test(watched: Pair, history: Path, seen: Seen) -> None:
-    thread = in_mid_test(watched.b, and_there="pkill -9 -x ib_write_bw")
+    """Both rails are measured at once, and the server of one is killed."""
+    thread = in_mid_test(watched.b, and_there="pkill -9 -f 'ib_write_bw .*-p 18515$'")
     done, document = bandwidth(history, *MID_TEST)
     thread.join()
     assert done.code == 2

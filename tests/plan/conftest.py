@@ -35,6 +35,9 @@ JOURNAL = f"for run in {lock.RUNS}/*; do"  # in the look at it, and in no other 
 HOLD, WHO = 'exec 8>"$mine"', lock.IDENTITY  # what keeps a lock, and what orders the locks of a pair
 STEP = re.compile(r"steps=\S+\n.*?\nnote begun '(.+?)' \|\| exit 74\n\(\n(.*)\n\)\nrc=\$\?;.*", re.DOTALL)
 STORAGE = "#sparkrig:end storage"  # a piece of the look at the disks, which reads the journal, too
+PING = "ping -n -q -c"
+USERS = "patience=$1 first=$2"  # a piece of the look at who else measures
+SURVEY = ("#sparkrig:end users", "#sparkrig:end heard")  # of the look at the fabric
 RECORDED = ROOT / "tests" / "fixtures" / "spark"
 A, B = "@fake/spark-a", "@fake/spark-b"
 REBOOTED = "11111111-2222-4333-8444-555555555555"
@@ -135,7 +138,7 @@ class Host:
         return {
             "#sparkrig:end nics": self._surveyed(letter).splitlines(),
             "SPARKRIG_PROBE": [*heard, "end"],
-            "patience=$1 first=$2": [],
+            USERS: [],
         }
 
     def _surveyed(self, letter: str) -> str:
@@ -157,12 +160,41 @@ class Host:
         answers |= self.first
         answers |= self.fabric()
         answers |= {_marker(noun): text.splitlines() for noun, text in again.items()}
+        answers |= self.responses
+        several = {  # looks that hold what others are asked by: the disks' one reads the journal, too
+            STORAGE: answers[STORAGE],
+            **together(answers),
+            **dict.fromkeys(SURVEY, _surveyed(answers)),
+        }
         return self.name, {
             **self.data,
-            "fake_responses": {**answers, **self.responses},
+            "fake_responses": {**several, **answers},
             "fake_delay": 0,
             "fake_delay_jitter": 0,
         }
+
+
+def together(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """What a half of a pair prints while the other one is asked, too: each noun as by itself."""
+    rows = {
+        "pings": answers.get(PING),
+        "journal": answers.get(JOURNAL),
+        "neighbours": answers.get("SPARKRIG_PROBE"),
+    }
+    told: list[str] = []
+    for name, found in rows.items():
+        printed = found if isinstance(found, list) else []
+        told += [*printed, "", f"#sparkrig:end {name} {0 if isinstance(found, list | None) else 1}"]
+    return {f"#sparkrig:end {name}": told for name in rows}
+
+
+def _surveyed(answers: Mapping[str, Any]) -> Any:
+    """What the look at the fabric, at whom it hears and at who measures prints: each as by itself."""
+    fabric = answers.get("#sparkrig:end nics")
+    if not isinstance(fabric, list):
+        return fabric or []
+    users, heard = answers[USERS], answers.get("SPARKRIG_PROBE", [])
+    return [*fabric, "", *users, "#sparkrig:end users 0", *heard, "", "#sparkrig:end heard 0"]
 
 
 def _marker(noun: str) -> str:

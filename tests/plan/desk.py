@@ -12,6 +12,19 @@ from tests import warm
 from tests.plan.conftest import ROOT, Host
 
 HEAD = "from sparkrig.inventory import checked as _checked\n"
+# what each process that loads the inventory does besides: nothing settles on a fake host, and commands are counted
+NOTED = """
+import sparkrig.operations.guard as _guard
+_guard.APART_S = _guard.PAUSE_S = 0
+from pyinfra.connectors.fake import FakeConnector as _Fake
+if not hasattr(_Fake, "noted"):
+    _Fake.noted = _Fake.run_shell_command
+    def _run(self, command, *words, **more):
+        with open({file!r}, "a") as file:
+            file.write(repr((self.host.name, str(command))) + "\\n")
+        return self.noted(command, *words, **more)
+    _Fake.run_shell_command = _run
+"""
 
 
 @dataclass(frozen=True)
@@ -65,3 +78,16 @@ class Desk:
 
     def drift(self, *words: str) -> Done:
         return self.typed("drift", "--json", *words)
+
+
+def noted(desk: Desk, hosts: list[Host]) -> Desk:
+    """The same hosts, whose commands are written down."""
+    desk.has(hosts)
+    (desk.folder / "commands").write_text("")
+    text = NOTED.format(file=str(desk.folder / "commands")) + desk.inventory.read_text()
+    desk.inventory.write_text(text)
+    return desk
+
+
+def commands(desk: Desk) -> list[str]:
+    return (desk.folder / "commands").read_text().splitlines()

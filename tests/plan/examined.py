@@ -11,12 +11,9 @@ from typing import Any
 
 from sparkrig.facts.examination import Examination
 from tests import warm
-from tests.plan.conftest import ROOT, Host, converged, joined, pair, recorded, sections
+from tests.plan.conftest import PING, ROOT, Host, converged, joined, pair, recorded, sections
 
 HEAD = "from sparkrig.inventory import checked as _checked\n"
-
-
-PING = "ping -n -q -c"
 
 
 CROSSES = [f"ping {netdev} {size} 5 5 " for netdev in ("enp1s0f0np0", "enP2p1s0f0np0") for size in (8972, 56)]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests import warm
-from tests.plan.conftest import ROOT
-from tests.plan.examined import CROSSES, PING, changed, doctor, entries, examined, hosts, write
+from tests.plan.conftest import PING, ROOT
+from tests.plan.examined import CROSSES, changed, doctor, entries, examined, hosts, write
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 

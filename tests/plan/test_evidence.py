@@ -19,8 +19,8 @@ from sparkrig.host.identity import is_spark
 from sparkrig.network import profiles
 from sparkrig.redaction import Redactor
 from tests import attacks
-from tests.plan.conftest import ROOT
-from tests.plan.examined import PING, doctor
+from tests.plan.conftest import PING, ROOT, together
+from tests.plan.examined import doctor
 from tests.tables import each_row
 
 FOLDERS = sorted((ROOT / "tests" / "fixtures" / "support").iterdir())
@@ -114,7 +114,7 @@ def entry(machine: Path, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]
         "SPARKRIG_PROBE": look("neighbours"),
         PING: look("pings"),
     }
-    fake = {"fake_responses": answers, "fake_delay": 0, "fake_delay_jitter": 0}
+    fake = {"fake_responses": {**together(answers), **answers}, "fake_delay": 0, "fake_delay_jitter": 0}
     return f"@fake/{machine.name}", {
         **{key: value for key, value in settings.items() if value is not None},
         **fake,

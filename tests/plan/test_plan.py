@@ -13,7 +13,7 @@ import pytest
 from sparkrig.runs.applied import Applied
 from tests import warm
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
-from tests.plan.desk import Desk, Done
+from tests.plan.desk import Desk, Done, commands, noted
 from tests.plan.lost import lost
 from tests.plan.states import applied, fresh, settled, swap
 from tests.plan.steps import STEPS
@@ -22,37 +22,11 @@ from tests.tables import each_row
 NETDEV = "enp1s0f0np0"
 JOINTS = "/,:=._|)-"
 LOOKS = {"Driver | prove it by a simulated upgrade", "RDMA | GID index of each rail"}
-# what each process that loads the inventory does besides: nothing settles on a fake host, and commands are counted
-NOTED = """
-import sparkrig.operations.guard as _guard
-_guard.APART_S = _guard.PAUSE_S = 0
-from pyinfra.connectors.fake import FakeConnector as _Fake
-if not hasattr(_Fake, "noted"):
-    _Fake.noted = _Fake.run_shell_command
-    def _run(self, command, *words, **more):
-        with open({file!r}, "a") as file:
-            file.write(repr((self.host.name, str(command))) + "\\n")
-        return self.noted(command, *words, **more)
-    _Fake.run_shell_command = _run
-"""
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
-
-
-def noted(desk: Desk, hosts: list[Host]) -> Desk:
-    """The same hosts, whose commands are written down."""
-    desk.has(hosts)
-    (desk.folder / "commands").write_text("")
-    text = NOTED.format(file=str(desk.folder / "commands")) + desk.inventory.read_text()
-    desk.inventory.write_text(text)
-    return desk
-
-
-def commands(desk: Desk) -> list[str]:
-    return (desk.folder / "commands").read_text().splitlines()
 
 
 def planned(desk: Desk, *words: str) -> tuple[Done, dict[str, dict[str, Any]]]:

@@ -110,7 +110,7 @@ OWN: dict[str, dict[str, set[str]]] = {
     "in a sentence that begins with the name of a tool, or speaks of one": {
         "deploys/spark.py": {"login"},
         "operations/guard.py": {"bench.left", "error"},
-        "sparkrig/io/measure.py": {"at.name", "users.running[0]"},
+        "sparkrig/io/fabric_check.py": {"name", "users.running[0]"},
         "sparkrig/cli/apply.py": {"why"},
         "sparkrig/cli/draft.py": {"at.user"},
         "sparkrig/cli/newcomer.py": {"whom"},

@@ -2,14 +2,15 @@
 # $1 seconds for a ping, $2 seconds in all, $3 the command, then per rail: number, netdev, device, GID index,
 # the peer's address, port. The rails run at once; each one's lines come in one piece.
 
+. ./perftest_run_flaps.sh
 
 ping=$1 limit=$2 command=$3; shift 3
 # shellcheck disable=SC2086 # the command is words of ours
 measure() { timeout -k 5 "$limit" $command "$@"; }
-flaps() { echo "flaps $(cat "/sys/class/net/$1/carrier_down_count")"; }
 reaches() { netdev=$1 peer=$2; shift 2; ping -q -W "$ping" -I "$netdev" "$@" "$peer" >/dev/null 2>&1; }
 one() {
-  echo "rail $1"; flaps "$2"; mtu=$(cat "/sys/class/net/$2/mtu")
+  echo "rail $1"; flaps "$2"
+  { read -r mtu <"/sys/class/net/$2/mtu"; } 2>/dev/null || mtu=0
   # some of several: a ping may get lost
   if ! reaches "$2" "$5" -c 1; then echo unreachable
   elif ! reaches "$2" "$5" -c 3 -i 0.2 -M "do" -s $((mtu - 28)); then echo "short $mtu"

@@ -16,12 +16,13 @@ if [ ! -e "/var/lib/sparkrig/runs/$run" ]; then
   rm -rf "$new"
   mkdir -p "$new/before/files"
   chmod 700 /var/lib/sparkrig
+  there=
   for path in "$@"; do
-    if [ -f "$path" ] || [ -L "$path" ]; then # what is no file is never written to
-      mkdir -p "$new/before/files${path%/*}"
-      cp -a "$path" "$new/before/files$path"
-    fi
+    if [ -f "$path" ] || [ -L "$path" ]; then there="$there ${path#/}"; fi # what is no file is never written to
   done
+  # from /, for cp looks for the folders of a path from there, without the first slash of it (coreutils 9.1)
+  # shellcheck disable=SC2086 # paths of ours have no blanks
+  if [ -n "$there" ]; then (cd / && cp -a --parents -t "$new/before/files" $there); fi
   stands "$@" >"$new/before/state"
   printf '%s\n' "$owner" >"$new/run.json"
   : >"$new/steps"

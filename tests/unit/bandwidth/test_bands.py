@@ -8,8 +8,9 @@ import pytest
 
 from sparkrig.bandwidth import bands
 from sparkrig.bandwidth.bands import BANDS, Expected, Figure, judge, judge_latency, judge_pair
-from sparkrig.bandwidth.measurement import Case
+from sparkrig.bandwidth.measurement import Case, Measurement
 from sparkrig.verdict import Verdict
+from tests.tables import each_row
 
 CABLE = Expected(path_mtu=4096)
 
@@ -157,30 +158,67 @@ def test_what_is_measured_thoroughly() -> None:
 
 
 def test_what_is_measured_quickly() -> None:
-    assert bands.cases([0, 1], "a", "b", thorough=False) == [
-        Case("ib_write_bw", (0,), "a", "b", 4),
-        Case("ib_write_bw", (1,), "a", "b", 4),
-        Case("ib_write_bw", (0, 1), "a", "b", 4),
-    ]
+    assert bands.cases([0, 1], "a", "b", thorough=False) == [Case("ib_write_bw", (0, 1), "a", "b", 4)]
     assert bands.cases([1], "a", "b", thorough=False) == [Case("ib_write_bw", (1,), "a", "b", 4)]
-    assert bands.cases([], "a", "b", thorough=True) == []
+    assert bands.cases([], "a", "b", thorough=False) == bands.cases([], "a", "b", thorough=True) == []
+
+
+def share(gbps: float | None, path_mtu: int | None = 4096) -> Measurement:
+    verdict = judge(Figure(gbps, path_mtu, together=True), CABLE) if gbps else Verdict("fault", "timed-out")
+    return Measurement("ib_write_bw", 0, "a", "b", 4, True, verdict, gbps, path_mtu=path_mtu)
+
+
+def test_what_a_rail_reaches_beside_another_shows_that_it_is_healthy_where_it_is_enough_alone() -> None:
+    case = Case("ib_write_bw", (0, 1), "a", "b", 4)
+
+    def holds(found: Measurement, rails: list[tuple[int, ...]]) -> None:
+        others = bands.alone(case, [found], CABLE)
+        assert [each.rails for each in others] == [*rails, (1,)], "rail 1 has no share at all"
+        assert {(each.test, each.sender, each.receiver, each.queue_pairs) for each in others} == {
+            ("ib_write_bw", "a", "b", 4)
+        }
+
+    flapped = replace(share(98.0), verdict=Verdict("degraded", "link-flap", "it went", "seat the plugs"))
+    each_row(
+        [
+            (share(98.0), []),
+            (share(95.0), []),
+            (share(94.99), [(0,)]),  # healthy beside another, from 90
+            (share(55.0), [(0,)]),
+            (share(98.0, 1024), [(0,)]),
+            (share(126.1), [(0,)]),
+            (share(None), [(0,)]),
+            (flapped, [(0,)]),
+        ],
+        holds,
+    )
+
+
+def test_a_low_share_of_a_rail_that_is_healthy_alone_is_what_the_rails_share() -> None:
+    verdict = bands.judge_shared(share(60.0), 111.71)
+    assert (verdict.level, verdict.cause) == ("degraded", "pair-reduced")
+    assert "60.00 Gb/s beside other rails, 111.71 alone" in verdict.evidence and verdict.cure
 
 
 @pytest.mark.parametrize(
-    ("links", "at_once"),
+    ("links", "sets"),
     [
         ({}, [(0, 1, 2, 3)]),
         ({0: "0000:01:00", 1: "0002:01:00", 2: "0000:01:00", 3: "0002:01:00"}, [(0, 1), (2, 3)]),
         ({0: "0000:01:00", 1: "0000:01:00", 2: "0002:01:00", 3: "0002:01:00"}, [(0, 2), (1, 3)]),
-        ({0: "0000:01:00", 1: "0000:01:00", 2: "0000:01:00", 3: "0000:01:00"}, []),
+        ({0: "0000:01:00", 1: "0000:01:00", 2: "0000:01:00", 3: "0000:01:00"}, [(0,), (1,), (2,), (3,)]),
+        ({0: "0000:01:00", 1: "0002:01:00", 2: "0000:01:00", 3: "0000:01:00"}, [(0, 1), (2,), (3,)]),
     ],
-    ids=["unknown", "a cage after the other", "a link after the other", "one link"],
+    ids=["unknown", "a cage after the other", "a link after the other", "one link", "two of four"],
 )
 def test_rails_that_share_a_pcie_link_are_not_measured_at_once(
-    links: dict[int, str], at_once: list[tuple[int, ...]]
+    links: dict[int, str], sets: list[tuple[int, ...]]
 ) -> None:
+    """Each rail is in one case of a quick check: in a set, or by itself."""
     found = bands.cases([0, 1, 2, 3], "a", "b", thorough=False, links=links)
-    assert [case.rails for case in found if case.together] == at_once
+    assert [case.rails for case in found] == sets
+    together = [case.rails for case in bands.cases([0, 1, 2, 3], "a", "b", thorough=True, links=links)]
+    assert [rails for rails in together if len(rails) > 1][::2] == [each for each in sets if len(each) > 1]
 
 
 @pytest.mark.parametrize("gbps", [126.1, 390.1, 13334.7])

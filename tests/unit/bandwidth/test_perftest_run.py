@@ -18,6 +18,7 @@ from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
 TABLE = (Path(__file__).resolve().parent.parent.parent / "fixtures" / "bandwidth" / "ib_write_bw.txt").read_text()
+AVERAGE = "111.86"
 CASE = Case("ib_write_bw", (0, 1), "spark-a", "spark-b", 4)
 NEAR = {
     0: End("rocep1s0f0", 3, "enp1s0f0np0", "192.168.100.11"),
@@ -47,6 +48,30 @@ def test_the_words_of_a_client_leave_out_a_rail_without_a_server() -> None:
     assert perftest_run.client_words(CASE, ends, {1: 18520}, PACE) == [
         *("5", "20", PERFTEST),
         *("1", "enP2p1s0f0np0", "roceP2p1s0f0", "5", "192.168.101.12", "18520"),
+    ]
+
+
+def test_a_rail_keeps_its_own_server_whichever_came_up_first() -> None:
+    ends = {rail: (NEAR[rail], FAR[rail]) for rail in (0, 1)}
+    ports = perftest_run.parse_server("flaps 0 0\nflaps 1 0\nserver 1 18516\nserver 0 18515\n").ports
+    assert perftest_run.client_words(CASE, ends, ports, PACE)[3:] == [
+        *("0", "enp1s0f0np0", "rocep1s0f0", "3", "192.168.100.12", "18515"),
+        *("1", "enP2p1s0f0np0", "roceP2p1s0f0", "5", "192.168.101.12", "18516"),
+    ]
+
+
+def test_a_figure_belongs_to_the_rail_that_it_is_printed_under() -> None:
+    said = {0: TABLE, 1: TABLE.replace(AVERAGE, "55.00")}
+    parts = {
+        rail: [f"rail {rail}", "flaps 0", *(f"table {row}" for row in said[rail].splitlines()), "table exit 0"]
+        for rail in (1, 0)
+    }
+    clients = perftest_run.parse_client("\n".join(row for rows in parts.values() for row in rows))
+    trial = Trial(CASE, Servers({0: 18515, 1: 18516}, {0: 0, 1: 0}, {}), clients)
+    shares = [perftest_run.judge(trial, rail, Expected()) for rail in CASE.rails]
+    assert [(each.rail, each.gbps, each.verdict.level) for each in shares] == [
+        (0, float(AVERAGE), "healthy"),
+        (1, 55.0, "degraded"),
     ]
 
 
@@ -163,7 +188,7 @@ def test_a_netdev_that_goes_in_mid_test_is_a_flap(tmp_path: Path) -> None:
     found = client(tmp_path, perftest=f"[ $4 != dev0 ] || rm -r {tmp_path}/net/a")
     assert (found[0].flaps, found[1].flaps) == (1, 0)
     tool(tmp_path / "bin", "systemctl", "exit 0")
-    gone = perftest_run.STOP.replace("/net/$2", "/net/gone")
+    gone = perftest_run.STOP.replace("/net/$1", "/net/gone")
     said = printed(gone, "r1", "", "0", "a", "18515", tools=tmp_path / "bin", net=tmp_path / "net")
     assert perftest_run.parse_stop(said).flaps == {0: None}
 
@@ -178,26 +203,39 @@ def test_a_client_that_hangs_is_ended(tmp_path: Path) -> None:
     assert found[0].status == 124
 
 
-SS = 'case "$*" in *"sport = :18515"*) echo "LISTEN 0 128 *:18515 users:((\\"nc\\",pid=77,fd=3))" ;; esac'
+SS = 'echo "LISTEN 0 128 *:18515 *:*"'
 
 
-def server(tmp_path: Path, *, ss: str, systemctl: str = "exit 0", systemd_run: str = "exit 0") -> Servers:
+def server(
+    tmp_path: Path, *, ss: str, systemctl: str = "exit 0", systemd_run: str = "exit 0", wait: int = 60
+) -> Servers:
     tool(tmp_path / "bin", "ss", ss)
     tool(tmp_path / "bin", "systemctl", systemctl)
     tool(tmp_path / "bin", "systemd-run", f'echo "$*" >>{tmp_path}/started\n{systemd_run}')
     tool(tmp_path / "bin", "journalctl", "echo Unable to find device; echo it ended")
-    # nobody waits for a second: one goes by with every third look
-    tool(tmp_path / "bin", "date", f"echo look >>{tmp_path}/clock; echo $(($(wc -l <{tmp_path}/clock) / 3))")
-    words = ["35", "1", "18515", "18517", "r1", "ib_write_bw -q 4", "0", "a", "dev0", "3", "1", "b", "dev1", "4"]
+    words = [
+        "35",
+        str(wait),
+        "18515",
+        "18517",
+        "r1",
+        "ib_write_bw -q 4",
+        "0",
+        "a",
+        "dev0",
+        "3",
+        "1",
+        "b",
+        "dev1",
+        "4",
+    ]
     return perftest_run.parse_server(
         printed(perftest_run.SERVER, *words, tools=tmp_path / "bin", net=tmp_path / "net")
     )
 
 
 def test_a_server_takes_the_next_free_port_and_is_a_unit_with_an_end(tmp_path: Path) -> None:
-    listening = (
-        f'[ -e {tmp_path}/started ] && port=${{*##*:}} && grep -q -- "-p $port" {tmp_path}/started && echo LISTEN'
-    )
+    listening = f"sed -n 's/.*-p \\(.*\\)/LISTEN 0 5 0.0.0.0:\\1 0.0.0.0:*/p' {tmp_path}/started 2>/dev/null"
     found = server(tmp_path, ss=f"{SS}\n{listening}\nexit 0")
     assert found == Servers(ports={0: 18516, 1: 18517}, flaps={0: 3, 1: 3}, failed={})
     assert (tmp_path / "started").read_text().splitlines() == [
@@ -208,10 +246,23 @@ def test_a_server_takes_the_next_free_port_and_is_a_unit_with_an_end(tmp_path: P
 
 
 def test_every_port_taken(tmp_path: Path) -> None:
-    found = server(tmp_path, ss="echo LISTEN")
+    found = server(tmp_path, ss='for port in 5 6 7; do echo "LISTEN 0 128 *:1851$port *:*"; done')
     assert found.ports == {} and set(found.failed) == {0, 1}
     assert found.failed[0] == "every port up to 18517 is taken"
     assert not (tmp_path / "started").exists()
+
+
+def test_ports_that_are_left_for_one_rail_alone(tmp_path: Path) -> None:
+    listening = f"[ ! -e {tmp_path}/started ] || echo 'LISTEN 0 5 *:18517 *:*'"
+    found = server(tmp_path, ss=f"{SS}\necho 'LISTEN 0 128 [::]:18516 [::]:*'\n{listening}")
+    assert (found.ports, found.failed) == ({0: 18517}, {1: "every port up to 18517 is taken"})
+
+
+def test_servers_are_started_before_the_first_is_waited_for(tmp_path: Path) -> None:
+    """And one that ended hides nothing of the other."""
+    both = f"[ \"$(wc -l <{tmp_path}/started 2>/dev/null)\" != 2 ] || echo 'LISTEN 0 5 *:18516 *:*'"
+    found = server(tmp_path, ss=both, systemctl="case $* in *18515*) exit 3 ;; esac")
+    assert (found.ports, found.failed) == ({1: 18516}, {0: "Unable to find device it ended"})
 
 
 @pytest.mark.parametrize(
@@ -227,7 +278,8 @@ def test_every_port_taken(tmp_path: Path) -> None:
     ],
 )
 def test_a_server_that_does_not_come_up(tmp_path: Path, systemctl: str, systemd_run: str, said: str) -> None:
-    found = server(tmp_path, ss="exit 0", systemctl=systemctl, systemd_run=systemd_run)
+    wait = 0 if (systemctl, systemd_run) == ("exit 0", "exit 0") else 60
+    found = server(tmp_path, ss="exit 0", systemctl=systemctl, systemd_run=systemd_run, wait=wait)
     assert found.ports == {}
     assert found.failed == {0: said, 1: said}
 

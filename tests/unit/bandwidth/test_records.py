@@ -7,10 +7,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from sparkrig.bandwidth import records
+from sparkrig.bandwidth.bands import Expected
 from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
 from sparkrig.bandwidth.records import Boot, Complaint, Record
 from sparkrig.fleet import Fleet
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Verdict, worst
 from tests.tables import each_row
 
 A, B = "spark-a", "spark-b"
@@ -25,6 +26,9 @@ ONE, TWO, THREE = (f"{digit * 8}-2222-4333-8444-555555555555" for digit in "123"
 RECORD = Record(
     NETDEV, "192.168.100.11", "192.168.100.12", 9000, 111.86, 4096, "2026-11-20T10:00:00+00:00", ONE, TWO
 )
+CABLE = Expected(path_mtu=4096)
+WELL, LOW = Verdict("healthy"), Verdict("degraded", "reduced", "60.00 Gb/s", "again")
+FLAPPED = Verdict("degraded", "link-flap", "the link lost its carrier", "seat the plugs")
 OLD = replace(RECORD, boot_id="", peer_boot_id="")
 
 
@@ -105,19 +109,37 @@ def test_another_address_weighs_more_than_another_boot() -> None:
     each_row([({"address": "192.168.100.21"},), ({"peer": "192.168.100.22"},), ({"mtu": 1500},)], holds)
 
 
-def test_what_is_kept_of_a_run_is_the_least_that_each_rail_reached_alone() -> None:
-    def measured(rail: int, gbps: float, queue_pairs: int = 4, *, together: bool = False) -> Measurement:
-        healthy = Verdict("healthy")
-        return Measurement("ib_write_bw", rail, "a", "b", queue_pairs, together, healthy, gbps, path_mtu=4096)
+def test_what_is_kept_of_a_run_is_the_least_that_shows_how_each_rail_is() -> None:
+    def measured(gbps: float | None, verdict: Verdict, queue_pairs: int = 4, *, together: bool) -> Measurement:
+        return Measurement("ib_write_bw", 0, "a", "b", queue_pairs, together, verdict, gbps, path_mtu=4096)
+
+    def alone(gbps: float, verdict: Verdict = WELL, queue_pairs: int = 4) -> Measurement:
+        return measured(gbps, verdict, queue_pairs, together=False)
+
+    def beside(gbps: float | None, verdict: Verdict = WELL) -> Measurement:
+        return measured(gbps, verdict, together=True)
 
     ends = {"a": End("dev0", 3, "neta", "192.0.2.1"), "b": End("dev1", 3, "netb", "192.0.2.2")}
-    rails = tuple(Rail(number, ends if number == 0 else {}, Verdict("healthy")) for number in (0, 1))
-    figures = (measured(0, 111.864), measured(0, 111.7), measured(0, 98.0, 1), measured(0, 92.0, together=True))
     hosts = {"b": Host(boot_id=TWO), "a": Host(boot_id=ONE)}
-    run = Run("r1", "2026-11-20T10:00:00+00:00", "p", 9000, hosts, rails, figures, ())
-    assert records.of(run, "a", "b") == (
-        {"neta": Record("neta", "192.0.2.1", "192.0.2.2", 9000, 111.7, 4096, run.started_at, ONE, TWO)},
-        {"netb": Record("netb", "192.0.2.2", "192.0.2.1", 9000, 111.7, 4096, run.started_at, TWO, ONE)},
+
+    def holds(found: list[Measurement], kept: float | None) -> None:
+        rails = Rail(0, ends, worst(each.verdict for each in found)), Rail(1, {}, WELL)
+        run = Run("r1", "2026-11-20T10:00:00+00:00", "p", 9000, hosts, rails, tuple(found), ())
+        near = Record("neta", "192.0.2.1", "192.0.2.2", 9000, kept or 0.0, 4096, run.started_at, ONE, TWO)
+        far = Record("netb", "192.0.2.2", "192.0.2.1", 9000, kept or 0.0, 4096, run.started_at, TWO, ONE)
+        assert records.of(run, "a", "b", CABLE) == (({}, {}) if kept is None else ({"neta": near}, {"netb": far}))
+
+    each_row(
+        {
+            "alone": ([alone(111.864), alone(111.7), alone(98.0, queue_pairs=1), beside(92.0)], 111.7),
+            "beside another, which showed as much": ([beside(97.9)], 97.9),
+            "low alone": ([beside(55.0, LOW), alone(55.2, LOW)], 55.0),
+            "low beside another only": ([alone(111.7), beside(60.0, LOW)], 60.0),
+            "a flap, and good figures": ([beside(98.0, FLAPPED), alone(111.7)], None),
+            "no figure beside another, and a good one alone": ([beside(None, FLAPPED), alone(111.7)], None),
+            "no figure": ([beside(None, LOW)], None),
+        },
+        holds,
     )
 
 
