@@ -91,8 +91,13 @@ class Disk:
     @property
     def unknown(self) -> list[str]:
         """Why it is not known what is needed; empty where it is."""
-        broken = [each for each in ("record", "trial", self.undo) if each in self.seen.garbled]
+        broken = [
+            each
+            for each in self.seen.garbled
+            if each in ("record", "trial", self.undo) or each.startswith("service ")
+        ]
         told = {"record": served.RECORD, "trial": "the record of what was served before the one on trial"}
+        told |= {each: f"the record of {each}" for each in broken if each.startswith("service ")}
         why = [f"{told.get(each, f'the record before run {each}')} cannot be understood" for each in broken]
         if self.seen.docker == "failed":
             why.append("docker does not answer")
@@ -107,6 +112,8 @@ class Disk:
             yield "it is served, by the record of the last deploy", seen.record
         if seen.trial:
             yield "it was served before the configuration that is on trial", seen.trial
+        for name, record in seen.services:
+            yield f"service {name} serves it, by the record of its last deploy", record
         if before := seen.kept.get(self.undo):
             yield f"undo of run {self.undo} brings it back", before
 

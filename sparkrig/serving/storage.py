@@ -110,7 +110,8 @@ class Storage(Value):
     atimes: by the user of a cache, what the disk notes of reading, `` for the folder of weights; odd: folders
     there whose names are no names of checkpoints; cut: what there is more of than is looked at; caches: bytes by
     path, None where it was not counted to the end; record: of what is served; trial: of what was served before a
-    configuration that is on trial; kept: by run, the record that stood before it; garbled: which of these cannot
+    configuration that is on trial; services: of named services, each with what it serves and, on trial, what it
+    served before; kept: by run, the record that stood before it; garbled: which of these cannot
     be understood; stopped: when the server stopped last, None where it runs or never did.
     """
 
@@ -128,6 +129,7 @@ class Storage(Value):
     rooms: tuple[Room, ...] = ()
     record: Record | None = None
     trial: Record | None = None
+    services: tuple[tuple[str, Record], ...] = ()
     kept: Mapping[str, Record] = field(default_factory=dict)
     garbled: tuple[str, ...] = ()
     stopped: int | None = None
@@ -181,6 +183,7 @@ class _Reader:
     containers: list[Container] = field(default_factory=list)
     caches: dict[str, int | None] = field(default_factory=dict)
     rooms: dict[str, Room] = field(default_factory=dict)
+    services: list[tuple[str, Record]] = field(default_factory=list)
     kept: dict[str, Record] = field(default_factory=dict)
     garbled: list[str] = field(default_factory=list)
 
@@ -197,6 +200,7 @@ class _Reader:
             containers=tuple(self.containers),
             caches=self.caches,
             rooms=tuple(self.rooms.values()),
+            services=tuple(self.services),
             kept=self.kept,
             garbled=tuple(self.garbled),
         )
@@ -263,6 +267,12 @@ class _Reader:
     def trial(self, rest: str) -> None:
         self._keep("trial", rest, lambda record: self.values.update(trial=record))
 
+    def service(self, rest: str) -> None:
+        name, _, text = rest.partition(" ")
+        if not served.usable(name):
+            raise ValueError(f"{name[:40]!r} is no name of a service")
+        self._keep(f"service {name}", text, lambda record: self.services.append((name, record)))
+
     def kept_by(self, rest: str) -> None:
         run, _, text = rest.partition(" ")
         self._keep(grammar.RUN.held(run), text, lambda record: self.kept.update({run: record}))
@@ -295,6 +305,7 @@ _READERS: Mapping[str, Callable[[_Reader, str], None]] = {
     "cache": _Reader.cache,
     "record": _Reader.record,
     "trial": _Reader.trial,
+    "service": _Reader.service,
     "kept": _Reader.kept_by,
     "stopped": lambda found, rest: found.values.update(stopped=int(rest) if rest.strip("0") else None),
     "docker": lambda found, rest: found.values.update(docker=_one_of(rest, _DOCKERS)),

@@ -13,8 +13,9 @@ from sparkrig.io import catalogue_files
 from sparkrig.serving import served
 from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.wish import Sizing
-from tests.plan.conftest import A, B, Deploy, Host, Run, barred
+from tests.plan.conftest import A, B, Deploy, Host, barred
 from tests.plan.desk import Desk
+from tests.plan.serve_runs import FILE, MODEL, PAIR, order, served_by, tail
 from tests.plan.serving import (
     BOTH,
     GIB,
@@ -32,29 +33,8 @@ from tests.plan.serving import (
     serving,
 )
 
-FILE = "deploys/serve.py"
 IMAGES, WEIGHTS, SERVER = "Serve | image", "Serve | weights", "Serve | server"
 WRITE = "while read -r folder name mode content"
-MODEL, PAIR = ("--data", "model=gpt-oss-120b"), ("--data", "model=qwen3-235b-a22b")
-
-
-def served_by(deploy: Deploy, a: Spark, b: Spark, *flags: str, **changes: Any) -> Run:
-    return deploy(hosts(a, b, **changes), *flags, file=FILE)
-
-
-def tail(run: Run) -> str:
-    return "\n".join(line for line in run.stderr.splitlines() if line.lstrip().startswith(("[@fake", "-->")))[
-        -3000:
-    ]
-
-
-def order(run: Run, host: str, *pieces: str) -> None:
-    """Each piece stands in a command of that host, in this order."""
-    mine = [command for name, command in run.commands if name == host]
-    at = -1
-    for piece in pieces:
-        at = next((place for place, text in enumerate(mine) if place > at and piece in text), None) or -9
-        assert at >= 0, (piece, [text[:200] for text in mine])
 
 
 @pytest.mark.slow

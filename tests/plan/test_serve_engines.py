@@ -11,8 +11,8 @@ import pytest
 from sparkrig.serving import gguf
 from tests.plan.conftest import A, Deploy, Run
 from tests.plan.desk import Desk
+from tests.plan.serve_runs import FILE, MODEL, order, served_by, tail
 from tests.plan.serving import GGUF_GIB, GIB, NAME, SOLO, Spark, answers, beside, files, hosts, ready, serving
-from tests.plan.test_serve import FILE, MODEL, order, served_by, tail
 from tests.tables import each_row
 
 GGUF = "ggml-org/gpt-oss-120b-GGUF/gpt-oss-120b-mxfp4-00001-of-00003.gguf"

@@ -6,6 +6,7 @@
 . ./serving_standing_of.sh
 . ./storage_sum_of.sh
 . ../host/mounted_in.sh
+. ./serving_names.sh
 
 folders=200 most=20000 each=20 end=$(($(cut -d . -f 1 /proc/uptime) + 120))
 late() { [ "$(cut -d . -f 1 /proc/uptime)" -ge $end ]; }
@@ -74,6 +75,12 @@ done
 told() { if [ -f "$2" ]; then printf '%s %s\n' "$1" "$(head -c 65536 "$2" | base64 -w0)"; fi; }
 told record /etc/sparkrig/serve/serve.json
 if [ -e /var/lib/sparkrig/serve/trial ]; then told trial /var/lib/sparkrig/serve/before/etc/sparkrig/serve/serve.json; fi
+for name in $(service_names); do
+  told "service $name" "/etc/sparkrig/serve/$name/serve.json"
+  if [ -e "/var/lib/sparkrig/serve-$name/trial" ]; then
+    told "service $name" "/var/lib/sparkrig/serve-$name/before/etc/sparkrig/serve/$name/serve.json"
+  fi
+done
 for run in /var/lib/sparkrig/runs/*; do
   case ${run##*/} in *[!A-Za-z0-9.-]*) continue ;; esac
   told "kept ${run##*/}" "$run/before/files/etc/sparkrig/serve/serve.json"

@@ -146,11 +146,13 @@ def test_a_note_is_short_unless_asked() -> None:
 
 @pytest.mark.parametrize("words", [("-",), ("-", "--json"), ("-", "-v")], ids=["shown", "json", "all"])
 def test_no_value_of_the_environment_and_no_key_is_shown(words: tuple[str, ...]) -> None:
-    inspected = json.dumps([launches.INSPECTED])
-    text = f"HF_TOKEN=secret {SERVE} --enforce-eager --api-key secret secret\ndocker run -e KEY=secret i {SERVE}"
+    inspected = json.dumps([launches.INSPECTED]).replace("secret", "hunter2")
+    text = (
+        f"HF_TOKEN=hunter2 {SERVE} --enforce-eager --api-key hunter2 hunter2\ndocker run -e KEY=hunter2 i {SERVE}"
+    )
     for given in (inspected, text):
         result = typed(*words, text=given)
-        assert "secret" not in result.stdout + result.stderr
+        assert "hunter2" not in result.stdout + result.stderr
 
 
 FIXED = (

@@ -66,6 +66,12 @@ def test_the_folder_of_a_gguf_file_is_needed_and_what_it_was_made_of_is_not() ->
         found.removal(TWO)
 
 
+def test_what_a_named_service_serves_is_needed_while_it_is_stopped() -> None:
+    found = disk(f"{IDLE}\nservice embed {kept(record(TWO, BASE))}")
+    why = ["service embed serves it, by the record of its last deploy"]
+    assert needs(found, TWO) == why == of_image(found, BASE)
+
+
 def test_what_was_served_before_a_trial_is_needed() -> None:
     found = disk(f"{IDLE}\ntrial {kept(record(TWO, BASE))}")
     assert (
@@ -256,6 +262,7 @@ def test_where_it_is_not_known_what_is_needed_nothing_goes() -> None:
         (
             (ROWS.replace(kept(record()), "eA=="), [], served.RECORD),
             (f"{ROWS}\ntrial eA==", [], "the record of what was served before the one on trial"),
+            (f"{ROWS}\nservice embed eA==", [], "the record of service embed"),
             (f"{ROWS}\nkept R1 eA==", [run(1)], "the record before run R1"),
             (f"{IDLE}\ncut containers", [], "there are more containers than are looked at"),
             (IDLE.replace("docker running", "docker failed"), [], "docker does not answer"),

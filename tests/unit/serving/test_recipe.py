@@ -14,6 +14,7 @@ from sparkrig.serving import launch_text, plan, recipe, recipe_launch
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.wish import Wish
 from tests.tables import each_row
+from tests.unit.recipes import v2
 from tests.unit.servings import CATALOGUE, LONE, made, mine
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "recipes"
@@ -134,13 +135,6 @@ def test_its_words_reach_the_unit() -> None:
 
 
 # --- what is refused
-
-V2 = {"recipe_version": "2", "model": "openai/gpt-oss-120b", "command": "vllm serve {model} --dtype {dtype}"}
-
-
-def v2(**values: Any) -> str:
-    return yaml.safe_dump({**V2, "defaults": {"dtype": "auto"}, **values})
-
 
 FILES: dict[str, tuple[str, str]] = {
     "mods": (v2(mods=["mods/fix"]), "recipe has mods: programs of its authors, which are not run here"),

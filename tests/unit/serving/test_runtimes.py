@@ -17,7 +17,7 @@ from sparkrig.serving.served import Memory, Record, Service, Serving
 from sparkrig.serving.sizing import Beside, Room
 from sparkrig.serving.wish import Chosen, Sizing, Wish
 from tests.tables import each_row
-from tests.unit.serving.test_recipe import v2
+from tests.unit.recipes import v2
 from tests.unit.servings import CATALOGUE, ID, LONE, asked, made, mine
 
 MODEL, CHECKPOINT = "gpt-oss-120b", "openai/gpt-oss-120b"

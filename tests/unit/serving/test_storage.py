@@ -188,6 +188,10 @@ def test_records_are_read_and_garbage_is_named(spark: Spark) -> None:
         ("etc/sparkrig/serve/serve.json", record().file().content),
         ("var/lib/sparkrig/serve/before/etc/sparkrig/serve/serve.json", "no JSON"),
         ("var/lib/sparkrig/serve/trial", ""),
+        ("etc/sparkrig/serve/embed/serve.json", record(TWO).file().content),
+        ("var/lib/sparkrig/serve-embed/before/etc/sparkrig/serve/embed/serve.json", record().file().content),
+        ("var/lib/sparkrig/serve-embed/trial", ""),
+        ("etc/sparkrig/serve/Odd name/serve.json", "of no service"),
         ("var/lib/sparkrig/runs/R1/before/files/etc/sparkrig/serve/serve.json", record(TWO).file().content),
         ("var/lib/sparkrig/runs/R 2/before/files/etc/sparkrig/serve/serve.json", "a name that is none"),
     ):
@@ -195,6 +199,7 @@ def test_records_are_read_and_garbage_is_named(spark: Spark) -> None:
         (spark.root / path).write_text(text)
     found = spark.look()
     assert found.record == record() and found.kept == {"R1": record(TWO)} and found.garbled == ("trial",)
+    assert found.services == (("embed", record(TWO)), ("embed", record()))
 
 
 def test_caches_and_room_are_counted(spark: Spark) -> None:
