@@ -38,6 +38,7 @@ STORAGE = "#sparkrig:end storage"  # a piece of the look at the disks, which rea
 PING = "ping -n -q -c"
 USERS = "patience=$1 first=$2"  # a piece of the look at who else measures
 SURVEY = ("#sparkrig:end users", "#sparkrig:end heard")  # of the look at the fabric
+MEASUREMENT = {*SURVEY, "#sparkrig:end nics"}  # what only a measurement asks for
 RECORDED = ROOT / "tests" / "fixtures" / "spark"
 A, B = "@fake/spark-a", "@fake/spark-b"
 REBOOTED = "11111111-2222-4333-8444-555555555555"
