@@ -166,7 +166,9 @@ def test_what_fails_its_trial_is_rolled_back(
     (said,) = [line.strip() for line in done.stderr.splitlines() if "Changed and rolled back:" in line]
     assert reason in said and f"{ONE} answers again on port 8000" in said, said
     assert ONE in models(ready.a) and unit(ready.b) == "inactive"
-    assert planned(inventory).keys() == {"close the run"} and wrong(inventory) == (0, set())
+    left = planned(inventory)
+    assert left.keys() == {"close the run"}, left
+    assert wrong(inventory) == (2, {(host, "deploy.plan") for host in left["close the run"]})
     status = run("sparkrig", "status", inventory)
     assert status.code == 4 and f"rolled back: {TWO}: " in status.stdout, status.stdout
     seen(said)
