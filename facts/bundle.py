@@ -32,7 +32,8 @@ class Bundle(FactBase[T]):
     whole: Callable[..., T]
 
     def command(self) -> str:
-        return looked(*(section(name, noun.script) for name, noun in self.nouns.items()))
+        shared = dict.fromkeys(text for noun in self.nouns.values() for text in noun.shared)
+        return looked(*shared, *(section(name, noun.script) for name, noun in self.nouns.items()))
 
     def process(self, output: list[str]) -> T:
         sections = understood("look", lambda: self._sections(output))
@@ -89,7 +90,7 @@ def _begun(output: Sequence[str]) -> tuple[int, str]:
 
 
 def looked(*sections: str) -> str:
-    """The command of a look that has these sections."""
+    """The command of a look that has these sections; what several of them share comes before them."""
     # Each look has a word of its own at the end of its markers, which no file or name on the host can know.
     begin = f"read -r sparkrig_look </proc/sys/kernel/random/uuid; printf '%s\\n' \"{_LOOK} $sparkrig_look\""
     whole = shlex.quote("\n".join([begin, *sections]))

@@ -10,3 +10,4 @@ class Containers(Noun[containers.Containers]):
 
     parse = staticmethod(containers.parse)
     script = programs.text("facts/containers.sh")
+    shared = (programs.text("facts/packages.sh"), programs.text("facts/units.sh"))

@@ -10,3 +10,4 @@ class Driver(Noun[driver.Packages]):
 
     parse = staticmethod(driver.parse)
     script = programs.text("facts/driver.sh")
+    shared = (programs.text("facts/packages.sh"),)

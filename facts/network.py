@@ -10,3 +10,4 @@ class Network(Noun[seen.Network]):
 
     parse = staticmethod(seen.parse)
     script = programs.text("facts/network.sh")
+    shared = (programs.text("facts/network_manager_wait.sh"),)

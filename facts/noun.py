@@ -25,10 +25,12 @@ class Noun(FactBase[T]):
 
     `script` is the shell text that prints everything of its kind. `parse` takes the output's lines and raises
     ValueError where they make no sense; whatever else it stumbles over is garbage of this one host as well.
-    `limit`: the most characters that it may print.
+    `limit`: the most characters that it may print. `shared`: parts of the script that ask something for several
+    nouns; a look at several runs them once, before all.
     """
 
     script: str
+    shared: tuple[str, ...] = ()
     parse: Callable[[Iterable[str]], T]
     limit = bounds.NOUN_CHARS
 

@@ -28,3 +28,4 @@ class Preflight(Noun[preflight.Preflight]):
 
     parse = staticmethod(_parse)
     script = f"{programs.text('facts/preflight_room.sh')}{BARRED}\n{programs.text('facts/preflight_rest.sh')}"
+    shared = (programs.text("facts/packages.sh"), programs.text("facts/units.sh"))

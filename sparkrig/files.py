@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkrig.parsing import encoding
+from sparkrig.parsing import archive, encoding
 from sparkrig.value import Value
 
 # What a run keeps on a host of itself: what was declared, and what was measured.
@@ -57,20 +57,30 @@ class Found(Value):
 
 
 def parse(lines: Iterable[str]) -> dict[str, Found]:
-    """Read `PATH MODE OWNER:GROUP BASE64` lines; a file that does not exist has none."""
+    """Read `tar BASE64`, and for a link to a file `PATH MODE OWNER:GROUP BASE64`; one that does not exist has none."""
     found: dict[str, Found] = {}
     for line in lines:
         fields = line.split(" ")
-        if len(fields) != 4:
+        if len(fields) == 2 and fields[0] == "tar":
+            for each in archive.files(_decoded(fields[1], "the files of ours")):
+                found[each.path] = _found(each.content, each.mode, each.owner)
+        elif len(fields) == 4:
+            path, mode, owner, encoded = fields
+            found[path] = _found(_decoded(encoded, path), mode, owner)
+        else:
             raise ValueError(f"cannot read the row {line[:60]!r} of a file")
-        path, mode, owner, encoded = fields
-        try:
-            content = base64.b64decode(encoded, validate=True)
-        except binascii.Error as error:
-            raise ValueError(f"cannot read the content of {path}: {error}") from None
-        text, fault = content.decode("utf-8", "replace"), encoding.fault(content)
-        found[path] = Found(text, mode.rjust(4, "0"), owner, fault)
     return found
+
+
+def _decoded(encoded: str, what: str) -> bytes:
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"cannot read the content of {what}: {error}") from None
+
+
+def _found(content: bytes, mode: str, owner: str) -> Found:
+    return Found(content.decode("utf-8", "replace"), mode.rjust(4, "0"), owner, encoding.fault(content))
 
 
 def stale(wanted: Iterable[File], found: Mapping[str, Found]) -> list[File]:

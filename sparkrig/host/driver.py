@@ -92,7 +92,8 @@ class Packages(Value):
 
     upgrade: package -> `install VERSION` or `remove`, from apt's own simulation; None where apt could not
     simulate, with its reason in `trouble`. module: the version of the nvidia.ko that is loaded, else "".
-    grub: what GRUB boots next, None where there is no menu of it, as in a list of packages.
+    grub: what GRUB boots next, None where there is no menu of it, as in a list of packages. kept: whether the
+    simulation is the one that a deploy left at SIMULATION, because nothing has changed that it depends on.
     """
 
     FILES: ClassVar = (Managed(PIN_PATH), Managed(BLACKLIST_PATH))
@@ -102,6 +103,7 @@ class Packages(Value):
     trouble: str = ""
     module: str = ""
     grub: grub.Boot | None = None
+    kept: bool = False
 
     @property
     def installed(self) -> list[Package]:
@@ -115,7 +117,7 @@ def parse(lines: Iterable[str]) -> Packages:
     """Read the driver fact. Raises ValueError where a row makes no sense.
 
     Its rows are `dpkg WANT STATUS NAME VERSION`, `module VERSION`, `simulated RC`, those of apt's simulation that
-    begin with `Inst`, `Remv` or `E:`, and GRUB's menu.
+    begin with `Inst`, `Remv` or `E:`, `kept`, and GRUB's menu.
     """
     lines = list(lines)
     rows: list[Package] = []
@@ -144,7 +146,9 @@ def parse(lines: Iterable[str]) -> Packages:
         raise ValueError("apt's simulation of a dist-upgrade left no result")
     ok = simulated == "0"
     reason = "" if ok else " ".join(trouble) or f"exit {simulated}"
-    return Packages(tuple(rows), upgrade if ok else None, reason, module, grub.read(lines))
+    return Packages(
+        tuple(rows), upgrade if ok else None, reason, module, grub.read(lines), kept="kept" in lines
+    )
 
 
 def _bare(rest: str) -> str:

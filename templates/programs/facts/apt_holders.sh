@@ -4,7 +4,8 @@
 
 
 holders() {
-  stat -c '%i %n' /var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock /var/cache/apt/archives/lock 2>/dev/null | while read -r inode lock; do
+  for lock in $(stat -c '%i:%n' /var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock /var/cache/apt/archives/lock 2>/dev/null); do
+    inode=${lock%%:*} lock=${lock#*:}
     while read -r _ class _ kind pid place _; do
       case "$class $kind $place" in "POSIX WRITE "*":$inode") ;; *) continue ;; esac
       open=$(find -L "/proc/$pid/fd" -maxdepth 1 -samefile "$lock" 2>/dev/null) || :

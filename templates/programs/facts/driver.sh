@@ -2,14 +2,13 @@
 # What facts/driver.py reads: installed packages of driver and kernel, with apt's own forecast of a dist-upgrade
 # and GRUB's next boot.
 
+. ./packages.sh
 . ./grub.sh
-dpkg-query -W -f='dpkg ${db:Status-Want} ${db:Status-Status} ${Package} ${Version}\n' 2>/dev/null |
-  grep -aE ' (linux-|[^ ]*nvidia|cuda-drivers)' || true
+. ./apt_simulation.sh
+of_driver() {
+  case $4 in linux-* | *nvidia* | cuda-drivers*) ;; *) return 0 ;; esac
+  printf 'dpkg %s %s %s %s\n' "$3" "$1" "$4" "${6:-}"
+}
+each_package of_driver
 [ ! -r /sys/module/nvidia/version ] || { read -r version < /sys/module/nvidia/version; echo "module $version"; }
-set -- /var/lib/apt/lists/*Release
-if [ -e "$1" ]; then
-  { timeout -k 2 240 apt-get -s -o Debug::NoLocking=1 dist-upgrade 2>&1; printf '\nsimulated %s\n' $?; } |
-    grep -aE '^(Inst|Remv|E:|simulated) ' || true
-else # a simulation that knows no candidate proves nothing
-  printf 'E: apt has no package lists\nsimulated 100\n'
-fi
+apt_simulation

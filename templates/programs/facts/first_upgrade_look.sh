@@ -7,7 +7,8 @@ for f in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system /
   printf 'first-upgrade boot=%s\n' "$id"
   if [ -e /var/lib/nvidia-spark-run-apt-upgrade-once/done ]; then printf 'first-upgrade done=yes\n'; fi
   printf 'first-upgrade \n'
-  systemctl show -p Id,LoadState,UnitFileState,ActiveState,Job nvidia-spark-run-apt-upgrade-once.service reboot.target |
-    while IFS= read -r row; do printf 'first-upgrade %s\n' "$row"; done
+  while IFS= read -r row; do printf 'first-upgrade %s\n' "$row"; done <<EOF
+$(systemctl show -p Id,LoadState,UnitFileState,ActiveState,Job nvidia-spark-run-apt-upgrade-once.service reboot.target)
+EOF
   break
 done

@@ -5,15 +5,11 @@
 # one that was cut off lacks the last row, and is not judged.
 
 if [ -e /boot/grub/grub.cfg ]; then
-  echo grub
-  {
-    sed -sn '1F
+  menu=$(sed -sn '1F
       /^[[:space:]]*password/d
       /^# GRUB Environment Block$/!{/^[[:space:]]*\(#.*\)\{0,1\}$/d;}
       /^[[:space:]]*\(insmod\|search\|echo\|initrd\|load_video\|loadfont\|save_env\)\([[:space:]][^;{}&|]*\)\{0,1\}$/d
       s/^\([[:space:]]*linux[a-z0-9]*[[:space:]]\{1,\}[^[:space:];{}]*\)[^;{}]*/\1/
-      s/^/grub /p' /boot/grub/grubenv /boot/grub/custom.cfg /boot/grub/grub.cfg 2>/dev/null
-    printf '\ngrub-whole\n'
-  } | head -c 130000
-  echo
+      s/^/grub /p' /boot/grub/grubenv /boot/grub/custom.cfg /boot/grub/grub.cfg 2>/dev/null)
+  if [ ${#menu} -le 130000 ]; then printf 'grub\n%s\ngrub-whole\n' "$menu"; else printf 'grub\n%.130000s\n' "$menu"; fi
 fi

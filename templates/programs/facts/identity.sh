@@ -1,11 +1,12 @@
 #!/bin/sh
 # nvidia-smi takes a second; PCI alone settles it on real hardware. The shell reads what it can by itself: a
-# process costs a slow host more than all that it reads (docs/performance.md).
+# process costs a slow host more than all that it reads (docs/performance.md). The kernel shows its architecture there
+# since Linux 6.1.
 
 
-read -r name release machine <<EOF
-$(uname -nrm)
-EOF
+read -r name </proc/sys/kernel/hostname
+read -r release </proc/sys/kernel/osrelease
+if [ -r /proc/sys/kernel/arch ]; then read -r machine </proc/sys/kernel/arch; else machine=$(uname -m); fi
 printf 'hostname=%s\nkernel=%s\nmachine=%s\n' "$name" "$release" "$machine"
 while read -r key id _; do case $key in Uid:) printf 'uid=%s\n' "$id"; break ;; esac; done </proc/self/status
 id=
@@ -18,7 +19,11 @@ while read -r key size _; do case $key in MemTotal:) printf 'memory_kib=%s\n' "$
 for f in sys_vendor product_name; do
   if [ -r /sys/class/dmi/id/$f ]; then read -r value </sys/class/dmi/id/$f; printf 'dmi.%s=%s\n' $f "$value"; fi
 done
-if [ -f /etc/dgx-release ]; then sed '/SERIAL/d; s/^/release /' /etc/dgx-release; fi
+if [ -f /etc/dgx-release ]; then
+  while IFS= read -r row || [ -n "$row" ]; do
+    case $row in *SERIAL*) ;; *) printf 'release %s\n' "$row" ;; esac
+  done </etc/dgx-release
+fi
 gb10=
 for d in /sys/bus/pci/devices/*; do
   read -r vendor <"$d/vendor" || continue # else it would be that of the device before
@@ -30,6 +35,8 @@ done
 if [ -z "$gb10" ] && command -v nvidia-smi >/dev/null; then
   # without its driver it explains itself on standard output, so the exit status decides
   if names=$(timeout -k 2 30 nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null); then
-    printf '%s\n' "$names" | sed '/^NVIDIA/!d; s/^/gpu=/'
+    while IFS= read -r row; do case $row in NVIDIA*) printf 'gpu=%s\n' "$row" ;; esac; done <<EOF
+$names
+EOF
   fi
 fi

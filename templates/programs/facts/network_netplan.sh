@@ -7,6 +7,8 @@
 hushed='(password|psk|private|shared|secret|pin|key)[0-9]*[\x22\x27]?:[ \t]*'
 for folder; do for f in "$folder"/*.yaml; do
   if [ -f "$f" ] && [ -r "$f" ]; then
-    printf 'netplan %s %s\n' "$(path_word "$f")" "$(LC_ALL=C sed -E 's/^([ \t-]*[A-Za-z0-9_.\x22\x27-]*'"$hushed"')[^ \t].*/\1x/; s/([{,][ \t]*[A-Za-z0-9_.\x22\x27-]*'"$hushed"')(\x22[^\x22]*\x22|\x27[^\x27]*\x27|[^,}]*)/\1x/g' "$f" | base64 -w0)"
+    printf 'netplan '; path_word "$f"; printf ' '
+    LC_ALL=C sed -E 's/^([ \t-]*[A-Za-z0-9_.\x22\x27-]*'"$hushed"')[^ \t].*/\1x/; s/([{,][ \t]*[A-Za-z0-9_.\x22\x27-]*'"$hushed"')(\x22[^\x22]*\x22|\x27[^\x27]*\x27|[^,}]*)/\1x/g' "$f" | base64 -w0
+    printf '\n'
   fi
 done; done

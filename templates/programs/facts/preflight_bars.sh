@@ -17,8 +17,18 @@ for path; do
   set -- "$@" "$path" "${at:-/}"
 done
 shift "$count"
-flags=$line$(lsattr -d "$@" 2>/dev/null |
-  sed -n 's/^[a-zA-Z-]*i[a-zA-Z-]* /immutable /p; t; s/^[a-zA-Z-]*a[a-zA-Z-]* /append-only /p')$line
+flags=$line
+set -f
+ifs=$IFS IFS=$line
+for row in $(lsattr -d "$@" 2>/dev/null); do
+  case ${row%% *} in
+  *[!a-zA-Z-]*) ;;
+  *i*) flags=${flags}immutable\ ${row#* }$line ;;
+  *a*) flags=${flags}append-only\ ${row#* }$line ;;
+  esac
+done
+IFS=$ifs
+set +f
 while [ $# -gt 0 ]; do
   path=$1 at=$2; shift 2
   if [ ! -d "$at" ]; then barred no-folder "$at"

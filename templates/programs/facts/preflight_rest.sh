@@ -1,14 +1,19 @@
 #!/bin/sh
-# What facts/preflight.py reads: the rest, its clock last. busctl would start a NetworkManager that is stopped.
+# What facts/preflight.py reads: the rest, its clock last.
 
+. ./units.sh
+. ./network_manager.sh
+if [ -z "${managed+set}" ]; then ask_manager; fi
 . ./preflight_open_run.sh
 for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || echo journal; done
 holders
 if [ -f /run/systemd/shutdown/scheduled ]; then
   sed -n 's/^USEC=\|^MODE=/shutdown &/p' /run/systemd/shutdown/scheduled
 fi
-systemctl show -p LoadState,ActiveState NetworkManager | while read -r row; do printf 'unit %s\n' "$row"; done
-nm=org.freedesktop.NetworkManager
-busctl --auto-start=no --timeout=10 get-property $nm /org/freedesktop/NetworkManager $nm Version Checkpoints |
-  while IFS= read -r row; do printf 'nm %s\n' "$row"; done
+if [ -n "$manager_load" ]; then printf 'unit LoadState=%s\nunit ActiveState=%s\n' "$manager_load" "$manager_active"; fi
+of_manager() {
+  if value_of Version "$2"; then printf 'nm s "%s"\n' "$value"; fi
+  if value_of Checkpoints "$2"; then printf 'nm ao %s\n' "$value"; fi
+}
+each_object '	' of_manager
 printf 'clock %s\n' "$(date +%s.%N)"

@@ -1,13 +1,18 @@
 #!/bin/sh
 # What facts/preflight.py reads: room, mounts and dpkg, before what bars a file of ours
 
+. ./packages.sh
 . ./apt_holders.sh
 . ./first_upgrade_look.sh
 set -- / /var /etc
-if mountpoint -q /boot; then set -- "$@" /boot; fi
-df -B1M --output=avail,file "$@" | while read -r room; do
+while read -r _ _ _ _ at _; do case $at in /boot) set -- "$@" /boot; break ;; esac; done </proc/self/mountinfo
+while read -r room; do
   case $room in [0-9]*) printf 'room %s\n' "$room" ;; esac
-done
+done <<EOF
+$(df -B1M --output=avail,file "$@")
+EOF
 for p; do [ -w "$p" ] || printf 'read-only %s\n' "$p"; done
-dpkg-query -W -f='package ${db:Status-Status} ${db:Status-Eflag} ${binary:Package}\n' |
-  grep -aEv '^package (installed|config-files|not-installed) ok ' || :
+not_whole() {
+  case "$1 $2" in 'installed ok' | 'config-files ok' | 'not-installed ok') ;; *) printf 'package %s %s %s\n' "$1" "$2" "$5" ;; esac
+}
+each_package not_whole

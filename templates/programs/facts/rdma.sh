@@ -5,13 +5,17 @@
 if [ -d /sys/class/infiniband ] && command -v rdma >/dev/null; then
   set -f # a line of JSON has no need of its blanks
   # shellcheck disable=SC2046
-  printf 'links %s\n' "$(printf '%s ' $(rdma -j link show))"
+  set -- $(rdma -j link show)
   set +f
+  printf 'links %s\n' "$*"
 fi
 if command -v ibv_devinfo >/dev/null; then
-  timeout -k 2 30 ibv_devinfo 2>/dev/null |
-    sed -n 's/^hca_id:[[:space:]]*//p; s/^[[:space:]]*active_mtu:[[:space:]]*\([0-9]*\).*/ \1/p' |
-    while IFS= read -r row; do
-      case $row in " "*) printf 'mtu %s%s\n' "$device" "$row" ;; *) device=$row ;; esac
-    done
+  while read -r key value _; do
+    case $key in
+    hca_id:) device=$value ;;
+    active_mtu:) printf 'mtu %s %s\n' "${device:-}" "${value%%[!0-9]*}" ;;
+    esac
+  done <<EOF
+$(timeout -k 2 30 ibv_devinfo 2>/dev/null)
+EOF
 fi

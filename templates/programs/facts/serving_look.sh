@@ -40,7 +40,10 @@ look_at() {
   esac
 }
 
-named=$(service_names)
+named=''
+for each in /etc/sparkrig/serve/*/serve.json; do # most hosts have none, and take no process for it
+  if [ -f "$each" ]; then named=$(service_names) && break; fi
+done
 if [ -z "$weights" ]; then
   for name in '' $named; do
     record=/etc/sparkrig/serve/${name:+$name/}serve.json

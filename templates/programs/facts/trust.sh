@@ -4,5 +4,7 @@
 
 
 user=${SUDO_USER:-$(id -un)}
-home=$(getent passwd "$user" | cut -d: -f6)
+IFS=: read -r _ _ _ _ _ home _ <<EOF
+$(getent passwd "$user")
+EOF
 . ./trust_look.sh

@@ -15,7 +15,9 @@ from pathlib import Path
 
 from sparkrig.facts.files import Files
 from sparkrig.files import Found
+from sparkrig.network.profiles import terse
 from tests.plan.conftest import converged, sections
+from tests.unit import manager
 from tests.unit.shells import tool
 
 PLACES = ("etc", "run", "sys", "boot", "var/lib", "usr/local/lib")  # that are others while it is looked at
@@ -108,15 +110,8 @@ def _packages(world: World, rows: Iterable[str]) -> None:
     tool(
         world.tools,
         "dpkg-query",
-        """form=$2 only=${3:-}
-while read -r want status name version; do
-  if [ -n "$only" ] && [ "$only" != "$name" ]; then continue; fi
-  case $form in
-  dpkg*) printf 'dpkg %s %s %s %s\\n' "$want" "$status" "$name" "$version" ;;
-  package*) printf 'package %s ok %s\\n' "$status" "$name" ;;
-  all*) printf 'all %s ok %s %s %s\\n' "$want" "$status" "$name" "$version" ;;
-  *) printf '%s %s\\n' "$status" "$version" ;;
-  esac
+        """while read -r want status name version; do
+  printf '%s ok %s %s %s %s\\n' "$status" "$want" "$name" "$name" "$version"
 done </var/lib/dpkg/status""",
     )
     world.says("apt-get", "Inst libxnvctrl0 [610.43.02-1ubuntu1] (610.57.04-1ubuntu1 DGX OS:localhost [all])")
@@ -140,21 +135,13 @@ def _network(world: World, rows: Iterable[str]) -> None:
             link.symlink_to(os.path.relpath(world.root / place.lstrip("/"), link.parent))
     case = f"case $* in *route*) echo {shlex.quote(first['route'])} ;; *) echo {shlex.quote(first['addr'])} ;; esac"
     tool(world.tools, "ip", case)
-    by_word = {word: "\n".join(rest for each, rest in told if each == word) for word, _ in told}
-    shown = {name: _SAYS.format(text=by_word[name]) for name in ("device", "profile", "property")}
-    tool(
-        world.tools,
-        "nmcli",
-        f"""case $* in
-*STARTUP*) echo started ;;
-*DEVICE,STATE*) {shown["device"]}
-;;
-*FILENAME*) {shown["profile"]}
-;;
-*) {shown["property"]}
-;;
-esac""",
-    )
+    by_word = {word: [rest for each, rest in told if each == word] for word, _ in told}
+    files = {uuid: file for uuid, _, file in (terse(row, 3) for row in by_word["profile"])}
+    blocks = [row.partition(":")[2] for row in by_word["property"] if row.startswith("connection.uuid:")]
+    devices = [terse(row, 3) for row in by_word["device"]]
+    world.says("busctl", manager.objects(devices, [files[uuid] for uuid in blocks]))
+    kind = "connection.type:802-3-ethernet\n"
+    world.says("nmcli", "\n".join(kind * row.startswith("connection.uuid:") + row for row in by_word["property"]))
 
 
 def _rdma(world: World, rows: Sequence[str]) -> None:
@@ -184,14 +171,11 @@ def _services(world: World, parts: Mapping[str, str]) -> None:
     tool(
         world.tools,
         "systemctl",
-        """value= between=
-case $* in *--value*) value=yes ;; esac
+        """between=
 for word; do
-  case $word in show | -p | --value | *,*) continue ;; esac
-  printf %s "$between"
+  case $word in show | -* | *,*) continue ;; esac
+  printf '%sId=%s\\nLoadState=loaded\\nActiveState=active\\n' "$between" "$word"
   between='
 '
-  if [ -n "$value" ]; then printf 'loaded\\nactive\\n'; else printf 'LoadState=loaded\\nActiveState=active\\n'; fi
 done""",
     )
-    world.says("busctl", 's "1.52.1"\nao 0')

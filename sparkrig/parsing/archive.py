@@ -1,0 +1,54 @@
+"""Plain files in a tar archive, as GNU tar writes them: one program that reads many files, each of them whole.
+
+Python's tarfile reads every format there ever was, and follows what a header claims; this is data of a host, of which
+one form is expected: that of `--format=gnu`, with names of up to 99 bytes (tar(5)).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_BLOCK = 512
+_SIZE = re.compile(rb"[0-7]{11}\0")
+_MODE = re.compile(rb"0*([0-7]{3,4})\0")
+_FILE = b"0"
+_NAMELESS = "UNKNOWN"  # of an owner that is a number without a name, as stat prints it
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of an archive. mode: its octal digits, without zeros in front; owner: `USER:GROUP`."""
+
+    path: str
+    mode: str
+    owner: str
+    content: bytes
+
+
+def files(data: bytes) -> Iterator[Member]:
+    """Its files, in their order. Raises ValueError for what is no file, and where the archive is cut short."""
+    at = 0
+    while any(head := data[at : at + _BLOCK]):
+        member = _member(head, data[at + _BLOCK :])
+        yield member
+        at += _BLOCK + -(-len(member.content) // _BLOCK) * _BLOCK
+    if len(head) < _BLOCK:
+        raise ValueError("an archive of files has no end")
+
+
+def _member(head: bytes, rest: bytes) -> Member:
+    size, mode = _SIZE.fullmatch(head[124:136]), _MODE.fullmatch(head[100:108])
+    if len(head) < _BLOCK or head[257:262] != b"ustar" or head[156:157] != _FILE or not size or not mode:
+        raise ValueError("an archive of files has what is no plain file")
+    length = int(size[0][:-1], 8)
+    if len(rest) < length:
+        raise ValueError("an archive of files is cut short")
+    name, user, group = (_text(head[start:end]) for start, end in ((0, 100), (265, 297), (297, 329)))
+    owner = f"{user or _NAMELESS}:{group or _NAMELESS}"
+    return Member(name, mode[1].decode().lstrip("0") or "0", owner, rest[:length])
+
+
+def _text(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode("utf-8", "replace")
