@@ -76,3 +76,19 @@ def install(*packages: str) -> StringCommand:
     head = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "-o", APT_LOCK)
     words = ("--no-install-recommends", "install", *packages)
     return unit.run("apt", *head, *words, seconds=1200, cure=f"sudo apt-get install {quoted(*packages)}")
+
+
+KEEP = programs.text("operations/apt_keep.sh")
+_KEEP_S = 300  # of one simulation, times patience
+
+
+def keep_simulation(at: Host, patience: float) -> None:
+    """Leave on a host what apt simulates now, so that a look asks apt only once something has changed.
+
+    It changes nothing that is declared, so it begins no run, and is in no journal; a host on which no run ever
+    changed anything keeps nothing. Where it fails, looks take a second longer.
+    """
+    try:
+        remote.shell(at, KEEP, seconds=int(_KEEP_S * patience))
+    except (Failed, Lost) as error:
+        at.log_styled(f"apt's simulation is not kept: {error}", fg="yellow", log_func=logger.warning)

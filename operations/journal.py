@@ -334,13 +334,20 @@ def begun(at: Host) -> bool:
 
 @operation()
 @refusing
-def close(declaration: Callable[[], str] | None = None, unkept: Callable[[], str] = str) -> Commands:
+def close(
+    declaration: Callable[[], str] | None = None,
+    unkept: Callable[[], str] = str,
+    last: Callable[[], object] = str,
+) -> Commands:
     """Keep what stands on the host at the end of a run that changed something, and give the lock back.
 
     + declaration: of a whole deploy, the text that keeps on the host what was declared of it
     + unkept: why this run keeps what stands, and what was declared, although it changed nothing; empty where an
       earlier run has done so
+    + last: what is done at the end of each run, before its lock is given back
     """
+    if process.is_executing:
+        last()
     if not process.is_executing and (why := unkept()):
         if declaration:
             plan.report([Change("file", DECLARED, why, "as declared now")])

@@ -25,6 +25,9 @@ from sparkrig.value import Value
 BRANCH: Final = 580  # what a deploy keeps a Spark on, where its settings name no other
 PIN_PATH = "/etc/apt/preferences.d/00-sparkrig-nvidia.pref"
 BLACKLIST_PATH = "/etc/apt/apt.conf.d/52sparkrig-nvidia"
+# What apt simulated at the last deploy, with all that it depends on. It is no part of what is declared, so that no
+# journal has it; a look takes it for apt's answer as long as nothing of that has changed.
+SIMULATION = "/var/lib/sparkrig/apt-simulation"
 
 # What has the branch in its name, and helpers that have not. A kernel that moves ahead of its prebuilt,
 # signed nvidia.ko leaves a Spark without GPU, so every installed kernel package stays too.

@@ -1,19 +1,19 @@
 """Plain files in a tar archive, as GNU tar writes them: one program that reads many files, each of them whole.
 
 Python's tarfile reads every format there ever was, and follows what a header claims; this is data of a host, of which
-one form is expected: that of `--format=gnu`, with names of up to 99 bytes (tar(5)).
+one form is expected: that of `--format=gnu` (tar(5)).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _BLOCK = 512
 _SIZE = re.compile(rb"[0-7]{11}\0")
 _MODE = re.compile(rb"0*([0-7]{3,4})\0")
-_FILE = b"0"
+_FILE, _LONG_NAME = b"0", b"L"  # the content of the latter is the name of the file behind it
 _NAMELESS = "UNKNOWN"  # of an owner that is a number without a name, as stat prints it
 
 
@@ -29,18 +29,22 @@ class Member:
 
 def files(data: bytes) -> Iterator[Member]:
     """Its files, in their order. Raises ValueError for what is no file, and where the archive is cut short."""
-    at = 0
+    at, longer = 0, ""
     while any(head := data[at : at + _BLOCK]):
         member = _member(head, data[at + _BLOCK :])
-        yield member
         at += _BLOCK + -(-len(member.content) // _BLOCK) * _BLOCK
+        if head[156:157] == _LONG_NAME:
+            longer = _text(member.content)
+            continue
+        yield replace(member, path=longer or member.path)
+        longer = ""
     if len(head) < _BLOCK:
         raise ValueError("an archive of files has no end")
 
 
 def _member(head: bytes, rest: bytes) -> Member:
     size, mode = _SIZE.fullmatch(head[124:136]), _MODE.fullmatch(head[100:108])
-    if len(head) < _BLOCK or head[257:262] != b"ustar" or head[156:157] != _FILE or not size or not mode:
+    if len(head) < _BLOCK or head[257:262] != b"ustar" or head[156:157] not in (_FILE, _LONG_NAME) or not size or not mode:
         raise ValueError("an archive of files has what is no plain file")
     length = int(size[0][:-1], 8)
     if len(rest) < length:

@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END, NOTE, APT = "take() {", "after.new", 'note "$2" "$3"', "while held=$(holders)"
 JOURNAL = f"for run in {lock.RUNS}/*; do"  # in the look at it, and in no other script
 HOLD, WHO = 'exec 8>"$mine"', lock.IDENTITY  # what keeps a lock, and what orders the locks of a pair
+KEEP = "good_until() {"  # in what leaves apt's simulation on the host, and in no other script
 STEP = re.compile(r"steps=\S+\n.*?\nnote begun '(.+?)' \|\| exit 74\n\(\n(.*)\n\)\nrc=\$\?;.*", re.DOTALL)
 STORAGE = "#sparkrig:end storage"  # a piece of the look at the disks, which reads the journal, too
 PING = "ping -n -q -c"
@@ -78,7 +79,8 @@ def converged(letter: str, name: str = "", number: int | None = None) -> str:
     rows += [
         f"{file.path} {file.mode} root:root {base64.b64encode(file.content.encode()).decode()}" for file in files
     ]
-    return text.replace(parts["files"], "\n".join(rows) + "\n\n")
+    text = text.replace(parts["files"], "\n".join(rows) + "\n\n")
+    return re.sub(r"^(simulated 0\n)(?!kept)", r"\1kept\n", text, flags=re.MULTILINE)
 
 
 def fabric(letter: str, number: int | None = None) -> dict[str, str]:
@@ -243,7 +245,7 @@ class Run:
             row
             for row in self.commands
             if not any(
-                mark in row[1] for mark in ("#sparkrig:end", "SPARKRIG_PROBE", BEGIN, END, NOTE, APT, HOLD, WHO)
+                mark in row[1] for mark in ("#sparkrig:end", "SPARKRIG_PROBE", BEGIN, END, NOTE, APT, HOLD, WHO, KEEP)
             )
             and not row[1].removeprefix(PREAMBLE).lstrip().startswith(scripts)
         ]

@@ -23,6 +23,7 @@ ROOMS = ("sparkrig", "facts", "operations")
 SHARED = {
     "evidence/identifiers.sh": ("sparkrig.facts.evidence:TOOL_S",),
     "evidence/run.sh": ("sparkrig.facts.evidence:TOOL_S",),
+    "facts/apt_simulation.sh": ("sparkrig.host.driver:SIMULATION",),
     "facts/gpu.sh": ("sparkrig.host.nvidia_smi:NOT_INSTALLED",),
     "facts/ping.sh": ("sparkrig.network.ping:NOT_INSTALLED",),
     "facts/serving_files_of.sh": ("sparkrig.serving.served:MANIFEST",),
@@ -46,6 +47,7 @@ SHARED = {
         "sparkrig.host.trust:MARK",
     ),
     "host/images_content_of.sh": ("sparkrig.host.images:HELD",),
+    "operations/apt_keep.sh": ("sparkrig.host.driver:SIMULATION",),
     "operations/guard_prepare.sh": ("sparkrig.runs.lock:RUNS",),
     "operations/serving_ask.sh": ("sparkrig.host.secrets:PATH",),
     "operations/serving_begin.sh": (

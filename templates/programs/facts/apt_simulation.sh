@@ -13,26 +13,37 @@ kept_simulation() {
   if [ ! -f "$record" ] || [ -L "$record" ] || [ -n "${APT_CONFIG:-}" ]; then return 1; fi
   apt_inputs "$record"
   case $about in "input 600 0 "*" $record") ;; *) return 1 ;; esac
-  text=$(head -c 1000000 "$record" 2>/dev/null)
-  then='' until='' known='' rows='' end=''
-  set -f
-  ifs=$IFS IFS=$line
-  for row in $text; do
-    case $end$row in
-    'at '*) then=${row#at } ;;
-    'until '*) until=${row#until } ;;
-    'input '*) known=$known$row$line ;;
-    'Inst '* | 'Remv '* | 'simulated 0') rows=$rows$row$line ;;
-    end) end=yes ;;
-    *) then='' && break ;;
-    esac
-  done
-  IFS=$ifs
-  set +f
+  text=$(head -c 300000 "$record" 2>/dev/null)
+  then=${text%%"$line"*} until=${text#*"$line"}
+  then=${then#at } until=${until%%"$line"*}
+  until=${until#until }
   for number in "$then" "$until" "$now"; do
     case $number in '' | *[!0-9]* | ????????????*) return 1 ;; esac
   done
-  if [ -z "$end" ] || [ "$known" != "$inputs" ] || [ "$then" -gt "$now" ] || [ "$now" -ge "$until" ]; then return 1; fi
-  case $rows in *"simulated 0$line") printf '%skept\n' "$rows" ;; *) return 1 ;; esac
+  if [ "$then" -gt "$now" ] || [ "$now" -ge "$until" ]; then return 1; fi
+  case $text in
+  "at $then${line}until $until$line${inputs}simulation$line"*"simulated 0${line}end") ;;
+  *) return 1 ;;
+  esac
+  set -f
+  ifs=$IFS IFS=$line ends='' odd=''
+  for row in $text; do
+    case $row in
+    'at '* | 'until '* | 'input '* | 'Inst '* | 'Remv '*) ;;
+    simulation | 'simulated 0' | end) ends="$ends $row" ;;
+    *) odd=yes && break ;;
+    esac
+  done
+  if [ -n "$odd" ] || [ "$ends" != ' simulation simulated 0 end' ]; then
+    IFS=$ifs
+    set +f
+    return 1
+  fi
+  for row in $text; do
+    case $row in 'Inst '* | 'Remv '* | 'simulated 0') printf '%s\n' "$row" ;; esac
+  done
+  printf 'kept\n'
+  IFS=$ifs
+  set +f
 }
 apt_simulation() { kept_simulation || apt_simulate; }

@@ -26,7 +26,7 @@ j='/var/lib/apt/cdroms.list'" ] || return 1
 # the first time at which a list is no longer good; one that names no day is good for ever
 good_until() {
   first=99999999999
-  days=$(sed -sn '/^Valid-Until: /{s///p;q}' /var/lib/apt/lists/*Release 2>/dev/null | date -f - +%s) || return 1
+  days=$(sed -n 's/^Valid-Until: //p' /var/lib/apt/lists/*Release 2>/dev/null | date -f - +%s) || return 1
   for each in $days; do
     if [ "$each" -lt "$first" ]; then first=$each; fi
   done
@@ -44,7 +44,7 @@ if usual && rows=$(apt_simulate) && until=$(good_until) && apt_inputs && [ "$inp
 simulated 0' | 'simulated 0')
     umask 077
     new=$(mktemp "$record.XXXXXX") &&
-      printf 'at %s\nuntil %s\n%s%s\nend\n' "$now" "$until" "$inputs" "$rows" >"$new" && mv -fT "$new" "$record"
+      printf 'at %s\nuntil %s\n%ssimulation\n%s\nend\n' "$now" "$until" "$inputs" "$rows" >"$new" && mv -fT "$new" "$record"
     exit
     ;;
   esac

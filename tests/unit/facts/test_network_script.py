@@ -16,6 +16,7 @@ from sparkrig.facts.noun import PREAMBLE
 from sparkrig.network import netplan
 from sparkrig.parsing import rows
 from tests.tables import each_row
+from tests.unit import manager
 from tests.unit.shells import sh, tool
 
 NETPLAN = programs.text("facts/network_netplan.sh").removesuffix("\n")
@@ -76,42 +77,43 @@ def test_the_script_asks_all_three_folders() -> None:
     assert f"set -- {' '.join(netplan.FOLDERS)}\n{NETPLAN}" in Network.script
 
 
+def asked_for(folder: Path, state: str, *, startup: bool) -> None:
+    """A NetworkManager that has a netdev in that state; from the third question on it is connected."""
+    for name, text in (
+        ("first", manager.objects([("e0", state, "")], startup=startup)),
+        ("third", manager.objects([("e0", "connected", "u")], startup=startup)),
+    ):
+        (folder / name).write_text(f"{text}\n")
+    case = f"case $(wc -l <{folder}/asked) in 1 | 2) cat {folder}/first ;; *) cat {folder}/third ;; esac"
+    tool(folder / "bin", "busctl", f"echo look >>{folder}/asked; {case}")
+    (folder / "asked").write_text("")
+
+
 def test_links_that_networkmanager_still_brings_up_are_waited_for(tmp_path: Path) -> None:
     """After a boot a look came before the profiles were active, and the deploy would have activated them again."""
-    tools, asked = tmp_path / "bin", tmp_path / "asked"
 
-    def looked(state: str, startup: str) -> tuple[list[str], int]:
-        """What the look prints, and how often it asked; from the third time on the netdev is connected."""
-        asked.write_text("")
-        case = f"case $(wc -l <{asked}) in 1 | 2) echo 'e0:{state}::' ;; *) echo e0:connected:u ;; esac"
-        tool(
-            tools,
-            "nmcli",
-            f'case "$*" in *STARTUP*) echo {startup} ;; *DEVICE*) echo look >>{asked}; {case} ;; esac',
-        )
-        done = sh(f"{PREAMBLE}\n{Network.script}", path=tools)
-        return [row for row in done.stdout.splitlines() if row.startswith("device ")], len(asked.read_text()) // 5
+    def looked(state: str, *, startup: bool) -> tuple[list[str], int]:
+        """What the look prints, and how often it asked."""
+        asked_for(tmp_path, state, startup=startup)
+        done = sh(f"{PREAMBLE}\n{Network.script}", path=tmp_path / "bin")
+        rows = [row for row in done.stdout.splitlines() if row.startswith("device ")]
+        return rows, len((tmp_path / "asked").read_text()) // 5
 
-    for name, body in (("ip", "echo []"), ("sleep", ":"), ("systemctl", "echo active")):
-        tool(tools, name, body)
-    assert looked("connecting (configuring)", "starting") == (["device e0:connected:u"], 3)
-    assert looked("disconnected", "starting") == (["device e0:connected:u"], 3)
-    assert looked("disconnected", "started") == (["device e0:disconnected::"], 1), "an unplugged netdev stays so"
-    assert looked("connected", "starting") == (["device e0:connected::"], 1), "what is up is not asked for more"
+    for name, body in (("ip", "echo []"), ("sleep", ":"), ("systemctl", "echo active"), ("nmcli", "exit 1")):
+        tool(tmp_path / "bin", name, body)
+    assert looked("connecting", startup=True) == (["device e0:connected:u"], 3)
+    assert looked("disconnected", startup=True) == (["device e0:connected:u"], 3)
+    assert looked("unavailable", startup=True) == (["device e0:connected:u"], 3)
+    assert looked("disconnected", startup=False) == (["device e0:disconnected:"], 1), "an unplugged netdev stays so"
+    assert looked("connected", startup=True) == (["device e0:connected:"], 1), "what is up is not asked for more"
 
 
 def test_a_links_addresses_are_read_once_it_was_brought_up(tmp_path: Path) -> None:
     """Read before the wait they were those of the boot, and the deploy would have activated what was up."""
-    tools, asked = tmp_path / "bin", tmp_path / "asked"
-    asked.write_text("")
-    state = f"case $(wc -l <{asked}) in 1 | 2) echo e0:connecting:u ;; *) echo e0:connected:u ;; esac"
-    tool(
-        tools,
-        "nmcli",
-        f'case "$*" in *STARTUP*) echo starting ;; *DEVICE*) echo look >>{asked}; {state} ;; esac',
-    )
-    tool(tools, "ip", f'echo "[{{\\"asked\\": $(wc -l <{asked})}}]"')
-    for name, body in (("sleep", ":"), ("systemctl", "echo active")):
+    tools = tmp_path / "bin"
+    asked_for(tmp_path, "connecting", startup=True)
+    tool(tools, "ip", f'echo "[{{\\"asked\\": $(wc -l <{tmp_path}/asked)}}]"')
+    for name, body in (("sleep", ":"), ("systemctl", "echo active"), ("nmcli", "exit 1")):
         tool(tools, name, body)
     shown = sh(f"{PREAMBLE}\n{Network.script}", path=tools).stdout.splitlines()
     assert [row.split() for row in shown if row.startswith(("addr ", "route "))] == [

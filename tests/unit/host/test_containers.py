@@ -257,7 +257,12 @@ def test_a_version_is_asked_of_every_part_of_the_toolkit() -> None:
     ],
 )
 def test_a_stopped_engine_is_not_started_by_a_look(tmp_path: Path, states: str, asked: bool) -> None:
-    tools = {"systemctl": f"printf '{states}\\n'", "docker": f"touch {tmp_path}/asked; exit 1"}
+    load, active = states.splitlines()
+    units = "".join(
+        f"Id={unit}\\nLoadState={each[0]}\\nActiveState={each[1]}\\n\\n"
+        for unit, each in (("NetworkManager.service", ("loaded", "active")), ("docker.service", (load, active)))
+    )
+    tools = {"systemctl": f"printf '{units}'", "docker": f"touch {tmp_path}/asked; exit 1"}
     for name, text in tools.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)

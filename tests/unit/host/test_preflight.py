@@ -15,6 +15,7 @@ from sparkrig.facts.spark import NOUNS
 from sparkrig.host import preflight
 from sparkrig.host.apt import Holder
 from sparkrig.host.preflight import Manager, Preflight, Shutdown
+from tests.unit import manager
 from tests.unit.shells import sh, tool
 
 NOW = 1795231768.0
@@ -257,13 +258,13 @@ def rooted(tmp_path: Path) -> Callable[..., Preflight]:
     for name in ("var/lib/dpkg/updates", "etc", "run/systemd/shutdown"):
         (tmp_path / name).mkdir(parents=True)
     tools = tmp_path / "tools"
-    tool(tools, "systemctl", "printf 'LoadState=loaded\\nActiveState=activating\\n'")
-    tool(tools, "busctl", """case "$*" in *--auto-start=no*) printf 's "1.52.1"\\nao 0\\n' ;; esac""")
-    tool(tools, "mountpoint", "exit 1")
+    tool(tools, "systemctl", "printf 'Id=%s\\nLoadState=loaded\\nActiveState=activating\\n' $4 $5")
+    (tmp_path / "objects").write_text(f"{manager.objects([], checkpoints=['/org/x/Checkpoint/1'])}\n")
+    tool(tools, "busctl", f"""case "$*" in *--auto-start=no*) cat {tmp_path}/objects ;; esac""")
     tool(
         tools,
         "dpkg-query",
-        "printf 'package installed ok a\\npackage unpacked ok b\\npackage config-files ok c\\n'",
+        "printf 'installed ok install a a 1\\nunpacked ok install b b 1\\nconfig-files ok deinstall c c \\n'",
     )
 
     def look() -> Preflight:
@@ -286,7 +287,7 @@ def test_script_finds_what_is_amiss(rooted: Callable[..., Preflight], tmp_path: 
     found = rooted()
     assert (found.unfinished, found.journal) == (("b",), 1)
     assert found.shutdown and found.shutdown.mode == "reboot" and 590 < found.shutdown.in_s < 601
-    assert found.manager == Manager("loaded", "activating", "1.52.1")
+    assert found.manager == Manager("loaded", "activating", "1.52.1", ("/org/x/Checkpoint/1",))
 
 
 def test_script_of_a_host_without_all_that(rooted: Callable[..., Preflight], tmp_path: Path) -> None:

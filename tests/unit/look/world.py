@@ -21,10 +21,19 @@ from tests.unit import manager
 from tests.unit.shells import tool
 
 PLACES = ("etc", "run", "sys", "boot", "var/lib", "usr/local/lib")  # that are others while it is looked at
+SIMULATED = "Inst libxnvctrl0 [610.43.02-1ubuntu1] (610.57.04-1ubuntu1 DGX OS:localhost [all])"
+# where apt 2.6 keeps its state and configuration by default, as `apt-config shell` prints it
+USUAL = (
+    *("/var/lib/dpkg/status", "/var/lib/apt/extended_states", "/var/lib/apt/lists/", "/etc/apt/sources.list"),
+    *("/etc/apt/sources.list.d/", "/etc/apt/preferences", "/etc/apt/preferences.d/", "/etc/apt/apt.conf"),
+    *("/etc/apt/apt.conf.d/", "/var/lib/apt/cdroms.list"),
+)
 _SAYS = 'while IFS= read -r row || [ -n "$row" ]; do printf "%s\\n" "$row"; done <<\'#end\'\n{text}\n#end'
 _COUNTED = """set -e
 tree=$1 look=$2
+shift 2
 for place in {places}; do mount --bind "$tree/$place" "/$place"; done
+while [ $# -gt 0 ]; do mount --bind "$2" "$1"; shift 2; done
 set +e
 sh -c 'echo $$' >"$tree/first"
 sh -c "$look" 2>"$tree/errors"
@@ -52,12 +61,18 @@ class World:
         """A stand-in that prints a text."""
         tool(self.tools, name, _SAYS.format(text=text.rstrip("\n")))
 
-    def look(self, command: str, env: Mapping[str, str] | None = None) -> tuple[list[str], int]:
-        """What a look prints there, and how many processes it takes: those that its own space of PIDs counts."""
+    def look(
+        self, command: str, env: Mapping[str, str] | None = None, over: Mapping[str, Path] | None = None
+    ) -> tuple[list[str], int]:
+        """What a look prints there, and how many processes it takes: those that its own space of PIDs counts.
+
+        over: files in the place of others of this machine.
+        """
         script = _COUNTED.format(places=" ".join(PLACES))
         spaces = ["unshare", "--map-root-user", "--mount", "--pid", "--fork"]
+        words = [str(word) for pair in (over or {}).items() for word in pair]
         done = subprocess.run(
-            [*spaces, "sh", "-c", script, "sh", str(self.root), command],
+            [*spaces, "sh", "-c", script, "sh", str(self.root), command, *words],
             capture_output=True,
             text=True,
             check=False,
@@ -94,7 +109,8 @@ def _identity(world: World) -> None:
     world.file("/etc/machine-id").write_text("0123456789abcdef0123456789abcdef\n")
     world.file("/etc/dgx-release").write_text('DGX_NAME="DGX Spark"\nDGX_SERIAL_NUMBER="1"\n')
     world.file("/etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
-    world.file("/etc/nsswitch.conf").write_text("passwd: files\n")
+    world.file("/etc/group").write_text("root:x:0:\n")
+    world.file("/etc/nsswitch.conf").write_text("passwd: files\ngroup: files\n")
     for kind in ("ecdsa", "ed25519", "rsa"):
         world.file(f"/etc/ssh/ssh_host_{kind}_key.pub").write_text(f"ssh-{kind} AAAA root@spark\n")
     for name, text in (("sys_vendor", "NVIDIA"), ("product_name", "NVIDIA_DGX_Spark")):
@@ -106,7 +122,7 @@ def _packages(world: World, rows: Iterable[str]) -> None:
     """dpkg's rows by the format that is asked for, and what apt simulates."""
     known = [row.split(" ")[1:] for row in rows if row.startswith("dpkg ")]
     lines = [f"{want} {status} {name} {version}" for want, status, name, version in known]
-    world.file("/var/lib/dpkg/status").write_text("\n".join(lines))
+    world.file("/var/lib/dpkg/status").write_text("\n".join([*lines, ""]))
     tool(
         world.tools,
         "dpkg-query",
@@ -114,7 +130,8 @@ def _packages(world: World, rows: Iterable[str]) -> None:
   printf '%s ok %s %s %s %s\\n' "$status" "$want" "$name" "$name" "$version"
 done </var/lib/dpkg/status""",
     )
-    world.says("apt-get", "Inst libxnvctrl0 [610.43.02-1ubuntu1] (610.57.04-1ubuntu1 DGX OS:localhost [all])")
+    world.says("apt-get", SIMULATED)
+    world.says("apt-config", "\n".join(f"{name}='{path}'" for name, path in zip("abcdefghij", USUAL, strict=True)))
     world.file("/var/lib/apt/lists/localhost_dists_noble_InRelease").write_text("Origin: x\n")
     for name in ("grub.cfg", "grubenv", "custom.cfg"):
         world.file(f"/boot/grub/{name}").write_text("set default=0\n")

@@ -128,7 +128,7 @@ def test_names_that_are_none_of_ours_are_not_looked_at(spark: Spark) -> None:
 
 def test_the_files_of_each_are_read(spark: Spark) -> None:
     printed = spark.sh(Files.script)
-    found = parse(line.replace(str(spark.root), "", 1) for line in printed.splitlines())
+    found = {path.removeprefix(str(spark.root)): each for path, each in parse(printed.splitlines()).items()}
     assert {*found} >= {*EMBED.paths} and found[EMBED.record].content == "old"
     assert EMBED.of(served.RAY_ENV) not in found
 
