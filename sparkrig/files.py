@@ -57,7 +57,7 @@ class Found(Value):
 
 
 def parse(lines: Iterable[str]) -> dict[str, Found]:
-    """Read `tar BASE64`, and for a link to a file `PATH MODE OWNER:GROUP BASE64`; one that does not exist has none."""
+    """Read `tar BASE64`, and of a link to a file `PATH MODE OWNER:GROUP BASE64`; an absent file has none."""
     found: dict[str, Found] = {}
     for line in lines:
         fields = line.split(" ")

@@ -149,9 +149,7 @@ def parse(lines: Iterable[str]) -> Packages:
         raise ValueError("apt's simulation of a dist-upgrade left no result")
     ok = simulated == "0"
     reason = "" if ok else " ".join(trouble) or f"exit {simulated}"
-    return Packages(
-        tuple(rows), upgrade if ok else None, reason, module, grub.read(lines), kept="kept" in lines
-    )
+    return Packages(tuple(rows), upgrade if ok else None, reason, module, grub.read(lines), kept="kept" in lines)
 
 
 def _bare(rest: str) -> str:

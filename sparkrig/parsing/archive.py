@@ -1,7 +1,7 @@
 """Plain files in a tar archive, as GNU tar writes them: one program that reads many files, each of them whole.
 
-Python's tarfile reads every format there ever was, and follows what a header claims; this is data of a host, of which
-one form is expected: that of `--format=gnu` (tar(5)).
+Python's tarfile reads every format there ever was, and follows what a header claims; this is data of a host, and
+one form of it is expected: that of `--format=gnu` (tar(5)).
 """
 
 from __future__ import annotations
@@ -44,7 +44,13 @@ def files(data: bytes) -> Iterator[Member]:
 
 def _member(head: bytes, rest: bytes) -> Member:
     size, mode = _SIZE.fullmatch(head[124:136]), _MODE.fullmatch(head[100:108])
-    if len(head) < _BLOCK or head[257:262] != b"ustar" or head[156:157] not in (_FILE, _LONG_NAME) or not size or not mode:
+    if (
+        len(head) < _BLOCK
+        or head[257:262] != b"ustar"
+        or head[156:157] not in (_FILE, _LONG_NAME)
+        or not size
+        or not mode
+    ):
         raise ValueError("an archive of files has what is no plain file")
     length = int(size[0][:-1], 8)
     if len(rest) < length:

@@ -245,7 +245,8 @@ class Run:
             row
             for row in self.commands
             if not any(
-                mark in row[1] for mark in ("#sparkrig:end", "SPARKRIG_PROBE", BEGIN, END, NOTE, APT, HOLD, WHO, KEEP)
+                mark in row[1]
+                for mark in ("#sparkrig:end", "SPARKRIG_PROBE", BEGIN, END, NOTE, APT, HOLD, WHO, KEEP)
             )
             and not row[1].removeprefix(PREAMBLE).lstrip().startswith(scripts)
         ]

@@ -30,12 +30,16 @@ def objects(
     version: str = "1.52.1",
     checkpoints: Sequence[str] = (),
 ) -> str:
-    """What busctl prints. devices: netdev, state and UUID of the active profile of each; files: of each profile."""
+    """What busctl prints. devices: netdev, state and UUID of its active profile; files: of each profile."""
     recorded = json.loads(RECORDED.read_text())
     (found,) = recorded["data"]
     manager = found[_ROOT][_NAME]
     device = found[f"{_ROOT}/Devices/2"]
-    made = {path: each for path, each in found.items() if not path.startswith((f"{_ROOT}/Devices", f"{_ROOT}/Settings/"))}
+    made = {
+        path: each
+        for path, each in found.items()
+        if not path.startswith((f"{_ROOT}/Devices", f"{_ROOT}/Settings/"))
+    }
     _put(manager, Startup=startup, Version=version, Checkpoints=list(checkpoints))
     for number, (netdev, state, uuid) in enumerate(devices, 1):
         each = json.loads(json.dumps(device))

@@ -19,6 +19,7 @@ apt_inputs() {
   inputs=$(stat -L -c 'input %a %u %i %s %.9Y %.9Z %n' -- "$@" 2>/dev/null)
   now=${inputs%%"$line"*} inputs=${inputs#*"$line"}
   now=${now% *} now=${now##* } now=${now%.*}
+  # shellcheck disable=SC2034 # for the caller
   if [ -n "$file" ]; then about=${inputs%%"$line"*} inputs=${inputs#*"$line"}; fi
   inputs="input kernel $kernel$line$inputs$line"
 }

@@ -3,6 +3,7 @@
 # there, and of each Ethernet profile `profile UUID:TYPE:FILE` and a row `property` for each of its properties. They
 # are as nmcli -t prints them: a text of JSON escapes with the same character.
 
+# shellcheck disable=SC2154 # value_of sets it (network_manager.sh)
 of_active() { if value_of Uuid "$2"; then active="$active$1 $value$line"; fi; }
 device_row() {
   if value_of Real "$2" && [ "$value" = false ]; then return; fi

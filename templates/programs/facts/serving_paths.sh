@@ -3,8 +3,8 @@
 # take no process for it
 
 . ./serving_names.sh
-for each in /etc/sparkrig/serve/*/serve.json; do
-  [ -f "$each" ] || [ -n "${served:-}" ] || continue
+for record in /etc/sparkrig/serve/*/serve.json; do
+  [ -f "$record" ] || [ -n "${served:-}" ] || continue
   for name in $(service_names) ${served:-}; do
     for each in $(service_paths "$name"); do set -- "$@" "$each"; done
   done

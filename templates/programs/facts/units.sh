@@ -3,6 +3,7 @@
 # those of docker's, unless a look has done so for all that it asks. They are told apart by their order, for a unit
 # may have another name besides.
 
+# shellcheck disable=SC2034 # they are for the caller
 if [ -z "${manager_load+set}" ]; then
   manager_load='' manager_active='' docker_load='' docker_active='' unit=''
   ifs=$IFS IFS='

@@ -104,7 +104,9 @@ def test_links_that_networkmanager_still_brings_up_are_waited_for(tmp_path: Path
     assert looked("connecting", startup=True) == (["device e0:connected:u"], 3)
     assert looked("disconnected", startup=True) == (["device e0:connected:u"], 3)
     assert looked("unavailable", startup=True) == (["device e0:connected:u"], 3)
-    assert looked("disconnected", startup=False) == (["device e0:disconnected:"], 1), "an unplugged netdev stays so"
+    assert looked("disconnected", startup=False) == (["device e0:disconnected:"], 1), (
+        "an unplugged netdev stays so"
+    )
     assert looked("connected", startup=True) == (["device e0:connected:"], 1), "what is up is not asked for more"
 
 

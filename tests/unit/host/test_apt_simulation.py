@@ -1,4 +1,4 @@
-"""What apt simulated at the last deploy is taken for its answer until an input changes, and by each of them not."""
+"""What apt simulated at the last deploy is taken for its answer until an input changes, whichever."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparkrig.host import driver
 from sparkrig.host.driver import SIMULATION
 from sparkrig.operations.apt import KEEP
 from tests.tables import each_row
-from tests.unit.look.world import SIMULATED, USUAL, World, settled
+from tests.unit.look.world import SIMULATED, USUAL, settled
 from tests.unit.shells import tool
 
 LOOK = f"{programs.text('facts/apt_simulation.sh')}\napt_simulation"
@@ -41,7 +41,12 @@ COMING = (
 NO_INPUTS = (
     *(f"{LISTS}/lock", f"{LISTS}/partial/x_InRelease", f"{LISTS}/auxfiles/x", "/var/lib/dpkg/lock"),
     *("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/info/x.list", "/etc/apt/auth.conf", "/etc/apt/keyrings/x.gpg"),
-    *("/etc/apt/trusted.gpg.d/x.gpg", "/var/lib/apt/periodic/update-stamp", "/etc/hosts", "/var/lib/dpkg/updates/tmp.i"),
+    *(
+        "/etc/apt/trusted.gpg.d/x.gpg",
+        "/var/lib/apt/periodic/update-stamp",
+        "/etc/hosts",
+        "/var/lib/dpkg/updates/tmp.i",
+    ),
 )
 
 
@@ -49,7 +54,11 @@ NO_INPUTS = (
 # write a new file, and as a text editor does
 CHANGE = """case $1 in
 longer) echo more >>"$2" ;;
-turned) cp -p "$2" /var/lib/was; printf %s "$(tr a-y b-z <"$2")" | dd of="$2" conv=notrunc 2>/dev/null; touch -r /var/lib/was "$2" ;;
+turned)
+  cp -p "$2" /var/lib/was
+  printf %s "$(tr a-y b-z <"$2")" | dd of="$2" conv=notrunc 2>/dev/null
+  touch -r /var/lib/was "$2"
+  ;;
 replaced) tr a-y b-z <"$2" >"$2.new"; touch -r "$2" "$2.new"; mv "$2.new" "$2" ;;
 esac
 """
@@ -118,7 +127,9 @@ def spark(tmp_path: Path) -> Spark:
 
 def test_each_input_that_changes_makes_a_look_ask_apt(spark: Spark) -> None:
     cases = {"nothing": ":"}
-    cases |= {f"{path} {how}": f"change {how} {path}" for path in (STATUS, FIRST) for how in ("longer", "replaced")}
+    cases |= {
+        f"{path} {how}": f"change {how} {path}" for path in (STATUS, FIRST) for how in ("longer", "replaced")
+    }
     cases |= {f"{path} turned": f"change turned {path}" for path in INPUTS}
     cases |= {f"{path} new": f"echo new >{path}" for path in COMING}
     cases |= {f"{path} gone": f"mv {path} /var/lib" for path in ("/etc/apt/preferences.d/nvidia", THERE[2])}

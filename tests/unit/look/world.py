@@ -1,7 +1,7 @@
 """A Spark to look at on this machine: folders of its own in the place of the system's, and stand-ins for programs.
 
-Its files are those of the recorded virtual pair. A stand-in is one process, as the program that it stands for; what
-that one starts by itself is not counted.
+Its files are those of the recorded virtual pair. A stand-in is one process, as the program that it stands for;
+what that one starts by itself is not counted.
 """
 
 from __future__ import annotations
@@ -150,7 +150,9 @@ def _network(world: World, rows: Iterable[str]) -> None:
                 world.file(f"{place}/device/uevent").write_text(f"DRIVER={driver}\n")
             link = world.file(f"/sys/class/net/{name}")
             link.symlink_to(os.path.relpath(world.root / place.lstrip("/"), link.parent))
-    case = f"case $* in *route*) echo {shlex.quote(first['route'])} ;; *) echo {shlex.quote(first['addr'])} ;; esac"
+    case = (
+        f"case $* in *route*) echo {shlex.quote(first['route'])} ;; *) echo {shlex.quote(first['addr'])} ;; esac"
+    )
     tool(world.tools, "ip", case)
     by_word = {word: [rest for each, rest in told if each == word] for word, _ in told}
     files = {uuid: file for uuid, _, file in (terse(row, 3) for row in by_word["profile"])}
