@@ -6,13 +6,13 @@
 . ./apt_inputs.sh
 . ./apt_simulate.sh
 
-# Of no use is a record that is no plain file of root's alone, has no end, was made of other inputs or at a later
-# time, or outlived a list of packages.
+# Of no use is a record that is no plain file of root's alone, or in a folder where others may put one, has no end, was
+# made of other inputs or at a later time, or outlived a list of packages.
 kept_simulation() {
   record=/var/lib/sparkrig/apt-simulation
-  if [ ! -f "$record" ] || [ -L "$record" ] || [ -n "${APT_CONFIG:-}" ]; then return 1; fi
+  if [ ! -f "$record" ] || [ -L "$record" ] || unusual; then return 1; fi
   apt_inputs "$record"
-  case $about in "input 600 0 "*" $record") ;; *) return 1 ;; esac
+  case $about in "input 7"[05][05]" 0 "*" ${record%/*}${line}input 600 0 "*" $record") ;; *) return 1 ;; esac
   text=$(head -c 300000 "$record" 2>/dev/null)
   then=${text%%"$line"*} until=${text#*"$line"}
   then=${then#at } until=${until%%"$line"*}

@@ -8,10 +8,10 @@
 
 # whether apt reads the files that apt_inputs looks at, and no more
 usual() {
-  [ -z "${APT_CONFIG:-}" ] || return 1
+  if unusual; then return 1; fi
   [ "$(apt-config shell a Dir::State::status/f b Dir::State::extended_states/f c Dir::State::lists/d \
     d Dir::Etc::sourcelist/f e Dir::Etc::sourceparts/d f Dir::Etc::preferences/f g Dir::Etc::preferencesparts/d \
-    h Dir::Etc::main/f i Dir::Etc::parts/d j Dir::State::cdroms/f)" = "a='/var/lib/dpkg/status'
+    h Dir::Etc::main/f i Dir::Etc::parts/d j Dir::State::cdroms/f k Dir::Bin::dpkg/f)" = "a='/var/lib/dpkg/status'
 b='/var/lib/apt/extended_states'
 c='/var/lib/apt/lists/'
 d='/etc/apt/sources.list'
@@ -20,8 +20,9 @@ f='/etc/apt/preferences'
 g='/etc/apt/preferences.d/'
 h='/etc/apt/apt.conf'
 i='/etc/apt/apt.conf.d/'
-j='/var/lib/apt/cdroms.list'" ] || return 1
-  ! grep -qs '^[[:space:]]*#include' /etc/apt/apt.conf /etc/apt/apt.conf.d/*
+j='/var/lib/apt/cdroms.list'
+k='/usr/bin/dpkg'" ] || return 1
+  ! grep -qs '#include' /etc/apt/apt.conf /etc/apt/apt.conf.d/* # apt reads it behind another entry, too
 }
 # the first time at which a list is no longer good; one that names no day is good for ever
 good_until() {
@@ -38,7 +39,8 @@ if [ ! -d "${record%/*}" ]; then exit 0; fi # no run has changed anything here
 new=; trap 'rm -f "$new"' EXIT
 apt_inputs
 before=$inputs
-if usual && rows=$(apt_simulate) && until=$(good_until) && apt_inputs && [ "$inputs" = "$before" ]; then
+own() { case $(stat -L -c '%a %u' "${record%/*}") in 7[05][05]' 0') ;; *) return 1 ;; esac; } # none puts a link there
+if own && usual && rows=$(apt_simulate) && until=$(good_until) && apt_inputs && [ "$inputs" = "$before" ]; then
   case $rows in
   *'
 simulated 0' | 'simulated 0')

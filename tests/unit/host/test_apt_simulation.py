@@ -50,6 +50,7 @@ NO_INPUTS = (
 )
 
 
+ODD = {"APT_CONFIG": "/etc/apt/other.conf", "SOURCE_DATE_EPOCH": ""}  # of apt's environment: no answer is of use
 # change HOW FILE: other bytes; `turned` and `replaced` as many as before, with the time of before, as dpkg and apt
 # write a new file, and as a text editor does
 CHANGE = """case $1 in
@@ -144,7 +145,8 @@ def test_another_kernel_or_another_apt_makes_a_look_ask_apt(spark: Spark, tmp_pa
     for path in ("/proc/sys/kernel/osrelease", "/usr/bin/apt-get", "/usr/bin/dpkg"):
         assert spark.asks({"other": ":"}, over={path: other}) == {"other": True}, path
     assert spark.asks({"as before": ":"}) == {"as before": False}, "each alone, and only then"
-    assert spark.asks({"APT_CONFIG": ":"}, env={"APT_CONFIG": "/etc/apt/other.conf"}) == {"APT_CONFIG": True}
+    for name, value in ODD.items():
+        assert spark.asks({name: ":"}, env={name: value}) == {name: True}
 
 
 def test_nothing_else_does(spark: Spark) -> None:
@@ -156,7 +158,7 @@ def test_nothing_else_does(spark: Spark) -> None:
 
 
 def test_a_record_that_is_none_of_roots_alone_is_not_believed(spark: Spark) -> None:
-    kept, record = "/var/lib/kept", SIMULATION
+    kept, record, folder = "/var/lib/kept", SIMULATION, SIMULATION.rpartition("/")[0]
     put = f"rm -rf {record}; cp {kept} {record}; chmod 600"
     cases = {
         "it is moved away": f"cp -p {record} {kept}; rm {record}",
@@ -165,7 +167,9 @@ def test_a_record_that_is_none_of_roots_alone_is_not_believed(spark: Spark) -> N
         "a FIFO": f"rmdir {record}; mkfifo -m 600 {record}",
         "all may write": f"{put} {record}; chmod 666 {record}",
         "a group may write": f"{put} {record}; chmod 620 {record}",
-        "as it was": f"{put} {record}",
+        "others may put another there": f"{put} {record}; chmod 775 {folder}",
+        "all may put another there": f"chmod 757 {folder}",
+        "as it was": f"{put} {record}; chmod 755 {folder}",
     }
     expected = {name: name != "as it was" for name in cases}
     assert spark.asks(cases) == expected
@@ -236,19 +240,24 @@ def test_a_deploy_leaves_it_for_root_alone_and_nothing_beside_it(spark: Spark) -
 
 def test_nothing_is_left_where_it_would_prove_nothing(spark: Spark) -> None:
     def config(paths: Sequence[str]) -> None:
-        rows = "\n".join(f"{name}='{path}'" for name, path in zip("abcdefghij", paths, strict=True))
+        rows = "\n".join(f"{name}='{path}'" for name, path in zip("abcdefghijk", paths, strict=True))
         spark.world.says("apt-config", rows)
 
     def elsewhere(number: int) -> Callable[[], None]:
         return lambda: config([f"/srv{path}" if number == at else path for at, path in enumerate(USUAL)])
 
+    def including(text: str) -> Callable[[], object]:
+        return lambda: conf.write_text(text)
+
     def leaves_none(prepare: Callable[[], object]) -> None:
         spark.record.write_text("an old one\n")
-        prepare()
-        assert not spark.keep(), "the old one goes, too"
+        env = prepare()
+        spark.world.look(KEEP, env=env if isinstance(env, dict) else None)
+        assert not spark.record.exists(), "the old one goes, too"
         spark.apt()
         config(USUAL)
         conf.write_text("before\n")
+        spark.record.parent.chmod(0o700)
 
     conf = spark.world.file("/etc/apt/apt.conf.d/20packagekit")
     each_row(
@@ -256,7 +265,10 @@ def test_nothing_is_left_where_it_would_prove_nothing(spark: Spark) -> None:
             "apt fails": lambda: spark.apt(status=100),
             "apt says why": lambda: spark.apt(rows="E: Unmet dependencies", status=100),
             "an input changes meanwhile": lambda: spark.apt(f"echo x >>{STATUS}"),
-            "a file that includes another": lambda: conf.write_text('#include "/srv/apt.conf";\n'),
+            "a file that includes another": including('#include "/srv/apt.conf";\n'),
+            "behind another entry": including('Foo "1"; #include "/srv/apt.conf";\n'),
+            "others may write where it is": lambda: spark.record.parent.chmod(0o770),
+            **{name: lambda env={name: value}: env for name, value in ODD.items()},
             **{f"another place than {path}": elsewhere(at) for at, path in enumerate(USUAL)},
         },
         leaves_none,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from sparkrig.facts.spark import NOUNS, Spark
@@ -16,10 +14,10 @@ from tests.unit.look.world import World, settled
 MOST = 52
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """A settled Spark on which a deploy has left what apt simulates."""
-    made = settled(tmp_path / "spark")
+    made = settled(tmp_path_factory.mktemp("world") / "spark")
     made.look(KEEP)
     return made
 
@@ -33,6 +31,14 @@ def test_one_look_takes_so_many_processes_and_no_more(world: World) -> None:
 def by_noun(world: World) -> dict[str, int]:
     """Where each is asked alone, without the shell that it runs in; what several share is counted for each."""
     return {name: world.look(noun().command())[1] - 1 for name, noun in NOUNS.items()}
+
+
+def test_no_variable_of_the_hosts_answers_for_it(world: World) -> None:
+    names = ("packages", "managed", "manager_load", "TAR_OPTIONS")
+    rows, _ = world.look(Spark().command(), env=dict.fromkeys(names, "--none"))
+    found, usual = Spark().process(rows), Spark().process(world.look(Spark().command())[0])
+    for part in PARTS:
+        assert repr(part(found)) == repr(part(usual)), part(found)
 
 
 def test_what_is_read_by_fewer_processes_is_the_same(world: World) -> None:

@@ -26,7 +26,7 @@ SIMULATED = "Inst libxnvctrl0 [610.43.02-1ubuntu1] (610.57.04-1ubuntu1 DGX OS:lo
 USUAL = (
     *("/var/lib/dpkg/status", "/var/lib/apt/extended_states", "/var/lib/apt/lists/", "/etc/apt/sources.list"),
     *("/etc/apt/sources.list.d/", "/etc/apt/preferences", "/etc/apt/preferences.d/", "/etc/apt/apt.conf"),
-    *("/etc/apt/apt.conf.d/", "/var/lib/apt/cdroms.list"),
+    *("/etc/apt/apt.conf.d/", "/var/lib/apt/cdroms.list", "/usr/bin/dpkg"),
 )
 _SAYS = 'while IFS= read -r row || [ -n "$row" ]; do printf "%s\\n" "$row"; done <<\'#end\'\n{text}\n#end'
 _COUNTED = """set -e
@@ -131,7 +131,7 @@ def _packages(world: World, rows: Iterable[str]) -> None:
 done </var/lib/dpkg/status""",
     )
     world.says("apt-get", SIMULATED)
-    world.says("apt-config", "\n".join(f"{name}='{path}'" for name, path in zip("abcdefghij", USUAL, strict=True)))
+    world.says("apt-config", "\n".join(f"{name}='{path}'" for name, path in zip("abcdefghijk", USUAL, strict=True)))
     world.file("/var/lib/apt/lists/localhost_dists_noble_InRelease").write_text("Origin: x\n")
     for name in ("grub.cfg", "grubenv", "custom.cfg"):
         world.file(f"/boot/grub/{name}").write_text("set default=0\n")
