@@ -131,7 +131,8 @@ def _packages(world: World, rows: Iterable[str]) -> None:
 done </var/lib/dpkg/status""",
     )
     world.says("apt-get", SIMULATED)
-    world.says("apt-config", "\n".join(f"{name}='{path}'" for name, path in zip("abcdefghijk", USUAL, strict=True)))
+    named = zip("abcdefghijk", USUAL, strict=True)
+    world.says("apt-config", "\n".join(f"{name}='{path}'" for name, path in named))
     world.file("/var/lib/apt/lists/localhost_dists_noble_InRelease").write_text("Origin: x\n")
     for name in ("grub.cfg", "grubenv", "custom.cfg"):
         world.file(f"/boot/grub/{name}").write_text("set default=0\n")
