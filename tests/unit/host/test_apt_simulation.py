@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -268,7 +269,7 @@ def test_nothing_is_left_where_it_would_prove_nothing(spark: Spark) -> None:
             "a file that includes another": including('#include "/srv/apt.conf";\n'),
             "behind another entry": including('Foo "1"; #include "/srv/apt.conf";\n'),
             "others may write where it is": lambda: spark.record.parent.chmod(0o770),
-            **{name: lambda env={name: value}: env for name, value in ODD.items()},
+            **{name: partial(dict, {name: value}) for name, value in ODD.items()},
             **{f"another place than {path}": elsewhere(at) for at, path in enumerate(USUAL)},
         },
         leaves_none,
