@@ -5,7 +5,7 @@ pyinfra inventories/pair.py deploys/cluster.py
 
 from __future__ import annotations
 
-from sparkrig.deploys.spark import Spark, declaration, keep_simulation, look, undeclared
+from sparkrig.deploys.spark import Spark, declaration, look, undeclared
 from sparkrig.look.state import parts
 from sparkrig.operations.journal import close
 
@@ -18,7 +18,7 @@ def cluster(spark: Spark) -> None:
         name="close the run",
         declaration=lambda: declaration(spark),
         unkept=lambda: spark.unkept or undeclared(spark),
-        last=lambda: keep_simulation(spark),
+        simulated=lambda: spark.found.driver.kept,
     )
 
 

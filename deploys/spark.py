@@ -32,9 +32,8 @@ from sparkrig.io import remote, terminal
 from sparkrig.io.waiting import Watching, watched
 from sparkrig.look.state import State
 from sparkrig.network import plan
-from sparkrig.operations import apt
 from sparkrig.operations.again import again
-from sparkrig.operations.journal import begun, close
+from sparkrig.operations.journal import close
 from sparkrig.operations.network import planned
 from sparkrig.operations.refusal import say
 from sparkrig.operations.secrets import gathered
@@ -140,13 +139,7 @@ def alone(name: str, deploy: Callable[..., Any], **arguments: Any) -> None:
     """
     if name == "builtins" and (spark := look()):
         deploy(spark=spark, **arguments)
-        close(name="close the run", unkept=lambda: spark.unkept, last=lambda: keep_simulation(spark))
-
-
-def keep_simulation(spark: Spark) -> None:
-    """Once nothing more changes in a run: what apt simulates is left on the host for the looks that come."""
-    if begun(host) or not spark.found.driver.kept:
-        apt.keep_simulation(inventory.get_host(host.name), spark.settings.patience)
+        close(name="close the run", unkept=lambda: spark.unkept, simulated=lambda: spark.found.driver.kept)
 
 
 def look() -> Spark | None:

@@ -79,16 +79,19 @@ def install(*packages: str) -> StringCommand:
 
 
 KEEP = programs.text("operations/apt_keep.sh")
-_KEEP_S = 300  # of one simulation, times patience
+KEEP_S = 300  # of one simulation, times patience
+# The same before the rest of a script: nothing of it ends the script, takes its standard input or prints there.
+KEEP_FIRST = f"(\n{KEEP}\n) </dev/null >/dev/null 2>&1 || :\n"
 
 
 def keep_simulation(at: Host, patience: float) -> None:
     """Leave on a host what apt simulates now, so that a look asks apt only once something has changed.
 
     It changes nothing that is declared, so it begins no run, and is in no journal; a host on which no run ever
-    changed anything keeps nothing. Where it fails, looks take a second longer.
+    changed anything keeps nothing. Where it fails, looks take a second longer. A run that has begun does so in the
+    exec that ends it (KEEP_FIRST).
     """
     try:
-        remote.shell(at, KEEP, seconds=int(_KEEP_S * patience))
+        remote.shell(at, KEEP, seconds=int(KEEP_S * patience))
     except (Failed, Lost) as error:
         at.log_styled(f"apt's simulation is not kept: {error}", fg="yellow", log_func=logger.warning)

@@ -337,17 +337,15 @@ def begun(at: Host) -> bool:
 def close(
     declaration: Callable[[], str] | None = None,
     unkept: Callable[[], str] = str,
-    last: Callable[[], object] = str,
+    simulated: Callable[[], bool] | None = None,
 ) -> Commands:
     """Keep what stands on the host at the end of a run that changed something, and give the lock back.
 
     + declaration: of a whole deploy, the text that keeps on the host what was declared of it
     + unkept: why this run keeps what stands, and what was declared, although it changed nothing; empty where an
       earlier run has done so
-    + last: what is done at the end of each run, before its lock is given back
+    + simulated: of a deploy, which leaves what apt simulates on the host: whether its look found that there
     """
-    if process.is_executing:
-        last()
     if not process.is_executing and (why := unkept()):
         if declaration:
             plan.report([Change("file", DECLARED, why, "as declared now")])
@@ -356,8 +354,12 @@ def close(
         yield from beginning()
         words = (current().id, "declares" if declaration else "", *journal.PATHS)
         told = {"_stdin": declaration()} if declaration else {}
-        yield script(journal.END, *words, seconds=int(_SECONDS * _patience(host)), **told)
+        text, seconds = (apt.KEEP_FIRST, apt.KEEP_S) if simulated else ("", 0)
+        limit = int((seconds + _SECONDS) * _patience(host))
+        yield script(f"{text}{journal.END}", *words, seconds=limit, **told)
     else:
+        if process.is_executing and simulated and not simulated():
+            apt.keep_simulation(inventory.get_host(host.name), _patience(host))
         host.noop("nothing was changed, so there is nothing to note")
 
 

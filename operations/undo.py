@@ -10,7 +10,6 @@ from pyinfra.api import Host
 from sparkrig.facts.preflight import BARS
 from sparkrig.facts.trust import Trust
 from sparkrig.host import targets, trust
-from sparkrig.host.driver import SIMULATION
 from sparkrig.host.targets import Barred
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
@@ -149,7 +148,6 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
         step("holds", undo.HOLDS, *words, seconds=120)
     if rows:
         step("GID index", undo.GIDS, environment.RAILS, environment.REFRESH, seconds=60)
-    remote.shell(at, f"rm -f {SIMULATION} {SIMULATION}.??????", seconds=int(60 * patience))
     plan = undo_outcome.verified(plan, journal.look(at), run.id)
     if left := undo_outcome.left_behind(plan):
         journal.leave(run, at, left)

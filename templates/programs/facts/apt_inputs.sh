@@ -7,7 +7,7 @@
 # version, not on the time [@apt-upgrade], and what an upgrade may remove on the kernel that runs. A folder of /proc is
 # as old as its process, so that of stat itself has the time. unusual: apt's environment is another one.
 
-unusual() { [ -n "${APT_CONFIG:-}${SOURCE_DATE_EPOCH+set}" ]; }
+unusual() { [ -n "${APT_CONFIG:-}${DPKG_ROOT:-}${DPKG_ADMINDIR:-}${SOURCE_DATE_EPOCH+set}" ]; }
 
 apt_inputs() {
   inputs='' now='' about='' kernel='' file=${1:-} line='
@@ -15,6 +15,7 @@ apt_inputs() {
   if [ -r /proc/sys/kernel/osrelease ]; then read -r kernel </proc/sys/kernel/osrelease; fi
   set -- /proc/self/ ${1:+"${1%/*}" "$1"} /usr/bin/apt-get /usr/bin/dpkg /etc/machine-id /var/lib/dbus/machine-id \
     /var/lib/dpkg/status /var/lib/dpkg/arch /var/lib/dpkg/updates/[0-9]* /etc/dpkg/dpkg.cfg /etc/dpkg/dpkg.cfg.d/* \
+    "${HOME:-/root}/.dpkg.cfg" \
     /var/lib/apt/extended_states /var/lib/apt/cdroms.list /var/lib/apt/lists/*_* \
     /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/preferences /etc/apt/preferences.d/* \
     /etc/apt/apt.conf /etc/apt/apt.conf.d/*

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Leaves on the host what apt simulates now, with all that it depends on, for the looks that come (facts/apt_simulation.sh).
-# Nothing is left where the simulation fails, where something changes in the meantime, and where apt reads files of other
-# names than its own defaults. Valid-Until is until when a list of packages is good, by apt-secure(8).
+# Leaves on the host what apt simulates now, with all that it depends on, for the looks that come
+# (facts/apt_simulation.sh). One that is still good stays, and apt is not asked. Nothing is left where the simulation
+# fails, where something changes in the meantime, and where apt reads files of other names than its own defaults.
+# Valid-Until is until when a list of packages is good, by apt-secure(8).
 
-. ../facts/apt_inputs.sh
-. ../facts/apt_simulate.sh
+. ../facts/apt_simulation.sh
+LC_ALL=C.UTF-8; export LC_ALL
 
 # whether apt reads the files that apt_inputs looks at, and no more
 usual() {
@@ -36,7 +37,9 @@ good_until() {
 
 record=/var/lib/sparkrig/apt-simulation
 if [ ! -d "${record%/*}" ]; then exit 0; fi # no run has changed anything here
-new=; trap 'rm -f "$new"' EXIT
+if kept_simulation >/dev/null; then exit 0; fi
+new=; trap 'rm -f "$new"' EXIT; trap 'exit 1' HUP TERM
+rm -f "$record".?????? # of one that was killed
 apt_inputs
 before=$inputs
 own() { case $(stat -L -c '%a %u' "${record%/*}") in 7[05][05]' 0') ;; *) return 1 ;; esac; } # none puts a link there

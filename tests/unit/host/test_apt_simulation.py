@@ -17,7 +17,7 @@ import pytest
 from sparkrig import programs
 from sparkrig.host import driver
 from sparkrig.host.driver import SIMULATION
-from sparkrig.operations.apt import KEEP
+from sparkrig.operations.apt import KEEP, KEEP_FIRST
 from tests.tables import each_row
 from tests.unit.look.world import SIMULATED, USUAL, settled
 from tests.unit.shells import tool
@@ -51,7 +51,13 @@ NO_INPUTS = (
 )
 
 
-ODD = {"APT_CONFIG": "/etc/apt/other.conf", "SOURCE_DATE_EPOCH": ""}  # of apt's environment: no answer is of use
+# of apt's environment: no answer is of use
+ODD = {
+    "APT_CONFIG": "/etc/apt/other.conf",
+    "SOURCE_DATE_EPOCH": "",
+    "DPKG_ROOT": "/srv",
+    "DPKG_ADMINDIR": "/srv/dpkg",
+}
 # change HOW FILE: other bytes; `turned` and `replaced` as many as before, with the time of before, as dpkg and apt
 # write a new file, and as a text editor does
 CHANGE = """case $1 in
@@ -127,17 +133,20 @@ def spark(tmp_path: Path) -> Spark:
     return made
 
 
-def test_each_input_that_changes_makes_a_look_ask_apt(spark: Spark) -> None:
-    cases = {"nothing": ":"}
-    cases |= {
-        f"{path} {how}": f"change {how} {path}" for path in (STATUS, FIRST) for how in ("longer", "replaced")
-    }
-    cases |= {f"{path} turned": f"change turned {path}" for path in INPUTS}
-    cases |= {f"{path} new": f"echo new >{path}" for path in COMING}
-    cases |= {f"{path} gone": f"mv {path} /var/lib" for path in ("/etc/apt/preferences.d/nvidia", THERE[2])}
+CHANGES = {
+    "nothing": {"nothing": ":"},
+    "rewritten": {f"{path} {how}": f"change {how} {path}" for path in (STATUS, FIRST) for how in ("longer", "replaced")},
+    "turned": {f"{path} turned": f"change turned {path}" for path in INPUTS},
+    "new": {f"{path} new": f"echo new >{path}" for path in COMING},
+    "gone": {f"{path} gone": f"mv {path} /var/lib" for path in ("/etc/apt/preferences.d/nvidia", THERE[2])},
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_each_input_that_changes_makes_a_look_ask_apt(spark: Spark, how: str) -> None:
     for path in COMING:
         spark.world.file(path)
-    assert spark.asks(cases, fresh=True) == {name: name != "nothing" for name in cases}
+    assert spark.asks(CHANGES[how], fresh=True) == dict.fromkeys(CHANGES[how], how != "nothing")
 
 
 def test_another_kernel_or_another_apt_makes_a_look_ask_apt(spark: Spark, tmp_path: Path) -> None:
@@ -237,6 +246,35 @@ def test_a_deploy_leaves_it_for_root_alone_and_nothing_beside_it(spark: Spark) -
     assert spark.record.stat().st_mode & 0o777 == 0o600
     names = {file.name for file in spark.record.parent.iterdir()}
     assert spark.keep() and {file.name for file in spark.record.parent.iterdir()} == names
+
+
+def test_a_record_that_is_still_good_is_not_made_again(spark: Spark) -> None:
+    """A deploy that changed nothing that apt reads does not wait for a simulation."""
+    was = spark.record.stat()
+    asked = spark.world.file("/var/lib/asked")
+    asked.unlink(missing_ok=True)
+    assert spark.keep() and not asked.exists() and spark.record.stat() == was
+    spark.world.file(STATUS).write_text("another\n")
+    assert spark.keep() and asked.exists() and spark.record.stat() != was
+
+
+def test_what_a_killed_one_left_goes(spark: Spark) -> None:
+    left = spark.world.file(f"{SIMULATION}.aB3dEf")
+    left.write_text("half\n")
+    spark.world.file(STATUS).write_text("another\n")
+    assert spark.keep() and not left.exists()
+
+
+def test_it_neither_ends_the_script_that_it_stands_before_nor_takes_its_input(spark: Spark) -> None:
+    """What ends a run (runs/journal_end.sh) has the declaration on its standard input."""
+    for prepare in (lambda: None, spark.record.unlink, lambda: spark.apt(status=100)):
+        prepare()
+        rows, _ = spark.world.look(f"echo declared | {{ {KEEP_FIRST}cat; echo whole; }}")
+        assert rows == ["declared", "whole"]
+    spark.apt()
+    spark.record.unlink(missing_ok=True)
+    spark.world.look(f"set -e\n{KEEP_FIRST}")
+    assert spark.record.exists()
 
 
 def test_nothing_is_left_where_it_would_prove_nothing(spark: Spark) -> None:
