@@ -342,8 +342,7 @@ def close(
     """Keep what stands on the host at the end of a run that changed something, and give the lock back.
 
     + declaration: of a whole deploy, the text that keeps on the host what was declared of it
-    + unkept: why this run keeps what stands, and what was declared, although it changed nothing; empty where an
-      earlier run has done so
+    + unkept: why this run keeps both although it changed nothing; empty where an earlier run has done so
     + simulated: of a deploy, which leaves what apt simulates on the host: whether its look found that there
     """
     if not process.is_executing and (why := unkept()):
@@ -352,11 +351,10 @@ def close(
         yield f"# what was declared of the host: {why}"
     elif process.is_executing and (host.name in _BEGUN or unkept()):
         yield from beginning()
-        words = (current().id, "declares" if declaration else "", *journal.PATHS)
+        words = current().id, "declares" if declaration else "", *journal.PATHS
         told = {"_stdin": declaration()} if declaration else {}
-        text, seconds = (apt.KEEP_FIRST, apt.KEEP_S) if simulated else ("", 0)
-        limit = int((seconds + _SECONDS) * _patience(host))
-        yield script(f"{text}{journal.END}", *words, seconds=limit, **told)
+        text, more = (f"{apt.KEEP_FIRST}{journal.END}", apt.KEEP_S) if simulated else (journal.END, 0)
+        yield script(text, *words, seconds=int((_SECONDS + more) * _patience(host)), **told)
     else:
         if process.is_executing and simulated and not simulated():
             apt.keep_simulation(inventory.get_host(host.name), _patience(host))

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from lab import NODES, pair
+from sparkrig import programs
+from sparkrig.facts.network import Network
 from sparkrig.host import gpu
 from sparkrig.host.nvidia_smi import Gpu
 from tests.faults.record import Seen
@@ -43,6 +45,51 @@ def test_the_index_of_the_pair_is_not_3(deployed: Pair) -> None:
     for guest in deployed:
         told = guest.output("sed -n s/^NCCL_IB_GID_INDEX=//p /etc/nccl.conf")
         assert told.isdigit() and told != "3"
+
+
+INPUTS = shlex.join(["sh", "-c", programs.text("facts/apt_inputs.sh") + '\napt_inputs; echo "$inputs"'])
+KEPT = shlex.join(["sudo", "-H", "sh", "-c", f"{programs.text('facts/apt_simulation.sh')}\nkept_simulation"])
+SWITCHED = (
+    "apt-mark unhold nvidia-driver-580-open",
+    "apt-mark hold nvidia-driver-580-open",
+    "dpkg --add-architecture armel",
+    "dpkg --remove-architecture armel",
+    "apt-mark auto openssh-server",
+    "sh -c 'echo >>/etc/apt/preferences.d/zz-test'",
+    "rm /etc/apt/preferences.d/zz-test",
+    "sh -c 'echo >/etc/apt/apt.conf.d/zz-test'",
+    "touch /etc/apt/sources.list",
+)
+
+
+def test_what_apt_simulates_is_kept_until_apt_would_look_again(deployed: Pair) -> None:
+    """What real apt and dpkg write, and where, for holds, marks, pins and sources: T0 has stand-ins."""
+    kept, other = (guest.output(KEPT).splitlines() for guest in deployed)
+    asked = deployed.a.output("sudo apt-get -s -o Debug::NoLocking=1 dist-upgrade | grep ^Inst").splitlines()
+    assert kept == [*asked, "simulated 0", "kept"] == other, "the deploy left it; nothing has changed since"
+    steps = "; ".join(f"{each} >/dev/null; {INPUTS} | sha256sum" for each in SWITCHED)
+    seen = deployed.a.output(f"sudo -H bash -c {shlex.quote(steps)}").splitlines()
+    assert len(seen) == len(set(seen)) == len(SWITCHED), seen
+    assert deployed.a.run(KEPT).rc == 1, "no such record is believed any more"
+    deployed.b.output("sudo date --set='-1 day'")
+    assert deployed.b.run(KEPT).rc == 1, "nor one of the future"
+
+
+def test_the_look_at_networkmanager_is_what_nmcli_prints(deployed: Pair) -> None:
+    """One question on D-Bus in place of three to nmcli: the same netdevs, states and profiles, and their files."""
+    look = f"sudo -H sh -c {shlex.quote(Network().command())}"
+    for guest in deployed:
+        rows = guest.output(look).splitlines()
+        devices = guest.output("nmcli -t -f DEVICE,STATE,CON-UUID device").splitlines()
+        states = {row.removeprefix("device ") for row in rows if row.startswith("device ")}
+        assert states == {row.replace(" (externally)", "") for row in devices}, "the product reads the first word"
+        profiles = guest.output("sudo nmcli -t -f UUID,TYPE,FILENAME connection show").splitlines()
+        found = sorted(row.removeprefix("profile ") for row in rows if row.startswith("profile "))
+        assert found == sorted(row for row in profiles if ":802-3-ethernet:" in row) != []
+        for uuid in (row.split(":")[0] for row in found):
+            fields = "connection.uuid,connection.id,802-3-ethernet.mtu,ipv4.method,ipv4.addresses"
+            for row in guest.output(f"sudo nmcli -t -f {fields} connection show {uuid}").splitlines():
+                assert f"property {row}" in rows, row
 
 
 @pytest.mark.fault(35)

@@ -12,6 +12,7 @@ from tests.plan.conftest import (
     BEGIN,
     END,
     HOLD,
+    KEEP,
     NOTE,
     WHO,
     A,
@@ -39,6 +40,22 @@ def test_where_nothing_changes_nothing_is_locked_or_written(deploy: Deploy, flag
     run = deploy(settled(), *flags)
     assert run.code == 0, run.stderr
     assert not [mark for mark in (APT, BEGIN, END, NOTE, HOLD, WHO) if hosts_of(run, mark)]
+
+
+@pytest.mark.parametrize("file", ["deploys/cluster.py", "deploys/driver.py"])
+def test_what_apt_simulates_is_left_where_the_look_found_none(deploy: Deploy, file: str) -> None:
+    """After `apt update`, say: one exec, and no run. A dry one writes nothing."""
+    hosts = pair(*(converged(each).replace("simulated 0\nkept\n", "simulated 0\n") for each in "ab"))
+    run = deploy(hosts, "-y", file=file)
+    assert run.code == 0, run.stderr
+    assert hosts_of(run, KEEP) == SPARKS and len(run.sent) == 4, "one look each, and that"
+    assert not hosts_of(deploy(hosts, "--json", "--dry", file=file), KEEP)
+    assert not hosts_of(deploy(settled(), "-y", file=file), KEEP)
+
+
+def test_a_run_leaves_it_in_the_exec_that_ends_it(first: Run) -> None:
+    assert hosts_of(first, KEEP) == SPARKS
+    assert not [text for _, text in first.sent if KEEP in text and END not in text]
 
 
 def test_a_dry_run_writes_nothing(deploy: Deploy) -> None:

@@ -135,9 +135,13 @@ def spark(tmp_path: Path) -> Spark:
 
 CHANGES = {
     "nothing": {"nothing": ":"},
-    "rewritten": {f"{path} {how}": f"change {how} {path}" for path in (STATUS, FIRST) for how in ("longer", "replaced")},
+    "longer": {f"{path} longer": f"change longer {path}" for path in (STATUS, FIRST)},
+    "replaced": {f"{path} replaced": f"change replaced {path}" for path in (STATUS, FIRST)},
     "turned": {f"{path} turned": f"change turned {path}" for path in INPUTS},
-    "new": {f"{path} new": f"echo new >{path}" for path in COMING},
+    "new": {
+        **{f"{path} new": f"echo new >{path}" for path in COMING},
+        "of root's own": "HOME=/var/lib/home; export HOME; mkdir $HOME; echo new >$HOME/.dpkg.cfg",
+    },
     "gone": {f"{path} gone": f"mv {path} /var/lib" for path in ("/etc/apt/preferences.d/nvidia", THERE[2])},
 }
 
@@ -267,7 +271,8 @@ def test_what_a_killed_one_left_goes(spark: Spark) -> None:
 
 def test_it_neither_ends_the_script_that_it_stands_before_nor_takes_its_input(spark: Spark) -> None:
     """What ends a run (runs/journal_end.sh) has the declaration on its standard input."""
-    for prepare in (lambda: None, spark.record.unlink, lambda: spark.apt(status=100)):
+    states: tuple[Callable[[], object], ...] = (dict, spark.record.unlink, partial(spark.apt, status=100))
+    for prepare in states:
         prepare()
         rows, _ = spark.world.look(f"echo declared | {{ {KEEP_FIRST}cat; echo whole; }}")
         assert rows == ["declared", "whole"]
