@@ -54,12 +54,15 @@ def refusals() -> Iterator[None]:
         raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
 
 
-def catalogue() -> Catalogue:
-    """The models of models/ and of the project's own folder; exit code 1 where a file of them cannot stand."""
+def catalogue(inventory: Path | None = None) -> Catalogue:
+    """The models of models/ and of the project's own folder; exit code 1 where a file of them cannot stand.
+
+    inventory: whose project it is, as a deploy has it; None for that of the current folder.
+    """
     from sparkrig.io import catalogue_files
 
     with refusals():
-        return catalogue_files.catalogue(beside=catalogue_files.own())
+        return catalogue_files.catalogue(beside=catalogue_files.own(inventory))
 
 
 def flag_tables() -> Knowledge:

@@ -79,8 +79,8 @@ class _Storage:
         from sparkrig.io.screen import Screen
 
         self.fleet, self.inventory, self.as_json = fleet, inventory, as_json
-        named = any(fleet[name].model for name in fleet)
-        self.find: Find = files.catalogue().find if named else lambda _: None
+        named = any(fleet[name].model or fleet[name].recipe for name in fleet)
+        self.find: Find = files.catalogue(inventory).find if named else lambda _: None
         self.console = Screen(stderr=as_json)
 
     def run(self, data: Mapping[str, Mapping[str, Any]], remove: str | None, *, yes: bool) -> None:
@@ -114,9 +114,11 @@ class _Storage:
         return self._judged(at.name, operations.look(at, mine.weights, mine.patience))
 
     def _judged(self, name: str, seen: Any) -> Disk:
+        from sparkrig.io import recipe_file
         from sparkrig.reports import storage as judgement
 
-        return judgement.Disk(seen.storage, seen.journal, judgement.declared(self.fleet, name, self.find))
+        needed = judgement.declared(self.fleet, name, self.find, recipe_file.read)
+        return judgement.Disk(seen.storage, seen.journal, needed)
 
     def _show(self, found: Mapping[str, Disk | Failed | Lost]) -> None:
         from sparkrig.render.storage import Shown, unread

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,53 +12,71 @@ from sparkrig.fleet import Fleet
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal
-from sparkrig.runs.journal import ABSENT, Journal
+from sparkrig.runs.journal import ABSENT, Journal, Run
 from sparkrig.runs.undo_target import stands
-from sparkrig.serving import gguf, plan, served
+from sparkrig.serving import gguf, launch_text, plan, served
+from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.plan import Find
-from sparkrig.serving.served import Record
-from sparkrig.serving.storage import Checkpoint, Container, Storage, Stored
+from sparkrig.serving.recipe import Recipe
+from sparkrig.serving.served import Record, Service
+from sparkrig.serving.storage import Checkpoint, Container, Storage, Stored, kept_name
 from sparkrig.settings import DEFAULTS, Settings
 from sparkrig.text import listed
 
 Kind = Literal["checkpoint", "image"]
+Read = Callable[[str], Recipe]  # the recipe that a setting names
 _IMAGES = ("serve_image", "nccl_image")  # settings that name one
-_RECORD = f"file {served.RECORD}"  # as the journal calls it
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What the settings of a host name, and which setting does; checkpoints are in small letters."""
+    """What the settings of a host name, and which setting does; checkpoints are in small letters.
+
+    unknown: why that may not be all, in sentences.
+    """
 
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     images: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
 
 
-def declared(fleet: Fleet, name: str, find: Find) -> Declared:
-    """What the settings of that host name. find: in the catalogue."""
+def declared(fleet: Fleet, name: str, find: Find, read: Read) -> Declared:
+    """What the settings of that host name. find: in the catalogue; read: raises Refusal."""
     mine = fleet[name]
     images = {
         str(value): f"the setting {setting}"
         for setting in _IMAGES
         if (value := getattr(mine, setting)) and value != DEFAULTS[setting]
     }
-    if not mine.model:
+    setting = "recipe" if mine.recipe else "model"
+    named = mine.recipe or mine.model
+    if not named:
         return Declared({}, images)
-    group = fleet.group(name)
-    why = f"the setting model ({mine.model})"
+    group, recipe = fleet.group(name), None
+    why = f"the setting {setting} ({named})"
     try:
-        wish = plan.wish(find, mine, len(group))
-    except Refusal:  # nothing is served that way; what it means is kept all the same
-        return Declared(dict.fromkeys(_meant(find, mine), why), images)
+        recipe = read(mine.recipe) if mine.recipe else None
+        wish = plan.wish(find, plan.of_engine(mine, recipe), len(group), recipe)
+    except Refusal as refusal:  # nothing is served that way; what it means is kept all the same
+        meant = dict.fromkeys(_meant(find, mine, recipe), why)
+        if mine.recipe and recipe is None:
+            return Declared(meant, images, (f"{why} cannot be read: {refusal.what}",))
+        return Declared(meant, {**({recipe.image: why} if recipe and recipe.image else {}), **images})
     if group.index(name) >= wish.nodes:
         return Declared({}, images)
     return Declared({id.lower(): why for id in wish.ids}, {wish.image: why, **images})
 
 
-def _meant(find: Find, mine: Settings) -> list[str]:
+def _meant(find: Find, mine: Settings, recipe: Recipe | None) -> set[str]:
+    """What the settings can mean: of a name, each checkpoint that the catalogue has for it."""
     model = find(mine.model or "")
-    ids = [each.id for each in model.checkpoints] if model else [mine.model or ""]
-    return [each.lower() for each in (*ids, *([gguf.folder(mine.serve_gguf)] if mine.serve_gguf else []))]
+    ids = {each.id for each in model.checkpoints} if model else {mine.model or ""}
+    ids |= {mine.serve_draft or "", gguf.folder(mine.serve_gguf) if mine.serve_gguf else ""}
+    if recipe:
+        ids.add(recipe.model)
+        with suppress(Unreadable):  # its command may be what is refused
+            ids |= {each.model for each in launch_text.of_recipe(recipe, recipe.command())}
+    return {each.lower() for each in ids if each}
 
 
 @dataclass(frozen=True)
@@ -82,23 +101,28 @@ class Disk:
     declared: Declared
 
     @property
-    def undo(self) -> str:
-        """The run that `sparkrig undo` would take back next, of those that changed what is served; or nothing."""
-        found = self.journal
-        runs = (run for run in found.runs if stands(run, found) and _RECORD in journal.changed(run, found))
-        return next((run.id for run in runs if journal.stood(run, _RECORD) != ABSENT), "")
+    def undo(self) -> dict[Service, str]:
+        """By service, the run that `sparkrig undo` would take back next of those that changed what it serves."""
+        found, first = self.journal, dict[Service, str]()
+        for run in (run for run in found.runs if stands(run, found)):
+            for service in _changed(run, found):
+                if journal.stood(run, _item(service)) != ABSENT:
+                    first.setdefault(service, run.id)
+        return first
 
     @property
     def unknown(self) -> list[str]:
         """Why it is not known what is needed; empty where it is."""
+        undone = [kept_name(run, service.name) for service, run in self.undo.items()]
         broken = [
             each
             for each in self.seen.garbled
-            if each in ("record", "trial", self.undo) or each.startswith("service ")
+            if each in ("record", "trial", *undone) or each.startswith("service ")
         ]
         told = {"record": served.RECORD, "trial": "the record of what was served before the one on trial"}
         told |= {each: f"the record of {each}" for each in broken if each.startswith("service ")}
         why = [f"{told.get(each, f'the record before run {each}')} cannot be understood" for each in broken]
+        why += self.declared.unknown
         if self.seen.docker == "failed":
             why.append("docker does not answer")
         if "containers" in self.seen.cut:
@@ -114,8 +138,9 @@ class Disk:
             yield "it was served before the configuration that is on trial", seen.trial
         for name, record in seen.services:
             yield f"service {name} serves it, by the record of its last deploy", record
-        if before := seen.kept.get(self.undo):
-            yield f"undo of run {self.undo} brings it back", before
+        for service, run in self.undo.items():
+            if before := seen.kept.get(kept_name(run, service.name)):
+                yield f"undo of run {run} brings it back", before
 
     def needs(self, item: Checkpoint | Stored) -> list[str]:
         """What needs it, in words; empty where nothing declared does."""
@@ -176,7 +201,8 @@ class Disk:
         ends = [
             run.owner.since
             for run in found.runs
-            if (record := seen.kept.get(run.id)) and names(record) and _RECORD in journal.changed(run, found)
+            for service in _changed(run, found)
+            if (record := seen.kept.get(kept_name(run.id, service.name))) and names(record)
         ]
         if seen.record and seen.stopped is not None and names(seen.record):
             ends.append(seen.stopped)
@@ -275,6 +301,18 @@ def item_in(item: Checkpoint) -> Callable[[str], bool]:
         return mount != "" and any(f"{at}/".startswith(f"{mount}/") or mount.startswith(f"{at}/") for at in paths)
 
     return reads
+
+
+def _item(service: Service) -> str:
+    """Its record, as the journal calls it."""
+    return f"file {service.record}"
+
+
+def _changed(run: Run, found: Journal) -> list[Service]:
+    """The services of which a run changed what they serve."""
+    items = journal.changed(run, found)
+    owners = {owner for item in items if (owner := served.whose(item.removeprefix("file ")))}
+    return sorted((each for each in owners if _item(each) in items), key=lambda each: each.name)
 
 
 def _runs(container: Container) -> str:

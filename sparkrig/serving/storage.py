@@ -111,8 +111,8 @@ class Storage(Value):
     there whose names are no names of checkpoints; cut: what there is more of than is looked at; caches: bytes by
     path, None where it was not counted to the end; record: of what is served; trial: of what was served before a
     configuration that is on trial; services: of named services, each with what it serves and, on trial, what it
-    served before; kept: by run, the record that stood before it; garbled: which of these cannot
-    be understood; stopped: when the server stopped last, None where it runs or never did.
+    served before; kept: by `kept_name`, the record that stood before
+    a run; garbled: which of these cannot be understood; stopped: when the server stopped last, None where it runs or never did.
     """
 
     now: int
@@ -148,6 +148,11 @@ class Storage(Value):
         """How many of its layers other images have too: a layer stands on those below it, so the first ones."""
         others = [each.layers for each in self.images if each is not image]
         return max((_common(image.layers, each) for each in others), default=0)
+
+
+def kept_name(run: str, service: str) -> str:
+    """What a run kept of a service is called here: as the run, and with the service's name where it has one."""
+    return f"{run} of service {service}" if service else run
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
@@ -274,8 +279,11 @@ class _Reader:
         self._keep(f"service {name}", text, lambda record: self.services.append((name, record)))
 
     def kept_by(self, rest: str) -> None:
-        run, _, text = rest.partition(" ")
-        self._keep(grammar.RUN.held(run), text, lambda record: self.kept.update({run: record}))
+        run, *named, text = rest.split(" ")
+        if len(named) > 1 or not all(map(served.usable, named)):
+            raise ValueError(f"{' '.join(named)[:40]!r} is no name of a service")
+        what = kept_name(grammar.RUN.held(run), "".join(named))
+        self._keep(what, text, lambda record: self.kept.update({what: record}))
 
     def _keep(self, what: str, text: str, put: Callable[[Record], None]) -> None:
         record = _record(text)

@@ -16,7 +16,7 @@ from sparkrig.reports.storage import Declared, Disk
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.runs.lock import Owner
 from sparkrig.serving import served, storage
-from sparkrig.serving.served import Record
+from sparkrig.serving.served import Record, Service
 from sparkrig.serving.storage import Storage
 from tests.unit.shells import sh, tool
 
@@ -147,9 +147,11 @@ def seen(rows: str = ROWS) -> Storage:
     return storage.parse(rows.split("\n"))
 
 
-def run(at: int, before: str = "644 root:root a", wrote: str = "644 root:root b") -> Run:
+def run(
+    at: int, before: str = "644 root:root a", wrote: str = "644 root:root b", of: Service = served.UNNAMED
+) -> Run:
     """A run that wrote another record of what is served."""
-    item = f"file {served.RECORD}"
+    item = f"file {of.record}"
     owner = Owner(f"R{at}", "ann@laptop", "pyinfra x.py deploys/serve.py", since=NOW - 100 * DAY + at * DAY)
     return Run(
         f"R{at}", owner, (), {item: before}, {item: wrote}, owner.since + 60, number=at, wrote={item: (wrote,)}

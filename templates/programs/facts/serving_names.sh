@@ -1,11 +1,11 @@
 #!/bin/sh
-# service_names: the named services of a host, as sparkrig/serving/served.py has their names, no more than 8;
-# service_paths NAME: every file that a deploy writes for one
+# service_names [FOLDER]: the named services of a host, or of a run's copy of /etc/sparkrig/serve, as
+# sparkrig/serving/served.py has their names, no more than 8; service_paths NAME: every file that a deploy writes for one
 
 
 service_names() {
-  count=0
-  for each in /etc/sparkrig/serve/*/serve.json; do
+  at=${1:-"/etc/sparkrig/serve"} count=0
+  for each in "$at"/*/serve.json; do
     [ -f "$each" ] || continue
     each=${each%/serve.json} each=${each##*/}
     case $each in

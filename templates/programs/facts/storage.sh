@@ -84,6 +84,9 @@ done
 for run in /var/lib/sparkrig/runs/*; do
   case ${run##*/} in *[!A-Za-z0-9.-]*) continue ;; esac
   told "kept ${run##*/}" "$run/before/files/etc/sparkrig/serve/serve.json"
+  for name in $(service_names "$run/before/files/etc/sparkrig/serve"); do
+    told "kept ${run##*/} $name" "$run/before/files/etc/sparkrig/serve/$name/serve.json"
+  done
 done
 stopped=$(timeout -k 2 10 systemctl show --value -p InactiveEnterTimestamp --timestamp=unix sparkrig-serve.service)
 printf 'stopped %s\n' "${stopped#@}"

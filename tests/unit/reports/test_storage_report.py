@@ -12,7 +12,7 @@ from sparkrig.io.catalogue_files import catalogue
 from sparkrig.refusal import Refusal
 from sparkrig.reports import storage as judgement
 from sparkrig.reports.storage import Declared, Disk
-from sparkrig.serving import served
+from sparkrig.serving import recipe, recipe_launch, served
 from tests.hostile import WORST
 from tests.tables import each_row
 from tests.unit.disks import BASE, DAY, IMAGE, LOOSE, NOW, ONE, ROWS, TWO, disk, kept, record, run
@@ -84,11 +84,23 @@ def test_what_undo_brings_back_is_needed() -> None:
     records = {"R1": record("org/older", LOOSE), "R2": record(TWO, BASE), "R3": record(TWO)}
     rows = "\n".join([IDLE, *(f"kept {id} {kept(each)}" for id, each in records.items())])
     found = disk(rows, [run(1), run(2), run(3, before="644 root:root b")])
-    assert found.undo == "R2", "R3 changed nothing of it"
+    assert found.undo == {served.UNNAMED: "R2"}, "R3 changed nothing of it"
     assert needs(found, TWO) == ["undo of run R2 brings it back"] == of_image(found, BASE)
     assert of_image(found, LOOSE) == []
     first = disk(rows, [run(1, before="absent")])
-    assert first.undo == "" and needs(first, TWO) == []
+    assert first.undo == {} and needs(first, TWO) == []
+
+
+def test_what_undo_brings_back_of_a_named_service_is_needed() -> None:
+    """Each service has its own newest run, and the record of one says nothing of another one."""
+    embed = served.Service("embed")
+    rows = f"{IDLE}\nkept R1 embed {kept(record(TWO, BASE))}\nkept R2 {kept(record('org/older', LOOSE))}"
+    found = disk(rows, [run(1, of=embed), run(2)])
+    assert found.undo == {embed: "R1", served.UNNAMED: "R2"}
+    assert needs(found, TWO) == ["undo of run R1 brings it back"] == of_image(found, BASE)
+    assert of_image(found, LOOSE) == ["undo of run R2 brings it back"]
+    assert needs(disk(rows, [run(1), run(2)]), TWO) == [], "R1 changed nothing of that service"
+    assert used(found, TWO).how == "served until then"
 
 
 def test_a_container_that_runs_needs_what_it_has_mounted() -> None:
@@ -122,6 +134,15 @@ def test_a_cache_of_the_hub_is_needed_by_containers_alone() -> None:
     assert needs(disk(mounted), ONE, "ann") == ["container mine, which runs"]
 
 
+TWO_SPARKS = recipe.Recipe("recipe x", recipe.VLLM, "", "org/image:1", f"vllm serve {TWO}")
+RECIPES = {
+    "good.yaml": recipe_launch.read(
+        f"{{recipe_version: '1', model: {ONE}, container: r.io/x:1, command: vllm serve {ONE}}}"
+    ),
+    "two.yaml": TWO_SPARKS,
+}
+
+
 def declared(model: str | None = None, sparks: int = 1, at: int = 0, **more: Any) -> Declared:
     names = ["spark-a", "spark-b"][:sparks]
     pair = [{"pair": "p", "fabric": {"enp1s0f0np0": f"192.168.100.1{end}/24"}} for end in range(2)]
@@ -130,7 +151,7 @@ def declared(model: str | None = None, sparks: int = 1, at: int = 0, **more: Any
         name: {**own, "model": model, **more}
         for name, own in zip(names, pair if sparks > 1 else alone, strict=True)
     }
-    return judgement.declared(Fleet.parse(data), names[at], FIND)
+    return judgement.declared(Fleet.parse(data), names[at], FIND, RECIPES.__getitem__)
 
 
 def test_what_the_settings_name_is_needed() -> None:
@@ -144,6 +165,33 @@ def test_what_the_settings_name_is_needed() -> None:
         "the setting nccl_image"
     ]
     assert of_image(disk(IDLE), BASE) == [], "a default declares nothing"
+
+
+def test_what_a_recipe_of_the_settings_names_is_needed() -> None:
+    mine = declared(recipe="good.yaml", serve_draft=TWO)
+    why = "the setting recipe (good.yaml)"
+    assert mine.checkpoints == {ONE: why, TWO.lower(): why} and mine.images == {"r.io/x:1": why}
+    given = declared(recipe="good.yaml", serve_image=BASE)
+    assert given.images == {BASE: "the setting serve_image"}
+    assert needs(disk(IDLE, declared=mine), ONE) == [why] == needs(disk(IDLE, declared=mine), TWO)
+
+
+def test_a_recipe_that_is_refused_keeps_what_it_means() -> None:
+    """It is for two Sparks, and this one is on its own."""
+    why = "the setting recipe (two.yaml)"
+    mine = declared(recipe="two.yaml", serve_nodes=2)
+    assert mine.checkpoints == {TWO.lower(): why} and mine.images == {"org/image:1": why} and not mine.unknown
+
+
+def test_nothing_goes_while_a_recipe_cannot_be_read() -> None:
+    def read(named: str) -> recipe.Recipe:
+        raise Refusal(f"{named} cannot be read: no such file", "ls")
+
+    fleet = Fleet.parse({"spark-a": {"recipe": "gone.yaml", "model": ONE}})
+    mine = judgement.declared(fleet, "spark-a", FIND, read)
+    assert [*mine.checkpoints] == [ONE]
+    told = "the setting recipe (gone.yaml) cannot be read: gone.yaml cannot be read: no such file"
+    assert f"it is not known what needs {TWO}: {told}" in refused(disk(IDLE, declared=mine), TWO)
 
 
 @pytest.mark.parametrize("image", ["llama.cpp:server-cuda", None], ids=["whole", "refused, without an image"])
@@ -264,6 +312,11 @@ def test_where_it_is_not_known_what_is_needed_nothing_goes() -> None:
             (f"{ROWS}\ntrial eA==", [], "the record of what was served before the one on trial"),
             (f"{ROWS}\nservice embed eA==", [], "the record of service embed"),
             (f"{ROWS}\nkept R1 eA==", [run(1)], "the record before run R1"),
+            (
+                f"{ROWS}\nkept R1 embed eA==",
+                [run(1, of=served.Service("embed"))],
+                "the record before run R1 of service embed",
+            ),
             (f"{IDLE}\ncut containers", [], "there are more containers than are looked at"),
             (IDLE.replace("docker running", "docker failed"), [], "docker does not answer"),
         ),

@@ -193,12 +193,15 @@ def test_records_are_read_and_garbage_is_named(spark: Spark) -> None:
         ("var/lib/sparkrig/serve-embed/trial", ""),
         ("etc/sparkrig/serve/Odd name/serve.json", "of no service"),
         ("var/lib/sparkrig/runs/R1/before/files/etc/sparkrig/serve/serve.json", record(TWO).file().content),
+        ("var/lib/sparkrig/runs/R1/before/files/etc/sparkrig/serve/embed/serve.json", record().file().content),
+        ("var/lib/sparkrig/runs/R1/before/files/etc/sparkrig/serve/port/serve.json", "a name that is none"),
         ("var/lib/sparkrig/runs/R 2/before/files/etc/sparkrig/serve/serve.json", "a name that is none"),
     ):
         (spark.root / path).parent.mkdir(parents=True, exist_ok=True)
         (spark.root / path).write_text(text)
     found = spark.look()
-    assert found.record == record() and found.kept == {"R1": record(TWO)} and found.garbled == ("trial",)
+    assert found.record == record() and found.garbled == ("trial",)
+    assert found.kept == {"R1": record(TWO), "R1 of service embed": record()}
     assert found.services == (("embed", record(TWO)), ("embed", record()))
 
 
@@ -253,7 +256,13 @@ def test_rows_that_make_no_sense_are_refused() -> None:
             *(f"checkpoint {ONE} good 1 1 1 - none", f"checkpoint {ONE} whole x 1 1 - none"),
             *(f"checkpoint {ONE} whole 1 1 1 - other", f"cached bob {ONE} whole 1 1 1", "docker maybe"),
             *("image -f 1 -", f"image {IMAGE} x -", "image", "room 1 2", "room 1 2 x", "container x", "mounted {"),
-            *(f'container {IMAGE} running "x', "kept $x eA==", "cache x 1"),
+            *(
+                f'container {IMAGE} running "x',
+                "kept $x eA==",
+                "kept R1 port eA==",
+                "kept R1 a b eA==",
+                "cache x 1",
+            ),
         ),
         holds,
     )
