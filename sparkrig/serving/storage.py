@@ -111,8 +111,8 @@ class Storage(Value):
     there whose names are no names of checkpoints; cut: what there is more of than is looked at; caches: bytes by
     path, None where it was not counted to the end; record: of what is served; trial: of what was served before a
     configuration that is on trial; services: of named services, each with what it serves and, on trial, what it
-    served before; kept: by `kept_name`, the record that stood before
-    a run; garbled: which of these cannot be understood; stopped: when the server stopped last, None where it runs or never did.
+    served before; kept: by `kept_name`, the record that stood before a run; garbled: which of these cannot be
+    understood; stopped: when the server stopped last, None where it runs or never did.
     """
 
     now: int

@@ -48,8 +48,8 @@ _VLLM_FILE = re.compile(r"/(?:dist|site)-packages/vllm/")
 # speculative decoding by what its own model is called, where the method is not named
 _DRAFTS = ("dspark", "dflash", "eagle3", "mtp")
 _BITS = {"bf16": 16, "fp8": 8, "nvfp4": 4.5, "mxfp4": 4.25, "int4-gptq": 4, "int4-awq": 4, "int4": 4}
-# Gated DeltaNet: Qwen3-Next, and by vLLM's log [@docai-122b] what is built on Qwen3.5
-_HYBRID = re.compile(r"qwen-?3\.?[56](?!\d)|qwen3-next|kimi-linear")
+# Gated DeltaNet: Qwen3-Next and Qwen3-Coder-Next, and by vLLM's log [@docai-122b] what is built on Qwen3.5
+_DELTANET = re.compile(r"qwen-?3\.?[56](?!\d)|qwen3-(?:coder-)?next|kimi-linear")
 
 
 class Checkpoint(Protocol):
@@ -207,8 +207,14 @@ class Case:
         return known.startswith("moe") if known else bool(_MIXTURE.search(self.name))
 
     @cached_property
+    def deltanet(self) -> bool:
+        """Whether it is known to have GatedDeltaNet layers, by its name or the catalogue's for it."""
+        return any(_DELTANET.search(each) for each in (self.name, self.model.name if self.model else ""))
+
+    @cached_property
     def hybrid(self) -> bool:
-        return bool(_HYBRID.search(self.name)) or bool(self.model and "hybrid" in self.model.architecture)
+        """Whether it has layers with a state, be they GatedDeltaNet's or Mamba's."""
+        return self.deltanet or bool(self.model and "hybrid" in self.model.architecture)
 
     @property
     def gpt_oss(self) -> bool:

@@ -406,7 +406,14 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
     ],
     "gdn-stock-image": [
         (run(image="nvcr.io/nvidia/vllm:26.04-py3", model=model), run(model=model))
-        for model in ("Qwen/Qwen3.6-27B-FP8", "Qwen/Qwen3-Next-80B-A3B-Instruct", "org/Mixed")
+        for model in ("Qwen/Qwen3.6-27B-FP8", "Qwen/Qwen3-Next-80B-A3B-Instruct", "Qwen/Qwen3-Coder-Next-FP8")
+    ]
+    + [  # hybrids with Mamba layers
+        (
+            run(image="nvcr.io/nvidia/vllm:26.04-py3", model="Qwen/Qwen3.6-27B-FP8"),
+            run(image="nvcr.io/nvidia/vllm:26.04-py3", model=kept),
+        )
+        for kept in ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4", "org/Mixed")
     ],
     "stock-kernels": [
         (run(image="vllm/vllm-openai:cu130-nightly", model=model), run(image="vllm-custom:sm121", model=model))
@@ -916,6 +923,14 @@ REAL: dict[str, tuple[str, ...]] = {
         for model in ("Qwen/Qwen3.6-27B-FP8", "Qwen/Qwen3.5-122B-A10B-FP8", "/models/Qwen3.6-35B-A3B-FP8")
     ),
 }
+
+
+def test_a_mamba_hybrid_of_the_catalogue_has_no_deltanet() -> None:
+    for model in ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4"):
+        known = KNOWN.find(model)
+        assert known and "hybrid" in known.architecture, model
+        text = run(image="nvcr.io/nvidia/vllm:26.04-py3", model=model)
+        assert "gdn-stock-image" not in ids(text, find=KNOWN.find), model
 
 
 def test_each_rule_finds_something_with_the_real_catalogue() -> None:
