@@ -241,7 +241,8 @@ def _candidates(
     """Utilization, context, and GiB that are to stay spare, the best first.
 
     A context that the user or the catalogue has is kept where it fits exactly. Else as much of the KV cache stays
-    spare as published starts on that many Sparks lay from the budget.
+    spare as published starts on that many Sparks lay from the budget. Where not even the shortest context leaves
+    that, the shortest is taken: a longer one would mean that less memory gives more context.
     """
     engine, spread = asked.runtime, SPREAD_GIB[asked.nodes]
     if firm is not None:
@@ -258,15 +259,15 @@ def _candidates(
     for context in contexts:
         if context >= _SHORT or engine.context in own:
             yield ladder[0], context, 0.0 if _has(asked, engine.context) and context == contexts[0] else spread
-    for spare in (spread, 0.0):
-        yield from ((each, context, spare) for each in ladder for context in contexts)
+    yield from ((each, context, spread) for each in ladder for context in contexts)
+    yield from ((each, min(contexts), 0.0) for each in ladder)
 
 
 def _least(asked: Wish, contexts: Sequence[int], rooms: Room) -> Iterator[tuple[float, int, float]]:
     """The same for a server beside another one: for each context, the longest first, the lowest utilization."""
     ladder = [each / 100 for each in range(1, 101) if each / 100 <= rooms.most]
-    for spare in (SPREAD_GIB[asked.nodes], 0.0):
-        yield from ((each, context, spare) for context in contexts for each in ladder)
+    yield from ((each, context, SPREAD_GIB[asked.nodes]) for context in contexts for each in ladder)
+    yield from ((each, min(contexts), 0.0) for each in ladder)
 
 
 def _has(asked: Wish, name: str) -> bool:

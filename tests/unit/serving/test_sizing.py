@@ -98,6 +98,29 @@ def test_what_is_tight_gets_a_shorter_context_or_a_higher_share() -> None:
     assert 0.8 < higher.utilization <= 0.9 and higher.context <= 32768
 
 
+def test_more_free_memory_never_gives_a_shorter_context() -> None:
+    """From what is refused up, in steps past the place where the spread of published starts just fits."""
+
+    def holds(id: str, data: dict[str, Any], least: float) -> None:
+        wish, own = asked(id, serve_image="image:1"), mine(model=id, **data)
+        seen: list[int] = []
+        for free in (least + step / 2 for step in range(13)):
+            try:
+                seen.append(plan.size(wish, own, Room(TOTAL, free)).context)
+            except Refusal:
+                seen.append(0)
+        assert seen == sorted(seen) and seen[0] == 0 < seen[-1], seen
+
+    each_row(
+        {
+            "gemma": ("bg-digitalservices/Gemma-4-26B-A4B-it-NVFP4", {}, 23.5),
+            "a named one": ("openai/gpt-oss-20b", {"serve_name": "b"}, 20.5),
+            "laguna": ("poolside/Laguna-S-2.1-NVFP4", {}, 75.0),
+        },
+        holds,
+    )
+
+
 def test_a_named_server_takes_what_it_needs_and_no_more() -> None:
     """Its weights, one sequence of its context, what vLLM takes beside, and the spread of published starts."""
 
