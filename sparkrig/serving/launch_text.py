@@ -1,4 +1,4 @@
-"""Reads launches: a command line, a script, a compose file, Kubernetes, a unit, a recipe, or `docker inspect`.
+"""Reads launches: a command line, a script, compose, Kubernetes, Helm, a unit, a Dockerfile, a recipe, and so on.
 
 Nothing is run, and nothing beyond the given text is read: what a `--config` file, an `--env-file` or the image
 sets is not seen, and a judge of a launch has to know that (`Launch.whole`). Each form has a module in
@@ -14,7 +14,18 @@ from dataclasses import replace
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable
-from sparkrig.serving.launches import compose, documents, inspected, kubernetes, recipes, tree, unit
+from sparkrig.serving.launches import (
+    compose,
+    dockerfile,
+    documents,
+    helm,
+    inspected,
+    kubernetes,
+    llama_swap,
+    recipes,
+    tree,
+    unit,
+)
 from sparkrig.serving.launches.command import ASSIGNED, served
 from sparkrig.serving.launches.shell import Shell
 from sparkrig.serving.recipe import Recipe
@@ -37,6 +48,8 @@ def read(text: str) -> list[Launch]:
         return unit.read(bare)
     if inspected_one:
         return inspected.read(bare)
+    if dockerfile.BEGINS.match(bare):
+        return dockerfile.read(bare)
     if _YAML.match(bare):
         return _yaml(bare)
     shell = Shell("the command line")
@@ -96,13 +109,17 @@ def _spread(launch: Launch, sparks: int) -> Launch:
 
 
 def _yaml(text: str) -> list[Launch]:
-    """Kubernetes, a compose file, a recipe, or what `vllm serve --config` takes."""
+    """Kubernetes, compose, Helm values, a llama-swap config, a recipe, or what `vllm serve --config` takes."""
     found = [each for each in documents.load(text) if isinstance(each, dict)]
     if any(kubernetes.is_one(each) for each in found):
         return kubernetes.read(found)
     document = found[0] if found else {}
     if "services" in document:
         return compose.read(document)
+    if helm.is_one(document):
+        return helm.read(document)
+    if llama_swap.is_one(document):
+        return llama_swap.read(document)
     if isinstance(document.get("engines"), dict):
         return recipes.pulse(document)
     if recipe.is_one(document):

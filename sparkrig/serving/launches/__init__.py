@@ -1,1 +1,1 @@
-"""Each form in which people publish a launch: shell, compose, Kubernetes, units, `docker inspect`, recipes."""
+"""Each form in which people publish a launch: shell, compose, Kubernetes, Helm, units, Dockerfiles, recipes."""
