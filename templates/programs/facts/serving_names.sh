@@ -1,11 +1,11 @@
 #!/bin/sh
-# service_names [FOLDER]: the named services of a host, or of a run's copy of /etc/sparkrig/serve, as
-# sparkrig/serving/served.py has their names, no more than 8; service_paths NAME: every file that a deploy writes for one
+# service_names: the named services of a host, as sparkrig/serving/served.py has their names, no more than 8;
+# services_in FOLDER: the same of a copy of /etc/sparkrig/serve; service_paths NAME: every file that a deploy writes
 
 
-service_names() {
-  at=${1:-"/etc/sparkrig/serve"} count=0
-  for each in "$at"/*/serve.json; do
+services_in() {
+  count=0
+  for each in "$1"/*/serve.json; do
     [ -f "$each" ] || continue
     each=${each%/serve.json} each=${each##*/}
     case $each in
@@ -16,6 +16,7 @@ service_names() {
     printf '%s\n' "$each"
   done
 }
+service_names() { services_in "/etc/sparkrig/serve"; }
 service_paths() {
   printf '%s\n' "/etc/sparkrig/serve/$1/serve.json" "/etc/sparkrig/serve/$1/serve.env" \
     "/usr/local/lib/sparkrig/serve/$1/start.sh" "/usr/local/lib/sparkrig/serve/$1/watch.py"

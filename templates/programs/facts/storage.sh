@@ -84,7 +84,7 @@ done
 for run in /var/lib/sparkrig/runs/*; do
   case ${run##*/} in *[!A-Za-z0-9.-]*) continue ;; esac
   told "kept ${run##*/}" "$run/before/files/etc/sparkrig/serve/serve.json"
-  for name in $(service_names "$run/before/files/etc/sparkrig/serve"); do
+  for name in $(services_in "$run/before/files/etc/sparkrig/serve"); do
     told "kept ${run##*/} $name" "$run/before/files/etc/sparkrig/serve/$name/serve.json"
   done
 done
