@@ -27,11 +27,16 @@ def found(rows: str = disks.ROWS) -> Disk:
 
 
 def typed(
-    patch: pytest.MonkeyPatch, folder: Path, seen: Mapping[str, Disk | Lost], *words: str, answer: str = ""
+    patch: pytest.MonkeyPatch,
+    folder: Path,
+    seen: Mapping[str, Disk | Lost],
+    *words: str,
+    answer: str = "",
+    **data: str,
 ) -> tuple[Result, list[str]]:
-    """What it prints, and the hosts on which something was removed. answer: what is typed at the question."""
+    """What it prints, and the hosts on which something was removed. answer: what is typed at the question; data: of each host."""
     file = folder / "sparks.py"
-    file.write_text(f"sparks = {[(name, {'x_': 0}) for name in seen]!r}\n")
+    file.write_text(f"sparks = {[(name, {'x_': 0, **data}) for name in seen]!r}\n")
     touched: list[str] = []
 
     def ask(hosts: Mapping[str, Any], _: str, question: Callable[[Any], Any]) -> dict[str, Any]:

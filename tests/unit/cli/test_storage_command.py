@@ -31,3 +31,14 @@ def test_what_is_refused_is_not_asked_about(monkeypatch: pytest.MonkeyPatch, tmp
     done, hosts = storages.typed(monkeypatch, tmp_path, seen, "--remove", ONE, "--yes")
     assert (done.exit_code, hosts) == (1, []) and "Remove it" not in done.output
     assert "refused: openai/gpt-oss-120b is needed: " in done.stdout and "Undo cannot" not in done.stdout
+
+
+def test_what_a_recipe_of_the_inventory_names_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "recipe.yaml"
+    file.write_text(f"{{recipe_version: '1', model: {TWO}, container: r.io/x:1, command: vllm serve {TWO}}}")
+    seen = {"spark-a": storages.found()}
+    done, hosts = storages.typed(monkeypatch, tmp_path, seen, "--remove", TWO, "--yes", recipe=str(file))
+    assert (done.exit_code, hosts) == (1, []) and "the setting recipe (" in done.stdout
+    file.unlink()
+    done, hosts = storages.typed(monkeypatch, tmp_path, seen, "--remove", TWO, "--yes", recipe=str(file))
+    assert (done.exit_code, hosts) == (1, []) and "it is not known what needs" in done.stdout
