@@ -34,7 +34,10 @@ def typed(
     answer: str = "",
     **data: str,
 ) -> tuple[Result, list[str]]:
-    """What it prints, and the hosts on which something was removed. answer: what is typed at the question; data: of each host."""
+    """What it prints, and the hosts on which something was removed.
+
+    answer: what is typed at the question; data: of each host.
+    """
     file = folder / "sparks.py"
     file.write_text(f"sparks = {[(name, {'x_': 0, **data}) for name in seen]!r}\n")
     touched: list[str] = []
