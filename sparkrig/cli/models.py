@@ -183,12 +183,13 @@ def _beside(known: Catalogue, model: Model) -> Catalogue:
 
 def _save(model: Model, revision: str) -> None:
     from datetime import UTC, datetime
+    from pathlib import Path
 
     from sparkrig.io import catalogue_files
 
     folder, ours = catalogue_files.own(), catalogue_files.FOLDER.resolve()
-    if folder is None and (ours.parent / "pyproject.toml").exists():  # sparkrig's repository, and no wheel
-        folder = ours
+    if folder is None and (ours.parent / "pyproject.toml").exists() and Path.cwd().is_relative_to(ours.parent):
+        folder = ours  # typed in sparkrig's repository, which is no wheel
     if folder is None:
         raise click.ClickException("there is no project here to save it in. Try: sparkrig init DIR")
     with files.refusals():

@@ -30,7 +30,8 @@ def shape(config: Config, found: Sequence[Block], said: list[str], source: str) 
     if config.under("sparse_attention_config"):  # MiniMax M3
         said.append("its sparse attention keeps an index beside each token, which is not counted")
     kinds = [_layers(config, mixer, len([*group]), said) for mixer, group in groupby(mixers)]
-    return Shape(layers=(*kinds, *_indexer(config, said)), draft=draft_layers(config), source=source)
+    layers, hidden = (*kinds, *_indexer(config, said)), config.count("hidden_size", "n_embd")
+    return Shape(layers=layers, hidden=hidden, draft=draft_layers(config), source=source)
 
 
 def _cached(config: Config, found: Sequence[Block], said: list[str]) -> list[Mixer]:

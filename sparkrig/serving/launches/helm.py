@@ -46,8 +46,9 @@ def _pod(engine: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:
         "env": rows(model.get("env")),
         "resources": {"limits": {"nvidia.com/gpu": model["requestGPU"]} if model.get("requestGPU") else {}},
     }
-    # the chart's values.yaml has nvidia where none is given, and an empty one for none
-    spec = {"containers": [container], "runtimeClassName": engine.get("runtimeClassName", "nvidia")}
+    # values.yaml at 00c38d1: a model's own, else the engine's, which is nvidia where none is given
+    runtime = model.get("runtimeClassName", engine.get("runtimeClassName", "nvidia"))
+    spec = {"containers": [container], "runtimeClassName": runtime}
     return {"apiVersion": "v1", "kind": "Model", "metadata": {"name": model.get("name", "")}, "spec": spec}
 
 

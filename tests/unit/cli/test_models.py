@@ -694,7 +694,8 @@ def test_an_entry_is_saved_found_and_never_overwritten(tmp_path: Path, user: Pat
     kept = catalogue_files.catalogue(beside=catalogue_files.own())
     model = kept.find("jpacifico/Chocolatine-3B-Instruct-DPO-Revised")
     assert model == kept.find("chocolatine-3b-instruct-dpo-revised") and model is not None
-    assert model.shape is not None and model.best().weights_gib == 7.12 and model.why.startswith("not verified")
+    assert model.shape is not None and model.shape.hidden == 3072
+    assert model.best().weights_gib == 7.12 and model.why.startswith("not verified")
     before = file.read_text()
     assert before.startswith("# Computed on 20") and "from the files of jpacifico/Chocolatine" in before
     again = run(*words)
@@ -714,10 +715,20 @@ def test_an_entry_is_not_saved_beside_an_installed_package(
     made = tmp_path / "site-packages" / "models"
     shutil.copytree(catalogue_files.FOLDER, made)
     monkeypatch.setattr(catalogue_files, "FOLDER", made)
-    monkeypatch.setattr(catalogue_files, "own", lambda: None)
+    monkeypatch.setattr(catalogue_files, "own", lambda _=None: None)
     done = run("show", str(folder), "--id", "Qwen/Qwen3-8B", "--save")
     assert done.exit_code == 1 and "no project here to save it in. Try: sparkrig init DIR" in done.stderr
     assert not (made / "qwen3-8b.yaml").exists()
+
+
+def test_an_entry_is_not_saved_in_the_repository_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = checkpoint(tmp_path, "Qwen/Qwen3-8B")
+    monkeypatch.chdir(tmp_path)
+    done = run("show", str(folder), "--id", "Qwen/Qwen3-8B", "--save")
+    assert done.exit_code == 1 and "no project here to save it in. Try: sparkrig init DIR" in done.stderr
+    assert not (catalogue_files.FOLDER / "qwen3-8b.yaml").exists()
 
 
 def test_an_entry_of_the_user_s_that_cannot_stand_is_one_sentence(user: Path) -> None:
