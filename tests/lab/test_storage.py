@@ -21,6 +21,7 @@ from tests.lab.serving import IDS, ONE, TWO, models, serve
 pytestmark = pytest.mark.exhaustive  # an image is made and a model served under emulation
 
 A, B = "spark-a", "spark-b"
+SPARE = "vllm-spare:1"  # of which no setting knows
 
 
 def look(inventory: str) -> dict[str, Any]:
@@ -98,9 +99,9 @@ def test_links_and_mounts_stay(ready: Pair, inventory: str, seen: Seen) -> None:
 
 
 def test_images_go_by_name_and_docker_has_the_last_word(deployed: Pair, inventory: str, seen: Seen) -> None:
-    ids = {guest: build(guest.node) for guest in deployed}
-    deployed.a.output(f"sudo docker create --name mine {NAME} sh")
-    done = remove(inventory, NAME)
+    ids = {guest: build(guest.node, "", SPARE) for guest in deployed}
+    deployed.a.output(f"sudo docker create --name mine {SPARE} sh")
+    done = remove(inventory, SPARE)
     assert done.code == 1 and "container mine, which is stopped" in " ".join(done.stdout.split())
     assert deployed.a.run(f"sudo docker image inspect {ids[deployed.a]}").rc == 0, "refused on one half"
     assert deployed.b.run(f"sudo docker image inspect {ids[deployed.b]}").rc != 0, "and gone on the other"
