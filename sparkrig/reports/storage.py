@@ -310,9 +310,9 @@ def _item(service: Service) -> str:
 
 def _changed(run: Run, found: Journal) -> list[Service]:
     """The services of which a run changed what they serve."""
-    items = journal.changed(run, found)
-    owners = {owner for item in items if (owner := served.whose(item.removeprefix("file ")))}
-    return sorted((each for each in owners if _item(each) in items), key=lambda each: each.name)
+    paths = {item.removeprefix("file ") for item in journal.changed(run, found)}
+    owners = {owner for path in paths if (owner := served.whose(path))}
+    return sorted((each for each in owners if each.record in paths), key=lambda each: each.name)
 
 
 def _runs(container: Container) -> str:

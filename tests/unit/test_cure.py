@@ -93,6 +93,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "facts/bundle.py": {"most"},
         "sparkrig/cure.py": {"what", "name"},
         "sparkrig/cli/onboard.py": {"second"},
+        "sparkrig/reports/storage.py": {"service.record"},
         "sparkrig/serving/unit_files.py": {"service.unit"},
         "sparkrig/network/handover.py": {"mode", "path", "'it' if len(ports) == 1 else 'them'"},
     },

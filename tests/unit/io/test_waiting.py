@@ -10,19 +10,20 @@ import pytest
 from sparkrig.deploys import spark
 from sparkrig.facts.network import Network
 from sparkrig.io import remote
+from tests.unit import manager
 from tests.unit.shells import sh, tool
 
-NMCLI = """
-[ "$3" = DEVICE,STATE,CON-UUID ] || exit 0
+BUSCTL = """
 echo asked >>"{folder}/asked"
-[ "$(wc -l <"{folder}/asked")" -gt {fails} ] && echo enP7s7:connected:x
+[ "$(wc -l <"{folder}/asked")" -gt {fails} ] && cat "{folder}/objects"
 """
 
 
 def look(folder: Path, *, fails: int, unit: str) -> tuple[str, int]:
-    """What the network's script prints where nmcli fails so often first, and how often it was asked."""
+    """What the network's script prints where busctl fails so often first, and how often it was asked."""
     tools = folder / "tools"
-    tool(tools, "nmcli", NMCLI.format(folder=folder, fails=fails))
+    tool(tools, "busctl", BUSCTL.format(folder=folder, fails=fails))
+    (folder / "objects").write_text(manager.objects([("enP7s7", "connected", "x")]))
     tool(tools, "systemctl", f"echo {unit}")
     tool(tools, "sleep", ":")
     tool(tools, "ip", "echo []")
