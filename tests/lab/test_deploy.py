@@ -56,7 +56,6 @@ SWITCHED = (
     "dpkg --remove-architecture armel",
     "apt-mark auto openssh-server",
     "sh -c 'echo >>/etc/apt/preferences.d/zz-test'",
-    "rm /etc/apt/preferences.d/zz-test",
     "sh -c 'echo >/etc/apt/apt.conf.d/zz-test'",
     "touch /etc/apt/sources.list",
 )
