@@ -1,16 +1,13 @@
 #!/bin/sh
-# $1... packages, those to be held after --
+# $1... packages, those to be held after --. All are noted first, so that one apt-mark does for all of them: it takes
+# as long for one package as for fifty.
 
 . ./journal_intends_holds.sh
 
 set -e
-while [ "$1" != -- ]; do
-  intends_holds absent "$1"
-  apt-mark unhold "$1" >&2
-  shift
-done
+free=
+while [ "$1" != -- ]; do free="$free $1"; shift; done
 shift
-for name; do
-  intends_holds held "$name"
-  apt-mark hold "$name" >&2
-done
+# shellcheck disable=SC2086 # names of packages have no blanks
+if [ -n "$free" ]; then intends_holds absent $free; apt-mark unhold $free >&2; fi
+if [ $# -gt 0 ]; then intends_holds held "$@"; apt-mark hold "$@" >&2; fi
