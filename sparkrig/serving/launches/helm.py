@@ -1,6 +1,6 @@
 """Values of the Helm chart of vllm-project/production-stack: one server for each entry of `modelSpec`.
 
-The words are those of its helm/templates/deployment-vllm-multi.yaml at 0100044, which makes a pod of each. What
+The words are those of its helm/templates/deployment-vllm-multi.yaml at 010004e, which makes a pod of each. What
 `lmcacheConfig` adds is not read.
 """
 
