@@ -26,24 +26,17 @@ kept_simulation() {
   *) return 1 ;;
   esac
   set -f
-  ifs=$IFS IFS=$line ends='' odd=''
+  ifs=$IFS IFS=$line rows='' ends=''
   for row in $text; do
     case $row in
-    'at '* | 'until '* | 'input '* | 'Inst '* | 'Remv '*) ;;
-    simulation | 'simulated 0' | end) ends="$ends $row" ;;
-    *) odd=yes && break ;;
+    'at '* | 'until '* | 'input '*) ;;
+    'Inst '* | 'Remv '*) rows="$rows$row$line" ;;
+    *) ends="$ends $row" ;;
     esac
   done
-  if [ -n "$odd" ] || [ "$ends" != ' simulation simulated 0 end' ]; then
-    IFS=$ifs
-    set +f
-    return 1
-  fi
-  for row in $text; do
-    case $row in 'Inst '* | 'Remv '* | 'simulated 0') printf '%s\n' "$row" ;; esac
-  done
-  printf 'kept\n'
   IFS=$ifs
   set +f
+  if [ "$ends" != ' simulation simulated 0 end' ]; then return 1; fi
+  printf '%ssimulated 0\nkept\n' "$rows"
 }
 apt_simulation() { kept_simulation || apt_simulate; }
