@@ -40,12 +40,9 @@ look_at() {
   esac
 }
 
-named=''
-for each in /etc/sparkrig/serve/*/serve.json; do # most hosts have none, and take no process for it
-  if [ -f "$each" ]; then named=$(service_names) && break; fi
-done
+service_names
 if [ -z "$weights" ]; then
-  for name in '' $named; do
+  for name in '' $services; do
     record=/etc/sparkrig/serve/${name:+$name/}serve.json
     if [ -f "$record" ]; then break; fi
   done
@@ -97,7 +94,7 @@ printf '%s\n' "$sockets" | while read -r _ _ _ local _; do
   if [ -n "$local" ]; then printf 'listen %s\n' "${local##*:}"; fi
 done
 look_at ''
-for name in $named; do
+for name in $services; do
   printf 'service %s\n' "$name"
   look_at "$name"
 done

@@ -1,19 +1,20 @@
 #!/bin/sh
-# service_names: the named services of a host, as sparkrig/serving/served.py has their names, no more than 8;
-# services_in FOLDER: the same of a copy of /etc/sparkrig/serve; service_paths NAME: every file that a deploy writes
+# service_names: sets $services to the named services of a host, as sparkrig/serving/served.py has their names, no more
+# than 8, without a process; services_in FOLDER: to those of a copy of /etc/sparkrig/serve; service_paths NAME: prints
+# every file that a deploy writes
 
 
 services_in() {
-  count=0
-  for each in "$1"/*/serve.json; do
-    [ -f "$each" ] || continue
-    each=${each%/serve.json} each=${each##*/}
-    case $each in
+  services='' numbered=0
+  for service in "$1"/*/serve.json; do
+    [ -f "$service" ] || continue
+    service=${service%/serve.json} service=${service##*/}
+    case $service in
     *[!a-z0-9-]* | -* | *- | port | watch | memory | *-port | *-watch | *-memory | ?????????????????????????*) continue ;;
     esac
-    count=$((count + 1))
-    if [ $count -gt 8 ]; then break; fi
-    printf '%s\n' "$each"
+    numbered=$((numbered + 1))
+    if [ $numbered -gt 8 ]; then break; fi
+    services="$services $service"
   done
 }
 service_names() { services_in "/etc/sparkrig/serve"; }

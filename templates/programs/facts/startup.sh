@@ -40,7 +40,8 @@ sed -n 's/^\(MemTotal\|MemAvailable\): *\([0-9]*\) kB.*/\1 \2/p' /proc/meminfo
 first=$1 watch=$2
 shift 2
 look_at "$first" "$watch" /var/lib/sparkrig/serve/events "$@"
-for name in $(service_names); do
+service_names
+for name in $services; do
   printf 'service %s\n' "$name"
   look_at "$first-$name" "$first-$name-watch" "/var/lib/sparkrig/serve-$name/events" "$@"
 done

@@ -75,7 +75,8 @@ done
 told() { if [ -f "$2" ]; then printf '%s %s\n' "$1" "$(head -c 65536 "$2" | base64 -w0)"; fi; }
 told record /etc/sparkrig/serve/serve.json
 if [ -e /var/lib/sparkrig/serve/trial ]; then told trial /var/lib/sparkrig/serve/before/etc/sparkrig/serve/serve.json; fi
-for name in $(service_names); do
+service_names
+for name in $services; do
   told "service $name" "/etc/sparkrig/serve/$name/serve.json"
   if [ -e "/var/lib/sparkrig/serve-$name/trial" ]; then
     told "service $name" "/var/lib/sparkrig/serve-$name/before/etc/sparkrig/serve/$name/serve.json"
@@ -84,7 +85,8 @@ done
 for run in /var/lib/sparkrig/runs/*; do
   case ${run##*/} in *[!A-Za-z0-9.-]*) continue ;; esac
   told "kept ${run##*/}" "$run/before/files/etc/sparkrig/serve/serve.json"
-  for name in $(services_in "$run/before/files/etc/sparkrig/serve"); do
+  services_in "$run/before/files/etc/sparkrig/serve"
+  for name in $services; do
     told "kept ${run##*/} $name" "$run/before/files/etc/sparkrig/serve/$name/serve.json"
   done
 done
