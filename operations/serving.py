@@ -27,7 +27,7 @@ from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, 
 from sparkrig.operations.journal import current
 from sparkrig.refusal import Refusal
 from sparkrig.runs.journal import TRIAL
-from sparkrig.serving import listen, neighbours, plan, served, sizing, smoke, unit_files
+from sparkrig.serving import listen, neighbours, plan, served, sizing, smoke, startup, unit_files
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.wish import Chosen, Sizing
@@ -300,7 +300,7 @@ def _pulse(group: Group, server: _Server, at: Host) -> _Pulse:
         state, restarts, code = rows["state"].split(" ")
     except (KeyError, ValueError):
         raise Failed(f"it did not say how its unit is: {printed[:60]!r}") from None
-    return _Pulse(state, restarts, code, rows.get("said", "")[:_SAID])
+    return _Pulse(state, restarts, code, startup.announced(rows.get("said", "")[:_SAID]))
 
 
 def _last_words(group: Group, name: str) -> str:

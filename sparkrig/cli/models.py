@@ -109,9 +109,11 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     """
     use, known = _use(asked), files.catalogue()
     model = _kept(name, known) if id_ is None else None
+    further = "" if model is None or model.obstacle else _served(model.name)
     if model is None:
         model, revision = _computed(name, id_, known)
         known = _beside(known, model)
+        further = _served(model.best().id) if save else _saved(name, id_)
         if save:
             _save(model, revision)
     elif save:
@@ -123,7 +125,19 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     if as_json:
         _document(use, known, [model])
     else:
-        _show(use, known, model, model.checkpoint(name))
+        _show(use, known, model, model.checkpoint(name), further)
+
+
+def _served(model: str) -> str:
+    return f"pyinfra INVENTORY deploys/serve.py --data model={quoted(model)}"
+
+
+def _saved(name: str, id_: str | None) -> str:
+    """The command that saves what was computed; a folder does not say whose checkpoint it has."""
+    from pathlib import Path
+
+    named = f" --id {quoted(id_ or 'OWNER/NAME')}" if Path(name).is_dir() else ""
+    return f"sparkrig models show {quoted(name)}{named} --save"
 
 
 def _kept(name: str, known: Catalogue) -> Model | None:
@@ -223,9 +237,12 @@ def _use(asked: dict[str, Any]) -> Use:
 
 def _unknown(name: str, known: Catalogue) -> str:
     from difflib import get_close_matches
+    from pathlib import Path
 
     near = get_close_matches(name.lower().rpartition("/")[2], known.models, 1, _CLOSE)
     cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
+    if Path(name).is_dir():
+        cure = f"{_saved(f'./{name}', None).removesuffix(' --save')}, for the folder of that name"
     absent = _absent(name, known)
     said = f": {absent}" if absent else ""
     return f"the catalogue has no model and no checkpoint {name}{said}. Try: {cure}"
@@ -294,8 +311,13 @@ def _list(use: Use, known: Catalogue) -> None:
     Screen().print(Listing(list(known.models.values()), use))
 
 
-def _show(use: Use, known: Catalogue, model: Model, checkpoint: Checkpoint) -> None:
+def _show(use: Use, known: Catalogue, model: Model, checkpoint: Checkpoint, further: str) -> None:
+    from rich.text import Text
+
     from sparkrig.io.screen import Screen
     from sparkrig.render.models import Page
 
-    Screen().print(Page(model, checkpoint, known.sources, use))
+    screen = Screen()
+    screen.print(Page(model, checkpoint, known.sources, use))
+    if further:
+        screen.print(Text.assemble("\nNext: ", (further, "bold")), soft_wrap=True)

@@ -25,6 +25,7 @@ from sparkrig.serving.budget import (
     fewest_nodes,
 )
 from sparkrig.serving.model import (
+    IMAGE,
     Checkpoint,
     Figure,
     Full,
@@ -206,6 +207,10 @@ class Page:
         said += drawn.sign(_SHADES[model.standing]) + Text(f" {model.standing}: {model.why}")
         if model.obstacle:
             return said + Text(f"\n* does not start by its name alone: {model.obstacle}", STYLES["degraded"])
+        if model.assumed and not model.launches:
+            return said + Text(
+                f"\nserved with {IMAGE} and vLLM's own defaults, where nothing else is asked for", "dim"
+            )
         return said
 
     def _memory(self, drawn: _Drawn) -> RenderableType:

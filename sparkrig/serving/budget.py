@@ -325,10 +325,8 @@ def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float 
 
 def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
     yield f"a Spark has {use.memory:g} GiB for CPU and GPU together"
-    yield (
-        "CUDA graphs, activations and non-torch memory take what they did in published logs (docs/models.md); "
-        f"a start was up to {SPREAD_GIB[use.nodes]:g} GiB off"
-    )
+    yield "CUDA graphs, activations and non-torch memory take what they did in published logs (docs/models.md)"
+    yield f"the sum of {_NODES[use.nodes]} was up to {SPREAD_GIB[use.nodes]:g} GiB off"
     if shape is None or shape.hidden is None:
         yield f"the hidden size of the model is not known, and {HIDDEN} is assumed"
     if shape is None:

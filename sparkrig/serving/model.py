@@ -42,6 +42,10 @@ Format = Literal[
 ]
 Standing = Literal["recommended", "works", "unknown", "avoid"]
 
+# For a model without a launch in the catalogue: the image in which vllm-project's recipe for Qwen3.6-35B-A3B was
+# verified and measured on a GB10 [@vllm-recipes-spark].
+IMAGE = "vllm/vllm-openai:v0.28.0"
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -319,7 +323,7 @@ class Model(_Told):
     @property
     def obstacle(self) -> str:
         """Why its name alone does not start it; empty where it does."""
-        return hindrance(self.best(), self.by_name())
+        return hindrance(self, self.best(), self.by_name())
 
     def sources(self) -> set[str]:
         """The keys of all its sources."""
@@ -329,11 +333,13 @@ class Model(_Told):
         return {each.source for each in told} | more - {""}
 
 
-def hindrance(checkpoint: Checkpoint, launch: Launch | None) -> str:
-    """Why that launch does not start that checkpoint; empty where it does."""
-    if launch is None or not launch.image:
-        return f"the catalogue names no image for {checkpoint.id}"
-    return launch.obstacle
+def hindrance(model: Model, checkpoint: Checkpoint, launch: Launch | None) -> str:
+    """Why that launch does not start that checkpoint; empty where it does, as IMAGE does for a computed model."""
+    if launch and launch.obstacle:
+        return launch.obstacle
+    if (launch and launch.image) or model.assumed:
+        return ""
+    return f"the catalogue names no image for {checkpoint.id}"
 
 
 class Catalogue(_Strict):

@@ -19,7 +19,7 @@ from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.version import Version
-from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar, hindrance
+from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, Nodes, Scalar, hindrance
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.runtimes.runtime import Flags
 from sparkrig.serving.served import Record, Serving
@@ -31,9 +31,6 @@ Find = Callable[[str], Model | None]
 
 # What NVIDIA's playbook takes [@nvidia-playbook]; vLLM's own default of 0.92 is for a GPU with memory of its own.
 _SHARE = 0.8
-# For a model without a launch in the catalogue: the image in which vllm-project's recipe for Qwen3.6-35B-A3B was
-# verified and measured on a GB10 [@vllm-recipes-spark].
-IMAGE = "vllm/vllm-openai:v0.28.0"
 _SPARE_GIB = 5.0  # that stay free on the disk of the weights
 # An image of vLLM is about 20 GB, and its layers lie beside it while it is unpacked: our own reckoning.
 _IMAGE_GIB = 30.0
@@ -94,7 +91,7 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
         return another.wish(engine, mine, model, checkpoint, nodes, mine.serve_image or "", None, notes)
     base = model.base(checkpoint, nodes)
     image = mine.serve_image or (base.pulled if base else "") or (IMAGE if model.assumed else "")
-    if not (mine.serve_image or model.assumed) and (why := hindrance(checkpoint, base)):
+    if not mine.serve_image and (why := hindrance(model, checkpoint, base)):
         raise Refusal(why, "the same with --data serve_image=IMAGE")
     flags, variables = _flags(checkpoint, base, nodes, mine), base.environment if base else {}
     if not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():

@@ -119,6 +119,16 @@ DOING: dict[Name, str] = {
     "answer": "waiting for the first answer",
 }
 
+# What start.sh announces, in words.
+_ANNOUNCED: dict[str, str] = {
+    "start": "the container runs",
+    "head-up": "the head is up, and waits for the other node",
+    "formed": "the nodes are joined",
+    "server": "the engine starts; sparkrig startup shows how far it is",
+    "ready": "the API is up",
+    "answered": "it answered",
+}
+
 # The line with which a phase ends. Of several (one a rank, one of the draft model) the newest counts.
 _ENDS: dict[Name, str] = {
     "cluster": r"sparkrig: phase formed|in world size \d+ is assigned as",
@@ -197,6 +207,16 @@ WANTED = (
 _STAMPED = re.compile(r"(\d+\.\d+) \S+ [^:\[]+(?:\[\d+\])?: ?(.*)", re.DOTALL)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _BEGUN = re.compile(r"sparkrig: phase start \S+ (.*)")
+
+
+def announced(line: str) -> str:
+    """What start.sh announced, without its time: a phase in words, a trouble with its cause."""
+    word, _, rest = line.partition(" ")
+    name, _, more = rest.partition(" ")
+    if word == "phase" and name in _ANNOUNCED:
+        return _ANNOUNCED[name]
+    detail = more.partition(" ")[2]
+    return f"{name}: {detail}" if word == "trouble" and detail else line
 
 
 def parse(lines: Iterable[str]) -> Seen:

@@ -30,7 +30,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.render.models import Listing, Page
 from sparkrig.serving import arguments, container, launch_text
 from sparkrig.serving.budget import Use, fewest_nodes
-from sparkrig.serving.model import Checkpoint, Launch, Model, find
+from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, find
 from tests.tables import each_row
 from tests.unit import launches
 
@@ -683,6 +683,27 @@ def test_a_context_is_no_longer_than_the_model_s(tmp_path: Path, user: Path) -> 
     folder = checkpoint(tmp_path, "nvidia/Nemotron-H-56B-Base-8K")
     assert "sequences of 8,192 tokens" in run("show", str(folder), "--id", "nvidia/Nemotron-H-56B-Base-8K").stdout
     assert "of 16,384 tokens" in run("show", str(folder), "--context", "16384").stdout
+
+
+def test_a_page_ends_with_the_command_to_type_next(tmp_path: Path, user: Path) -> None:
+    id = "Qwen/Qwen3-8B"
+    folder = checkpoint(tmp_path, id)
+    serve = "pyinfra INVENTORY deploys/serve.py --data model="
+    for words, further in {
+        (str(folder),): f"sparkrig models show {folder} --id OWNER/NAME --save",
+        (str(folder), "--id", id): f"sparkrig models show {folder} --id {id} --save",
+        (str(folder), "--id", id, "--save"): f"{serve}{id}",
+        ("qwen3-8b",): f"{serve}qwen3-8b",
+    }.items():
+        shown = run("show", *words).stdout
+        assert shown.endswith(f"\n\nNext: {further}\n")  # on one line, however long
+        assert "does not start by its name" not in shown and IMAGE in shown
+    assert "Next:" not in run("show", "qwen3-30b-a3b").stdout  # its name alone does not start it
+
+
+def test_a_folder_by_its_bare_name_is_pointed_at(user: Path) -> None:
+    (user / "mine-8b").mkdir()
+    assert "Try: sparkrig models show ./mine-8b --id OWNER/NAME" in run("show", "mine-8b").stderr
 
 
 def test_an_entry_is_saved_found_and_never_overwritten(tmp_path: Path, user: Path) -> None:

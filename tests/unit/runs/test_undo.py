@@ -15,6 +15,7 @@ from pyinfra.api import StringCommand
 from rich.console import Console
 
 from sparkrig.host import time, trust
+from sparkrig.host.driver import SIMULATION
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
 from sparkrig.render.journal import document, lines, rows, status, undoing
@@ -537,7 +538,7 @@ def carried_out(monkeypatch: pytest.MonkeyPatch, *changes: Change) -> tuple[Plan
     kept: list[Left] = []
 
     def perform(run: object, at: object, name: str, command: StringCommand, *_: object) -> str:
-        done[name] = command.get_raw_value()
+        done[name] = f"{command.get_raw_value()}{command.connector_arguments.get('_stdin') or ''}"
         return "failed Job failed\n" if name == "Undo | docker" else ""
 
     monkeypatch.setattr(journal, "begin", lambda *_: None)
@@ -567,6 +568,21 @@ def test_a_service_reads_again_what_went_back(monkeypatch: pytest.MonkeyPatch) -
     assert "timesyncd" not in done["Undo | services"]
     _, done, _ = carried_out(monkeypatch, Change(f"file {time.CHRONY_PATH}", "foreign"), Change(NCCL, "remove"))
     assert "Undo | services" not in done
+
+
+@pytest.mark.parametrize(
+    ("changes", "gone"),
+    [
+        pytest.param([Change(PIN, "remove")], True, id="a pin"),
+        pytest.param([Change(NCCL, "remove"), Change(HOLD, "release")], True, id="a hold"),
+        pytest.param([Change(NCCL, "remove")], False, id="neither"),
+    ],
+)
+def test_what_apt_simulated_goes_with_what_it_depends_on_alone(
+    monkeypatch: pytest.MonkeyPatch, changes: list[Change], gone: bool
+) -> None:
+    _, done, _ = carried_out(monkeypatch, *changes)
+    assert (f"remove {SIMULATION}" in done["Undo | files"]) is gone
 
 
 GONE = host(now=FIRST)

@@ -11,6 +11,7 @@ import yaml
 from sparkrig.io import recipe_file
 from sparkrig.refusal import Refusal
 from sparkrig.serving import launch_text, plan, recipe, recipe_launch
+from sparkrig.serving.model import IMAGE
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.wish import Wish
 from tests.tables import each_row
@@ -105,7 +106,7 @@ def test_the_project_s_recipe_is_joined_of_its_parts() -> None:
 
 def test_a_variant_may_be_named() -> None:
     wish = served(recipe_file.read(f"{PROJECT}#fp8"))
-    assert wish.checkpoint.id == "Qwen/Qwen3.6-35B-A3B-FP8" and wish.image == plan.IMAGE
+    assert wish.checkpoint.id == "Qwen/Qwen3.6-35B-A3B-FP8" and wish.image == IMAGE
     assert wish.flags["compilation-config"] == '{"mode":3,"pass_config":{"fuse":true}}'  # of all NVIDIA cards
     with pytest.raises(Refusal, match="no variant int4: default, fp8, nvfp4"):
         recipe_file.read(f"{PROJECT}#int4")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,18 @@ from sparkrig.facts.startup import Startup as Fact
 from sparkrig.host.images import Image
 from sparkrig.io import catalogue_files
 from sparkrig.serving.served import Service
-from sparkrig.serving.startup import DOING, MEANINGS, REFERENCES, TOTALS, WANTED, Seen, attempts, parse, read
+from sparkrig.serving.startup import (
+    DOING,
+    MEANINGS,
+    REFERENCES,
+    TOTALS,
+    WANTED,
+    Seen,
+    announced,
+    attempts,
+    parse,
+    read,
+)
 from sparkrig.serving.trouble import SIGNS, judge
 from sparkrig.verdict import Verdict
 from tests.unit.shells import sh, tool
@@ -345,6 +357,16 @@ def test_the_fact_reads_each_service(tmp_path: Path) -> None:
     done = sh(text, path=tmp_path / "bin")
     assert [*Fact().process(done.stdout.splitlines()).named] == ["embed"], done.stderr
     assert "show sparkrig-serve-embed.service" in (tmp_path / "bin/systemctl.log").read_text()
+
+
+def test_what_start_sh_announces_is_shown_in_words() -> None:
+    said = (Path(__file__).parents[3] / "templates/serving/start.sh").read_text()
+    phases = set(re.findall(r"say phase (\S+)", said))
+    assert phases and all(announced(f"phase {each} 2026-11-21T13:00:00Z vllm").isascii() for each in phases)
+    assert not any("phase" in announced(f"phase {each} 2026-11-21T13:00:00Z vllm") for each in phases)
+    assert announced("trouble no-head 2026-11-21T13:00:00Z nothing answered") == "no-head: nothing answered"
+    for strange in ("", "trouble", "phase other 2026-11-21T13:00:00Z x", "phase"):
+        assert announced(strange) == strange
 
 
 def test_a_verdict_on_a_named_service_names_its_unit() -> None:
