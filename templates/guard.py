@@ -592,7 +592,7 @@ def back(guard: Guard, why: str) -> None:
     if checkpoint.is_file():
         words = ["busctl", "call", *MANAGER, "CheckpointRollback", "o", checkpoint.read_text()]
         attempt(words, slow(ROLLBACK_S))
-    left = put_back(guard.before)
+    left = put_back(guard.before, slow(SETTLE_S))
     for kept, here in discarded(guard):
         if kept.is_file():
             try_to(kept.replace, here)
@@ -691,10 +691,13 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ABSENT
 
 
-def put_back(before: Path) -> list[str]:
-    """Make files and links what a snapshot says; what could not be, in words."""
+def put_back(before: Path, settle: float = 0) -> list[str]:
+    """Make files and links what a snapshot says; what could not be, in words.
+
+    settle: seconds in which NetworkManager may finish a rollback of its own; 0 where there is none.
+    """
     was = json.loads((before / "links.json").read_text())["links"]
-    if until(lambda: not differences(before, was), slow(SETTLE_S)):
+    if settle and until(lambda: not differences(before, was), settle):
         return []
     for restart in (False, True):
         if restart or not nm_answers():

@@ -22,7 +22,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, listen, plan, runtimes, served, sizing, smoke, unit_files
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.checkpoint import files as checkpoint_files
-from sparkrig.serving.model import Launch, Model
+from sparkrig.serving.model import IMAGE, Launch, Model
 from sparkrig.serving.served import Record, Serving, Weights
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from tests.tables import each_row
@@ -158,7 +158,7 @@ def test_a_model_that_was_computed_is_served_and_said_to_be_unverified() -> None
     assert (wish.checkpoint.id, wish.nodes, wish.image, wish.flags) == (
         "Qwen/Qwen3-8B",
         1,
-        plan.IMAGE,
+        IMAGE,
         {"reasoning-parser": "qwen3", "gpu-memory-utilization": 0.8},
     )
     assert computed(model="qwen3-8b").words == wish.words

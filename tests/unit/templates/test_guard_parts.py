@@ -548,6 +548,16 @@ def test_nothing_is_left_of_what_was_put_back(host: Host) -> None:
     assert len(host.program.put_back(host.guard.before)) == 1
 
 
+def test_a_rollback_of_networkmanager_alone_is_waited_for(host: Host) -> None:
+    host.program.snapshot(host.guard, {"cx"})
+    begun = host.now
+    host.effects["ip link set"] = host.sets("cx", mtu=1500)
+    host.links["cx"]["mtu"] = 9000
+    assert host.program.put_back(host.guard.before) == [] and host.now == begun
+    host.links["cx"]["mtu"] = 9000
+    assert host.program.put_back(host.guard.before, 3) == [] and host.now >= begun + 3
+
+
 def test_a_file_is_put_back_or_taken_away(host: Host) -> None:
     kept, here = host.root / "kept", host.root / "new/folder/here"
     kept.write_text("text")
