@@ -136,8 +136,9 @@ def _saved(name: str, id_: str | None) -> str:
     """The command that saves what was computed; a folder does not say whose checkpoint it has."""
     from pathlib import Path
 
-    named = f" --id {quoted(id_ or 'OWNER/NAME')}" if Path(name).is_dir() else ""
-    return f"sparkrig models show {quoted(name)}{named} --save"
+    if Path(name).is_dir():
+        return f"sparkrig models show {quoted(name)} --id {quoted(id_ or 'OWNER/NAME')} --save"
+    return f"sparkrig models show {quoted(name)} --save"
 
 
 def _kept(name: str, known: Catalogue) -> Model | None:

@@ -67,11 +67,11 @@ current file /etc/x 644 root:root 00""".split("\n")
 
 def why(fact: Any, lines: list[str]) -> str:
     """What is wrong with what was printed; in one line that can be shown, and soon."""
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(FactProcessError) as failed:
         fact.process(lines)
     said = str(failed.value)
-    assert said.isprintable() and len(said) < 400 and time.monotonic() - began < 2, said
+    assert said.isprintable() and len(said) < 400 and time.process_time() - began < 2, said
     return said
 
 
@@ -241,9 +241,9 @@ def test_a_netplan_file_that_hurts_counts_as_not_understood() -> None:
     """Every word of it may then be the name of a netdev, so that nothing is changed beside it."""
 
     def holds(text: str) -> None:
-        began = time.monotonic()
+        began = time.process_time()
         (file,) = netplan.parse([f"/etc/netplan/a.yaml {base64.b64encode(text.encode()).decode()}"])
-        assert not file.readable and "enp1s0f0np0" in file.netdefs[0].names and time.monotonic() - began < 2
+        assert not file.readable and "enp1s0f0np0" in file.netdefs[0].names and time.process_time() - began < 2
 
     each_row(
         {
