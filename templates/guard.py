@@ -37,7 +37,8 @@ if TYPE_CHECKING:  # its import would be a tenth of what each verb costs
     from typing import Any
 
 ROOT = Path(os.environ.get("SPARKRIG_ROOT", "/"))  # another one in tests
-PERSISTENT = ("etc/NetworkManager/system-connections", "etc/netplan")
+NETPLAN = "etc/netplan"
+PERSISTENT = ("etc/NetworkManager/system-connections", NETPLAN)
 VOLATILE = "run/NetworkManager/system-connections"
 BOOT_UNIT = ROOT / "etc/systemd/system/sparkrig-guard.service"
 BOOT_LINK = ROOT / "etc/systemd/system/multi-user.target.wants/sparkrig-guard.service"
@@ -285,8 +286,7 @@ def recover(guard: Guard) -> None:
     """NetworkManager does not run yet, and what was in memory is gone: only the files are left to put back."""
     if guard.state in LIVE:
         try_to(guard.release)
-        if restore_files(guard.before):
-            try_to(generate)  # systemd had netplan render the files as they were before this
+        try_to(render, restore_files(guard.before))  # systemd had netplan render the files as they were before this
         try_to(sync, *PERSISTENT)
         why = "the host was rebooted before the change was confirmed"
         left = [f"{file} differs" for file in stale_files(guard.before)]
@@ -459,8 +459,14 @@ def reload_definitions() -> None:
     run(["nmcli", "connection", "reload"])
 
 
+def render(paths: list[str]) -> None:
+    """For files that went back; systemd then reads every unit anew, so only where one of them is netplan's."""
+    if any(path.startswith(NETPLAN) for path in paths):
+        generate()
+
+
 def generate() -> None:
-    if (ROOT / "etc/netplan").is_dir() and shutil.which("netplan"):
+    if (ROOT / NETPLAN).is_dir() and shutil.which("netplan"):
         run(["netplan", "generate"], slow(NETPLAN_S))
 
 
@@ -703,8 +709,9 @@ def put_back(before: Path, settle: float = 0) -> list[str]:
         if restart or not nm_answers():
             attempt(["systemctl", "restart", "NetworkManager"], slow(RESTART_S))
             until(nm_answers, slow(AWAKE_S))
-        if restore_files(before):
-            try_to(reload_definitions)
+        if restored := restore_files(before):
+            try_to(render, restored)
+            attempt(["nmcli", "connection", "reload"])
         restore_links(was)
         if until(lambda: not differences(before, was), slow(RETURN_S)):
             return []
@@ -740,12 +747,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.glob("*") if file.is_file()}
 
 
-def restore_files(before: Path) -> bool:
-    """Put back what differs; whether anything did. One that cannot be (a full disk) holds up nothing else."""
+def restore_files(before: Path) -> list[str]:
+    """Put back what differs; its paths. One that cannot be (a full disk) holds up nothing else."""
     stale = stale_files(before)
     for path in stale:
         try_to(restore_file, before / path, ROOT / path)
-    return bool(stale)
+    return stale
 
 
 def restore_file(kept: Path, here: Path) -> None:

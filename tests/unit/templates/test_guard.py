@@ -964,7 +964,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def slowest(program: Any, root: Path, state: str, hangs: int, patience: float) -> tuple[Slowest, guard.Order]:
-    """A guard in that state whose links were up, and now are down; one file cannot be put back."""
+    """A guard in that state whose links were up, and now are down; one file, netplan's, cannot be put back."""
     profiles = [{"uuid": name, "verb": "add", "properties": {}} for name in NAMES]
     links = [{"netdev": name, "mtu": 9000, "address": "10.0.0.1/24", "gid": "gid"} for name in NAMES]
     seconds = int(guard.LIVE_S * patience)
@@ -972,14 +972,14 @@ def slowest(program: Any, root: Path, state: str, hangs: int, patience: float) -
     folder = root / RUN / "guard"
     was = {"connected": True, "external": False, "profile": "p", "mtu": 9000, "carrier": True, "addresses": ["a"]}
     if state != "none":
-        (folder / "before" / PROFILES).mkdir(parents=True)
-        (folder / "before" / PROFILES / "old").write_text("before")
+        (folder / "before/etc/netplan").mkdir(parents=True)
+        (folder / "before/etc/netplan/old").write_text("before")
         (folder / "before/links.json").write_text(json.dumps({"links": dict.fromkeys(NAMES, was), "default": []}))
         (folder / "state").write_text(f"{state}\n")
         (folder / "checkpoint").write_text("/checkpoint/1")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "order.json").write_text(made.dump())
-    for place in (f"{PROFILES}/.old.sparkrig", "etc/netplan", "etc/systemd/system"):
+    for place in (PROFILES, "etc/netplan/.old.sparkrig", "etc/systemd/system"):
         (root / place).mkdir(parents=True, exist_ok=True)
     program.shutil = SimpleNamespace(**{**vars(shutil), "which": str})
     program.Limits.patience = patience

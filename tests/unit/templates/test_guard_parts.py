@@ -448,8 +448,8 @@ def test_files_that_differ_are_ours_in_memory_and_all_that_last(host: Host) -> N
     assert host.program.stale_files(before) == stale
     was = json.loads((before / "links.json").read_text())["links"]
     assert host.program.differences(before, was) == [f"{path} differs" for path in stale]
-    assert host.program.restore_files(before) is True and host.program.stale_files(before) == []
-    assert host.program.restore_files(before) is False
+    assert host.program.restore_files(before) == stale and host.program.stale_files(before) == []
+    assert host.program.restore_files(before) == []
 
 
 DIFFER: dict[str, tuple[dict[str, Any], bool]] = {
