@@ -286,7 +286,8 @@ def recover(guard: Guard) -> None:
     """NetworkManager does not run yet, and what was in memory is gone: only the files are left to put back."""
     if guard.state in LIVE:
         try_to(guard.release)
-        try_to(render, restore_files(guard.before))  # systemd had netplan render the files as they were before this
+        # systemd had netplan render its files as they were before this
+        try_to(render, restore_files(guard.before))
         try_to(sync, *PERSISTENT)
         why = "the host was rebooted before the change was confirmed"
         left = [f"{file} differs" for file in stale_files(guard.before)]
