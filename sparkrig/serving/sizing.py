@@ -29,6 +29,7 @@ _CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096)
 _SHORT = 32768  # a context of less is worth a higher utilization
 _AUTO = ("auto", -1)  # of a launch of the catalogue: as long as fits, which is chosen here
 _UNKNOWN = 32768  # where the KV cache of a model is not known
+_ROUNDING = 1e-9  # of floats
 _GIVEN = re.compile(rf"--{VLLM.share}[= ]([0-9.]+)")
 
 
@@ -100,7 +101,7 @@ class Room:
     @property
     def most(self) -> float:
         """The highest utilization that passes vLLM's check, with room for the container's own processes."""
-        return min(MOST_UTILIZATION, math.floor((self.free - BESIDE_GIB) / self.total * 100 + 1e-9) / 100)
+        return min(MOST_UTILIZATION, math.floor((self.free - BESIDE_GIB) / self.total * 100 + _ROUNDING) / 100)
 
 
 def room(
@@ -163,22 +164,21 @@ def decide(asked: Wish, use: Use, given: Flags, rooms: Room, *, named: bool = Fa
     engine = asked.runtime
     own = {name: value for name, value in engine.whole(given).items() if value is not False}
     firm = _number(engine.share, own[engine.share]) if engine.share in own else None
-    firm_of_all = (
-        firm if firm is None else engine.taken(firm, _made(asked, use, 1.0, use.context, rooms), rooms.at_start)
-    )
-    if firm is not None and firm_of_all is not None:
-        passes(_sizing(asked, firm_of_all, 0, firm, 0.0), rooms)
+    known = _made(asked, use, 1.0, use.context, rooms)
+    fixed = None if firm is None else _fixed(asked, firm, known, rooms)
     contexts = [_tokens(asked, own[engine.context])] if engine.context in own else [*_contexts(asked)]
     if engine.context in own:
         _reaches(asked, contexts[0])
-    known = _made(asked, use, 1.0, use.context, rooms)
     small = named and firm is None and engine.share and known.kv is not None and known.needed is not None
-    tried = _least(asked, contexts, rooms) if small else _candidates(asked, firm_of_all, contexts, rooms, own, use)
+    if small:
+        tried = _least(asked, contexts, _rungs(asked, known, rooms))
+    else:
+        tried = _candidates(asked, _ladder(asked, known, rooms) if fixed is None else [fixed], contexts, own)
     for utilization, context, spare in tried:
         made = _made(asked, use, utilization, context, rooms)
         if utilization > 0 and _fits(made, spare + rooms.draft):
             return _chosen(asked, made, firm, rooms, use)
-    raise _too_little(asked, use, firm_of_all, min(contexts), rooms)
+    raise _too_little(asked, use, fixed, min(contexts), rooms)
 
 
 def _made(asked: Wish, use: Use, utilization: float, context: int, rooms: Room) -> Budget:
@@ -188,7 +188,7 @@ def _made(asked: Wish, use: Use, utilization: float, context: int, rooms: Room) 
         changed: dict[str, object] = {"weights_gib": rooms.weights or None, "resident_gib": {}, "format": "gguf"}
         checkpoint = checkpoint.model_copy(update=changed)
     one = replace(use, utilization=utilization, context=context, sequences=1)
-    return asked.runtime.budget(asked.model, checkpoint, one, rooms.at_start)
+    return asked.runtime.budget(asked.model, checkpoint, one)
 
 
 def _chosen(asked: Wish, made: Budget, firm: float | None, rooms: Room, use: Use) -> Sizing:
@@ -197,7 +197,8 @@ def _chosen(asked: Wish, made: Budget, firm: float | None, rooms: Room, use: Use
         least = (made.share - (made.kv or 0.0) + (made.needed or SPREAD_GIB[asked.nodes])) / rooms.total
         made = _made(asked, use, math.ceil(least * 100) / 100, context, rooms)
     given = firm if firm is not None else engine.given(made, rooms.at_start)
-    return _sizing(asked, made.use.utilization, context, given, engine.held(made))
+    most = engine.most(made.use.utilization, made, rooms.at_start)
+    return _sizing(asked, most, context, given, engine.held(made))
 
 
 def _sizing(asked: Wish, utilization: float, context: int, given: float, held: float) -> Sizing:
@@ -235,39 +236,60 @@ def passes(sizing: Sizing, rooms: Room) -> None:
         )
 
 
+def _fixed(asked: Wish, firm: float, known: Budget, rooms: Room) -> float:
+    """The utilization with the user's value of the flag. Raises Refusal where that is more than is free."""
+    fixed = asked.runtime.taken(firm, known, rooms.at_start)
+    passes(_sizing(asked, asked.runtime.most(fixed, known, rooms.at_start), 0, firm, 0.0), rooms)
+    return fixed
+
+
+def _ladder(asked: Wish, known: Budget, rooms: Room) -> Sequence[float]:
+    """Utilizations: the one that a model gets, and the higher ones for a model that needs more."""
+    engine = asked.runtime
+    highest = engine.within(rooms.most, known, rooms.at_start)
+    if not engine.share:
+        return [highest]
+    wanted = engine.usual
+    if _has(asked, engine.share):
+        number = _number(engine.share, asked.flags[engine.share])
+        kept = engine.taken(number, known, rooms.at_start)
+        if engine.most(kept, known, rooms.at_start) * rooms.total <= rooms.free - BESIDE_GIB + _ROUNDING:
+            wanted = kept
+    begin = min(wanted, highest)
+    return [begin, *(each for each in _rungs(asked, known, rooms) if each > begin)]
+
+
+def _rungs(asked: Wish, known: Budget, rooms: Room) -> Sequence[float]:
+    """Each hundredth that leaves room for the container's own processes, and for our other servers."""
+    highest = asked.runtime.within(rooms.most, known, rooms.at_start)
+    return [each / 100 for each in range(1, 101) if each / 100 <= highest + _ROUNDING]
+
+
 def _candidates(
-    asked: Wish, firm: float | None, contexts: Sequence[int], rooms: Room, own: Flags, use: Use
+    asked: Wish, ladder: Sequence[float], contexts: Sequence[int], own: Flags
 ) -> Iterator[tuple[float, int, float]]:
     """Utilization, context, and GiB that are to stay spare, the best first.
 
     A context that the user or the catalogue has is kept where it fits exactly. Else as much of the KV cache stays
     spare as published starts on that many Sparks lay from the budget. Where not even the shortest context leaves
-    that, the shortest is taken: a longer one would mean that less memory gives more context.
+    that, the shortest is taken: a longer one would mean that less memory gives more context. For the same reason
+    the shortest alone is tried above a recipe's own share, where that is more memory the more is free.
     """
     engine, spread = asked.runtime, SPREAD_GIB[asked.nodes]
-    if firm is not None:
-        ladder = [firm]
-    elif not engine.share:
-        ladder = [rooms.most]
-    else:
-        kept = 1.0
-        if _has(asked, engine.share):
-            number = _number(engine.share, asked.flags[engine.share])
-            kept = engine.taken(number, _made(asked, use, 1.0, use.context, rooms), rooms.at_start)
-        begin = kept if kept <= rooms.most else min(engine.usual, rooms.most)
-        ladder = [begin, *(each / 100 for each in range(101) if begin < each / 100 <= rooms.most)]
+    begin, *higher = ladder
+    above = [min(contexts)] if engine.of_free and _has(asked, engine.share) else contexts
     for context in contexts:
         if context >= _SHORT or engine.context in own:
-            yield ladder[0], context, 0.0 if _has(asked, engine.context) and context == contexts[0] else spread
-    yield from ((each, context, spread) for each in ladder for context in contexts)
+            yield begin, context, 0.0 if _has(asked, engine.context) and context == contexts[0] else spread
+    yield from ((begin, context, spread) for context in contexts)
+    yield from ((each, context, spread) for each in higher for context in above)
     yield from ((each, min(contexts), 0.0) for each in ladder)
 
 
-def _least(asked: Wish, contexts: Sequence[int], rooms: Room) -> Iterator[tuple[float, int, float]]:
+def _least(asked: Wish, contexts: Sequence[int], rungs: Sequence[float]) -> Iterator[tuple[float, int, float]]:
     """The same for a server beside another one: for each context, the longest first, the lowest utilization."""
-    ladder = [each / 100 for each in range(1, 101) if each / 100 <= rooms.most]
-    yield from ((each, context, SPREAD_GIB[asked.nodes]) for context in contexts for each in ladder)
-    yield from ((each, min(contexts), 0.0) for each in ladder)
+    yield from ((each, context, SPREAD_GIB[asked.nodes]) for context in contexts for each in rungs)
+    yield from ((each, min(contexts), 0.0) for each in rungs)
 
 
 def _has(asked: Wish, name: str) -> bool:
@@ -294,9 +316,8 @@ def _fits(made: Budget, spare: float) -> bool:
 def _too_little(asked: Wish, use: Use, firm: float | None, context: int, rooms: Room) -> Refusal:
     """Why nothing fits: the model is too large for the memory, or too little of that is free."""
     most = firm if firm is not None else MOST_UTILIZATION
-    whole = replace(rooms, free=rooms.total) if firm is None else rooms
-    made = _made(asked, use, most, context, whole)
-    least = asked.runtime.least(made, rooms.at_start) + rooms.draft
+    made = _made(asked, use, most, context, rooms)
+    least = made.share - (made.kv or 0.0) + (made.needed or 0.0) + rooms.draft
     if firm is not None or not _fits(made, rooms.draft):
         return Refusal(
             f"{asked.gguf or asked.checkpoint.id} does not fit: {made.weights or 0:.1f} GiB of weights a node, "
@@ -304,8 +325,9 @@ def _too_little(asked: Wish, use: Use, firm: float | None, context: int, rooms: 
             f"({most:g} of {rooms.total:.1f} GiB)",
             local(f"sparkrig models show {quoted(asked.model.name)}"),
         )
+    taken = asked.runtime.most(least / rooms.total, made, rooms.at_start) * rooms.total
     return Refusal(
-        f"{asked.gguf or asked.checkpoint.id} takes {least:.1f} GiB of memory on each Spark, {BESIDE_GIB:g} GiB "
+        f"{asked.gguf or asked.checkpoint.id} takes {taken:.1f} GiB of memory on each Spark, {BESIDE_GIB:g} GiB "
         f"more are for its processes, and {rooms.said}",
         _stop(rooms),
     )

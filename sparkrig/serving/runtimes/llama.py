@@ -15,7 +15,7 @@ from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import ACTIVATION_BYTES, GIB, HIDDEN, NON_TORCH_GIB, Budget, Paging, Use, budget
 from sparkrig.serving.model import Checkpoint, Model, Recurrent, Shape, Sliding
 from sparkrig.serving.runtimes.pools import Pooled, pooled, state_bytes, token_bytes
-from sparkrig.serving.runtimes.runtime import Flags, Free, Runtime
+from sparkrig.serving.runtimes.runtime import Flags, Runtime
 
 # Bytes a value: blocks of 32 values with a scale, or two [@llama-server] (ggml's block formats).
 _VALUES = {
@@ -92,7 +92,7 @@ class LlamaCpp(Runtime):
             beside=cache * 2**20 / GIB if cache >= 0 else 0.0,
         )
 
-    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: Free) -> Budget:  # noqa: ARG002
+    def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
         made = budget(model, checkpoint, use)
         hidden = model.shape.hidden if model.shape else None
         activations = ACTIVATION_BYTES * use.step * (hidden or HIDDEN) / GIB

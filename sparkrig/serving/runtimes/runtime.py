@@ -45,7 +45,8 @@ class Runtime(ABC):
     variable that has its API key, empty where the key would stand in its log; file: whether its weights are one
     GGUF file; stretches: flags, and variables that are 1, with which a context may be longer than the model was
     made for; beyond: what it does with a longer one without them; ends: words of its log with which a phase of
-    the start ends, by the phase (sparkrig/serving/startup.py, which has those of vLLM).
+    the start ends, by the phase (sparkrig/serving/startup.py, which has those of vLLM); of_free: whether `share`
+    is a part of what is free, and not of all memory.
     """
 
     id: ClassVar[str]
@@ -66,6 +67,7 @@ class Runtime(ABC):
     stretches: ClassVar[frozenset[str]] = frozenset()
     beyond: ClassVar[str] = "would end"
     ends: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    of_free: ClassVar[bool] = False
 
     @abstractmethod
     def words(self, path: str, names: Sequence[str], flags: Sequence[str]) -> list[str]:
@@ -76,20 +78,24 @@ class Runtime(ABC):
         """The budget's view of its flags, the share aside."""
 
     @abstractmethod
-    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: Free) -> Budget:
-        """What becomes of the memory."""
+    def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
+        """What becomes of the memory beside our other servers."""
 
     def given(self, made: Budget, free: Free) -> float:  # noqa: ARG002
         """The value of the flag `share` for a budget."""
         return made.use.utilization
 
     def taken(self, given: float, made: Budget, free: Free) -> float:  # noqa: ARG002
-        """The part of all memory that it takes at the most with that value of its flag."""
-        return given if made.share else 0.0
+        """The utilization with that value of its flag. made: any budget of these flags, here and below."""
+        return given
 
-    def least(self, made: Budget, free: Free) -> float:  # noqa: ARG002
-        """GiB that it takes at the most, if it is to have its weights and what is wanted of the KV cache."""
-        return made.share - (made.kv or 0.0) + (made.needed or 0.0)
+    def most(self, utilization: float, made: Budget, free: Free) -> float:  # noqa: ARG002
+        """The part of all memory that it takes at the most: where none of our other servers is loaded yet."""
+        return utilization
+
+    def within(self, most: float, made: Budget, free: Free) -> float:  # noqa: ARG002
+        """The utilization with which it takes that part at the most."""
+        return most
 
     def held(self, made: Budget) -> float:
         """GiB that it gives back when it stops, at the least."""

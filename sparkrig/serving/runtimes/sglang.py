@@ -3,8 +3,8 @@
 `--mem-fraction-static` is no share of all memory. It is that part of what is available when the model begins to
 load, on a Spark the kernel's MemAvailable, and weights and KV cache have it together: `rest = available after
 the load - available before it x (1 - fraction)` [@sglang-source]. Another server of ours that is loaded makes
-that smaller, and after a boot it may not be loaded yet. So the KV cache is counted by what is free beside all of
-them, and what the server takes of all memory by what is free without them.
+that smaller, and after a boot it may not be loaded yet. So utilization and KV cache are counted by what is free
+beside all of them, and what the server takes at the most by what is free without them.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ _METADATA, _STEP_TOKEN, _GRAPH_SEQUENCE, _RANKS, _LEAST = 512.0, 1.5, 2.0, 1024 
 # Its own choice for a GPU of 90 to 160 GiB [@sglang-source].
 _STEP, _GRAPH_SEQUENCES = 8192, 256
 _SLIDING = 0.8  # --swa-full-tokens-ratio: tokens of sliding layers for each token of full ones [@sglang-arguments]
+# The flag is rounded down to one of them, which costs up to 12 MiB of 121.6 GiB. The budget has all of that off,
+# for what is really lost rises and falls with what is free: more memory would at times give a shorter context.
+_PARTS = 10_000
 _STATES = 0.9  # --mamba-full-memory-ratio: memory of states for that of tokens [@sglang-source]
 
 
@@ -37,6 +40,7 @@ class SGLang(Runtime):
     name = "SGLang"
     shown = 'python3 -c "import sglang"'
     share, context, names = "mem-fraction-static", "context-length", "served-model-name"
+    of_free = True
     usual = 0.80  # 0.75 of what is free, as in NVIDIA's playbook [@nvidia-sglang], and what stays beside it
     defaults: ClassVar[Flags] = {"enable-metrics": True}
     ours = frozenset(
@@ -95,14 +99,14 @@ class SGLang(Runtime):
             graphs=graphs is False,
         )
 
-    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: Free) -> Budget:
+    def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
         made = budget(model, checkpoint, use)
         graphs = _GRAPH_SEQUENCES * _GRAPH_SEQUENCE * _MIB if use.graphs else 0.0
         activations = use.step * _STEP_TOKEN * _MIB
         ranks = (_METADATA + _RANKS * use.nodes) * _MIB
         spare = max(0.0, _LEAST * _MIB - graphs - activations - ranks)
         made = replace(made, graphs=graphs, activations=activations, non_torch=ranks + spare)
-        pools = self.given(made, free) * _begun(free.now)
+        pools = _pools(use.utilization, made) - use.memory / _PARTS
         return replace(
             made,
             kv=None if made.weights is None else pools - made.weights,
@@ -110,15 +114,17 @@ class SGLang(Runtime):
         )
 
     def given(self, made: Budget, free: Free) -> float:
-        share = (made.share - _beside(made)) / _begun(free.most)
-        return min(1.0, max(0.0, math.floor(share * 1000 + 1e-6) / 1000))
+        part = _pools(made.use.utilization, made) / _begun(free.now)
+        return min(1.0, max(0.0, math.floor(part * _PARTS + 1e-6) / _PARTS))
 
     def taken(self, given: float, made: Budget, free: Free) -> float:
-        return (given * _begun(free.most) + _beside(made)) / made.use.memory
+        return _utilization(given * _begun(free.now), made)
 
-    def least(self, made: Budget, free: Free) -> float:
-        pools = ((made.weights or 0.0) + (made.needed or 0.0)) / _begun(free.now)
-        return self.taken(pools, made, free) * made.use.memory
+    def most(self, utilization: float, made: Budget, free: Free) -> float:
+        return _utilization(_pools(utilization, made) / _begun(free.now) * _begun(free.most), made)
+
+    def within(self, most: float, made: Budget, free: Free) -> float:
+        return _utilization(_pools(most, made) / _begun(free.most) * _begun(free.now), made)
 
     def held(self, made: Budget) -> float:
         """Weights and KV cache alone: what it keeps beside them it has not taken yet."""
@@ -128,6 +134,15 @@ class SGLang(Runtime):
 def _begun(free: float) -> float:
     """What is still available once its own processes have begun."""
     return max(1.0, free - BESIDE_GIB)
+
+
+def _pools(utilization: float, made: Budget) -> float:
+    """GiB for weights and KV cache."""
+    return utilization * made.use.memory - _beside(made)
+
+
+def _utilization(pools: float, made: Budget) -> float:
+    return (pools + _beside(made)) / made.use.memory
 
 
 def _beside(made: Budget) -> float:

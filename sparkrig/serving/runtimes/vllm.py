@@ -8,7 +8,7 @@ from dataclasses import replace
 from sparkrig.serving.arguments import read, whole_number
 from sparkrig.serving.budget import DEFAULT_STEP, Budget, Use, budget
 from sparkrig.serving.model import Checkpoint, Model, flag_words
-from sparkrig.serving.runtimes.runtime import Flags, Free, Metrics, Runtime
+from sparkrig.serving.runtimes.runtime import Flags, Metrics, Runtime
 
 
 class Vllm(Runtime):
@@ -57,5 +57,5 @@ class Vllm(Runtime):
             graphs=found.get("enforce-eager", False) is False,
         )
 
-    def budget(self, model: Model, checkpoint: Checkpoint, use: Use, free: Free) -> Budget:  # noqa: ARG002
+    def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
         return budget(model, checkpoint, use)

@@ -118,6 +118,8 @@ def test_a_fraction_beside_another_server_is_small_enough_for_a_boot_without_it(
         plan.size(wish, mine(model=small, **SGLANG), replace(room, free=36.7))
     with pytest.raises(Refusal, match=r"--mem-fraction-static 0.7 asks for 94.\d GiB"):
         plan.size(wish, mine(model=small, **SGLANG, serve_flags={"mem-fraction-static": 0.7}), room)
+    with pytest.raises(Refusal, match=r"28.4 GiB with 4096 tokens of context, and 26.1 GiB are for all of it"):
+        plan.size(wish, mine(model=small, **SGLANG, serve_flags={"mem-fraction-static": 0.15}), room)
 
 
 def test_llama_cpp_takes_what_its_file_and_its_context_need() -> None:
@@ -153,7 +155,7 @@ def test_values_of_eight_bits_halve_the_cache() -> None:
 def _cache(model: Model, flags: dict[str, Any]) -> float:
     engine = runtimes.LLAMA
     use = engine.use(flags, pooled(plan._use(asked(sparks=1, **LLAMA), 121.7)))
-    found = engine.budget(model, model.best(), replace(use, sequences=1), Free(116.0, 121.7)).needed
+    found = engine.budget(model, model.best(), replace(use, sequences=1)).needed
     assert found
     return found
 
@@ -163,7 +165,7 @@ def test_recurrent_and_sliding_layers_take_the_part_that_sglang_gives_them() -> 
         model = CATALOGUE.models[name]
         wish = asked(name, sparks=1, **SGLANG)
         use = replace(runtimes.SGLANG.use(wish.flags, plan._use(wish, 121.7)), context=32768)
-        return runtimes.SGLANG.budget(model, wish.checkpoint, use, Free(116.0, 121.7)).needed or 0.0
+        return runtimes.SGLANG.budget(model, wish.checkpoint, use).needed or 0.0
 
     # 36 layers of 2 x 8 x 64 values in 16 bit, half of them by 0.8
     assert needed(MODEL) == pytest.approx(18 * 1.8 * 2 * 8 * 64 * 2 * 32768 / 2**30)

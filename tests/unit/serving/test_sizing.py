@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, plan, served, sizing
-from sparkrig.serving.served import Memory, Serving
-from sparkrig.serving.sizing import Room
-from sparkrig.serving.wish import Sizing
+from sparkrig.serving.served import Memory, Service, Serving
+from sparkrig.serving.sizing import Beside, Room
+from sparkrig.serving.wish import Sizing, Wish
+from sparkrig.settings import Settings
 from tests.tables import each_row
 from tests.unit.servings import CATALOGUE, asked, mine
 
@@ -98,17 +101,20 @@ def test_what_is_tight_gets_a_shorter_context_or_a_higher_share() -> None:
     assert 0.8 < higher.utilization <= 0.9 and higher.context <= 32768
 
 
+def context(wish: Wish, own: Settings, room: Room) -> int:
+    """0 where it is refused."""
+    try:
+        return plan.size(wish, own, room).context
+    except Refusal:
+        return 0
+
+
 def test_more_free_memory_never_gives_a_shorter_context() -> None:
     """From what is refused up, in steps past the place where the spread of published starts just fits."""
 
     def holds(id: str, data: dict[str, Any], least: float) -> None:
         wish, own = asked(id, serve_image="image:1"), mine(model=id, **data)
-        seen: list[int] = []
-        for free in (least + step / 2 for step in range(13)):
-            try:
-                seen.append(plan.size(wish, own, Room(TOTAL, free)).context)
-            except Refusal:
-                seen.append(0)
+        seen = [context(wish, own, Room(TOTAL, least + step / 2)) for step in range(13)]
         assert seen == sorted(seen) and seen[0] == 0 < seen[-1], seen
 
     each_row(
@@ -119,6 +125,86 @@ def test_more_free_memory_never_gives_a_shorter_context() -> None:
         },
         holds,
     )
+
+
+ENGINES: dict[str, dict[str, Any]] = {
+    "SGLang": {"serve_engine": "sglang", "serve_image": "image:1"},
+    "llama.cpp": {"serve_engine": "llama.cpp", "serve_image": "image:1", "serve_gguf": "a/b/c.gguf"},
+}
+
+
+def swept(found: Callable[[float], int], least: float, steps: int) -> dict[float, int]:
+    """Free memory and context: by 4 GiB, and in so many steps where the context is not the same 4 GiB later."""
+    coarse = [each * 4.0 for each in range(int(least / 4), int(TOTAL / 4) + 1)]
+    seen = {free: found(free) for free in coarse}
+    changes = [free for free in coarse[:-1] if seen[free] != seen[free + 4]]
+    fine = [free + step * 4 / steps for free in changes for step in range(1, steps)]
+    return seen | {free: found(free) for free in fine}
+
+
+def grows(seen: Mapping[float, int]) -> None:
+    less = [(free, seen[free]) for free in sorted(seen)]
+    lost = [f"{was} tokens at {at}, {now} at {free}" for (at, was), (free, now) in pairwise(less) if now < was]
+    assert not lost, lost
+
+
+def test_nor_does_it_with_another_engine() -> None:
+    """SGLang refused Llama-3.3-70B-NVFP4 at 56.5 GiB, which fitted 56.25: its flag was rounded in the sum."""
+
+    def holds(id: str, data: dict[str, Any]) -> None:
+        wish, own = asked(id, **data), mine(model=id, **data)
+        weights = wish.gib or 0.0
+        room = Room(TOTAL, TOTAL, weights=weights if wish.gguf else None)
+        steps = 4 if wish.gguf else 16
+        grows(swept(lambda free: context(wish, own, replace(room, free=free)), weights / wish.nodes, steps))
+
+    each_row(
+        {
+            f"{engine}, {each.id}": (each.id, data)
+            for engine, data in ENGINES.items()
+            for model in CATALOGUE.models.values()
+            for each in model.checkpoints
+            if not each.bad
+        },
+        holds,
+    )
+
+
+def test_nor_beside_another_server_or_with_the_fraction_of_a_recipe() -> None:
+    """There, one fraction is a larger KV cache the more is free."""
+    data, embed = ENGINES["SGLang"], Beside(Service("embed"), 6.0, True)
+
+    def holds(id: str, fraction: float, others: tuple[Beside, ...], name: str, least: float) -> None:
+        wish, own = asked(id, **data), mine(model=id, **data | ({"serve_name": name} if name else {}))
+        theirs = replace(wish, flags={**wish.flags, "mem-fraction-static": fraction or False})
+        frees = [least + step / 4 for step in range(40)]
+        seen = {free: context(theirs, own, Room(TOTAL, free, services=others)) for free in frees}
+        grows(seen)
+        assert len({*seen.values()}) > 1, "the memory decides in that range"
+
+    next_80b = "Qwen/Qwen3-Next-80B-A3B-Instruct"
+    each_row(
+        {
+            "beside": (next_80b, 0, (embed,), "", 100.5),
+            "a named one": ("nvidia/Qwen3-30B-A3B-NVFP4", 0, (), "b", 35.0),
+            "of a recipe": (next_80b, 0.7, (), "", 111.0),
+            "of a recipe that is much": ("mistralai/Mixtral-8x7B-Instruct-v0.1", 0.85, (), "", 109.0),
+        },
+        holds,
+    )
+
+
+def test_the_fraction_of_sglang_gives_what_was_counted_and_leaves_the_rest_to_other_servers() -> None:
+    data, id = ENGINES["SGLang"], "nvidia/Qwen3-30B-A3B-NVFP4"
+    wish, own, chat = asked(id, **data), mine(model=id, **data), Beside(Service("chat"), 25.0, True)
+
+    def holds(free: float, others: tuple[Beside, ...]) -> None:
+        made = plan.size(wish, own, Room(TOTAL, free, services=others))
+        boot = free + sum(each.whole for each in others)
+        assert made.share == round(made.share, 4) and made.share * (free - 5) >= made.held - 0.005
+        assert made.share * (boot - 5) + 13.1 <= made.utilization * TOTAL + 0.05 <= free - 5 + 0.05
+
+    each_row([(free / 4, others) for free in range(240, 366) for others in ((), (chat,))], holds)
 
 
 def test_a_named_server_takes_what_it_needs_and_no_more() -> None:
