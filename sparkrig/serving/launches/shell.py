@@ -15,7 +15,7 @@ from sparkrig.serving.launch import Launch, Unreadable
 from sparkrig.serving.launches import arithmetic, command, tree
 from sparkrig.serving.launches.started import Starter, World
 from sparkrig.serving.launches.tree import Block, Case, Function, Group, If, Loop, Node, Simple
-from sparkrig.serving.launches.variables import HIDDEN, Value, Variables, symbol
+from sparkrig.serving.launches.variables import HIDDEN, POSITIONAL, Value, Variables, symbol
 from sparkrig.serving.launches.words import Arithmetic, Array, Document, Word, parts
 
 _COMMAND = 200
@@ -39,7 +39,6 @@ class Shell(Starter):
         self.called: set[str] = set()
         self.running: list[str] = []
         self.saved: list[dict[str, Value | None]] = []  # of each function that runs, what `local` hides
-        self.installs_ray = self.installs_vllm = False
 
     def read(self, text: str) -> list[Launch]:
         """The launches of a script. Raises Unreadable where a quotation mark is not closed."""
@@ -181,13 +180,9 @@ class Shell(Starter):
             return None
         self.called.add(name)
         self.running.append(name)
-        values = self.variables.values
-        positional = {each: values.get(each) for each in ("@", *"123456789")}
-        self.saved.append(positional)
+        self.saved.append({each: self.variables.values.get(each) for each in POSITIONAL})
         if given:
-            fresh: dict[str, Value] = {str(number): value for number, value in enumerate(given[:9], 1)}
-            self.variables.values = {k: v for k, v in values.items() if k not in positional} | fresh
-            self.variables.values["@"] = tuple(given)
+            self.variables.give(given)
         outcome = self._block(self.functions[name])
         self.running.pop()
         for each, value in self.saved.pop().items():
@@ -304,7 +299,7 @@ class Shell(Starter):
         elif name == "set":
             self.variables.all_exported |= "-a" in words or "allexport" in words
         elif name == "shift":
-            for each in ("@", *"123456789"):
+            for each in POSITIONAL:
                 self.variables.values.pop(each, None)
         elif name in ("cp", "mv") and len(words) > 2 and words[-2] in self.world.files:
             self.world.write(words[-1], self.world.files[words[-2]])

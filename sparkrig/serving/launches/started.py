@@ -46,7 +46,7 @@ class Starter(ABC):
         self.world = world or World()
         self.launches: list[Launch] = []
         self.inside: Described | None = None  # the container in which what follows is typed
-        self.starts_ray = False
+        self.starts_ray = self.installs_ray = self.installs_vllm = False
 
     @abstractmethod
     def read(self, text: str) -> list[Launch]:
@@ -68,42 +68,56 @@ class Starter(ABC):
         elif not self._in_container(words, environment, document):
             self._here(words, environment, document)
 
-    def nested(self, text: str, shell: Starter) -> list[Launch]:
-        """The launches of a script in a command, which is no error where it cannot be parted."""
+    def nested(self, text: str, shell: Starter, arguments: Sequence[str] = ()) -> list[Launch]:
+        """The launches of a script in a command, which is no error where it cannot be parted.
+
+        arguments: of the script; without any they stay unknown, for whoever types the command may add some.
+        """
+        if arguments:
+            shell.variables.give(arguments)
         try:
             return shell.read(text)
         except Unreadable as error:
             self.world.errors.append(str(error))
             return []
 
-    def _script(self, words: Sequence[str], document: str, files: Mapping[str, str]) -> str | None:
-        """The text that a command runs as a script: `bash -c TEXT`, a file that is known, or standard input."""
+    def _script(
+        self, words: Sequence[str], document: str, files: Mapping[str, str]
+    ) -> tuple[str, Sequence[str]] | None:
+        """What a command runs as a script: `bash -c TEXT`, a file that is known, or standard input.
+
+        Its text, and the arguments of a file.
+        """
         text = command.shell_script(words)
         if text is not None:
-            return text
-        file = (command.script_file(words) or "").removeprefix("./")
-        if file in files:
-            return files[file]
+            return text, ()
+        file = command.script_file(words) or ""
+        if file and (name := file.removeprefix("./")) in files:
+            return files[name], words[words.index(file) + 1 :]
         last = command.base(words[-1]) if words else ""
-        return document or None if last in command.SHELLS or words[-1:] in (["-s"], ["-"]) else None
+        of_input = document and (last in command.SHELLS or words[-1:] in (["-s"], ["-"]))
+        return (document, ()) if of_input else None
 
     def _here(self, words: Sequence[str], environment: Mapping[str, str | None], document: str) -> None:
         """A command that names no container; it may be typed inside one."""
         inner = container.options(words[words.index("exec") + 1 :])[0] if "exec" in words else {}
         environment = {**environment, **container.environment(inner.get("env", ()))}
         unseen = command.enters(words)
-        text = self._script(words, document, self.world.files)
-        if text is not None:
+        script = self._script(words, document, self.world.files)
+        if script is not None:
             shell = type(self)(self.source, environment, self.world)
             shell.inside = self.inside
-            self.launches += [replace(each, unseen=each.unseen or unseen) for each in self.nested(text, shell)]
+            found = self.nested(script[0], shell, script[1])
+            self.installs_ray |= shell.installs_ray
+            self.installs_vllm |= shell.installs_vllm
+            self.launches += [replace(each, unseen=each.unseen or unseen) for each in found]
             return
-        found = (replace(each, unseen=unseen) for each in command.bare(words, environment, self.source))
+        bare = (replace(each, unseen=unseen) for each in command.bare(words, environment, self.source))
         if (inside := self.inside) is None:
-            self.launches += found
+            self.launches += bare
             return
         merged = {**inside.environment, **environment}
-        self.launches += [command.within(replace(each, environment=merged), inside) for each in found]
+        self.launches += [command.within(replace(each, environment=merged), inside) for each in bare]
 
     def _remote(self, name: str, words: Sequence[str], document: str) -> None:
         """A command on another host or in a terminal of its own, whose words another shell parts."""
@@ -191,10 +205,10 @@ class Starter(ABC):
         """What a container runs."""
         source = source or self.source
         files = self.world.files | self._mounted(described)
-        text = self._script(described.words, document, files)
-        if text is not None:
+        script = self._script(described.words, document, files)
+        if script is not None:
             shell = type(self)(source, described.environment, self.world)
-            found = self.nested(text, shell)
+            found = self.nested(script[0], shell, script[1])
             if not found and shell.starts_ray:
                 found = [Launch(source, environment=described.environment, ray=True)]
             return [command.within(each, described) for each in found]

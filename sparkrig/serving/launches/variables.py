@@ -24,6 +24,8 @@ _PRINTF = re.compile(r"%%|%[sdbq]|\\[nt\"\\]|\\")
 
 HIDDEN = "$(...)"  # the output of a long command
 
+POSITIONAL = ("@", *"123456789")
+
 Value = str | tuple[str, ...]
 
 
@@ -83,6 +85,12 @@ class Variables:
         self.values[name] = (
             (symbol(name, array=True),) if isinstance(self.values.get(name), tuple) else symbol(name)
         )
+
+    def give(self, arguments: Sequence[str]) -> None:
+        """Sets the arguments of a script or a function."""
+        numbered: dict[str, Value] = {str(number): value for number, value in enumerate(arguments[:9], 1)}
+        kept = {name: value for name, value in self.values.items() if name not in POSITIONAL}
+        self.values = kept | numbered | {"@": tuple(arguments)}
 
     def unset(self, source: str) -> bool:
         """Whether `$NAME` is a variable that nothing has given a value."""

@@ -182,6 +182,8 @@ def test_scripts_that_a_script_writes() -> None:
             "screen -dmS v bash -c 'vllm serve Q/M --port 1'",
             f"cat >run.sh {written}docker run -v ./run.sh:/run.sh:ro img bash /run.sh",
             f"cat >bin/run.sh {written}docker run -v ./bin:/opt img /opt/run.sh",
+            "cat >r <<'E'\nvllm serve \"$@\"\nE\nbash r Q/M --port 1",
+            "cat >r <<'E'\nvllm serve $1 --port ${2:-9}\nE\ndocker run -v ./r:/r img /r Q/M 1",
         ],
         holds,
     )
