@@ -14,6 +14,7 @@ S = "vllm serve Q/M"
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
 N = 1_000  # of what is repeated; each is read in less than a second at fifty times as many
 FILE = "cat >r <<'E'\n{0} r\n{0} r\nvllm serve Q/M\nE\n{0} r"
+FROM = "FROM i\n"
 SMALL = "[Container]\nImage=i\nExec=vllm serve Q/M\nPodmanArgs="
 
 ROWS: dict[str, str] = {
@@ -78,6 +79,14 @@ ROWS: dict[str, str] = {
     "variables of a unit": "[Service]\n" + "Environment=A=1\n" * N,
     "continued lines": "[Service]\nExecStart=vllm serve M" + " \\\n" * N,
     "options of podman": SMALL + "-e A=1 " * N,
+    "variables of a Dockerfile": FROM + "ENV A=xx\n" + "ENV A=$A$A\n" * 60 + f"CMD {S}",
+    "many of them": FROM + "".join(f"ENV A{n}=$A\n" for n in range(5 * N)) + "RUN a\n" * 5 * N + f"CMD {S}",
+    "servers that a Dockerfile runs": FROM + f"RUN {S}\n" * 10 * N + f"CMD {S}",
+    "functions of a Dockerfile": FROM + "".join(f"RUN f{n}() {{ a; }}\n" for n in range(10 * N)) + f"CMD {S}",
+    "documents of a Dockerfile": FROM + "RUN " + "<<A " * N + "\n" + "A\n" * N + f"CMD {S}",
+    "open documents of a Dockerfile": f"{FROM}RUN {'<<A ' * N}\n" + "x\n" * N,
+    "marks of a Dockerfile": FROM + "RUN " + "'\"\\" * N * 10 + f"\nCMD {S}",
+    "an empty target": f"{FROM}COPY <<A\nx\nA\nCMD {S}",
     "deep JSON": DEEP,
     "long": "vllm serve Q/M\n" * 100_000,
     "nothing of it": "\0",
@@ -108,6 +117,8 @@ PUBLISHED = (
     "[Unit]\nDescription=a\n[Service]\nEnvironment=A=1\nExecStart=docker run \\\n  img vllm serve Q/M\n",
     "[Container]\nImage=img\nExec=vllm serve Q/M\nPodmanArgs=--ipc=host\n",
     "services:\n  a:\n    image: ${I:-img}\n    command: [bash, -c, 'N=$$((1 + 1)); vllm serve Q/M --port $$N']\n",
+    "ARG T=1\nFROM i:$T AS a\nENV A=1 B=$A\nCOPY <<-'E' <<F /x/\n\tvllm serve \"$@\"\n\tE\n$A\nF\n"
+    'RUN --mount=x <<E\ncat > /y <<G\nG\nE\nFROM a\nENTRYPOINT ["/x/E"]\nCMD ["Q/M"]\n',
     "model: Q/M\nparams: {port: 1}\nengines:\n  vllm: {image: i, args: '--seed {port}'}\n",
 )
 
