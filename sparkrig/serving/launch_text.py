@@ -72,8 +72,15 @@ def of_recipe(made: Recipe, command: str) -> list[Launch]:
         raise Unreadable(f"the command of the recipe for {made.engine} has no server that is known")
     image = Container(made.image, whole=False) if made.image else None
     engine = engines.by_name(made.engine)  # which its runtime names, where it has no command
+    mended = "mods" in made.foreign  # they replace files of vLLM, as [@flash-next-tp-2]'s do
     return [
-        replace(each, container=each.container or image, wrapper="recipe", engine=engine or each.engine)
+        replace(
+            each,
+            container=each.container or image,
+            wrapper="recipe",
+            engine=engine or each.engine,
+            mods=mended,
+        )
         for each in found
     ]
 

@@ -354,8 +354,9 @@ class Case:
 
     @cached_property
     def patched(self) -> bool:
-        """Whether files of vLLM are mounted over the image's own, or another vLLM is installed in it."""
-        return self.launch.installs_vllm or any(_VLLM_FILE.search(each.target) for each in self.launch.mounts)
+        """Whether files of vLLM are mounted over the image's own or changed, or another vLLM is installed."""
+        changed = self.launch.installs_vllm or self.launch.mods
+        return changed or any(_VLLM_FILE.search(each.target) for each in self.launch.mounts)
 
     @cached_property
     def version(self) -> Version | None:
