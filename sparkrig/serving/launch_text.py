@@ -8,13 +8,15 @@ sparkrig/serving/launches/.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable
 from sparkrig.serving.launches import (
+    app_template,
     compose,
     dockerfile,
     documents,
@@ -27,6 +29,7 @@ from sparkrig.serving.launches import (
     unit,
 )
 from sparkrig.serving.launches.command import ASSIGNED, served
+from sparkrig.serving.launches.documents import table
 from sparkrig.serving.launches.shell import Shell
 from sparkrig.serving.recipe import Recipe
 
@@ -115,16 +118,28 @@ def _spread(launch: Launch, sparks: int) -> Launch:
     return replace(launch, flags={**launch.flags, "tensor-parallel-size": f"{size}"})
 
 
+def _objects(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """An object of Kubernetes, or the pods that a release of Flux makes with a chart that is known."""
+    values = table(table(document.get("spec")).get("values")) if document.get("kind") == "HelmRelease" else {}
+    if helm.is_one(values):
+        return helm.pods(values)
+    if app_template.is_one(values):
+        return app_template.pods(values, str(table(document.get("metadata")).get("name", "")))
+    return [document]
+
+
 def _yaml(text: str) -> list[Launch]:
     """Kubernetes, compose, Helm values, a llama-swap config, a recipe, or what `vllm serve --config` takes."""
     found = [each for each in documents.load(text) if isinstance(each, dict)]
     if any(kubernetes.is_one(each) for each in found):
-        return kubernetes.read(found)
+        return kubernetes.read([made for each in found for made in _objects(each)])
     document = found[0] if found else {}
     if "services" in document:
         return compose.read(document)
     if helm.is_one(document):
         return helm.read(document)
+    if app_template.is_one(document):
+        return kubernetes.read(app_template.pods(document))
     if llama_swap.is_one(document):
         return llama_swap.read(document)
     if isinstance(document.get("engines"), dict):
