@@ -55,7 +55,8 @@ def launch(found: engines.Served, source: str, environment: Mapping[str, str | N
     if found.engine == engines.VLLM:
         return of_flags(found.rest, source, environment)
     read = engines.read(found.engine, found.rest)
-    return Launch(source, read.model, read.flags, environment, extra=read.extra, engine=found.engine)
+    model = read.model or engines.model_of(found.engine, environment)
+    return Launch(source, model, read.flags, environment, extra=read.extra, engine=found.engine)
 
 
 def of_flags(words: Sequence[str], source: str, environment: Mapping[str, str | None]) -> Launch:
@@ -79,7 +80,7 @@ def contained(described: Described, source: str) -> Iterator[Launch]:
     """What a container runs that is given no script. An image of an engine takes the words as its arguments."""
     words, image = [*described.words], described.container.image
     environment = described.environment
-    other = engines.of_image(image)
+    other = engines.of_image(image) or engines.of_environment(environment)
     if (found := served(words)) is not None:
         yield launch(found, source, environment)
     elif starts_ray(words):
