@@ -18,6 +18,9 @@ _MODULES = frozenset({"vllm.entrypoints.openai.api_server", "vllm.entrypoints.ap
 
 _CLI = "vllm.entrypoints.cli.main"
 
+# `vllm`, or a program that mends something and then is it: aeon_vllm_wrapper.py of [@gb10-services]
+_COMMAND = re.compile(r"vllm|\w*vllm\w*\.py")
+
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash"})
 
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -43,7 +46,7 @@ def served(words: Sequence[str]) -> engines.Served | None:
     if words and base(words[0]) in _SAYS:
         return None
     for place, word in enumerate(words):
-        if (base(word) == "vllm" or word == _CLI) and words[place + 1 : place + 2] == ["serve"]:
+        if (_COMMAND.fullmatch(base(word)) or word == _CLI) and words[place + 1 : place + 2] == ["serve"]:
             return engines.Served(engines.VLLM, words[:place], words[place + 2 :])
         if word in _MODULES:
             return engines.Served(engines.VLLM, words[:place], words[place + 1 :])

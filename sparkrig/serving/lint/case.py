@@ -192,8 +192,11 @@ class Case:
     def called(self) -> str:
         """The model as a person would call it: a name rather than a path inside a container."""
         names = [each for each in self.launch.names if not each.startswith("/")]
+        if self.launch.model in names:
+            return self.launch.model
+        cached = next((each for each in self.launch.places if hub.ID.fullmatch(each)), "")
         path = next((each for each in reversed(self.launch.names) if each.startswith("/")), "the model")
-        return self.launch.model if self.launch.model in names else path.rpartition("/")[2]
+        return cached or path.rpartition("/")[2]
 
     @property
     def said(self) -> str:

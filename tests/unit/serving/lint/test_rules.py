@@ -1048,6 +1048,15 @@ def checkpoint(text: str) -> str:
     return found.id if found else ""
 
 
+def test_a_model_is_called_by_its_name_in_the_cache_and_not_by_its_revision() -> None:
+    """vllm-aeon-27b-dflash.service of [@gb10-services] mounts a checkpoint of the cache, serves its snapshot."""
+    mounted = "-v /home/obj/.cache/huggingface/hub/models--AEON-7--Qwen3.6-27B-NVFP4:/models/aeon-cache:ro"
+    (found,) = launch_text.read(
+        f"docker run --gpus all {mounted} a/vllm:1 vllm serve /models/aeon-cache/snapshots/{'6394' * 10}"
+    )
+    assert Case(found, find).called == "AEON-7/Qwen3.6-27B-NVFP4"
+
+
 def test_a_checkpoint_is_known_by_its_id_and_where_it_lies() -> None:
     def holds(id: str) -> None:
         owner, _, name = id.partition("/")
