@@ -53,6 +53,9 @@ _DISCOVERED = frozenset(
 _SECRET_WORDS = frozenset(
     {"TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
 )
+# tokens of text, which are counted and chosen: --long-prefill-token-threshold of vLLM (models/vllm/flags.yaml),
+# --speculative-token-map of SGLang [@sglang-source]
+_OF_TEXT = re.compile(r"(?:^|_)TOKEN_(?:BUDGETS?|IDS|MAP|PROB|THRESHOLD|TREE)(?=_|$)")
 
 
 # what vLLM reads in place of such a flag (vllm/envs.py; huggingface_hub's constants.py)
@@ -444,7 +447,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 def names_a_secret(name: str) -> bool:
     """Whether the name of a variable marks its value as a secret."""
-    words = name.upper().split("_")
+    words = _OF_TEXT.sub("", name.upper()).split("_")
     if words[-1] in ("FILE", "PATH", "DIR"):
         return False  # where a secret lies is none
     return bool(_SECRET_WORDS.intersection(words)) or (len(words) > 1 and words[-1] == "KEY")

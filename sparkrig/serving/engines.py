@@ -22,7 +22,8 @@ class Engine:
 
     commands: the first word by its last part, with the word that has to follow, empty for any; modules: of Python;
     images: those that hold it; entrypoint: the word that such an image runs by itself, empty where it has none;
-    model: flags that name the model, empty where it stands by itself; switches: flags without a value before
+    model: flags that name the model, empty where it stands by itself; variables: those that do so where no flag
+    does; switches: flags without a value before
     which a model may stand; short: other names of flags.
     """
 
@@ -33,6 +34,7 @@ class Engine:
     modules: frozenset[str] = frozenset()
     entrypoint: bool = False
     model: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
     switches: frozenset[str] = frozenset()
     short: Mapping[str, str] = field(default_factory=dict)
 
@@ -87,6 +89,7 @@ _OTHERS = (
         modules=frozenset({"llama_cpp.server"}),
         entrypoint=True,
         model=("model", "hf-repo"),
+        variables=("LLAMA_ARG_MODEL", "LLAMA_ARG_HF_REPO"),  # [@llama-server]
         short={
             "m": "model",
             "hf": "hf-repo",
@@ -154,6 +157,16 @@ def of_image(image: str) -> str:
     if "vllm" in image.lower().replace("trtllm", ""):
         return ""
     return next((engine.id for engine in _OTHERS if engine.images.search(image)), "")
+
+
+def of_environment(environment: Mapping[str, str | None]) -> str:
+    """The id of the engine for which a container's variables name a model, empty where none is."""
+    return next((engine.id for engine in _OTHERS if {*engine.variables} & {*environment}), "")
+
+
+def model_of(id: str, environment: Mapping[str, str | None]) -> str:
+    """The model that the variables name, empty where none does."""
+    return next((found for name in OTHERS[id].variables if (found := environment.get(name))), "")
 
 
 def served(words: Sequence[str]) -> Served | None:

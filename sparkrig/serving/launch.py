@@ -30,7 +30,8 @@ class Launch:
     that launches it, which may add to all of it; solo: whether that has to take one node; replaced: whether the
     image's own entrypoint is left out; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
-    Ray and no server; installs_ray, installs_vllm: whether Ray, or another vLLM, is installed first; unseen:
+    Ray and no server; installs_ray, installs_vllm: whether Ray, or another vLLM, is installed first; mods: whether
+    programs of a recipe change the container first; unseen:
     whether it runs in a container that something else started; shells: the two words where a shell is given a
     shell's program as its script; engine: as sparkrig.serving.engines, whose
     flags are read as they were typed where it is not vLLM.
@@ -52,6 +53,7 @@ class Launch:
     ray: bool = False
     installs_ray: bool = False
     installs_vllm: bool = False
+    mods: bool = False
     unseen: bool = False
     shells: str = ""
     engine: str = "vllm"

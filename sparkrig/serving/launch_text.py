@@ -8,13 +8,15 @@ sparkrig/serving/launches/.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable
 from sparkrig.serving.launches import (
+    app_template,
     compose,
     dockerfile,
     documents,
@@ -27,6 +29,7 @@ from sparkrig.serving.launches import (
     unit,
 )
 from sparkrig.serving.launches.command import ASSIGNED, served
+from sparkrig.serving.launches.documents import table
 from sparkrig.serving.launches.shell import Shell
 from sparkrig.serving.recipe import Recipe
 
@@ -72,8 +75,15 @@ def of_recipe(made: Recipe, command: str) -> list[Launch]:
         raise Unreadable(f"the command of the recipe for {made.engine} has no server that is known")
     image = Container(made.image, whole=False) if made.image else None
     engine = engines.by_name(made.engine)  # which its runtime names, where it has no command
+    mended = "mods" in made.foreign  # they replace files of vLLM, as [@flash-next-tp-2]'s do
     return [
-        replace(each, container=each.container or image, wrapper="recipe", engine=engine or each.engine)
+        replace(
+            each,
+            container=each.container or image,
+            wrapper="recipe",
+            engine=engine or each.engine,
+            mods=mended,
+        )
         for each in found
     ]
 
@@ -108,16 +118,28 @@ def _spread(launch: Launch, sparks: int) -> Launch:
     return replace(launch, flags={**launch.flags, "tensor-parallel-size": f"{size}"})
 
 
+def _objects(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """An object of Kubernetes, or the pods that a release of Flux makes with a chart that is known."""
+    values = table(table(document.get("spec")).get("values")) if document.get("kind") == "HelmRelease" else {}
+    if helm.is_one(values):
+        return helm.pods(values)
+    if app_template.is_one(values):
+        return app_template.pods(values, str(table(document.get("metadata")).get("name", "")))
+    return [document]
+
+
 def _yaml(text: str) -> list[Launch]:
     """Kubernetes, compose, Helm values, a llama-swap config, a recipe, or what `vllm serve --config` takes."""
     found = [each for each in documents.load(text) if isinstance(each, dict)]
     if any(kubernetes.is_one(each) for each in found):
-        return kubernetes.read(found)
+        return kubernetes.read([made for each in found for made in _objects(each)])
     document = found[0] if found else {}
     if "services" in document:
         return compose.read(document)
     if helm.is_one(document):
         return helm.read(document)
+    if app_template.is_one(document):
+        return kubernetes.read(app_template.pods(document))
     if llama_swap.is_one(document):
         return llama_swap.read(document)
     if isinstance(document.get("engines"), dict):

@@ -18,6 +18,9 @@ _MODULES = frozenset({"vllm.entrypoints.openai.api_server", "vllm.entrypoints.ap
 
 _CLI = "vllm.entrypoints.cli.main"
 
+# `vllm`, or a program that mends something and then is it: aeon_vllm_wrapper.py of [@gb10-services]
+_COMMAND = re.compile(r"vllm|\w*vllm\w*\.py")
+
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash"})
 
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -43,7 +46,7 @@ def served(words: Sequence[str]) -> engines.Served | None:
     if words and base(words[0]) in _SAYS:
         return None
     for place, word in enumerate(words):
-        if (base(word) == "vllm" or word == _CLI) and words[place + 1 : place + 2] == ["serve"]:
+        if (_COMMAND.fullmatch(base(word)) or word == _CLI) and words[place + 1 : place + 2] == ["serve"]:
             return engines.Served(engines.VLLM, words[:place], words[place + 2 :])
         if word in _MODULES:
             return engines.Served(engines.VLLM, words[:place], words[place + 1 :])
@@ -55,7 +58,8 @@ def launch(found: engines.Served, source: str, environment: Mapping[str, str | N
     if found.engine == engines.VLLM:
         return of_flags(found.rest, source, environment)
     read = engines.read(found.engine, found.rest)
-    return Launch(source, read.model, read.flags, environment, extra=read.extra, engine=found.engine)
+    model = read.model or engines.model_of(found.engine, environment)
+    return Launch(source, model, read.flags, environment, extra=read.extra, engine=found.engine)
 
 
 def of_flags(words: Sequence[str], source: str, environment: Mapping[str, str | None]) -> Launch:
@@ -79,7 +83,7 @@ def contained(described: Described, source: str) -> Iterator[Launch]:
     """What a container runs that is given no script. An image of an engine takes the words as its arguments."""
     words, image = [*described.words], described.container.image
     environment = described.environment
-    other = engines.of_image(image)
+    other = engines.of_image(image) or engines.of_environment(environment)
     if (found := served(words)) is not None:
         yield launch(found, source, environment)
     elif starts_ray(words):

@@ -30,12 +30,17 @@ def is_one(document: Mapping[str, Any]) -> bool:
 
 def read(document: Mapping[str, Any]) -> list[Launch]:
     """The launches of all models. Raises Unreadable where there is none."""
+    made = pods(document)
+    if not made:
+        raise Unreadable("no modelSpec of the Helm values has a modelURL")
+    return kubernetes.read(made)
+
+
+def pods(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the chart makes of such values."""
     engine = table(document["servingEngineSpec"])
     models = [each for each in map(table, rows(engine["modelSpec"])) if each.get("enabled") is not False]
-    pods = [_pod(engine, each) for each in models if each.get("modelURL")]
-    if not pods:
-        raise Unreadable("no modelSpec of the Helm values has a modelURL")
-    return kubernetes.read(pods)
+    return [_pod(engine, each) for each in models if each.get("modelURL")]
 
 
 def _pod(engine: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:

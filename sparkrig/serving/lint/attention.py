@@ -15,6 +15,8 @@ from sparkrig.serving.lint.claims import (
     MODELS,
     NOVEMBER,
     NVIDIA,
+    READ,
+    VLLM,
     Claim,
 )
 from sparkrig.serving.lint.rule import Rules
@@ -24,6 +26,7 @@ _WIDE_HEADS = re.compile(r"qwen-?3\.?[568](?!\d)|qwen3-next")
 _FLASH_NEXT = re.compile(r"qwen-?3\.8-flash-next")
 # DSA by the model's name [@vllm-45317]; GLM-5.3-Flash has another attention
 _SPARSE = re.compile(r"deepseek-v3\.2|glm-?5(?:\.[12])?(?![.\d])")
+_GLM_SPARSE = re.compile(r"glm-?5(?:\.[12])?(?![.\d])")
 _TRITON = (Change("attention-backend", "TRITON_ATTN"),)
 
 
@@ -193,6 +196,49 @@ def sparse_attention(case: Case) -> Iterator[Hit]:
 def nvfp4_kv(case: Case) -> Iterator[Hit]:
     if case.official and _kv(case).startswith("nvfp4") and not case.latent:
         yield Hit(f"--kv-cache-dtype {_kv(case)}", changes=(Change("kv-cache-dtype", "fp8"),))
+
+
+@RULES.rule(
+    "sparse-prefill",
+    "warning",
+    "GLM-5.2 is served by a vLLM whose sparse attention for SM12x can prefill",
+    (
+        Claim(
+            "0.26.0 on six Sparks serves garbage, and ends with NotImplementedError in forward_mha",
+            "vllm-49886",
+            "2026-07-26",
+        ),
+        Claim("0.27.0 on four GB10 ends at its start: no masked_mha_available", "vllm-51920", "2026-08-12"),
+    ),
+    "an image that mends it: vllm-node-b12x",
+    holds="vLLM's own images of 0.26 and 0.27; a note for forks",
+    since=(0, 26),
+    before=(0, 28),
+)
+def sparse_prefill(case: Case) -> Iterator[Hit]:
+    if _GLM_SPARSE.search(case.name):
+        yield Hit(
+            f"{case.called} with FLASHINFER_MLA_SPARSE_SM120, the only backend that vLLM has for it on SM12x",
+            severity=None if case.official or case.bare else "note",
+        )
+
+
+@RULES.rule(
+    "attention-unregistered",
+    "error",
+    "the attention backend is one for a language model",
+    (
+        Claim("vLLM ends: Backend TORCH_SDPA must be registered before use", "eugr-298", "2026-06-23"),
+        Claim("its registry keeps that name for encoders of images alone", VLLM, READ),
+    ),
+    "leave it away: vLLM chooses",
+    holds="every vLLM that has --attention-backend",
+)
+def attention_unregistered(case: Case) -> Iterator[Hit]:
+    setting, backend = case.attention
+    if backend == "TORCH_SDPA":
+        changes = (Change("attention-backend"),) if setting.startswith("--attention-backend") else ()
+        yield Hit(setting, changes=changes)
 
 
 @RULES.rule(

@@ -192,8 +192,11 @@ class Case:
     def called(self) -> str:
         """The model as a person would call it: a name rather than a path inside a container."""
         names = [each for each in self.launch.names if not each.startswith("/")]
+        if self.launch.model in names:
+            return self.launch.model
+        cached = next((each for each in self.launch.places if hub.ID.fullmatch(each)), "")
         path = next((each for each in reversed(self.launch.names) if each.startswith("/")), "the model")
-        return self.launch.model if self.launch.model in names else path.rpartition("/")[2]
+        return cached or path.rpartition("/")[2]
 
     @property
     def said(self) -> str:
@@ -354,8 +357,9 @@ class Case:
 
     @cached_property
     def patched(self) -> bool:
-        """Whether files of vLLM are mounted over the image's own, or another vLLM is installed in it."""
-        return self.launch.installs_vllm or any(_VLLM_FILE.search(each.target) for each in self.launch.mounts)
+        """Whether files of vLLM are mounted over the image's own or changed, or another vLLM is installed."""
+        changed = self.launch.installs_vllm or self.launch.mods
+        return changed or any(_VLLM_FILE.search(each.target) for each in self.launch.mounts)
 
     @cached_property
     def version(self) -> Version | None:

@@ -124,7 +124,7 @@ def moe_backend_unquantized(case: Case) -> Iterator[Hit]:
         Claim("NVIDIA's playbook has it so", "nvidia-nemotron", "2026-07-01"),
     ),
     '"moe_backend": "triton" in --speculative-config',
-    holds="vLLM 0.19 and later, which have that field",
+    holds="vLLM 0.19 and later, which have that field; a note for b12x in images that are made for it",
     since=(0, 19),
 )
 def moe_backend_draft(case: Case) -> Iterator[Hit]:
@@ -132,9 +132,12 @@ def moe_backend_draft(case: Case) -> Iterator[Hit]:
     if case.drafting != "mtp" or not heads or case.format != "nvfp4":
         return
     if _backend(case) in _QUANTIZED_ONLY and "moe_backend" not in case.speculative:
+        # images with B12X quantize these layers as they load, and serve with it [@flash-next-tp-2]
+        own = _backend(case) == "b12x" and not (case.official or case.bare)
         yield Hit(
             f"--moe-backend {_backend(case)}, and --speculative-config has no moe_backend",
-            changes=(Change("speculative-config.moe_backend", "triton"),),
+            severity="note" if own else None,
+            changes=() if own else (Change("speculative-config.moe_backend", "triton"),),
         )
 
 

@@ -201,6 +201,34 @@ def dspark_depth(case: Case) -> Iterator[Hit]:
 
 
 @RULES.rule(
+    "gemma-mtp",
+    "warning",
+    "Gemma 4 with its MTP assistant has a vLLM that gives it the target's embeddings",
+    (
+        Claim(
+            "0.25.0, 0.25.1 and 0.26.0 end at the start: a and b must have same reduction dim; main of 2026-07-21 "
+            "mends it, and so does VLLM_USE_V2_MODEL_RUNNER=1",
+            "vllm-48848",
+            "2026-07-27",
+        ),
+    ),
+    "-e VLLM_USE_V2_MODEL_RUNNER=1, or vLLM 0.27",
+    holds="vLLM 0.25 and 0.26; a note for forks",
+    since=(0, 25),
+    before=(0, 27),
+)
+def gemma_mtp(case: Case) -> Iterator[Hit]:
+    drafter = str(case.speculative.get("model") or "")
+    drafted = case.drafting == "mtp" or drafter.lower().endswith("-assistant")
+    if "gemma-4" in case.name and drafted and case.launch.variable("VLLM_USE_V2_MODEL_RUNNER") != "1":
+        yield Hit(
+            f"its assistant {drafter}".rstrip(),
+            severity=None if case.official or case.bare else "note",
+            changes=(Change("VLLM_USE_V2_MODEL_RUNNER", "1", variable=True),),
+        )
+
+
+@RULES.rule(
     "mtp-depth",
     "warning",
     "Qwen3.8-Flash-Next predicts 1 to 4 or 9 to 12 tokens ahead",

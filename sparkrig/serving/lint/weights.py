@@ -22,6 +22,8 @@ from sparkrig.serving.lint.rule import Rules
 from sparkrig.text import listed
 
 _NO_FASTSAFETENSORS = ((26, 3), (26, 4))  # [@conselara-hardware]
+# of the hub's cache; whole copies in a folder of that name work, as [@dgx-forge] mounts one
+_SNAPSHOT = re.compile(r"models--[^/]+/snapshots(?:/|$)|/snapshots/[0-9a-f]{40}(?:/|$)")
 
 
 # the first minor version of vLLM that has a model, the more specific name first [@vllm-recipes]
@@ -154,7 +156,7 @@ def fastsafetensors(case: Case) -> Iterator[Hit]:
 )
 def cache_snapshot(case: Case) -> Iterator[Hit]:
     for each in case.launch.mounts:
-        if re.search(r"/snapshots(/|$)", each.source):
+        if _SNAPSHOT.search(each.source):
             yield Hit(f"-v {each.source}:{each.target}")
 
 

@@ -60,7 +60,18 @@ def test_a_secret_in_the_environment_is_refused_and_not_repeated() -> None:
         assert "hf_canary" not in str(caught.value)
 
     each_row(
-        ["HF_TOKEN", "OPENAI_API_KEY", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "SECRET", "hf_token", "NGC_APIKEY"],
+        [
+            *(
+                "HF_TOKEN",
+                "OPENAI_API_KEY",
+                "DB_PASSWORD",
+                "AWS_SECRET_ACCESS_KEY",
+                "SECRET",
+                "hf_token",
+                "NGC_APIKEY",
+            ),
+            *("TOKEN_ID", "HF_TOKEN_READ", "SECRET_TOKEN_LIMITS", "PASSWORD_TOKEN_IDS"),
+        ],
         holds,
     )
 
@@ -72,6 +83,7 @@ def test_what_only_sounds_like_one_passes() -> None:
     each_row(
         [
             "TOKENIZERS_PARALLELISM",
+            "VLLM_SHARED_EXPERTS_STREAM_TOKEN_THRESHOLD",
             "VLLM_MAX_TOKENS",
             "HF_TOKEN_PATH",
             "KEYBOARD",

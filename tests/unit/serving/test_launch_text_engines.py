@@ -87,6 +87,32 @@ def test_one_text_may_have_several_engines() -> None:
     assert [(each.engine, each.model) for each in found] == [("vllm", "Q/A"), ("llama.cpp", "Q/B")]
 
 
+def test_variables_name_the_model_of_llama_cpp() -> None:
+    """[@llama-24218]: the image is built beside the compose file, and all is set by variables."""
+
+    def holds(service: str, model: str, engine: str) -> None:
+        found = one(f"services:\n  a: {{{service}}}\n")
+        assert (found.model, found.engine) == (model, engine)
+
+    step = (
+        "environment: [LLAMA_ARG_MODEL=/models/Step-3.7-flash-IQ4_XS-00001-of-00003.gguf, LLAMA_ARG_MMAP=disabled]"
+    )
+    image = "image: ghcr.io/ggml-org/llama.cpp:server-cuda13"
+    each_row(
+        [
+            (f"build: ., {step}", "/models/Step-3.7-flash-IQ4_XS-00001-of-00003.gguf", "llama.cpp"),
+            (
+                f"{image}, environment: {{LLAMA_ARG_HF_REPO: u/gpt-oss-120b-GGUF}}",
+                "u/gpt-oss-120b-GGUF",
+                "llama.cpp",
+            ),
+            (f"{image}, command: -m /m.gguf, {step}", "/m.gguf", "llama.cpp"),
+            (f"image: vllm/vllm-openai:v1, command: Q/M, {step}", "Q/M", "vllm"),
+        ],
+        holds,
+    )
+
+
 def test_an_image_is_of_one_engine() -> None:
     def holds(image: str, engine: str) -> None:
         assert engines.of_image(image) == engine

@@ -167,3 +167,68 @@ def test_nodes_of_ray_and_other_engines() -> None:
 def test_what_has_no_launch_is_said_in_a_sentence(text: str, said: str) -> None:
     with pytest.raises(Unreadable, match=said):
         read(text)
+
+
+RELEASED = """
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: vllm-coder-spark}
+spec:
+  chartRef: {kind: OCIRepository, name: app-template}
+  values:
+    controllers:
+      vllm:
+        pod: {hostIPC: true}
+        containers:
+          app:
+            image: {repository: ghcr.io/timothystewart6/vllm-gb10, tag: v0.25.1-cu13.2@sha256:30e7}
+            command: [vllm, serve]
+            args: [Qwen/Qwen3.6-27B-FP8, --max-model-len, "32768", --gpu-memory-utilization, "0.28"]
+            env:
+              HF_HOME: &kept /data
+              HF_TOKEN: {valueFrom: {secretKeyRef: {name: hidden, key: token}}}
+            resources:
+              limits: {memory: 48Gi, nvidia.com/gpu: 1}
+    persistence:
+      cache:
+        existingClaim: vllm-coder-spark-cache-pvc
+        advancedMounts: {vllm: {app: [{path: *kept}]}}
+      shm: {type: emptyDir, advancedMounts: {vllm: {sidecar: [{path: /dev/shm}]}}}
+      models: {hostPath: /srv/models}
+"""
+
+
+def test_a_helm_release_of_app_template() -> None:
+    """[@rwlove-home-ops], with two volumes and a variable more."""
+    (found,) = read(RELEASED)
+    assert (found.source, found.model) == ("HelmRelease vllm-coder-spark vllm", "Qwen/Qwen3.6-27B-FP8")
+    assert found.flags == {"max-model-len": "32768", "gpu-memory-utilization": "0.28"}
+    assert (found.environment, found.whole) == ({"HF_HOME": "/data", "HF_TOKEN": None}, True)
+    assert found.container == Container(
+        image="ghcr.io/timothystewart6/vllm-gb10:v0.25.1-cu13.2@sha256:30e7",
+        gpus=True,
+        ipc="host",
+        memory="48Gi",
+        mounts=(Mount("vllm-coder-spark-cache-pvc", "/data"), Mount("/srv/models", "/models")),
+    )
+
+
+def test_values_of_app_template_alone() -> None:
+    values = RELEASED.partition("  values:\n")[2].replace("\n    ", "\n").removeprefix("    ")
+    (found,) = read(
+        values.replace("{repository: ghcr.io/timothystewart6/vllm-gb10, tag: v0.25.1-cu13.2@sha256:30e7}", "i:1")
+    )
+    assert (found.source, found.model) == ("Helm values vllm", "Qwen/Qwen3.6-27B-FP8")
+    assert found.container is not None
+    assert found.container.image == "i:1"
+
+
+def test_what_stands_beside_a_helm_release_is_read_too() -> None:
+    kind = "\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"
+    other = f"{kind}metadata: {{name: x}}\nspec: {{values: {{a: 1}}}}"
+    stack = "spec: {values: {servingEngineSpec: {modelSpec: [{name: s, modelURL: Q/S, repository: r, tag: 1}]}}}"
+    production = f"{kind}metadata: {{name: y}}\n{stack}"
+    found = read(f"{RELEASED}{other}{production}\n---\n{under('spec', kind='Pod')}")
+    assert [each.model for each in found] == ["Qwen/Qwen3.6-27B-FP8", "Q/S", "Q/M"]
+    with pytest.raises(Unreadable, match=r"runs vLLM \(HelmRelease\)"):
+        read(other)

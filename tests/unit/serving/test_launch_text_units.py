@@ -53,6 +53,8 @@ def test_each_way_to_write_what_a_unit_starts() -> None:
     each_row(
         [
             "/opt/vllm serve Q/M --port 1",
+            # vllm-aeon-27b-dflash.service of [@gb10-services]
+            "/usr/bin/env -i A=/x docker run --entrypoint python3 a/vllm:1 /o/vllm_wrapper.py serve Q/M --port 1",
             "-/opt/vllm serve $M --port 1",
             "+!!/opt/vllm serve ${M} --port 1",
             "@/opt/vllm vllm serve Q/M --port 1",

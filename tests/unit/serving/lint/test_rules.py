@@ -120,6 +120,7 @@ COMPOSED = "services:\n  a:\n    image: {}\n    gpus: all\n    platform: {}\n   
 
 SUPER, GLM_NVFP4 = "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4", "lukealonso/GLM-4.6-NVFP4"
 DSPARK = "--speculative-config.method dspark --speculative-config.num_speculative_tokens {}"
+GEMMA, ASSISTANT = "google/gemma-4-26B-A4B-it", '"model":"google/gemma-4-26B-A4B-it-assistant"'
 TWICE = "services:\n  a:\n    image: i\n    entrypoint: [/bin/bash]\n    command: [{}, " + serve() + "]\n"
 
 # rule: (a launch that breaks it, the same one mended)
@@ -147,6 +148,44 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
             run(image="vllm/vllm-openai:v0.24.0", model=f"org/{name}"),
         )
         for name in ("GLM-5.1-NVFP4", "DeepSeek-V3.2", "GLM-5")
+    ],
+    "sparse-prefill": [
+        (
+            run(image="vllm/vllm-openai:v0.26.0", model="nvidia/GLM-5.2-NVFP4"),
+            run(image="vllm/vllm-openai:v0.26.0", model="nvidia/GLM-5.3-Flash-NVFP4"),
+        )
+    ],
+    "attention-unregistered": [
+        (
+            serve(flags=f"--attention-backend {backend}"),
+            serve(flags="--attention-backend TRITON_ATTN"),
+        )
+        for backend in ("TORCH_SDPA", "torch_sdpa")
+    ]
+    + [
+        (
+            f"./launch-cluster.sh --solo exec {SERVE} --attention-backend TORCH_SDPA",  # [@eugr-298]
+            f"./launch-cluster.sh --solo exec {SERVE} --attention-backend TRITON_MLA",
+        ),
+        (
+            serve(flags="--attention-config.backend TORCH_SDPA"),
+            serve(flags="--mm-encoder-attn-backend TORCH_SDPA"),
+        ),
+    ],
+    "gemma-mtp": [
+        (
+            run(
+                image="vllm/vllm-openai:v0.25.1",
+                model=GEMMA,
+                flags=f"--speculative-config '{{{method}{ASSISTANT}}}'",
+            ),
+            run(options, image="vllm/vllm-openai:v0.25.1", model=GEMMA, flags=flags),
+        )
+        for method in ('"method":"mtp",', "")
+        for options, flags in (
+            ("--gpus all", ""),
+            ("--gpus all -e VLLM_USE_V2_MODEL_RUNNER=1", f"--speculative-config '{{{ASSISTANT}}}'"),
+        )
     ],
     "heads-not-divided": [
         (serve(flags="-tp 3 --nnodes 3 --master-addr 192.168.100.10"), serve(flags="-pp 3 --nnodes 3")),
@@ -473,6 +512,12 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
             run("--gpus all -v ~/.cache/huggingface:/h"),
         )
         for tail in ("/snapshots/123", "/snapshots")
+    ]
+    + [
+        (
+            run(f"--gpus all -v /srv/snapshots/{'0123456789' * 4}:/m"),
+            run("--gpus all -v /srv/models/snapshots/deepseek-v4-flash-0731:/m"),  # [@dgx-forge]
+        )
     ],
     "compile-caches": [(f"docker run --gpus all {IMAGE} {SERVE}", run())],
     "gpus-beyond-sparks": [
@@ -704,6 +749,8 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         ),
         (serve(flags="--api-key x"), f"VLLM_API_KEY=$KEY {serve()}"),
         (serve(flags="--api-key $KEY"), serve(flags="--served-model-name x")),
+        # vllm-querit-4b-reranker.service of [@gb10-services] at 46f16f1, which serves
+        (serve(flags="--hf-token x"), serve(flags="--long-prefill-token-threshold 512")),
         (f"llama-server -m {PLAIN}.gguf --api-key x", f"llama-server -m {PLAIN}.gguf --api-key-file /run/key"),
     ],
     "other-engine": [
@@ -1001,6 +1048,15 @@ def checkpoint(text: str) -> str:
     return found.id if found else ""
 
 
+def test_a_model_is_called_by_its_name_in_the_cache_and_not_by_its_revision() -> None:
+    """vllm-aeon-27b-dflash.service of [@gb10-services] mounts a checkpoint of the cache, serves its snapshot."""
+    mounted = "-v /home/obj/.cache/huggingface/hub/models--AEON-7--Qwen3.6-27B-NVFP4:/models/aeon-cache:ro"
+    (found,) = launch_text.read(
+        f"docker run --gpus all {mounted} a/vllm:1 vllm serve /models/aeon-cache/snapshots/{'6394' * 10}"
+    )
+    assert Case(found, find).called == "AEON-7/Qwen3.6-27B-NVFP4"
+
+
 def test_a_checkpoint_is_known_by_its_id_and_where_it_lies() -> None:
     def holds(id: str) -> None:
         owner, _, name = id.partition("/")
@@ -1075,6 +1131,64 @@ def test_a_rule_is_for_its_versions() -> None:
         ],
         holds,
     )
+
+
+def test_a_failure_of_some_versions_is_told_of_their_images() -> None:
+    """[@vllm-48848], [@vllm-49886] and [@vllm-51920] as published, and releases before and after."""
+
+    def holds(rule: str, model: str, flags: str, tags: dict[str, bool]) -> None:
+        said = {tag: rule in ids(run(image=f"vllm/vllm-openai:v{tag}", model=model, flags=flags)) for tag in tags}
+        assert said == tags
+
+    each_row(
+        {
+            "gemma": (
+                "gemma-mtp",
+                "coder3101/gemma-4-26B-A4B-it-heretic",
+                f'--quantization fp8 --speculative-config \'{{"method":"mtp",{ASSISTANT}}}\'',
+                {"0.21.0": False, "0.24.0": False, "0.25.0": True, "0.26.0": True, "0.27.1": False},
+            ),
+            "glm": (
+                "sparse-prefill",
+                "nvidia/GLM-5.2-NVFP4",
+                "--moe-backend marlin",
+                {"0.25.1": False, "0.26.0": True, "0.27.0-aarch64": True, "0.28.0": False},
+            ),
+        },
+        holds,
+    )
+
+
+def test_images_with_b12x_have_layers_of_their_own_for_it() -> None:
+    """[@flash-next-tp-2]: qwen3.8-flash-next-1x-dgx-spark-previous.yaml at 353327f, which served for two days."""
+    model = "local-inference-lab/Qwen3.8-Flash-Next-NVFP4"
+    flags = "--moe-backend {} --speculative-config.method mtp"
+
+    def severity(backend: str, image: str) -> set[str]:
+        (one,) = launch_text.read(run(image=image, model=model, flags=flags.format(backend)))
+        told = judgement.judge(Case(one, catalogue_files.catalogue().find))
+        return {each.severity for each in told if each.rule.id == "moe-backend-draft"}
+
+    assert severity("b12x", "ghcr.io/ursuciprian/spark-vllm-b12x:tp1-20261002-5bf24021-884b4ff6-warm") == {"note"}
+    assert severity("b12x", "vllm/vllm-openai:v0.31.0") == {"error"}
+    assert severity("marlin", "ghcr.io/ursuciprian/spark-vllm-b12x:tp1-20261002-5bf24021-884b4ff6-warm") == {
+        "error"
+    }
+
+
+def test_mods_of_a_recipe_change_an_official_image() -> None:
+    """[@flash-next-tp-2]: recipes/latest/flashnext-vllm-cached.yaml at 4de21a9, which serves with its overlays."""
+    recipe = (
+        "recipe_version: '1'\nmodel: nvidia/Qwen3.8-Flash-Next-NVFP4\n"
+        "container: vllm/vllm-openai@sha256:f5df5cc3302b5f404848c4eca88d7bf7ed5226e151c056da22816d7734644d67\n"
+        "command: vllm serve {model} --kv-cache-dtype fp8_e4m3 --gpu-memory-utilization 0.70\n"
+    )
+
+    def severity(text: str) -> set[str]:
+        return {each.severity for each in judged(text) if each.rule.id == "kv-needs-bf16"}
+
+    assert severity(recipe) == {"error"}
+    assert severity(f"{recipe}mods: [vllm-flashnext-nightly-8a728663]\n") == {"note"}
 
 
 def test_the_version_that_an_image_tells() -> None:
