@@ -325,7 +325,9 @@ def _too_little(asked: Wish, use: Use, firm: float | None, context: int, rooms: 
             f"({most:g} of {rooms.total:.1f} GiB)",
             local(f"sparkrig models show {quoted(asked.model.name)}"),
         )
-    taken = asked.runtime.most(least / rooms.total, made, rooms.at_start) * rooms.total
+    taken = least
+    if least + BESIDE_GIB <= rooms.free:  # enough now, and too much where our other servers are not loaded yet
+        taken = asked.runtime.most(least / rooms.total, made, rooms.at_start) * rooms.total
     return Refusal(
         f"{asked.gguf or asked.checkpoint.id} takes {taken:.1f} GiB of memory on each Spark, {BESIDE_GIB:g} GiB "
         f"more are for its processes, and {rooms.said}",

@@ -116,6 +116,9 @@ def test_a_fraction_beside_another_server_is_small_enough_for_a_boot_without_it(
     assert found.held == pytest.approx(found.share * 86.7, abs=0.1)
     with pytest.raises(Refusal, match=r"takes [45]\d.\d GiB of memory on each Spark"):
         plan.size(wish, mine(model=small, **SGLANG), replace(room, free=36.7))
+    for least in (0.1, 2.0, 10.0):  # of which 5 GiB are for its processes
+        with pytest.raises(Refusal, match=r"takes [23]\d.\d GiB of memory on each Spark"):
+            plan.size(wish, mine(model=small, **SGLANG), replace(room, free=least))
     with pytest.raises(Refusal, match=r"--mem-fraction-static 0.7 asks for 94.\d GiB"):
         plan.size(wish, mine(model=small, **SGLANG, serve_flags={"mem-fraction-static": 0.7}), room)
     with pytest.raises(Refusal, match=r"28.4 GiB with 4096 tokens of context, and 26.1 GiB are for all of it"):
