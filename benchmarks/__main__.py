@@ -49,6 +49,7 @@ def on_the_pair(folder: Path, count: int) -> list[Row]:
     The first converge of the others starts at the pristine snapshot, and tests/state judges how each ends.
     """
     place, first = settled(folder)
+    known(folder)  # from here on the others can reach the pair, too
     found = [first]
     for work, seconds in ((Work.NOOP, NOOP_S), (Work.DRIFT, DRIFT_S)):
         found += rounds(ORDER, work, place, count, folder, within_s=seconds, mend=back)

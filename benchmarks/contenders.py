@@ -27,23 +27,29 @@ class Work(StrEnum):
 
 # a line of a run's output that reports a change, as pyinfra and as Ansible print it
 _CHANGED = re.compile(r"\] Success$|\bchanged=[1-9]", re.MULTILINE)
+# Ansible's line for each host at the end. Where its inventory cannot be read it has none, and ends well
+_RECAP = re.compile(r"^\S+ +: ok=[1-9]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Command:
     """A command line with its environment, and the exit codes that mean that it did its work.
 
-    idle: whether it finds nothing to change, and would be another work if it did.
+    idle: whether it finds nothing to change, and would be another work if it did; recaps: of how many hosts its
+    output says at the end that it did something there.
     """
 
     words: list[str]
     env: Mapping[str, str]
     good: tuple[int, ...] = (0,)
     idle: bool = False
+    recaps: int = 0
 
     def did_it(self, code: int, output: str) -> bool:
         """Whether exit code and output are of this work."""
-        return code in self.good and not (self.idle and _CHANGED.search(output))
+        if self.idle and _CHANGED.search(output):
+            return False
+        return code in self.good and len(_RECAP.findall(output)) >= self.recaps
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,7 @@ def _ansible(work: Work, place: Place, more: Mapping[str, str]) -> Command:
     check = ["--check"] if work is Work.DRIFT else []
     playbook = str(HERE / "ansible" / "site.yml")
     words = [str(environment() / "bin" / "ansible-playbook"), *check, "-i", str(place.hosts), playbook]
-    return Command(words, env, idle=place.settled and work is not Work.CONVERGE)
+    return Command(words, env, idle=place.settled and work is not Work.CONVERGE, recaps=place.count)
 
 
 def _pipelining(work: Work, place: Place) -> Command:

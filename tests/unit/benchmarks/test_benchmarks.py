@@ -43,6 +43,15 @@ def test_a_run_that_changes_something_is_no_idle_one(output: str, idle: bool, di
     assert not command.did_it(1, output)
 
 
+def test_a_run_that_reached_no_host_did_nothing(tmp_path: Path) -> None:
+    recap = "spark-a : ok=14   changed=0    failed=0\nspark-b   : ok=14   changed=0    failed=0\n"
+    lost = "spark-a : ok=14   changed=0\nspark-b : ok=0    changed=0    unreachable=1\n"
+    command = PIPELINING.command(Work.NOOP, place(tmp_path))
+    assert command and command.did_it(0, recap)
+    for output in ("[WARNING]: No inventory was parsed\n", "skipping: no hosts matched\n", lost):
+        assert not command.did_it(0, output)
+
+
 @pytest.mark.slow
 def test_one_run_tells_its_time_and_its_own_memory(tmp_path: Path) -> None:
     large = [sys.executable, "-c", "import time; x = bytearray(150 << 20); time.sleep(0.2)"]
