@@ -86,11 +86,11 @@ class Starter(ABC):
     ) -> tuple[str, Sequence[str]] | None:
         """What a command runs as a script: `bash -c TEXT`, a file that is known, or standard input.
 
-        Its text, and the arguments of a file.
+        Its text, and the arguments that it is given; the one behind TEXT is its name.
         """
         text = command.shell_script(words)
         if text is not None:
-            return text, ()
+            return text, words[words.index(text) + 2 :]
         file = command.script_file(words) or ""
         if file and (name := file.removeprefix("./")) in files:
             return files[name], words[words.index(file) + 1 :]
