@@ -227,7 +227,8 @@ def test_options_of_docker_that_a_function_puts_into_an_array_are_seen() -> None
     found = one(
         'flags() {\n  local -n _out="$1"\n  local ip="$2"\n  _out=(\n    --network host\n'
         '    --device /dev/infiniband\n    -e "VLLM_HOST_IP=${ip}"\n  )\n}\nHEAD=()\nflags HEAD 192.0.2.1\n'
-        'docker run -d "${HEAD[@]}" --entrypoint /bin/bash img -lc \'exec ray start --head --port="$1"\' head 6379\n'
+        'docker run -d "${HEAD[@]}" --entrypoint /bin/bash img'
+        " -lc 'exec ray start --head --port=$1' ray-head 6379\n"
     )
     assert found.ray and found.container
     assert (found.container.network, found.container.devices) == ("host", ("/dev/infiniband",))
