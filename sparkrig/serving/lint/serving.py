@@ -19,6 +19,7 @@ _BATCH, _LONG = 8192, 100_000  # [@docai-122b]
 _SMALL = 0.6  # [@chenboju]
 _HANGS = 65536  # [@aeon-dflash-1]: 32768 ran
 _DSPARK = 5  # dspark_block_size of DeepSeek-V4-Flash [@nepenth-dsv4]
+_GLM = re.compile(r"nvidia/glm-5\.3-flash-nvfp4")
 _RING = range(5, 9)  # [@inference-atlas-53]
 
 
@@ -226,6 +227,22 @@ def gemma_mtp(case: Case) -> Iterator[Hit]:
             severity=None if case.official or case.bare else "note",
             changes=(Change("VLLM_USE_V2_MODEL_RUNNER", "1", variable=True),),
         )
+
+
+@RULES.rule(
+    "glm-mtp",
+    "warning",
+    "NVIDIA's GLM-5.3-Flash drafts by DFlash2, and not by its own MTP",
+    (
+        Claim("MTP is not reachable with nvidia/GLM-5.3-Flash-NVFP4, and DFlash2 is", "mia-glm53-6", "2026-09-22"),
+        Claim("its draft runs only with a patch", "eugr-glm53", "2026-11-24"),
+    ),
+    'DFlash2: "method": "dflash", "model": "incoai/GLM-5.3-Flash-DFlash2" in --speculative-config',
+    holds="images without that patch",
+)
+def glm_mtp(case: Case) -> Iterator[Hit]:
+    if case.drafting == "mtp" and _GLM.search(case.name):
+        yield Hit(f"MTP of {case.called}", severity="note" if case.patched else None)
 
 
 @RULES.rule(
