@@ -222,6 +222,26 @@ def test_what_runs_in_a_container_that_was_started_before_belongs_to_it() -> Non
     assert one(away).container is None
 
 
+def test_scripts_that_are_not_here_are_named_where_nothing_is_found() -> None:
+    """launch-step-3.7-flash-nvfp4.sh of urbanspr1nter's recipes at 5a4188c, and up.sh of epappas/gx10-cluster."""
+
+    def holds(text: str, said: str) -> None:
+        with pytest.raises(Unreadable, match=f"is in it{said}$"):
+            launch_text.read(text)
+
+    each_row(
+        [
+            (
+                'B="$HOME/x"\n"$B/run-recipe.sh" step --no-ray',
+                r"; it runs \$HOME/x/run-recipe.sh, .* does not have",
+            ),
+            ("source ../twonode.sh\ntwonode_up\nbash b.sh", "; it runs ../twonode.sh and b.sh, .* does not have"),
+            ("source .env\nls", ""),
+        ],
+        holds,
+    )
+
+
 def test_options_of_docker_that_a_function_puts_into_an_array_are_seen() -> None:
     """02-launch-cluster.sh of Ancientfall/gx10-stack at 2f06d3b, shortened."""
     found = one(
