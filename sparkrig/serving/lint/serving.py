@@ -230,6 +230,19 @@ def gemma_mtp(case: Case) -> Iterator[Hit]:
 
 
 @RULES.rule(
+    "dsv4-0731-mtp",
+    "warning",
+    "DeepSeek-V4-Flash-0731 drafts by DSpark, and not by MTP",
+    (Claim("deepseek_mtp does not load its head: KeyError mtp_block.main_norm", "bytebunkerlabs", "2026-08-06"),),
+    '"method": "dspark", "num_speculative_tokens": 5 in --speculative-config',
+    holds="vLLM of 2026-08",
+)
+def dsv4_0731_mtp(case: Case) -> Iterator[Hit]:
+    if case.drafting == "mtp" and "deepseek-v4-flash-0731" in case.name:
+        yield Hit(f"--speculative-config.method {case.speculative.get('method')}")
+
+
+@RULES.rule(
     "glm-mtp",
     "warning",
     "NVIDIA's GLM-5.3-Flash drafts by DFlash2, and not by its own MTP",
@@ -238,11 +251,12 @@ def gemma_mtp(case: Case) -> Iterator[Hit]:
         Claim("its draft runs only with a patch", "eugr-glm53", "2026-11-24"),
     ),
     'DFlash2: "method": "dflash", "model": "incoai/GLM-5.3-Flash-DFlash2" in --speculative-config',
-    holds="images without that patch",
+    holds="images without that patch; a note for B12X's, which eugr's recipe patches",
 )
 def glm_mtp(case: Case) -> Iterator[Hit]:
     if case.drafting == "mtp" and _GLM.search(case.name):
-        yield Hit(f"MTP of {case.called}", severity="note" if case.patched else None)
+        mended = case.patched or "b12x" in f"{case.image} {case.launch.text('moe-backend')}"
+        yield Hit(f"MTP of {case.called}", severity="note" if mended else None)
 
 
 @RULES.rule(

@@ -95,6 +95,7 @@ def ids(text: str, *, sparks: int | None = None, vllm: Version | None = None, fi
     return {each.rule.id for each in judged(text, sparks=sparks, vllm=vllm, find=find)}
 
 
+PUZZLE = "nvidia/NVIDIA-Nemotron-Labs-3-Puzzle-75B-A9B-NVFP4"
 PAIR = "-tp 2 --nnodes 2 --node-rank 0 --master-addr 192.168.100.10"
 
 
@@ -171,6 +172,67 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
             serve(flags="--attention-config.backend TORCH_SDPA"),
             serve(flags="--mm-encoder-attn-backend TORCH_SDPA"),
         ),
+    ],
+    # what the sources of the second round of 2026-11-25 report to fail, beside what they serve with
+    "dspark-kv-fp8": [
+        (
+            serve("unsloth/Qwen3.8-27B-NVFP4", f"--speculative-config.method {method} --kv-cache-dtype fp8"),
+            serve("unsloth/Qwen3.8-27B-NVFP4", other, without="kv-cache-dtype"),
+        )
+        for method, other in (
+            ("dspark", "--speculative-config.method dspark --kv-cache-dtype bfloat16"),
+            ("dspark", "--speculative-config.method mtp --kv-cache-dtype fp8"),
+        )
+    ],
+    "muse-attention": [
+        (
+            serve("meta-models/Muse-Glimmer-30B", "--attention-backend flashinfer"),
+            serve("meta-models/Muse-Glimmer-30B", "--enforce-eager"),
+        )
+    ],
+    "dsv4-0731-mtp": [
+        (
+            serve("deepseek-ai/DeepSeek-V4-Flash-0731", "--speculative-config.method deepseek_mtp"),
+            serve(model, f"--speculative-config.method {method} --speculative-config.num_speculative_tokens 5"),
+        )
+        for model, method in (
+            ("deepseek-ai/DeepSeek-V4-Flash-0731", "dspark"),
+            ("deepseek-ai/DeepSeek-V4-Flash", "deepseek_mtp"),
+        )
+    ],
+    "flashinfer-b12x": [
+        (
+            run(image="vllm/vllm-openai:v0.28.0", model="unsloth/Qwen3.6-35B-A3B-NVFP4", flags=flags),
+            run(image="vllm/vllm-openai:v0.28.0", model="unsloth/Qwen3.6-35B-A3B-NVFP4", flags=other),
+        )
+        for flags, other in (
+            ("--moe-backend flashinfer_b12x", "--moe-backend marlin"),
+            ('--kernel-config \'{"moe_backend":"flashinfer_b12x"}\'', "--linear-backend flashinfer_b12x"),
+        )
+    ],
+    "load-wide": [
+        (
+            serve("kodelow/Hy3-NVFP4-W4A16", f"{PAIR} --load-format {loader}"),
+            serve("kodelow/Hy3-NVFP4-W4A16", f"{PAIR} --load-format auto"),
+        )
+        for loader in ("instanttensor", "fastsafetensors")
+    ],
+    "mamba-blocks": [
+        (
+            "vllm serve Qwen/Qwen3.6-35B-A3B-FP8 --gpu-memory-utilization 0.36 --max-model-len 131072",
+            f"vllm serve Qwen/Qwen3.6-35B-A3B-FP8 --gpu-memory-utilization 0.36 {other}",
+        )
+        for other in ("--max-model-len 131072 --max-num-seqs 32", "--max-model-len 32768")
+    ],
+    "puzzle-autotune": [
+        (
+            f"docker run --gpus all vllm/vllm-openai:v0.24.0 --gpu-memory-utilization 0.88 --model {PUZZLE}",
+            f"docker run --gpus all {image} --gpu-memory-utilization {share} --model {PUZZLE}",
+        )
+        for image, share in (
+            ("nvcr.io/nvidia/vllm:26.06-py3", "0.88"),
+            ("vllm/vllm-openai:v0.25.0", "0.6"),
+        )
     ],
     "glm-mtp": [
         (
@@ -1174,6 +1236,12 @@ def test_a_failure_of_some_versions_is_told_of_their_images() -> None:
                 "coder3101/gemma-4-26B-A4B-it-heretic",
                 f'--quantization fp8 --speculative-config \'{{"method":"mtp",{ASSISTANT}}}\'',
                 {"0.21.0": False, "0.24.0": False, "0.25.0": True, "0.26.0": True, "0.27.1": False},
+            ),
+            "puzzle": (
+                "puzzle-autotune",
+                PUZZLE,
+                "--gpu-memory-utilization 0.88",
+                {"0.23.0": False, "0.24.0": True, "0.25.1": True, "0.26.0": False},
             ),
             "glm": (
                 "sparse-prefill",
