@@ -22,6 +22,7 @@ from sparkrig.serving.launches import (
     documents,
     helm,
     inspected,
+    jinja,
     kubernetes,
     llama_swap,
     recipes,
@@ -32,7 +33,9 @@ from sparkrig.serving.launches.command import ASSIGNED, served
 from sparkrig.serving.launches.documents import table
 from sparkrig.serving.launches.shell import Shell
 from sparkrig.serving.recipe import Recipe
+from sparkrig.text import listed
 
+_NAMED = 3  # scripts that a text runs and does not have
 _MOST = 300_000  # characters; the longest script that was seen has 40,000
 _MOST_INSPECTED = 2_000_000  # what `docker inspect` prints of one container has 20,000
 _GROUP = re.compile(r"(?:\[\[?|\{)\s+(?:-[a-z]\b|!|\w+\s|\"\$)")  # a test or a group of a shell, and no JSON
@@ -47,6 +50,7 @@ def read(text: str) -> list[Launch]:
     inspected_one = bare[0] in "[{" and not _GROUP.match(bare) and not unit.BEGINS.match(bare)
     if len(bare) > (_MOST_INSPECTED if inspected_one else _MOST):
         raise Unreadable(f"it has {len(bare)} characters, more than any launch")
+    bare = bare if inspected_one else jinja.filled(bare)
     if unit.BEGINS.match(bare):
         return unit.read(bare)
     if inspected_one:
@@ -104,8 +108,9 @@ def _starts(words: Sequence[str], engine: str) -> bool:
 
 def _found(shell: Shell, found: list[Launch]) -> list[Launch]:
     if not found:
-        told = shell.world.errors
-        raise Unreadable(told[0] if told else "no `vllm serve` and no container of vLLM is in it")
+        told, elsewhere = shell.world.errors, [*dict.fromkeys(shell.world.elsewhere)]
+        missing = f"; it runs {listed(elsewhere[:_NAMED])}, which it does not have" if elsewhere else ""
+        raise Unreadable(told[0] if told else f"no `vllm serve` and no container of vLLM is in it{missing}")
     return found
 
 

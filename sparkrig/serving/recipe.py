@@ -155,7 +155,11 @@ def _sparkrun_s(document: Mapping[str, Any]) -> Recipe:
 def _engine(document: Mapping[str, Any], command: str) -> str:
     named = _RUNTIMES.get(_text(document, "runtime").lower())
     typed = (engine for sign, engine in _COMMANDS.items() if re.search(sign, command, re.MULTILINE))
-    return named or next(typed, VLLM)
+    found = named or next(typed, "")
+    runtime = _text(document, "runtime")
+    if runtime and not found and "vllm" not in runtime.lower() and not document.get("command"):
+        raise Unreadable(f"the recipe is for {runtime}, which is no engine that is known, and has no command")
+    return found or VLLM
 
 
 def _built(model: str, defaults: Mapping[str, Any]) -> str:

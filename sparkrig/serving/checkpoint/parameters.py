@@ -15,6 +15,8 @@ from sparkrig.serving.checkpoint.shape import attention_heads, head_width, kv_he
 
 _TIED = ("gemma",)  # families whose input and output embeddings are one where config.json does not tell
 _PLAIN = frozenset({"relu2", "relu", "gelu", "gelu_new"})  # a feed-forward of two matrices, not three
+# whose intermediate_size holds gate and up together: mlp_hidden_size of [@molmo], ff_dim_in of Qwen's first models
+_TOGETHER = frozenset({"molmo", "qwen"})
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ def _matrices(config: Config) -> int:
 
 
 def _dense_width(config: Config) -> int:
-    return config.must("intermediate_size_mlp", "dense_intermediate_size", "intermediate_size", "ffn_hidden_size")
+    names = ("intermediate_size_mlp", "dense_intermediate_size", "intermediate_size", "ffn_hidden_size")
+    return config.must(*names) // (2 if config.kind in _TOGETHER else 1)
 
 
 def _expert(config: Config) -> tuple[int, int]:

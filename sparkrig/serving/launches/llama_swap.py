@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sparkrig.serving import engines
 from sparkrig.serving.launch import Launch, Unreadable
+from sparkrig.serving.launches import command
 from sparkrig.serving.launches.documents import rows, table
 from sparkrig.serving.launches.shell import Shell
 
@@ -28,7 +30,7 @@ def is_one(document: Mapping[str, Any]) -> bool:
 
 
 def read(document: Mapping[str, Any]) -> list[Launch]:
-    """The launches of all models. Raises Unreadable where there is none."""
+    """The launches of all models, one that is not read among them. Raises Unreadable where none is read."""
     found: list[Launch] = []
     for name, model in table(document["models"]).items():
         macros = {**table(document.get("macros")), **table(table(model).get("macros")), "MODEL_ID": name}
@@ -40,8 +42,11 @@ def read(document: Mapping[str, Any]) -> list[Launch]:
             raise Unreadable(f"a quotation mark in the cmd of model {name} is not closed") from None
         pairs = (str(each).partition("=") for each in rows(table(model).get("env")))
         given: dict[str, str | None] = {variable: value for variable, _, value in pairs}
-        found += [replace(each, source=f"model {name}") for each in Shell(f"model {name}", given).command(words)]
-    if not found:
+        launches = Shell(f"model {name}", given).command(words)
+        started = command.script_file(words) or "".join(words[:1])
+        unread = Launch(f"model {name}", extra=(started,), engine=engines.UNREAD)
+        found += [replace(each, source=f"model {name}") for each in launches or [unread]]
+    if all(each.engine == engines.UNREAD for each in found):
         raise Unreadable(f"no cmd of the llama-swap config runs a server ({', '.join(table(document['models']))})")
     return found
 

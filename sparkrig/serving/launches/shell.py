@@ -181,9 +181,11 @@ class Shell(Starter):
         self.called.add(name)
         self.running.append(name)
         self.saved.append({each: self.variables.values.get(each) for each in POSITIONAL})
+        another = {**self.variables.another}
         if given:
             self.variables.give(given)
         outcome = self._block(self.functions[name])
+        self.variables.another = another
         self.running.pop()
         for each, value in self.saved.pop().items():
             self.variables.values.pop(each, None)
@@ -247,6 +249,9 @@ class Shell(Starter):
             found = self._assignment(word)
             name = found[0] if found else word.bare if isinstance(word, Word) else ""
             if not name.isidentifier():
+                continue
+            if found and any("n" in each for each in options) and str(found[1]).isidentifier():
+                self.variables.another[name] = self.variables.another.get(str(found[1]), str(found[1]))
                 continue
             if how in ("local", "declare", "typeset") and self.saved and not exported:
                 self.saved[-1].setdefault(name, self.variables.values.get(name))

@@ -21,11 +21,15 @@ _SSH_VALUES = frozenset("BbcDEeFIiJLlmOopQRSWw")
 
 @dataclass
 class World:
-    """What all shells of one text share. files: scripts that it writes; containers: by name."""
+    """What all shells of one text share.
+
+    files: scripts that it writes; containers: by name; elsewhere: scripts that it runs and that are not in it.
+    """
 
     files: dict[str, str] = field(default_factory=dict)
     containers: dict[str, Described] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
     left: int = _MOST_READ
     depth: int = 0
     running: set[str] = field(default_factory=set)  # scripts that are read
@@ -86,11 +90,11 @@ class Starter(ABC):
     ) -> tuple[str, Sequence[str]] | None:
         """What a command runs as a script: `bash -c TEXT`, a file that is known, or standard input.
 
-        Its text, and the arguments of a file.
+        Its text, and the arguments that it is given; the one behind TEXT is its name.
         """
         text = command.shell_script(words)
         if text is not None:
-            return text, ()
+            return text, words[words.index(text) + 2 :]
         file = command.script_file(words) or ""
         if file and (name := file.removeprefix("./")) in files:
             return files[name], words[words.index(file) + 1 :]
@@ -112,6 +116,8 @@ class Starter(ABC):
             self.installs_vllm |= shell.installs_vllm
             self.launches += [replace(each, unseen=each.unseen or unseen) for each in found]
             return
+        if (file := command.script_file(words) or "").endswith(".sh"):
+            self.world.elsewhere.append(file)
         bare = (replace(each, unseen=unseen) for each in command.bare(words, environment, self.source))
         if (inside := self.inside) is None:
             self.launches += bare

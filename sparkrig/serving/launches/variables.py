@@ -7,7 +7,7 @@ through a script assign is not known after them; of an array, what all of them h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import takewhile
 
@@ -35,9 +35,13 @@ def symbol(name: str, *, array: bool = False) -> str:
 
 
 class Variables:
-    """What is known of them. exported: names; one without a value is set where the script is started."""
+    """What is known of them. exported: names; one without a value is set where the script is started.
+
+    another: what `local -n NAME=OTHER` makes another name of a variable.
+    """
 
     def __init__(self, given: Mapping[str, str | None] | None = None) -> None:
+        self.another: dict[str, str] = {}
         self.values: dict[str, Value] = {name: value for name, value in (given or {}).items() if value is not None}
         self.exported: dict[str, None] = dict.fromkeys(given or {})
         self.all_exported = False
@@ -45,7 +49,7 @@ class Variables:
     def copy(self) -> Variables:
         made = Variables()
         made.values, made.exported = {**self.values}, {**self.exported}
-        made.all_exported = self.all_exported
+        made.all_exported, made.another = self.all_exported, {**self.another}
         return made
 
     def merge(self, ways: Sequence[Variables]) -> None:
@@ -76,12 +80,14 @@ class Variables:
         size = len(value) if isinstance(value, str) else sum(map(len, value))
         if size > _LONGEST or (isinstance(value, tuple) and len(value) > _MOST):
             value = symbol(name) if isinstance(value, str) else (symbol(name, array=True),)
+        name = self.another.get(name, name)
         self.values[name] = value
         if exported or self.all_exported:
             self.exported[name] = None
 
     def hide(self, name: str) -> None:
         """Forgets a value, which something unseen now sets."""
+        name = self.another.get(name, name)
         self.values[name] = (
             (symbol(name, array=True),) if isinstance(self.values.get(name), tuple) else symbol(name)
         )
@@ -145,7 +151,7 @@ class Variables:
         return made
 
     def array(self, given: Array) -> tuple[str, ...]:
-        found = self.values.get(given.name, ()) if given.more else ()
+        found = self.values.get(self.another.get(given.name, given.name), ()) if given.more else ()
         before = found if isinstance(found, tuple) else (found,)
         return (*before, *self.all_fields(given.words[:_MOST]))
 
@@ -154,7 +160,7 @@ class Variables:
         found = re.fullmatch(r"([A-Za-z_]\w*|[@*])(?:\[([@*])\])?", part.text) if part.kind == "variable" else None
         if found is None:
             return None
-        value = self.values.get("@" if found[1] == "*" else found[1])
+        value = self.values.get("@" if found[1] == "*" else self.another.get(found[1], found[1]))
         if not isinstance(value, tuple):
             return None
         if not found[2] and found[1] not in "@*":  # bash takes the first
@@ -194,7 +200,7 @@ class Variables:
         return value if kind not in ("#", "%") else part.source
 
     def _value(self, name: str, index: str | None) -> str | None:
-        value = self.values.get(name)
+        value = self.values.get(self.another.get(name, name))
         if isinstance(value, str) or value is None:
             return value
         if index in ("[@]", "[*]"):
@@ -203,7 +209,7 @@ class Variables:
         return value[place] if place < len(value) else None
 
     def _printed(self, command: str, depth: int) -> str | None:
-        """What `$(echo ...)`, `$(printf ...)` and `$(cat <<WORD ...)` print; None of any other command."""
+        """What `$(echo ...)`, printf, basename, dirname and `cat <<WORD` print; None of any other command."""
         try:
             found = words.tokens(command) if len(command) <= _LONGEST else []
         except ValueError:
@@ -222,7 +228,21 @@ class Variables:
         said = [self.text(each.parts, depth + 1) for each in given[1:]] if depth < _DEEPEST else []
         if name == "echo" and said[:1] not in (["-e"], ["-E"]):
             return " ".join(said[said[:1] == ["-n"] :])
+        if name in _OF_PATHS and said and "$" not in "".join(said):
+            return _OF_PATHS[name](*said[:2])
         return _printf(said[0], said[1:]) if name == "printf" and said and said[0] != "-v" else None
+
+
+def _basename(path: str, end: str = "") -> str:
+    last = path.rstrip("/").rsplit("/", 1)[-1]
+    return last.removesuffix(end) if last != end else last
+
+
+def _dirname(path: str, *_: str) -> str:
+    return path.rstrip("/").rpartition("/")[0].rstrip("/") or ("/" if path.startswith("/") else ".")
+
+
+_OF_PATHS: Mapping[str, Callable[..., str]] = {"basename": _basename, "dirname": _dirname}
 
 
 def _printf(form: str, values: list[str]) -> str:

@@ -105,10 +105,46 @@ def fp8_kv_wide_heads(case: Case) -> Iterator[Hit]:
     ),
     "leave --kv-cache-dtype away",
     holds="vLLM of 2026-08 with FlashInfer 0.6.16.post3",
+    against=(Claim("0.27.1 serves so with --moe-backend marlin, at 108 tok/s", "styles01", "2026-08-20"),),
 )
 def fp8_kv_dspark(case: Case) -> Iterator[Hit]:
     if "nemotron-3.5-lightning" in case.name and case.drafting == "dspark" and _kv(case).startswith("fp8"):
         yield Hit(f"--kv-cache-dtype {_kv(case)} with DSpark", changes=(Change("kv-cache-dtype"),))
+
+
+@RULES.rule(
+    "dspark-kv-fp8",
+    "warning",
+    "Qwen3.8 with DSpark has no FP8 KV cache",
+    (
+        Claim(
+            "its drafter takes FLASH_ATTN, and vLLM ends: kv_cache_dtype not supported; with BF16 it serves",
+            "styles01",
+            "2026-08-20",
+        ),
+    ),
+    "--kv-cache-dtype bfloat16",
+    holds="builds of 0.27; a note where the drafter is given a backend of its own",
+)
+def dspark_kv_fp8(case: Case) -> Iterator[Hit]:
+    if "qwen3.8-27b" in case.name and case.drafting == "dspark" and _kv(case).startswith("fp8"):
+        own = "attention_backend" in case.speculative
+        changes = () if own else (Change("kv-cache-dtype", "bfloat16"),)
+        yield Hit(f"--kv-cache-dtype {_kv(case)} with DSpark", severity="note" if own else None, changes=changes)
+
+
+@RULES.rule(
+    "muse-attention",
+    "warning",
+    "vLLM chooses the attention backend of Muse Glimmer",
+    (Claim("with --attention-backend flashinfer the warm-up hangs on SM121", "styles01", "2026-08-20"),),
+    "leave --attention-backend away",
+    holds="vllm/vllm-openai:muse-glimmer of 2026-08",
+)
+def muse_attention(case: Case) -> Iterator[Hit]:
+    setting, backend = case.attention
+    if "muse-glimmer" in case.name and backend == "FLASHINFER":
+        yield Hit(setting, changes=(Change("attention-backend"),))
 
 
 @RULES.rule(

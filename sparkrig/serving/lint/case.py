@@ -18,6 +18,7 @@ from sparkrig.serving.lint.version import NGC, Version, version
 _NO_BACKEND_VARIABLE = (0, 15)
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
+    ("gguf", r"-i?q\d(?:-\w+)*\.gguf"),  # what its tensors were before is in the name as well
     ("nvfp4", r"nvfp4|\bfp4\b"),
     ("bf16", r"\bbf16\b"),
     # FP4 experts beside FP8 layers, as its config.json has it [@eugr-dsv4-1m, @vllm-recipes]

@@ -116,6 +116,10 @@ def no_model(case: Case) -> Iterator[Hit]:
     "docker inspect NAME | sparkrig lint -, once it runs",
 )
 def unseen(case: Case) -> Iterator[Hit]:
+    if case.launch.engine == engines.UNREAD:
+        started = " ".join(case.launch.extra) or "nothing"
+        yield Hit(f"it starts {started}, which is not here", f"sparkrig lint {started}, where that is a script")
+        return
     if "config" in case.launch.flags:
         yield Hit(f"--config {case.launch.text('config')} sets flags of its own")
     wrapped = case.launch.container is None or case.launch.wrapper

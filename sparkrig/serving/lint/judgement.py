@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sparkrig.serving.engines import VLLM
+from sparkrig.serving.engines import UNREAD, VLLM
 from sparkrig.serving.lint import (
     attention,
     cache,
@@ -28,7 +28,7 @@ from sparkrig.serving.lint import (
 )
 from sparkrig.serving.lint.case import Case, Change, Hit, Severity
 from sparkrig.serving.lint.rule import Judge, Rule
-from sparkrig.serving.runtimes import SGLANG
+from sparkrig.serving.runtimes import LLAMA, SGLANG
 
 JUDGES: Mapping[Rule, Judge] = {
     rule: judge
@@ -54,8 +54,8 @@ RULES: tuple[Rule, ...] = tuple(JUDGES)
 BY_ID: Mapping[str, Rule] = {rule.id: rule for rule in RULES}
 _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothing itself, can be asked
 _OF_EVERY_ENGINE = frozenset({"other-engine", "image-architecture", "no-gpu", "secret-argument"})
-# whose weights are those of the checkpoint that it names; a GGUF file is another one, of another size
-_OF_SGLANG = frozenset({"weights-too-large"})
+# SGLang's weights are those of the checkpoint that it names; a GGUF file is another one, of another size
+_OF_ONE = {SGLANG.id: frozenset({"weights-too-large"}), LLAMA.id: frozenset({"llama-load-mode"})}
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,10 @@ def _weight(finding: Finding) -> int:
 
 
 def _is_asked(rule: Rule, case: Case) -> bool:
+    if case.launch.engine == UNREAD:
+        return rule.id == "unseen"
     if case.launch.engine != VLLM:
-        more = _OF_SGLANG if case.launch.engine == SGLANG.id else frozenset[str]()
-        return rule.id in _OF_EVERY_ENGINE | more
+        return rule.id in _OF_EVERY_ENGINE | _OF_ONE.get(case.launch.engine, frozenset())
     return not case.launch.ray or rule.topic in _OF_RAY
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sparkrig.serving import engines
@@ -34,6 +35,8 @@ _TABLE_GIB = 47.7  # the largest table that SGLang leaves on the disk [@sglang-3
 _LARGE = 0.6
 # scales and layers of 16 bits beside the 4 bits of the name: 75 GiB of Nemotron-3-Super, of which it shows 63
 _BESIDE = 1.19
+_FEW_BLOCKS, _FEW_LONG = 0.36, 65_536  # [@rwlove-13226]
+_HYBRID_35B = re.compile(r"qwen3\.[56]-35b-a3b")
 _BF16_GIB = 100e9 / 2**30  # BF16 fits where the weights are below about 100 GB [@conselara-models]
 
 
@@ -219,6 +222,52 @@ def weights_too_large(case: Case) -> Iterator[Hit]:
             f"at {share:g}",
             _smaller(case),
         )
+
+
+@RULES.rule(
+    "mamba-blocks",
+    "warning",
+    "a hybrid model with little memory is told how many requests it takes",
+    (
+        Claim(
+            "Qwen3.6-35B-A3B-FP8 at 0.36 with 131,072 tokens has 95 Mamba blocks, fewer than the default of 256 "
+            "requests, and ends: CUDA graph capture cannot proceed; 32 requests start",
+            "rwlove-13226",
+            "2026-07-23",
+        ),
+    ),
+    "--max-num-seqs 32",
+    holds="Qwen3.5 and 3.6 35B-A3B in FP8, vLLM 0.25",
+)
+def mamba_blocks(case: Case) -> Iterator[Hit]:
+    share, context, flag = _utilization(case), case.launch.whole_number("max-model-len", 0), "max-num-seqs"
+    long = context == 0 or (context or 0) > _FEW_LONG
+    if share is None or share > _FEW_BLOCKS or not long or flag in case.launch.flags:
+        return
+    if _HYBRID_35B.search(case.name) and case.format == "fp8":
+        yield Hit(f"no --{flag} at {share:g}", changes=(Change(flag, "32"),))
+
+
+@RULES.rule(
+    "puzzle-autotune",
+    "warning",
+    "Nemotron Puzzle has room for what FlashInfer tries",
+    (
+        Claim(
+            "0.24.0 and 0.25.0 run out of memory: FlashInfer tries kernels in 20 GiB; NGC 26.06 at 0.88 does not",
+            "styles01",
+            "2026-08-20",
+        ),
+    ),
+    "nvcr.io/nvidia/vllm:26.06-py3, or a share that leaves 20 GiB more",
+    holds="vLLM's own images of 0.24 and 0.25",
+    since=(0, 24),
+    before=(0, 26),
+)
+def puzzle_autotune(case: Case) -> Iterator[Hit]:
+    share = _utilization(case) or _DEFAULT
+    if "nemotron-labs-3-puzzle-75b" in case.name and case.stock and share > SAFE:
+        yield Hit(f"at {share:g} in {case.container.image}")
 
 
 @RULES.rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.serving.lint.case import Case, Change, Hit
-from sparkrig.serving.lint.claims import APRIL, DOCAI, HARDWARE, MAY, MID_MAY, MODELS, Claim
+from sparkrig.serving.lint.claims import APRIL, AUGUST, DOCAI, HARDWARE, MAY, MID_MAY, MODELS, Claim
 from sparkrig.serving.lint.rule import Rules
 
 # for weights that are quantized: vllm/model_executor/layers/fused_moe/oracle/unquantized.py of 0.29.0 refuses
@@ -108,6 +108,38 @@ def moe_backend_unquantized(case: Case) -> Iterator[Hit]:
     bare = case.told_format == "bf16" and not case.quantization
     if case.mixture and bare and _backend(case) in _QUANTIZED_ONLY:
         yield Hit(f"--moe-backend {_backend(case)}, and {case.said}", changes=(Change("moe-backend"),))
+
+
+@RULES.rule(
+    "flashinfer-b12x",
+    "warning",
+    "FlashInfer's B12X is chosen only where it was seen to run",
+    (
+        Claim(
+            "0.28 with unsloth/Qwen3.6-35B-A3B-NVFP4 ends at the start, again and again",
+            "rwlove-14046",
+            "2026-09-05",
+        ),
+        Claim(
+            "a nightly with FlashInfer 0.6.18.post1 compiles it and ends: illegal memory access; vLLM never "
+            "chooses it by itself on SM121",
+            "flashinfer-3170",
+            "2026-09-18",
+        ),
+        Claim("0.27 ends where experts are FP8: not supported for FP8 MoE", "jschmied-27b", "2026-08-20"),
+    ),
+    "leave --moe-backend away, or marlin",
+    holds="vLLM's own images since 0.25; a note for others",
+    since=(0, 25),
+    against=(
+        Claim("an image that is made for it serves DeepSeek-V4-Flash so on a pair", "mia-deepseek-pair", AUGUST),
+    ),
+)
+def flashinfer_b12x(case: Case) -> Iterator[Hit]:
+    table = str(case.launch.table("kernel-config").get("moe_backend") or "").lower()
+    if case.mixture and "flashinfer_b12x" in (_backend(case), table):
+        flag = "--moe-backend" if _backend(case) else "--kernel-config.moe_backend"
+        yield Hit(f"{flag} flashinfer_b12x", severity=None if case.official or case.bare else "note")
 
 
 @RULES.rule(

@@ -19,6 +19,7 @@ _BATCH, _LONG = 8192, 100_000  # [@docai-122b]
 _SMALL = 0.6  # [@chenboju]
 _HANGS = 65536  # [@aeon-dflash-1]: 32768 ran
 _DSPARK = 5  # dspark_block_size of DeepSeek-V4-Flash [@nepenth-dsv4]
+_GLM = re.compile(r"nvidia/glm-5\.3-flash-nvfp4")
 _RING = range(5, 9)  # [@inference-atlas-53]
 
 
@@ -226,6 +227,36 @@ def gemma_mtp(case: Case) -> Iterator[Hit]:
             severity=None if case.official or case.bare else "note",
             changes=(Change("VLLM_USE_V2_MODEL_RUNNER", "1", variable=True),),
         )
+
+
+@RULES.rule(
+    "dsv4-0731-mtp",
+    "warning",
+    "DeepSeek-V4-Flash-0731 drafts by DSpark, and not by MTP",
+    (Claim("deepseek_mtp does not load its head: KeyError mtp_block.main_norm", "bytebunkerlabs", "2026-08-06"),),
+    '"method": "dspark", "num_speculative_tokens": 5 in --speculative-config',
+    holds="vLLM of 2026-08",
+)
+def dsv4_0731_mtp(case: Case) -> Iterator[Hit]:
+    if case.drafting == "mtp" and "deepseek-v4-flash-0731" in case.name:
+        yield Hit(f"--speculative-config.method {case.speculative.get('method')}")
+
+
+@RULES.rule(
+    "glm-mtp",
+    "warning",
+    "NVIDIA's GLM-5.3-Flash drafts by DFlash2, and not by its own MTP",
+    (
+        Claim("MTP is not reachable with nvidia/GLM-5.3-Flash-NVFP4, and DFlash2 is", "mia-glm53-6", "2026-09-22"),
+        Claim("its draft runs only with a patch", "eugr-glm53", "2026-11-24"),
+    ),
+    'DFlash2: "method": "dflash", "model": "incoai/GLM-5.3-Flash-DFlash2" in --speculative-config',
+    holds="images without that patch; a note for B12X's, which eugr's recipe patches",
+)
+def glm_mtp(case: Case) -> Iterator[Hit]:
+    if case.drafting == "mtp" and _GLM.search(case.name):
+        mended = case.patched or "b12x" in f"{case.image} {case.launch.text('moe-backend')}"
+        yield Hit(f"MTP of {case.called}", severity="note" if mended else None)
 
 
 @RULES.rule(

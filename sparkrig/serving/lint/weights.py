@@ -41,10 +41,32 @@ _LEAST = (
     (r"minimax-m3", (0, 24)),
     (r"muse-glimmer", (0, 27)),
     (r"kimi-k3", (0, 27)),
+    (r"granite-vision-4\.1", (0, 21)),  # [@guardkit-granite]
 )
 
 
 RULES = Rules("weights")
+
+
+@RULES.rule(
+    "load-wide",
+    "warning",
+    "Hy3 on a pair is loaded file by file",
+    (
+        Claim(
+            "instanttensor wants 121 GiB of a node while it loads, and the worker is killed; fastsafetensors ends "
+            "in a timeout of NCCL's broadcast; auto leaves 28 GiB free",
+            "leo-dcfa",
+            "2026-07-09",
+        ),
+    ),
+    "leave --load-format away",
+    holds="Hy3-NVFP4-W4A16, 168 GiB, on two Sparks",
+)
+def load_wide(case: Case) -> Iterator[Hit]:
+    asked = case.launch.text("load-format")
+    if re.search(r"\bhy3-", case.name) and asked in ("instanttensor", "fastsafetensors"):
+        yield Hit(f"--load-format {asked}", changes=(Change("load-format"),))
 
 
 @RULES.rule(

@@ -16,6 +16,8 @@ from sparkrig.serving.lint.case import Case, Change, Hit, Severity
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.rule import Rules
 from sparkrig.serving.lint.version import Version
+from sparkrig.serving.runtimes import LLAMA
+from sparkrig.text import listed
 
 _FLAGS, _READ = "models/vllm/flags.yaml", "2026-11-24"
 # what vLLM is given by sparkrig itself or by a script, and never reads
@@ -25,10 +27,19 @@ _SLIP = 0.9
 _LONG_AGO = timedelta(days=180)
 # a variable that chooses something: without it vLLM uses another one than was asked for
 _CHOICE = re.compile(r"BACKEND|_MOE_|_USE_(?:FLASHINFER|MARLIN|CUTLASS|TRITON)")
+# the flag that does what a variable did
+_INSTEAD = (("ATTENTION", "attention-backend"), ("_MOE_", "moe-backend"), ("GEMM", "linear-backend"))
 # flags whose values a plugin may add to, and the flag that names it
 _PARSERS = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
 # its own name for B12X in eugr's image without it [@eugr-393]
+_SPARSE = "B12X_MLA_SPARSE"
 _PLAIN_NODE = re.compile(r"(?:^|/)vllm-node(?::|$)")
+
+
+# as llama.cpp's images are tagged: server-cuda13-b10884
+_LLAMA_BUILD = re.compile(r"(?:^|-)b(\d{4,6})(?:-|@|$)")
+_LOADS = ("mmap", "no-mmap", "mlock", "direct-io", "dio", "no-direct-io", "ndio")
+_NO_MMAP = 10884  # [@tscibilia]; between it and b10883 nobody has told of one that takes them
 
 
 RULES = Rules("input")
@@ -144,6 +155,8 @@ def _accepts(case: Case, flag: Flag, value: str) -> bool | None:
 
 def _undated_value(case: Case, known: Knowledge, name: str, value: str) -> Iterator[Hit]:
     """Of a version that is not known: a value that none takes."""
+    if value.upper() == _SPARSE:  # of B12X's own builds: b12x-name
+        return
     found = [flag for minor in known.releases if (flag := known.table(minor).find(name))]
     told = [_accepts(case, flag, value) for flag in found]
     meant = found[-1].nearest(value) if found else ""
@@ -179,15 +192,23 @@ def _values(case: Case) -> Iterator[tuple[str, str]]:
         Claim(
             "eugr's image without B12X's own build calls it B12X_ATTN, and refuses B12X", "eugr-393", "2026-09-13"
         ),
+        Claim(
+            "the image of sparkrun's recipe has no B12X_MLA_SPARSE any more, and calls it B12X",
+            "recipe-registry-23",
+            "2026-09-09",
+        ),
     ),
     "--attention-backend B12X_ATTN, or the image vllm-node-b12x",
-    holds="vllm-node of 2026-09-13",
+    holds="vllm-node of 2026-09-13; B12X_MLA_SPARSE in images since 2026-09-09",
     against=(Claim("vLLM calls it B12X since 0.30 of 2026-09-22", _FLAGS, _READ),),
 )
 def b12x_name(case: Case) -> Iterator[Hit]:
     asked = case.launch.text("attention-backend")
     if asked.upper() == "B12X" and _PLAIN_NODE.search(case.image):
         yield Hit(f"--attention-backend {asked} in {case.container.image}")
+    if asked.upper() == _SPARSE:
+        better = "--attention-backend B12X, or an image of before 2026-09-09 by its digest"
+        yield Hit(f"--attention-backend {asked}, which newer images call B12X", better)
 
 
 @RULES.rule(
@@ -203,7 +224,8 @@ def b12x_name(case: Case) -> Iterator[Hit]:
         Claim("vLLM's source has the variables of each version", _FLAGS, _READ),
     ),
     "leave it away, or the flag that does it",
-    holds="vLLM 0.11 to 0.33, which were read; a note for forks, and where it only switches something off",
+    holds="vLLM 0.11 to 0.33, which were read; a note for forks, where it only switches something off, and where "
+    "a flag or the format of the weights chooses in its place",
 )
 def variable_unknown(case: Case) -> Iterator[Hit]:
     if case.tables is None:
@@ -228,14 +250,42 @@ def _went_long_ago(known: Knowledge, gone: Version) -> bool:
     return known.newest.released - known.releases[gone].released > _LONG_AGO
 
 
+def _moot(case: Case, name: str) -> bool:
+    """Whether the launch chooses by a flag what the variable is about, or has no weights of its format.
+
+    Nemotron-3-Super serves with VLLM_NVFP4_GEMM_BACKEND and --moe-backend [@styles01].
+    """
+    flag = next((flag for part, flag in _INSTEAD if part in name), "")
+    other = any(part in name and case.format and part.lower() not in case.format for part in ("FP8", "FP4"))
+    return flag in case.launch.flags or "_GEMM_" in name or other
+
+
 def _ignored(case: Case, name: str, value: str | None, found: str, *, sure: bool = True) -> Hit:
     """A variable that chooses something and is not read is no note: something else is used."""
-    chooses = _CHOICE.search(name) and value not in (None, "", "0", "false", "False")
+    chooses = _CHOICE.search(name) and value not in (None, "", "0", "false", "False") and not _moot(case, name)
     severity = _severity(case) if chooses and sure else "note"
     if name == "VLLM_ATTENTION_BACKEND" and value:
         moved = (Change(name, variable=True), Change("attention-backend", value))
         return Hit(found, f"--attention-backend {value}", severity, moved)
     return Hit(found, "--moe-backend" if "MOE_BACKEND" in name else "", severity, (Change(name, variable=True),))
+
+
+@RULES.rule(
+    "llama-load-mode",
+    "error",
+    "llama.cpp is told how to load by --load-mode",
+    (
+        Claim("--mmap, --no-mmap, --mlock and --direct-io are gone from its parser", "llama-28334", "2026-09-09"),
+        Claim("three servers end with `error: invalid argument: --mmap` since b10884", "tscibilia", "2026-09-10"),
+    ),
+    "--load-mode none in place of --no-mmap; mmap, mlock or dio of the others",
+    holds="llama.cpp since b10884, by the tag of its image; a note where that is not seen",
+)
+def llama_load_mode(case: Case) -> Iterator[Hit]:
+    gone = [f"--{name}" for name in _LOADS if name in case.launch.flags]
+    tag = _LLAMA_BUILD.search(case.image.rpartition(":")[2])
+    if case.launch.engine == LLAMA.id and gone and (tag is None or int(tag[1]) >= _NO_MMAP):
+        yield Hit(f"{listed(gone)}: gone since b{_NO_MMAP}", severity=None if tag else "note")
 
 
 @RULES.rule(

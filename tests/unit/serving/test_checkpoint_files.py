@@ -230,6 +230,24 @@ def test_parameters_are_near_what_the_publishers_say() -> None:
     each_row(by_id(PUBLISHED), holds)
 
 
+def test_a_width_may_hold_gate_and_up_together() -> None:
+    """Molmo-7B-D-0924's config.json [@molmo]: 7.6 billion without its vision part, and not 13.3."""
+    config = changed(
+        model_type="molmo",
+        architectures=["MolmoForCausalLM"],
+        hidden_size=3584,
+        intermediate_size=37888,
+        num_hidden_layers=28,
+        num_attention_heads=28,
+        num_key_value_heads=4,
+        head_dim=None,
+        vocab_size=152064,
+        tie_word_embeddings=False,
+    )
+    by_hand = 28 * (gated(3584, 37888 // 2) + attention(3584, 28, 4, 128)) + 2 * 152064 * 3584
+    assert files.read("a/b", files.Files(config)).parameters_b == pytest.approx(by_hand / 1e9, rel=0.01)
+
+
 def test_files_in_16_bits_hold_what_is_counted() -> None:
     def holds(id: str, rel: float) -> None:
         held = json.loads(text(id, "model.safetensors.index.json"))["metadata"]["total_size"] / 2

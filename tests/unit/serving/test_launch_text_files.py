@@ -6,6 +6,8 @@ import pytest
 
 from sparkrig.serving import launch_text
 from sparkrig.serving.launch import Launch, Unreadable
+from sparkrig.serving.lint import judgement
+from sparkrig.serving.lint.case import Case
 from tests.tables import each_row
 
 SWAP = """
@@ -78,7 +80,7 @@ def read(text: str) -> list[Launch]:
 
 
 def test_llama_swap_has_a_command_for_each_model() -> None:
-    big, small, tiny = read(SWAP)
+    big, small, tiny, other = read(SWAP)
     assert (big.source, big.model, small.source, small.model) == ("model big", "Q/M", "model small", "Q/S")
     assert big.flags["max-model-len"] == "16384" and big.flags["served-model-name"] == ["big"]
     assert big.flags["port"] == "${PORT}" and big.flags["api-key"] == ["${KEY}"]
@@ -86,6 +88,22 @@ def test_llama_swap_has_a_command_for_each_model() -> None:
     assert big.environment == {"A": "1"}, "the variables are those of docker, not of the container"
     assert small.environment == {"B": "2"} and small.container is None
     assert (tiny.source, tiny.engine) == ("model tiny", "llama.cpp")
+    assert (other.source, other.engine, other.extra) == ("model other", "unread", ("sleep",))
+
+
+def test_a_model_of_llama_swap_whose_script_is_not_here_is_named() -> None:
+    """As config.yaml of mARTin-B78's dgx-spark_lite-llm at 71a180d, which starts vLLM by launch-vllm-auto.sh."""
+    cmds = {"a": "vllm serve Q/A", "b": "'/scripts/auto.sh ${PORT}'", "c": "bash -x c.sh"}
+    text = "models:\n" + "".join(f"  {name}: {{cmd: {cmd}}}\n" for name, cmd in cmds.items())
+    read_one, *unread = read(text)
+    assert (read_one.source, read_one.model) == ("model a", "Q/A")
+    assert [(each.source, each.engine, each.extra) for each in unread] == [
+        ("model b", "unread", ("/scripts/auto.sh",)),
+        ("model c", "unread", ("c.sh",)),
+    ]
+    for each in unread:
+        (told,) = judgement.judge(Case(each, lambda _: None))
+        assert told.rule.id == "unseen" and each.extra[0] in told.found and not told.fails
 
 
 def test_helm_values_become_what_the_chart_makes_of_them() -> None:

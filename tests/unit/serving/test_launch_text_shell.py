@@ -55,6 +55,9 @@ def test_each_way_to_give_a_variable_its_value() -> None:
             ),
             ("vllm serve $(echo Q/M)", {}),
             ("A=$'Q/M'\nvllm serve \"$A\"", {}),
+            # launch.sh of heitor-mocelin/dgx-spark-research at fd753a2, AsusGx10/vllm-llama-3.3-70b/scripts
+            ('D=/home/u/M\nvllm serve "Q/$(basename "$D")"', {}),
+            ('D=Q/M/x.gguf/\nvllm serve "$(dirname $D)" --port $(basename 1.gguf .gguf)', {"port": "1"}),
         ],
         holds,
     )
@@ -153,6 +156,8 @@ def test_functions() -> None:
             ("M=Q/A\nset_it() { M=Q/B; }\nset_it\nvllm serve $M", "Q/B"),
             ("M=Q/A\nset_it() { local M=Q/B; }\nset_it\nvllm serve $M", "Q/A"),
             ("again() { again; vllm serve Q/A; }\nagain", "Q/A"),
+            ('of() { local -n _out="$1"; _out=(Q/A --port 1); }\nA=()\nof A\nvllm serve "${A[@]}"', "Q/A"),
+            ('of() { local -n o="$1"; o+=(Q/B); }\nA=(serve)\nof A\no=x\nvllm "${A[@]}"', "Q/B"),
         ],
         holds,
     )
@@ -205,6 +210,7 @@ def test_what_runs_in_a_container_that_was_started_before_belongs_to_it() -> Non
             f"{STARTED}docker exec -d -e B=2 box vllm serve Q/M",
             f"{STARTED}docker exec -i box bash <<END\nexport B=2\nvllm serve Q/M\nEND",
             f"{STARTED}docker exec box bash -lc 'B=2 vllm serve Q/M'",
+            f"{STARTED}docker exec -e B=2 box bash -lc 'exec vllm serve \"$1\"' vllm-serve Q/M",
             f"{STARTED}cat >s <<'END'\nvllm serve Q/M\nEND\ndocker cp s box:/s\ndocker exec -e B=2 box bash /s",
             f"{STARTED}docker exec -it -e B=2 box bash\nvllm serve Q/M",
             f"{STARTED.replace('-d', '-it').replace('sleep infinity', 'bash')}export B=2\nvllm serve Q/M",
@@ -214,6 +220,39 @@ def test_what_runs_in_a_container_that_was_started_before_belongs_to_it() -> Non
     assert one(f"{STARTED}docker exec other vllm serve Q/M").container is None
     away = f"{STARTED.replace('-d', '-it').replace('sleep infinity', 'bash')}exit\nvllm serve Q/M"
     assert one(away).container is None
+
+
+def test_scripts_that_are_not_here_are_named_where_nothing_is_found() -> None:
+    """launch-step-3.7-flash-nvfp4.sh of urbanspr1nter's recipes at 5a4188c, and up.sh of epappas/gx10-cluster."""
+
+    def holds(text: str, said: str) -> None:
+        with pytest.raises(Unreadable, match=f"is in it{said}$"):
+            launch_text.read(text)
+
+    each_row(
+        [
+            (
+                'B="$HOME/x"\n"$B/run-recipe.sh" step --no-ray',
+                r"; it runs \$HOME/x/run-recipe.sh, .* does not have",
+            ),
+            ("source ../twonode.sh\ntwonode_up\nbash b.sh", "; it runs ../twonode.sh and b.sh, .* does not have"),
+            ("source .env\nls", ""),
+        ],
+        holds,
+    )
+
+
+def test_options_of_docker_that_a_function_puts_into_an_array_are_seen() -> None:
+    """02-launch-cluster.sh of Ancientfall/gx10-stack at 2f06d3b, shortened."""
+    found = one(
+        'flags() {\n  local -n _out="$1"\n  local ip="$2"\n  _out=(\n    --network host\n'
+        '    --device /dev/infiniband\n    -e "VLLM_HOST_IP=${ip}"\n  )\n}\nHEAD=()\nflags HEAD 192.0.2.1\n'
+        'docker run -d "${HEAD[@]}" --entrypoint /bin/bash img'
+        " -lc 'exec ray start --head --port=$1' ray-head 6379\n"
+    )
+    assert found.ray and found.container
+    assert (found.container.network, found.container.devices) == ("host", ("/dev/infiniband",))
+    assert found.environment == {"VLLM_HOST_IP": "192.0.2.1"}
 
 
 def test_vllm_s_own_script_for_ray_is_a_node_of_ray() -> None:

@@ -36,6 +36,24 @@ def one(text: str) -> Launch:
     return found
 
 
+def test_what_ansible_would_fill_in_is_not_known() -> None:
+    """roles/inference/templates of epappas/gx10-cluster at b59ca4a, shortened: its braces were called no JSON."""
+    script = (
+        'MODEL="${1:?usage}"\n{% if x %}\n'
+        'exec docker run --gpus all {{ more }} "{{ vllm_image }}" vllm serve "$MODEL" \\\n    {# a comment #}\n'
+        "    --gpu-memory-utilization {{ share }} --port {{ p.of | default(8000, true) }}\n"
+    )
+    (found,) = launch_text.read(script)
+    assert found.flags == {"gpu-memory-utilization": "${share}", "port": "8000"} and not found.extra
+    image = "vllm/vllm-openai:{{ t|d('v0.29.0') }}"
+    (found,) = launch_text.read(
+        f"[Service]\nExecStart=docker run -p {{{{ b }}}}:80 {image} --model {{{{ m['a'] }}}}\n"
+    )
+    assert found.container and found.container.image == "vllm/vllm-openai:v0.29.0" and found.model == "${m_a}"
+    (found,) = launch_text.read("services:\n  a:\n    image: {{ i }}\n    command: vllm serve {{ m }}\n")
+    assert found.model == "${m}"
+
+
 def test_a_unit() -> None:
     for text in (UNIT, f"# a comment\n\n; another\n{UNIT}", UNIT.replace("\n", "\r\n")):
         found = one(text)

@@ -11,6 +11,7 @@ import yaml
 from sparkrig.io import recipe_file
 from sparkrig.refusal import Refusal
 from sparkrig.serving import launch_text, plan, recipe, recipe_launch
+from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.model import IMAGE
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.wish import Wish
@@ -295,6 +296,19 @@ def test_the_lint_names_another_engine() -> None:
         assert (found.engine, found.wrapper) == (engine, "recipe") and "/" in found.model
     (found,) = launch_text.read(v2(runtime="sglang", container="lmsysorg/sglang"))
     assert found.engine == "sglang" and found.container is not None and not found.container.whole
+
+
+def test_a_recipe_for_an_engine_that_is_not_known_is_not_read_as_vllm_s() -> None:
+    """deepseek-v4-flash-0731-ds4.yaml of [@styles01], shortened: its server is ds4-serve."""
+    text = (
+        "recipe_version: '4'\nmodel: ~/gguf/DeepSeek-V4-Flash-IQ2XXS-0731.gguf\nruntime: ds4-cuda\n"
+        "defaults: {port: 8000, context: 196608}\nlaunch: ds4-serve -c 196608 --port 8000\n"
+    )
+    with pytest.raises(Unreadable, match="for ds4-cuda, which is no engine that is known"):
+        launch_text.read(text)
+    for runtime in ("vllm-ray", "eugr-vllm", "vllm-distributed"):
+        (found,) = launch_text.read(text.replace("ds4-cuda", runtime))
+        assert found.engine == "vllm"
 
 
 def test_a_file_of_flags_is_no_recipe() -> None:

@@ -95,6 +95,7 @@ def ids(text: str, *, sparks: int | None = None, vllm: Version | None = None, fi
     return {each.rule.id for each in judged(text, sparks=sparks, vllm=vllm, find=find)}
 
 
+PUZZLE = "nvidia/NVIDIA-Nemotron-Labs-3-Puzzle-75B-A9B-NVFP4"
 PAIR = "-tp 2 --nnodes 2 --node-rank 0 --master-addr 192.168.100.10"
 
 
@@ -171,6 +172,77 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
             serve(flags="--attention-config.backend TORCH_SDPA"),
             serve(flags="--mm-encoder-attn-backend TORCH_SDPA"),
         ),
+    ],
+    # what the sources of the second round of 2026-11-25 report to fail, beside what they serve with
+    "dspark-kv-fp8": [
+        (
+            serve("unsloth/Qwen3.8-27B-NVFP4", f"--speculative-config.method {method} --kv-cache-dtype fp8"),
+            serve("unsloth/Qwen3.8-27B-NVFP4", other, without="kv-cache-dtype"),
+        )
+        for method, other in (
+            ("dspark", "--speculative-config.method dspark --kv-cache-dtype bfloat16"),
+            ("dspark", "--speculative-config.method mtp --kv-cache-dtype fp8"),
+        )
+    ],
+    "muse-attention": [
+        (
+            serve("meta-models/Muse-Glimmer-30B", "--attention-backend flashinfer"),
+            serve("meta-models/Muse-Glimmer-30B", "--enforce-eager"),
+        )
+    ],
+    "dsv4-0731-mtp": [
+        (
+            serve("deepseek-ai/DeepSeek-V4-Flash-0731", "--speculative-config.method deepseek_mtp"),
+            serve(model, f"--speculative-config.method {method} --speculative-config.num_speculative_tokens 5"),
+        )
+        for model, method in (
+            ("deepseek-ai/DeepSeek-V4-Flash-0731", "dspark"),
+            ("deepseek-ai/DeepSeek-V4-Flash", "deepseek_mtp"),
+        )
+    ],
+    "flashinfer-b12x": [
+        (
+            run(image="vllm/vllm-openai:v0.28.0", model="unsloth/Qwen3.6-35B-A3B-NVFP4", flags=flags),
+            run(image="vllm/vllm-openai:v0.28.0", model="unsloth/Qwen3.6-35B-A3B-NVFP4", flags=other),
+        )
+        for flags, other in (
+            ("--moe-backend flashinfer_b12x", "--moe-backend marlin"),
+            ('--kernel-config \'{"moe_backend":"flashinfer_b12x"}\'', "--linear-backend flashinfer_b12x"),
+        )
+    ],
+    "load-wide": [
+        (
+            serve("kodelow/Hy3-NVFP4-W4A16", f"{PAIR} --load-format {loader}"),
+            serve("kodelow/Hy3-NVFP4-W4A16", f"{PAIR} --load-format auto"),
+        )
+        for loader in ("instanttensor", "fastsafetensors")
+    ],
+    "mamba-blocks": [
+        (
+            "vllm serve Qwen/Qwen3.6-35B-A3B-FP8 --gpu-memory-utilization 0.36 --max-model-len 131072",
+            f"vllm serve Qwen/Qwen3.6-35B-A3B-FP8 --gpu-memory-utilization 0.36 {other}",
+        )
+        for other in ("--max-model-len 131072 --max-num-seqs 32", "--max-model-len 32768")
+    ],
+    "puzzle-autotune": [
+        (
+            f"docker run --gpus all vllm/vllm-openai:v0.24.0 --gpu-memory-utilization 0.88 --model {PUZZLE}",
+            f"docker run --gpus all {image} --gpu-memory-utilization {share} --model {PUZZLE}",
+        )
+        for image, share in (
+            ("nvcr.io/nvidia/vllm:26.06-py3", "0.88"),
+            ("vllm/vllm-openai:v0.25.0", "0.6"),
+        )
+    ],
+    "glm-mtp": [
+        (
+            serve(
+                "nvidia/GLM-5.3-Flash-NVFP4",
+                '--speculative-config \'{"method":"mtp","num_speculative_tokens":4}\'',
+            ),
+            serve(model, f'--speculative-config \'{{"method":"{method}","num_speculative_tokens":4}}\''),
+        )
+        for model, method in (("nvidia/GLM-5.3-Flash-NVFP4", "dflash"), ("RedHatAI/GLM-5.3-Flash-NVFP4", "mtp"))
     ],
     "gemma-mtp": [
         (
@@ -712,6 +784,12 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
             run(image=image, flags=f"--attention-backend {backend}"),
         )
         for image, backend in (("vllm-node-b12x", "B12X"), ("vllm-node", "B12X_ATTN"))
+    ]
+    + [
+        (
+            run(image="eugr/spark-vllm-b12x", flags="--attention-backend B12X_MLA_SPARSE"),
+            run(image="eugr/spark-vllm-b12x", flags="--attention-backend B12X"),
+        )
     ],
     "variable-unknown": [
         (f"VLLM__USE_TRITON_MOE=1 {SERVE}", f"VLLM_USE_DEEP_GEMM=0 {SERVE}"),
@@ -721,6 +799,17 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
             run("--gpus all -e VLLM_FLASHINFER_MOE_BACKEND=latency", "vllm/vllm-openai:v0.22.0"),
         ),
     ],
+    "llama-load-mode": [
+        (
+            f"docker run --gpus all ghcr.io/ggml-org/llama.cpp:server-cuda13-{build} -m x.gguf {flag}",
+            f"docker run --gpus all ghcr.io/ggml-org/llama.cpp:server-cuda13-{other} -m x.gguf {instead}",
+        )
+        for build, flag, other, instead in (
+            ("b10884", "--no-mmap", "b10105", "--no-mmap"),
+            ("b10920", "--mlock", "b10920", "--load-mode mlock"),
+        )
+    ]
+    + [("llama-server -m x.gguf -dio", "llama-server -m x.gguf -lm dio")],
     "version-newer": [(run(image="vllm/vllm-openai:v9.1.0"), run(image="vllm/vllm-openai:v0.33.0"))],
     "not-json": [(serve(flags="--speculative-config {method:mtp}"), serve(flags="--hf-overrides '{\"a\": 1}'"))],
     "not-a-number": [
@@ -1148,6 +1237,12 @@ def test_a_failure_of_some_versions_is_told_of_their_images() -> None:
                 f'--quantization fp8 --speculative-config \'{{"method":"mtp",{ASSISTANT}}}\'',
                 {"0.21.0": False, "0.24.0": False, "0.25.0": True, "0.26.0": True, "0.27.1": False},
             ),
+            "puzzle": (
+                "puzzle-autotune",
+                PUZZLE,
+                "--gpu-memory-utilization 0.88",
+                {"0.23.0": False, "0.24.0": True, "0.25.1": True, "0.26.0": False},
+            ),
             "glm": (
                 "sparse-prefill",
                 "nvidia/GLM-5.2-NVFP4",
@@ -1189,6 +1284,23 @@ def test_mods_of_a_recipe_change_an_official_image() -> None:
 
     assert severity(recipe) == {"error"}
     assert severity(f"{recipe}mods: [vllm-flashnext-nightly-8a728663]\n") == {"note"}
+
+
+def test_a_gguf_file_is_that_whatever_it_was_made_of() -> None:
+    """tools/arm.sh of jlaustill/dgx-spark-cc at 6c80b3f has the first, which was shown as FP4 and FP8."""
+
+    def holds(file: str, expected: str) -> None:
+        (one,) = launch_text.read(f"llama-server -m /models/{file}")
+        assert Case(one, find).format == expected
+
+    each_row(
+        [
+            ("DeepSeek-V4-Flash-UD-IQ3_XXS-00001-of-00004.gguf", "gguf"),
+            ("Qwen3.6-27B-MXFP4-Q4_K_M.gguf", "gguf"),
+            ("gpt-oss-120b-mxfp4-00001-of-00003.gguf", "mxfp4"),
+        ],
+        holds,
+    )
 
 
 def test_the_version_that_an_image_tells() -> None:
@@ -1382,7 +1494,17 @@ def test_a_word_that_is_not_known_counts_as_much_as_the_version_is_known() -> No
             (run(image=fork, flags="--attention-backend B12X_OWN"), (0, 29, 0), "flag-value", "note"),
             (run(f"{variable}=latency", stock), None, "variable-unknown", "warning"),
             (run(f"{variable}=latency", fork), (0, 29, 0), "variable-unknown", "note"),
+            (run(f"{variable}=latency", stock, flags="--moe-backend marlin"), None, "variable-unknown", "note"),
             (run("--gpus all -e VLLM_USE_V1=1", stock), None, "variable-unknown", "note"),
+            # switch-to-nemotron-super.sh of [@styles01], and a script of nmadhire-agents at d562b19; both serve
+            (run("--gpus all -e VLLM_NVFP4_GEMM_BACKEND=marlin", stock), None, "variable-unknown", "note"),
+            (
+                run("--gpus all -e VLLM_FP8_MOE_BACKEND=flashinfer_cutlass", stock, "nvidia/X-35B-A3B-NVFP4"),
+                None,
+                "variable-unknown",
+                "note",
+            ),
+            ("llama-server -m x.gguf --no-mmap", None, "llama-load-mode", "note"),
             (run("--gpus all -e VLLM_USE_FLASHINFER_MOE_FP4=0", stock), None, "variable-unknown", "note"),
             (f"VLLM_ATTENTION_BACKEND=FLASHINFER {SERVE}", None, "variable-unknown", "warning"),
         ],
