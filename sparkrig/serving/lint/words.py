@@ -39,7 +39,7 @@ _PLAIN_NODE = re.compile(r"(?:^|/)vllm-node(?::|$)")
 # as llama.cpp's images are tagged: server-cuda13-b10884
 _LLAMA_BUILD = re.compile(r"(?:^|-)b(\d{4,6})(?:-|@|$)")
 _LOADS = ("mmap", "no-mmap", "mlock", "direct-io", "dio", "no-direct-io", "ndio")
-_NO_MMAP = 10884  # [@tscibilia]; between it and b10883 nobody has told of one that takes them
+_NO_MMAP = 10884  # the first build that was seen to refuse them [@tscibilia]
 
 
 RULES = Rules("input")
