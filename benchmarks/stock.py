@@ -16,7 +16,7 @@ from pyinfra.facts.server import Command
 from pyinfra.operations import apt, files, python, server, systemd
 
 KEPT = re.compile(
-    r"(lib|xserver-xorg-video-)?nvidia-.*(580|59\d|[6-9]\d\d).*|nvidia-(driver.*|modprobe)|cuda-drivers.*"
+    r"(lib|xserver-xorg-video-)?nvidia-.*(580|59\d|[6-9]\d\d).*|nvidia-(driver.*|modprobe|settings)|cuda-drivers.*"
     r"|linux-(image|headers|modules|nvidia)-.*"
 )
 GIDS = r"""
@@ -118,8 +118,9 @@ def copy() -> None:
 
 
 def keep(rows: list) -> None:
+    boot = host.get_fact(Command, "cat /proc/sys/kernel/random/boot_id")
     own = [
-        {**row, "address": rail["address"], "peer": rail["peer"]}
+        {**row, "address": rail["address"], "peer": rail["peer"], "boot_id": boot}
         for row, rail in zip(rows, FABRIC.values(), strict=True)
     ]
     put(MEASURED, json.dumps({"rails": own}, indent=1) + "\n")

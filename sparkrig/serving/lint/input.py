@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sparkrig.cure import quoted
 from sparkrig.serving import engines
 from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import (
@@ -118,7 +119,8 @@ def no_model(case: Case) -> Iterator[Hit]:
 def unseen(case: Case) -> Iterator[Hit]:
     if case.launch.engine == engines.UNREAD:
         started = " ".join(case.launch.extra) or "nothing"
-        yield Hit(f"it starts {started}, which is not here", f"sparkrig lint {started}, where that is a script")
+        cure = f"sparkrig lint {quoted(*case.launch.extra)}, where that is a script"
+        yield Hit(f"it starts {started}, which is not here", cure)
         return
     if "config" in case.launch.flags:
         yield Hit(f"--config {case.launch.text('config')} sets flags of its own")

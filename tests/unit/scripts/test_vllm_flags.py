@@ -338,7 +338,7 @@ def test_the_report_names_the_rules(tmp_path: Path) -> None:
     text = report(known, (0, 1), (0, 2), rules.named(known))
     for line in (
         "Removed flags (1)\n  --swap-space: swap-space is deprecated.   <- flag-unknown, ",
-        "Changed values (1)\n  --kv-cache-dtype: without fp8; with nvfp4   <- flashinfer-attention, ",
+        "Changed values (1)\n  --kv-cache-dtype: without fp8; with nvfp4   <- dspark-kv-fp8, ",
         "  --gpu-memory-utilization: also --device-memory-utilization   <- ",
         "  --gpu-memory-utilization: 0.9, then 0.92   <- ",
         "Removed variables (1)\n  VLLM_USE_FLASHINFER_MOE_FP4   <- cutlass-fp4, fp4-workaround",
