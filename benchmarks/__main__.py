@@ -48,8 +48,7 @@ def on_the_pair(folder: Path, count: int) -> list[Row]:
 
     The first converge of the others starts at the pristine snapshot, and tests/state judges how each ends.
     """
-    place, first = settled(folder)
-    known(folder)  # from here on the others can reach the pair, too
+    place, first, _ = settled(folder)
     found = [first]
     for work, seconds in ((Work.NOOP, NOOP_S), (Work.DRIFT, DRIFT_S)):
         found += rounds(ORDER, work, place, count, folder, within_s=seconds, mend=back)
@@ -69,10 +68,10 @@ def on_the_pair(folder: Path, count: int) -> list[Row]:
 
 
 @cache
-def settled(folder: Path) -> tuple[Place, Row]:
-    """The pair as our deploy leaves it, and what the deploy took; the others find nothing to change there either.
+def settled(folder: Path) -> tuple[Place, Row, dict[str, Any]]:
+    """The pair as our deploy leaves it, what the deploy took, and what one of its hosts holds.
 
-    Raises Broken.
+    The others can reach it, and find nothing to change there either. Raises Broken.
     """
     lab.up(NODES, Source("trixie", mirror()))
     place = pair(folder / "pair")
@@ -84,13 +83,12 @@ def settled(folder: Path) -> tuple[Place, Row]:
         raise Broken(f"the first deploy of the pair takes more than {late} s") from None
     asserted()
     lab.save(NODES, SNAPSHOT)
-    return place, row
+    return place, row, learn(place)
 
 
-@cache
 def known(folder: Path) -> dict[str, Any]:
     """What a settled host of the pair holds, for the other contenders."""
-    return learn(settled(folder)[0])
+    return settled(folder)[2]
 
 
 def back() -> None:

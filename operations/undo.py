@@ -133,11 +133,10 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
     if plan.login:  # before its files, which show that there is one
         user = remote.read(at, Trust(), seconds=int(60 * patience)).user
         step("login from the peer", AS_USER, user, FORGET, "sparkrig", trust.KEY, trust.MARK, seconds=60)
+    if rows and (plan.holds() or "/etc/apt/" in rows):
+        # what apt simulated with them goes, too: it is no part of the journal
+        rows = f"remove {driver.SIMULATION}\n{rows}"
     if rows:
-        if (
-            plan.holds() or "/etc/apt/" in rows
-        ):  # what apt simulated with them goes, too: it is no part of the journal
-            rows = f"remove {driver.SIMULATION}\n{rows}"
         plan = undo_outcome.left(plan, step("files", undo.RESTORE, before, seconds=60, stdin=rows))
     if docker := plan.files(docker=True):
         said = step(

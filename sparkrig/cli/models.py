@@ -113,7 +113,7 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     if model is None:
         model, revision = _computed(name, id_, known)
         known = _beside(known, model)
-        further = _served(model.best().id) if save else _saved(name, id_)
+        further = _served(model.best().id) if save else f"{_shown(name, id_)} --save"
         if save:
             _save(model, revision)
     elif save:
@@ -132,13 +132,13 @@ def _served(model: str) -> str:
     return f"pyinfra INVENTORY deploys/serve.py --data model={quoted(model)}"
 
 
-def _saved(name: str, id_: str | None) -> str:
-    """The command that saves what was computed; a folder does not say whose checkpoint it has."""
+def _shown(name: str, id_: str | None) -> str:
+    """The command that computes a model; a folder does not say whose checkpoint it has."""
     from pathlib import Path
 
     if Path(name).is_dir():
-        return f"sparkrig models show {quoted(name)} --id {quoted(id_ or 'OWNER/NAME')} --save"
-    return f"sparkrig models show {quoted(name)} --save"
+        return f"sparkrig models show {quoted(name)} --id {quoted(id_ or 'OWNER/NAME')}"
+    return f"sparkrig models show {quoted(name)}"
 
 
 def _kept(name: str, known: Catalogue) -> Model | None:
@@ -243,7 +243,7 @@ def _unknown(name: str, known: Catalogue) -> str:
     near = get_close_matches(name.lower().rpartition("/")[2], known.models, 1, _CLOSE)
     cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
     if Path(name).is_dir():
-        cure = f"{_saved(f'./{name}', None).removesuffix(' --save')}, for the folder of that name"
+        cure = f"{_shown(f'./{name}', None)}, for the folder of that name"
     absent = _absent(name, known)
     said = f": {absent}" if absent else ""
     return f"the catalogue has no model and no checkpoint {name}{said}. Try: {cure}"

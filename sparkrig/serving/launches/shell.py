@@ -251,7 +251,7 @@ class Shell(Starter):
             if not name.isidentifier():
                 continue
             if found and any("n" in each for each in options) and str(found[1]).isidentifier():
-                self.variables.another[name] = self.variables.another.get(str(found[1]), str(found[1]))
+                self.variables.another[name] = self.variables.real(str(found[1]))
                 continue
             if how in ("local", "declare", "typeset") and self.saved and not exported:
                 self.saved[-1].setdefault(name, self.variables.values.get(name))

@@ -76,18 +76,22 @@ class Variables:
         found = {name: self.values.get(name) for name in self.exported}
         return {name: value if not isinstance(value, tuple) else None for name, value in found.items()}
 
+    def real(self, name: str) -> str:
+        """The variable that a name is another name of, or the name itself."""
+        return self.another.get(name, name)
+
     def assign(self, name: str, value: Value, *, exported: bool = False) -> None:
         size = len(value) if isinstance(value, str) else sum(map(len, value))
         if size > _LONGEST or (isinstance(value, tuple) and len(value) > _MOST):
             value = symbol(name) if isinstance(value, str) else (symbol(name, array=True),)
-        name = self.another.get(name, name)
+        name = self.real(name)
         self.values[name] = value
         if exported or self.all_exported:
             self.exported[name] = None
 
     def hide(self, name: str) -> None:
         """Forgets a value, which something unseen now sets."""
-        name = self.another.get(name, name)
+        name = self.real(name)
         self.values[name] = (
             (symbol(name, array=True),) if isinstance(self.values.get(name), tuple) else symbol(name)
         )
@@ -151,7 +155,7 @@ class Variables:
         return made
 
     def array(self, given: Array) -> tuple[str, ...]:
-        found = self.values.get(self.another.get(given.name, given.name), ()) if given.more else ()
+        found = self.values.get(self.real(given.name), ()) if given.more else ()
         before = found if isinstance(found, tuple) else (found,)
         return (*before, *self.all_fields(given.words[:_MOST]))
 
@@ -160,7 +164,7 @@ class Variables:
         found = re.fullmatch(r"([A-Za-z_]\w*|[@*])(?:\[([@*])\])?", part.text) if part.kind == "variable" else None
         if found is None:
             return None
-        value = self.values.get("@" if found[1] == "*" else self.another.get(found[1], found[1]))
+        value = self.values.get("@" if found[1] == "*" else self.real(found[1]))
         if not isinstance(value, tuple):
             return None
         if not found[2] and found[1] not in "@*":  # bash takes the first
@@ -200,7 +204,7 @@ class Variables:
         return value if kind not in ("#", "%") else part.source
 
     def _value(self, name: str, index: str | None) -> str | None:
-        value = self.values.get(self.another.get(name, name))
+        value = self.values.get(self.real(name))
         if isinstance(value, str) or value is None:
             return value
         if index in ("[@]", "[*]"):

@@ -158,10 +158,8 @@ def muse_attention(case: Case) -> Iterator[Hit]:
 def kv_needs_bf16(case: Case) -> Iterator[Hit]:
     if _FLASH_NEXT.search(case.name) and _kv(case) not in ("", "auto", "bfloat16"):
         # patches of vLLM's files serve it in FP8 [@mia-flash-next-solo]
-        ours = case.official or case.bare
-        severity: Severity | None = None if ours else "note"
-        changes = (Change("kv-cache-dtype"),) if ours else ()
-        yield Hit(f"--kv-cache-dtype {_kv(case)}", severity=severity, changes=changes)
+        changes = (Change("kv-cache-dtype"),) if case.released else ()
+        yield Hit(f"--kv-cache-dtype {_kv(case)}", severity=case.severity, changes=changes)
 
 
 @RULES.rule(
@@ -255,7 +253,7 @@ def sparse_prefill(case: Case) -> Iterator[Hit]:
     if _GLM_SPARSE.search(case.name):
         yield Hit(
             f"{case.called} with FLASHINFER_MLA_SPARSE_SM120, the only backend that vLLM has for it on SM12x",
-            severity=None if case.official or case.bare else "note",
+            severity=case.severity,
         )
 
 

@@ -191,7 +191,7 @@ def ple_table(case: Case) -> Iterator[Hit]:
     if _flash_next(case) and not case.table_on_disk:
         yield Hit(
             f"{_FLASH_NEXT_GIB} GiB of weights and table on one Spark, and no variable puts the table on disk",
-            severity=None if case.official or case.bare else "note",
+            severity=case.severity,
         )
 
 

@@ -380,6 +380,16 @@ class Case:
         return (self.stock or self.ngc is not None) and not self.patched
 
     @property
+    def released(self) -> bool:
+        """Whether it is served by that very release: an official image, or a plain command."""
+        return self.official or self.bare
+
+    @property
+    def severity(self) -> Severity | None:
+        """Of a hit: the rule's own for that very release, a note where a fork may know more."""
+        return None if self.released else "note"
+
+    @property
     def attention(self) -> tuple[str, str]:
         """What sets the attention backend, and the backend in capitals."""
         flag, table = self.launch.text("attention-backend"), self.launch.table("attention-config")

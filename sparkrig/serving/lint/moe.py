@@ -139,7 +139,7 @@ def flashinfer_b12x(case: Case) -> Iterator[Hit]:
     table = str(case.launch.table("kernel-config").get("moe_backend") or "").lower()
     if case.mixture and "flashinfer_b12x" in (_backend(case), table):
         flag = "--moe-backend" if _backend(case) else "--kernel-config.moe_backend"
-        yield Hit(f"{flag} flashinfer_b12x", severity=None if case.official or case.bare else "note")
+        yield Hit(f"{flag} flashinfer_b12x", severity=case.severity)
 
 
 @RULES.rule(
@@ -165,7 +165,7 @@ def moe_backend_draft(case: Case) -> Iterator[Hit]:
         return
     if _backend(case) in _QUANTIZED_ONLY and "moe_backend" not in case.speculative:
         # images with B12X quantize these layers as they load, and serve with it [@flash-next-tp-2]
-        own = _backend(case) == "b12x" and not (case.official or case.bare)
+        own = _backend(case) == "b12x" and not case.released
         yield Hit(
             f"--moe-backend {_backend(case)}, and --speculative-config has no moe_backend",
             severity="note" if own else None,
@@ -209,11 +209,10 @@ def moe_backend_datacenter(case: Case) -> Iterator[Hit]:
 def deep_gemm(case: Case) -> Iterator[Hit]:
     if _backend(case).startswith("deep_gemm"):
         # an image of someone else's may be built with what serves it [@nepenth-dsv4]
-        ours = case.official or case.bare
         yield Hit(
             f"--moe-backend {_backend(case)}",
-            severity=None if ours else "note",
-            changes=(Change("moe-backend"),) if ours else (),
+            severity=case.severity,
+            changes=(Change("moe-backend"),) if case.released else (),
         )
     for name in ("VLLM_USE_DEEP_GEMM", "VLLM_USE_DEEP_GEMM_E8M0"):
         if case.launch.variable(name) == "1":

@@ -136,10 +136,9 @@ def nnodes_not_gpus(case: Case) -> Iterator[Hit]:
 def heads_not_divided(case: Case) -> Iterator[Hit]:
     size = case.launch.whole_number("tensor-parallel-size", 1)
     if size and size > 1 and size & (size - 1):
-        ours = case.official or case.bare
         yield Hit(
             f"--tensor-parallel-size {size} is no power of two, as the number of heads mostly is",
-            severity=None if ours else "note",
+            severity=case.severity,
         )
 
 

@@ -224,7 +224,7 @@ def gemma_mtp(case: Case) -> Iterator[Hit]:
     if "gemma-4" in case.name and drafted and case.launch.variable("VLLM_USE_V2_MODEL_RUNNER") != "1":
         yield Hit(
             f"its assistant {drafter}".rstrip(),
-            severity=None if case.official or case.bare else "note",
+            severity=case.severity,
             changes=(Change("VLLM_USE_V2_MODEL_RUNNER", "1", variable=True),),
         )
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from sparkrig.serving.flags import Flag, Knowledge, Table
-from sparkrig.serving.lint.case import Case, Change, Hit, Severity
+from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.rule import Rules
 from sparkrig.serving.lint.version import Version
@@ -49,11 +49,6 @@ def _table(case: Case) -> Table | None:
     return case.tables.flags(case.version) if case.tables else None
 
 
-def _severity(case: Case) -> Severity | None:
-    """The rule's own where the words meet that very release, a note where a fork may know more."""
-    return None if case.official or case.bare else "note"
-
-
 def _release(table: Table) -> str:
     return f"vLLM {table.release.version}"
 
@@ -83,7 +78,7 @@ def flag_unknown(case: Case) -> Iterator[Hit]:
                 f"gone since {_minor(gone)}" if gone and gone <= (case.version or ()) else "which it does not have"
             )
             yield Hit(
-                f"--{name} with {_release(table)}: {why}", _meant(meant), _severity(case), _flag(name, meant, gone)
+                f"--{name} with {_release(table)}: {why}", _meant(meant), case.severity, _flag(name, meant, gone)
             )
 
 
@@ -144,7 +139,7 @@ def flag_value(case: Case) -> Iterator[Hit]:
             meant = flag.nearest(value)
             changes = (Change(name, meant),) if meant else ()
             better = f"--{name} {meant}, if that is meant" if meant else _some(flag)
-            yield Hit(f"--{name} {value}: {_release(table)} has no such value", better, _severity(case), changes)
+            yield Hit(f"--{name} {value}: {_release(table)} has no such value", better, case.severity, changes)
 
 
 def _accepts(case: Case, flag: Flag, value: str) -> bool | None:
@@ -263,7 +258,7 @@ def _moot(case: Case, name: str) -> bool:
 def _ignored(case: Case, name: str, value: str | None, found: str, *, sure: bool = True) -> Hit:
     """A variable that chooses something and is not read is no note: something else is used."""
     chooses = _CHOICE.search(name) and value not in (None, "", "0", "false", "False") and not _moot(case, name)
-    severity = _severity(case) if chooses and sure else "note"
+    severity = case.severity if chooses and sure else "note"
     if name == "VLLM_ATTENTION_BACKEND" and value:
         moved = (Change(name, variable=True), Change("attention-backend", value))
         return Hit(found, f"--attention-backend {value}", severity, moved)
