@@ -37,6 +37,10 @@ def main(results: Path, picture: Path) -> None:
     axes[2].set_xticks([0, 10, 30])
     for each in axes:
         each.spines[["top", "right"]].set_visible(False)
+    # of all three: in one of them it may lie on a bar
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=len(COLOURS)
+    )
     figure.savefig(picture, metadata={"Date": None})
 
 
@@ -53,7 +57,6 @@ def pair(rows: list, axis) -> None:
                 axis.text(found[0], y, f" {found[0]:.0f}", va="center", fontsize=8)
     axis.set_yticks(range(len(works)), works)
     axis.set(title="two virtual Sparks (emulated)", xlabel="seconds")
-    axis.legend(frameon=False, fontsize=8, loc="lower right")
 
 
 def lines(rows: list, key: str, axis) -> None:
