@@ -33,7 +33,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 def within_s(size: int) -> float:
     """The time of all rounds of one size."""
-    return 10 + 0.07 * size
+    return 16 + 0.07 * size
 
 
 @dataclass(frozen=True)
