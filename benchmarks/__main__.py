@@ -38,7 +38,7 @@ FLEETS: dict[int, tuple[tuple[Contender, ...], float]] = {
     128: (QUICK, 150),
 }
 FAR_S = 50
-SETTLE_S, NOOP_S, DRIFT_S, CONVERGE_S = 300, 360, 240, 420
+SETTLE_S, NOOP_S, DRIFT_S, CONVERGE_S = 290, 360, 240, 420
 # in this order each round begins: whoever is slow comes last, where what is left of the time ends it
 ORDER = (SPARKRIG, *FLOORS, STOCK, MITOGEN, PIPELINING)
 
