@@ -22,7 +22,7 @@ TOOLS = {
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
 }
-BUILD_TOOLS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "tar": "tar"}
+BUILD_TOOLS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "sfdisk": "fdisk", "tar": "tar"}
 # A build passes through a tree, a tarball, a raw disk and a compressed one; then come three guests' disks.
 BUILD_GIB = 6.0
 RUN_GIB = 1.5

@@ -19,9 +19,9 @@ from lab.paths import home, images
 
 GUEST = Path(__file__).parent / "guest"
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
-DISK_SIZE = "6G"
+DISK_MIB = 6144
 BUILD_TIMEOUT_S = 1800
-FILES = ("base.qcow2", "vmlinuz", "initrd", "toolkit.json")
+FILES = ("base.qcow2", "vmlinuz", "toolkit.json")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Source:
 
 def key(source: Source, stage: bytes) -> str:
     """Names an image by everything that goes into it; `stage` is our own share, as a tar archive."""
-    recipe = json.dumps([mmdebstrap(source, Path("work")), DISK_SIZE, script()])
+    recipe = json.dumps([mmdebstrap(source, Path("work")), DISK_MIB, script()])
     return hashlib.sha256(recipe.encode() + stage).hexdigest()[:16]
 
 
@@ -144,7 +144,7 @@ def make_disk(work: Path) -> None:
     """Turns `root.tar` into `base.qcow2`."""
     # Only root may give files to other users outside a user namespace; stdin and stdout cross its border.
     enter = [] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
-    command = shlex.join([*enter, "sh", "-c", script(), "make-disk", DISK_SIZE])
+    command = shlex.join([*enter, "sh", "-c", script(), "make-disk", str(DISK_MIB)])
     files = f"<{shlex.quote(str(work / 'root.tar'))} >{shlex.quote(str(work / 'base.qcow2'))}"
     run(
         ["sh", "-c", f"{command} {files}"],
@@ -156,7 +156,7 @@ def make_disk(work: Path) -> None:
 
 
 def script() -> str:
-    """Shell that reads a root file system as tar and writes a qcow2 disk of the size that is its argument."""
+    """Shell that reads a root file system as tar and writes a qcow2 disk of its argument's MiB, which boots by GRUB."""
     return (GUEST / "make-disk.sh").read_text()
 
 

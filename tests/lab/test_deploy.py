@@ -336,6 +336,8 @@ def test_it_all_survives_a_reboot_of_both_hosts(deployed: Pair, seen: Seen) -> N
     that is no change.
     """
     pair.cut_power(*NODES)
+    for guest in deployed:
+        assert guest.output("cat /proc/cmdline").startswith("BOOT_IMAGE=/boot/vmlinuz-"), "its own GRUB booted it"
     assert planned() == {}  # it waits for the links
     found = drift()
     rails = {(node, f"bandwidth.{netdev}") for node in NODES for netdev in ("enp1s0f0np0", "enP2p1s0f0np0")}

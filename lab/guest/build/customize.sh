@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs once in the new root (as /lab/guest/build/customize.sh): what the package list and the files of root/ do not say.
-# Leaves in /lab/out what the host needs: kernel, initrd, host keys, the toolkit repository's fingerprint.
+# Leaves in /lab/out what the host needs: the kernel, host keys, the toolkit repository's fingerprint.
 set -eu
 cd /
 out=/lab/out
@@ -8,7 +8,7 @@ mkdir "$out"
 
 release=$(basename /lib/modules/*)
 cp "/boot/vmlinuz-$release" "$out/vmlinuz"
-cp "/boot/initrd.img-$release" "$out/initrd"
+sh /lab/guest/build/boot-loader.sh
 
 useradd --create-home --shell /bin/bash --groups adm,sudo nvidia
 install -d -m 700 -o nvidia -g nvidia /home/nvidia/.ssh

@@ -41,6 +41,11 @@ def test_only_a_start_from_the_snapshot_names_it() -> None:
     assert text(PLAN, snapshot="ready").endswith("-loadvm ready")
 
 
+def test_a_guest_boots_from_its_own_disk_and_learns_from_its_chassis_which_one_it_is() -> None:
+    assert "-kernel" not in command(PLAN, snapshot=None), "else its own boot loader proved nothing"
+    assert "type=3,asset=spark-b" in text(PLAN)
+
+
 def test_hardware_does_not_depend_on_cables_or_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     before = hardware(PLAN)
     monkeypatch.setenv("SPARKRIG_LAB_PORT", "4000")
