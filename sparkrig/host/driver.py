@@ -171,6 +171,16 @@ def belongs(package: Package, branch: int) -> bool:
     return bool(of_branch and _DRIVER_NAME.fullmatch(package.name))
 
 
+def concerns(name: str) -> bool:
+    """Whether a package is of driver or kernel by its name, as the look at a host takes them."""
+    return name.startswith(("linux-", "cuda-drivers")) or "nvidia" in name
+
+
+def has_modules(packages: Packages, kernel: str) -> bool:
+    """Whether a package with a prebuilt nvidia.ko of that release of the kernel is installed, of any branch."""
+    return any(_fits(each, kernel, None) for each in _prebuilt(packages))
+
+
 def hold_set(packages: Packages, branch: int) -> list[str]:
     """The installed part of the branch's set, sorted; apt does not know the rest, and must not be asked."""
     return sorted({row.name for row in packages.installed if belongs(row, branch)})
