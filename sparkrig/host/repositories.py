@@ -12,7 +12,7 @@ from sparkrig.value import Value
 
 @dataclass(frozen=True)
 class Kernel(Value):
-    """A kernel in /boot. initrd: whether its initrd is there and not empty; module: whether it has an nvidia.ko."""
+    """A kernel in /boot. initrd: whether its initrd is there, and not empty; module: whether its nvidia.ko is."""
 
     release: str
     initrd: bool

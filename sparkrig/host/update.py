@@ -1,8 +1,8 @@
 """What an update would do to driver and kernel of one Spark, what stands in its way, and what leads back.
 
-The parts move together or not at all: each package of prebuilt modules fits one release of the kernel and one version
-of the driver, so a Spark whose driver moves may lose the nvidia.ko of the kernel that it runs. Recorded on Sparks
-[@spark-fleet-updates].
+The parts move together or not at all: each package of prebuilt modules fits one release of the kernel and one
+version of the driver, so a Spark whose driver moves may lose the nvidia.ko of the kernel that it runs. Recorded on
+Sparks [@spark-fleet-updates].
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _NAMED = 5  # packages that a sentence names
 class Plan(Value):
     """What apt would do to the packages of one Spark.
 
-    driver: its versions as NVIDIA counts; kernel: the release that boots next; boot: the one after the update, with
-    its modules; upgraded, new, removed, kept: names of packages; lost: parts of driver and kernel that would change
-    and whose version of now cannot be had again, as NAME=VERSION; bare: releases of kernels that would lose their
-    nvidia.ko; bytes: to download.
+    driver: its versions as NVIDIA counts; kernel: the release that boots next; boot: the one after the update,
+    with its modules; upgraded, new, removed, kept: names of packages; lost: parts of driver and kernel that would
+    change and whose version of now cannot be had again, as NAME=VERSION; bare: releases of kernels that would lose
+    their nvidia.ko; bytes: to download.
     """
 
     driver: Move

@@ -10,7 +10,7 @@ from sparkrig.parsing import grammar
 from sparkrig.text import plain
 from sparkrig.value import Value
 
-# Inst NAME [INSTALLED] (CANDIDATE ARCHIVE [ARCHITECTURE]) as apt-get(8) -s prints it; a new package has no INSTALLED
+# Inst NAME [INSTALLED] (CANDIDATE ARCHIVE [ARCHITECTURE]) as apt-get -s prints it; a new package has no INSTALLED
 _INST = re.compile(r"(?P<name>[^ :]+)(?::\S+)?(?: \[(?P<old>[^]]*)\])? \((?P<new>[^ )]+)")
 
 
@@ -30,9 +30,9 @@ class Move(Value):
 class Upgrade(Value):
     """A forecast.
 
-    installs: package -> its versions, new ones included; removes: what would go; kept: what apt keeps back, since it
-    needs something that it may not touch; trouble: why apt could not tell, else empty; bytes: to download, without
-    what is in apt's cache; sources: bytes by host that they come from.
+    installs: package -> its versions, new packages included; removes: what would go; kept: what apt keeps back,
+    since it needs something that apt may not touch; trouble: why apt could not tell, else empty; bytes: to
+    download, without what is in apt's cache; sources: bytes by host that they come from.
     """
 
     installs: Mapping[str, Move]

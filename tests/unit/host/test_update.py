@@ -1,4 +1,4 @@
-"""What an update would do to driver and kernel: the forecast of apt, judged for Sparks whose packages are recorded."""
+"""What an update would do to driver and kernel: apt's forecast, judged for Sparks whose packages are recorded."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_later_branch_is_refused(row: str, said: str) -> None:
 def test_a_driver_that_would_be_removed_is_refused() -> None:
     found = packages("sparky")
     rows = [f"Remv {row.name} [{row.version}]" for row in found.installed if row.version.startswith("580.")]
-    with pytest.raises(Refusal, match="would remove driver 580.173.02"):
+    with pytest.raises(Refusal, match=r"would remove driver 580\.173\.02"):
         planned(found, [*rows, "simulated 0"])
 
 
