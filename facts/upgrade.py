@@ -16,11 +16,14 @@ class Upgrade(Noun[upgrade.Upgrade]):
     parse = staticmethod(upgrade.parse)
     script = programs.text("facts/upgrade.sh")
 
-    def command(self, released: Iterable[str] = (), limits: str = "") -> str:
+    def command(self, released: Iterable[str] = (), limits: str = "", alone: Iterable[str] = ()) -> str:
         """The forecast.
 
         + released: names of held packages that would be released first
         + limits: apt preferences that would come on top
+        + alone: names of packages that alone are to be upgraded, with what they need; all for none
         """
         names = shlex.quote(f" {' '.join(released)} ")
-        return f"{PREAMBLE}\nreleased={names}\nlimits={shlex.quote(limits)}\n{self.script}"
+        words = " ".join(["install --only-upgrade", *alone]) if alone else "dist-upgrade"
+        given = f"released={names}\nlimits={shlex.quote(limits)}\nwhat={shlex.quote(words)}"
+        return f"{PREAMBLE}\n{given}\n{self.script}"

@@ -7,19 +7,20 @@ Sparks [@spark-fleet-updates].
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from sparkrig.cure import on_host, quoted
 from sparkrig.host import driver
 from sparkrig.host.driver import NextBoot, Package, Packages
+from sparkrig.host.releases import Recipe
 from sparkrig.host.repositories import Repositories
 from sparkrig.host.upgrade import Move, Upgrade
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 from sparkrig.value import Value
 
-_BOOT_S = 180  # a Spark that reboots answers ssh again within three minutes
 _NAMED = 5  # packages that a sentence names
 
 
@@ -91,6 +92,48 @@ def after(packages: Packages, upgrade: Upgrade) -> Packages:
     newest = max(driver.kernels(packages), key=driver.newer, default="")
     pinned = packages.grub is not None and packages.grub.kernel != newest
     return replace(packages, rows=tuple(rows), grub=packages.grub if pinned else None)
+
+
+def limits(packages: Packages, known: Repositories, recipe: Recipe, branch: int) -> str:
+    """apt preferences that keep driver and kernel at a release of DGX OS: what is newer is pinned away.
+
+    Ubuntu's repositories run ahead of NVIDIA's releases, and one such step left Sparks without their GPU
+    [@spark-fleet-updates].
+    """
+    stanzas = [
+        f"Package: {name}\nPin: version {version}\nPin-Priority: -1\n"
+        for name in driver.hold_set(packages, branch)
+        for version in known.versions.get(name, ())
+        if _beyond(name, version, recipe)
+    ]
+    return "\n".join(stanzas)
+
+
+_KERNEL_VERSION = re.compile(r"[0-9]+(?:[.][0-9]+){1,2}-[0-9]+")
+
+
+def _beyond(name: str, version: str, recipe: Recipe) -> bool:
+    """Whether a version of a part of driver or kernel is newer than a release has it; a tool has its own numbers."""
+    if name.startswith("linux-"):
+        return _kernel(version) > _kernel(recipe.kernel)
+    of_branch = version.partition(".")[0] == recipe.driver.partition(".")[0]
+    return of_branch and driver.newer(version.partition("-")[0]) > driver.newer(recipe.driver)
+
+
+def _kernel(version: str) -> list[tuple[int, int, str]]:
+    """The key that sorts kernels by their release, and their packages by the release in their version."""
+    found = _KERNEL_VERSION.match(version)
+    return driver.newer(found[0]) if found else []
+
+
+def short_of(found: Plan, recipe: Recipe) -> str:
+    """What of a release's driver and kernel an update would not reach, in words; empty where it reaches both."""
+    missing = []
+    if driver.newer(found.driver.after) < driver.newer(recipe.driver):
+        missing.append(f"driver {recipe.driver}")
+    if _kernel(found.kernel.after) < _kernel(recipe.kernel):
+        missing.append(f"kernel {recipe.kernel}")
+    return listed(missing)
 
 
 def _newest(packages: Packages) -> str:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What facts/upgrade.py reads: apt's forecast of a dist-upgrade once the holds of $released, names with blanks around,
+# What facts/upgrade.py reads: apt's forecast of $what, its words, once the holds of $released, names with blanks around,
 # are gone; with $limits, preferences that come on top. Other holds stay. Both are shown to apt in files of their own,
 # which only root can read, and which go with this program; the host stays as it is.
 
@@ -13,10 +13,11 @@ awk -v released="$released" '
 { cat /etc/apt/preferences 2>/dev/null; printf '\n%s\n' "$limits"; } >"$files/preferences"
 # Both halves of a pair are to get the same: phasing goes by a host's machine-id (apt_preferences(5)). apt's caches of
 # what it parsed are left alone, for this one is of another status.
+# shellcheck disable=SC2086 # words, and names of packages
 forecast() {
   timeout -k 2 240 apt-get -o Debug::NoLocking=1 -o Dir::State::Status="$files/status" \
     -o Dir::Etc::Preferences="$files/preferences" -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= \
-    -o APT::Get::Always-Include-Phased-Updates=true "$@" dist-upgrade 2>&1
+    -o APT::Get::Always-Include-Phased-Updates=true "$@" $what 2>&1
 }
 set -- /var/lib/apt/lists/*Release
 if [ ! -e "$1" ]; then # a forecast that knows no candidate shows nothing
