@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.look.update import Foreseen, Seen
+    from sparkrig.refusal import Refusal
     from sparkrig.reports import schema_changes as schema
     from sparkrig.reports.update import Prospect
 
@@ -31,7 +32,7 @@ _MEANWHILE = ("sparkrig.facts.update", "sparkrig.facts.upgrade", "sparkrig.repor
     default="latest",
     show_default=True,
     metavar="RELEASE",
-    help="A release of DGX OS that the Spark knows of (OTA2607, 'July 2026', 7.5.0), or `candidate`: what apt offers.",
+    help="A release that the Spark knows of (OTA2607, 'July 2026', 7.5.0), or `candidate`: what apt offers.",
 )
 @click.option(
     "--only",

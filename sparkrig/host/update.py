@@ -113,7 +113,7 @@ _KERNEL_VERSION = re.compile(r"[0-9]+(?:[.][0-9]+){1,2}-[0-9]+")
 
 
 def _beyond(name: str, version: str, recipe: Recipe) -> bool:
-    """Whether a version of a part of driver or kernel is newer than a release has it; a tool has its own numbers."""
+    """Whether a version of driver or kernel is newer than a release has it; a tool has numbers of its own."""
     if name.startswith("linux-"):
         return _kernel(version) > _kernel(recipe.kernel)
     of_branch = version.partition(".")[0] == recipe.driver.partition(".")[0]

@@ -1,4 +1,4 @@
-"""What an update would do, on a screen: each Spark with its release, its parts, what would be done and what leads back."""
+"""What an update would do, on a screen: for each Spark its release, its parts, the steps, and what leads back."""
 
 from __future__ import annotations
 

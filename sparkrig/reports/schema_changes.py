@@ -106,9 +106,10 @@ class UpdatedHost(TypedDict):
 
     unread: why it could not be read; dgx_os: by /etc/dgx-release; release: the newest of NVIDIA's releases that it
     has, None where it has none that it knows of; goal: the one to reach, None for what apt offers; behind_by: how
-    many releases it knows of that are newer; kernel: the one that boots next; bytes: to download; no_way_back: parts
-    of driver and kernel, as NAME=VERSION, that could not be installed again; kernels_without_module: kernels of now
-    that would lose their nvidia.ko; steps: in their order, none where nothing would be done; exit_code: of this host.
+    many releases it knows of that are newer; kernel: the one that boots next; bytes: to download; no_way_back:
+    parts of driver and kernel, as NAME=VERSION, that could not be installed again; kernels_without_module: kernels
+    of now that would lose their nvidia.ko; steps: in their order, none where nothing would be done; exit_code: of
+    this host alone.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What an update would do to each Spark: in which order, how long it takes, what stands in its way, what leads back."""
+"""What an update would do to each Spark: the steps, their time, what stands in its way, and what leads back."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Prospect:
 
 
 def goal(seen: Seen, to: str) -> Recipe | None:
-    """The release that is meant by --to; None for what apt offers. Raises Refusal for one the Spark knows not of."""
+    """The release that --to means; None for what apt offers. Raises Refusal for one that the Spark does not know."""
     return None if to == CANDIDATE else releases.find(to, seen.releases)
 
 
