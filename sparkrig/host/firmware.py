@@ -171,7 +171,7 @@ class Part(Value):
     why: str = ""
 
     @property
-    def short_of_it(self) -> bool:
+    def falls_short(self) -> bool:
         """Whether what is offered is less than the release has, so that it waits for its maker afterwards."""
         return self.state == "offered" and _told(self.offered) and _less(self.offered, self.wanted)
 

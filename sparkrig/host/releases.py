@@ -216,7 +216,7 @@ def _recipes(files: Sequence[archive.Member], left: dict[str, str]) -> tuple[Rec
         try:
             recipe = _recipe(file.content)
             if recipe.name in found:
-                raise ValueError(f"another file is the recipe of {recipe.name}, too")
+                raise ValueError("another file is the recipe of the same release")
         except ValueError as error:  # of Unicode, JSON and base64, too
             left[name] = plain(str(error))[:_WHY]
             continue

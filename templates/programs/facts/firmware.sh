@@ -3,6 +3,8 @@
 # update (ESRT), the ConnectX, and fwupd's devices. Of the board's table only names and versions are printed, so no
 # serial number is. fwupdmgr's get-devices asks its daemon alone: it fetches nothing, and with --json asks nothing.
 
+. ./network_each.sh
+
 if ! command -v dmidecode >/dev/null; then echo 'untold dmidecode it is not installed'
 elif table=$(timeout -k 2 20 dmidecode -t 45 2>/dev/null); then
   printf '%s\n' "$table" | sed -n 's/^[[:space:]]*Firmware Component Name:[[:space:]]*/part /p
@@ -21,7 +23,7 @@ for d in /sys/firmware/efi/esrt/entries/entry*; do
     { read -r value <"$d/$f"; } 2>/dev/null || :
     row="$row ${value:--}"
   done
-  case $row in *' - - - - -') ;; *) printf '%s\n' "$row" ;; esac # root alone may read them
+  printf '%s\n' "$row" # root alone may read them
 done
 
 seen=
@@ -31,7 +33,6 @@ for d in /sys/class/infiniband/*; do
   if [ "$vendor" = 0x15b3 ]; then seen=1; printf 'connectx %s\n' "$value"; fi
 done
 if [ -z "$seen" ] && command -v ethtool >/dev/null; then # a ConnectX without its RDMA driver
-  . ./network_each.sh
   firmware_of() {
     if [ "$3" = mlx5_core ]; then
       timeout -k 2 10 ethtool -i "$1" 2>/dev/null | sed -n 's/^firmware-version:[[:space:]]*/connectx /p'

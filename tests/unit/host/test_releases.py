@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyinfra.api.exceptions import FactProcessError
 
+from sparkrig.facts.noun import PREAMBLE
 from sparkrig.facts.releases import Releases as Fact
 from sparkrig.host import releases
 from sparkrig.host.releases import FOLDER, Behind, Installed, Recipe, Releases, Step
@@ -92,6 +93,7 @@ def test_how_far_a_spark_is_behind(known: Releases) -> None:
             "as March 2026 left it": (OLD, "OTA2.2", 3),
             "not rebooted since": (replace(whole, kernel="6.17.0-1014-nvidia"), "OTA2604.Computex", 1),
             "an older driver": (replace(whole, driver="580.142"), "OTA2604", 2),
+            "a driver of 2025, by numbers": (replace(whole, driver="580.95.05"), "OTA1.1", 6),
             "without a driver": (replace(whole, driver=""), None, 10),
             "an older package": (
                 replace(whole, packages={**whole.packages, "dgx-dashboard": "0.29.0"}),
@@ -127,6 +129,7 @@ def test_a_package_that_is_new_with_a_release_counts_and_one_that_was_removed_do
         return [*found.missing], found.removed
 
     after = replace(kho, name="OTA2610", date="2026-10-16")
+    assert releases.how_far(whole, replace(known, recipes=(july, kho))) == 1
     assert behind(kho, whole, july) == (["nvidia-spark-grub-kho"], ())
     assert behind(after, whole, july, kho) == ([], ("nvidia-spark-grub-kho",)), "it was passed by without it"
     old = replace(whole, kernel="6.11.0-1016-nvidia")
@@ -230,7 +233,9 @@ def test_a_recipe_that_cannot_be_read_spoils_itself_alone() -> None:
     each_row(BAD, holds)
     good = (updates.RECORDED / "spark-ota-2604.json").read_bytes()
     found = releases.parse([updates.archived({"a.json": good, "b.json": good})])
-    assert found.left_out == {"b.json": "another file is the recipe of OTA2604, too"} and len(found.recipes) == 1
+    assert (
+        found.left_out == {"b.json": "another file is the recipe of the same release"} and len(found.recipes) == 1
+    )
 
 
 def test_a_title_is_made_plain() -> None:
@@ -301,7 +306,7 @@ printf 'dpkg install installed dgx-release 7.5.0\\n'; exit 1""",
     )
     text = Fact.script.replace(FOLDER, f"{root}/metadata")
     assert text != Fact.script
-    done = sh(text, path=root / "bin")
+    done = sh(f"{PREAMBLE}\n{text}", path=root / "bin")
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -318,6 +323,7 @@ def test_the_script_reads_plain_files_of_a_fair_size_alone(tmp_path: Path) -> No
     os.mkfifo(folder / "fifo.json")
     (folder / "huge.json").write_text("x" * 32769)
     (folder / "two\nlines.json").write_text("{}")
+    (folder / os.fsdecode(b"latin-1 \xe9.json")).write_text("{}")
     (folder / "-C.json").write_text("{}")
     (folder / "notes.txt").write_text("no recipe")
     found = releases.parse(looked(tmp_path))
