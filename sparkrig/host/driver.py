@@ -176,9 +176,9 @@ def concerns(name: str) -> bool:
     return name.startswith(("linux-", "cuda-drivers")) or "nvidia" in name
 
 
-def has_modules(packages: Packages, kernel: str) -> bool:
-    """Whether a package with a prebuilt nvidia.ko of that release of the kernel is installed, of any branch."""
-    return any(_fits(each, kernel, None) for each in _prebuilt(packages))
+def modules_of(packages: Packages, kernel: str) -> list[str]:
+    """The installed packages with a prebuilt nvidia.ko for that release of the kernel, of any branch."""
+    return [each[0] for each in _prebuilt(packages) if _fits(each, kernel, None)]
 
 
 def hold_set(packages: Packages, branch: int) -> list[str]:

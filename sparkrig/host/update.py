@@ -30,8 +30,8 @@ class Plan(Value):
 
     driver: its versions as NVIDIA counts; kernel: the release that boots next; boot: the one after the update,
     with its modules; upgraded, new, removed, kept: names of packages; lost: parts of driver and kernel that would
-    change and whose version of now cannot be had again, as NAME=VERSION; bare: releases of kernels that would lose
-    their nvidia.ko; bytes: to download.
+    change and whose version of now cannot be had again, as NAME=VERSION; bare: the kernels of now that would have no
+    nvidia.ko of the driver; bytes: to download.
     """
 
     driver: Move
@@ -70,7 +70,7 @@ def plan(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int)
         removed=tuple(sorted(upgrade.removes)),
         kept=tuple(sorted(upgrade.kept)),
         lost=tuple(_lost(packages, known, upgrade, branch)),
-        bare=tuple(sorted(_with_modules(packages) - _with_modules(then))),
+        bare=tuple(_bare(packages, then, upgrade)),
         bytes=upgrade.bytes,
     )
     _judge(found, then, branch)
@@ -141,9 +141,13 @@ def _newest(packages: Packages) -> str:
     return next(reversed(driver.versions(packages)), "")
 
 
-def _with_modules(packages: Packages) -> set[str]:
-    """The installed kernels that have a prebuilt nvidia.ko."""
-    return {each for each in driver.kernels(packages) if driver.has_modules(packages, each)}
+def _bare(packages: Packages, then: Packages, upgrade: Upgrade) -> Iterator[str]:
+    """The installed kernels whose prebuilt nvidia.ko goes, or stays behind a driver that moves."""
+    moves = _newest(packages) != _newest(then)
+    for kernel in driver.kernels(packages):
+        before, after = driver.modules_of(packages, kernel), driver.modules_of(then, kernel)
+        if before and not (after and (not moves or {*after} & {*upgrade.installs})):
+            yield kernel
 
 
 def _judge(found: Plan, then: Packages, branch: int) -> None:

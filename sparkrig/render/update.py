@@ -124,9 +124,12 @@ def _way_back(plan: Plan) -> str:
         return "no reboot, and nothing that boots changes"
     if plan.lost:
         return f"closed: {_some(plan.lost)} cannot be had again"
-    if plan.bare:
-        return f"the whole set goes back; {listed(plan.bare)} alone would be without its nvidia.ko"
-    return f"{plan.kernel.before} stays the default until the new one is proven, and keeps its nvidia.ko"
+    before = plan.kernel.before
+    if before in plan.bare:
+        return (
+            f"driver, modules and kernel go back as one set; {before} alone would have no nvidia.ko of the driver"
+        )
+    return f"{before} stays the default until the new one is proven, and has an nvidia.ko of the driver"
 
 
 def _firmware(part: Part) -> str:

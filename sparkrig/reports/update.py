@@ -111,7 +111,7 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
         parts=firmware.judge(seen.firmware, newest, seen.identity.vendor) if "firmware" in parts else (),
         held=tuple(sorted({*seen.repositories.held} - {*driver.hold_set(seen.driver, branch)})),
         refusals=tuple(refusals),
-        serves=seen.serving.runs,
+        serves=seen.serving.serves,
     )
 
 

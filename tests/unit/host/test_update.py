@@ -20,6 +20,7 @@ DRIVER = "580.178.04-0ubuntu0.24.04.1"
 # what apt printed for the step of "sparky" to the kernel and driver of 7.6.0, by the names and versions of
 # evanwtf/local-llm (a pair under OTA 7.6.0, 2026-09-22); the forms of rows are those of apt-get -s 2.8
 KERNEL = "6.17.0-1032"
+REBUILT = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
 
 
 def packages(unit: str) -> Packages:
@@ -45,6 +46,7 @@ def forecast(found: Packages, *more: str, without: Iterable[str] = ()) -> list[s
     rows += [f"Inst {row.name} [{row.version}] ({version} Ubuntu:24.04/noble-updates [arm64])"
              for row in found.installed if row.name.endswith("-nvidia-hwe-24.04")]  # fmt: skip
     rows += [
+        f"Inst {REBUILT} [6.17.0-1029.29+1] (6.17.0-1029.29+2 Ubuntu:24.04/noble-updates [arm64])",
         f"Inst linux-image-{KERNEL}-nvidia ({version} Ubuntu:24.04/noble-updates [arm64])",
         f"Inst linux-modules-nvidia-580-open-{KERNEL}-nvidia ({version}+1 Ubuntu:24.04/noble-updates [arm64])",
         *more,
@@ -68,7 +70,8 @@ def test_driver_and_kernel_move_together_with_the_modules_of_both() -> None:
     assert made.reboots
     assert "linux-image-6.17.0-1032-nvidia" in made.new
     assert "nvidia-driver-580-open" in made.upgraded
-    assert made.lost == made.bare == ()
+    assert made.lost == ()
+    assert "6.17.0-1029-nvidia" not in made.bare
     assert made.bytes == 606_000_000
 
 
@@ -87,10 +90,22 @@ def test_a_kernel_without_its_module_is_refused_by_name() -> None:
 def test_an_earlier_kernel_that_loses_its_module_is_named() -> None:
     """As on 2026-05-27: the modules of the running kernel went first, then the driver moved."""
     found = packages("sparky")
-    gone = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
-    made = planned(found, forecast(found, f"Remv {gone} [6.17.0-1029.29+1]"))
-    assert made.bare == ("6.17.0-1029-nvidia",)
-    assert made.removed == (gone,)
+    made = planned(found, forecast(found, f"Remv {REBUILT} [6.17.0-1029.29+1]", without=[REBUILT]))
+    assert "6.17.0-1029-nvidia" in made.bare
+    assert made.removed == (REBUILT,)
+
+
+def test_a_module_that_stays_behind_its_driver_does_not_fit_it() -> None:
+    """On 2026-08-10 that of the kernel of before was built anew with the driver; the older ones were not."""
+    found = packages("sparky")
+    assert "6.17.0-1029-nvidia" in planned(found, forecast(found, without=[REBUILT])).bare
+    assert {*planned(found, forecast(found)).bare} == {*driver.kernels(found)} - {"6.17.0-1029-nvidia"}
+
+
+def test_without_a_new_driver_every_kernel_keeps_its_module() -> None:
+    found = packages("sparky")
+    rows = [row for row in forecast(found) if "580.178" not in row]
+    assert planned(found, rows).bare == ()
 
 
 def test_what_cannot_be_had_again_is_named_with_its_version() -> None:

@@ -1,13 +1,16 @@
-"""The order of Debian versions: dpkg 1.21.22 said the same of each row (`dpkg --compare-versions`)."""
+"""The order of Debian versions, and that dpkg itself says the same of each row."""
 
 from __future__ import annotations
+
+import shutil
+import subprocess
 
 import pytest
 
 from sparkrig.parsing import debian_version
 from tests.tables import each_row
 
-# of dpkg's own suite (scripts/t/Dpkg_Version.t) those that show a rule, and versions that Sparks have
+# rows that show a rule each, and versions that Sparks have
 ORDER = """\
 1.0-1 < 2.0-2
 2.2~rc-4 < 2.2-1
@@ -55,6 +58,16 @@ def test_versions_sort_as_dpkg_sorts_them() -> None:
         assert ("<" if first < second else ">" if first > second else "=") == sign
         assert debian_version.older(one, other) == (sign == "<")
         assert debian_version.older(other, one) == (sign == ">")
+
+    each_row([tuple(row.split()) for row in ORDER.splitlines()], holds)
+
+
+def test_dpkg_itself_says_the_same() -> None:
+    assert shutil.which("dpkg"), "this test asks dpkg itself, and there is none on this machine"
+    words = {"<": "lt", "=": "eq", ">": "gt"}
+
+    def holds(one: str, sign: str, other: str) -> None:
+        subprocess.run(["dpkg", "--compare-versions", one, words[sign], other], check=True)
 
     each_row([tuple(row.split()) for row in ORDER.splitlines()], holds)
 
