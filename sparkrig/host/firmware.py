@@ -8,8 +8,9 @@ board has 5.22, which is the same [@spark-fleet-updates]. fwupd is the means to 
 Two of a Spark's three devices have one name in fwupd (UEFI Device Firmware), so they are told apart by GUID.
 NVIDIA and ASUS have GUIDs and numbers of their own; those of other makers are not known, and never guessed.
 
-The TPM is not judged: NVIDIA's checker looks for it in that table, and on an ASUS finds none, so that by the checker
-such a Spark never has a release. Nor is the recipes' `EC Unfused`, another name of the EC with the same versions.
+The TPM is not judged: NVIDIA's checker looks for it in that table, and on an ASUS finds none, so that by the
+checker such a Spark never has a release. Nor are the recipes' `EC Unfused`, another name of the EC with the same
+versions.
 
 Sources: recordings of three Sparks [@spark-fleet-updates]; fwupd 2.0.20 (src/fu-util.c, libfwupd/fwupd-device.c,
 FwupdUpdateState of libfwupd/fwupd-enums.h) [@fwupd-2-0-20]; UEFI 2.10, section 23.4, for the status of an attempt.

@@ -30,8 +30,8 @@ class Plan(Value):
 
     driver: its versions as NVIDIA counts; kernel: the release that boots next; boot: the one after the update,
     with its modules; upgraded, new, removed, kept: names of packages; lost: parts of driver and kernel that would
-    change and whose version of now cannot be had again, as NAME=VERSION; bare: the kernels of now that would have no
-    nvidia.ko of the driver; bytes: to download.
+    change and whose version of now cannot be had again, as NAME=VERSION; bare: the kernels of now that would have
+    no nvidia.ko of the driver; bytes: to download.
     """
 
     driver: Move

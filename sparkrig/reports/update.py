@@ -84,7 +84,7 @@ class Prospect:
 
 
 def goal(seen: Seen, to: str) -> Recipe | None:
-    """The release that --to means; None for what apt offers. Raises Refusal for one that the Spark does not know."""
+    """The release that --to means; None for what apt offers. Raises Refusal for one that is not known there."""
     return None if to == CANDIDATE else releases.find(to, seen.releases)
 
 

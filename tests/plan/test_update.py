@@ -1,4 +1,4 @@
-"""T1: `sparkrig update --check` on recorded Sparks: what their owners saw, in which order, and what stands in the way."""
+"""T1: `sparkrig update --check` on recorded Sparks: what their owners saw, in which order, and what stops it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def parts(found: dict[str, Any]) -> dict[str, str]:
 
 
 def test_recorded_sparks_are_what_their_owners_saw(desk: Desk) -> None:
-    """One of NVIDIA's own, and an ASUS that waits for ASUS, though NVIDIA's checker says `July 2026` is available."""
+    """One of NVIDIA's own, and an ASUS that waits for ASUS, which NVIDIA's checker offers `July 2026` all the same."""
     done = desk.has(pair(*(look(unit, letter) for unit, letter in zip(SHOWN, "ab", strict=True)))).typed(
         "update", "--check", "--json"
     )
