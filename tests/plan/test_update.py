@@ -85,7 +85,7 @@ def parts(found: dict[str, Any]) -> dict[str, str]:
 
 
 def test_recorded_sparks_are_what_their_owners_saw(desk: Desk) -> None:
-    """One of NVIDIA's own, and an ASUS that waits for ASUS, which NVIDIA's checker offers `July 2026` all the same."""
+    """One of NVIDIA's own, and an ASUS that waits for ASUS, which by NVIDIA's checker has to get `July 2026`."""
     done = desk.has(pair(*(look(unit, letter) for unit, letter in zip(SHOWN, "ab", strict=True)))).typed(
         "update", "--check", "--json"
     )
