@@ -137,6 +137,11 @@ _VERBS = {
         "Release the lock that a dead run still holds on a host.",
         "sparkrig unlock inventories/pair.py",
     ),
+    "update": _Verb(
+        "sparkrig.cli.update",
+        "Show what an update of driver, system and firmware would do to each Spark.",
+        "sparkrig update inventories/pair.py --check",
+    ),
 }
 
 

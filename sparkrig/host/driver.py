@@ -171,6 +171,16 @@ def belongs(package: Package, branch: int) -> bool:
     return bool(of_branch and _DRIVER_NAME.fullmatch(package.name))
 
 
+def concerns(name: str) -> bool:
+    """Whether a package is of driver or kernel by its name, as the look at a host takes them."""
+    return name.startswith(("linux-", "cuda-drivers")) or "nvidia" in name
+
+
+def modules_of(packages: Packages, kernel: str) -> list[str]:
+    """The installed packages with a prebuilt nvidia.ko for that release of the kernel, of any branch."""
+    return [each[0] for each in _prebuilt(packages) if _fits(each, kernel, None)]
+
+
 def hold_set(packages: Packages, branch: int) -> list[str]:
     """The installed part of the branch's set, sorted; apt does not know the rest, and must not be asked."""
     return sorted({row.name for row in packages.installed if belongs(row, branch)})

@@ -275,5 +275,6 @@ DOCUMENTS: Mapping[str, Any] = {
     "topology": Topology,
     "undo": schema_changes.Undo,
     "unlock": schema_changes.Unlock,
+    "update": schema_changes.Update,
 }
 """What each verb prints: a type, or a model where the verb has one."""

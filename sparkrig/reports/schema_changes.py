@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
+from sparkrig.host import firmware
 from sparkrig.reports.fields import Left
 from sparkrig.runs import change, undo
 
@@ -68,6 +69,79 @@ class Applying(TypedDict):
     schema: Literal["sparkrig.apply/1"]
     plan: Planning
     outcome: str
+    exit_code: int
+
+
+# update
+
+
+class Moved(TypedDict):
+    """A version, or a release of the kernel; empty where there is none."""
+
+    before: str
+    after: str
+
+
+class FirmwarePart(TypedDict):
+    """Firmware of the board: what it has, what the release has, what fwupd offers, and the older one it offers."""
+
+    part: firmware.Which
+    state: firmware.State
+    board: str
+    release: str
+    offered: str
+    older: str
+    why: str
+
+
+class UpdateStep(TypedDict):
+    """Something that an update does to a host, and roughly how many seconds it takes."""
+
+    what: str
+    seconds: int
+
+
+class UpdatedHost(TypedDict):
+    """What an update would do to one Spark.
+
+    unread: why it could not be read; dgx_os: by /etc/dgx-release; release: the newest of NVIDIA's releases that it
+    has, None where it has none that it knows of; goal: the one to reach, None for what apt offers; behind_by: how
+    many releases it knows of that are newer; kernel: the one that boots next; bytes: to download; no_way_back:
+    parts of driver and kernel, as NAME=VERSION, that could not be installed again; kernels_without_module: kernels
+    of now that would lose their nvidia.ko; steps: in their order, none where nothing would be done; exit_code: of
+    this host alone.
+    """
+
+    name: str
+    unread: str | None
+    dgx_os: str | None
+    release: str | None
+    goal: str | None
+    behind_by: int | None
+    removed_by_owner: list[str]
+    driver: Moved | None
+    kernel: Moved | None
+    upgraded: list[str]
+    new: list[str]
+    removed: list[str]
+    kept_back: list[str]
+    held_by_others: list[str]
+    bytes: int | None
+    no_way_back: list[str]
+    kernels_without_module: list[str]
+    firmware: list[FirmwarePart]
+    steps: list[UpdateStep]
+    refusals: list[Refusal]
+    seconds: int
+    exit_code: int
+
+
+class Update(TypedDict):
+    """What an update would do, host by host, in the order in which it would."""
+
+    schema: Literal["sparkrig.update/1"]
+    inventory: str
+    hosts: list[UpdatedHost]
     exit_code: int
 
 

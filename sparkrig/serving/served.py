@@ -261,6 +261,11 @@ class Serving(Value):
         return self.unit.get("ActiveState") == "active"
 
     @property
+    def serves(self) -> bool:
+        """Whether any server is up, with a name or without."""
+        return self.active or any(own.unit.get("ActiveState") == "active" for own in self.named.values())
+
+    @property
     def enabled(self) -> bool:
         return self.unit.get("UnitFileState") == "enabled"
 

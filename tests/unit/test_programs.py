@@ -26,6 +26,7 @@ SHARED = {
     "facts/apt_simulation.sh": ("sparkrig.host.driver:SIMULATION",),
     "facts/gpu.sh": ("sparkrig.host.nvidia_smi:NOT_INSTALLED",),
     "facts/ping.sh": ("sparkrig.network.ping:NOT_INSTALLED",),
+    "facts/releases.sh": ("sparkrig.host.releases:FOLDER", "sparkrig.host.releases:MOST_RECIPES"),
     "facts/serving_files_of.sh": ("sparkrig.serving.served:MANIFEST",),
     "facts/serving_look.sh": (
         "sparkrig.serving.served:MANIFEST",

@@ -1,0 +1,16 @@
+"""The firmware of a Spark's board and its ConnectX."""
+
+from sparkrig import programs
+from sparkrig.facts.noun import Noun
+from sparkrig.host import firmware
+
+
+class Firmware(Noun[firmware.Board]):
+    """What the board, the kernel and fwupd tell of the firmware, without serial numbers; nothing is fetched."""
+
+    parse = staticmethod(firmware.parse)
+    script = programs.text("facts/firmware.sh")
+
+    @staticmethod
+    def default() -> firmware.Board:
+        return firmware.Board()

@@ -1,0 +1,28 @@
+"""All that decides what an update would do to a Spark, in one look."""
+
+from __future__ import annotations
+
+from sparkrig.facts.bundle import Bundle
+from sparkrig.facts.driver import Driver
+from sparkrig.facts.firmware import Firmware
+from sparkrig.facts.identity import Identity
+from sparkrig.facts.preflight import Preflight
+from sparkrig.facts.releases import Releases
+from sparkrig.facts.repositories import Repositories
+from sparkrig.facts.serving import Serving
+from sparkrig.look.update import Seen
+
+
+class Update(Bundle[Seen]):
+    """Packages, releases, firmware, and whether the host is fit for a change; the clock comes last."""
+
+    nouns = {
+        "identity": Identity,
+        "driver": Driver,
+        "serving": Serving,
+        "releases": Releases,
+        "firmware": Firmware,
+        "repositories": Repositories,
+        "preflight": Preflight,
+    }
+    whole = Seen

@@ -1,0 +1,485 @@
+"""The firmware of a Spark: what is on the board, what fwupd offers, and how both stand to a release of DGX OS.
+
+The board's own table (SMBIOS type 45, by dmidecode) is what counts: fwupd may be wrong. On a Spark of NVIDIA's own
+the USB-PD reads 0x00000001 there, below its own lowest version, and 0x00000516 is offered at every look, while the
+board has 5.22, which is the same [@spark-fleet-updates]. fwupd is the means to change it, and the kernel's ESRT
+[@linux-esrt] with fwupd's state has the result of the last attempt.
+
+Two of a Spark's three devices have one name in fwupd (UEFI Device Firmware), so they are told apart by GUID.
+NVIDIA and ASUS have GUIDs and numbers of their own; those of other makers are not known, and never guessed.
+
+The TPM is not judged: NVIDIA's checker looks for it in that table, and on an ASUS finds none, so that by the
+checker such a Spark never has a release. Nor are the recipes' `EC Unfused`, another name of the EC with the same
+versions.
+
+Sources: recordings of three Sparks [@spark-fleet-updates]; fwupd 2.0.20 (src/fu-util.c, libfwupd/fwupd-device.c,
+FwupdUpdateState of libfwupd/fwupd-enums.h) [@fwupd-2-0-20]; UEFI 2.10, section 23.4, for the status of an attempt.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+from sparkrig.host.releases import Recipe
+from sparkrig.parsing import bounds
+from sparkrig.parsing.grammar import Grammar
+from sparkrig.text import plain
+from sparkrig.value import Value
+
+Which = Literal["SoC", "EC", "USB-PD", "ConnectX"]
+WHICH: Final[tuple[Which, ...]] = get_args(Which)
+
+# as-released: what the release has; newer: more than that; offered: fwupd offers more; already-on: what fwupd
+# offers is on; waits: the release has more, and its maker offers nothing; pending: a reboot applies it; failed: at
+# the last attempt; unknown: not read, or not told apart
+State = Literal["as-released", "newer", "offered", "already-on", "waits", "pending", "failed", "unknown"]
+
+Maker = Literal["NVIDIA", "ASUS", ""]
+
+_RECIPE_NAME: Final[Mapping[Which, str]] = {"SoC": "SOCFW", "EC": "EC", "USB-PD": "USBPD"}
+_GUIDS: Final[Mapping[str, tuple[Which, Maker]]] = {
+    "b488217b-3895-4fc0-b1bf-ab7005a2d45a": ("SoC", "NVIDIA"),
+    "3d13c989-e6a8-4ead-95ee-921f09868f65": ("EC", "NVIDIA"),
+    "dd1a238a-5f8e-46bd-9401-a88da99c5a96": ("USB-PD", "NVIDIA"),
+    "f1392323-3920-4598-a932-ef06360cf403": ("SoC", "ASUS"),
+    "c3cccaf0-9a3e-4ee2-992e-9f0cf9b55fa0": ("EC", "ASUS"),
+    "fe75bb1c-5ccc-4936-b603-cc7cf945dc30": ("USB-PD", "ASUS"),
+    "04089056-a45b-544f-98d9-1085877daba5": (
+        "ConnectX",
+        "",
+    ),  # of PCI\VEN_15B3&DEV_1021&COMPONENT_fw, on any board
+}
+# ASUS counts in numbers of its own. Each of these was recorded beside what the board has of it.
+_OF_ASUS: Final[Mapping[tuple[Which, int], str]] = {
+    ("SoC", 0x03000006): "2.148.24",
+    ("SoC", 0x03000007): "2.152.15",
+    ("EC", 0x02000005): "2.78.24",
+    ("EC", 0x02000006): "3.3.2",
+}
+_ON_BOARD = re.compile(r"(?:[A-Za-z]{1,8}:)*([0-9]{1,5}(?:\.[0-9]{1,5}){2})")  # SBP:R:2.155.11
+_PD = re.compile(r"PD[0-9] FW1: ([0-9]{1,5})\.([0-9]{1,5})\b.*")  # PD0 FW1: 5.22, FW2: 4.10
+_TRIPLET = re.compile(
+    r"([0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5})(?: \([A-Za-z0-9_]{1,40}\))?"
+)  # of ethtool, with the PSID
+_HEX = re.compile(r"0x[0-9a-f]{8}")
+_GUID = Grammar("GUID", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID = Grammar("id of a device of fwupd", r"[0-9a-f]{40}")
+_FWUPD = Grammar("version of fwupd", r"[0-9][A-Za-z0-9.+~-]{0,31}")
+_RAW = Grammar("version in the ESRT", r"-|[0-9]{1,10}")
+_SHOWN = Grammar("version of firmware", r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
+
+_MOST_DEVICES = 200
+_MOST_RELEASES = 200  # of a device; ten are on LVFS for the SoC of NVIDIA's own Spark
+_MOST_GUIDS = 100
+_WHY = 200  # characters of a reason
+
+# FwupdUpdateState by its number; "needs-reboot" among a device's flags is its kind, and no state
+_UPDATE: Final = ("", "pending", "", "failed", "pending", "failed")
+_ATTEMPT: Final = {
+    1: "it was not successful",
+    2: "resources were short",
+    3: "the version was not accepted",
+    4: "the file had another form",
+    5: "the signature was not accepted",
+    6: "there was no power from the mains",
+    7: "the battery was too low",
+    8: "it needs something else first",
+}
+
+
+@dataclass(frozen=True)
+class Offer(Value):
+    """A release that fwupd lists for a device: its version as fwupd writes it, and which way it leads."""
+
+    version: str
+    way: Literal["up", "down", ""]
+
+
+@dataclass(frozen=True)
+class Device(Value):
+    """A device of fwupd.
+
+    id: fwupd's DeviceId; maker: whose GUID it has; version, lowest: as fwupd writes them, empty where it does not;
+    update: `pending` or `failed`, else empty; error: what fwupd says of a failure; offers: what it lists.
+    """
+
+    id: str
+    maker: Maker
+    version: str = ""
+    lowest: str = ""
+    update: str = ""
+    error: str = ""
+    offers: tuple[Offer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry(Value):
+    """An entry of the ESRT: versions as numbers, None where they could not be read; status: 0 for a success."""
+
+    maker: Maker
+    version: int | None
+    lowest: int | None
+    attempted: int | None
+    status: int | None
+
+
+@dataclass(frozen=True)
+class Board(Value):
+    """What was read of a Spark's firmware.
+
+    inventory: what the board has, in NVIDIA's numbers, of its own table; devices: fwupd's; entries: the ESRT's;
+    connectx: the versions of all functions of the ConnectX; others: how many devices fwupd has for capsules whose
+    GUID is not known; fwupdmgr: whether it is installed; listed: whether its list of devices was read; compiled,
+    running: the versions of fwupdmgr and of its daemon, empty where it printed none; untold: why a source
+    (`dmidecode`, `fwupd`) was not read.
+    """
+
+    inventory: Mapping[Which, str] = field(default_factory=dict)
+    devices: Mapping[Which, Device] = field(default_factory=dict)
+    entries: Mapping[Which, Entry] = field(default_factory=dict)
+    connectx: tuple[str, ...] = ()
+    others: int = 0
+    fwupdmgr: bool = False
+    listed: bool = False
+    compiled: str = ""
+    running: str = ""
+    untold: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Part(Value):
+    """One part of a Spark with firmware, and how it stands to a release.
+
+    state: see State; board: what is on it, in NVIDIA's numbers, else as fwupd writes it, empty where nobody told;
+    wanted: what the release has, empty where it names none; fwupd: what fwupd takes it for; offered: what fwupd
+    offers, in NVIDIA's numbers where they can be told, else as it writes it; older: the newest older release that
+    fwupd lists, in the same way: it could go back to that one; device: fwupd's id of the device, for its commands;
+    why: in words, where it failed, waits or is not known.
+    """
+
+    which: Which
+    state: State
+    board: str = ""
+    wanted: str = ""
+    fwupd: str = ""
+    offered: str = ""
+    older: str = ""
+    device: str = ""
+    why: str = ""
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether what is offered is less than the release has, so that it waits for its maker afterwards."""
+        return self.state == "offered" and _told(self.offered) and _less(self.offered, self.wanted)
+
+
+# --- reading
+
+
+def parse(lines: Iterable[str]) -> Board:
+    """Read the firmware fact. Raises ValueError where a row makes no sense; of fwupd's list, it is untold then.
+
+    Its rows are `part NAME` and `version TEXT` of the board's table, `esrt GUID VERSION LOWEST ATTEMPTED STATUS`,
+    `connectx VERSION`, `compile VERSION` and `runtime VERSION` of fwupd, `fwupd BASE64` (its JSON), and
+    `untold SOURCE WHY`; `fwupdmgr` stands where that program is installed.
+    """
+    part = ""
+    inventory: dict[Which, str] = {}
+    entries: dict[Which, Entry] = {}
+    connectx: list[str] = []
+    untold: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    devices: dict[Which, Device] = {}
+    others = 0
+    installed = listed = False
+    for line in lines:
+        word, _, rest = line.strip().partition(" ")
+        if word == "part":
+            part = rest
+        elif word == "version":
+            _take(inventory, part, rest)
+        elif word == "esrt":
+            _enter(entries, rest.split(" "))
+        elif word == "connectx":
+            connectx.extend(found[1] for found in [_TRIPLET.fullmatch(rest.strip())] if found)
+        elif word in ("compile", "runtime"):
+            versions[word] = _FWUPD.held(rest)
+        elif word == "untold":
+            source, _, why = rest.partition(" ")
+            untold[source] = plain(why)[:_WHY]
+        elif word == "fwupdmgr":
+            installed = True
+        elif word == "fwupd":
+            try:
+                devices, others = _devices(rest)
+                listed = True
+            except ValueError as error:
+                untold["fwupd"] = f"its list of devices cannot be understood ({plain(str(error))[:_WHY]})"
+    if not connectx and "ConnectX" in devices and _told(devices["ConnectX"].version):
+        connectx.append(devices["ConnectX"].version)
+    return Board(
+        inventory,
+        devices,
+        entries,
+        tuple(sorted({*connectx}, key=_numbers)),
+        others,
+        installed,
+        listed,
+        versions.get("compile", ""),
+        versions.get("runtime", ""),
+        untold,
+    )
+
+
+def _take(inventory: dict[Which, str], part: str, text: str) -> None:
+    """One version of the board's table; of the two USB-PD controllers the lower one counts."""
+    which: Which
+    if part == "PD Firmware" and (found := _PD.fullmatch(text)):
+        which, version = "USB-PD", f"0.{int(found[1])}.{int(found[2])}"
+    elif part in ("FLASH", "EC Firmware") and (found := _ON_BOARD.fullmatch(text)):
+        which, version = ("SoC" if part == "FLASH" else "EC"), found[1]
+    else:
+        return
+    if which not in inventory or _less(version, inventory[which]):
+        inventory[which] = version
+
+
+def _enter(entries: dict[Which, Entry], words: Sequence[str]) -> None:
+    """One entry of the ESRT, where its GUID is known."""
+    guid, *numbers = words
+    if guid == "-":
+        return
+    known = _GUIDS.get(_GUID.held(guid.lower()))
+    if len(numbers) != 4:
+        raise ValueError("an entry of the ESRT has another form than is expected")
+    told = [None if _RAW.held(each) == "-" else int(each) for each in numbers]
+    if known:
+        entries.setdefault(known[0], Entry(known[1], *told))
+
+
+def _devices(encoded: str) -> tuple[dict[Which, Device], int]:
+    """fwupd's devices that are known, and how many there are besides for capsules. Raises ValueError alone."""
+    whole = bounds.loads(base64.b64decode(encoded, validate=True).decode())
+    found: dict[Which, Device] = {}
+    others = 0
+    for each in _list(_object(whole), "Devices", _MOST_DEVICES):
+        device = _object(each)
+        guids = [_text(guid).lower() for guid in _list(device, "Guid", _MOST_GUIDS)]
+        known = next((_GUIDS[guid] for guid in guids if guid in _GUIDS), None)
+        if known:
+            found.setdefault(known[0], _device(device, known[1]))
+        elif device.get("Plugin") == "uefi_capsule":
+            others += 1
+    return found, others
+
+
+def _device(device: Mapping[str, Any], maker: Maker) -> Device:
+    state = device.get("UpdateState", 0)
+    if type(state) is not int:
+        raise ValueError("the state of an update is no number")
+    return Device(
+        _ID.held(_text(device.get("DeviceId", ""))),
+        maker,
+        _shown(device.get("Version", "")),
+        _shown(device.get("VersionLowest", "")),
+        _UPDATE[state] if 0 <= state < len(_UPDATE) else "",
+        plain(_text(device.get("UpdateError", "")))[:_WHY],
+        tuple(_offer(_object(each)) for each in _list(device, "Releases", _MOST_RELEASES)),
+    )
+
+
+def _offer(release: Mapping[str, Any]) -> Offer:
+    flags = [_text(flag) for flag in _list(release, "Flags", _MOST_GUIDS)]
+    version = _shown(release.get("Version", ""))
+    if any(flag.startswith("blocked-") for flag in flags):
+        return Offer(version, "")
+    return Offer(version, "up" if "is-upgrade" in flags else "down" if "is-downgrade" in flags else "")
+
+
+def _object(found: Any) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise ValueError("another value where an object belongs")  # noqa: TRY004 - what a parser raises
+    return found
+
+
+def _list(found: Mapping[str, Any], key: str, most: int) -> list[Any]:
+    rows = found.get(key, [])
+    if not isinstance(rows, list) or len(rows) > most:
+        raise ValueError(f"{key} is no list of up to {most} values")
+    return rows
+
+
+def _text(found: Any) -> str:
+    if not isinstance(found, str):
+        raise ValueError("another value where a text belongs")  # noqa: TRY004 - what a parser raises
+    return found
+
+
+def _shown(found: Any) -> str:
+    return _SHOWN.held(text) if (text := _text(found)) else ""
+
+
+# --- judging
+
+
+def judge(board: Board, recipe: Recipe | None, vendor: str) -> tuple[Part, ...]:
+    """How each part of a Spark's firmware stands to a release.
+
+    recipe: of the release; None where none is known, so that only what fwupd offers is told. vendor: who built the
+    Spark, as `Identity.vendor` has it of its DMI.
+    """
+    return tuple(_judged(board, which, _wanted(which, recipe), vendor) for which in WHICH)
+
+
+def reached(board: Board, recipes: Sequence[Recipe]) -> Recipe | None:
+    """The newest release whose firmware for SoC, EC and USB-PD is on; None for none, and where one was not read.
+
+    recipes: the oldest first, as `Releases.recipes` has them.
+    """
+    on = {which: _on(board, which)[0] for which in _RECIPE_NAME}
+    for recipe in reversed(recipes):
+        wanted = {which: _wanted(which, recipe) for which in _RECIPE_NAME}
+        if all(_told(on[which]) and not _less(on[which], version) for which, version in wanted.items() if version):
+            return recipe
+    return None
+
+
+def _wanted(which: Which, recipe: Recipe | None) -> str:
+    if recipe is None:
+        return ""
+    return recipe.connectx if which == "ConnectX" else recipe.firmware.get(_RECIPE_NAME[which], "")
+
+
+def _judged(board: Board, which: Which, wanted: str, vendor: str) -> Part:
+    """The first that applies of what a part can be at; what is on the board goes before what fwupd makes of it."""
+    device = board.devices.get(which)
+    on, unread = _on(board, which)
+    up, down = _best(device, "up"), _best(device, "down")
+    offered = _number(which, device, up)
+    state, why = _state(board, which, wanted, on, offered, vendor)
+    return Part(
+        which,
+        state,
+        on,
+        wanted,
+        device.version if device else "",
+        offered,
+        _number(which, device, down),
+        device.id if device else "",
+        why or (unread if state == "unknown" else ""),
+    )
+
+
+def _state(board: Board, which: Which, wanted: str, on: str, offered: str, vendor: str) -> tuple[State, str]:
+    """What a part is at, and why in words where that needs some."""
+    device = board.devices.get(which)
+    if device and device.update == "pending":
+        return "pending", ""
+    has = _told(on)
+    met = has and _told(offered) and not _less(on, offered)
+    if has and wanted and not _less(on, wanted) and (met or not offered):
+        return ("already-on" if met else "newer" if _less(wanted, on) else "as-released"), ""
+    if (failure := _failure(board, which)) and not met:
+        return "failed", failure
+    if offered and not met:
+        return "offered", ""
+    if not has:
+        return "unknown", f"{on} is a number of its maker's own" if on else ""
+    if not wanted:
+        return ("already-on", "") if met else ("unknown", "no release is known that names a version of it")
+    if device is None:
+        return "unknown", _no_device(board, which, vendor)
+    return "waits", f"{on} is on, the release has {wanted}, and {_maker(vendor, which)} offers none that is newer"
+
+
+def _on(board: Board, which: Which) -> tuple[str, str]:
+    """What is on, in NVIDIA's numbers if they can be told, and why it is not known where it is not."""
+    if which == "ConnectX":
+        return (
+            (board.connectx[0], "")
+            if board.connectx
+            else ("", "no ConnectX is seen: without a cable it may be off")
+        )
+    if told := board.inventory.get(which):
+        return told, ""
+    device, entry = board.devices.get(which), board.entries.get(which)
+    if device and (number := _number(which, device, device.version)) and _plausible(device.version, device.lowest):
+        return number, ""
+    if entry and entry.version is not None and entry.version >= (entry.lowest or 0):
+        raw = f"0x{entry.version:08x}"
+        return _of_maker(which, entry.maker, raw), ""
+    why = board.untold.get("dmidecode")
+    return "", f"dmidecode: {why}" if why else "the board's own table does not have it"
+
+
+def _plausible(version: str, lowest: str) -> bool:
+    """Whether a version can be that of a device: none is below the lowest that the device takes."""
+    return not (_HEX.fullmatch(version) and _HEX.fullmatch(lowest) and int(version, 16) < int(lowest, 16))
+
+
+def _best(device: Device | None, way: str) -> str:
+    """The newest release in that direction, as fwupd writes it; one below the device's lowest is none."""
+    if device is None:
+        return ""
+    fit = [each.version for each in device.offers if each.way == way and _plausible(each.version, device.lowest)]
+    return max(fit, key=_numbers, default="")
+
+
+def _number(which: Which, device: Device | None, version: str) -> str:
+    """A version of fwupd's in NVIDIA's numbers where they can be told, else as it is."""
+    return _of_maker(which, device.maker if device else "", version)
+
+
+def _of_maker(which: Which, maker: Maker, version: str) -> str:
+    if not _HEX.fullmatch(version):
+        return version
+    raw = int(version, 16)
+    if maker == "NVIDIA" or (maker == "ASUS" and which == "USB-PD"):
+        return f"{raw >> 24}.{raw >> 8 & 0xFFFF}.{raw & 0xFF}"
+    return _OF_ASUS.get((which, raw), version) if maker == "ASUS" else version
+
+
+def _failure(board: Board, which: Which) -> str:
+    """Why the last attempt failed, in words; empty where it did not."""
+    device, entry = board.devices.get(which), board.entries.get(which)
+    if device and device.update == "failed":
+        return f"the last attempt failed ({device.error})" if device.error else "the last attempt failed"
+    if entry and entry.status and entry.attempted is not None and entry.attempted != entry.version:
+        why = _ATTEMPT.get(entry.status, f"status {entry.status}")
+        attempted = _of_maker(which, entry.maker, f"0x{entry.attempted:08x}")
+        return f"the last attempt, with {attempted}, failed ({why})"
+    return ""
+
+
+def _no_device(board: Board, which: Which, vendor: str) -> str:
+    """Why it is not known whether something newer is offered."""
+    if not board.listed:
+        return f"fwupd: {board.untold.get('fwupd', 'its list of devices was not read')}"
+    if which != "ConnectX" and board.others:
+        return f"which of fwupd's devices it is on a Spark of {_maker(vendor, which)} is not known"
+    return "fwupd has no device of it"
+
+
+def _maker(vendor: str, which: Which) -> str:
+    """Who brings the firmware; the ConnectX's comes from NVIDIA on every Spark."""
+    first = "NVIDIA" if which == "ConnectX" else vendor.partition(" ")[0]
+    return "its maker" if first in ("", "unknown") else plain(first)
+
+
+def _told(version: str) -> bool:
+    """Whether a version is in NVIDIA's numbers, and not in those of another maker."""
+    return bool(_TRIPLET.fullmatch(version))
+
+
+def _less(one: str, other: str) -> bool:
+    return _numbers(one) < _numbers(other)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    if _HEX.fullmatch(version):
+        return (int(version, 16),)
+    return tuple(map(int, re.findall("[0-9]{1,9}", version)))

@@ -1,0 +1,399 @@
+"""Which releases of DGX OS a Spark knows of, which one it has, and what of another one it does not have yet.
+
+NVIDIA describes each release in a recipe: packages, kernel, driver and firmware with the versions that belong
+together. The recipes come with the package nvidia-spark-ota-check, so that a Spark knows of a release once that
+package was upgraded. /etc/dgx-release cannot name a release: three of them say 7.5.0 [@spark-fleet-updates].
+
+A Spark **has** a release by these rules, which are ours and not NVIDIA's score:
+
+- The kernel that runs is at least the recipe's, and so is the driver; numbers are compared as numbers.
+- Each installed package that the recipe names is at least as new, in dpkg's order. The driver's own packages
+  (those with the driver's version) are left out, since the driver's version stands for all of them: the name of
+  one of them has that version in it (nvidia-firmware-580-580.159.03), so that a newer driver does not have it.
+- No package is missing that the release is the first to name. A missing package that an earlier release names,
+  which the Spark is otherwise not behind, was removed by its owner: it is listed, and counts for nothing. So does
+  one whose configuration dpkg still has, and one of the oldest recipe, before which nothing is known.
+- Newer is never behind: Ubuntu's kernel and driver run ahead of NVIDIA's recipes.
+- Firmware does not count. It has its own judgement (sparkrig.host.firmware): a maker may bring it months later.
+
+Three Sparks in daily use on 2026-09-05 [@spark-fleet-updates], and what NVIDIA's checker printed:
+
+| Spark | by these rules | NVIDIA's checker |
+|---|---|---|
+| sparketa (NVIDIA) | OTA2607 | OTA2607; it misses nvidia-firmware-580-580.159.03, beside driver 580.173.02 |
+| sparkjr (ASUS) | OTA2607 | OTA2604, for firmware that ASUS does not offer and a TPM that never fits |
+| sparky (ASUS) | OTA2607 | OTA2.2, for its firmware; the packages that its owner removed count against it |
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Final
+
+from sparkrig.cure import on_host
+from sparkrig.host.driver import Package
+from sparkrig.parsing import archive, bounds, debian_version, grammar
+from sparkrig.parsing.expected import short
+from sparkrig.parsing.grammar import Grammar
+from sparkrig.refusal import Refusal
+from sparkrig.text import plain
+from sparkrig.value import Value
+
+FOLDER: Final = "/opt/nvidia/spark-ota-check/metadata"
+CHECKER: Final = "nvidia-spark-ota-check"
+LATEST: Final = "latest"
+MOST_RECIPES: Final = 40  # NVIDIA published eleven within the first year
+
+_MOST_ROWS = 2000  # of one list of a recipe; the longest one recorded has 147
+_LONGEST = 128  # characters of a version
+_NAME = Grammar("name of a release", r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_PART = Grammar("name of a part with firmware", r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,39}")
+_NUMBER = Grammar("version of firmware", r"[0-9]{1,9}(?:\.[0-9]{1,9}){1,5}")
+_FILE = Grammar("name of a recipe's file", r"[A-Za-z0-9._-]{1,255}")
+_TITLE = 60  # characters
+_WHY = 200  # characters of a reason
+_BETA = "ebeta"
+_DRIVER_NAME = re.compile(r"nvidia-driver(?:-[0-9]{3})?(?:-open)?")
+_LEADING = re.compile(r"[0-9]{1,9}(?:[.-][0-9]{1,9})*")
+
+
+@dataclass(frozen=True)
+class Recipe(Value):
+    """One release, as NVIDIA's recipe has it.
+
+    name: `OTA2607`; title: `July 2026`, empty where it has none; date: the ISO day of the release; kernel: as
+    `uname -r` prints it; driver: as NVIDIA counts (580.159.03), that of the packages where they are ahead of the
+    recipe's own number; packages: version by name; firmware: NVIDIA's version by its name (SOCFW, EC, USBPD, TPM);
+    connectx: the version for the ConnectX-7, empty where it has none.
+    """
+
+    name: str
+    title: str
+    date: str
+    kernel: str
+    driver: str
+    packages: Mapping[str, str] = field(default_factory=dict)
+    firmware: Mapping[str, str] = field(default_factory=dict)
+    connectx: str = ""
+
+    @property
+    def dgx_release(self) -> str:
+        """The number that /etc/dgx-release has with it: `7.5.0`, as other releases may have; empty if untold."""
+        return self.packages.get("dgx-release", "")
+
+    @property
+    def shown(self) -> str:
+        """Its names, for a sentence: `OTA2607 (July 2026, DGX OS 7.5.0)`."""
+        more = [self.title, f"DGX OS {self.dgx_release}" if self.dgx_release else ""]
+        return f"{self.name} ({', '.join(filter(None, more))})" if any(more) else self.name
+
+
+@dataclass(frozen=True)
+class Releases(Value):
+    """The releases that a Spark knows of, and what it has of their packages.
+
+    recipes: the oldest first; left_out: why a file is not among them, by its name (`-` where it cannot be shown);
+    packages: the version of each installed package that a recipe names; removed: those of which dpkg has the
+    configuration alone; checked: whether NVIDIA's folder of recipes is there.
+    """
+
+    recipes: tuple[Recipe, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    packages: Mapping[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    checked: bool = False
+
+    @property
+    def newest(self) -> Recipe | None:
+        """The newest release that this Spark knows of; None where it knows of none."""
+        return self.recipes[-1] if self.recipes else None
+
+    @property
+    def checker(self) -> str:
+        """The version of the package that brings the recipes; empty where it is not installed."""
+        return self.packages.get(CHECKER, "")
+
+
+@dataclass(frozen=True)
+class Installed(Value):
+    """What a Spark has.
+
+    kernel: the one that runs, as `uname -r` prints it; driver: the version of its packages as NVIDIA counts, empty
+    where none is installed; packages: version by name; removed: names of which dpkg has the configuration alone.
+    """
+
+    kernel: str
+    driver: str
+    packages: Mapping[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step(Value):
+    """A version that a Spark has, empty where it has none, and the one that a release has."""
+
+    has: str
+    wants: str
+
+
+@dataclass(frozen=True)
+class Behind(Value):
+    """What of a release a Spark does not have.
+
+    recipe: its name; kernel, driver: None where they are as new; older: the installed packages that are older;
+    missing: packages, with their version, that come with the release; removed: those that the owner removed, which
+    make no Spark behind.
+    """
+
+    recipe: str
+    kernel: Step | None = None
+    driver: Step | None = None
+    older: Mapping[str, Step] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether something that is there is older."""
+        return bool(self.kernel or self.driver or self.older)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the Spark has the release."""
+        return not self.outdated and not self.missing
+
+
+@dataclass(frozen=True)
+class Standing(Value):
+    """Where a Spark stands. has: the newest release that it has, None where it has none; ahead: the newer ones."""
+
+    has: Recipe | None
+    ahead: tuple[Recipe, ...] = ()
+
+
+# --- reading
+
+
+def parse(lines: Iterable[str]) -> Releases:
+    """Read the releases fact. Raises ValueError where a row makes no sense; a bad recipe spoils itself alone.
+
+    Its rows are `folder`, `left FILE WHY`, `recipes BASE64` (a tar archive of the files) and
+    `dpkg WANT STATUS NAME VERSION`.
+    """
+    left: dict[str, str] = {}
+    files: list[archive.Member] = []
+    rows: list[Package] = []
+    checked = False
+    for line in lines:
+        word, _, rest = line.strip().partition(" ")
+        if word == "folder":
+            checked = True
+        elif word == "left":
+            name, _, why = rest.partition(" ")
+            left[name if name == "-" else _FILE.held(name)] = plain(why)[:_WHY]
+        elif word == "recipes":
+            files.extend(archive.files(base64.b64decode(rest, validate=True)))
+        elif word == "dpkg":
+            want, status, name, version, *_ = [*rest.split(" "), "", "", "", ""]
+            rows.append(Package(grammar.PACKAGE.held(name), want, status, version))
+    recipes = _recipes(files, left)
+    installed = {row.name: _version(row.version) for row in reversed(rows) if row.installed}
+    removed = {row.name for row in rows if row.status == "config-files"} - {*installed}
+    return Releases(recipes, left, installed, tuple(sorted(removed)), checked)
+
+
+def _recipes(files: Sequence[archive.Member], left: dict[str, str]) -> tuple[Recipe, ...]:
+    """The recipes of those files, the oldest first; `left` gets the others with the reason."""
+    if len(files) > MOST_RECIPES:
+        raise ValueError(f"{len(files)} recipes are more than the {MOST_RECIPES} expected")
+    found: dict[str, Recipe] = {}
+    for file in files:
+        name = _FILE.held(file.path)
+        try:
+            recipe = _recipe(file.content)
+            if recipe.name in found:
+                raise ValueError("another file is the recipe of the same release")
+        except ValueError as error:  # of Unicode, JSON and base64, too
+            left[name] = plain(str(error))[:_WHY]
+            continue
+        found[recipe.name] = recipe
+    real = [each for each in found.values() if _BETA not in each.name.lower()]
+    return tuple(sorted(real, key=lambda each: (each.date, _numbers(each.name), each.name)))
+
+
+def _recipe(content: bytes) -> Recipe:
+    """One recipe. Raises ValueError where it is none."""
+    whole = _object(bounds.loads(content.decode()))
+    metadata = _object(whole.get("metadata"))
+    packages = _versions(whole, "package", grammar.PACKAGE, grammar.VERSION)
+    software = _software(whole)
+    if not packages:
+        raise ValueError("it names no package")
+    return Recipe(
+        _NAME.held(_text(metadata.get("name"))),
+        _title(metadata.get("external_name")),
+        _day(_text(metadata.get("releaseDate"))),
+        grammar.KERNEL.held(software.get("kernel", "")),
+        _driver(grammar.DRIVER.held(software.get("driver", "")), packages),
+        packages,
+        _versions(whole, "firmware", _PART, _NUMBER),
+        next(iter(_versions(whole, "connectx", _PART, _NUMBER).values()), ""),
+    )
+
+
+def _driver(told: str, packages: Mapping[str, str]) -> str:
+    """The newer of what a recipe tells and what its packages install: in one of them (May 2026) they differ."""
+    of_packages = [
+        upstream
+        for name, version in packages.items()
+        if _DRIVER_NAME.fullmatch(name) and grammar.DRIVER.fits(upstream := debian_version.upstream(version))
+    ]
+    return max([told, *of_packages], key=_numbers)
+
+
+def _software(whole: Mapping[str, Any]) -> dict[str, str]:
+    return {_text(row.get("name")): _text(row.get("version")) for row in _rows(whole, "software")}
+
+
+def _versions(whole: Mapping[str, Any], key: str, name: Grammar, version: Grammar) -> dict[str, str]:
+    """Version by name of a list in a recipe."""
+    return {
+        name.held(_text(row.get("name"))): version.held(_text(row.get("version"))) for row in _rows(whole, key)
+    }
+
+
+def _rows(whole: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    rows = whole.get(key, [])
+    if not isinstance(rows, list) or len(rows) > _MOST_ROWS:
+        raise ValueError(f"its {key} is no list of up to {_MOST_ROWS} rows")
+    return [_object(row) for row in rows]
+
+
+def _object(found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise ValueError("it has another form than a recipe of NVIDIA")  # noqa: TRY004 - what a parser raises
+    return found
+
+
+def _text(found: Any) -> str:
+    if not isinstance(found, str) or len(found) > _LONGEST:
+        raise ValueError(f"it has another value where a text of up to {_LONGEST} characters belongs")
+    return found
+
+
+def _title(found: Any) -> str:
+    return short(" ".join(plain(_text(found or "")).split()))[:_TITLE]
+
+
+def _day(text: str) -> str:
+    return date.fromisoformat(text[:10]).isoformat()
+
+
+def _version(text: str) -> str:
+    if len(text) > _LONGEST:
+        raise ValueError(f"{short(text)!r} is no version of a Debian package")
+    return grammar.VERSION.held(text)
+
+
+# --- judging
+
+
+def installed(kernel: str, driver: str, releases: Releases) -> Installed:
+    """What a Spark has, of several looks.
+
+    kernel: the one that runs (Identity.kernel); driver: the newest of `driver.versions`, empty where there is
+    none.
+    """
+    return Installed(kernel, driver, releases.packages, releases.removed)
+
+
+def find(text: str, releases: Releases) -> Recipe:
+    """The release that is meant by what a user typed, in capitals or not.
+
+    text: `latest`, the name of a recipe (OTA2607), its title (July 2026), or a number of /etc/dgx-release (7.5.0):
+    where several recipes have that one, the newest of them. Raises Refusal for any other.
+    """
+    wanted = " ".join(text.split()).casefold()
+    for recipe in reversed(releases.recipes):
+        if wanted in (LATEST, recipe.name.casefold(), recipe.title.casefold(), recipe.dgx_release) and wanted:
+            return recipe
+    brings = on_host(
+        f"sudo apt-get update && sudo apt-get install {CHECKER}", ", which brings NVIDIA's newest recipes"
+    )
+    if not releases.recipes:
+        raise Refusal(f"this Spark knows of no release of DGX OS: {FOLDER} has no recipe", brings)
+    known = ", ".join(recipe.shown for recipe in reversed(releases.recipes))
+    raise Refusal(f"this Spark knows of no release {short(text)!r} of DGX OS, but of {known}", brings)
+
+
+def behind(installed: Installed, recipe: Recipe, releases: Releases) -> Behind:
+    """What of a release a Spark does not have, by the rules at the head of this file.
+
+    releases: all that the Spark knows of, which tell a package that is new from one that was removed.
+    """
+    found = _outdated(installed, recipe)
+    names = [each.name for each in releases.recipes]
+    before = releases.recipes[: names.index(recipe.name) if recipe.name in names else len(names)]
+    absent = {name: v for name, v in _own(recipe).items() if name not in installed.packages}
+    known = {name for each in before if not _outdated(installed, each).outdated for name in each.packages}
+    gone = {name for name in absent if name in known or name in installed.removed or not before}
+    return Behind(
+        recipe.name,
+        found.kernel,
+        found.driver,
+        found.older,
+        {name: version for name, version in sorted(absent.items()) if name not in gone},
+        tuple(sorted(gone)),
+    )
+
+
+def _outdated(installed: Installed, recipe: Recipe) -> Behind:
+    """What is there, and older."""
+    older = {
+        name: Step(installed.packages[name], wants)
+        for name, wants in sorted(_own(recipe).items())
+        if name in installed.packages and debian_version.older(installed.packages[name], wants)
+    }
+    return Behind(
+        recipe.name,
+        _step(installed.kernel, recipe.kernel),
+        _step(installed.driver, recipe.driver),
+        older,
+    )
+
+
+def _own(recipe: Recipe) -> dict[str, str]:
+    """The packages that are judged one by one: all but those of the driver, which have its version."""
+    return {
+        name: version
+        for name, version in recipe.packages.items()
+        if debian_version.upstream(version) != recipe.driver
+    }
+
+
+def _step(has: str, wants: str) -> Step | None:
+    return Step(has, wants) if _numbers(has) < _numbers(wants) else None
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The numbers that a version begins with: (6, 17, 0, 1022) of 6.17.0-1022-nvidia, (2, 1) of OTA2.1."""
+    found = _LEADING.match(text.removeprefix("OTA"))
+    return tuple(map(int, re.split("[.-]", found[0]))) if found else ()
+
+
+def standing(installed: Installed, releases: Releases) -> Standing:
+    """The newest release that a Spark has, and the newer ones that it knows of, the oldest of them first."""
+    for at in reversed(range(len(releases.recipes))):
+        recipe = releases.recipes[at]
+        if behind(installed, recipe, releases).nothing:
+            return Standing(recipe, releases.recipes[at + 1 :])
+    return Standing(None, releases.recipes)
+
+
+def how_far(installed: Installed, releases: Releases) -> int | None:
+    """By how many releases a Spark is behind the newest one that it knows of; None where it knows of none."""
+    return len(standing(installed, releases).ahead) if releases.recipes else None

@@ -1,0 +1,40 @@
+"""What one look saw of a Spark that is to be updated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkrig.host.driver import Packages
+from sparkrig.host.firmware import Board
+from sparkrig.host.identity import Identity
+from sparkrig.host.preflight import Preflight
+from sparkrig.host.releases import Recipe, Releases
+from sparkrig.host.repositories import Repositories
+from sparkrig.host.upgrade import Upgrade
+from sparkrig.serving.served import Serving
+from sparkrig.value import Value
+
+
+@dataclass(frozen=True)
+class Seen(Value):
+    """The Spark, and all that decides what an update would do to it."""
+
+    identity: Identity
+    driver: Packages
+    serving: Serving
+    releases: Releases
+    firmware: Board
+    repositories: Repositories
+    preflight: Preflight
+
+
+@dataclass(frozen=True)
+class Foreseen(Value):
+    """What was seen, and what apt foresees.
+
+    goal: the release to reach, None for whatever apt offers; upgrade: None where no package is to be updated.
+    """
+
+    seen: Seen
+    goal: Recipe | None
+    upgrade: Upgrade | None

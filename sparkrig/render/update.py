@@ -1,0 +1,143 @@
+"""What an update would do, on a screen: for each Spark its release, its parts, the steps, and what leads back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+
+from sparkrig.host.firmware import Part
+from sparkrig.host.update import Plan
+from sparkrig.host.upgrade import Move
+from sparkrig.render.plan import Sheet
+from sparkrig.reports.plan import roughly
+from sparkrig.reports.update import Prospect, size
+from sparkrig.text import listed
+
+_NAMED = 6
+_AT = 12  # the column of what stands beside a label
+
+_FIRMWARE = {
+    "as-released": "{board}, as released",
+    "newer": "{board}, newer than the release's {wanted}",
+    "offered": "{board}; {offered} is offered",
+    "already-on": "{board}, as released; fwupd offers what the board has",
+    "waits": "{board}; the release has {wanted}, and its maker does not offer it yet",
+    "pending": "{board}; a new one is written, and waits for a reboot",
+    "failed": "{board}; the last update failed: {why}",
+    "unknown": "unknown: {why}",
+}
+
+
+def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str]) -> None:
+    """All hosts in the order of the update, and what it comes to."""
+    sheet = Sheet(console)
+    for name in order:
+        _host(sheet, name, made[name])
+        sheet.blank()
+    due = [name for name in order if made[name].due]
+    if len(due) > 1:
+        sheet.put(f"One after the other: {', then '.join(due)}; the next one only when the last is proven.")
+    if due:
+        sheet.put(
+            f"{len(due)} of {len(order)} to update, {roughly(sum(made[name].seconds for name in due))}", "bold"
+        )
+    elif all(each.exit == 0 for each in made.values()):
+        sheet.put("Nothing to update", "bold")
+
+
+def _host(sheet: Sheet, name: str, found: Prospect) -> None:
+    sheet.put(name, "bold")
+    if found.unread:
+        sheet.put(f"not read: {found.unread.what}. Try: {found.unread.cure}", "yellow", 2, 4)
+        return
+    for label, text in _rows(found):
+        sheet.put(f"{label:<{_AT - 2}}{text}", "", 2, _AT)
+    for refusal in found.refusals:
+        sheet.put(f"would not begin: {refusal.what}. Try: {refusal.cure}", "red", 2, 4)
+    for number, step in enumerate(found.steps, 1):
+        sheet.put(f"{number}. {step.what} ({roughly(step.seconds)})", "", 2, 5)
+
+
+def _rows(found: Prospect) -> Iterator[tuple[str, str]]:
+    yield "release", " · ".join(_release(found))
+    if found.plan:
+        yield "driver", _moved(found.plan.driver)
+        yield "kernel", f"{_moved(found.plan.kernel)} · {_modules(found.plan)}"
+        yield "packages", _packages(found.plan)
+        yield from _amiss(found)
+        yield "way back", _way_back(found.plan)
+    for part in found.parts:
+        yield part.which, _firmware(part)
+
+
+def _release(found: Prospect) -> Iterator[str]:
+    if found.identity and found.identity.dgx_os:
+        yield f"DGX OS {found.identity.dgx_os}"
+    if not found.standing:
+        yield "it knows of no release of NVIDIA's"
+        return
+    has, ahead = found.standing.has, found.standing.ahead
+    yield f"has {has.shown}" if has else "has no release as a whole"
+    yield (
+        f"{len(ahead)} behind: {', '.join(each.shown for each in ahead)}"
+        if ahead
+        else "the newest that it knows of"
+    )
+
+
+def _moved(move: Move) -> str:
+    before, after = move.before or "none", move.after or "none"
+    return f"{before} -> {after}" if move.moves else f"{before}, stays"
+
+
+def _modules(plan: Plan) -> str:
+    if plan.boot.modules:
+        return "its nvidia.ko is there" if not plan.reboots else "with its nvidia.ko"
+    return (
+        f"its nvidia.ko is built by {plan.boot.dkms}" if plan.boot.dkms else "no package has an nvidia.ko for it"
+    )
+
+
+def _packages(plan: Plan) -> str:
+    if plan.idle:
+        return "nothing to install"
+    counts = [(plan.upgraded, "to upgrade"), (plan.new, "new"), (plan.removed, "to remove")]
+    said = ", ".join(f"{len(names)} {what}" for names, what in counts if names)
+    return f"{said} · {size(plan.bytes)} to download"
+
+
+def _amiss(found: Prospect) -> Iterator[tuple[str, str]]:
+    """What is not as a user may expect it."""
+    if found.plan and found.plan.removed:
+        yield "remove", _some(found.plan.removed)
+    if found.plan and found.plan.kept:
+        yield "kept back", _some(found.plan.kept)
+    if found.held:
+        yield "held", f"{_some(found.held)}, by others, and stays"
+    if found.behind and found.behind.removed:
+        yield "left out", f"{_some(found.behind.removed)}, which its owner removed"
+
+
+def _way_back(plan: Plan) -> str:
+    if not plan.reboots:
+        return "no reboot, and nothing that boots changes"
+    if plan.lost:
+        return f"closed: {_some(plan.lost)} cannot be had again"
+    before = plan.kernel.before
+    if before in plan.bare:
+        return (
+            f"driver, modules and kernel go back as one set; {before} alone would have no nvidia.ko of the driver"
+        )
+    return f"{before} stays the default until the new one is proven, and has an nvidia.ko of the driver"
+
+
+def _firmware(part: Part) -> str:
+    return _FIRMWARE[part.state].format(
+        board=part.board or part.fwupd, wanted=part.wanted, offered=part.offered, why=part.why
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return f"{', '.join(names[:_NAMED])} and {more} more" if more > 0 else listed(names)

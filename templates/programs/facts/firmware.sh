@@ -1,0 +1,59 @@
+#!/bin/sh
+# What facts/firmware.py reads: the versions that the board tells of itself, the kernel's table of what a capsule can
+# update (ESRT), the ConnectX, and fwupd's devices. Of the board's table only names and versions are printed, so no
+# serial number is. fwupdmgr's get-devices asks its daemon alone: it fetches nothing, and with --json asks nothing.
+
+. ./network_each.sh
+
+if ! command -v dmidecode >/dev/null; then echo 'untold dmidecode it is not installed'
+elif table=$(timeout -k 2 20 dmidecode -t 45 2>/dev/null); then
+  printf '%s\n' "$table" | sed -n 's/^[[:space:]]*Firmware Component Name:[[:space:]]*/part /p
+    s/^[[:space:]]*Firmware Version:[[:space:]]*/version /p' | head -n 400
+else
+  echo "untold dmidecode it ended with exit code $?"
+fi
+
+count=0
+for d in /sys/firmware/efi/esrt/entries/entry*; do
+  count=$((count + 1))
+  if [ $count -gt 32 ]; then break; fi
+  row=esrt
+  for f in fw_class fw_version lowest_supported_fw_version last_attempt_version last_attempt_status; do
+    value=
+    { read -r value <"$d/$f"; } 2>/dev/null || :
+    row="$row ${value:--}"
+  done
+  printf '%s\n' "$row" # root alone may read them
+done
+
+seen=
+for d in /sys/class/infiniband/*; do
+  vendor='' value=''
+  { read -r vendor <"$d/device/vendor"; read -r value <"$d/fw_ver"; } 2>/dev/null || continue
+  if [ "$vendor" = 0x15b3 ]; then seen=1; printf 'connectx %s\n' "$value"; fi
+done
+if [ -z "$seen" ] && command -v ethtool >/dev/null; then # a ConnectX without its RDMA driver
+  firmware_of() {
+    if [ "$3" = mlx5_core ]; then
+      timeout -k 2 10 ethtool -i "$1" 2>/dev/null | sed -n 's/^firmware-version:[[:space:]]*/connectx /p'
+    fi
+  }
+  each_netdev firmware_of
+fi
+
+if ! command -v fwupdmgr >/dev/null; then echo 'untold fwupd it is not installed'
+else
+  echo fwupdmgr
+  timeout -k 2 20 fwupdmgr --version 2>/dev/null |
+    sed -n 's/^\(compile\|runtime\)  *org\.freedesktop\.fwupd  *\([^ ]*\) *$/\1 \2/p' | head -n 4
+  if found=$(timeout -k 2 60 fwupdmgr get-devices --json 2>/dev/null); then
+    # the list of a Spark has 100 kB with all texts of all releases
+    if [ ${#found} -gt 1000000 ]; then echo 'untold fwupd its list of devices has more than 1000000 characters'
+    else printf 'fwupd %s\n' "$(printf %s "$found" | base64 -w0)"; fi
+  else
+    case $? in
+    124 | 137) echo 'untold fwupd it did not answer within 60 s' ;;
+    *) echo 'untold fwupd its list of devices could not be read' ;;
+    esac
+  fi
+fi

@@ -1,0 +1,39 @@
+#!/bin/sh
+# What facts/upgrade.py reads: apt's forecast of $what, its words, once the holds of $released, names with blanks around,
+# are gone; with $limits, preferences that come on top. Other holds stay. Both are shown to apt in files of their own,
+# which only root can read, and which go with this program; the host stays as it is.
+
+
+files=$(mktemp -d /run/sparkrig-XXXXXX) || exit
+trap 'rm -rf "$files"' EXIT
+awk -v released="$released" '
+  /^Package: / { ours = index(released, " " $2 " ") }
+  /^Status: hold / && ours { sub("hold", "install") }
+  { print }' /var/lib/dpkg/status >"$files/status" || exit
+{ cat /etc/apt/preferences 2>/dev/null; printf '\n%s\n' "$limits"; } >"$files/preferences"
+# Both halves of a pair are to get the same: phasing goes by a host's machine-id (apt_preferences(5)). apt's caches of
+# what it parsed are left alone, for this one is of another status.
+# shellcheck disable=SC2086 # words, and names of packages
+forecast() {
+  timeout -k 2 240 apt-get -o Debug::NoLocking=1 -o Dir::State::Status="$files/status" \
+    -o Dir::Etc::Preferences="$files/preferences" -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= \
+    -o APT::Get::Always-Include-Phased-Updates=true "$@" $what 2>&1
+}
+set -- /var/lib/apt/lists/*Release
+if [ ! -e "$1" ]; then # a forecast that knows no candidate shows nothing
+  printf 'E: apt has no package lists\nsimulated 100\n'
+  exit 0
+fi
+{ forecast -s; printf '\nsimulated %s\n' $?; } | LC_ALL=C sed -nE '
+  /^(Inst|Remv|E:|simulated) /p
+  /^The following packages have been kept back:/,/^[^ ]/s/^  +/kept /p'
+# of each file that is not in the cache yet: its URI, name, size and sum
+forecast -qq -y --print-uris | LC_ALL=C awk -F "'" '
+  NF == 3 {
+    split($2, part, "/"); split($3, rest, " ")
+    bytes += rest[2]; from[part[3]] += rest[2]
+  }
+  END {
+    printf "bytes %.0f\n", bytes
+    for (name in from) if (name != "") printf "from %s %.0f\n", name, from[name]
+  }'
