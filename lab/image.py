@@ -156,7 +156,7 @@ def make_disk(work: Path) -> None:
 
 
 def script() -> str:
-    """Shell that reads a root file system as tar and writes a qcow2 disk of its argument's MiB, which boots by GRUB."""
+    """Shell that reads a root file system as tar and writes a qcow2 disk that boots; its argument: MiB."""
     return (GUEST / "make-disk.sh").read_text()
 
 

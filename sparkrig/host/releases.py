@@ -35,6 +35,7 @@ from datetime import date
 from typing import Any, Final
 
 from sparkrig.cure import on_host
+from sparkrig.host.apt import install_past_the_hold
 from sparkrig.host.driver import Package
 from sparkrig.parsing import archive, bounds, debian_version, grammar
 from sparkrig.parsing.expected import short
@@ -321,9 +322,7 @@ def find(text: str, releases: Releases) -> Recipe:
     for recipe in reversed(releases.recipes):
         if wanted in (LATEST, recipe.name.casefold(), recipe.title.casefold(), recipe.dgx_release) and wanted:
             return recipe
-    brings = on_host(
-        f"sudo apt-get update && sudo apt-get install {CHECKER}", ", which brings NVIDIA's newest recipes"
-    )
+    brings = on_host(install_past_the_hold(CHECKER), ", which brings NVIDIA's newest recipes")
     if not releases.recipes:
         raise Refusal(f"this Spark knows of no release of DGX OS: {FOLDER} has no recipe", brings)
     known = ", ".join(recipe.shown for recipe in reversed(releases.recipes))

@@ -77,6 +77,20 @@ def plan(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int)
     return found
 
 
+def waits(packages: Packages, kernel: str) -> str:
+    """Why a Spark has to boot for what is installed already, in words; empty where it has not.
+
+    kernel: the one that runs. The module in memory stays until then, and a driver beside it answers nothing.
+    """
+    found = []
+    installed, boots = _newest(packages), driver.next_boot(packages).kernel
+    if packages.module and installed and packages.module != installed:
+        found.append(f"nvidia.ko {packages.module} is loaded, and driver {installed} is installed")
+    if boots and boots != kernel:
+        found.append(f"kernel {kernel} runs, and {boots} boots next")
+    return "; ".join(found)
+
+
 def after(packages: Packages, upgrade: Upgrade) -> Packages:
     """The packages of driver and kernel as a forecast leaves them.
 

@@ -64,6 +64,8 @@ def _rows(found: Prospect) -> Iterator[tuple[str, str]]:
     if found.plan:
         yield "driver", _moved(found.plan.driver)
         yield "kernel", f"{_moved(found.plan.kernel)} · {_modules(found.plan)}"
+        if found.waits:
+            yield "reboot", f"due: {found.waits}"
         yield "packages", _packages(found.plan)
         yield from _amiss(found)
         yield "way back", _way_back(found.plan)
@@ -79,11 +81,7 @@ def _release(found: Prospect) -> Iterator[str]:
         return
     has, ahead = found.standing.has, found.standing.ahead
     yield f"has {has.shown}" if has else "has no release as a whole"
-    yield (
-        f"{len(ahead)} behind: {', '.join(each.shown for each in ahead)}"
-        if ahead
-        else "the newest that it knows of"
-    )
+    yield f"{len(ahead)} behind {ahead[-1].shown}" if ahead else "the newest that it knows of"
 
 
 def _moved(move: Move) -> str:

@@ -106,10 +106,10 @@ class UpdatedHost(TypedDict):
 
     unread: why it could not be read; dgx_os: by /etc/dgx-release; release: the newest of NVIDIA's releases that it
     has, None where it has none that it knows of; goal: the one to reach, None for what apt offers; behind_by: how
-    many releases it knows of that are newer; kernel: the one that boots next; bytes: to download; no_way_back:
-    parts of driver and kernel, as NAME=VERSION, that could not be installed again; kernels_without_module: kernels
-    of now that would lose their nvidia.ko; steps: in their order, none where nothing would be done; exit_code: of
-    this host alone.
+    many releases it knows of that are newer; kernel: the one that boots next; reboot_due: why one is due already,
+    or empty; bytes: to download; no_way_back: parts of driver and kernel, as NAME=VERSION, that could not be
+    installed again; kernels_without_module: kernels of now that would have no nvidia.ko of the driver; steps: in
+    their order, none where nothing would be done; exit_code: of this host alone.
     """
 
     name: str
@@ -126,6 +126,7 @@ class UpdatedHost(TypedDict):
     removed: list[str]
     kept_back: list[str]
     held_by_others: list[str]
+    reboot_due: str
     bytes: int | None
     no_way_back: list[str]
     kernels_without_module: list[str]

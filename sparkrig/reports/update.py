@@ -42,9 +42,10 @@ class Prospect:
     """What an update would do to one Spark.
 
     identity: of it, None where it was not read; standing: the release that it has, and those ahead; goal: the one
-    to reach, None for what apt offers; behind: what of it the Spark does not have; driver: what is installed;
-    plan: of the packages, None where there is none; parts: of its firmware; held: packages that others hold;
-    refusals: why it would not begin; unread: why the host could not be read; serves: whether a model runs there.
+    to reach, None for what apt offers; behind: what of it the Spark does not have; plan: of the packages, None
+    where there is none; parts: of its firmware; held: packages that others hold; waits: why a reboot is due
+    already, or empty; refusals: why it would not begin; unread: why the host could not be read; serves: whether a
+    model runs there.
     """
 
     identity: Identity | None = None
@@ -54,6 +55,7 @@ class Prospect:
     plan: Plan | None = None
     parts: tuple[Part, ...] = ()
     held: tuple[str, ...] = ()
+    waits: str = ""
     refusals: tuple[Refusal, ...] = ()
     unread: Refusal | None = None
     serves: bool = False
@@ -110,6 +112,7 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
         plan=plan,
         parts=firmware.judge(seen.firmware, newest, seen.identity.vendor) if "firmware" in parts else (),
         held=tuple(sorted({*seen.repositories.held} - {*driver.hold_set(seen.driver, branch)})),
+        waits=update.waits(seen.driver, seen.identity.kernel),
         refusals=tuple(refusals),
         serves=seen.serving.serves,
     )
@@ -129,15 +132,16 @@ def _out_of_reach(goal: Recipe, short: str) -> Refusal:
 def _steps(of: Prospect) -> Iterator[Step]:
     plan, offered = of.plan, of.offered
     packages = plan is not None and not plan.idle
-    if not packages and not offered:
+    boots = plan is not None and (plan.reboots or bool(of.waits))
+    if not (packages or boots or offered):
         return
     if of.serves:
         yield Step("stop what serves, as its last step starts it again", _SERVER_S)
     if plan and packages:
         yield Step(f"download {size(plan.bytes)}", 5 + plan.bytes // _BYTES_A_SECOND)
         yield Step(f"release the hold, and install: {_counted(plan)}", _INSTALL_S)
-        if plan.reboots:
-            yield Step(f"reboot once into {plan.kernel.after}, and prove driver and GPU", _REBOOT_S)
+    if plan and boots:
+        yield Step(f"reboot once into {plan.kernel.after}, and prove driver and GPU", _REBOOT_S)
     if offered:
         names = listed(part.which for part in offered)
         yield Step(f"write firmware ({names}), which cannot be undone, and reboot", _FIRMWARE_S)
@@ -188,6 +192,7 @@ def document(name: str, found: Prospect) -> schema.UpdatedHost:
         "removed": list(plan.removed) if plan else [],
         "kept_back": list(plan.kept) if plan else [],
         "held_by_others": list(found.held),
+        "reboot_due": found.waits,
         "bytes": plan.bytes if plan else None,
         "no_way_back": list(plan.lost) if plan else [],
         "kernels_without_module": list(plan.bare) if plan else [],

@@ -27,6 +27,9 @@ from sparkrig import inventory
 from sparkrig.cli import drift, files, main, newcomer, summary
 from sparkrig.cli.main import _VERBS
 from sparkrig.facts.examination import Examination
+from sparkrig.facts.firmware import Firmware
+from sparkrig.facts.releases import Releases
+from sparkrig.facts.repositories import Repositories
 from sparkrig.facts.spark import Spark
 from sparkrig.io import catalogue_files, discovery, drift_files, terminal
 from sparkrig.io.screen import Screen
@@ -37,10 +40,10 @@ from tests import warm
 from tests.hostile import BOMB, CODES, DEEP, MARKUP, WORST, poisoned, worst
 from tests.plan import fleet
 from tests.plan.clean import CLEAN
-from tests.plan.conftest import BEGIN, JOURNAL, A, B, Deploy, Host, converged, pair, recorded, sections
+from tests.plan.conftest import BEGIN, JOURNAL, A, B, Deploy, Host, converged, joined, pair, recorded, sections
 from tests.plan.desk import Desk, Done
 from tests.plan.examined import examined
-from tests.plan.walk import IN_FULL, VERBS, halves, harmless, told
+from tests.plan.walk import IN_FULL, LOOK, VERBS, halves, harmless, told, updating
 from tests.tables import each_row
 from tests.unit.newcomers import SCRIPT
 
@@ -206,6 +209,20 @@ def test_looks_with_the_worst_in_their_texts_are_judged_and_shown(place: Place) 
         assert verb == "topology" or "script" in done.out + done.said, "it is shown, as text"
 
     each_row(["doctor", "drift", "summary", "topology"], holds)
+
+
+def test_an_update_of_a_host_with_the_worst_in_its_texts_is_shown(place: Place) -> None:
+    nouns = {"releases": Releases(), "firmware": Firmware(), "repositories": Repositories()}
+    _, other = halves()
+    look = other.first[LOOK]
+
+    def holds(noun: str) -> None:
+        made = {**updating(), noun: "\n".join(worst(nouns[noun], updating()[noun].split("\n")))}
+        other.first = {**other.first, LOOK: [*look, *joined(made).splitlines()]}
+        done = place.has(other).typed("update")
+        assert done.code in (0, 2, 3) and "8 behind OTA2607" in " ".join(done.out.split()), done
+
+    each_row([*nouns], holds)
 
 
 def drawn(folder: Path, group: Any, data: Any, states: Mapping[str, Any]) -> None:

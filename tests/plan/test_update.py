@@ -165,6 +165,15 @@ def test_a_release_that_no_repository_has_any_more_is_refused(desk: Desk) -> Non
     assert "--to candidate" in said
 
 
+def test_a_reboot_that_is_due_already_is_a_step(desk: Desk) -> None:
+    """As between 2026-09-22 23:38 and 04:55 on a Spark that was upgraded, and booted hours later."""
+    seen = [row.replace("module 580.173.02", "module 580.159.03") for row in look("sparketa", "a")]
+    done = desk.has(pair(seen, look("sparketa", "b"))).typed("update", "--check")
+    said = " ".join(done.out.split())
+    assert done.code == 2 and "reboot due: nvidia.ko 580.159.03 is loaded, and driver 580.173.02 is" in said, done
+    assert "1. reboot once into 6.17.0-1029-nvidia" in said and "1 of 2 to update" in said
+
+
 @pytest.mark.parametrize("columns", [40, 80])
 def test_it_fits_a_narrow_screen(desk: Desk, columns: int) -> None:
     desk.has(pair(look("sparky", "a", *every("sparky")), look("sparkjr", "b"), ahead("sparky")))

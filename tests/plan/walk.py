@@ -15,13 +15,15 @@ from tests import warm
 from tests.hostile import codes
 from tests.plan.archives import asked as evidence
 from tests.plan.clean import CLEAN
-from tests.plan.conftest import JOURNAL, A, B, Host
+from tests.plan.conftest import JOURNAL, A, B, Host, joined
 from tests.plan.examined import examined
 from tests.plan.examined import hosts as examinees
 from tests.plan.startups import text as started
+from tests.unit import updates
 from tests.unit.disks import ONE
 
 STARTUP = "start=${start#@}"  # a piece of the look at a served model
+LOOK, FORECAST = "#sparkrig:end identity", "Dir::State::Status"  # pieces of a look, and of apt's forecast
 
 
 # the verbs with an inventory, and what is typed besides
@@ -39,7 +41,17 @@ VERBS: dict[str, tuple[str, ...]] = {
     "topology": ("--svg", "OUT/cables.svg"),
     "undo": ("--dry",),
     "unlock": ("--yes",),
+    "update": ("--check",),
 }
+
+
+def updating() -> dict[str, str]:
+    """What the look of an update has besides, of a recorded Spark."""
+    return {
+        "releases": "\n".join(updates.rows("sparketa")),
+        "firmware": "\n".join(updates.board("sparketa")),
+        "repositories": "now 1795600000\nlists 1795596400\nkernel 6.17.0-1029-nvidia initrd module",
+    }
 
 
 class _Page(HTMLParser):
@@ -79,8 +91,9 @@ def halves() -> list[Host]:
     one, other = examinees(examined("a"), examined("b"))
     for host, log in ((one, "pair-head"), (other, "pair-worker")):
         # the first match wins: what the evidence says of a journal would answer for these, too
-        own = {JOURNAL: [CLEAN], STARTUP: started(log).split("\n")}
+        own = {JOURNAL: [CLEAN], STARTUP: started(log).split("\n"), FORECAST: ["simulated 0", "bytes 0"]}
         host.first = {**own, **host.first, **evidence()}
+        host.first[LOOK] = [*host.first[LOOK], *joined(updating()).splitlines()]
     return [one, other]
 
 
@@ -96,6 +109,7 @@ IN_FULL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
     "support": lambda found: len([each for each in found["files"] if each["name"].startswith("machine-1/")]) > 2,
     "topology": lambda found: found["groups"][0]["gids"][A],
     "unlock": lambda found: found["hosts"][A] == "not locked",
+    "update": lambda found: {each["name"]: each["behind_by"] for each in found["hosts"]} == {A: 8, B: None},
     # these do nothing to one half of a pair
     "plan": lambda found: (
         [each["held_up_by"] for each in found["hosts"]] == [B, None] and not found["hosts"][0]["refusals"]

@@ -6,18 +6,18 @@
 
 files=$(mktemp -d /run/sparkrig-XXXXXX) || exit
 trap 'rm -rf "$files"' EXIT
-awk -v released="$released" '
+awk -v released="${released-}" '
   /^Package: / { ours = index(released, " " $2 " ") }
   /^Status: hold / && ours { sub("hold", "install") }
   { print }' /var/lib/dpkg/status >"$files/status" || exit
-{ cat /etc/apt/preferences 2>/dev/null; printf '\n%s\n' "$limits"; } >"$files/preferences"
+{ cat /etc/apt/preferences 2>/dev/null; printf '\n%s\n' "${limits-}"; } >"$files/preferences"
 # Both halves of a pair are to get the same: phasing goes by a host's machine-id (apt_preferences(5)). apt's caches of
 # what it parsed are left alone, for this one is of another status.
 # shellcheck disable=SC2086 # words, and names of packages
 forecast() {
   timeout -k 2 240 apt-get -o Debug::NoLocking=1 -o Dir::State::Status="$files/status" \
     -o Dir::Etc::Preferences="$files/preferences" -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= \
-    -o APT::Get::Always-Include-Phased-Updates=true "$@" $what 2>&1
+    -o APT::Get::Always-Include-Phased-Updates=true "$@" ${what-dist-upgrade} 2>&1
 }
 set -- /var/lib/apt/lists/*Release
 if [ ! -e "$1" ]; then # a forecast that knows no candidate shows nothing

@@ -167,7 +167,8 @@ def test_a_release_that_is_not_known_is_refused_with_those_that_are(known: Relea
         with pytest.raises(Refusal) as caught:
             releases.find(text, found)
         assert what in caught.value.what and caught.value.what.isprintable()
-        assert "install nvidia-spark-ota-check, which brings NVIDIA's newest recipes" in caught.value.cure
+        assert "apt-get install nvidia-spark-ota-check; " in caught.value.cure
+        assert "which brings NVIDIA's newest recipes" in caught.value.cure
 
     each_row(
         {

@@ -162,6 +162,17 @@ def test_holds_of_others_are_named_where_apt_finds_no_way() -> None:
     assert "nvidia-driver-580-open" not in refused.value.cure  # a deploy's own, which an update releases
 
 
+def test_a_reboot_that_is_due_already_is_named() -> None:
+    found = packages("sparky")
+    assert update.waits(found, "6.17.0-1029-nvidia") == ""
+    assert update.waits(found, "6.17.0-1026-nvidia") == (
+        "kernel 6.17.0-1026-nvidia runs, and 6.17.0-1029-nvidia boots next"
+    )
+    assert update.waits(replace(found, module="580.142"), "6.17.0-1029-nvidia") == (
+        "nvidia.ko 580.142 is loaded, and driver 580.173.02 is installed"
+    )
+
+
 def test_nothing_to_do_is_idle() -> None:
     made = planned(packages("sparky"), ["simulated 0", "bytes 0"])
     assert made.idle
