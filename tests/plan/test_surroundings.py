@@ -46,7 +46,7 @@ INSTEAD = {
     "unlock": ["inventories/pair.py", "--yes"],
     "explain": [],
 }
-AT_ONCE = {"accept", "doctor", "drift", "plan", "support"}  # verbs with an inventory that wait for no host
+AT_ONCE = {"accept", "doctor", "drift", "plan", "support", "update"}  # verbs with an inventory that wait for no host
 TOO_LONG = "/" + 300 * "x"  # root is refused it, too
 
 
