@@ -46,7 +46,8 @@ INSTEAD = {
     "unlock": ["inventories/pair.py", "--yes"],
     "explain": [],
 }
-AT_ONCE = {"accept", "doctor", "drift", "plan", "support", "update"}  # verbs with an inventory that wait for no host
+# verbs with an inventory that wait for no host
+AT_ONCE = {"accept", "doctor", "drift", "plan", "support", "update"}
 TOO_LONG = "/" + 300 * "x"  # root is refused it, too
 
 
