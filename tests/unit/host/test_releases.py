@@ -259,7 +259,10 @@ def test_any_value_anywhere_in_a_recipe_is_harmless() -> None:
 
 
 NONSENSE = {
-    "no archive": ([f"recipes {base64.b64encode(gzip.compress(b'nothing')).decode()}"], "releases: cannot be understood (an archive of files"),
+    "no archive": (
+        [f"recipes {base64.b64encode(gzip.compress(b'nothing')).decode()}"],
+        "releases: cannot be understood (an archive of files",
+    ),
     "no base64": (["recipes ***"], "releases: cannot be understood ("),
     "not compressed": ([f"recipes {base64.b64encode(b'x' * 600).decode()}"], "the recipes cannot be unpacked"),
     "a bomb": (
