@@ -28,7 +28,6 @@ from sparkrig.cli import drift, files, main, newcomer, summary
 from sparkrig.cli.main import _VERBS
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.firmware import Firmware
-from sparkrig.facts.releases import Releases
 from sparkrig.facts.repositories import Repositories
 from sparkrig.facts.spark import Spark
 from sparkrig.io import catalogue_files, discovery, drift_files, terminal
@@ -212,7 +211,7 @@ def test_looks_with_the_worst_in_their_texts_are_judged_and_shown(place: Place) 
 
 
 def test_an_update_of_a_host_with_the_worst_in_its_texts_is_shown(place: Place) -> None:
-    nouns = {"releases": Releases(), "firmware": Firmware(), "repositories": Repositories()}
+    nouns = {"firmware": Firmware(), "repositories": Repositories()}
     _, other = halves()
     look = other.first[LOOK]
 
