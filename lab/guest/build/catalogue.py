@@ -24,12 +24,9 @@ NEXT_KERNEL = "7.0.0-1019"
 TOOLS_AHEAD = "610.57.04-1ubuntu1"  # what two other recorded Sparks have [@spark-fleet-updates]
 TOOLKIT = "1.19.0-1"
 POSTINST = "DEBIAN/postinst"
-RECIPES = "opt/nvidia/spark-ota-check/metadata"
 RELEASE, RELEASE_META = "7.6.0", "26.09.2"
 LATER_KERNEL, LATER_KERNEL_THAT_DIES = "6.17.0-1032.32", "6.17.0-1031.31"
-# NVIDIA's recipe of 7.6.0 is not public: these are ours, after the form of earlier ones. A guest's kernel counts
-# as 6.12, so the recipe has the kernel of the first ones; with a later one, no guest would ever have the release.
-CHECKER, RECIPE, RECIPE_KERNEL = "1.0.18-1", "OTA2609", "6.11.0-1016-nvidia"
+CHECKER = "1.0.18-1"  # made up, as the recipe of 7.6.0 is, which is not public
 
 
 def recorded() -> dict[str, str]:
@@ -83,8 +80,9 @@ def factory(running_kernel: str) -> list[Package]:
 
     The modules of the guest's own kernel are the one package that no recording has.
     """
-    driver = driver_580(FACTORY)
-    made = {package.name: package for package in [*driver, *recorded_kernels(recorded())]}
+    parts = [*driver_580(FACTORY), *recorded_kernels(recorded())]
+    parts.append(checker(recorded()["nvidia-spark-ota-check"], running_kernel))
+    made = {package.name: package for package in parts}
     rest = [Package(name, version) for name, version in recorded().items() if name not in made]
     return [*made.values(), *rest, modules("580-open", FACTORY, running_kernel)]
 
@@ -123,7 +121,7 @@ def offers(own: str, second: str) -> dict[str, list[Package]]:
     release = [
         *driver_580(NEXT_580),
         modules("580-open", NEXT_580, own, build=2),
-        *dgx_os(),
+        *dgx_os(own),
         *(package for package in transition_to_590() if package.name != MODULES_META),
         *unversioned(NEXT),
         *driver_590(),
@@ -144,7 +142,7 @@ def offers(own: str, second: str) -> dict[str, list[Package]]:
     }
 
 
-def dgx_os() -> list[Package]:
+def dgx_os(own: str) -> list[Package]:
     """NVIDIA's own packages of DGX OS 7.6.0, as far as they were seen, and the recipe of this release."""
     kho = "nvidia-spark-grub-kho"
     add = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX kho=off"\n'
@@ -152,41 +150,81 @@ def dgx_os() -> list[Package]:
         Package("dgx-release", RELEASE, programs={POSTINST: "dgx-release.postinst"}),
         Package("dgx-spark-ota-update-meta", RELEASE_META, depends=f"dgx-release (>= {RELEASE}), {kho}"),
         Package(kho, "1.0-1", files={f"etc/default/grub.d/{kho}.cfg": add}, programs={POSTINST: "grub.postinst"}),
-        Package(
-            "nvidia-spark-ota-check",
-            CHECKER,
-            files={f"{RECIPES}/spark-ota-{RECIPE[3:]}.json": json.dumps(recipe(), indent=2)},
-        ),
+        checker(CHECKER, own),
     ]
 
 
-def recipe() -> dict[str, object]:
-    """NVIDIA's description of a release, in the form of the recorded ones (tests/fixtures/updates)."""
-    packages = {
-        "dgx-release": RELEASE,
-        "dgx-spark-ota-update-meta": RELEASE_META,
-        "nvidia-driver-580-open": f"{NEXT_580}-{UBUNTU}",
-        "nvidia-kernel-common-580": f"{NEXT_580}-{UBUNTU}",
-        "nvidia-utils-580": f"{NEXT_580}-{UBUNTU}",
-        "nvidia-spark-grub-kho": "1.0-1",
-        "nvidia-spark-ota-check": CHECKER,
+# The firmware that NVIDIA's own Spark has with OTA2607 [@spark-fleet-updates]: (name, version, GUID).
+FIRMWARE = (
+    ("SOCFW", "2.155.11", "b488217b-3895-4fc0-b1bf-ab7005a2d45a"),
+    ("EC", "3.5.8", "3d13c989-e6a8-4ead-95ee-921f09868f65"),
+    ("USBPD", "0.5.22", "dd1a238a-5f8e-46bd-9401-a88da99c5a96"),
+)
+
+
+@dataclass(frozen=True)
+class Release:
+    """One of NVIDIA's releases as a guest knows it; with it come DGX OS, its meta package and the checker."""
+
+    name: str
+    title: str
+    day: str
+    driver: str
+    dgx_release: str
+    meta: str
+    checker: str
+
+
+# Of the recorded one this is a part; the other one is made up after its form.
+RELEASES = (
+    Release("OTA2607", "July 2026", "2026-07-15", "580.159.03", "7.5.0", "26.04.1", "1.0.16-1"),
+    Release("OTA2609", "September 2026", "2026-09-16", NEXT_580, RELEASE, RELEASE_META, CHECKER),
+)
+
+
+def checker(version: str, kernel: str) -> Package:
+    """The package that brings the recipes of the releases up to its own; kernel: the guest's own."""
+    until = [each.checker for each in RELEASES].index(version) + 1
+    folder = "opt/nvidia/spark-ota-check/metadata"
+    files: dict[str, str | bytes] = {
+        f"{folder}/spark-ota-{each.name.removeprefix('OTA')}.json": json.dumps(recipe(each, kernel), indent=2)
+        for each in RELEASES[:until]
     }
-    software = {"kernel": RECIPE_KERNEL, "driver": NEXT_580}
+    return Package("nvidia-spark-ota-check", version, files=files)
+
+
+def recipe(release: Release, kernel: str) -> dict[str, object]:
+    """NVIDIA's description of a release, in the form of the recorded ones (tests/fixtures/updates).
+
+    The kernel is the guest's own: it counts as 6.12, and with one of NVIDIA's no guest would ever have a release.
+    """
+    driven = ("nvidia-driver-580-open", "nvidia-kernel-common-580", "nvidia-utils-580")
+    packages = {
+        "dgx-release": release.dgx_release,
+        "dgx-spark-ota-update-meta": release.meta,
+        "nvidia-spark-ota-check": release.checker,
+        **dict.fromkeys(driven, f"{release.driver}-{UBUNTU}"),
+    }
     return {
         "metadata": {
-            "name": RECIPE,
-            "external_name": "September 2026",
-            "description": "Made up for the virtual pair.",
+            "name": release.name,
+            "external_name": release.title,
+            "description": "A stand-in for the virtual pair.",
             "priority": "important",
             "releaseNotesUrl": "https://docs.nvidia.com/dgx/dgx-spark/release-notes.html",
-            "releaseDate": "2026-09-16T00:00:00.000Z",
+            "releaseDate": f"{release.day}T00:00:00.000Z",
             "required_match": [],
         },
-        "package": [{"name": name, "version": version} for name, version in packages.items()],
-        "firmware": [],
-        "connectx": [],
-        "software": [{"name": name, "version": version} for name, version in software.items()],
+        "package": listed(packages),
+        "firmware": [{"name": part, "version": version, "guid": guid} for part, version, guid in FIRMWARE],
+        "connectx": listed({"CX7": "28.45.4028"}),
+        "software": listed({"kernel": kernel, "driver": release.driver}),
     }
+
+
+def listed(versions: dict[str, str]) -> list[dict[str, str]]:
+    """As a recipe has them."""
+    return [{"name": name, "version": version} for name, version in versions.items()]
 
 
 def toolkit() -> list[Package]:

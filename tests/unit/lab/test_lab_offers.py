@@ -16,8 +16,10 @@ from lab.guest.build import catalogue
 from lab.guest.build.catalogue import Package
 from lab.image import GUEST
 from sparkrig.host import driver, releases, update
-from sparkrig.host.repositories import Repositories
+from sparkrig.host.grub import Boot
+from sparkrig.host.repositories import Kernel, Repositories
 from sparkrig.host.upgrade import Upgrade, parse
+from sparkrig.refusal import Refusal
 from tests.unit.updates import RECORDED, archived
 
 OWN, SECOND = "6.12.117+deb13-amd64", "6.12.117+deb13-rt-amd64"
@@ -119,20 +121,42 @@ def test_without_the_pin_590_comes_and_takes_the_modules_away(apt: Apt) -> None:
     assert found.removes == (f"{KO}-{OWN}",)
 
 
-def test_up_to_the_recipe_the_driver_moves_and_the_kernel_stays(apt: Apt) -> None:
-    """As `sparkrig update --to latest` limits it."""
-    offered = [*catalogue.factory(OWN), *OFFERS["2"], DEBIANS]
-    rows = tuple(
-        driver.Package(each.name, "install", "installed", each.version) for each in catalogue.factory(OWN)
-    )
+RECIPE = releases.Recipe("OTA2609", "", "2026-09-16", OWN, "580.178.04")
+
+
+def planned(apt: Apt, state: str, recipe: releases.Recipe | None = None) -> update.Plan:
+    """What `sparkrig update --check` makes of a guest and that state; of whatever apt offers without a recipe."""
+    have = catalogue.factory(OWN)
+    offered = [*have, *OFFERS[state], DEBIANS]
+    rows = [driver.Package(each.name, "install", "installed", each.version) for each in have]
+    rows.append(driver.Package(f"linux-image-{OWN}", "install", "installed", "6.12.117-1"))
     versions = {row.name: tuple(each.version for each in offered if each.name == row.name) for row in rows}
-    known = Repositories(0, 0, versions, frozenset(), (), ())
-    recipe = releases.Recipe("OTA", "", "2026-09-16", catalogue.RECIPE_KERNEL, catalogue.NEXT_580)
-    limits = update.limits(driver.Packages(rows, {}), known, recipe, driver.BRANCH)
-    found = after(apt.forecast(offered, PIN, limits))
-    assert found["nvidia-driver-580-open"] == "580.178.04-0ubuntu0.24.04.1"
-    assert found[f"{KO}-{OWN}"] == f"{OWN}+2"
-    assert not [name for name in found if SECOND in name or name == META]
+    known = Repositories(0, 0, versions, frozenset(), (), (Kernel(OWN, initrd=True, module=True),))
+    packages = driver.Packages(tuple(rows), {}, grub=Boot(OWN))
+    limits = update.limits(packages, known, recipe, driver.BRANCH) if recipe else ""
+    return update.plan(packages, known, apt.forecast(offered, PIN, limits), driver.BRANCH)
+
+
+def test_up_to_the_recipe_the_driver_moves_and_the_kernel_stays(apt: Apt) -> None:
+    """As `sparkrig update --to latest`."""
+    found = planned(apt, "2", RECIPE)
+    assert (found.driver.after, found.kernel.after) == ("580.178.04", OWN)
+    assert f"{KO}-{OWN}" in found.upgraded and META not in found.upgraded
+    assert update.short_of(found, RECIPE) == ""
+
+
+def test_whatever_apt_offers_brings_the_second_kernel_with_its_modules(apt: Apt) -> None:
+    """As `sparkrig update --to candidate`."""
+    found = planned(apt, "2")
+    assert (found.driver.after, found.kernel.after) == ("580.178.04", SECOND)
+    assert found.boot.modules == f"{KO}-{SECOND}"
+
+
+def test_the_torn_state_is_refused_before_anything_is_done(apt: Apt) -> None:
+    with pytest.raises(
+        Refusal, match=re.escape(f"would bring kernel {SECOND} without an nvidia.ko of driver 580")
+    ):
+        planned(apt, "torn")
 
 
 def test_a_kernel_that_dies_is_mended_by_the_next_one(apt: Apt) -> None:
@@ -150,29 +174,46 @@ def test_each_nvidia_ko_that_can_be_loaded_needs_its_driver() -> None:
     assert bound == {f"{KO}-{OWN}": exact, f"{KO}-{SECOND}": exact}
 
 
-def test_a_guest_has_the_release_of_its_recipe_once_its_driver_is_there() -> None:
-    """By the product's own judgement, with the kernel that a guest counts as."""
-    checker = next(each for each in OFFERS["1"] if each.name == releases.CHECKER)
-    [(path, text)] = checker.files.items()
-    assert f"/{Path(path).parent}" == releases.FOLDER
-    content = text if isinstance(text, bytes) else text.encode()
-    have = {
-        each.name: each.version for each in [*catalogue.factory(OWN), *OFFERS["1"]] if "590." not in each.version
-    }
-    rows = [f"dpkg install installed {name} {version}" for name, version in have.items()]
-    known = releases.parse(["folder", archived({Path(path).name: content}), *rows])
-    assert not known.left_out
+def known_to(packages: list[Package]) -> releases.Releases:
+    """What the product reads of a guest with these packages."""
+    [checker] = [each for each in packages if each.name == releases.CHECKER]
+    assert {f"/{Path(path).parent}" for path in checker.files} == {releases.FOLDER}
+    files = {Path(path).name: str(text).encode() for path, text in checker.files.items()}
+    rows = [f"dpkg install installed {each.name} {each.version}" for each in packages]
+    found = releases.parse(["folder", archived(files), *rows])
+    assert not found.left_out
+    return found
+
+
+def test_a_guest_has_the_release_of_july_and_is_one_behind_once_it_knows() -> None:
+    factory = catalogue.factory(OWN)
+    before = known_to(factory)
+    assert [each.name for each in before.recipes] == ["OTA2607"]
+    assert releases.how_far(releases.installed(OWN, "580.173.02", before), before) == 0
+    [checker] = [each for each in OFFERS["1"] if each.name == releases.CHECKER]
+    aware = known_to([*(each for each in factory if each.name != checker.name), checker])
+    assert releases.how_far(releases.installed(OWN, "580.173.02", aware), aware) == 1
+
+
+def test_a_guest_has_the_release_of_september_once_it_has_state_1() -> None:
+    """By the product's own judgement, with the kernel that a guest has."""
+    moved = {each.name: each for each in OFFERS["1"] if not each.version.startswith("590.")}
+    known = known_to([*(each for each in catalogue.factory(OWN) if each.name not in moved), *moved.values()])
     recipe = releases.find("September 2026", known)
     assert recipe == releases.find("latest", known) == releases.find("7.6.0", known)
-    assert releases.behind(releases.installed(OWN, "580.178.04", known), recipe, known).nothing
-    assert releases.behind(releases.installed(OWN, "580.173.02", known), recipe, known).driver
+    done = releases.installed(OWN, "580.178.04", known)
+    assert releases.behind(done, recipe, known).nothing
+    assert releases.standing(done, known).has == recipe
 
 
-def test_the_recipe_has_the_form_of_the_recorded_ones() -> None:
+def test_the_recipes_have_the_form_of_a_recorded_one_and_its_values_where_it_is_the_same() -> None:
     recorded = json.loads((RECORDED / "spark-ota-2607.json").read_text())
-    ours = catalogue.recipe()
-    assert list(ours) == list(recorded)
-    assert set(ours["metadata"]) == set(recorded["metadata"])  # type: ignore[call-overload]
+    july, september = (catalogue.recipe(each, OWN) for each in catalogue.RELEASES)
+    for ours in (july, september):
+        assert list(ours) == list(recorded)
+        assert ours["metadata"].keys() == recorded["metadata"].keys()  # type: ignore[attr-defined]
+    for part in ("package", "firmware", "connectx"):
+        assert [row for row in july[part] if row not in recorded[part]] == []  # type: ignore[attr-defined]
 
 
 def offer(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
