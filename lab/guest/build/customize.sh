@@ -38,6 +38,10 @@ systemctl enable NetworkManager-dispatcher.service docker.service
 chmod -x /etc/update-motd.d/*
 install -D -m 4755 /usr/bin/date /usr/lib/sparkrig-lab/set-clock
 
+# The board's firmware, as both tools show it: one stand-in, which is either by its name.
+ln -s ../lib/sparkrig-lab/firmware /usr/bin/fwupdmgr
+ln -s ../lib/sparkrig-lab/firmware /usr/sbin/dmidecode
+
 # Identity is a node's own: `become` puts it in place at first boot.
 rm -f /etc/ssh/ssh_host_*
 for node in $LAB_NODES; do
