@@ -87,11 +87,10 @@ def factory(running_kernel: str) -> list[Package]:
     return [*made.values(), *rest, modules("580-open", FACTORY, running_kernel)]
 
 
-def upgrades(running_kernel: str) -> list[Package]:
-    """What the DGX OS repository offers beyond the factory state."""
+def upgrades() -> list[Package]:
+    """What the DGX OS repository offers beyond the factory state: a driver ahead of its modules, and 590."""
     return [
         *driver_580(NEXT_580),
-        modules("580-open", NEXT_580, running_kernel, build=2),
         *transition_to_590(),
         *unversioned(NEXT),
         *driver_590(),

@@ -126,7 +126,7 @@ def dgx_os(own: str, second_kernel: Path, srv: Path, public_key: Path) -> None:
     Each state has the factory's packages too, as the real repositories keep their earlier versions for months.
     """
     factory = [build(package, srv / "dgx-os/factory") for package in catalogue.factory(own)]
-    upgrades = [build(package, srv / "dgx-os/upgrades") for package in catalogue.upgrades(own)]
+    upgrades = [build(package, srv / "dgx-os/upgrades") for package in catalogue.upgrades()]
     second = kernels.second(own)
     built: dict[tuple[str, str], Path] = {}
     with signer("DGX OS") as who:

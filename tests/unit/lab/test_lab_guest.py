@@ -36,7 +36,7 @@ def versions(packages: list[Package], name: str) -> list[str]:
 
 
 def test_no_package_comes_twice_in_one_version() -> None:
-    everything = [*catalogue.factory("6.12"), *catalogue.upgrades("6.12"), *catalogue.toolkit()]
+    everything = [*catalogue.factory("6.12"), *catalogue.upgrades(), *catalogue.toolkit()]
     names = [(package.name, package.version) for package in everything]
     assert len(names) == len(set(names))
 
@@ -68,7 +68,7 @@ def test_the_factory_state_has_what_made_a_healthy_spark_look_wrong() -> None:
 
 
 def test_590_comes_under_the_old_name_the_plain_name_and_its_own() -> None:
-    offered = catalogue.upgrades("6.12")
+    offered = catalogue.upgrades()
     full = "590.48.01-0ubuntu0.24.04.1"
     assert versions(offered, "nvidia-driver-580-open") == ["580.178.04-0ubuntu0.24.04.1", full]
     assert versions(offered, "nvidia-driver-open") == versions(offered, "nvidia-driver-590-open") == [full]

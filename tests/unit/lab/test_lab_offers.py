@@ -42,7 +42,7 @@ def test_no_package_has_one_version_and_two_contents() -> None:
     """A guest goes from one state to the next, and apt takes the same version for the same package."""
     everything = [
         *catalogue.factory(OWN),
-        *catalogue.upgrades(OWN),
+        *catalogue.upgrades(),
         *(each for state in STATES for each in OFFERS[state]),
     ]
     made: dict[tuple[str, str], Package] = {}
