@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from sparkrig.cure import on_host, quoted
-from sparkrig.host import driver
+from sparkrig.host import driver, grub
 from sparkrig.host.driver import NextBoot, Package, Packages
 from sparkrig.host.releases import Recipe
 from sparkrig.host.repositories import Repositories
@@ -60,7 +60,7 @@ def plan(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int)
     """What a forecast comes to. Raises Refusal where it must not be carried out."""
     if upgrade.trouble:
         raise Refusal(f"apt cannot plan the upgrade ({upgrade.trouble})", _untangle(packages, known, branch))
-    then = after(packages, upgrade)
+    then = after(packages, known, upgrade)
     found = Plan(
         driver=Move(_newest(packages), _newest(then)),
         kernel=Move(driver.next_boot(packages).kernel, driver.next_boot(then).kernel),
@@ -91,8 +91,8 @@ def waits(packages: Packages, kernel: str) -> str:
     return "; ".join(found)
 
 
-def after(packages: Packages, upgrade: Upgrade) -> Packages:
-    """The packages of driver and kernel as a forecast leaves them.
+def after(packages: Packages, known: Repositories, upgrade: Upgrade) -> Packages:
+    """The packages of driver and kernel as a forecast leaves them, and what boots then.
 
     GRUB's menu is then another one; of an owner's pin in it is kept that the kernel which boots next stays.
     """
@@ -103,9 +103,21 @@ def after(packages: Packages, upgrade: Upgrade) -> Packages:
         for name, move in upgrade.installs.items()
         if driver.concerns(name)
     ]
-    newest = max(driver.kernels(packages), key=driver.newer, default="")
-    pinned = packages.grub is not None and packages.grub.kernel != newest
-    return replace(packages, rows=tuple(rows), grub=packages.grub if pinned else None)
+    then = replace(packages, rows=tuple(rows))
+    return replace(then, grub=_menu(packages, known, then))
+
+
+def _menu(packages: Packages, known: Repositories, then: Packages) -> grub.Boot | None:
+    """What GRUB's menu boots after an update, which makes it anew; None where there is none.
+
+    The menu has what is in /boot: a package of a kernel may be there without one.
+    """
+    before, later = {*driver.kernels(packages)}, {*driver.kernels(then)}
+    listed = {kernel.release for kernel in known.kernels} or before
+    newest = max(listed, key=driver.newer, default="")
+    if packages.grub is None or packages.grub.kernel != newest:
+        return packages.grub  # without a menu, or pinned
+    return grub.Boot(max((listed - (before - later)) | (later - before), key=driver.newer, default=""))
 
 
 def limits(packages: Packages, known: Repositories, recipe: Recipe, branch: int) -> str:

@@ -128,6 +128,17 @@ def test_a_menu_that_boots_the_newest_boots_the_new_one() -> None:
     assert planned(found, forecast(found)).kernel.after == "6.17.0-1032-nvidia"
 
 
+def test_the_menu_has_the_kernels_in_boot_and_not_the_packages_of_others() -> None:
+    """The newest package may be one whose kernel is not there, as on the virtual pair: that is no owner's pin."""
+    found = replace(packages("sparky"), grub=Boot("6.17.0-1026-nvidia"))
+    in_boot = known(["kernel 6.17.0-1026-nvidia initrd module", "kernel 6.11.0-1016-nvidia initrd module"])
+    assert planned(found, forecast(found), in_boot).kernel.after == "6.17.0-1032-nvidia"
+    pinned = known(["kernel 6.17.0-1026-nvidia initrd module", "kernel 6.17.0-1029-nvidia initrd module"])
+    assert planned(found, forecast(found), pinned).kernel.after == "6.17.0-1026-nvidia"
+    nothing_new = ["Inst linux-firmware [1] (2 Ubuntu [all])", "simulated 0"]
+    assert planned(found, nothing_new, in_boot).kernel.after == "6.17.0-1026-nvidia"
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [
