@@ -48,6 +48,14 @@ def waiting(held: Sequence[Holder], left: float) -> str:
     return f"apt is busy: {listed(map(str, held))}; waiting, {left:.0f} s left"
 
 
+def at_work(held: Sequence[Holder]) -> Refusal:
+    """The message where nothing waits for them."""
+    pids = ",".join(str(each.pid) for each in held)
+    return Refusal(
+        f"apt is busy: {listed(map(str, held))}", on_host(f"ps -fp {pids}", ", and again once it has ended")
+    )
+
+
 def busy(held: Sequence[Holder], seconds: float) -> Refusal:
     """The message after the wait. No process is ever killed, and no lock is ever deleted."""
     pids = ",".join(str(each.pid) for each in held)

@@ -66,6 +66,7 @@ _IMAGE = re.compile(r"linux-image-(?:unsigned-)?(?P<kernel>[0-9]+[.][0-9].*?)(?<
 _PREBUILT = re.compile(
     r"linux-modules-nvidia-(?:(?P<branch>[0-9]{3})-)?(?:server-)?open-(?P<kernel>[0-9]+[.][0-9].*)"
 )
+_MODULES_META = re.compile(r"linux-modules-nvidia-(?:[0-9]{3}-)?(?:server-)?open-[a-z][a-z0-9.-]*")
 _DKMS = re.compile(r"nvidia-dkms(?:-.+)?")
 _FIRST_UNNUMBERED = 590
 _TOOL = re.compile(rf"{_TOOLS}|nvidia-xconfig|libxnvctrl0")
@@ -265,6 +266,17 @@ def kernels(packages: Packages) -> list[str]:
     """The releases of the installed kernels, as `uname -r` prints them, in the order of GRUB's templates."""
     found = [_IMAGE.fullmatch(row.name) for row in packages.installed]
     return sorted({each["kernel"] for each in found if each}, key=newer)
+
+
+def image_of(name: str) -> str:
+    """The release of the kernel that a package is the image of; empty for any other package."""
+    found = _IMAGE.fullmatch(name)
+    return found["kernel"] if found else ""
+
+
+def modules_meta(name: str) -> bool:
+    """Whether a package brings the prebuilt modules of whatever kernel is the newest."""
+    return _MODULES_META.fullmatch(name) is not None
 
 
 def boots_next(releases: Iterable[str], menu: grub.Boot | None) -> str:

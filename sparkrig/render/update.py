@@ -15,6 +15,7 @@ from sparkrig.reports.update import Prospect, size
 from sparkrig.text import listed
 
 _NAMED = 6
+_OLD_S = 2 * 86400  # apt's timer fetches its lists each day
 _AT = 12  # the column of what stands beside a label
 
 _FIRMWARE = {
@@ -24,17 +25,19 @@ _FIRMWARE = {
     "already-on": "{board}, as released; fwupd offers what the board has",
     "waits": "{board}; the release has {wanted}, and its maker does not offer it yet",
     "pending": "{board}; a new one is written, and waits for a reboot",
-    "failed": "{board}; the last update failed: {why}",
+    "failed": "{board}; {why}",
     "unknown": "unknown: {why}",
 }
 
 
-def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str]) -> None:
-    """All hosts in the order of the update, and what it comes to."""
+def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str] = ()) -> None:
+    """All hosts in the order of the update, and what it comes to. mixed: sentences about pairs."""
     sheet = Sheet(console)
     for name in order:
         _host(sheet, name, made[name])
         sheet.blank()
+    for sentence in mixed:
+        sheet.put(sentence, "yellow")
     due = [name for name in order if made[name].due]
     if len(due) > 1:
         sheet.put(f"One after the other: {', then '.join(due)}; the next one only when the last is proven.")
@@ -63,10 +66,12 @@ def _rows(found: Prospect) -> Iterator[tuple[str, str]]:
     yield "release", " · ".join(_release(found))
     if found.plan:
         yield "driver", _moved(found.plan.driver)
-        yield "kernel", f"{_moved(found.plan.kernel)} · {_modules(found.plan)}"
+        yield "kernel", _kernel(found.plan)
         if found.waits:
             yield "reboot", f"due: {found.waits}"
         yield "packages", _packages(found.plan)
+        if found.lists_s is not None and found.lists_s >= _OLD_S:
+            yield "lists", f"fetched {found.lists_s // 86400} days ago: sudo apt-get update, on the host"
         yield from _amiss(found)
         yield "way back", _way_back(found.plan)
     for part in found.parts:
@@ -89,7 +94,15 @@ def _moved(move: Move) -> str:
     return f"{before} -> {after}" if move.moves else f"{before}, stays"
 
 
+def _kernel(plan: Plan) -> str:
+    if plan.unknown:
+        return f"{plan.kernel.before or 'unknown'} -> unknown: {plan.unknown}"
+    return f"{_moved(plan.kernel)} · {_modules(plan)}"
+
+
 def _modules(plan: Plan) -> str:
+    if plan.boot.kernel in plan.bare and not plan.boot.dkms:
+        return f"its nvidia.ko stays that of driver {plan.driver.before}"
     if plan.boot.modules:
         return "its nvidia.ko is there" if not plan.reboots else "with its nvidia.ko"
     return (
@@ -113,11 +126,15 @@ def _amiss(found: Prospect) -> Iterator[tuple[str, str]]:
         yield "kept back", _some(found.plan.kept)
     if found.held:
         yield "held", f"{_some(found.held)}, by others, and stays"
+    if found.left_out:
+        yield "recipes", f"{_some(found.left_out)} cannot be read, and count for nothing"
     if found.behind and found.behind.removed:
         yield "left out", f"{_some(found.behind.removed)}, which its owner removed"
 
 
 def _way_back(plan: Plan) -> str:
+    if plan.idle:
+        return "not needed: no package changes"
     if not plan.reboots:
         return "no reboot, and nothing that boots changes"
     if plan.lost:
@@ -131,9 +148,10 @@ def _way_back(plan: Plan) -> str:
 
 
 def _firmware(part: Part) -> str:
-    return _FIRMWARE[part.state].format(
+    said = _FIRMWARE[part.state].format(
         board=part.board or part.fwupd, wanted=part.wanted, offered=part.offered, why=part.why
     )
+    return f"{said}, less than the release's {part.wanted}" if part.falls_short else said
 
 
 def _some(names: Sequence[str]) -> str:

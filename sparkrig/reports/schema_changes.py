@@ -106,10 +106,12 @@ class UpdatedHost(TypedDict):
 
     unread: why it could not be read; dgx_os: by /etc/dgx-release; release: the newest of NVIDIA's releases that it
     has, None where it has none that it knows of; goal: the one to reach, None for what apt offers; behind_by: how
-    many releases it knows of that are newer; kernel: the one that boots next; reboot_due: why one is due already,
-    or empty; bytes: to download; no_way_back: parts of driver and kernel, as NAME=VERSION, that could not be
-    installed again; kernels_without_module: kernels of now that would have no nvidia.ko of the driver; steps: in
-    their order, none where nothing would be done; exit_code: of this host alone.
+    many releases it knows of that are newer; kernel: the one that boots next; kernel_unknown: why that is not
+    known after the update, or empty; reboot_due: why one is due already, or empty; lists_age_s: of apt's package
+    lists, None where there are none; recipes_left_out: files that cannot be read; bytes: to download; no_way_back:
+    parts of driver and kernel, as NAME=VERSION, that could not be installed again; kernels_without_module: kernels
+    of now that would have no nvidia.ko of the driver; steps: in their order, none where nothing would be done;
+    exit_code: of this host alone.
     """
 
     name: str
@@ -121,12 +123,15 @@ class UpdatedHost(TypedDict):
     removed_by_owner: list[str]
     driver: Moved | None
     kernel: Moved | None
+    kernel_unknown: str
     upgraded: list[str]
     new: list[str]
     removed: list[str]
     kept_back: list[str]
     held_by_others: list[str]
     reboot_due: str
+    lists_age_s: int | None
+    recipes_left_out: list[str]
     bytes: int | None
     no_way_back: list[str]
     kernels_without_module: list[str]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkrig.cure import on_host
-from sparkrig.host import driver, firmware, preflight, releases, update
+from sparkrig.host import apt, driver, firmware, preflight, releases, update
 from sparkrig.host.firmware import Part
 from sparkrig.host.identity import Identity
 from sparkrig.host.releases import Behind, Recipe, Standing
@@ -27,6 +27,9 @@ _FIRMWARE_S = 900
 _PROOF_S = 120
 _SERVER_S = 60
 _BYTES_A_SECOND = 10_000_000
+_UNPACKED = 4  # times the download: the archives themselves, and what is unpacked of them
+_NAMED = 4  # packages that a sentence names
+_BOOT_MB = 300  # a kernel with its initrd, and GRUB's menu twice
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,9 @@ class Prospect:
     identity: of it, None where it was not read; standing: the release that it has, and those ahead; goal: the one
     to reach, None for what apt offers; behind: what of it the Spark does not have; plan: of the packages, None
     where there is none; parts: of its firmware; held: packages that others hold; waits: why a reboot is due
-    already, or empty; refusals: why it would not begin; unread: why the host could not be read; serves: whether a
-    model runs there.
+    already, or empty; lists_s: how old apt's lists are, in seconds, None where there are none; left_out: recipes
+    that cannot be read; refusals: why it would not begin; unread: why the host could not be read; serves: whether
+    a model runs there.
     """
 
     identity: Identity | None = None
@@ -56,14 +60,20 @@ class Prospect:
     parts: tuple[Part, ...] = ()
     held: tuple[str, ...] = ()
     waits: str = ""
+    lists_s: int | None = None
+    left_out: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     unread: Refusal | None = None
     serves: bool = False
 
     @property
     def offered(self) -> tuple[Part, ...]:
-        """The firmware that would be written, or is written and waits for a reboot."""
-        return tuple(part for part in self.parts if part.state in ("offered", "pending"))
+        """The firmware that would be written, also once more if it failed, or that waits for a reboot."""
+        return tuple(
+            part
+            for part in self.parts
+            if part.state in ("offered", "pending") or (part.state == "failed" and part.offered)
+        )
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -95,37 +105,112 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
     seen, goal = found.seen, found.goal
     has = releases.installed(seen.identity.kernel, _driver(seen), seen.releases)
     newest = goal or seen.releases.newest
-    refusals = preflight.judge(seen.preflight, fabric=False, running=True, installs=True)
+    behind = releases.behind(has, newest, seen.releases) if newest else None
+    waits = update.waits(seen.driver, seen.identity.kernel, seen.repositories.reboot or ())
+    refusals = [found.refusal] if found.refusal else []
+    refusals += preflight.judge(seen.preflight, fabric=False, running=True, installs=True)
     plan = None
     if found.upgrade:
         try:
             plan = update.plan(seen.driver, seen.repositories, found.upgrade, branch)
         except Refusal as refusal:
             refusals.append(refusal)
-    if plan and goal and (short := update.short_of(plan, goal)):
-        refusals.append(_out_of_reach(goal, short))
+    if plan:
+        refusals += _unfit(seen, plan)
+    if plan and goal:
+        refusals += _short(seen, plan, goal, behind, parts, waits)
+    fetched = seen.repositories.fetched
     return Prospect(
         identity=seen.identity,
         standing=releases.standing(has, seen.releases) if seen.releases.recipes else None,
         goal=goal,
-        behind=releases.behind(has, newest, seen.releases) if newest else None,
+        behind=behind,
         plan=plan,
         parts=firmware.judge(seen.firmware, newest, seen.identity.vendor) if "firmware" in parts else (),
         held=tuple(sorted({*seen.repositories.held} - {*driver.hold_set(seen.driver, branch)})),
-        waits=update.waits(seen.driver, seen.identity.kernel),
+        waits=waits,
+        lists_s=max(0, seen.repositories.now - fetched) if fetched else None,
+        left_out=tuple(sorted(seen.releases.left_out)),
         refusals=tuple(refusals),
         serves=seen.serving.serves,
     )
+
+
+def _unfit(seen: Seen, plan: Plan) -> list[Refusal]:
+    """Why the host is not fit for this plan, which takes apt and room."""
+    busy = [apt.at_work(seen.preflight.apt)] if seen.preflight.apt else []
+    busy += _before_a_reboot(seen) if plan.reboots else []
+    if preflight.room(seen.preflight, installs=True):  # refused already
+        return busy
+    return [*busy, *preflight.room(seen.preflight, installs=True, more_mb=_UNPACKED * plan.bytes // 1_000_000)]
+
+
+def _before_a_reboot(seen: Seen) -> list[Refusal]:
+    """What a reboot would set going besides, which nothing takes back, or which reboots once more."""
+    found = []
+    upgrade, boot_mb = seen.preflight.upgrade, seen.preflight.room_mb.get("/boot")
+    if upgrade.later:
+        found.append(Refusal(upgrade.later, upgrade.cure))
+    waits = [part.which for part in firmware.judge(seen.firmware, None, "") if part.state == "pending"]
+    if waits:
+        found.append(
+            Refusal(
+                f"firmware is handed over ({listed(waits)}), and any reboot writes it",
+                "--only firmware first, which reboots for it",
+            )
+        )
+    if boot_mb is not None and boot_mb < _BOOT_MB:
+        found.append(
+            Refusal(
+                f"/boot has {boot_mb} MB of room, and {_BOOT_MB} MB are expected for another kernel",
+                on_host("ls -l /boot; sudo apt-get autoremove"),
+            )
+        )
+    return found
+
+
+def _short(
+    seen: Seen, plan: Plan, goal: Recipe, behind: Behind | None, parts: Collection[str], waits: str
+) -> list[Refusal]:
+    """Why the release would not be reached."""
+    if "driver" in parts and (short := update.short_of(plan, goal)):
+        return [_out_of_reach(seen, plan, goal, short)]
+    if "os" in parts and plan.idle and not waits and behind and (behind.older or behind.missing):
+        names = listed([*behind.older, *behind.missing][:_NAMED])
+        return [
+            Refusal(
+                f"{goal.shown} has packages that are newer or absent here ({names}), and apt offers none of them",
+                on_host("sudo apt-get update; apt-cache policy nvidia-spark-repo").then(
+                    ", the package that brings NVIDIA's repository for Sparks"
+                ),
+            )
+        ]
+    return []
 
 
 def _driver(seen: Seen) -> str:
     return next(reversed(driver.versions(seen.driver)), "")
 
 
-def _out_of_reach(goal: Recipe, short: str) -> Refusal:
+def _out_of_reach(seen: Seen, plan: Plan, goal: Recipe, short: str) -> Refusal:
+    """Why a release's driver and kernel are not reached, as far as it can be seen."""
+    there = any(
+        version.startswith(goal.driver)
+        for name, versions in seen.repositories.versions.items()
+        if name.startswith("nvidia-driver-")
+        for version in versions
+    )
+    pinned = seen.driver.grub is not None and seen.driver.grub.way == "named" and "driver" not in short
+    if pinned:
+        why, cure = f"GRUB's default names kernel {plan.kernel.after}", "grep -rn GRUB_DEFAULT /etc/default"
+    elif plan.kept:
+        why, cure = f"apt keeps back {listed(plan.kept[:_NAMED])}", "sudo apt-get -s dist-upgrade"
+    elif there:
+        why, cure = "apt does not choose it", "apt-cache policy nvidia-driver-580-open"
+    else:
+        why, cure = "no repository of this Spark offers it", "apt-cache policy linux-nvidia-hwe-24.04"
     return Refusal(
-        f"{goal.shown} has {short}, which no repository of this Spark offers any more",
-        f"--to {CANDIDATE}, which takes what apt offers; {on_host('apt-cache policy linux-nvidia-hwe-24.04')}",
+        f"{goal.shown} has {short}, and {why}", f"--to {CANDIDATE}, which takes what apt offers; {on_host(cure)}"
     )
 
 
@@ -144,7 +229,12 @@ def _steps(of: Prospect) -> Iterator[Step]:
         yield Step(f"reboot once into {plan.kernel.after}, and prove driver and GPU", _REBOOT_S)
     if offered:
         names = listed(part.which for part in offered)
-        yield Step(f"write firmware ({names}), which cannot be undone, and reboot", _FIRMWARE_S)
+        if all(part.state == "pending" for part in offered):
+            yield Step(
+                f"reboot, which writes firmware that waits for it ({names}) and cannot be undone", _FIRMWARE_S
+            )
+        else:
+            yield Step(f"write firmware ({names}), which cannot be undone, and reboot", _FIRMWARE_S)
     yield Step("hold and pin again, and check host, fabric and bandwidth", _PROOF_S)
     if of.serves:
         yield Step("start what served, and ask it for an answer", _SERVER_S)
@@ -169,6 +259,21 @@ def order(made: Mapping[str, Prospect], groups: Sequence[Sequence[str]]) -> list
     ]
 
 
+def mixed(made: Mapping[str, Prospect], groups: Sequence[Sequence[str]]) -> list[str]:
+    """Why the halves of a pair would not have one release afterwards, a sentence for each pair."""
+    said = []
+    for group in groups:
+        halves = {name: made[name] for name in group if name in made}
+        goals = {each.goal.name if each.goal else "" for each in halves.values() if not each.unread}
+        unfit = [name for name, each in halves.items() if each.refusals or each.unread]
+        names = listed(halves)
+        if len(halves) > 1 and unfit and any(each.due for each in halves.values()):
+            said.append(f"{names} would be mixed, because of {listed(unfit)}: an update begins on neither.")
+        elif len(goals) > 1:
+            said.append(f"{names} know of different releases, and would be mixed: {listed(sorted(goals))}.")
+    return said
+
+
 def code(made: Collection[Prospect]) -> int:
     """The exit code; the most severe host wins."""
     return max((each.exit for each in made), default=0)
@@ -187,12 +292,15 @@ def document(name: str, found: Prospect) -> schema.UpdatedHost:
         "removed_by_owner": list(behind.removed) if behind else [],
         "driver": {"before": plan.driver.before, "after": plan.driver.after} if plan else None,
         "kernel": {"before": plan.kernel.before, "after": plan.kernel.after} if plan else None,
+        "kernel_unknown": plan.unknown if plan else "",
         "upgraded": list(plan.upgraded) if plan else [],
         "new": list(plan.new) if plan else [],
         "removed": list(plan.removed) if plan else [],
         "kept_back": list(plan.kept) if plan else [],
         "held_by_others": list(found.held),
         "reboot_due": found.waits,
+        "lists_age_s": found.lists_s,
+        "recipes_left_out": list(found.left_out),
         "bytes": plan.bytes if plan else None,
         "no_way_back": list(plan.lost) if plan else [],
         "kernels_without_module": list(plan.bare) if plan else [],

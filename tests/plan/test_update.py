@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,67 +13,17 @@ from sparkrig.host import driver
 from tests import warm
 from tests.plan import recordings
 from tests.plan.clean import clean
-from tests.plan.conftest import ROOT, A, B, Host, joined, sections
+from tests.plan.conftest import ROOT, A, B, sections
 from tests.plan.desk import Desk, Done
-from tests.plan.walk import halves
+from tests.plan.updating import DRIVER, FORECAST, IDLE, KERNEL, LOOK, NOW, ahead, every, look, pair
 from tests.schemas import complaints
-from tests.unit import updates
 
-LOOK, FORECAST = "#sparkrig:end identity", "Dir::State::Status"
-NOW = 1_795_600_000
-KERNEL, DRIVER = "6.17.0-1032", "580.178.04-0ubuntu0.24.04.1"
-IDLE = ["simulated 0", "bytes 0"]
 SHOWN = ("sparketa", "sparkjr")
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
-
-
-def look(unit: str, letter: str, *more: str, **other: Any) -> list[str]:
-    """What a recorded Spark prints after a deploy. more: rows of what the repositories have."""
-    parts = sections(recordings.deployed(unit, letter))
-    held = [f"held {name}" for name in recordings.hold_set(unit)]
-    found = {
-        "identity": parts["identity"],
-        "driver": parts["driver"],
-        "serving": parts["serving"],
-        "releases": "\n".join(updates.rows(unit)),
-        "firmware": "\n".join(updates.board(unit)),
-        "repositories": "\n".join([f"now {NOW}", f"lists {NOW - 3600}", *held, *more]),
-        "preflight": parts["preflight"],
-        **other,
-    }
-    return joined(found).splitlines()
-
-
-def spark(host: Host, seen: Sequence[str], forecast: Sequence[str] = IDLE) -> Host:
-    host.first = {**host.first, LOOK: [*seen], FORECAST: [*forecast]}
-    return host
-
-
-def pair(a: Sequence[str], b: Sequence[str], forecast: Sequence[str] = IDLE) -> list[Host]:
-    one, other = halves()
-    return [spark(one, a, forecast), spark(other, b, forecast)]
-
-
-def ahead(unit: str) -> list[str]:
-    """apt's forecast of the step to KERNEL and DRIVER, as apt-get -s prints it."""
-    rows = []
-    for name, version in recordings.packages(unit).items():
-        if version.startswith("580."):
-            rows.append(f"Inst {name} [{version}] ({DRIVER} Ubuntu:24.04/noble-updates [arm64])")
-        elif name.startswith("linux-") and name.endswith("-nvidia-hwe-24.04"):
-            rows.append(f"Inst {name} [{version}] ({KERNEL}.32 Ubuntu:24.04/noble-updates [arm64])")
-    new = [f"linux-image-{KERNEL}-nvidia", f"linux-modules-nvidia-580-open-{KERNEL}-nvidia"]
-    rows += [f"Inst {name} ({KERNEL}.32 Ubuntu:24.04/noble-updates [arm64])" for name in new]
-    return [*rows, "simulated 0", "bytes 606000000", "from ports.ubuntu.com 606000000"]
-
-
-def every(unit: str) -> list[str]:
-    """The repositories have each package as it is."""
-    return [f"version {name} {version}" for name, version in recordings.packages(unit).items()]
 
 
 def host(done: Done, name: str) -> dict[str, Any]:
@@ -160,7 +111,8 @@ def test_a_release_that_no_repository_has_any_more_is_refused(desk: Desk) -> Non
     assert done.code == 2, done
     said = " ".join(done.out.split())
     assert (
-        "OTA2607 (July 2026, DGX OS 7.5.0) has driver 580.159.03 and kernel 6.17.0-1022-nvidia, which no" in said
+        "OTA2607 (July 2026, DGX OS 7.5.0) has driver 580.159.03 and kernel 6.17.0-1022-nvidia, and no repository "
+        "of this Spark offers it" in said
     )
     assert "--to candidate" in said
 
@@ -208,6 +160,7 @@ def test_a_part_alone(desk: Desk) -> None:
         each.first = {
             LOOK: each.first[LOOK],
             "install --only-upgrade libnvidia": ahead("sparky"),
+            """held='"'"' libnvidia-""": IDLE,  # as a shell has it within quotes
             "libnvidia-compute-580": ["else"],
             **each.first,
         }
@@ -215,6 +168,62 @@ def test_a_part_alone(desk: Desk) -> None:
     assert host(done, A)["driver"]["after"] == recordings.DRIVER and host(done, A)["firmware"] == [], done
     done = desk.typed("update", "--check", "--json", "--only", "driver", "--to", "candidate")
     assert host(done, A)["driver"]["after"] == "580.178.04", done
+
+
+def test_a_part_is_judged_by_itself(desk: Desk) -> None:
+    """An older driver is no matter of `os`, and a release of NVIDIA's none of firmware."""
+    hosts = pair(_april("a"), _april("b"))
+    done = desk.has(hosts).typed("update", "--check", "--json", "--only", "os")
+    assert not [each for each in host(done, A)["refusals"] if "driver" in each["what"]], done
+    hosts = pair(look("sparky", "a", releases=""), look("sparky", "b", releases=""))
+    done = desk.has(hosts).typed("update", "--check", "--json", "--only", "firmware")
+    assert host(done, A)["refusals"] == [] and parts(host(done, A))["EC"] == "offered", done
+
+
+def _april(letter: str) -> list[str]:
+    rows = "\n".join(look("sparketa", letter))
+    for new, old in {"6.17.0-1029": "6.17.0-1014", "580.173.02": "580.142"}.items():
+        rows = rows.replace(new, old)
+    return rows.splitlines()
+
+
+def test_a_host_whose_release_is_not_known_still_shows_what_it_has(desk: Desk) -> None:
+    done = desk.has(pair(look("sparketa", "a"), look("sparkjr", "b"))).typed("update", "--check", "--to", "7.9.9")
+    said = " ".join(done.out.split())
+    assert "has OTA2607" in said and "would not begin: this Spark knows of no release '7.9.9'" in said, done
+
+
+def busy(text: str) -> str:
+    return text.replace("clock ", "lock /var/lib/dpkg/lock-frontend 4711 aptd\nclock ")
+
+
+def full(text: str) -> str:
+    return re.sub(r"^room \d+ /var$", "room 700 /var", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("hindered", "said"), [(busy, "aptd (process 4711) holds the dpkg lock"), (full, "/var has 700 MB")]
+)
+def test_what_keeps_apt_from_it_is_a_refusal_of_both_halves(
+    desk: Desk, hindered: Callable[[str], str], said: str
+) -> None:
+    preflight = hindered(sections(recordings.deployed("sparketa", "a"))["preflight"])
+    seen = [
+        look("sparketa", "a", *every("sparketa"), preflight=preflight),
+        look("sparketa", "b", *every("sparketa")),
+    ]
+    done = desk.has(pair(seen[0], seen[1], ahead("sparketa"))).typed("update", "--check", "--to", "candidate")
+    text = " ".join(done.out.split())
+    assert done.code == 2 and said in text, done
+    assert f"{A} and {B} would be mixed, because of {A}: an update begins on neither" in text, done
+
+
+def test_old_lists_and_what_waits_for_a_reboot_are_named(desk: Desk) -> None:
+    old = look("sparketa", "a", f"lists {NOW - 12 * 86400}", "reboot ", "reboot libc6")
+    done = desk.has(pair(old, look("sparketa", "b"))).typed("update", "--check")
+    text = " ".join(done.out.split())
+    assert "lists fetched 12 days ago" in text and "reboot due: libc6 waits for it" in text, done
+    assert "1. reboot once into 6.17.0-1029-nvidia" in text
 
 
 def test_what_others_hold_is_named(desk: Desk) -> None:

@@ -116,8 +116,8 @@ def test_the_preferences_of_the_host_hold_as_well(world: World) -> None:
 def test_nothing_of_the_host_changes(world: World) -> None:
     world.look(UPDATE)
     before = files(world.root)
-    rows, _ = world.look(Upgrade().command(["nvidia-driver-580-open"]))
-    assert "simulated 0" in rows
+    rows, _ = world.look(f"{Upgrade().command(['nvidia-driver-580-open'])}\n{Repositories().command()}")
+    assert "simulated 0" in rows and "held theirs" in rows
     assert {path: text for path, text in files(world.root).items() if not path.endswith(("/first", "/last"))} == {
         path: text for path, text in before.items() if not path.endswith(("/first", "/last"))
     }

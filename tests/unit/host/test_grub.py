@@ -9,7 +9,7 @@ import pytest
 
 from sparkrig.facts.grub import GRUB
 from sparkrig.host import grub
-from sparkrig.host.grub import Boot
+from sparkrig.host.grub import Boot, Way
 from sparkrig.host.grub_syntax import CFG, CUSTOM, ENV
 from tests.tables import each_row
 from tests.unit.shells import sh
@@ -50,9 +50,30 @@ def test_a_pin_in_the_menu_itself_needs_no_variables() -> None:
     pin = f"gnulinux-advanced-{uuid}>gnulinux-{OLD}-advanced-{uuid}"
     pinned = UBUNTU.replace('default="${saved_entry}"', f'default="{pin}"')
     assert pinned != UBUNTU
-    assert grub.boots({CFG: pinned}) == Boot(OLD, f"Ubuntu, with Linux {OLD}")
+    assert grub.boots({CFG: pinned}) == Boot(OLD, f"Ubuntu, with Linux {OLD}", "named")
     assert grub.boots({CFG: pinned, ENV: block("next_entry=0")}).kernel == NEW
     assert grub.boots({CFG: pinned, ENV: "next_entry=0\n"}).kernel == OLD  # no block of GRUB's: nothing is loaded
+
+
+@pytest.mark.parametrize(
+    ("default", "way"),
+    [
+        ("", "first"),
+        ("0", "first"),
+        ("no entry of this name", "first"),
+        ("1", "other"),
+        ("1>0", "other"),
+        ("Advanced options for Ubuntu>1", "other"),
+        ("Advanced options for Ubuntu>0", "other"),
+        ("Ubuntu", "named"),
+        (f"Advanced options for Ubuntu>Ubuntu, with Linux {OLD}", "named"),
+    ],
+)
+def test_the_way_a_default_chooses_decides_what_becomes_of_it(default: str, way: Way) -> None:
+    assert grub.boots({CFG: UBUNTU, ENV: block(f"saved_entry={default}")}).way == way
+    once = {CFG: UBUNTU, ENV: block(f"saved_entry={default}", "next_entry=0")}
+    assert grub.boots(once).way == "other"
+    assert grub.boots({CFG: UBUNTU, ENV: block(f"saved_entry={default}", "next_entry=")}).way == way
 
 
 def test_an_entry_that_only_some_machines_have_makes_what_depends_on_it_unknown() -> None:
@@ -214,11 +235,11 @@ def test_the_rows_of_the_script_tell_the_same_as_the_files(tmp_path: Path) -> No
             found = grub.read(["dpkg install installed x 1", *rows, "simulated 0"])
             assert found is not None and found.kernel == kernel, row
     assert grub.read(printed(tmp_path, **{"grub.cfg": f"{UBUNTU}\nwhole\n-whole\nset default=1"})) == Boot(
-        NEW, TOP
+        NEW, TOP, "other"
     )
     custom = {"custom.cfg": "menuentry 'Mine' {\n linux /boot/vmlinuz-7.0.0-1019-nvidia\n}\n"}
     found = grub.read(printed(tmp_path, **{"grub.cfg": UBUNTU, "grubenv": block("saved_entry=Mine"), **custom}))
-    assert found == Boot("7.0.0-1019-nvidia", "Mine")
+    assert found == Boot("7.0.0-1019-nvidia", "Mine", "named")
 
 
 def test_a_password_and_a_kernels_command_line_stay_on_the_host(tmp_path: Path) -> None:

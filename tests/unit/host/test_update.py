@@ -9,7 +9,8 @@ import pytest
 
 from sparkrig.host import driver, repositories, update, upgrade
 from sparkrig.host.driver import Packages
-from sparkrig.host.grub import Boot
+from sparkrig.host.grub import Boot, Way
+from sparkrig.host.releases import Recipe
 from sparkrig.host.repositories import Repositories
 from sparkrig.host.update import Plan
 from sparkrig.refusal import Refusal
@@ -118,25 +119,125 @@ def test_what_cannot_be_had_again_is_named_with_its_version() -> None:
     assert planned(found, forecast(found), known([*rows, cached])).lost == ()
 
 
-def test_a_kernel_that_an_owner_pinned_in_grub_stays_the_next() -> None:
-    found = replace(packages("sparky"), grub=Boot("6.17.0-1026-nvidia"))
-    assert planned(found, forecast(found)).kernel.after == "6.17.0-1026-nvidia"
+OLD, RUNS, NEW = "6.17.0-1026-nvidia", "6.17.0-1029-nvidia", f"{KERNEL}-nvidia"
 
 
 def test_a_menu_that_boots_the_newest_boots_the_new_one() -> None:
-    found = replace(packages("sparky"), grub=Boot("6.17.0-1029-nvidia"))
-    assert planned(found, forecast(found)).kernel.after == "6.17.0-1032-nvidia"
+    found = replace(packages("sparky"), grub=Boot(RUNS))
+    assert planned(found, forecast(found)).kernel.after == NEW
 
 
-def test_the_menu_has_the_kernels_in_boot_and_not_the_packages_of_others() -> None:
-    """The newest package may be one whose kernel is not there, as on the virtual pair: that is no owner's pin."""
-    found = replace(packages("sparky"), grub=Boot("6.17.0-1026-nvidia"))
-    in_boot = known(["kernel 6.17.0-1026-nvidia initrd module", "kernel 6.11.0-1016-nvidia initrd module"])
-    assert planned(found, forecast(found), in_boot).kernel.after == "6.17.0-1032-nvidia"
-    pinned = known(["kernel 6.17.0-1026-nvidia initrd module", "kernel 6.17.0-1029-nvidia initrd module"])
-    assert planned(found, forecast(found), pinned).kernel.after == "6.17.0-1026-nvidia"
-    nothing_new = ["Inst linux-firmware [1] (2 Ubuntu [all])", "simulated 0"]
-    assert planned(found, nothing_new, in_boot).kernel.after == "6.17.0-1026-nvidia"
+def test_a_kernel_that_an_owner_named_in_grub_stays_the_next_also_where_it_is_the_newest() -> None:
+    named = replace(packages("sparky"), grub=Boot(RUNS, way="named"))
+    assert planned(named, forecast(named)).kernel.after == RUNS
+
+
+def test_a_kernel_that_stays_and_keeps_the_module_of_the_earlier_driver_is_refused() -> None:
+    """Its package is not built anew, so that the Spark would come up without its GPU."""
+    named = replace(packages("sparky"), grub=Boot(OLD, way="named"))
+    with pytest.raises(
+        Refusal, match=rf"kernel {OLD}, which boots next, would keep the nvidia\.ko of 580\.173\.02"
+    ):
+        planned(named, forecast(named))
+
+
+@pytest.mark.parametrize("way", ["other", "first"])
+def test_a_default_that_names_no_kernel_is_not_followed_once_the_menu_changes(way: Way) -> None:
+    found = replace(packages("sparky"), grub=Boot(OLD, way=way))
+    with pytest.raises(Refusal, match="GRUB's default names no kernel"):
+        planned(found, forecast(found))
+    assert planned(found, ["simulated 0", "bytes 0"]).idle
+
+
+def test_a_menu_that_cannot_be_read_is_no_reason_against_what_leaves_driver_and_kernel() -> None:
+    found = replace(packages("sparky"), grub=Boot("", "its menu has no entry"))
+    with pytest.raises(Refusal, match="its menu has no entry"):
+        planned(found, forecast(found))
+    assert not planned(found, ["Inst curl [8.5.0-2] (8.5.0-3 Ubuntu [arm64])", "simulated 0", "bytes 1"]).moves
+
+
+def test_a_named_kernel_that_goes_is_refused() -> None:
+    found = replace(packages("sparky"), grub=Boot(OLD, way="named"))
+    with pytest.raises(Refusal, match=f"GRUB's default is {OLD}, which the update removes"):
+        planned(found, forecast(found, f"Remv linux-image-{OLD} [1]"))
+
+
+def test_only_kernels_with_a_file_count() -> None:
+    """A guest of the lab has NVIDIA's packages and boots Debian's kernel."""
+    own = "6.12.117+deb13-amd64"
+    row = (
+        f"dpkg install installed linux-image-{own} 1\ndpkg install installed linux-modules-nvidia-580-open-{own} 1"
+    )
+    rows = [f"dpkg install installed {name} {version}" for name, version in recordings.packages("sparky").items()]
+    found = replace(driver.parse([*rows, *row.split("\n"), "simulated 0"]), grub=Boot(own))
+    made = planned(found, ["simulated 0", "bytes 0"], known([f"kernel {own} initrd module"]))
+    assert made.kernel.after == own and made.idle
+
+
+def test_what_is_torn_already_is_refused_unless_the_update_mends_it() -> None:
+    found = packages("sparky")
+    rows = tuple(row for row in found.rows if row.name != REBUILT)
+    torn = replace(found, rows=rows)
+    with pytest.raises(Refusal, match=f"the next boot has kernel {RUNS} without an nvidia"):
+        planned(torn, ["simulated 0", "bytes 0"])
+    mends = [f"Inst {REBUILT} (6.17.0-1029.29+2 Ubuntu:24.04/noble-updates [arm64])", "simulated 0", "bytes 1"]
+    assert planned(torn, mends).boot.modules == REBUILT
+
+
+@pytest.mark.parametrize(
+    ("has", "said"),
+    [("- module", "has no initrd"), ("initrd -", "its nvidia.ko is not on the disk")],
+)
+def test_what_the_disk_lacks_of_the_next_kernel_is_refused(has: str, said: str) -> None:
+    found = packages("sparky")
+    idle = ["simulated 0", "bytes 0"]
+    assert planned(found, idle, known([f"kernel {RUNS} initrd module"])).idle
+    with pytest.raises(Refusal, match=said):
+        planned(found, idle, known([f"kernel {RUNS} {has}"]))
+
+
+def test_what_waits_for_a_reboot_is_named() -> None:
+    found = packages("sparky")
+    assert update.waits(found, RUNS, ("libc6", "libc6")) == "libc6 waits for it"
+    assert update.waits(found, RUNS, ()) == ""
+
+
+def recipe(kernel: str, driver: str) -> Recipe:
+    return Recipe("OTA2607", "July 2026", "2026-07-15", kernel, driver)
+
+
+def test_a_release_never_pins_away_what_is_installed() -> None:
+    """A Spark that is ahead of the release stays where it is."""
+    found = packages("sparky")
+    older = recipe("6.17.0-1022-nvidia", "580.159.03")
+    assert update.limits(found, known(every=found), older, 580) == ""
+    rows = [f"version nvidia-driver-580-open {DRIVER}", f"version linux-image-nvidia-hwe-24.04 {KERNEL}.32"]
+    made = update.limits(found, known(rows, every=found), older, 580)
+    assert made.count("Pin-Priority: -1") == 2 and DRIVER in made and f"{KERNEL}.32" in made
+
+
+def test_of_a_kernels_modules_only_the_build_for_the_releases_driver_stays() -> None:
+    """Each build takes one version of the driver, by its Depends."""
+    found = packages("sparky")
+    name = f"linux-modules-nvidia-580-open-{NEW}"
+    meta = "linux-modules-nvidia-580-open-nvidia-hwe-24.04"
+    rows = [
+        f"build {name} {KERNEL}.32 >= 580.173.02 <= 580.173.02-1",
+        f"build {name} {KERNEL}.32+1 >= 580.178.04 <= 580.178.04-1",
+        f"version {meta} {KERNEL}.32",
+        f"version {meta} {KERNEL}.32+1",
+    ]
+    made = update.limits(found, known(rows, every=found), recipe(NEW, "580.173.02"), 580)
+    assert made.split("\n\n") == [
+        f"Package: {each}\nPin: version {KERNEL}.32+1\nPin-Priority: -1" + ("\n" if each == meta else "")
+        for each in (name, meta)
+    ]
+
+
+@pytest.mark.parametrize("row", ["build a 1 ~ 2", "build a", "build linux-x 1 >=", "build UPPER 1"])
+def test_builds_of_another_form_are_an_error(row: str) -> None:
+    with pytest.raises(ValueError):
+        known([row])
 
 
 @pytest.mark.parametrize(
