@@ -17,6 +17,7 @@ from tests.plan.conftest import ROOT, A, B, sections
 from tests.plan.desk import Desk, Done
 from tests.plan.updating import DRIVER, FORECAST, IDLE, KERNEL, LOOK, NOW, ahead, every, look, pair
 from tests.schemas import complaints
+from tests.unit import updates
 
 SHOWN = ("sparketa", "sparkjr")
 
@@ -201,8 +202,17 @@ def full(text: str) -> str:
     return re.sub(r"^room \d+ /var$", "room 700 /var", text, flags=re.MULTILINE)
 
 
+def little(text: str) -> str:
+    return text.replace("room 5000 /etc\n", "room 5000 /etc\nroom 120 /boot\n")
+
+
 @pytest.mark.parametrize(
-    ("hindered", "said"), [(busy, "aptd (process 4711) holds the dpkg lock"), (full, "/var has 700 MB")]
+    ("hindered", "said"),
+    [
+        (busy, "aptd (process 4711) holds the dpkg lock"),
+        (full, "/var has 700 MB"),
+        (little, "/boot has 120 MB of room, and 300 MB are expected for another kernel"),
+    ],
 )
 def test_what_keeps_apt_from_it_is_a_refusal_of_both_halves(
     desk: Desk, hindered: Callable[[str], str], said: str
@@ -216,6 +226,22 @@ def test_what_keeps_apt_from_it_is_a_refusal_of_both_halves(
     text = " ".join(done.out.split())
     assert done.code == 2 and said in text, done
     assert f"{A} and {B} would be mixed, because of {A}: an update begins on neither" in text, done
+
+
+def test_firmware_that_any_reboot_writes_is_written_first(desk: Desk) -> None:
+    """NVIDIA's dashboard handed it over; the reboot of a new kernel would write it, and nothing asked for that."""
+    devices = updates.fwupd("sparketa")
+    for device in devices["Devices"]:
+        device["UpdateState"] = 4
+    seen = [
+        look("sparketa", letter, *every("sparketa"), firmware="\n".join(updates.board("sparketa", devices)))
+        for letter in "ab"
+    ]
+    done = desk.has(pair(seen[0], seen[1], ahead("sparketa"))).typed("update", "--check", "--to", "candidate")
+    text = " ".join(done.out.split())
+    assert done.code == 2 and "firmware is handed over (" in text and "any reboot writes it" in text, done
+    done = desk.typed("update", "--check", "--only", "firmware")
+    assert "1. reboot, which writes firmware that waits for it (" in " ".join(done.out.split()), done
 
 
 def test_old_lists_and_what_waits_for_a_reboot_are_named(desk: Desk) -> None:
