@@ -37,15 +37,22 @@ _VALUE = 4096  # characters of a variable
 _WORDS = 64  # of a test
 
 
+# first: the menu's first entry, which is the newest kernel; named: by its title or id; other: by a number, which is
+# another entry once a kernel comes or goes, or for one boot alone
+Way = Literal["first", "named", "other"]
+
+
 @dataclass(frozen=True)
 class Boot(Value):
     """What GRUB boots next.
 
-    kernel: its release, empty where it is unknown; why: then the reason, else the title of the entry.
+    kernel: its release, empty where it is unknown; why: then the reason, else the title of the entry; way: how the
+    entry is chosen, which decides what becomes of it with another kernel.
     """
 
     kernel: str
     why: str = ""
+    way: Way = "first"
 
 
 def read(rows: Iterable[str]) -> Boot | None:
@@ -74,10 +81,12 @@ def boots(files: Mapping[str, str]) -> Boot:
             raise Untold(f"{CFG} cannot be read")
         run = _Run(files, {"prefix": FOLDER, "config_directory": FOLDER, "feature_menuentry_id": "y"}, {})
         run.all(parsed(files[CFG]))
-        entry = _pick(run.entries, run.env.get("default", ""))
+        default = run.env.get("default", "")
+        entry = _pick(run.entries, default)
+        way: Way = "other" if _once(files.get(ENV, "")) else _way(run.entries, default or "")
         for _ in range(DEPTH):
             if not entry.submenu:
-                return Boot(_kernel(entry, run), shown_name(entry.title))
+                return Boot(_kernel(entry, run), shown_name(entry.title), way)
             run = run.within(entry)
             entry = _pick(run.entries, run.env.get("default", ""))
         raise Untold("its submenus nest too deep")
@@ -358,6 +367,20 @@ def _pick(entries: Sequence[_Entry], default: str | None) -> _Entry:
     if matter:
         raise Untold(f"its default ({shown_name(default)}) depends on an entry that only some machines have")
     return entries[at]
+
+
+def _way(entries: Sequence[_Entry], default: str) -> Way:
+    """How a default chooses: a number in it, at any depth, is another entry once the menu changes."""
+    parts = default.split(">")
+    if any(_number(part) for part in parts) or (len(parts) > 1 and any(_number(part) == 0 for part in parts[1:])):
+        return "other"
+    named = any(_split(default)[0] in (each.title, each.id) for each in entries)
+    return "named" if named else "first"
+
+
+def _once(environment: str) -> bool:
+    """Whether an entry is set for the next boot alone."""
+    return any(row.startswith("next_entry=") and row != "next_entry=" for row in environment.splitlines())
 
 
 _IMAGE = re.compile(r"(?:vmlinu[xz]|Image|kernel)-([0-9][A-Za-z0-9._+~-]{0,99}?)(?:[.]efi(?:[.]signed)?)?")
