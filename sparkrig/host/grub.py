@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sparkrig.host.grub_syntax import (
     CFG,
@@ -37,8 +38,8 @@ _VALUE = 4096  # characters of a variable
 _WORDS = 64  # of a test
 
 
-# first: the menu's first entry, which is the newest kernel; named: by its title or id; other: by a number, which is
-# another entry once a kernel comes or goes, or for one boot alone
+# first: the first entry, whatever kernel it has: the newest one; named: a title or an id with the kernel's release in
+# it; other: a number, which is another entry once a kernel comes or goes, or an entry for the next boot alone
 Way = Literal["first", "named", "other"]
 
 
@@ -83,10 +84,11 @@ def boots(files: Mapping[str, str]) -> Boot:
         run.all(parsed(files[CFG]))
         default = run.env.get("default", "")
         entry = _pick(run.entries, default)
-        way: Way = "other" if _once(files.get(ENV, "")) else _way(run.entries, default or "")
+        steady = not _once(files.get(ENV, "")) and not _counts(default or "")
         for _ in range(DEPTH):
             if not entry.submenu:
-                return Boot(_kernel(entry, run), shown_name(entry.title), way)
+                kernel = _kernel(entry, run)
+                return Boot(kernel, shown_name(entry.title), _way(run, entry, kernel) if steady else "other")
             run = run.within(entry)
             entry = _pick(run.entries, run.env.get("default", ""))
         raise Untold("its submenus nest too deep")
@@ -369,13 +371,18 @@ def _pick(entries: Sequence[_Entry], default: str | None) -> _Entry:
     return entries[at]
 
 
-def _way(entries: Sequence[_Entry], default: str) -> Way:
-    """How a default chooses: a number in it, at any depth, is another entry once the menu changes."""
-    parts = default.split(">")
-    if any(_number(part) for part in parts) or (len(parts) > 1 and any(_number(part) == 0 for part in parts[1:])):
-        return "other"
-    named = any(_split(default)[0] in (each.title, each.id) for each in entries)
-    return "named" if named else "first"
+def _counts(default: str) -> bool:
+    """Whether a default chooses by a number, at any depth. A lone 0 is the first entry of every menu."""
+    head, *rest = default.split(">")
+    return bool(_number(head)) or any(_number(part) is not None for part in rest)
+
+
+def _way(run: _Run, entry: _Entry, kernel: str) -> Way:
+    """How the menu that an entry is in chooses it. update-grub gives `Ubuntu`, its first entry, each newest kernel."""
+    name = _split(run.env.get("default") or "")[0]
+    if name in (entry.title, entry.id) and kernel in name:
+        return "named"
+    return "first" if entry is run.entries[0] else "other"
 
 
 def _once(environment: str) -> bool:
