@@ -125,7 +125,7 @@ def _foreseen(
     at: Host, seen: Seen, to: str, parts: Collection[str], branch: int, seconds: int
 ) -> Foreseen | Refusal:
     from sparkrig.facts.upgrade import Upgrade
-    from sparkrig.host import driver, update
+    from sparkrig.host import driver, update_limits
     from sparkrig.io import remote
     from sparkrig.look.update import Foreseen
     from sparkrig.refusal import Refusal
@@ -138,6 +138,6 @@ def _foreseen(
     driven = driver.hold_set(seen.driver, branch) if "driver" in parts else []
     if not driven and "os" not in parts:
         return Foreseen(seen, goal, None)
-    limits = update.limits(seen.driver, seen.repositories, goal, branch) if goal else ""
+    limits = update_limits.limits(seen.driver, seen.repositories, goal, branch) if goal else ""
     alone = driven if "os" not in parts else ()
     return Foreseen(seen, goal, remote.read(at, Upgrade(), driven, limits, alone, seconds=seconds))

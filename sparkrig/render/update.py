@@ -63,7 +63,7 @@ def _rows(found: Prospect) -> Iterator[tuple[str, str]]:
     yield "release", " · ".join(_release(found))
     if found.plan:
         yield "driver", _moved(found.plan.driver)
-        yield "kernel", f"{_moved(found.plan.kernel)} · {_modules(found.plan)}"
+        yield "kernel", _kernel(found.plan)
         if found.waits:
             yield "reboot", f"due: {found.waits}"
         yield "packages", _packages(found.plan)
@@ -89,12 +89,24 @@ def _moved(move: Move) -> str:
     return f"{before} -> {after}" if move.moves else f"{before}, stays"
 
 
+def _kernel(plan: Plan) -> str:
+    if plan.unknown:
+        return (
+            f"{plan.kernel.before or 'unknown'} -> unknown: {plan.unknown}"
+            if plan.core
+            else (f"unknown: {plan.unknown}")
+        )
+    return f"{_moved(plan.kernel)} · {_modules(plan)}"
+
+
 def _modules(plan: Plan) -> str:
-    if plan.boot.modules:
-        return "its nvidia.ko is there" if not plan.reboots else "with its nvidia.ko"
-    return (
-        f"its nvidia.ko is built by {plan.boot.dkms}" if plan.boot.dkms else "no package has an nvidia.ko for it"
-    )
+    if plan.amiss:
+        return f"without {plan.amiss}"
+    if plan.boot.dkms and not plan.boot.modules:
+        return f"its nvidia.ko is built by {plan.boot.dkms}"
+    if not plan.boot.kernel:
+        return "no package has it, nor its nvidia.ko"
+    return "with its nvidia.ko" if plan.reboots else "its nvidia.ko is there"
 
 
 def _packages(plan: Plan) -> str:

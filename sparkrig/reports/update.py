@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkrig.cure import on_host
-from sparkrig.host import driver, firmware, preflight, releases, update
+from sparkrig.host import driver, firmware, preflight, releases, update, update_judge, update_limits
 from sparkrig.host.firmware import Part
 from sparkrig.host.identity import Identity
 from sparkrig.host.releases import Behind, Recipe, Standing
@@ -99,10 +99,11 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
     plan = None
     if found.upgrade:
         try:
-            plan = update.plan(seen.driver, seen.repositories, found.upgrade, branch)
+            plan = update.draft(seen.driver, seen.repositories, found.upgrade, branch)
+            refusals += update_judge.refusals(plan, seen.repositories, branch)
         except Refusal as refusal:
             refusals.append(refusal)
-    if plan and goal and (short := update.short_of(plan, goal)):
+    if plan and goal and (short := update_limits.short_of(plan, goal)):
         refusals.append(_out_of_reach(goal, short))
     return Prospect(
         identity=seen.identity,
@@ -112,7 +113,7 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
         plan=plan,
         parts=firmware.judge(seen.firmware, newest, seen.identity.vendor) if "firmware" in parts else (),
         held=tuple(sorted({*seen.repositories.held} - {*driver.hold_set(seen.driver, branch)})),
-        waits=update.waits(seen.driver, seen.identity.kernel),
+        waits=update.waits(seen.driver, seen.repositories, seen.identity.kernel),
         refusals=tuple(refusals),
         serves=seen.serving.serves,
     )
