@@ -135,9 +135,10 @@ def _foreseen(
         goal = report.goal(seen, to)
     except Refusal as refusal:
         return refusal
-    driven = driver.hold_set(seen.driver, branch) if "driver" in parts else []
+    ours = driver.hold_set(seen.driver, branch)
+    driven, held = (ours, []) if "driver" in parts else ([], ours)
     if not driven and "os" not in parts:
         return Foreseen(seen, goal, None)
     limits = update_limits.limits(seen.driver, seen.repositories, goal, branch) if goal else ""
     alone = driven if "os" not in parts else ()
-    return Foreseen(seen, goal, remote.read(at, Upgrade(), driven, limits, alone, seconds=seconds))
+    return Foreseen(seen, goal, remote.read(at, Upgrade(), driven, limits, alone, held, seconds, seconds=seconds))

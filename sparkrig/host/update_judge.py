@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from sparkrig.cure import Cure, on_host, quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.host import driver
 from sparkrig.host.repositories import Repositories
 from sparkrig.refusal import Refusal
@@ -61,7 +61,7 @@ def _torn(found: Plan, known: Repositories, branch: int) -> Refusal:
     return Refusal(what, _mend(found, known, branch))
 
 
-def _mend(found: Plan, known: Repositories, branch: int) -> Cure:
+def _mend(found: Plan, known: Repositories, branch: int) -> str:
     release = found.boot.kernel
     if "initrd" in found.amiss:
         return on_host(f"sudo update-initramfs -c -k {quoted(release)}")
@@ -69,7 +69,7 @@ def _mend(found: Plan, known: Repositories, branch: int) -> Cure:
     if not found.core:
         return driver.modules_cure(release, branch)
     look = on_host(f"apt-cache policy {quoted(module)}")
-    if module in known.versions:
+    if module in known.versions or module in known.builds:
         return look
     return look.then(": the package comes later than its kernel, so try again in a day")
 

@@ -1,36 +1,63 @@
-"""The limits of an update by a release of DGX OS, and why it would not reach that release."""
+"""The limits of an update by a release of DGX OS, and why it would not reach that release.
+
+Ubuntu's repositories run ahead of NVIDIA's releases, and one such step left Sparks without their GPU
+[@spark-fleet-updates]. They also keep several builds of the modules of one kernel, each for another driver.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from sparkrig.host import driver
 from sparkrig.host.driver import Packages
 from sparkrig.host.releases import Recipe
 from sparkrig.host.repositories import Repositories
 from sparkrig.host.update import Plan
+from sparkrig.parsing import debian_version
 from sparkrig.text import listed
+
+_KERNEL_VERSION = re.compile(r"[0-9]+(?:[.][0-9]+){1,2}-[0-9]+")
 
 
 def limits(packages: Packages, known: Repositories, recipe: Recipe, branch: int) -> str:
     """apt preferences that keep driver and kernel at a release of DGX OS: what is newer is pinned away.
 
-    Ubuntu's repositories run ahead of NVIDIA's releases, and one such step left Sparks without their GPU
-    [@spark-fleet-updates].
+    What is installed never is: a Spark may be ahead of a release, and stays so.
     """
-    stanzas = [
-        f"Package: {name}\nPin: version {version}\nPin-Priority: -1\n"
-        for name in driver.hold_set(packages, branch)
-        for version in known.versions.get(name, ())
-        if _beyond(name, version, recipe)
-    ]
-    return "\n".join(stanzas)
+    pinned = dict.fromkeys([*_newer(packages, known, recipe, branch), *_unfit(packages, known, recipe)])
+    return "\n".join(f"Package: {name}\nPin: version {version}\nPin-Priority: -1\n" for name, version in pinned)
 
 
-_KERNEL_VERSION = re.compile(r"[0-9]+(?:[.][0-9]+){1,2}-[0-9]+")
+def _newer(packages: Packages, known: Repositories, recipe: Recipe, branch: int) -> Iterator[tuple[str, str]]:
+    """Versions that are newer than the release has them, and than they are."""
+    for name in driver.hold_set(packages, branch):
+        installed = packages.version(name) or ""
+        for version in known.versions.get(name, ()):
+            if beyond(name, version, recipe) and debian_version.older(installed, version):
+                yield name, version
 
 
-def _beyond(name: str, version: str, recipe: Recipe) -> bool:
+def _unfit(packages: Packages, known: Repositories, recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """Builds of modules for another driver than the one that the Spark would have with the release.
+
+    Without them apt would take the newest build of a kernel, and keep that kernel back, as its driver is limited.
+    """
+    goal = max([recipe.driver, *driver.versions(packages)], key=driver.newer)
+    for name, builds in known.builds.items():
+        for version, bounds in builds.items():
+            fits = all(_within(goal, relation, debian_version.upstream(bound)) for relation, bound in bounds)
+            if not fits and not beyond(name, version, recipe) and packages.version(name) != version:
+                yield name, version
+
+
+def _within(version: str, relation: str, bound: str) -> bool:
+    """Whether a driver's version keeps a bound; its packages have a revision that is below each `-1`."""
+    has, most = driver.newer(version), driver.newer(bound)
+    return {"<<": has < most, "<=": has <= most, "=": has == most, ">=": has >= most, ">>": has > most}[relation]
+
+
+def beyond(name: str, version: str, recipe: Recipe) -> bool:
     """Whether a version of driver or kernel is newer than a release has it; a tool has numbers of its own."""
     if name.startswith("linux-"):
         return _kernel(version) > _kernel(recipe.kernel)

@@ -208,7 +208,8 @@ def test_a_part_alone(desk: Desk) -> None:
         each.first = {
             LOOK: each.first[LOOK],
             "install --only-upgrade libnvidia": ahead("sparky"),
-            "libnvidia-compute-580": ["else"],
+            "released=' libnvidia-": ["else"],
+            "held=' libnvidia-": IDLE,
             **each.first,
         }
     done = desk.has(hosts).typed("update", "--check", "--json", "--only", "os")
