@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.look.update import Foreseen, Seen
-    from sparkrig.refusal import Refusal
     from sparkrig.reports import schema_changes as schema
     from sparkrig.reports.update import Prospect
 
@@ -64,12 +63,13 @@ def update(
         data = files.limited(every, limit, fleet)
     parts = only or report.PARTS
     made = _prospects(inventory_file, fleet, data, to, parts)
-    order = report.order(made, fleet.groups())
+    order, mixed = report.order(made, fleet.groups()), report.mixed(made, fleet.groups())
     if as_json:
         document: schema.Update = {
             "schema": "sparkrig.update/1",
             "inventory": files.typed(inventory_file),
             "hosts": [report.document(name, made[name]) for name in order],
+            "mixed": mixed,
             "exit_code": report.code(made.values()),
         }
         files.print_json(document)
@@ -77,22 +77,19 @@ def update(
         from sparkrig.io.screen import Screen
         from sparkrig.render import update as picture
 
-        picture.show(Screen(), made, order)
+        picture.show(Screen(), made, order, mixed)
     raise SystemExit(report.code(made.values()))
 
 
 def _prospects(
     file: Path, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], to: str, parts: Collection[str]
 ) -> dict[str, Prospect]:
-    """What comes of each host; one that cannot be read, or has no such release, stands by itself."""
-    from sparkrig.refusal import Refusal
+    """What comes of each host; one that cannot be read stands by itself."""
     from sparkrig.reports import update as report
 
     made: dict[str, Prospect] = {}
     for name, found in _looked(file, fleet, data, to, parts).items():
-        if isinstance(found, Refusal):
-            made[name] = report.Prospect(refusals=(found,))
-        elif isinstance(found, Exception):
+        if isinstance(found, Exception):
             why = looking.hindrance(name, data[name], str(found), files.typed(file))
             made[name] = report.Prospect(unread=why)
         else:
@@ -102,14 +99,14 @@ def _prospects(
 
 def _looked(
     file: Path, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], to: str, parts: Collection[str]
-) -> dict[str, Foreseen | Refusal | Failed | Lost]:
+) -> dict[str, Foreseen | Failed | Lost]:
     """What is seen and foreseen of each host: two execs, since the second one needs what the first one saw."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.io import remote
 
     limits = {name: 2 * _LOOK_S * fleet[name].patience for name in data}
 
-    def ask(at: Host) -> Foreseen | Refusal:
+    def ask(at: Host) -> Foreseen:
         from sparkrig.facts.update import Update
 
         mine = fleet[at.name]
@@ -121,9 +118,7 @@ def _looked(
     return session.asked(data, title, ask, wait_s=0, limits_s=limits, meanwhile=_MEANWHILE)
 
 
-def _foreseen(
-    at: Host, seen: Seen, to: str, parts: Collection[str], branch: int, seconds: int
-) -> Foreseen | Refusal:
+def _foreseen(at: Host, seen: Seen, to: str, parts: Collection[str], branch: int, seconds: int) -> Foreseen:
     from sparkrig.facts.upgrade import Upgrade
     from sparkrig.host import driver, update_limits
     from sparkrig.io import remote
@@ -132,9 +127,9 @@ def _foreseen(
     from sparkrig.reports import update as report
 
     try:
-        goal = report.goal(seen, to)
+        goal = report.goal(seen, to, parts)
     except Refusal as refusal:
-        return refusal
+        return Foreseen(seen, None, None, refusal)
     ours = driver.hold_set(seen.driver, branch)
     driven, held = (ours, []) if "driver" in parts else ([], ours)
     if not driven and "os" not in parts:

@@ -38,8 +38,8 @@ _VALUE = 4096  # characters of a variable
 _WORDS = 64  # of a test
 
 
-# first: the first entry, whatever kernel it has: the newest one; named: a title or an id with the kernel's release in
-# it; other: a number, which is another entry once a kernel comes or goes, or an entry for the next boot alone
+# first: the first entry, whatever kernel it has: the newest one; named: a title or an id with the kernel's release
+# in it; other: a number, which is another entry once a kernel comes or goes, or an entry for the next boot alone
 Way = Literal["first", "named", "other"]
 
 
@@ -378,7 +378,7 @@ def _counts(default: str) -> bool:
 
 
 def _way(run: _Run, entry: _Entry, kernel: str) -> Way:
-    """How the menu that an entry is in chooses it. update-grub gives `Ubuntu`, its first entry, each newest kernel."""
+    """How its menu chooses an entry. `Ubuntu`, the first one, gets each newest kernel from update-grub."""
     name = _split(run.env.get("default") or "")[0]
     if name in (entry.title, entry.id) and kernel in name:
         return "named"

@@ -29,8 +29,8 @@ class Repositories(Value):
     now: the host's clock, seconds since 1970; fetched: when apt fetched its lists, 0 for never; versions: of each
     installed package of driver or kernel those that a repository has; cached: files in apt's cache of the kind;
     held: all names on hold; kernels: in /boot; reboot: packages that wait for a reboot, None where none does;
-    builds: of each package of prebuilt modules, for installed kernels and others, its versions with the bounds that
-    they set to the driver's, as (`>=`, version).
+    builds: of each package of prebuilt modules, for installed kernels and others, its versions with the bounds
+    that they set to the driver's, as (`>=`, version).
     """
 
     now: int

@@ -1,4 +1,4 @@
-"""What stands in the way of an update of driver and kernel: a Spark that would come up without its GPU, above all."""
+"""What stands in the way of an update of driver and kernel: above all, a Spark that comes up without its GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NO_LISTS = "apt has no package lists"  # as facts/upgrade.sh has it
 
 _NAMED = 5  # packages that a sentence names
-_MENU = (
+MENU = (
     "grep GRUB_DEFAULT /etc/default/grub /etc/default/grub.d/*; sudo grub-editenv list",
     ": make the default 0, or the full id of an entry, clear next_entry, and run sudo update-grub",
 )
@@ -42,7 +42,7 @@ def refusals(found: Plan, known: Repositories, branch: int) -> list[Refusal]:
         )
         return made  # without a driver no module is missing
     if found.unknown and found.core:
-        made.append(Refusal(f"which kernel boots after the update is unknown: {found.unknown}", on_host(*_MENU)))
+        made.append(Refusal(f"which kernel boots after the update is unknown: {found.unknown}", on_host(*MENU)))
     if found.amiss:
         made.append(_torn(found, known, branch))
     return made

@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sparkrig.cure import on_host, quoted
 from sparkrig.host import driver
 from sparkrig.host.driver import Packages
 from sparkrig.host.releases import Recipe
 from sparkrig.host.repositories import Repositories
 from sparkrig.host.update import Plan
+from sparkrig.host.update_judge import MENU, some
 from sparkrig.parsing import debian_version
+from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
 _KERNEL_VERSION = re.compile(r"[0-9]+(?:[.][0-9]+){1,2}-[0-9]+")
@@ -71,11 +74,68 @@ def _kernel(version: str) -> list[tuple[int, int, str]]:
     return driver.newer(found[0]) if found else []
 
 
-def short_of(found: Plan, recipe: Recipe) -> str:
-    """What of a release's driver and kernel an update would not reach, in words; empty where it reaches both."""
-    missing = []
-    if driver.newer(found.driver.after) < driver.newer(recipe.driver):
-        missing.append(f"driver {recipe.driver}")
-    if _kernel(found.kernel.after) < _kernel(recipe.kernel):
-        missing.append(f"kernel {recipe.kernel}")
-    return listed(missing)
+def short_of(found: Plan, recipe: Recipe) -> tuple[bool, bool]:
+    """Whether an update would not reach a release's driver, and its kernel."""
+    return (
+        driver.newer(found.driver.after) < driver.newer(recipe.driver),
+        _kernel(found.kernel.after) < _kernel(recipe.kernel),
+    )
+
+
+def out_of_reach(
+    found: Plan, packages: Packages, known: Repositories, recipe: Recipe, branch: int
+) -> list[Refusal]:
+    """Why an update would not reach the driver and kernel of a release; empty where it reaches both."""
+    ours = driver.hold_set(packages, branch)
+    no_driver, no_kernel = short_of(found, recipe)
+    reasons: dict[tuple[str, str], list[str]] = {}
+    if no_driver:
+        names = [name for name in ours if driver.carries(name) and not name.startswith("linux-")]
+        reasons.setdefault(_why(found, names, known, recipe, ours), []).append(f"driver {recipe.driver}")
+    if no_kernel and not (found.unknown and found.core):  # which is a refusal of its own
+        names = [name for name in ours if name.startswith("linux-image-") and not driver.kernel_of(name)]
+        why = _why_in_menu(found, packages, known, recipe) or _why(found, names, known, recipe, ours)
+        reasons.setdefault(why, []).append(f"kernel {recipe.kernel}")
+    return [Refusal(f"{recipe.shown} has {listed(parts)}, {why}", cure) for (why, cure), parts in reasons.items()]
+
+
+def _why_in_menu(found: Plan, packages: Packages, known: Repositories, recipe: Recipe) -> tuple[str, str] | None:
+    """The reason and its cure where the kernel is there, or would be, and GRUB boots another one."""
+    there = {each.release for each in known.kernels} or {*driver.kernels(packages)}
+    there |= {driver.kernel_of(name) for name in found.new}
+    if not any(_kernel(release) >= _kernel(recipe.kernel) for release in there):
+        return None
+    stays = f"unknown: {found.unknown}" if found.unknown else f"kernel {found.kernel.after}"
+    return f"and what GRUB boots stays {stays}", on_host(*MENU)
+
+
+def _why(found: Plan, names: list[str], known: Repositories, recipe: Recipe, ours: list[str]) -> tuple[str, str]:
+    """The reason and its cure by what the repositories have of these packages, and what apt does with them."""
+    there = [(name, version) for name in names for version in known.versions.get(name, ())]
+    fits = [
+        name for name, version in there if not beyond(name, version, recipe) and _reaches(name, version, recipe)
+    ]
+    others = sorted({*known.held} - {*ours})
+    if not fits and any(beyond(name, version, recipe) for name, version in there):
+        return (
+            "which no repository of this Spark offers any more",
+            "--to candidate, which takes what apt offers",
+        )
+    if not fits:
+        return (
+            "which no repository of this Spark offers",
+            on_host("sudo apt-get update", "; NVIDIA's own sources come with the package nvidia-spark-repo"),
+        )
+    if kept := [name for name in found.kept if name in ours]:
+        look = on_host(f"apt-cache policy {quoted(*kept)}")
+        holds = on_host(f"sudo apt-mark unhold {quoted(*others)}", ", which no deploy holds; then again")
+        return f"and apt keeps back {some(kept)}", holds if others else look
+    return "and apt does not take it", on_host(
+        f"apt-cache policy {quoted(*fits)}", ", for a pin of this Spark's own"
+    )
+
+
+def _reaches(name: str, version: str, recipe: Recipe) -> bool:
+    if name.startswith("linux-"):
+        return _kernel(version) >= _kernel(recipe.kernel)
+    return driver.newer(debian_version.upstream(version)) >= driver.newer(recipe.driver)
