@@ -94,7 +94,9 @@ def draft(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int
         bare=bare,
         bytes=upgrade.bytes,
         unknown="" if next_boot.kernel else next_boot.why or "no kernel is installed",
-        amiss=_amiss(boot, known, {*upgrade.installs}, branch) or _behind(boot, bare, driven),
+        amiss=(_amiss(boot, known, {*upgrade.installs}, branch) or _behind(boot, bare, driven))
+        if driven.after
+        else "",
         core=tuple(sorted(_core(upgrade, branch))),
         late=tuple(sorted(name for name in changed if _BOOTED.fullmatch(name) or _IN_KERNEL.fullmatch(name))),
         later=tuple(driver.later_installed(then)),

@@ -27,12 +27,7 @@ def refusals(found: Plan, known: Repositories, branch: int) -> list[Refusal]:
     """Every reason not to carry a plan out, the most severe first."""
     made = []
     if found.later:
-        made.append(
-            Refusal(
-                f"the upgrade would bring a driver later than {branch} ({some(found.later)})",
-                on_host("apt-cache policy nvidia-driver-open", "; a deploy pins later branches away"),
-            )
-        )
+        made.append(_later(found, branch))
     if found.driver.before and not found.driver.after:
         made.append(
             Refusal(
@@ -40,12 +35,20 @@ def refusals(found: Plan, known: Repositories, branch: int) -> list[Refusal]:
                 on_host("sudo apt-get -s dist-upgrade"),
             )
         )
-        return made  # without a driver no module is missing
     if found.unknown and found.core:
         made.append(Refusal(f"which kernel boots after the update is unknown: {found.unknown}", on_host(*MENU)))
     if found.amiss:
         made.append(_torn(found, known, branch))
     return made
+
+
+def _later(found: Plan, branch: int) -> Refusal:
+    look = on_host("apt-cache policy nvidia-driver-open")
+    if found.driver.before and not found.driver.moves:
+        there = f"a driver later than {branch} is installed ({some(found.later)})"
+        return Refusal(there, look.then("; a deploy refuses it, and says what leads back"))
+    what = f"the upgrade would bring a driver later than {branch} ({some(found.later)})"
+    return Refusal(what, look.then("; a deploy pins later branches away"))
 
 
 def _torn(found: Plan, known: Repositories, branch: int) -> Refusal:
@@ -57,7 +60,7 @@ def _torn(found: Plan, known: Repositories, branch: int) -> Refusal:
     elif found.core:
         what = f"after the upgrade kernel {release} would boot without {found.amiss}{kept}"
     else:
-        what = f"kernel {release} boots next without {found.amiss}, and the upgrade does not bring it"
+        what = f"kernel {release} boots next without {found.amiss}, and the update does not bring it"
     return Refusal(what, _mend(found, known, branch))
 
 

@@ -20,7 +20,7 @@ from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
-_KERNEL_VERSION = re.compile(r"[0-9]+(?:[.][0-9]+){1,2}-[0-9]+")
+_KERNEL_VERSION = re.compile(r"[0-9]+(?:[.][0-9]+){1,2}(?:-[0-9]+)?")
 
 
 def limits(packages: Packages, known: Repositories, recipe: Recipe, branch: int) -> str:

@@ -50,6 +50,9 @@ class Upgrade(Value):
         return not self.trouble and not self.installs and not self.removes
 
 
+IDLE = Upgrade({}, (), (), "", 0, {})
+
+
 def parse(lines: Iterable[str]) -> Upgrade:
     """Read what upgrade.sh prints. Raises ValueError where a row makes no sense, or the end is missing."""
     installs: dict[str, Move] = {}

@@ -11,6 +11,7 @@ from sparkrig.host.firmware import Part
 from sparkrig.host.identity import Identity
 from sparkrig.host.releases import Behind, Recipe, Standing
 from sparkrig.host.update import Plan
+from sparkrig.host.upgrade import IDLE
 from sparkrig.look.update import Foreseen, Seen
 from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal
@@ -116,6 +117,8 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
             refusals += update_judge.refusals(plan, known, branch)
         except Refusal as refusal:
             refusals.append(refusal)
+    elif "firmware" in parts:  # which boots, too
+        refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, branch), known, branch)
     if plan and goal and "driver" in parts:
         refusals += update_limits.out_of_reach(plan, seen.driver, known, goal, branch)
     behind = releases.behind(has, newest, seen.releases) if newest else None
@@ -189,7 +192,8 @@ def _steps(of: Prospect) -> Iterator[Step]:
         yield Step("stop what serves, as its last step starts it again", _SERVER_S)
     if plan and packages:
         yield Step(f"download {size(plan.bytes)}", 5 + plan.bytes // _BYTES_A_SECOND)
-        yield Step(f"release the hold, and install: {_counted(plan)}", _INSTALL_S)
+        release = "release the hold, and " if plan.core else ""
+        yield Step(f"{release}install: {_counted(plan)}", _INSTALL_S)
     if plan and boots:
         into = f" into {plan.kernel.after}" if plan.kernel.after else ""
         yield Step(f"reboot once{into}, and prove driver and GPU", _REBOOT_S)
@@ -276,6 +280,7 @@ def document(name: str, found: Prospect) -> schema.UpdatedHost:
         "removed_by_owner": list(behind.removed) if behind else [],
         "driver": {"before": plan.driver.before, "after": plan.driver.after} if plan else None,
         "kernel": {"before": plan.kernel.before, "after": plan.kernel.after} if plan else None,
+        "kernel_unknown": plan.unknown if plan else "",
         "upgraded": list(plan.upgraded) if plan else [],
         "new": list(plan.new) if plan else [],
         "removed": list(plan.removed) if plan else [],

@@ -110,6 +110,8 @@ def test_an_asus_with_firmware_on_offer_gets_it_last_and_is_told_what_cannot_be_
     assert done.code == 2, done
     found = host(done, A)
     assert {state for part, state in parts(found).items() if part != "ConnectX"} == {"offered"}
+    shown = " ".join(desk.typed("update", "--check").out.split())
+    assert "EC 2.78.24; 3.3.2 is offered, less than the release's 3.5.8" in shown
     assert found["removed_by_owner"] == ["nvidia-system-station-apps", "nvidia-system-station-games"]
     said = [step["what"] for step in found["steps"]]
     assert said[0] == "write firmware (SoC, EC and USB-PD), which cannot be undone, and reboot"
@@ -340,9 +342,28 @@ def test_a_kernel_that_is_unknown_after_the_update_is_shown_so(desk: Desk) -> No
     assert f"{A} and {B} would stay mixed: {B} would be updated, and {A} not." in said
 
 
+def test_a_driver_past_the_module_of_its_kernel_is_refused_and_its_row_says_the_same(desk: Desk) -> None:
+    stays = [row for row in ahead("sparketa") if " linux-" not in row]
+    seen = [look("sparketa", letter, *every("sparketa")) for letter in "ab"]
+    done = desk.has(pair(*seen, stays)).typed("update", "--check", "--to", "candidate")
+    said = " ".join(done.out.split())
+    module = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
+    why = f"without an nvidia.ko of driver 580.178.04: {module} stays behind, as it is built for another"
+    assert f"kernel 6.17.0-1029-nvidia, stays · {why}" in said, done
+    assert f"would not begin: after the upgrade kernel 6.17.0-1029-nvidia would boot {why}" in said
+
+
+def test_a_torn_next_boot_is_refused_for_firmware_alone_too(desk: Desk) -> None:
+    torn = [row for row in look("sparky", "a") if "linux-modules-nvidia-580-open-6.17.0-1029" not in row]
+    done = desk.has(pair(torn, look("sparky", "b"))).typed("update", "--check", "--json", "--only", "firmware")
+    [refusal] = host(done, A)["refusals"]
+    assert "boots next without an nvidia.ko of driver 580" in refusal["what"], done
+    assert host(done, B)["refusals"] == []
+
+
 def test_halves_that_would_end_apart_are_told(desk: Desk) -> None:
     hosts = pair(look("sparketa", "a", *every("sparketa")), look("sparketa", "b", *every("sparketa")))
-    hosts[0].first[FORECAST] = ahead("sparketa")
+    hosts[0].first = {**hosts[0].first, FORECAST: ahead("sparketa")}
     done = desk.has(hosts).typed("update", "--check", "--json", "--to", "candidate")
     assert done.report["mixed"] == [
         f"{A} and {B} would stay mixed: {A} has driver 580.178.04 and kernel {KERNEL}-nvidia, "

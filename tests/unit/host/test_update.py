@@ -209,8 +209,7 @@ def test_a_next_boot_that_is_torn_already_is_refused() -> None:
     with pytest.raises(Refusal) as refused:
         planned(found, ["simulated 0", "bytes 0"])
     assert refused.value.what == (
-        "kernel 6.17.0-1029-nvidia boots next without an nvidia.ko of driver 580, "
-        "and the upgrade does not bring it"
+        "kernel 6.17.0-1029-nvidia boots next without an nvidia.ko of driver 580, and the update does not bring it"
     )
     assert f"apt-get install {REBUILT}" in refused.value.cure
     mends = [f"Inst {REBUILT} (6.17.0-1029.29+1 x [arm64])", "simulated 0"]
@@ -228,6 +227,36 @@ def test_a_later_branch_is_refused(row: str, said: str) -> None:
     found = packages("sparky")
     with pytest.raises(Refusal, match=said):
         planned(found, forecast(found, row))
+
+
+def test_a_later_branch_that_is_there_already_is_told_so() -> None:
+    whole = packages("sparky")
+    later = driver.Package("nvidia-driver-590-open", "install", "installed", "590.48.01-0ubuntu0.24.04.1")
+    with pytest.raises(Refusal, match="a driver later than 580 is installed"):
+        planned(replace(whole, rows=(*whole.rows, later)), ["simulated 0"])
+
+
+def test_without_a_driver_no_module_is_missing() -> None:
+    whole = packages("sparky")
+    bare = replace(whole, rows=tuple(row for row in whole.rows if "nvidia-580" not in row.name
+                                     and not row.version.startswith("580.")))  # fmt: skip
+    assert planned(bare, ["simulated 0"]).amiss == ""
+
+
+def test_a_module_that_a_repository_has_comes_in_no_day() -> None:
+    found, name = packages("sparky"), f"linux-modules-nvidia-580-open-{KERNEL}-nvidia"
+    has = known([f"build {name} {KERNEL}.32 >= 580.178.04 <= 580.178.04-1"], every=found)
+    for offered, said in ((known(every=found), True), (has, False)):
+        with pytest.raises(Refusal) as refused:
+            planned(found, forecast(found, without=[name]), offered)
+        assert ("try again in a day" in refused.value.cure) is said
+
+
+def test_without_package_lists_the_cure_fetches_them() -> None:
+    """The text is that of facts/upgrade.sh."""
+    with pytest.raises(Refusal, match="apt has no package lists") as refused:
+        planned(packages("sparky"), ["E: apt has no package lists", "simulated 100"], known(["held docker-ce"]))
+    assert "sudo apt-get update" in refused.value.cure and "unhold" not in refused.value.cure
 
 
 def test_a_driver_that_would_be_removed_is_refused() -> None:

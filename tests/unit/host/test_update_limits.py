@@ -66,6 +66,12 @@ def test_a_kernel_that_is_there_and_that_grub_does_not_boot_is_no_matter_of_repo
     assert why(there, [], found)[1].what == menu.what
 
 
+def test_a_kernel_that_was_built_here_counts_by_its_numbers() -> None:
+    for own, short in (("6.18.1", False), ("6.16.9", True)):
+        found = replace(packages("sparky"), grub=Boot(own))
+        assert any("has kernel" in each.what or "and kernel" in each.what for each in why([], [], found)) is short
+
+
 def test_a_release_that_is_reached_has_no_reason() -> None:
     rows = [
         "Inst linux-image-6.17.0-1032-nvidia (6.17.0-1032.32 x [arm64])",
