@@ -344,8 +344,8 @@ def test_a_kernel_that_is_unknown_after_the_update_is_shown_so(desk: Desk) -> No
 
 def test_a_driver_past_the_module_of_its_kernel_is_refused_and_its_row_says_the_same(desk: Desk) -> None:
     stays = [row for row in ahead("sparketa") if " linux-" not in row]
-    seen = [look("sparketa", letter, *every("sparketa")) for letter in "ab"]
-    done = desk.has(pair(*seen, stays)).typed("update", "--check", "--to", "candidate")
+    one, other = (look("sparketa", letter, *every("sparketa")) for letter in "ab")
+    done = desk.has(pair(one, other, stays)).typed("update", "--check", "--to", "candidate")
     said = " ".join(done.out.split())
     module = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
     why = f"without an nvidia.ko of driver 580.178.04: {module} stays behind, as it is built for another"

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from sparkrig.host import repositories, update, update_limits, upgrade
+from sparkrig.host import driver, repositories, update, update_limits, upgrade
 from sparkrig.host.driver import Packages
 from sparkrig.host.grub import Boot
 from sparkrig.host.releases import Recipe
 from sparkrig.refusal import Refusal
-from tests.unit.host.test_update import NOW, packages
+from tests.plan import recordings
 
 LATER = Recipe("OTA2610", "October 2026", "2026-10-15", "6.17.0-1032-nvidia", "580.178.04")
 DRIVER, KERNEL = "nvidia-driver-580-open", "linux-image-nvidia-hwe-24.04"
@@ -20,9 +20,14 @@ OFFERED = [f"version {DRIVER} 580.178.04-0ubuntu0.24.04.1", f"version {KERNEL} 6
 BEYOND = [f"version {DRIVER} 580.999.01-0ubuntu0.24.04.1", f"version {KERNEL} 6.17.0-1099.99"]
 
 
+def packages(unit: str) -> Packages:
+    rows = [f"dpkg install installed {name} {version}" for name, version in recordings.packages(unit).items()]
+    return driver.parse([*rows, "simulated 0"])
+
+
 def why(known: Sequence[str], forecast: Sequence[str] = (), found: Packages | None = None) -> list[Refusal]:
     found = found or packages("sparky")
-    has = repositories.parse([f"now {NOW}", *known])
+    has = repositories.parse(["now 1795600000", *known])
     made = update.draft(found, has, upgrade.parse([*forecast, "simulated 0"]), 580)
     return update_limits.out_of_reach(made, found, has, LATER, 580)
 
@@ -58,8 +63,8 @@ def test_the_reason_is_looked_up(known: list[str], forecast: list[str], reason: 
 def test_a_kernel_that_is_there_and_that_grub_does_not_boot_is_no_matter_of_repositories() -> None:
     found = replace(packages("sparky"), grub=Boot("6.17.0-1029-nvidia", "", "named"))
     kernel = "Inst linux-image-6.17.0-1032-nvidia (6.17.0-1032.32 x [arm64])"
-    [driver, menu] = why([], [kernel], found)
-    assert "has driver 580.178.04, which" in driver.what
+    [drives, menu] = why([], [kernel], found)
+    assert "has driver 580.178.04, which" in drives.what
     assert menu.what.endswith("kernel 6.17.0-1032-nvidia, and what GRUB boots stays kernel 6.17.0-1029-nvidia")
     assert "GRUB_DEFAULT" in menu.cure
     there = ["kernel 6.17.0-1029-nvidia initrd module", "kernel 6.17.0-1032-nvidia initrd module"]
