@@ -211,6 +211,9 @@ def test_a_spark_of_april_reaches_july_with_the_modules_that_are_built_for_its_d
     )
     july = Recipe("OTA2607", "July 2026", "2026-07-15", "6.17.0-1022-nvidia", "580.159.03")
     limits = update_limits.limits(packages, known, july, 580)
+    assert "6.17.0-1022.22+1" in limits and "6.17.0-1014.14+2" not in limits
+    assert "6.17.0-1014.14+1\n" not in limits, "what is installed is built for the driver of now"
+    assert "linux-modules-nvidia-580-open-6.17.0-1029-nvidia" not in limits, "its meta package is pinned"
     made = update.plan(packages, known, forecast(april, *driver.hold_set(packages, 580), limits=limits), 580)
     assert (made.driver.after, made.kernel.after) == ("580.159.03", "6.17.0-1022-nvidia")
     assert (made.boot.modules, made.amiss, made.kept) == (module, "", ())
