@@ -22,18 +22,21 @@ class Upgrade(Noun[upgrade.Upgrade]):
         limits: str = "",
         alone: Iterable[str] = (),
         held: Iterable[str] = (),
-        seconds: int = 500,
+        within: int = 240,
     ) -> str:
         """The forecast.
 
         + released: names of held packages that would be released first
-        + limits: apt preferences that would come on top
+        + limits: apt preferences that would come first
         + alone: names of packages that alone are to be upgraded, with what they need; all for none
-        + held: names of packages that would be held
-        + seconds: for all of it; each of its two questions has less than a half
+        + held: names of packages that would be held, as a deploy does, besides those that are
+        + within: seconds that it may take
         """
-        names, kept = (shlex.quote(f" {' '.join(each)} ") for each in (released, held))
         words = " ".join(["install --only-upgrade", *alone]) if alone else "dist-upgrade"
-        given = f"released={names}\nheld={kept}\nlimits={shlex.quote(limits)}\nwhat={shlex.quote(words)}"
-        given += f"\nseconds={max(1, int(seconds * 0.45))}"
-        return f"{PREAMBLE}\n{given}\n{self.script}"
+        given = {"released": _spaced(released), "held": _spaced(held), "limits": limits, "what": words}
+        rows = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
+        return "\n".join([PREAMBLE, *rows, f"within={within:d}", self.script])
+
+
+def _spaced(names: Iterable[str]) -> str:
+    return f" {' '.join(names)} "

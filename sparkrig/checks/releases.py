@@ -13,7 +13,7 @@ KINDS = (
     Kind(
         "release.newest",
         "packages and driver",
-        "the host has the newest release of DGX OS that it knows of",
+        "the host has the newest of NVIDIA's DGX OS releases that it knows of",
         "NVIDIA published one, and the package that knows the releases was upgraded",
         "docs/updating.md",
     ),

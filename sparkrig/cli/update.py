@@ -88,27 +88,27 @@ def update(
         raise SystemExit(update_run.run(asked, fleet, data))
     found = looked(inventory_file, fleet, data, to, parts)
     made = prospects(inventory_file, fleet, data, found, parts)
-    order = report.order(made, fleet.groups())
+    order, mixed = report.order(made, fleet.groups()), report.mixed(made, fleet.groups())
     if as_json:
         document: schema.Update = {
             "schema": "sparkrig.update/1",
             "inventory": files.typed(inventory_file),
             "hosts": [report.document(name, made[name]) for name in order],
+            "mixed": mixed,
             "exit_code": report.code(made.values()),
         }
         files.print_json(document)
     else:
-        show(made, order, fleet)
+        show(made, order, mixed)
     raise SystemExit(report.code(made.values()))
 
 
-def show(made: Mapping[str, Prospect], order: Sequence[str], fleet: Fleet) -> None:
-    """What an update would do to each host, on the screen."""
+def show(made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str]) -> None:
+    """What an update would do to each host, on the screen. mixed: sentences about pairs."""
     from sparkrig.io.screen import Screen
     from sparkrig.render import update as picture
-    from sparkrig.reports import update as report
 
-    picture.show(Screen(), made, order, report.mixed(made, fleet.groups()))
+    picture.show(Screen(), made, order, mixed)
 
 
 def prospects(
@@ -166,7 +166,7 @@ def looked(
 
 def _foreseen(at: Host, seen: Seen, to: str, parts: Collection[str], branch: int, seconds: int) -> Foreseen:
     from sparkrig.facts.upgrade import Upgrade
-    from sparkrig.host import driver, update
+    from sparkrig.host import driver, update_limits
     from sparkrig.io import remote
     from sparkrig.look.update import Foreseen
     from sparkrig.refusal import Refusal
@@ -176,11 +176,11 @@ def _foreseen(at: Host, seen: Seen, to: str, parts: Collection[str], branch: int
     driven, held = (ours, []) if "driver" in parts else ([], ours)
     packages = bool(driven) or "os" in parts
     try:
-        goal = report.goal(seen, to)
-    except Refusal as refusal:  # firmware is judged without a release, too
-        return Foreseen(seen, None, None, refusal if packages or seen.releases.recipes else None)
+        goal = report.goal(seen, to, parts)
+    except Refusal as refusal:
+        return Foreseen(seen, None, None, refusal)
     if not packages:
         return Foreseen(seen, goal, None)
-    limits = update.limits(seen.driver, seen.repositories, goal, branch) if goal else ""
+    limits = update_limits.limits(seen.driver, seen.repositories, goal, branch) if goal else ""
     alone = driven if "os" not in parts else ()
     return Foreseen(seen, goal, remote.read(at, Upgrade(), driven, limits, alone, held, seconds, seconds=seconds))

@@ -96,7 +96,7 @@ def _begun(at: Updating, asked: Asked) -> list[str] | None:
     found = verb.looked(asked.inventory, at.fleet, at.data, asked.to, asked.parts, fetch=True)
     made = verb.prospects(asked.inventory, at.fleet, at.data, found, asked.parts)
     order = report.order(made, at.fleet.groups())
-    verb.show(made, order, at.fleet)
+    verb.show(made, order, report.mixed(made, at.fleet.groups()))
     _judge(at, made)
     due = [name for name in order if made[name].due]
     if not due:

@@ -123,17 +123,18 @@ def judge(
     installs: bool,
     due: Collection[str] = (),
     kept: bool | None = None,
+    more_mb: int = 0,
 ) -> list[Refusal]:
     """Every reason not to begin; the read-only mount alone where there is one, for it explains the rest.
 
     fabric: whether a fabric is declared; running: whether NetworkManager answers; installs: whether packages are
     to be installed; due: the files that are to be written; kept: whether a service reports that it keeps the
-    clock, None where there is none.
+    clock, None where there is none; more_mb: what the packages need beyond the usual.
     """
     if found.read_only:
         return mounts(found)
     upgrades = first_upgrade.refusals(found.upgrade)
-    fit = [*room(found, installs=installs), *dpkg(found), *clock(found, kept), *shutdown(found)]
+    fit = [*room(found, installs=installs, more_mb=more_mb), *dpkg(found), *clock(found, kept), *shutdown(found)]
     manager = _manager(found.manager, running=running) if fabric else []
     return [*upgrades, *fit, *manager, *targets.refusals(found.barred, due)]
 
@@ -153,8 +154,10 @@ def mounts(found: Preflight) -> list[Refusal]:
 
 
 def room(found: Preflight, *, installs: bool, more_mb: int = 0) -> list[Refusal]:
-    """Why a run has not room enough. installs: whether packages are to be installed; more_mb: that they take."""
+    """Why a run has not room enough. installs, more_mb: as judge() has them."""
     needed = {"/etc": ROOM_MB, "/var": (INSTALL_MB if installs else ROOM_MB) + more_mb}
+    if more_mb:
+        needed["/"] = needed["/var"]  # what is unpacked lies in /usr
     small = [path for path, least in needed.items() if found.room_mb.get(path, least) < least]
     if not small:
         return []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from sparkrig.parsing import debian_version, grammar
+from sparkrig.parsing import grammar
+from sparkrig.parsing.grammar import Grammar
 from sparkrig.text import plain
 from sparkrig.value import Value
+
+_RELATION = Grammar("relation of Debian versions", "<<|<=|=|>=|>>")
 
 
 @dataclass(frozen=True)
@@ -20,39 +23,14 @@ class Kernel(Value):
 
 
 @dataclass(frozen=True)
-class Build(Value):
-    """A package of prebuilt modules that can be had, and which versions of the driver it takes.
-
-    One kernel has several, each for another driver: `>= 580.142`, `<= 580.142-1`.
-    """
-
-    name: str
-    version: str
-    takes: tuple[tuple[str, str], ...]
-
-    def fits(self, driver: str) -> bool:
-        """Whether it takes a version of the driver."""
-        return all(_RELATIONS[relation](driver, bound) for relation, bound in self.takes)
-
-
-# of Depends, by Debian Policy 7.1
-_RELATIONS: Mapping[str, Callable[[str, str], bool]] = {
-    ">=": lambda one, other: not debian_version.older(one, other),
-    "<=": lambda one, other: not debian_version.older(other, one),
-    ">>": lambda one, other: debian_version.older(other, one),
-    "<<": debian_version.older,
-    "=": lambda one, other: debian_version.key(one) == debian_version.key(other),
-}
-
-
-@dataclass(frozen=True)
 class Repositories(Value):
     """What apt knows.
 
     now: the host's clock, seconds since 1970; fetched: when apt fetched its lists, 0 for never; versions: of each
     installed package of driver or kernel those that a repository has; cached: files in apt's cache of the kind;
-    held: all names on hold; builds: of modules; kernels: in /boot; reboot: packages that wait for a reboot, None
-    where none does.
+    held: all names on hold; kernels: in /boot; reboot: packages that wait for a reboot, None where none does;
+    builds: of each package of prebuilt modules, for installed kernels and others, its versions with the bounds
+    that they set to the driver's, as (`>=`, version).
     """
 
     now: int
@@ -62,7 +40,7 @@ class Repositories(Value):
     held: tuple[str, ...]
     kernels: tuple[Kernel, ...]
     reboot: tuple[str, ...] | None = None
-    builds: tuple[Build, ...] = ()
+    builds: Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]] = field(default_factory=dict)
 
     def has(self, name: str, version: str) -> bool:
         """Whether a version of a package can be installed again, from a repository or from apt's cache."""
@@ -74,7 +52,8 @@ def parse(lines: Iterable[str]) -> Repositories:
     """Read what repositories.sh prints. Raises ValueError where a row makes no sense."""
     now, fetched, reboot = 0, 0, None
     versions: dict[str, tuple[str, ...]] = {}
-    cached, held, kernels, builds = [], [], [], list[Build]()
+    cached, held, kernels = [], [], []
+    builds: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {}
     for line in lines:
         word, _, rest = line.strip().partition(" ")
         match word:
@@ -89,7 +68,9 @@ def parse(lines: Iterable[str]) -> Repositories:
                 known = versions.get(grammar.PACKAGE.held(name), ())
                 versions[name] = (*known, grammar.VERSION.held(version))
             case "build":
-                builds.append(_build(rest))
+                name, version, *words = rest.split(" ")
+                bounds = zip(map(_RELATION.held, words[::2]), map(grammar.VERSION.held, words[1::2]), strict=True)
+                builds.setdefault(grammar.PACKAGE.held(name), {})[grammar.VERSION.held(version)] = tuple(bounds)
             case "cached":
                 cached.append(plain(rest))
             case "kernel":
@@ -101,19 +82,4 @@ def parse(lines: Iterable[str]) -> Repositories:
                 raise ValueError(f"cannot read the row {word!r}")
     if not now:
         raise ValueError("the host does not say what time it is there")
-    return Repositories(
-        now, fetched, versions, frozenset(cached), tuple(held), tuple(kernels), reboot, tuple(builds)
-    )
-
-
-def _build(rest: str) -> Build:
-    """A row `NAME VERSION [RELATION VERSION]...`. Raises ValueError."""
-    name, version, *takes = rest.split(" ")
-    pairs = tuple(zip(takes[::2], takes[1::2], strict=True))
-    if unknown := {relation for relation, _ in pairs} - _RELATIONS.keys():
-        raise ValueError(f"no relation of versions: {min(unknown)[:10]!r}")
-    return Build(
-        grammar.PACKAGE.held(name),
-        grammar.VERSION.held(version),
-        tuple((relation, grammar.VERSION.held(bound)) for relation, bound in pairs),
-    )
+    return Repositories(now, fetched, versions, frozenset(cached), tuple(held), tuple(kernels), reboot, builds)

@@ -9,38 +9,39 @@ from rich.console import Console
 from sparkrig.host.firmware import Part
 from sparkrig.host.update import Plan
 from sparkrig.host.upgrade import Move
+from sparkrig.render.journal import ago
 from sparkrig.render.plan import Sheet
 from sparkrig.reports.plan import roughly
 from sparkrig.reports.update import Prospect, size
 from sparkrig.text import listed
 
 _NAMED = 6
-_OLD_S = 2 * 86400  # apt's timer fetches its lists each day
+_OLD_S = 86_400 * 7
 _AT = 12  # the column of what stands beside a label
 
 _FIRMWARE = {
     "as-released": "{board}, as released",
     "newer": "{board}, newer than the release's {wanted}",
-    "offered": "{board}; {offered} is offered",
+    "offered": "{board}; {offered} is offered{short}",
     "already-on": "{board}, as released; fwupd offers what the board has",
     "waits": "{board}; the release has {wanted}, and its maker does not offer it yet",
-    "pending": "{board}; a new one is written, and waits for a reboot",
+    "pending": "{board}; a new one is staged, and waits for a reboot",
     "failed": "{board}; {why}",
     "unknown": "unknown: {why}",
 }
 
 
 def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str] = ()) -> None:
-    """All hosts in the order of the update, and what it comes to. mixed: sentences about pairs."""
+    """All hosts in the order of the update, and what it comes to. mixed: what would leave halves apart."""
     sheet = Sheet(console)
     for name in order:
         _host(sheet, name, made[name])
         sheet.blank()
-    for sentence in mixed:
-        sheet.put(sentence, "yellow")
     due = [name for name in order if made[name].due]
     if len(due) > 1:
         sheet.put(f"One after the other: {', then '.join(due)}; the next one only when the last is proven.")
+    for why in mixed:
+        sheet.put(f"{why}.", "yellow")
     if due:
         sheet.put(
             f"{len(due)} of {len(order)} to update, {roughly(sum(made[name].seconds for name in due))}", "bold"
@@ -64,14 +65,15 @@ def _host(sheet: Sheet, name: str, found: Prospect) -> None:
 
 def _rows(found: Prospect) -> Iterator[tuple[str, str]]:
     yield "release", " · ".join(_release(found))
+    if found.left_out:
+        yield "recipes", "; ".join(f"{file} left out: {why}" for file, why in sorted(found.left_out.items()))
     if found.plan:
         yield "driver", _moved(found.plan.driver)
         yield "kernel", _kernel(found.plan)
-        if found.waits:
-            yield "reboot", f"due: {found.waits}"
-        yield "packages", _packages(found.plan)
-        if found.lists_s is not None and found.lists_s >= _OLD_S:
-            yield "lists", f"fetched {found.lists_s // 86400} days ago: sudo apt-get update, on the host"
+    if found.waits:
+        yield "reboot", f"due: {found.waits}"
+    if found.plan:
+        yield "packages", f"{_packages(found.plan)} · {_lists(found.lists_s)}"
         yield from _amiss(found)
         yield "way back", _way_back(found.plan)
     for part in found.parts:
@@ -96,18 +98,22 @@ def _moved(move: Move) -> str:
 
 def _kernel(plan: Plan) -> str:
     if plan.unknown:
-        return f"{plan.kernel.before or 'unknown'} -> unknown: {plan.unknown}"
+        return (
+            f"{plan.kernel.before or 'unknown'} -> unknown: {plan.unknown}"
+            if plan.core
+            else (f"unknown: {plan.unknown}")
+        )
     return f"{_moved(plan.kernel)} · {_modules(plan)}"
 
 
 def _modules(plan: Plan) -> str:
-    if plan.boot.kernel in plan.bare and not plan.boot.dkms:
-        return f"its nvidia.ko stays that of driver {plan.driver.before}"
-    if plan.boot.modules:
-        return "its nvidia.ko is there" if not plan.reboots else "with its nvidia.ko"
-    return (
-        f"its nvidia.ko is built by {plan.boot.dkms}" if plan.boot.dkms else "no package has an nvidia.ko for it"
-    )
+    if plan.amiss:
+        return f"without {plan.amiss}"
+    if plan.boot.dkms and not plan.boot.modules:
+        return f"its nvidia.ko is built by {plan.boot.dkms}"
+    if not plan.boot.kernel:
+        return "no package has it, nor its nvidia.ko"
+    return "with its nvidia.ko" if plan.reboots else "its nvidia.ko is there"
 
 
 def _packages(plan: Plan) -> str:
@@ -118,40 +124,51 @@ def _packages(plan: Plan) -> str:
     return f"{said} · {size(plan.bytes)} to download"
 
 
+def _lists(seconds: int | None) -> str:
+    if seconds is None:
+        return "no package lists: run sudo apt-get update there"
+    old = ": run sudo apt-get update there first" if seconds > _OLD_S else ""
+    return f"lists fetched {ago(seconds)}{old}"
+
+
 def _amiss(found: Prospect) -> Iterator[tuple[str, str]]:
     """What is not as a user may expect it."""
     if found.plan and found.plan.removed:
         yield "remove", _some(found.plan.removed)
     if found.plan and found.plan.kept:
         yield "kept back", _some(found.plan.kept)
+    if found.absent:
+        yield "no offer", f"{_some(found.absent)}, of the release"
     if found.held:
         yield "held", f"{_some(found.held)}, by others, and stays"
-    if found.left_out:
-        yield "recipes", f"{_some(found.left_out)} cannot be read, and count for nothing"
     if found.behind and found.behind.removed:
         yield "left out", f"{_some(found.behind.removed)}, which its owner removed"
 
 
 def _way_back(plan: Plan) -> str:
     if plan.idle:
-        return "not needed: no package changes"
-    if not plan.reboots:
-        return "no reboot, and nothing that boots changes"
+        return "nothing changes that would have to go back"
     if plan.lost:
         return f"closed: {_some(plan.lost)} cannot be had again"
+    if not plan.core:
+        return "nothing of driver and kernel changes"
     before = plan.kernel.before
-    if before in plan.bare:
-        return (
-            f"driver, modules and kernel go back as one set; {before} alone would have no nvidia.ko of the driver"
-        )
+    if before in plan.bare or not plan.kernel.moves:
+        alone = f"; {before} alone would have no nvidia.ko of the driver" if before in plan.bare else ""
+        return f"driver, modules and kernel go back as one set{alone}"
     return f"{before} stays the default until the new one is proven, and has an nvidia.ko of the driver"
 
 
 def _firmware(part: Part) -> str:
-    said = _FIRMWARE[part.state].format(
-        board=part.board or part.fwupd, wanted=part.wanted, offered=part.offered, why=part.why
+    short = f", less than the release's {part.wanted}" if part.falls_short else ""
+    short = f", more than the release's {part.wanted}" if part.goes_beyond else short
+    return _FIRMWARE[part.state].format(
+        board=part.board or part.fwupd or "not read",
+        wanted=part.wanted,
+        offered=part.offered,
+        why=part.why,
+        short=short,
     )
-    return f"{said}, less than the release's {part.wanted}" if part.falls_short else said
 
 
 def _some(names: Sequence[str]) -> str:

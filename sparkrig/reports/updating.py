@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from sparkrig.host import driver, update, update_record
+from sparkrig.host import driver, update_limits, update_record
 from sparkrig.host.upgrade import Move
 from sparkrig.look.update import Foreseen
 from sparkrig.reports.update import Prospect
@@ -43,7 +43,9 @@ def record(
 
 def limits(found: Foreseen, branch: int) -> str:
     """apt preferences of the update, as the forecast had them."""
-    return update.limits(found.seen.driver, found.seen.repositories, found.goal, branch) if found.goal else ""
+    return (
+        update_limits.limits(found.seen.driver, found.seen.repositories, found.goal, branch) if found.goal else ""
+    )
 
 
 def running(serving: Serving) -> Iterator[str]:

@@ -1,37 +1,42 @@
 #!/bin/sh
 # What facts/repositories.py reads: when apt's lists were fetched, which versions of driver and kernel packages the
-# repositories have and which lie in apt's cache, what is on hold, what each kernel in /boot has, and what waits for a
-# reboot. It asks no network, and writes nothing.
+# repositories have and which lie in apt's cache, for which driver each build of the kernels' modules is, what is on
+# hold, what each kernel in /boot has, and what waits for a reboot. It asks no network, and writes nothing.
 
 . ./packages.sh
 printf 'now %s\n' "$(date +%s)"
 stat -c 'lists %Y' /var/lib/apt/lists/partial 2>/dev/null || :
-# apt's own caches of what it parsed are left alone
-ask_apt() { apt-cache -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= "$@" 2>/dev/null; }
 dpkg-query -W -f='${db:Status-Want} ${Package}\n' 2>/dev/null | sed -n 's/^hold /held /p'
 
 name_of() {
   case $1$4 in installedlinux-* | installed*nvidia* | installedcuda-drivers*) printf '%s\n' "$4" ;; esac
 }
-# shellcheck disable=SC2046 # names of packages have no blanks
-ask_apt madison $(each_package name_of) |
+of_apt() { apt-cache -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= "$@" 2>/dev/null; } # it writes no cache
+names=$(each_package name_of)
+# shellcheck disable=SC2086 # names of packages have no blanks
+[ -z "$names" ] || of_apt madison $names |
   LC_ALL=C sed -nE 's/^ *([^ |]+) *\| *([^ |]+) *\|.*/version \1 \2/p' | sort -u
-# of NVIDIA's flavour alone; the others' names end otherwise
+# of the kinds of prebuilt modules that are installed those for any kernel, the newest first
 # shellcheck disable=SC2046
-set -- $(ask_apt pkgnames linux-modules-nvidia- | grep -E -e '-open-[0-9].*-nvidia$' | head -n 200)
-if [ $# -gt 0 ]; then
-  ask_apt show "$@" | awk '
-    /^Package: / { name = $2 }
-    /^Version: / { version = $2 }
-    /^Depends: / {
-      row = ""
-      while (match($0, /nvidia-kernel-common-[0-9]+ \([<>=]+ [^)]+\)/)) {
-        part = substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH)
-        sub(/^.*\(/, "", part); sub(/\)$/, "", part); row = row " " part
-      }
-      if (row != "") print "build " name " " version row
-    }' | head -n 1000
-fi
+set -- $({ printf '%s\n-\n' "$names"; of_apt pkgnames linux-modules-nvidia-; } | LC_ALL=C awk '
+  $0 == "-" { every = 1 }
+  match($0, /^linux-modules-nvidia-([0-9]+-)?(server-)?open-/) {
+    kind = substr($0, 1, RLENGTH); flavour = substr($0, RLENGTH + 1); sub(/^[0-9.]+-[0-9]+-/, "", flavour)
+    if (!every) kinds[kind flavour] = 1
+    else if (kind flavour in kinds) print
+  }' | sort -urV | head -n 100)
+# each build takes one driver: Depends: nvidia-kernel-common-580 (>= 580.142), nvidia-kernel-common-580 (<= 580.142-1)
+[ $# -eq 0 ] || of_apt show "$@" | LC_ALL=C awk '
+  function done() { if (bounds != "") print "build", name, version bounds; bounds = "" }
+  /^Package: / { name = $2 }
+  /^Version: / { version = $2 }
+  /^(Pre-)?Depends: / {
+    sub(/^[^:]*: /, ""); count = split($0, part, /, */)
+    for (i = 1; i <= count; i++)
+      if (part[i] ~ /^nvidia-kernel-common-[^ ]+ \([<>=]+ [^ )]+\)$/) { split(part[i], word, /[ ()]+/); bounds = bounds " " word[2] " " word[3] }
+  }
+  /^$/ { done() }
+  END { done() }' | head -n 1000
 for file in /var/cache/apt/archives/*.deb; do
   case ${file##*/} in linux-* | *nvidia* | cuda-drivers*) printf 'cached %s\n' "${file##*/}" ;; esac
 done

@@ -15,7 +15,7 @@ import pytest
 from lab.guest.build import catalogue
 from lab.guest.build.catalogue import Package
 from lab.image import GUEST
-from sparkrig.host import driver, releases, update
+from sparkrig.host import driver, releases, update, update_limits
 from sparkrig.host.grub import Boot
 from sparkrig.host.repositories import Kernel, Repositories
 from sparkrig.host.upgrade import Upgrade, parse
@@ -133,7 +133,7 @@ def planned(apt: Apt, state: str, recipe: releases.Recipe | None = None) -> upda
     versions = {row.name: tuple(each.version for each in offered if each.name == row.name) for row in rows}
     known = Repositories(0, 0, versions, frozenset(), (), (Kernel(OWN, initrd=True, module=True),))
     packages = driver.Packages(tuple(rows), {}, grub=Boot(OWN))
-    limits = update.limits(packages, known, recipe, driver.BRANCH) if recipe else ""
+    limits = update_limits.limits(packages, known, recipe, driver.BRANCH) if recipe else ""
     return update.plan(packages, known, apt.forecast(offered, PIN, limits), driver.BRANCH)
 
 
@@ -142,7 +142,7 @@ def test_up_to_the_recipe_the_driver_moves_and_the_kernel_stays(apt: Apt) -> Non
     found = planned(apt, "2", RECIPE)
     assert (found.driver.after, found.kernel.after) == ("580.178.04", OWN)
     assert f"{KO}-{OWN}" in found.upgraded and META not in found.upgraded
-    assert update.short_of(found, RECIPE) == ""
+    assert update_limits.short_of(found, RECIPE) == (False, False)
 
 
 def test_whatever_apt_offers_brings_the_second_kernel_with_its_modules(apt: Apt) -> None:
