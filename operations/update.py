@@ -139,7 +139,7 @@ def _boot(at: Host, found: Standing, patience: float) -> None:
     packages = remote.read(at, Driver(), seconds=int(LOOK_S * patience))
     if why := update_proof.unready(found, packages):
         raise Failed(f"what is installed is not booted: {why}")
-    if parts := pending(remote.read(at, Firmware(), seconds=int(LOOK_S * patience))):
+    if parts := firmware.staged(remote.read(at, Firmware(), seconds=int(LOOK_S * patience))):
         raise Failed(f"the reboot would write firmware that was handed over before ({', '.join(parts)})")
     trial = int(TRIAL_S * patience)
     remote.shell(at, BOOT, found.kernel_to_be, f"{trial}s", seconds=int(PREPARE_S * patience))
@@ -163,11 +163,6 @@ def _prove(at: Host, found: Standing, patience: float) -> None:
     remote.shell(at, PROVE, seconds=int(PREPARE_S * patience))
     if why := update_proof.misled(found.kernel_to_be, remote.read(at, Driver(), seconds=int(LOOK_S * patience))):
         raise Failed(f"proven, but {why}")
-
-
-def pending(board: firmware.Board) -> list[str]:
-    """The parts whose firmware the next reboot writes, whoever handed it over."""
-    return [part.which for part in firmware.judge(board, None, "") if part.state == "pending"]
 
 
 def _verify(at: Host, record: Record, patience: float) -> None:

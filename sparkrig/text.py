@@ -15,6 +15,13 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def some(names: Iterable[str], most: int) -> str:
+    """The first of many names, and how many more. most: of them that are named."""
+    every = [*names]
+    more = [f"{len(every) - most} more"] if len(every) > most else []
+    return listed([*every[:most], *more])
+
+
 def rails(numbers: Iterable[int]) -> str:
     """`rail 0`, `rails 0 and 1`."""
     names = [str(number) for number in numbers]

@@ -27,7 +27,7 @@ def checks(subject: Subject) -> Iterator[Check]:
     if newest is None:
         yield Check("release.newest", _WANT, "the host knows of no release", "skipped", environment=True)
         return
-    installed = next(reversed(driver.versions(seen.driver)), "")
+    installed = driver.version(seen.driver)
     stands = releases.standing(releases.installed(seen.identity.kernel, installed, seen.releases), seen.releases)
     has = stands.has.shown if stands.has else "none as a whole"
     behind = len(stands.ahead)

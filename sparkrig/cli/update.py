@@ -1,4 +1,4 @@
-"""`sparkrig update --check`: what an update of driver, system and firmware would do to each Spark."""
+"""`sparkrig update`: what an update of driver, system and firmware would do to each Spark, and the verb itself."""
 
 from __future__ import annotations
 

@@ -66,7 +66,6 @@ _IMAGE = re.compile(r"linux-image-(?:unsigned-)?(?P<kernel>[0-9]+[.][0-9].*?)(?<
 _PREBUILT = re.compile(
     r"linux-modules-nvidia-(?:(?P<branch>[0-9]{3})-)?(?:server-)?open-(?P<kernel>[0-9]+[.][0-9].*)"
 )
-_MODULES_META = re.compile(r"linux-modules-nvidia-(?:[0-9]{3}-)?(?:server-)?open-[a-z][a-z0-9.-]*")
 _DKMS = re.compile(r"nvidia-dkms(?:-.+)?")
 _FIRST_UNNUMBERED = 590
 _TOOL = re.compile(rf"{_TOOLS}|nvidia-xconfig|libxnvctrl0")
@@ -242,6 +241,11 @@ def versions(packages: Packages) -> list[str]:
     return sorted(found, key=newer)
 
 
+def version(packages: Packages) -> str:
+    """The driver's version as NVIDIA counts, of several the newest; empty without a driver."""
+    return next(reversed(versions(packages)), "")
+
+
 def branch(packages: Packages) -> int | None:
     """The branch of the installed driver by what carries it: its version, else the names of its modules."""
     if found := versions(packages):
@@ -271,17 +275,6 @@ def kernel_of(name: str) -> str:
     """The release of the kernel that a package is the image of; empty for any other package."""
     found = _IMAGE.fullmatch(name)
     return found["kernel"] if found else ""
-
-
-def image_of(name: str) -> str:
-    """The release of the kernel that a package is the image of; empty for any other package."""
-    found = _IMAGE.fullmatch(name)
-    return found["kernel"] if found else ""
-
-
-def modules_meta(name: str) -> bool:
-    """Whether a package brings the prebuilt modules of whatever kernel is the newest."""
-    return _MODULES_META.fullmatch(name) is not None
 
 
 def boots_next(releases: Iterable[str], menu: grub.Boot | None) -> str:

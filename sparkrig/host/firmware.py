@@ -351,6 +351,11 @@ def judge(board: Board, recipe: Recipe | None, vendor: str, *, limited: bool = F
     return tuple(_judged(board, which, _wanted(which, recipe), vendor, limited) for which in WHICH)
 
 
+def staged(board: Board) -> list[Which]:
+    """The parts whose firmware the next reboot writes, whoever handed it over."""
+    return [which for which in WHICH if (device := board.devices.get(which)) and device.update == "pending"]
+
+
 def reached(board: Board, recipes: Sequence[Recipe]) -> Recipe | None:
     """The newest release whose firmware for SoC, EC and USB-PD is on; None for none, and where one was not read.
 

@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from sparkrig.cure import on_host, quoted_path, verb
-from sparkrig.host import first_upgrade, targets
+from sparkrig.host import first_upgrade, targets, update_record
 from sparkrig.host.apt import Holder
 from sparkrig.host.apt import parse as parse_holders
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
-from sparkrig.text import listed, plain
+from sparkrig.text import listed
 from sparkrig.value import Value
 
 ROOM_MB = 50  # what files, journal and backups of a run may take, many times over
@@ -55,7 +55,7 @@ class Preflight(Value):
     dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; apt: who holds a lock
     of apt's; upgrade: NVIDIA's own at the first start; barred: files of ours that cannot be put in their places;
     open_run: whether the newest run of the journal has no end, because it broke off or is still at work; update:
-    the last step and the goal of an update that is open (`sparkrig update`), empty for none.
+    an update that is open (`sparkrig update`), in words, empty for none.
     """
 
     room_mb: dict[str, int]
@@ -102,7 +102,7 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
         upgrade=first_upgrade.parse(f"{word} {rest}" for word, rest in rows),
         barred=targets.parse(_all(rows, "barred")),
         open_run="open" in first,
-        update=plain(first.get("update", "")),
+        update=update_record.opened(first.get("update", "")),
     )
 
 
@@ -240,10 +240,7 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
 
 def open_update(found: Preflight) -> list[Refusal]:
     """Why a Spark is between two releases: an update that broke off, or is at work."""
-    if not found.update:
-        return []
-    last, _, goal = found.update.partition(" ")
-    return [Refusal(f"an update to {goal} is open (last step: {last})", verb("update"))]
+    return [Refusal(found.update, verb("update"))] if found.update else []
 
 
 def warnings(found: Preflight, kept: bool | None) -> list[str]:

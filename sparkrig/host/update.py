@@ -64,20 +64,12 @@ class Plan(Value):
         return self.driver.moves or self.kernel.moves or bool(self.late)
 
 
-def plan(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> Plan:
-    """What a forecast comes to. Raises Refusal where it must not be carried out."""
-    found = draft(packages, known, upgrade, branch)
-    for refusal in update_judge.refusals(found, known, branch):
-        raise refusal
-    return found
-
-
 def draft(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> Plan:
     """What a forecast comes to, to be judged yet. Raises Refusal where apt finds no way."""
     if upgrade.trouble:
         raise update_judge.no_way(upgrade.trouble, known, driver.hold_set(packages, branch))
     then = after(packages, known, upgrade, branch)
-    driven = Move(_newest(packages), _newest(then))
+    driven = Move(driver.version(packages), driver.version(then))
     next_boot = then.grub or grub.Boot("")
     boot = driver.next_boot(then, branch)
     bare = tuple(_bare(packages, then, upgrade))
@@ -105,10 +97,10 @@ def draft(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int
 
 def boots(packages: Packages, known: Repositories) -> grub.Boot:
     """What boots next as a Spark is now; its kernel is empty where that is not known."""
-    return packages.grub or grub.Boot(max(_kernels(packages, known), key=driver.newer, default=""))
+    return packages.grub or grub.Boot(max(bootable(packages, known), key=driver.newer, default=""))
 
 
-def _kernels(packages: Packages, known: Repositories) -> set[str]:
+def bootable(packages: Packages, known: Repositories) -> set[str]:
     """The releases of the kernels that could boot: those in /boot, for a package alone boots nothing."""
     return {each.release for each in known.kernels} or {*driver.kernels(packages)}
 
@@ -119,7 +111,7 @@ def waits(packages: Packages, known: Repositories, kernel: str) -> str:
     kernel: the one that runs. The module in memory stays until then, and a driver beside it answers nothing.
     """
     found = []
-    installed, next_kernel = _newest(packages), boots(packages, known).kernel
+    installed, next_kernel = driver.version(packages), boots(packages, known).kernel
     if packages.module and installed and packages.module != installed:
         found.append(f"nvidia.ko {packages.module} is loaded, and driver {installed} is installed")
     if next_kernel and next_kernel != kernel:
@@ -147,7 +139,7 @@ def _boots_then(packages: Packages, known: Repositories, upgrade: Upgrade, branc
     now = boots(packages, known)
     came = {driver.kernel_of(name) for name, move in upgrade.installs.items() if not move.before} - {""}
     went = {driver.kernel_of(name) for name in upgrade.removes} - {""}
-    there = _kernels(packages, known) - went | came
+    there = bootable(packages, known) - went | came
     if not now.kernel:
         return now
     if now.way == "other" and any(_core(upgrade, branch)):
@@ -157,11 +149,6 @@ def _boots_then(packages: Packages, known: Repositories, upgrade: Upgrade, branc
     if now.way == "first" and (came or went):
         return grub.Boot(max(there, key=driver.newer, default=""), "", now.way)
     return now
-
-
-def _newest(packages: Packages) -> str:
-    """The driver's version, of several the newest; empty without a driver."""
-    return next(reversed(driver.versions(packages)), "")
 
 
 def _core(upgrade: Upgrade, branch: int) -> Iterator[str]:
@@ -174,7 +161,7 @@ def _core(upgrade: Upgrade, branch: int) -> Iterator[str]:
 
 def _bare(packages: Packages, then: Packages, upgrade: Upgrade) -> Iterator[str]:
     """The installed kernels whose prebuilt nvidia.ko goes, or stays behind a driver that moves."""
-    moves = _newest(packages) != _newest(then)
+    moves = driver.version(packages) != driver.version(then)
     for kernel in driver.kernels(packages):
         before, after = driver.modules_of(packages, kernel), driver.modules_of(then, kernel)
         if before and not (after and (not moves or {*after} & {*upgrade.installs})):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from sparkrig import text
 from sparkrig.cure import on_host, quoted
 from sparkrig.host import driver
 from sparkrig.host.repositories import Repositories
 from sparkrig.refusal import Refusal
-from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from sparkrig.host.update import Plan
@@ -89,7 +89,5 @@ def no_way(trouble: str, known: Repositories, ours: Collection[str]) -> Refusal:
 
 
 def some(names: Iterable[str]) -> str:
-    """The first of many names, and how many more."""
-    all_of_them = [*names]
-    first, rest = all_of_them[:_NAMED], len(all_of_them) - _NAMED
-    return f"{', '.join(first)} and {rest} more" if rest > 0 else listed(first)
+    """The first of many packages, as a sentence names them."""
+    return text.some(names, _NAMED)

@@ -14,7 +14,7 @@ from sparkrig.host import driver
 from sparkrig.host.driver import Packages
 from sparkrig.host.releases import Recipe
 from sparkrig.host.repositories import Repositories
-from sparkrig.host.update import Plan
+from sparkrig.host.update import Plan, bootable
 from sparkrig.host.update_judge import MENU, some
 from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal
@@ -101,8 +101,7 @@ def out_of_reach(
 
 def _why_in_menu(found: Plan, packages: Packages, known: Repositories, recipe: Recipe) -> tuple[str, str] | None:
     """The reason and its cure where the kernel is there, or would be, and GRUB boots another one."""
-    there = {each.release for each in known.kernels} or {*driver.kernels(packages)}
-    there |= {driver.kernel_of(name) for name in found.new}
+    there = bootable(packages, known) | {driver.kernel_of(name) for name in found.new}
     if not any(_kernel(release) >= _kernel(recipe.kernel) for release in there):
         return None
     stays = f"unknown: {found.unknown}" if found.unknown else f"kernel {found.kernel.after}"

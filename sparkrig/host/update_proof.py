@@ -21,12 +21,11 @@ def unready(found: Standing, packages: Packages) -> str:
         missing.append("dpkg has left packages unfinished")
     if not found.initrd:
         missing.append(f"kernel {kernel} has no initrd")
-    if wanted and (installed := _newest(packages)) != wanted:
+    if wanted and (installed := driver.version(packages)) != wanted:
         missing.append(f"driver {installed or 'none'} is installed, and {wanted} was planned")
-    same = (
-        found.back and found.record is not None and not found.record.packages
-    )  # nothing is put back but the kernel
-    if wanted and found.module != wanted and not same:
+    # the way back of an update without packages puts back nothing but the kernel
+    only_the_kernel = found.back and found.record is not None and not found.record.packages
+    if wanted and found.module != wanted and not only_the_kernel:
         missing.append(f"kernel {kernel} has {_module(found.module)}, and the driver is {wanted}")
     return listed(missing)
 
@@ -56,7 +55,3 @@ def unproven(found: Standing, packages: Packages, gpu: Gpu) -> str:
     elif wanted and gpu.driver and gpu.driver != wanted:
         missing.append(f"nvidia-smi reports driver {gpu.driver}, and {wanted} was planned")
     return listed(missing)
-
-
-def _newest(packages: Packages) -> str:
-    return next(reversed(driver.versions(packages)), "")

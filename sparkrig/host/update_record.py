@@ -136,11 +136,6 @@ class Standing(Value):
         return any(each.name == step for each in self.steps)
 
     @property
-    def boots(self) -> int:
-        """How often the new kernel was to be booted."""
-        return sum(step.name == DONE["boot"] for step in self.current)
-
-    @property
     def current(self) -> tuple[Done, ...]:
         """The steps of the direction that it takes now; what was stopped stays stopped in both."""
         names = [step.name for step in self.steps]
@@ -205,6 +200,12 @@ class Standing(Value):
 
 def _end(move: Move, *, back: bool) -> str:
     return move.before if back else move.after
+
+
+def opened(row: str) -> str:
+    """An update that is open, in words, by the row `STEP GOAL` of open_update.sh; empty for none."""
+    last, _, goal = plain(row).partition(" ")
+    return f"an update to {goal} is open (last step: {last})" if last else ""
 
 
 # --- reading

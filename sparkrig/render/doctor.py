@@ -16,7 +16,7 @@ from sparkrig.checks.kind import CATEGORIES, Category, to_read
 from sparkrig.cure import cure_of
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.reports.doctor import Report, Row
-from sparkrig.text import listed
+from sparkrig.text import listed, some
 
 _WIDE = max(map(len, CATEGORIES))
 _LABEL = 10
@@ -71,7 +71,7 @@ class _Drawn:
         if roots := dict.fromkeys(row.follows.id for _, row in rows if row.follows):
             said.append(f"see {listed(roots)}")
         if self.unread and category != "access":
-            said.append(f"{_some(self.unread)} not read")
+            said.append(f"{some(self.unread, _NAMED)} not read")
         style = "" if wrong or unknown else "dim"
         return Text.assemble(self.sign(worst), f" {category:{_WIDE}}  ", (", ".join(said), style))
 
@@ -129,7 +129,7 @@ class _Drawn:
 
     def on(self, told: Sequence[Told]) -> str:
         """On which hosts; nothing where there is only one."""
-        return f" on {_some([name for name, _ in told])}" if self.hosts > 1 else ""
+        return f" on {some([name for name, _ in told], _NAMED)}" if self.hosts > 1 else ""
 
     def labelled(self, label: str, text: str, *, style: str = "") -> Iterator[Text]:
         indent = 4 + _LABEL
@@ -152,11 +152,6 @@ class _Drawn:
         # a command is copied whole from a line of its own, and not from where a terminal broke it
         fits = self.width is None or said.cell_len + 1 + len(report.next) <= self.width
         return said.append(f"{' ' if fits else chr(10)}{report.next}")
-
-
-def _some(names: Sequence[str]) -> str:
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    return listed([*names[:_NAMED], *more])
 
 
 def _alike(rows: Sequence[Told]) -> list[list[Told]]:

@@ -13,7 +13,7 @@ from sparkrig.render.journal import ago
 from sparkrig.render.plan import Sheet
 from sparkrig.reports.plan import roughly
 from sparkrig.reports.update import Prospect, size
-from sparkrig.text import listed
+from sparkrig.text import some
 
 _NAMED = 6
 _OLD_S = 86_400 * 7
@@ -98,11 +98,8 @@ def _moved(move: Move) -> str:
 
 def _kernel(plan: Plan) -> str:
     if plan.unknown:
-        return (
-            f"{plan.kernel.before or 'unknown'} -> unknown: {plan.unknown}"
-            if plan.core
-            else (f"unknown: {plan.unknown}")
-        )
+        before = f"{plan.kernel.before or 'unknown'} -> " if plan.core else ""
+        return f"{before}unknown: {plan.unknown}"
     return f"{_moved(plan.kernel)} · {_modules(plan)}"
 
 
@@ -172,5 +169,4 @@ def _firmware(part: Part) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return f"{', '.join(names[:_NAMED])} and {more} more" if more > 0 else listed(names)
+    return some(names, _NAMED)

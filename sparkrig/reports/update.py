@@ -30,9 +30,7 @@ _PROOF_S = 120
 _SERVER_S = 60
 _BYTES_A_SECOND = 10_000_000
 _BOOT_MB = 300  # a kernel with its initrd, and GRUB's menu twice
-_UNPACKED = (
-    4  # times what is downloaded: the archives, and what they become beside what they replace; our own reasoning
-)
+_UNPACKED = 4  # times what is downloaded: the archives, and what they become; our own reasoning
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def goal(seen: Seen, to: str, parts: Collection[str]) -> Recipe | None:
 def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
     """What a look and a forecast come to. parts: of PARTS, what is to be updated."""
     seen, goal, known = found.seen, found.goal, found.seen.repositories
-    has = releases.installed(seen.identity.kernel, _driver(seen), seen.releases)
+    has = releases.installed(seen.identity.kernel, driver.version(seen.driver), seen.releases)
     newest = goal or seen.releases.newest
     refusals, plan = [found.refusal] if found.refusal else [], None
     if found.upgrade:
@@ -144,10 +142,6 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
     return made
 
 
-def _driver(seen: Seen) -> str:
-    return next(reversed(driver.versions(seen.driver)), "")
-
-
 def _firmware(seen: Seen, recipe: Recipe | None, limited: bool) -> tuple[Part, ...]:
     return firmware.judge(seen.firmware, recipe, seen.identity.vendor, limited=limited)
 
@@ -166,11 +160,10 @@ def _before_a_reboot(seen: Seen) -> list[Refusal]:
     upgrade, boot_mb = seen.preflight.upgrade, seen.preflight.room_mb.get("/boot")
     if upgrade.later:
         found.append(Refusal(upgrade.later, upgrade.cure))
-    waits = [part.which for part in firmware.judge(seen.firmware, None, "") if part.state == "pending"]
-    if waits:
+    if staged := firmware.staged(seen.firmware):
         found.append(
             Refusal(
-                f"firmware is handed over ({listed(waits)}), and any reboot writes it",
+                f"firmware is handed over ({listed(staged)}), and any reboot writes it",
                 "--only firmware first, which reboots for it",
             )
         )

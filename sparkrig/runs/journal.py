@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig import programs
+from sparkrig.host import update_record
 from sparkrig.parsing import bounds, grammar
 from sparkrig.runs import lock
 from sparkrig.runs.lock import RUNS, Lock, Owner
@@ -170,8 +171,7 @@ def parse(lines: Iterable[str]) -> Journal:
         if word == "now":
             now = int(rest)
         elif word == "update":
-            last, _, goal = rest.partition(" ")
-            update = plain(f"an update to {goal} is open (last step: {last}); sparkrig update goes on with it")
+            update = f"{update_record.opened(rest)}; sparkrig update goes on with it"
         elif word == "lock":
             alive, _, whose = rest.partition(" ")
             taken = Lock(lock.owner(whose), {"alive": True, "dead": False}.get(alive))

@@ -12,8 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sparkrig.host import releases
+from sparkrig.host import releases, update, update_judge
+from sparkrig.host.driver import Packages
 from sparkrig.host.releases import Installed, Releases
+from sparkrig.host.repositories import Repositories
+from sparkrig.host.update import Plan
+from sparkrig.host.upgrade import Upgrade
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 RECORDED = FIXTURES / "updates"
@@ -125,3 +129,11 @@ def board(unit: str, devices: Any = None) -> list[str]:
     encoded = base64.b64encode(text.encode()).decode()
     connectx = [] if unit == "sparky" else ["connectx 28.45.4028"]
     return [*table(unit), *connectx, "fwupdmgr", "compile 2.0.20", "runtime 2.0.20", f"fwupd {encoded}"]
+
+
+def judged(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int = 580) -> Plan:
+    """What a forecast comes to. Raises the most severe Refusal where it must not be carried out."""
+    found = update.draft(packages, known, upgrade, branch)
+    for refusal in update_judge.refusals(found, known, branch):
+        raise refusal
+    return found

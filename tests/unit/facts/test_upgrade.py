@@ -13,8 +13,9 @@ import pytest
 
 from sparkrig.facts.repositories import Repositories
 from sparkrig.facts.upgrade import Upgrade
-from sparkrig.host import driver, repositories, update, update_limits, upgrade
+from sparkrig.host import driver, repositories, update_limits, upgrade
 from sparkrig.host.releases import Recipe
+from tests.unit import updates
 from tests.unit.look.world import PLACES, World
 from tests.unit.shells import tool
 
@@ -214,7 +215,7 @@ def test_a_spark_of_april_reaches_july_with_the_modules_that_are_built_for_its_d
     assert "6.17.0-1022.22+1" in limits and "6.17.0-1014.14+2" not in limits
     assert "6.17.0-1014.14+1\n" not in limits, "what is installed is built for the driver of now"
     assert "linux-modules-nvidia-580-open-6.17.0-1029-nvidia" not in limits, "its meta package is pinned"
-    made = update.plan(packages, known, forecast(april, *driver.hold_set(packages, 580), limits=limits), 580)
+    made = updates.judged(packages, known, forecast(april, *driver.hold_set(packages, 580), limits=limits), 580)
     assert (made.driver.after, made.kernel.after) == ("580.159.03", "6.17.0-1022-nvidia")
     assert (made.boot.modules, made.amiss, made.kept) == (module, "", ())
     assert update_limits.out_of_reach(made, packages, known, july, 580) == []

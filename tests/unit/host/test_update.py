@@ -15,6 +15,7 @@ from sparkrig.host.update import Plan
 from sparkrig.host.upgrade import Move
 from sparkrig.refusal import Refusal
 from tests.plan import recordings
+from tests.unit import updates
 
 NOW = 1_795_600_000
 DRIVER = "580.178.04-0ubuntu0.24.04.1"
@@ -59,7 +60,7 @@ def forecast(found: Packages, *more: str, without: Iterable[str] = ()) -> list[s
 
 
 def planned(found: Packages, rows: list[str], has: Repositories | None = None) -> Plan:
-    return update.plan(found, has or known(every=found), upgrade.parse(rows), 580)
+    return updates.judged(found, has or known(every=found), upgrade.parse(rows), 580)
 
 
 def test_driver_and_kernel_move_together_with_the_modules_of_both() -> None:

@@ -20,6 +20,7 @@ from sparkrig.host.grub import Boot
 from sparkrig.host.repositories import Kernel, Repositories
 from sparkrig.host.upgrade import Upgrade, parse
 from sparkrig.refusal import Refusal
+from tests.unit import updates
 from tests.unit.updates import RECORDED, archived
 
 OWN, SECOND = "6.12.117+deb13-amd64", "6.12.117+deb13-rt-amd64"
@@ -134,7 +135,7 @@ def planned(apt: Apt, state: str, recipe: releases.Recipe | None = None) -> upda
     known = Repositories(0, 0, versions, frozenset(), (), (Kernel(OWN, initrd=True, module=True),))
     packages = driver.Packages(tuple(rows), {}, grub=Boot(OWN))
     limits = update_limits.limits(packages, known, recipe, driver.BRANCH) if recipe else ""
-    return update.plan(packages, known, apt.forecast(offered, PIN, limits), driver.BRANCH)
+    return updates.judged(packages, known, apt.forecast(offered, PIN, limits), driver.BRANCH)
 
 
 def test_up_to_the_recipe_the_driver_moves_and_the_kernel_stays(apt: Apt) -> None:
