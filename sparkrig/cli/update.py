@@ -168,19 +168,19 @@ def _foreseen(at: Host, seen: Seen, to: str, parts: Collection[str], branch: int
     from sparkrig.facts.upgrade import Upgrade
     from sparkrig.host import driver, update_limits
     from sparkrig.io import remote
-    from sparkrig.look.update import Foreseen
+    from sparkrig.look.update import Asked, Foreseen
     from sparkrig.refusal import Refusal
     from sparkrig.reports import update as report
 
-    ours = driver.hold_set(seen.driver, branch)
-    driven, held = (ours, []) if "driver" in parts else ([], ours)
-    packages = bool(driven) or "os" in parts
     try:
         goal = report.goal(seen, to, parts)
     except Refusal as refusal:
         return Foreseen(seen, None, None, refusal)
-    if not packages:
+    ours = tuple(driver.hold_set(seen.driver, branch))
+    released, held = (ours, ()) if "driver" in parts else ((), ours)
+    if not released and "os" not in parts:
         return Foreseen(seen, goal, None)
     limits = update_limits.limits(seen.driver, seen.repositories, goal, branch) if goal else ""
-    alone = driven if "os" not in parts else ()
-    return Foreseen(seen, goal, remote.read(at, Upgrade(), driven, limits, alone, held, seconds, seconds=seconds))
+    asked = Asked(released, held, () if "os" in parts else released, limits)
+    given = (asked.released, asked.limits, asked.alone, asked.held, seconds)
+    return Foreseen(seen, goal, remote.read(at, Upgrade(), *given, seconds=seconds), asked=asked)

@@ -105,12 +105,8 @@ def _begun(at: Updating, asked: Asked) -> list[str] | None:
         return None
     id = applying.now()
     seen = {name: _foreseen(found[name]) for name in due}
-    branch = {name: at.fleet[name].driver_branch for name in due}
-    records = {
-        name: updating.record(id, at.again(), seen[name], made[name], asked.parts, branch[name]) for name in due
-    }
-    limits = {name: updating.limits(seen[name], branch[name]) for name in due}
-    at.begin(records, limits)
+    records = {name: updating.record(id, at.again(), seen[name], made[name]) for name in due}
+    at.begin(records, {name: seen[name].asked.limits for name in due})
     return due
 
 

@@ -30,14 +30,29 @@ class Seen(Value):
 
 
 @dataclass(frozen=True)
+class Asked(Value):
+    """An upgrade as apt is asked for it, in the forecast and in the update itself.
+
+    released: packages of a deploy's hold that may move; held: those that may not; alone: packages that alone move,
+    all for none; limits: apt preferences that come first.
+    """
+
+    released: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    limits: str = ""
+
+
+@dataclass(frozen=True)
 class Foreseen(Value):
     """What was seen, and what apt foresees.
 
     goal: the release to reach, None for whatever apt offers; upgrade: None where no package is to be updated;
-    refusal: why there is no such release, so that nothing was foreseen.
+    refusal: why there is no such release, so that nothing was foreseen; asked: of which upgrade apt was asked.
     """
 
     seen: Seen
     goal: Recipe | None
     upgrade: Upgrade | None
     refusal: Refusal | None = None
+    asked: Asked = Asked()

@@ -100,10 +100,10 @@ class _Drawn:
         yield Text.assemble("  ", self.sign(first.status), " ", (f"{first.id}{self.on(group)}", "bold"))
         told = _telling(group)
         common = len({tuple(row.notes) for _, row in group}) == 1
-        for number, some in enumerate(told[:_NAMED]):
-            where = self.on(some) if len(told) > 1 else ""
-            yield from self.labelled("" if number else "read", f"{some[0][1].found}{where}")
-            for note in some[0][1].notes if everything and not common else ():
+        for number, alike in enumerate(told[:_NAMED]):
+            where = self.on(alike) if len(told) > 1 else ""
+            yield from self.labelled("" if number else "read", f"{alike[0][1].found}{where}")
+            for note in alike[0][1].notes if everything and not common else ():
                 yield from self.labelled("", note)
         yield from self.more(told)
         for number, note in enumerate(first.notes if everything and common else ()):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from sparkrig.host import driver, update_limits, update_record
+from sparkrig.host import update_record
 from sparkrig.host.upgrade import Move
 from sparkrig.look.update import Foreseen
 from sparkrig.reports.update import Prospect
@@ -14,23 +14,19 @@ from sparkrig.text import listed
 _UP = ("active", "activating", "reloading")  # one that loads a model is activating
 
 
-def record(
-    id: str, typed: str, found: Foreseen, prospect: Prospect, parts: Collection[str], branch: int
-) -> update_record.Record:
+def record(id: str, typed: str, found: Foreseen, prospect: Prospect) -> update_record.Record:
     """What is agreed to, as the host keeps it. id: of the update; typed: the command."""
     plan, upgrade, kernel = prospect.plan, found.upgrade, found.seen.identity.kernel
     installs = upgrade.installs if upgrade else {}
-    ours = driver.hold_set(found.seen.driver, branch)
-    held, kept = (ours, []) if "driver" in parts else ([], ours)
     return update_record.Record(
         id=id,
         goal=prospect.goal.shown if prospect.goal else "what apt offers",
         typed=typed,
         kernel=Move(kernel, (plan.kernel.after if plan else "") or kernel),
         driver=plan.driver if plan else Move("", ""),
-        release=tuple(held),
-        keep=tuple(kept),
-        only=() if "os" in parts else tuple(held),
+        release=found.asked.released,
+        keep=found.asked.held,
+        only=found.asked.alone,
         before={name: move.before for name, move in installs.items() if move.before},
         after={name: move.after for name, move in installs.items()},
         gone=upgrade.removes if upgrade else (),
@@ -38,13 +34,6 @@ def record(
         served=tuple(running(found.seen.serving)),
         firmware={part.device: part.which for part in prospect.offered if part.device},
         reboots=bool(plan and (plan.reboots or prospect.waits)),
-    )
-
-
-def limits(found: Foreseen, branch: int) -> str:
-    """apt preferences of the update, as the forecast had them."""
-    return (
-        update_limits.limits(found.seen.driver, found.seen.repositories, found.goal, branch) if found.goal else ""
     )
 
 
