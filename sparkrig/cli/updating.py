@@ -13,9 +13,13 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
+from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+
 from sparkrig.cli import applying, files
 from sparkrig.host.update_record import UNWRITTEN, WORDS, Standing, Task
-from sparkrig.io import project
+from sparkrig.io import project, terminal
+from sparkrig.io.remote import Failed, Lost
+from sparkrig.operations import journal, update
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
 
     from sparkrig.fleet import Fleet
     from sparkrig.host.update_record import Record
-    from sparkrig.io.remote import Failed, Lost
 
 BACK_S = 900  # times patience; until a Spark is back after a reboot, or after its link was lost
 FIRMWARE_S = 1800  # the same where it writes firmware, which takes 15 minutes [@spark-fleet-updates]
@@ -58,10 +61,8 @@ class Updating:
 
         Raises Refusal.
         """
-        from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-
         title = f"Looking for open updates of {self.inventory.name}"
-        answers = session.asked(self.data, title, lambda at: _look(at, self.fleet[at.name].patience))
+        answers = session.asked(self.data, title, lambda at: update.look(at, self.fleet[at.name].patience))
         found = {name: each for name, each in answers.items() if isinstance(each, Standing)}
         if not any(each.record for each in found.values()):
             self._all(answers)
@@ -72,8 +73,6 @@ class Updating:
 
     def begin(self, records: Mapping[str, Record], limits: Mapping[str, str]) -> None:
         """Keep on each host what was agreed to, before anything changes. Raises Refusal."""
-        from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-        from sparkrig.operations import update
 
         def keep(at: Host) -> None:
             update.begin(at, records[at.name], limits[at.name], self.fleet[at.name].patience)
@@ -89,9 +88,6 @@ class Updating:
 
     def turn_back(self, found: Mapping[str, Standing]) -> None:
         """Let open updates lead back; of one that changed nothing yet, the record goes. Raises Refusal."""
-        from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-        from sparkrig.operations import journal, update
-
         for name, each in found.items():
             if each.working:
                 raise Refusal(f"{name} installs at this moment", f"{self.again('--back')}, once it is over")
@@ -137,7 +133,7 @@ class Updating:
                     return self._ended(name, last)
                 last = found
                 self._next(name, found)
-            except _LostLink as lost:
+            except Lost as lost:
                 losses += 1
                 if losses > _LOSSES:
                     raise self._stopped(name, str(lost)) from None
@@ -197,8 +193,6 @@ class Updating:
 
     def _drain(self, name: str, found: Standing) -> None:
         """Stop what the host serves; a model that both halves share stops on both."""
-        from sparkrig.operations import update
-
         assert found.record is not None
         served = found.record.served
         for half in self.fleet.group(name):
@@ -237,43 +231,30 @@ class Updating:
     # --- one host
 
     def _standing(self, name: str) -> Standing:
-        from sparkrig.operations import update
-
         found: Standing = self._on_host(name, update.look)
         return found
 
     def _note(self, name: str, task: Task) -> None:
-        from sparkrig.operations import update
-
         self._on_host(name, lambda at, patience: update.note(at, task, patience))
 
     def _on_host(self, name: str, ask: Callable[[Host, float], Any]) -> Any:
-        """What a host answers, once it is there. Raises _LostLink where it does not, Refusal where it fails."""
+        """What a host answers, once it is there. Raises Lost where it does not, Refusal where it fails."""
         answer = self._asked(name, ask, BACK_S)
-        if isinstance(answer, Exception):
-            raise self._why(name, answer)
+        if isinstance(answer, Lost):
+            raise answer
+        if isinstance(answer, Failed):
+            raise self._stopped(name, str(answer))
         return answer
 
     def _asked(self, name: str, ask: Callable[[Host, float], Any], wait_s: float) -> Any:
-        from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-
-        patience = self.fleet[name].patience
-        wait = wait_s * patience
-        asked: Any = session.asked({name: self.data[name]}, "Updating", lambda at: ask(at, patience), wait_s=wait)[
-            name
-        ]
-        return asked
-
-    def _why(self, name: str, answer: Failed | Lost | Exception) -> Exception:
-        from sparkrig.io.remote import Lost
-
-        return _LostLink(str(answer)) if isinstance(answer, Lost) else self._stopped(name, str(answer))
+        patience, data = self.fleet[name].patience, {name: self.data[name]}
+        answers: dict[str, Any] = session.asked(
+            data, "Updating", lambda at: ask(at, patience), wait_s=wait_s * patience
+        )
+        return answers[name]
 
     def _rebooted(self, name: str, found: Standing, seconds: float) -> None:
         """Wait until a host is there in another boot. Raises Refusal at the deadline."""
-        from sparkrig.io.remote import Lost
-        from sparkrig.operations import update
-
         end = monotonic() + seconds * self.fleet[name].patience
         while (left := end - monotonic()) > 0:
             answer = self._asked(name, update.look, left)
@@ -293,7 +274,7 @@ class Updating:
 
     def _stopped(self, name: str, why: str) -> Refusal:
         """Why a host cannot go on, where it stands, and the command that goes on."""
-        found = self._asked(name, _look, 0)
+        found = self._asked(name, update.look, 0)
         stands = f"; {found.sentence}" if isinstance(found, Standing) and found.record else ""
         back = self.again("--back", "--limit", name)
         if "not agreed to" in why:
@@ -303,30 +284,15 @@ class Updating:
         return Refusal(f"{why}{stands}", f"{self.again()}, once that is mended")
 
     def _say(self, text: str) -> None:
-        from sparkrig.io import terminal
-
         terminal.echo(text, err=True)
-
-
-class _LostLink(Exception):
-    """A host that does not answer: what it still does is unknown, and its record will tell."""
 
 
 def _called(service: str) -> str:
     return "the server" if service == "-" else f"service {service}"
 
 
-def _look(at: Host, patience: float) -> Standing:
-    from sparkrig.operations import update
-
-    return update.look(at, patience)
-
-
 def _perform(at: Host, task: Task, found: Standing, patience: float, why: str) -> None:
     """A task on a host, which is locked meanwhile. Raises Failed or Lost."""
-    from sparkrig.io.remote import Failed
-    from sparkrig.operations import journal, update
-
     try:
         with journal.locked(journal.Run(why), {at.name: at}):
             update.perform(at, task, found, patience)
