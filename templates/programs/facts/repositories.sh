@@ -33,7 +33,10 @@ set -- $({ printf '%s\n-\n' "$names"; of_apt pkgnames linux-modules-nvidia-; } |
   /^(Pre-)?Depends: / {
     sub(/^[^:]*: /, ""); count = split($0, part, /, */)
     for (i = 1; i <= count; i++)
-      if (part[i] ~ /^nvidia-kernel-common-[^ ]+ \([<>=]+ [^ )]+\)$/) { split(part[i], word, /[ ()]+/); bounds = bounds " " word[2] " " word[3] }
+      if (part[i] ~ /^nvidia-kernel-common-[^ ]+ \([<>=]+ [^ )]+\)$/) {
+        split(part[i], word, /[ ()]+/)
+        bounds = bounds " " word[2] " " word[3]
+      }
   }
   /^$/ { done() }
   END { done() }' | head -n 1000

@@ -2,8 +2,8 @@
 # $1 apt preferences that come on top of the host's own; standard input: the plan. Both are on the disk, whole, before
 # anything changes; a plan that is there already stays, and this one is refused.
 
+. ../host/update_plan.sh
 
-here=/var/lib/sparkrig/update
 if [ -e $here/plan ]; then echo 'another update is open here' >&2; exit 75; fi
 set -e
 umask 077

@@ -1,10 +1,10 @@
 #!/bin/sh
 # The update is over; what there is to know of it is kept as the last one.
 
+. ../host/update_plan.sh
 . ./update_grub.sh
 . ./update_trial.sh
 
-here=/var/lib/sparkrig/update
 end_trial
 free_default || exit
 rm -rf $here.last

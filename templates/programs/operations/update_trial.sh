@@ -1,8 +1,9 @@
 #!/bin/sh
 # end_trial: no timer boots the earlier kernel any more
 
+. ../host/update_plan.sh
 
-trial=/var/lib/sparkrig/update/trial units=/etc/systemd/system
+trial=$here/trial units=/etc/systemd/system
 end_trial() {
   if [ -e $trial ]; then rm -f $trial && sync -f "${trial%/*}"; fi
   if [ -e $units/sparkrig-update-trial.timer ]; then
