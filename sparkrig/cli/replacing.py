@@ -215,7 +215,7 @@ def here(place: Place, key: HostKey, draft: Draft, book: Book) -> list[str]:
     said = []
     if not place.settled(key):
         how = ", in the place of the old one" if place.stale(key) else ""
-        said.append(f"{place.at.known_hosts}: the host key of {place.at.entry}{how}")
+        said.append(f"the host key of {place.at.entry}{how}: {place.at.known_hosts}")
     if not deployed(draft.seen) and _reported(book, place.name):
         said.append(f"the last drift report: {place.name} begins anew")
     return said
@@ -223,10 +223,11 @@ def here(place: Place, key: HostKey, draft: Draft, book: Book) -> list[str]:
 
 def begin(place: Place, key: HostKey, draft: Draft) -> None:
     """Let this machine forget the one before. Raises Refusal where known_hosts cannot be written."""
-    from sparkrig.io import drift_files
+    from sparkrig.io import drift_files, session
 
     if not place.settled(key):
         newcomer.know(place.at, key, place.before)
+        session.read_known_hosts_again()  # the other half was looked at before
     if not deployed(draft.seen):
         try:
             drift_files.forget(draft.book.file, place.name)
