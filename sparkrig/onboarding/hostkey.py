@@ -75,7 +75,7 @@ def forgotten(text: str, entry: str) -> str:
 def _without(line: str, entry: str) -> str | None:
     """A line without a name; None where no other name is left on it."""
     names = line.split(maxsplit=1)[0] if len(line.split()) > 2 else ""
-    if names.startswith(("#", "@")):
+    if names.startswith("#"):
         return line
     left = [name for name in names.split(",") if not _means(name, entry)]
     if ",".join(left) == names:

@@ -186,6 +186,20 @@ def test_json_without_yes_is_a_plan_and_writes_nothing(replaced: Replaced) -> No
     assert "Driver: hold the installed 580 set" in told["hosts"]["spark-b"]["steps"]
 
 
+def test_its_name_is_an_address_too(replaced: Replaced) -> None:
+    """So that a user can be typed with it."""
+    done = replaced.run("nvidia@spark-b", "--json", *replaced.desk.trusted("spark-b"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["data"] == {}
+
+
+def test_what_is_left_after_the_deploy_is_done_without_the_option(replaced: Replaced) -> None:
+    done = replaced.run("--yes", *replaced.desk.trusted("spark-b"))  # pyinfra's part is that it does nothing
+    assert done.returncode == 2 and "Something is still to be done." in done.stdout, done.stderr
+    command = f"sparkrig onboard spark-b --inventory {replaced.desk.file}"
+    assert f"The same again goes on from there: {command}\n" in done.stdout
+
+
 def test_the_plan_shows_which_keys_of_the_other_half_go(replaced: Replaced) -> None:
     done = replaced.scripted(DIES="know")
     shown = " ".join(done.stdout.split())

@@ -31,7 +31,7 @@ FORGOTTEN: dict[str, tuple[str, str]] = {
     "the same address at another port": (f"10.0.0.12 {KEY}\n", f"10.0.0.12 {KEY}\n"),
     "authorities and revoked keys": (f"@cert-authority {HOST} {KEY}\n", f"@cert-authority {HOST} {KEY}\n"),
     "patterns": (f"[10.0.0.*]:2222 {KEY}\n", f"[10.0.0.*]:2222 {KEY}\n"),
-    "a comment": (f"#{HOST} {KEY}\n# {HOST} {KEY}\n", f"#{HOST} {KEY}\n# {HOST} {KEY}\n"),
+    "a comment": (f"#a,{HOST} {KEY}\n# {HOST} {KEY}\n", f"#a,{HOST} {KEY}\n# {HOST} {KEY}\n"),
     "what is no entry": (f"{HOST}\n\n{HOST} x\n", f"{HOST}\n\n{HOST} x\n"),
     "the ends of lines": (f"a {KEY}\r\n{HOST} {KEY}\r\n b {KEY}", f"a {KEY}\r\n b {KEY}"),
     "blanks before a name": (f"  a,{HOST}\t{KEY}\n", f"  a\t{KEY}\n"),
@@ -155,6 +155,10 @@ def test_what_copies_it() -> None:
             ),
             "served under a name": (
                 lacking(has(), other, named),
+                f"{deploy} --data serve_name=chat --data model={QWEN} --data serve_port=9100",
+            ),
+            "served under a name, as the inventory has another": (
+                lacking(has(), other, named, serve_port=9100),
                 f"{deploy} --data serve_name=chat --data model={QWEN} --data serve_port=9100",
             ),
             "served by the other half alone": (
