@@ -16,14 +16,27 @@ class Upgrade(Noun[upgrade.Upgrade]):
     parse = staticmethod(upgrade.parse)
     script = programs.text("facts/upgrade.sh")
 
-    def command(self, released: Iterable[str] = (), limits: str = "", alone: Iterable[str] = ()) -> str:
+    def command(
+        self,
+        released: Iterable[str] = (),
+        limits: str = "",
+        alone: Iterable[str] = (),
+        held: Iterable[str] = (),
+        within: int = 240,
+    ) -> str:
         """The forecast.
 
         + released: names of held packages that would be released first
-        + limits: apt preferences that would come on top
+        + limits: apt preferences that would come first
         + alone: names of packages that alone are to be upgraded, with what they need; all for none
+        + held: names of packages that would be held, as a deploy does, besides those that are
+        + within: seconds that it may take
         """
-        names = shlex.quote(f" {' '.join(released)} ")
         words = " ".join(["install --only-upgrade", *alone]) if alone else "dist-upgrade"
-        given = f"released={names}\nlimits={shlex.quote(limits)}\nwhat={shlex.quote(words)}"
-        return f"{PREAMBLE}\n{given}\n{self.script}"
+        given = {"released": _spaced(released), "held": _spaced(held), "limits": limits, "what": words}
+        rows = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
+        return "\n".join([PREAMBLE, *rows, f"within={within:d}", self.script])
+
+
+def _spaced(names: Iterable[str]) -> str:
+    return f" {' '.join(names)} "

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lab import host, nodes
 from lab.commands import run
+from lab.guest.build import kernels
 from lab.paths import home, images
 
 GUEST = Path(__file__).parent / "guest"
@@ -42,6 +43,11 @@ def packages() -> list[str]:
     """The Debian packages of a guest."""
     lines = (GUEST / "packages").read_text().splitlines()
     return [name for line in lines if not line.startswith("#") for name in line.split()]
+
+
+def unused_modules() -> list[str]:
+    """Patterns of dpkg for the kernel modules that no guest has a use for."""
+    return [f"/usr/lib/modules/*/kernel/{folder}/*" for folder in kernels.left_out()]
 
 
 def stage(authorized_key: str) -> bytes:
@@ -132,7 +138,7 @@ def mmdebstrap(source: Source, work: Path) -> list[str]:
         f"--include={','.join(packages())}",
         "--dpkgopt=force-unsafe-io",
         "--skip=cleanup/apt/lists",  # the guest's own: without them apt foresees no upgrade
-        *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
+        *(f"--dpkgopt=path-exclude={pattern}" for pattern in [*LEFT_OUT, *unused_modules()]),
         *hooks,
         source.suite,
         str(work / "root.tar"),

@@ -54,6 +54,13 @@ KINDS = (
         "somebody, or an update, scheduled one",
         PREFLIGHT,
     ),
+    Kind(
+        "host.update",
+        "packages and driver",
+        "no update of driver, system or firmware is open",
+        "`sparkrig update` broke off, or is at work",
+        "docs/updating.md",
+    ),
 )
 
 
@@ -69,6 +76,7 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield _one("host.clock", "this machine's time", skew, preflight.clock(found, subject.found.time.synchronised))
     to_come = preflight.to_come(found.shutdown) if found.shutdown else "no shutdown to come"
     yield _one("host.shutdown", "no shutdown to come", to_come, preflight.shutdown(found))
+    yield _one("host.update", "none open", "none open", preflight.open_update(found))
 
 
 def _first_upgrade(found: FirstUpgrade) -> Check:

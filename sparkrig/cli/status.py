@@ -30,8 +30,8 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """Show who is working on each host, an armed rollback, and what the last runs changed and how they ended.
 
     It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
-    or undone on one half of a pair alone; 3: a host could not be read; 4: the last run's change of the network or
-    of the server was rolled back.
+    or undone on one half of a pair alone, or an update is open; 3: a host could not be read; 4: the last change
+    of the network or of the server was rolled back.
     """
     from sparkrig.render import journal as picture
     from sparkrig.runs import journal
@@ -61,7 +61,8 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
         for each in read.values()
         if (run := journal.unsettled(each)) and run.id not in alone
     }
-    raise SystemExit(4 if "rolled back" in left else 2 if left or halved else 0)
+    updates = any(each.update for each in read.values())
+    raise SystemExit(4 if "rolled back" in left else 2 if left or halved or updates else 0)
 
 
 def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:

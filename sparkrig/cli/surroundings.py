@@ -34,6 +34,7 @@ def streams() -> Iterator[None]:
     except OSError as error:
         if error.filename is not None or error.errno not in _FULL:
             raise
+        _hold_nothing_back()
         _unwritten(error)
     finally:
         _flush()
@@ -99,10 +100,15 @@ def _flush() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        _hold_nothing_back()
         _unwritten(error)
+
+
+def _hold_nothing_back() -> None:
+    """Let what Python still holds back go nowhere: the next try to write it would fail, and say so, once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _unwritten(error: OSError) -> NoReturn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.look.update import Foreseen, Seen
-    from sparkrig.refusal import Refusal
     from sparkrig.reports import schema_changes as schema
     from sparkrig.reports.update import Prospect
 
 _LOOK_S = 120  # fwupd and two forecasts of apt
+_FETCH_S = 720  # as operations/apt.py ends it
 _MEANWHILE = ("sparkrig.facts.update", "sparkrig.facts.upgrade", "sparkrig.reports.update", "sparkrig.io.screen")
 
 
 @click.command()
 @files.INVENTORY
-@click.option("--check", is_flag=True, required=True, help="Show what an update would do, and change nothing.")
+@click.option("--check", is_flag=True, help="Show what an update would do, and change nothing.")
 @click.option(
     "--to",
     default="latest",
@@ -41,58 +41,89 @@ _MEANWHILE = ("sparkrig.facts.update", "sparkrig.facts.upgrade", "sparkrig.repor
     help="Only this part; may be repeated.",
 )
 @click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peer; may be repeated.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/update.json).")
+@click.option("--back", is_flag=True, help="Put the packages of an open update back to what they were.")
+@click.option("--irreversible", is_flag=True, help="With --yes: also what cannot be undone, such as firmware.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="With --check: print JSON (schema: docs/schema/update.json)."
+)
 def update(
-    inventory_file: Path, check: bool, to: str, only: tuple[str, ...], limit: tuple[str, ...], as_json: bool
+    inventory_file: Path,
+    check: bool,
+    to: str,
+    only: tuple[str, ...],
+    limit: tuple[str, ...],
+    back: bool,
+    irreversible: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
-    """Show what an update of driver, system and firmware would do to each Spark, and in which order.
+    """Update driver, system and firmware, one Spark at a time, each proven before the next one.
 
     It shows which of NVIDIA's releases a Spark has and knows of, what apt would do once the hold of a deploy is
     released, which kernel would boot and whether it has its nvidia.ko, the firmware of the board, what other
-    programs hold, and what leads back. It changes nothing on the hosts, and fetches nothing: run
-    `sudo apt-get update` there first, if their package lists are old.
+    programs hold, and what leads back; then it asks. With --check it stops there, changes nothing on the hosts and
+    fetches nothing.
 
-    So far it only checks: --check is required. docs/updating.md has the steps of an update by hand.
+    What serves is stopped, and started again at the end. A new kernel is booted once, and becomes the default when
+    driver and GPU are proven; else the earlier one boots again. The deploy then holds and pins as before, and
+    checks. If it breaks off anywhere, the same command goes on. --back puts the packages of an update that is open
+    back.
 
-    Exit code 0: nothing to update; 2: something is, or an update would not begin; 3: a host could not be read.
+    Exit code 0: nothing to update, or all done; 1: refused or declined; 2: with --check: something is to update,
+    or an update would not begin; else an update did not get to its end; 3: a host could not be read.
     """
     from sparkrig.reports import update as report
 
-    assert check  # click requires it
+    if as_json and not check:
+        raise click.UsageError("--json expects --check")
     fleet, every = files.inventory(inventory_file)
     with files.refusals():
         data = files.limited(every, limit, fleet)
     parts = only or report.PARTS
-    made = _prospects(inventory_file, fleet, data, to, parts)
-    order = report.order(made, fleet.groups())
+    if not check:
+        from sparkrig.cli import update_run
+
+        asked = update_run.Asked(inventory_file, to, parts, limit, back, irreversible, yes)
+        raise SystemExit(update_run.run(asked, fleet, data))
+    found = looked(inventory_file, fleet, data, to, parts)
+    made = prospects(inventory_file, fleet, data, found, parts)
+    order, mixed = report.order(made, fleet.groups()), report.mixed(made, fleet.groups())
     if as_json:
         document: schema.Update = {
             "schema": "sparkrig.update/1",
             "inventory": files.typed(inventory_file),
             "hosts": [report.document(name, made[name]) for name in order],
+            "mixed": mixed,
             "exit_code": report.code(made.values()),
         }
         files.print_json(document)
     else:
-        from sparkrig.io.screen import Screen
-        from sparkrig.render import update as picture
-
-        picture.show(Screen(), made, order)
+        show(made, order, mixed)
     raise SystemExit(report.code(made.values()))
 
 
-def _prospects(
-    file: Path, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], to: str, parts: Collection[str]
+def show(made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str]) -> None:
+    """What an update would do to each host, on the screen. mixed: sentences about pairs."""
+    from sparkrig.io.screen import Screen
+    from sparkrig.render import update as picture
+
+    picture.show(Screen(), made, order, mixed)
+
+
+def prospects(
+    file: Path,
+    fleet: Fleet,
+    data: Mapping[str, Mapping[str, Any]],
+    looked: Mapping[str, Foreseen | Failed | Lost],
+    parts: Collection[str],
 ) -> dict[str, Prospect]:
-    """What comes of each host; one that cannot be read, or has no such release, stands by itself."""
-    from sparkrig.refusal import Refusal
+    """What comes of each host; one that cannot be read stands by itself."""
     from sparkrig.reports import update as report
 
     made: dict[str, Prospect] = {}
-    for name, found in _looked(file, fleet, data, to, parts).items():
-        if isinstance(found, Refusal):
-            made[name] = report.Prospect(refusals=(found,))
-        elif isinstance(found, Exception):
+    for name, found in looked.items():
+        if isinstance(found, Exception):
             why = looking.hindrance(name, data[name], str(found), files.typed(file))
             made[name] = report.Prospect(unread=why)
         else:
@@ -100,20 +131,32 @@ def _prospects(
     return made
 
 
-def _looked(
-    file: Path, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], to: str, parts: Collection[str]
-) -> dict[str, Foreseen | Refusal | Failed | Lost]:
-    """What is seen and foreseen of each host: two execs, since the second one needs what the first one saw."""
+def looked(
+    file: Path,
+    fleet: Fleet,
+    data: Mapping[str, Mapping[str, Any]],
+    to: str,
+    parts: Collection[str],
+    *,
+    fetch: bool = False,
+) -> dict[str, Foreseen | Failed | Lost]:
+    """What is seen and foreseen of each host: two execs, since the second one needs what the first one saw.
+
+    fetch: whether apt fetches its package lists first.
+    """
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.io import remote
+    from sparkrig.operations import apt
 
-    limits = {name: 2 * _LOOK_S * fleet[name].patience for name in data}
+    limits = {name: (2 * _LOOK_S + (_FETCH_S if fetch else 0)) * fleet[name].patience for name in data}
 
-    def ask(at: Host) -> Foreseen | Refusal:
+    def ask(at: Host) -> Foreseen:
         from sparkrig.facts.update import Update
 
         mine = fleet[at.name]
         seconds = int(_LOOK_S * mine.patience)
+        if fetch:
+            remote.execute(at, apt.update(), int(_FETCH_S * mine.patience))
         seen = remote.read(at, Update(), seconds=seconds)
         return _foreseen(at, seen, to, parts, mine.driver_branch, seconds)
 
@@ -121,23 +164,23 @@ def _looked(
     return session.asked(data, title, ask, wait_s=0, limits_s=limits, meanwhile=_MEANWHILE)
 
 
-def _foreseen(
-    at: Host, seen: Seen, to: str, parts: Collection[str], branch: int, seconds: int
-) -> Foreseen | Refusal:
+def _foreseen(at: Host, seen: Seen, to: str, parts: Collection[str], branch: int, seconds: int) -> Foreseen:
     from sparkrig.facts.upgrade import Upgrade
-    from sparkrig.host import driver, update
+    from sparkrig.host import driver, update_limits
     from sparkrig.io import remote
     from sparkrig.look.update import Foreseen
     from sparkrig.refusal import Refusal
     from sparkrig.reports import update as report
 
+    ours = driver.hold_set(seen.driver, branch)
+    driven, held = (ours, []) if "driver" in parts else ([], ours)
+    packages = bool(driven) or "os" in parts
     try:
-        goal = report.goal(seen, to)
+        goal = report.goal(seen, to, parts)
     except Refusal as refusal:
-        return refusal
-    driven = driver.hold_set(seen.driver, branch) if "driver" in parts else []
-    if not driven and "os" not in parts:
+        return Foreseen(seen, None, None, refusal)
+    if not packages:
         return Foreseen(seen, goal, None)
-    limits = update.limits(seen.driver, seen.repositories, goal, branch) if goal else ""
+    limits = update_limits.limits(seen.driver, seen.repositories, goal, branch) if goal else ""
     alone = driven if "os" not in parts else ()
-    return Foreseen(seen, goal, remote.read(at, Upgrade(), driven, limits, alone, seconds=seconds))
+    return Foreseen(seen, goal, remote.read(at, Upgrade(), driven, limits, alone, held, seconds, seconds=seconds))

@@ -50,10 +50,18 @@ def waiting(held: Sequence[Holder], left: float) -> str:
 
 def busy(held: Sequence[Holder], seconds: float) -> Refusal:
     """The message after the wait. No process is ever killed, and no lock is ever deleted."""
+    return _at_work(f"apt is still busy after {seconds:.0f} s", held)
+
+
+def at_work(held: Sequence[Holder]) -> list[Refusal]:
+    """Why nothing can be installed now, where nothing waits for it."""
+    return [_at_work("apt is busy", held)] if held else []
+
+
+def _at_work(what: str, held: Sequence[Holder]) -> Refusal:
     pids = ",".join(str(each.pid) for each in held)
     return Refusal(
-        f"apt is still busy after {seconds:.0f} s: {listed(map(str, held))}",
-        on_host(f"ps -fp {pids}", ", and run again once it has ended"),
+        f"{what}: {listed(map(str, held))}", on_host(f"ps -fp {pids}", ", and run again once it has ended")
     )
 
 

@@ -66,6 +66,7 @@ _IMAGE = re.compile(r"linux-image-(?:unsigned-)?(?P<kernel>[0-9]+[.][0-9].*?)(?<
 _PREBUILT = re.compile(
     r"linux-modules-nvidia-(?:(?P<branch>[0-9]{3})-)?(?:server-)?open-(?P<kernel>[0-9]+[.][0-9].*)"
 )
+_MODULES_META = re.compile(r"linux-modules-nvidia-(?:[0-9]{3}-)?(?:server-)?open-[a-z][a-z0-9.-]*")
 _DKMS = re.compile(r"nvidia-dkms(?:-.+)?")
 _FIRST_UNNUMBERED = 590
 _TOOL = re.compile(rf"{_TOOLS}|nvidia-xconfig|libxnvctrl0")
@@ -263,8 +264,24 @@ def newer(release: str) -> list[tuple[int, int, str]]:
 
 def kernels(packages: Packages) -> list[str]:
     """The releases of the installed kernels, as `uname -r` prints them, in the order of GRUB's templates."""
-    found = [_IMAGE.fullmatch(row.name) for row in packages.installed]
-    return sorted({each["kernel"] for each in found if each}, key=newer)
+    return sorted({kernel_of(row.name) for row in packages.installed} - {""}, key=newer)
+
+
+def kernel_of(name: str) -> str:
+    """The release of the kernel that a package is the image of; empty for any other package."""
+    found = _IMAGE.fullmatch(name)
+    return found["kernel"] if found else ""
+
+
+def image_of(name: str) -> str:
+    """The release of the kernel that a package is the image of; empty for any other package."""
+    found = _IMAGE.fullmatch(name)
+    return found["kernel"] if found else ""
+
+
+def modules_meta(name: str) -> bool:
+    """Whether a package brings the prebuilt modules of whatever kernel is the newest."""
+    return _MODULES_META.fullmatch(name) is not None
 
 
 def boots_next(releases: Iterable[str], menu: grub.Boot | None) -> str:
@@ -341,11 +358,11 @@ def touched(packages: Packages, branch: int) -> list[str]:
     return sorted(
         f"{name}: {action}"
         for name, action in (packages.upgrade or {}).items()
-        if name in kept or _concerns(Package(name, "", "", action.removeprefix("install ")), branch)
+        if name in kept or is_part(Package(name, "", "", action.removeprefix("install ")), branch)
     )
 
 
-def _concerns(package: Package, branch: int) -> bool:
+def is_part(package: Package, branch: int) -> bool:
     """Whether a package, installed or not, is a part of driver or kernel, of any branch; no tool is."""
     if is_later(package.name, package.version):
         return True

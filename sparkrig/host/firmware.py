@@ -176,6 +176,21 @@ class Part(Value):
         """Whether what is offered is less than the release has, so that it waits for its maker afterwards."""
         return self.state == "offered" and _told(self.offered) and _less(self.offered, self.wanted)
 
+    @property
+    def goes_beyond(self) -> bool:
+        """Whether what is offered is more than the release has: fwupd takes the newest."""
+        return (
+            self.state == "offered"
+            and _told(self.offered)
+            and _told(self.wanted)
+            and _less(self.wanted, self.offered)
+        )
+
+    @property
+    def due(self) -> bool:
+        """Whether something is to be written, once more after a failure, or is written and waits for a reboot."""
+        return self.state in ("offered", "pending") or (self.state == "failed" and bool(self.offered))
+
 
 # --- reading
 
@@ -326,13 +341,14 @@ def _shown(found: Any) -> str:
 # --- judging
 
 
-def judge(board: Board, recipe: Recipe | None, vendor: str) -> tuple[Part, ...]:
+def judge(board: Board, recipe: Recipe | None, vendor: str, *, limited: bool = False) -> tuple[Part, ...]:
     """How each part of a Spark's firmware stands to a release.
 
     recipe: of the release; None where none is known, so that only what fwupd offers is told. vendor: who built the
-    Spark, as `Identity.vendor` has it of its DMI.
+    Spark, as `Identity.vendor` has it of its DMI; limited: whether a part that has what the release has is to
+    stay, whatever fwupd offers.
     """
-    return tuple(_judged(board, which, _wanted(which, recipe), vendor) for which in WHICH)
+    return tuple(_judged(board, which, _wanted(which, recipe), vendor, limited) for which in WHICH)
 
 
 def reached(board: Board, recipes: Sequence[Recipe]) -> Recipe | None:
@@ -354,13 +370,13 @@ def _wanted(which: Which, recipe: Recipe | None) -> str:
     return recipe.connectx if which == "ConnectX" else recipe.firmware.get(_RECIPE_NAME[which], "")
 
 
-def _judged(board: Board, which: Which, wanted: str, vendor: str) -> Part:
+def _judged(board: Board, which: Which, wanted: str, vendor: str, limited: bool) -> Part:
     """The first that applies of what a part can be at; what is on the board goes before what fwupd makes of it."""
     device = board.devices.get(which)
     on, unread = _on(board, which)
     up, down = _best(device, "up"), _best(device, "down")
     offered = _number(which, device, up)
-    state, why = _state(board, which, wanted, on, offered, vendor)
+    state, why = _state(board, which, wanted, on, offered, vendor, limited)
     return Part(
         which,
         state,
@@ -374,14 +390,16 @@ def _judged(board: Board, which: Which, wanted: str, vendor: str) -> Part:
     )
 
 
-def _state(board: Board, which: Which, wanted: str, on: str, offered: str, vendor: str) -> tuple[State, str]:
+def _state(
+    board: Board, which: Which, wanted: str, on: str, offered: str, vendor: str, limited: bool
+) -> tuple[State, str]:
     """What a part is at, and why in words where that needs some."""
     device = board.devices.get(which)
     if device and device.update == "pending":
         return "pending", ""
     has = _told(on)
     met = has and _told(offered) and not _less(on, offered)
-    if has and wanted and not _less(on, wanted) and (met or not offered):
+    if has and wanted and not _less(on, wanted) and (met or not offered or limited):
         return ("already-on" if met else "newer" if _less(wanted, on) else "as-released"), ""
     if (failure := _failure(board, which)) and not met:
         return "failed", failure

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sparkrig.host.grub_syntax import (
     CFG,
@@ -37,15 +38,22 @@ _VALUE = 4096  # characters of a variable
 _WORDS = 64  # of a test
 
 
+# first: the first entry, whatever kernel it has: the newest one; named: a title or an id with the kernel's release
+# in it; other: a number, which is another entry once a kernel comes or goes, or an entry for the next boot alone
+Way = Literal["first", "named", "other"]
+
+
 @dataclass(frozen=True)
 class Boot(Value):
     """What GRUB boots next.
 
-    kernel: its release, empty where it is unknown; why: then the reason, else the title of the entry.
+    kernel: its release, empty where it is unknown; why: then the reason, else the title of the entry; way: how the
+    entry is chosen, which decides what becomes of it with another kernel.
     """
 
     kernel: str
     why: str = ""
+    way: Way = "first"
 
 
 def read(rows: Iterable[str]) -> Boot | None:
@@ -74,10 +82,13 @@ def boots(files: Mapping[str, str]) -> Boot:
             raise Untold(f"{CFG} cannot be read")
         run = _Run(files, {"prefix": FOLDER, "config_directory": FOLDER, "feature_menuentry_id": "y"}, {})
         run.all(parsed(files[CFG]))
-        entry = _pick(run.entries, run.env.get("default", ""))
+        default = run.env.get("default", "")
+        entry = _pick(run.entries, default)
+        steady = not _once(files.get(ENV, "")) and not _counts(default or "")
         for _ in range(DEPTH):
             if not entry.submenu:
-                return Boot(_kernel(entry, run), shown_name(entry.title))
+                kernel = _kernel(entry, run)
+                return Boot(kernel, shown_name(entry.title), _way(run, entry, kernel) if steady else "other")
             run = run.within(entry)
             entry = _pick(run.entries, run.env.get("default", ""))
         raise Untold("its submenus nest too deep")
@@ -358,6 +369,25 @@ def _pick(entries: Sequence[_Entry], default: str | None) -> _Entry:
     if matter:
         raise Untold(f"its default ({shown_name(default)}) depends on an entry that only some machines have")
     return entries[at]
+
+
+def _counts(default: str) -> bool:
+    """Whether a default chooses by a number, at any depth. A lone 0 is the first entry of every menu."""
+    head, *rest = default.split(">")
+    return bool(_number(head)) or any(_number(part) is not None for part in rest)
+
+
+def _way(run: _Run, entry: _Entry, kernel: str) -> Way:
+    """How its menu chooses an entry. `Ubuntu`, the first one, gets each newest kernel from update-grub."""
+    name = _split(run.env.get("default") or "")[0]
+    if name in (entry.title, entry.id) and kernel in name:
+        return "named"
+    return "first" if entry is run.entries[0] else "other"
+
+
+def _once(environment: str) -> bool:
+    """Whether an entry is set for the next boot alone."""
+    return any(row.startswith("next_entry=") and row != "next_entry=" for row in environment.splitlines())
 
 
 _IMAGE = re.compile(r"(?:vmlinu[xz]|Image|kernel)-([0-9][A-Za-z0-9._+~-]{0,99}?)(?:[.]efi(?:[.]signed)?)?")

@@ -9,14 +9,14 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from sparkrig.cure import on_host, quoted_path
+from sparkrig.cure import on_host, quoted_path, verb
 from sparkrig.host import first_upgrade, targets
 from sparkrig.host.apt import Holder
 from sparkrig.host.apt import parse as parse_holders
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
-from sparkrig.text import listed
+from sparkrig.text import listed, plain
 from sparkrig.value import Value
 
 ROOM_MB = 50  # what files, journal and backups of a run may take, many times over
@@ -54,7 +54,8 @@ class Preflight(Value):
     that cannot be written; unfinished: packages that dpkg left in the middle, in dpkg's order; journal: files of a
     dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; apt: who holds a lock
     of apt's; upgrade: NVIDIA's own at the first start; barred: files of ours that cannot be put in their places;
-    open_run: whether the newest run of the journal has no end, because it broke off or is still at work.
+    open_run: whether the newest run of the journal has no end, because it broke off or is still at work; update:
+    the last step and the goal of an update that is open (`sparkrig update`), empty for none.
     """
 
     room_mb: dict[str, int]
@@ -68,6 +69,7 @@ class Preflight(Value):
     upgrade: FirstUpgrade = field(default_factory=FirstUpgrade)
     barred: tuple[targets.Barred, ...] = ()
     open_run: bool = False
+    update: str = ""
 
 
 def parse(lines: Iterable[str], now: float) -> Preflight:
@@ -100,6 +102,7 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
         upgrade=first_upgrade.parse(f"{word} {rest}" for word, rest in rows),
         barred=targets.parse(_all(rows, "barred")),
         open_run="open" in first,
+        update=plain(first.get("update", "")),
     )
 
 
@@ -120,17 +123,18 @@ def judge(
     installs: bool,
     due: Collection[str] = (),
     kept: bool | None = None,
+    more_mb: int = 0,
 ) -> list[Refusal]:
     """Every reason not to begin; the read-only mount alone where there is one, for it explains the rest.
 
     fabric: whether a fabric is declared; running: whether NetworkManager answers; installs: whether packages are
     to be installed; due: the files that are to be written; kept: whether a service reports that it keeps the
-    clock, None where there is none.
+    clock, None where there is none; more_mb: what the packages need beyond the usual.
     """
     if found.read_only:
         return mounts(found)
     upgrades = first_upgrade.refusals(found.upgrade)
-    fit = [*room(found, installs=installs), *dpkg(found), *clock(found, kept), *shutdown(found)]
+    fit = [*room(found, installs=installs, more_mb=more_mb), *dpkg(found), *clock(found, kept), *shutdown(found)]
     manager = _manager(found.manager, running=running) if fabric else []
     return [*upgrades, *fit, *manager, *targets.refusals(found.barred, due)]
 
@@ -149,9 +153,11 @@ def mounts(found: Preflight) -> list[Refusal]:
     ]
 
 
-def room(found: Preflight, *, installs: bool) -> list[Refusal]:
-    """Why a run has not room enough. installs: whether packages are to be installed."""
-    needed = {"/etc": ROOM_MB, "/var": INSTALL_MB if installs else ROOM_MB}
+def room(found: Preflight, *, installs: bool, more_mb: int = 0) -> list[Refusal]:
+    """Why a run has not room enough. installs, more_mb: as judge() has them."""
+    needed = {"/etc": ROOM_MB, "/var": (INSTALL_MB if installs else ROOM_MB) + more_mb}
+    if more_mb:
+        needed["/"] = needed["/var"]  # what is unpacked lies in /usr
     small = [path for path, least in needed.items() if found.room_mb.get(path, least) < least]
     if not small:
         return []
@@ -230,6 +236,14 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
             )
         ]
     return []
+
+
+def open_update(found: Preflight) -> list[Refusal]:
+    """Why a Spark is between two releases: an update that broke off, or is at work."""
+    if not found.update:
+        return []
+    last, _, goal = found.update.partition(" ")
+    return [Refusal(f"an update to {goal} is open (last step: {last})", verb("update"))]
 
 
 def warnings(found: Preflight, kept: bool | None) -> list[str]:

@@ -29,9 +29,11 @@ from __future__ import annotations
 
 import base64
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from typing import Any, Final
 
 from sparkrig.cure import on_host
@@ -49,6 +51,7 @@ CHECKER: Final = "nvidia-spark-ota-check"
 LATEST: Final = "latest"
 MOST_RECIPES: Final = 40  # NVIDIA published eleven within the first year
 
+_MOST_BYTES = 1_572_864  # of the archive, as facts/releases.sh has it
 _MOST_ROWS = 2000  # of one list of a recipe; the longest one recorded has 147
 _LONGEST = 128  # characters of a version
 _NAME = Grammar("name of a release", r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -182,7 +185,7 @@ class Standing(Value):
 def parse(lines: Iterable[str]) -> Releases:
     """Read the releases fact. Raises ValueError where a row makes no sense; a bad recipe spoils itself alone.
 
-    Its rows are `folder`, `left FILE WHY`, `recipes BASE64` (a tar archive of the files) and
+    Its rows are `folder`, `left FILE WHY`, `recipes BASE64` (a compressed tar archive of the files) and
     `dpkg WANT STATUS NAME VERSION`.
     """
     left: dict[str, str] = {}
@@ -197,7 +200,7 @@ def parse(lines: Iterable[str]) -> Releases:
             name, _, why = rest.partition(" ")
             left[name if name == "-" else _FILE.held(name)] = plain(why)[:_WHY]
         elif word == "recipes":
-            files.extend(archive.files(base64.b64decode(rest, validate=True)))
+            files.extend(archive.files(_unpacked(base64.b64decode(rest, validate=True))))
         elif word == "dpkg":
             want, status, name, version, *_ = [*rest.split(" "), "", "", "", ""]
             rows.append(Package(grammar.PACKAGE.held(name), want, status, version))
@@ -205,6 +208,18 @@ def parse(lines: Iterable[str]) -> Releases:
     installed = {row.name: _version(row.version) for row in reversed(rows) if row.installed}
     removed = {row.name for row in rows if row.status == "config-files"} - {*installed}
     return Releases(recipes, left, installed, tuple(sorted(removed)), checked)
+
+
+def _unpacked(data: bytes) -> bytes:
+    """What gzip compressed, up to the size that the program lets pass. Raises ValueError for any other."""
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        found = unpack.decompress(data, _MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(f"the recipes cannot be unpacked ({error})") from None
+    if not unpack.eof:
+        raise ValueError(f"the recipes are cut short, or have more than {_MOST_BYTES} bytes")
+    return found
 
 
 def _recipes(files: Sequence[archive.Member], left: dict[str, str]) -> tuple[Recipe, ...]:
@@ -226,6 +241,7 @@ def _recipes(files: Sequence[archive.Member], left: dict[str, str]) -> tuple[Rec
     return tuple(sorted(real, key=lambda each: (each.date, _numbers(each.name), each.name)))
 
 
+@lru_cache(maxsize=2 * MOST_RECIPES)  # those of all Sparks of a fleet are the same
 def _recipe(content: bytes) -> Recipe:
     """One recipe. Raises ValueError where it is none."""
     whole = _object(bounds.loads(content.decode()))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparkrig.parsing import grammar
+from sparkrig.parsing.grammar import Grammar
 from sparkrig.text import plain
 from sparkrig.value import Value
+
+_RELATION = Grammar("relation of Debian versions", "<<|<=|=|>=|>>")
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,9 @@ class Repositories(Value):
 
     now: the host's clock, seconds since 1970; fetched: when apt fetched its lists, 0 for never; versions: of each
     installed package of driver or kernel those that a repository has; cached: files in apt's cache of the kind;
-    held: all names on hold; kernels: in /boot; reboot: packages that wait for a reboot, None where none does.
+    held: all names on hold; kernels: in /boot; reboot: packages that wait for a reboot, None where none does;
+    builds: of each package of prebuilt modules, for installed kernels and others, its versions with the bounds
+    that they set to the driver's, as (`>=`, version).
     """
 
     now: int
@@ -35,6 +40,7 @@ class Repositories(Value):
     held: tuple[str, ...]
     kernels: tuple[Kernel, ...]
     reboot: tuple[str, ...] | None = None
+    builds: Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]] = field(default_factory=dict)
 
     def has(self, name: str, version: str) -> bool:
         """Whether a version of a package can be installed again, from a repository or from apt's cache."""
@@ -47,6 +53,7 @@ def parse(lines: Iterable[str]) -> Repositories:
     now, fetched, reboot = 0, 0, None
     versions: dict[str, tuple[str, ...]] = {}
     cached, held, kernels = [], [], []
+    builds: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {}
     for line in lines:
         word, _, rest = line.strip().partition(" ")
         match word:
@@ -60,6 +67,10 @@ def parse(lines: Iterable[str]) -> Repositories:
                 name, version = rest.split(" ")
                 known = versions.get(grammar.PACKAGE.held(name), ())
                 versions[name] = (*known, grammar.VERSION.held(version))
+            case "build":
+                name, version, *words = rest.split(" ")
+                bounds = zip(map(_RELATION.held, words[::2]), map(grammar.VERSION.held, words[1::2]), strict=True)
+                builds.setdefault(grammar.PACKAGE.held(name), {})[grammar.VERSION.held(version)] = tuple(bounds)
             case "cached":
                 cached.append(plain(rest))
             case "kernel":
@@ -71,4 +82,4 @@ def parse(lines: Iterable[str]) -> Repositories:
                 raise ValueError(f"cannot read the row {word!r}")
     if not now:
         raise ValueError("the host does not say what time it is there")
-    return Repositories(now, fetched, versions, frozenset(cached), tuple(held), tuple(kernels), reboot)
+    return Repositories(now, fetched, versions, frozenset(cached), tuple(held), tuple(kernels), reboot, builds)

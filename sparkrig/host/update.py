@@ -1,27 +1,27 @@
-"""What an update would do to driver and kernel of one Spark, what stands in its way, and what leads back.
+"""What an update would do to driver and kernel of one Spark, and what leads back.
 
 The parts move together or not at all: each package of prebuilt modules fits one release of the kernel and one
 version of the driver, so a Spark whose driver moves may lose the nvidia.ko of the kernel that it runs. Recorded on
-Sparks [@spark-fleet-updates].
+Sparks [@spark-fleet-updates]. What must not be carried out is judged in sparkrig.host.update_judge.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sparkrig.cure import on_host, quoted
-from sparkrig.host import driver
+from sparkrig.host import driver, grub, update_judge
 from sparkrig.host.driver import NextBoot, Package, Packages
-from sparkrig.host.releases import Recipe
 from sparkrig.host.repositories import Repositories
 from sparkrig.host.upgrade import Move, Upgrade
-from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 from sparkrig.value import Value
 
-_NAMED = 5  # packages that a sentence names
+# What is used from the next boot on, besides driver and kernel: firmware that the kernel loads, and GRUB with its
+# settings (nvidia-spark-grub-kho, nv-grubserial, nv-no-grubmenu)
+_BOOTED = re.compile(r"linux-firmware(?:-.+)?|shim(?:-.+)?|(?:.+-)?grub.*")
+_IN_KERNEL = re.compile(r"linux-(?:image|modules|objects|signatures)-.+")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,10 @@ class Plan(Value):
     driver: its versions as NVIDIA counts; kernel: the release that boots next; boot: the one after the update,
     with its modules; upgraded, new, removed, kept: names of packages; lost: parts of driver and kernel that would
     change and whose version of now cannot be had again, as NAME=VERSION; bare: the kernels of now that would have
-    no nvidia.ko of the driver; bytes: to download.
+    no nvidia.ko of the driver; bytes: to download. unknown: why the kernel after the update is not known, else
+    empty; amiss: what the kernel that boots after it would be without, in words, else empty; core: the parts of
+    driver and kernel that would change; late: what is used from the next boot on alone, of all that would change;
+    later: the parts of a later driver that would be there.
     """
 
     driver: Move
@@ -44,6 +47,11 @@ class Plan(Value):
     lost: tuple[str, ...]
     bare: tuple[str, ...]
     bytes: int
+    unknown: str = ""
+    amiss: str = ""
+    core: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
 
     @property
     def idle(self) -> bool:
@@ -53,49 +61,77 @@ class Plan(Value):
     @property
     def reboots(self) -> bool:
         """Whether the Spark has to boot for it: driver and kernel are in memory until then."""
-        return self.driver.moves or self.kernel.moves
+        return self.driver.moves or self.kernel.moves or bool(self.late)
 
 
 def plan(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> Plan:
     """What a forecast comes to. Raises Refusal where it must not be carried out."""
+    found = draft(packages, known, upgrade, branch)
+    for refusal in update_judge.refusals(found, known, branch):
+        raise refusal
+    return found
+
+
+def draft(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> Plan:
+    """What a forecast comes to, to be judged yet. Raises Refusal where apt finds no way."""
     if upgrade.trouble:
-        raise Refusal(f"apt cannot plan the upgrade ({upgrade.trouble})", _untangle(packages, known, branch))
-    then = after(packages, upgrade)
-    found = Plan(
-        driver=Move(_newest(packages), _newest(then)),
-        kernel=Move(driver.next_boot(packages).kernel, driver.next_boot(then).kernel),
-        boot=driver.next_boot(then, branch),
+        raise update_judge.no_way(upgrade.trouble, known, driver.hold_set(packages, branch))
+    then = after(packages, known, upgrade, branch)
+    driven = Move(_newest(packages), _newest(then))
+    next_boot = then.grub or grub.Boot("")
+    boot = driver.next_boot(then, branch)
+    bare = tuple(_bare(packages, then, upgrade))
+    changed = {*upgrade.installs, *upgrade.removes}
+    return Plan(
+        driver=driven,
+        kernel=Move(boots(packages, known).kernel, next_boot.kernel),
+        boot=boot,
         upgraded=tuple(sorted(name for name, move in upgrade.installs.items() if move.before)),
         new=tuple(sorted(name for name, move in upgrade.installs.items() if not move.before)),
         removed=tuple(sorted(upgrade.removes)),
         kept=tuple(sorted(upgrade.kept)),
         lost=tuple(_lost(packages, known, upgrade, branch)),
-        bare=tuple(_bare(packages, then, upgrade)),
+        bare=bare,
         bytes=upgrade.bytes,
+        unknown="" if next_boot.kernel else next_boot.why or "no kernel is installed",
+        amiss=(_amiss(boot, known, {*upgrade.installs}, branch) or _behind(boot, bare, driven))
+        if driven.after
+        else "",
+        core=tuple(sorted(_core(upgrade, branch))),
+        late=tuple(sorted(name for name in changed if _BOOTED.fullmatch(name) or _IN_KERNEL.fullmatch(name))),
+        later=tuple(driver.later_installed(then)),
     )
-    _judge(found, then, branch)
-    return found
 
 
-def waits(packages: Packages, kernel: str) -> str:
+def boots(packages: Packages, known: Repositories) -> grub.Boot:
+    """What boots next as a Spark is now; its kernel is empty where that is not known."""
+    return packages.grub or grub.Boot(max(_kernels(packages, known), key=driver.newer, default=""))
+
+
+def _kernels(packages: Packages, known: Repositories) -> set[str]:
+    """The releases of the kernels that could boot: those in /boot, for a package alone boots nothing."""
+    return {each.release for each in known.kernels} or {*driver.kernels(packages)}
+
+
+def waits(packages: Packages, known: Repositories, kernel: str) -> str:
     """Why a Spark has to boot for what is installed already, in words; empty where it has not.
 
     kernel: the one that runs. The module in memory stays until then, and a driver beside it answers nothing.
     """
     found = []
-    installed, boots = _newest(packages), driver.next_boot(packages).kernel
+    installed, next_kernel = _newest(packages), boots(packages, known).kernel
     if packages.module and installed and packages.module != installed:
         found.append(f"nvidia.ko {packages.module} is loaded, and driver {installed} is installed")
-    if boots and boots != kernel:
-        found.append(f"kernel {kernel} runs, and {boots} boots next")
+    if next_kernel and next_kernel != kernel:
+        found.append(f"kernel {kernel} runs, and {next_kernel} boots next")
+    if known.reboot is not None:
+        names = sorted({*known.reboot})
+        found.append(f"{update_judge.some(names) or 'the system'} {'wait' if len(names) > 1 else 'waits'} for it")
     return "; ".join(found)
 
 
-def after(packages: Packages, upgrade: Upgrade) -> Packages:
-    """The packages of driver and kernel as a forecast leaves them.
-
-    GRUB's menu is then another one; of an owner's pin in it is kept that the kernel which boots next stays.
-    """
+def after(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> Packages:
+    """The packages of driver and kernel as a forecast leaves them, and what GRUB boots then."""
     gone = {*upgrade.removes, *upgrade.installs}
     rows = [row for row in packages.rows if row.name not in gone]
     rows += [
@@ -103,56 +139,37 @@ def after(packages: Packages, upgrade: Upgrade) -> Packages:
         for name, move in upgrade.installs.items()
         if driver.concerns(name)
     ]
-    newest = max(driver.kernels(packages), key=driver.newer, default="")
-    pinned = packages.grub is not None and packages.grub.kernel != newest
-    return replace(packages, rows=tuple(rows), grub=packages.grub if pinned else None)
+    return replace(packages, rows=tuple(rows), grub=_boots_then(packages, known, upgrade, branch))
 
 
-def limits(packages: Packages, known: Repositories, recipe: Recipe, branch: int) -> str:
-    """apt preferences that keep driver and kernel at a release of DGX OS: what is newer is pinned away.
-
-    Ubuntu's repositories run ahead of NVIDIA's releases, and one such step left Sparks without their GPU
-    [@spark-fleet-updates].
-    """
-    stanzas = [
-        f"Package: {name}\nPin: version {version}\nPin-Priority: -1\n"
-        for name in driver.hold_set(packages, branch)
-        for version in known.versions.get(name, ())
-        if _beyond(name, version, recipe)
-    ]
-    return "\n".join(stanzas)
-
-
-_KERNEL_VERSION = re.compile(r"[0-9]+(?:[.][0-9]+){1,2}-[0-9]+")
-
-
-def _beyond(name: str, version: str, recipe: Recipe) -> bool:
-    """Whether a version of driver or kernel is newer than a release has it; a tool has numbers of its own."""
-    if name.startswith("linux-"):
-        return _kernel(version) > _kernel(recipe.kernel)
-    of_branch = version.partition(".")[0] == recipe.driver.partition(".")[0]
-    return of_branch and driver.newer(version.partition("-")[0]) > driver.newer(recipe.driver)
-
-
-def _kernel(version: str) -> list[tuple[int, int, str]]:
-    """The key that sorts kernels by their release, and their packages by the release in their version."""
-    found = _KERNEL_VERSION.match(version)
-    return driver.newer(found[0]) if found else []
-
-
-def short_of(found: Plan, recipe: Recipe) -> str:
-    """What of a release's driver and kernel an update would not reach, in words; empty where it reaches both."""
-    missing = []
-    if driver.newer(found.driver.after) < driver.newer(recipe.driver):
-        missing.append(f"driver {recipe.driver}")
-    if _kernel(found.kernel.after) < _kernel(recipe.kernel):
-        missing.append(f"kernel {recipe.kernel}")
-    return listed(missing)
+def _boots_then(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> grub.Boot:
+    """What GRUB boots after an update, which writes its menu anew where a kernel comes or goes."""
+    now = boots(packages, known)
+    came = {driver.kernel_of(name) for name, move in upgrade.installs.items() if not move.before} - {""}
+    went = {driver.kernel_of(name) for name in upgrade.removes} - {""}
+    there = _kernels(packages, known) - went | came
+    if not now.kernel:
+        return now
+    if now.way == "other" and any(_core(upgrade, branch)):
+        return grub.Boot("", "GRUB's entry is chosen by a number, or for one boot alone", now.way)
+    if now.way == "named" and now.kernel in went:
+        return grub.Boot("", f"GRUB's default is kernel {now.kernel}, which would go", now.way)
+    if now.way == "first" and (came or went):
+        return grub.Boot(max(there, key=driver.newer, default=""), "", now.way)
+    return now
 
 
 def _newest(packages: Packages) -> str:
     """The driver's version, of several the newest; empty without a driver."""
     return next(reversed(driver.versions(packages)), "")
+
+
+def _core(upgrade: Upgrade, branch: int) -> Iterator[str]:
+    """The parts of driver and kernel that would change; a tool is none."""
+    for name, move in upgrade.installs.items():
+        if driver.is_part(Package(name, "", "", move.after), branch):
+            yield name
+    yield from (name for name in upgrade.removes if driver.is_part(Package(name, "", "", ""), branch))
 
 
 def _bare(packages: Packages, then: Packages, upgrade: Upgrade) -> Iterator[str]:
@@ -164,26 +181,38 @@ def _bare(packages: Packages, then: Packages, upgrade: Upgrade) -> Iterator[str]
             yield kernel
 
 
-def _judge(found: Plan, then: Packages, branch: int) -> None:
-    """Raise Refusal where the Spark would come up without its GPU, or with another branch of the driver."""
-    if later := driver.later_installed(then):
-        raise Refusal(
-            f"the upgrade would bring a driver later than {branch} ({_some(later)})",
-            on_host("apt-cache policy nvidia-driver-open", "; a deploy pins later branches away"),
-        )
-    if found.driver.before and not found.driver.after:
-        raise Refusal(
-            f"the upgrade would remove driver {found.driver.before} ({_some(found.removed)})",
-            on_host("sudo apt-get -s dist-upgrade"),
-        )
-    if found.reboots and found.boot.torn:
-        kept = f"; apt keeps back {_some(found.kept)}" if found.kept else ""
-        raise Refusal(
-            f"the upgrade would bring kernel {found.boot.kernel} without an nvidia.ko of driver {branch}{kept}",
-            on_host(f"apt-cache policy {driver.modules_package(found.boot.kernel, branch)}").then(
-                ": the package comes later than its kernel, so try again in a day"
-            ),
-        )
+def _behind(boot: NextBoot, bare: tuple[str, ...], driven: Move) -> str:
+    """Whether the kernel that boots next has the module of an earlier driver alone."""
+    if boot.kernel in bare and not boot.dkms:
+        return f"an nvidia.ko of driver {driven.after}: {boot.modules} stays behind, as it is built for another"
+    return ""
+
+
+def _amiss(boot: NextBoot, known: Repositories, brought: set[str], branch: int) -> str:
+    """What the kernel that boots next would be without. brought: what would be installed, which makes its files.
+
+    Of a kernel that no package has nothing is claimed: whoever built it has the module and the initrd elsewhere.
+    """
+    if boot.torn:
+        return f"an nvidia.ko of driver {branch}"
+    for kernel in known.kernels:
+        if kernel.release == boot.kernel:
+            parts = {f"linux-{part}-{boot.kernel}" for part in ("image", "modules", "headers")}
+            absent = [
+                *(["its initrd"] if not kernel.initrd and not parts & brought else []),
+                *(
+                    ["the file of its nvidia.ko"]
+                    if not kernel.module and not brought & _makers(boot, parts)
+                    else []
+                ),
+            ]
+            return listed(absent)
+    return ""
+
+
+def _makers(boot: NextBoot, parts: set[str]) -> set[str]:
+    """The packages that bring a kernel its nvidia.ko, or build it."""
+    return {boot.modules} if boot.modules else {boot.dkms, *parts}
 
 
 def _lost(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> Iterator[str]:
@@ -193,18 +222,3 @@ def _lost(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int
     for row in sorted(packages.installed, key=lambda row: row.name):
         if row.name in ours & changed and not known.has(row.name, row.version):
             yield f"{row.name}={row.version}"
-
-
-def _untangle(packages: Packages, known: Repositories, branch: int) -> str:
-    """What to try where apt finds no way: holds that are not ours are the usual reason."""
-    others = sorted({*known.held} - {*driver.hold_set(packages, branch)})
-    if others:
-        return on_host(f"sudo apt-mark unhold {quoted(*others)}", ", which no deploy holds; then again")
-    return on_host("sudo apt-get -s dist-upgrade")
-
-
-def _some(names: Iterable[str]) -> str:
-    """The first of many names, and how many more."""
-    all_of_them = [*names]
-    first, rest = all_of_them[:_NAMED], len(all_of_them) - _NAMED
-    return f"{', '.join(first)} and {rest} more" if rest > 0 else listed(first)

@@ -13,6 +13,8 @@ from sparkrig.value import Value
 # Inst NAME [INSTALLED] (CANDIDATE ARCHIVE [ARCHITECTURE]) as apt-get -s prints it; a new package has no INSTALLED
 _INST = re.compile(r"(?P<name>[^ :]+)(?::\S+)?(?: \[(?P<old>[^]]*)\])? \((?P<new>[^ )]+)")
 
+_CUT_SHORT = dict.fromkeys(("124", "137"), "it took too long")  # of timeout
+
 
 @dataclass(frozen=True)
 class Move(Value):
@@ -48,6 +50,9 @@ class Upgrade(Value):
         return not self.trouble and not self.installs and not self.removes
 
 
+IDLE = Upgrade({}, (), (), "", 0, {})
+
+
 def parse(lines: Iterable[str]) -> Upgrade:
     """Read what upgrade.sh prints. Raises ValueError where a row makes no sense, or the end is missing."""
     installs: dict[str, Move] = {}
@@ -77,7 +82,7 @@ def parse(lines: Iterable[str]) -> Upgrade:
                 raise ValueError(f"cannot read the row {word!r}")
     if not simulated:
         raise ValueError("apt's forecast of an upgrade left no result")
-    why = "" if simulated == "0" else " ".join(trouble) or f"exit {simulated}"
+    why = "" if simulated == "0" else " ".join(trouble) or _CUT_SHORT.get(simulated, f"exit {simulated}")
     if why:
         installs, removes = {}, []
     return Upgrade(installs, tuple(removes), tuple(kept), why, size, sources)

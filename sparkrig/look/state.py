@@ -18,6 +18,7 @@ from sparkrig.host.identity import Identity
 from sparkrig.host.nic import Nic
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.preflight import Preflight
+from sparkrig.host.releases import Releases
 from sparkrig.host.secrets import Secrets
 from sparkrig.host.time import Time
 from sparkrig.host.trust import Trust
@@ -33,6 +34,7 @@ RESOURCES = (
     "identity",
     "preflight",
     "driver",
+    "releases",
     "time",
     "network",
     "rdma",
@@ -73,6 +75,7 @@ class State(Value):
 
     identity: Identity = UNREAD
     driver: Packages = UNREAD
+    releases: Releases = UNREAD
     time: Time = UNREAD
     network: Network = UNREAD
     rdma: Rdma = UNREAD

@@ -11,6 +11,7 @@ from sparkrig.host.preflight import Preflight
 from sparkrig.host.releases import Recipe, Releases
 from sparkrig.host.repositories import Repositories
 from sparkrig.host.upgrade import Upgrade
+from sparkrig.refusal import Refusal
 from sparkrig.serving.served import Serving
 from sparkrig.value import Value
 
@@ -32,9 +33,11 @@ class Seen(Value):
 class Foreseen(Value):
     """What was seen, and what apt foresees.
 
-    goal: the release to reach, None for whatever apt offers; upgrade: None where no package is to be updated.
+    goal: the release to reach, None for whatever apt offers; upgrade: None where no package is to be updated;
+    refusal: why there is no such release, so that nothing was foreseen.
     """
 
     seen: Seen
     goal: Recipe | None
     upgrade: Upgrade | None
+    refusal: Refusal | None = None

@@ -80,6 +80,8 @@ def standing(found: Journal) -> list[str]:
         if run.armed and run.deadline is not None:
             left = max(0, int(run.deadline - found.now))
             said.append(f"the network reverts in {left} s unless {run.id} confirms it")
+    if found.update:
+        said.append(found.update)
     return [*said, *found.left_out()]
 
 
@@ -235,6 +237,7 @@ def document(found: Journal, runs: int) -> schema.Journal:
             if run.armed and run.deadline is not None
         ],
         "runs": [_run(run, found) for run in found.readable[:runs]],
+        "update": found.update or None,
         "left_out": [run.id for run in found.runs if run.garbled],
     }
 

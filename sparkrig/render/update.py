@@ -9,28 +9,30 @@ from rich.console import Console
 from sparkrig.host.firmware import Part
 from sparkrig.host.update import Plan
 from sparkrig.host.upgrade import Move
+from sparkrig.render.journal import ago
 from sparkrig.render.plan import Sheet
 from sparkrig.reports.plan import roughly
 from sparkrig.reports.update import Prospect, size
 from sparkrig.text import listed
 
 _NAMED = 6
+_OLD_S = 86_400 * 7
 _AT = 12  # the column of what stands beside a label
 
 _FIRMWARE = {
     "as-released": "{board}, as released",
     "newer": "{board}, newer than the release's {wanted}",
-    "offered": "{board}; {offered} is offered",
+    "offered": "{board}; {offered} is offered{short}",
     "already-on": "{board}, as released; fwupd offers what the board has",
     "waits": "{board}; the release has {wanted}, and its maker does not offer it yet",
-    "pending": "{board}; a new one is written, and waits for a reboot",
-    "failed": "{board}; the last update failed: {why}",
+    "pending": "{board}; a new one is staged, and waits for a reboot",
+    "failed": "{board}; {why}",
     "unknown": "unknown: {why}",
 }
 
 
-def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str]) -> None:
-    """All hosts in the order of the update, and what it comes to."""
+def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str] = ()) -> None:
+    """All hosts in the order of the update, and what it comes to. mixed: what would leave halves apart."""
     sheet = Sheet(console)
     for name in order:
         _host(sheet, name, made[name])
@@ -38,6 +40,8 @@ def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str]) -
     due = [name for name in order if made[name].due]
     if len(due) > 1:
         sheet.put(f"One after the other: {', then '.join(due)}; the next one only when the last is proven.")
+    for why in mixed:
+        sheet.put(f"{why}.", "yellow")
     if due:
         sheet.put(
             f"{len(due)} of {len(order)} to update, {roughly(sum(made[name].seconds for name in due))}", "bold"
@@ -61,12 +65,15 @@ def _host(sheet: Sheet, name: str, found: Prospect) -> None:
 
 def _rows(found: Prospect) -> Iterator[tuple[str, str]]:
     yield "release", " · ".join(_release(found))
+    if found.left_out:
+        yield "recipes", "; ".join(f"{file} left out: {why}" for file, why in sorted(found.left_out.items()))
     if found.plan:
         yield "driver", _moved(found.plan.driver)
-        yield "kernel", f"{_moved(found.plan.kernel)} · {_modules(found.plan)}"
-        if found.waits:
-            yield "reboot", f"due: {found.waits}"
-        yield "packages", _packages(found.plan)
+        yield "kernel", _kernel(found.plan)
+    if found.waits:
+        yield "reboot", f"due: {found.waits}"
+    if found.plan:
+        yield "packages", f"{_packages(found.plan)} · {_lists(found.lists_s)}"
         yield from _amiss(found)
         yield "way back", _way_back(found.plan)
     for part in found.parts:
@@ -89,12 +96,24 @@ def _moved(move: Move) -> str:
     return f"{before} -> {after}" if move.moves else f"{before}, stays"
 
 
+def _kernel(plan: Plan) -> str:
+    if plan.unknown:
+        return (
+            f"{plan.kernel.before or 'unknown'} -> unknown: {plan.unknown}"
+            if plan.core
+            else (f"unknown: {plan.unknown}")
+        )
+    return f"{_moved(plan.kernel)} · {_modules(plan)}"
+
+
 def _modules(plan: Plan) -> str:
-    if plan.boot.modules:
-        return "its nvidia.ko is there" if not plan.reboots else "with its nvidia.ko"
-    return (
-        f"its nvidia.ko is built by {plan.boot.dkms}" if plan.boot.dkms else "no package has an nvidia.ko for it"
-    )
+    if plan.amiss:
+        return f"without {plan.amiss}"
+    if plan.boot.dkms and not plan.boot.modules:
+        return f"its nvidia.ko is built by {plan.boot.dkms}"
+    if not plan.boot.kernel:
+        return "no package has it, nor its nvidia.ko"
+    return "with its nvidia.ko" if plan.reboots else "its nvidia.ko is there"
 
 
 def _packages(plan: Plan) -> str:
@@ -105,12 +124,21 @@ def _packages(plan: Plan) -> str:
     return f"{said} · {size(plan.bytes)} to download"
 
 
+def _lists(seconds: int | None) -> str:
+    if seconds is None:
+        return "no package lists: run sudo apt-get update there"
+    old = ": run sudo apt-get update there first" if seconds > _OLD_S else ""
+    return f"lists fetched {ago(seconds)}{old}"
+
+
 def _amiss(found: Prospect) -> Iterator[tuple[str, str]]:
     """What is not as a user may expect it."""
     if found.plan and found.plan.removed:
         yield "remove", _some(found.plan.removed)
     if found.plan and found.plan.kept:
         yield "kept back", _some(found.plan.kept)
+    if found.absent:
+        yield "no offer", f"{_some(found.absent)}, of the release"
     if found.held:
         yield "held", f"{_some(found.held)}, by others, and stays"
     if found.behind and found.behind.removed:
@@ -118,21 +146,28 @@ def _amiss(found: Prospect) -> Iterator[tuple[str, str]]:
 
 
 def _way_back(plan: Plan) -> str:
-    if not plan.reboots:
-        return "no reboot, and nothing that boots changes"
+    if plan.idle:
+        return "nothing changes that would have to go back"
     if plan.lost:
         return f"closed: {_some(plan.lost)} cannot be had again"
+    if not plan.core:
+        return "nothing of driver and kernel changes"
     before = plan.kernel.before
-    if before in plan.bare:
-        return (
-            f"driver, modules and kernel go back as one set; {before} alone would have no nvidia.ko of the driver"
-        )
+    if before in plan.bare or not plan.kernel.moves:
+        alone = f"; {before} alone would have no nvidia.ko of the driver" if before in plan.bare else ""
+        return f"driver, modules and kernel go back as one set{alone}"
     return f"{before} stays the default until the new one is proven, and has an nvidia.ko of the driver"
 
 
 def _firmware(part: Part) -> str:
+    short = f", less than the release's {part.wanted}" if part.falls_short else ""
+    short = f", more than the release's {part.wanted}" if part.goes_beyond else short
     return _FIRMWARE[part.state].format(
-        board=part.board or part.fwupd, wanted=part.wanted, offered=part.offered, why=part.why
+        board=part.board or part.fwupd or "not read",
+        wanted=part.wanted,
+        offered=part.offered,
+        why=part.why,
+        short=short,
     )
 
 

@@ -148,10 +148,11 @@ class Run(Owner):
 
 
 class Journal(TypedDict):
-    """One host: who holds it, what is armed, its newest runs."""
+    """One host: who holds it, what is armed, its newest runs. update: one that is open (`sparkrig update`)."""
 
     lock: Lock | None
     armed: list[Armed]
+    update: str | None
     runs: list[Run]
     left_out: list[str]
 

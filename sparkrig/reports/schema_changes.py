@@ -104,12 +104,15 @@ class UpdateStep(TypedDict):
 class UpdatedHost(TypedDict):
     """What an update would do to one Spark.
 
-    unread: why it could not be read; dgx_os: by /etc/dgx-release; release: the newest of NVIDIA's releases that it
-    has, None where it has none that it knows of; goal: the one to reach, None for what apt offers; behind_by: how
-    many releases it knows of that are newer; kernel: the one that boots next; reboot_due: why one is due already,
-    or empty; bytes: to download; no_way_back: parts of driver and kernel, as NAME=VERSION, that could not be
-    installed again; kernels_without_module: kernels of now that would have no nvidia.ko of the driver; steps: in
-    their order, none where nothing would be done; exit_code: of this host alone.
+    unread: why it could not be read; dgx_os: by /etc/dgx-release; release: the newest of NVIDIA's releases that
+    it has, None where it has none that it knows of; goal: the one to reach, None for what apt offers; behind_by:
+    how many releases it knows of that are newer; kernel: the one that boots next; kernel_unknown: why that is not
+    known after the update, or empty; reboot_due: why one is due already, or empty; bytes: to download;
+    lists_age_s: how many seconds ago apt fetched its package lists, None for never; recipes_left_out: why a
+    recipe of NVIDIA's is not known, by its file; not_offered: packages of the goal, as `NAME VERSION`, that apt
+    would not bring; no_way_back: parts of driver and kernel, as NAME=VERSION, that could not be installed again;
+    kernels_without_module: kernels of now that would have no nvidia.ko of the driver; steps: in their order, none
+    where nothing would be done; exit_code: of this host alone.
     """
 
     name: str
@@ -121,6 +124,7 @@ class UpdatedHost(TypedDict):
     removed_by_owner: list[str]
     driver: Moved | None
     kernel: Moved | None
+    kernel_unknown: str
     upgraded: list[str]
     new: list[str]
     removed: list[str]
@@ -128,6 +132,9 @@ class UpdatedHost(TypedDict):
     held_by_others: list[str]
     reboot_due: str
     bytes: int | None
+    lists_age_s: int | None
+    recipes_left_out: dict[str, str]
+    not_offered: list[str]
     no_way_back: list[str]
     kernels_without_module: list[str]
     firmware: list[FirmwarePart]
@@ -138,11 +145,15 @@ class UpdatedHost(TypedDict):
 
 
 class Update(TypedDict):
-    """What an update would do, host by host, in the order in which it would."""
+    """What an update would do, host by host, in the order in which it would.
+
+    mixed: what would leave the halves of a pair apart, in words.
+    """
 
     schema: Literal["sparkrig.update/1"]
     inventory: str
     hosts: list[UpdatedHost]
+    mixed: list[str]
     exit_code: int
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from sparkrig.cure import on_host
-from sparkrig.host import driver, firmware, preflight, releases, update
+from sparkrig.host import apt, driver, firmware, preflight, releases, update, update_judge, update_limits
 from sparkrig.host.firmware import Part
 from sparkrig.host.identity import Identity
 from sparkrig.host.releases import Behind, Recipe, Standing
 from sparkrig.host.update import Plan
+from sparkrig.host.upgrade import IDLE
 from sparkrig.look.update import Foreseen, Seen
+from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal
 from sparkrig.reports import schema_changes as schema
 from sparkrig.text import listed
@@ -27,6 +29,10 @@ _FIRMWARE_S = 900
 _PROOF_S = 120
 _SERVER_S = 60
 _BYTES_A_SECOND = 10_000_000
+_BOOT_MB = 300  # a kernel with its initrd, and GRUB's menu twice
+_UNPACKED = (
+    4  # times what is downloaded: the archives, and what they become beside what they replace; our own reasoning
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,9 @@ class Prospect:
     to reach, None for what apt offers; behind: what of it the Spark does not have; plan: of the packages, None
     where there is none; parts: of its firmware; held: packages that others hold; waits: why a reboot is due
     already, or empty; refusals: why it would not begin; unread: why the host could not be read; serves: whether a
-    model runs there.
+    model runs there; lists_s: how many seconds ago apt fetched its package lists, None for never; left_out: why
+    NVIDIA's recipe in a file is not known, by the file's name; absent: packages of the release, as `NAME VERSION`,
+    that it would not bring.
     """
 
     identity: Identity | None = None
@@ -59,11 +67,14 @@ class Prospect:
     refusals: tuple[Refusal, ...] = ()
     unread: Refusal | None = None
     serves: bool = False
+    lists_s: int | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
 
     @property
     def offered(self) -> tuple[Part, ...]:
         """The firmware that would be written, or is written and waits for a reboot."""
-        return tuple(part for part in self.parts if part.state in ("offered", "pending"))
+        return tuple(part for part in self.parts if part.due)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -85,47 +96,115 @@ class Prospect:
         return 2 if self.due or self.refusals else 0
 
 
-def goal(seen: Seen, to: str) -> Recipe | None:
-    """The release that --to means; None for what apt offers. Raises Refusal for one that is not known there."""
-    return None if to == CANDIDATE else releases.find(to, seen.releases)
+def goal(seen: Seen, to: str, parts: Collection[str]) -> Recipe | None:
+    """The release that --to means; None for what apt offers. Raises Refusal for one that is not known there.
+
+    Firmware alone needs none: fwupd says what is newer.
+    """
+    if to == CANDIDATE or (to == releases.LATEST and {*parts} == {"firmware"} and not seen.releases.recipes):
+        return None
+    return releases.find(to, seen.releases)
 
 
 def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
     """What a look and a forecast come to. parts: of PARTS, what is to be updated."""
-    seen, goal = found.seen, found.goal
+    seen, goal, known = found.seen, found.goal, found.seen.repositories
     has = releases.installed(seen.identity.kernel, _driver(seen), seen.releases)
     newest = goal or seen.releases.newest
-    refusals = preflight.judge(seen.preflight, fabric=False, running=True, installs=True)
-    plan = None
+    refusals, plan = [found.refusal] if found.refusal else [], None
     if found.upgrade:
         try:
-            plan = update.plan(seen.driver, seen.repositories, found.upgrade, branch)
+            plan = update.draft(seen.driver, known, found.upgrade, branch)
+            refusals += update_judge.refusals(plan, known, branch)
         except Refusal as refusal:
             refusals.append(refusal)
-    if plan and goal and (short := update.short_of(plan, goal)):
-        refusals.append(_out_of_reach(goal, short))
-    return Prospect(
+    elif "firmware" in parts:  # which boots, too
+        refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, branch), known, branch)
+    if plan and goal and "driver" in parts:
+        refusals += update_limits.out_of_reach(plan, seen.driver, known, goal, branch)
+    behind = releases.behind(has, newest, seen.releases) if newest else None
+    limited = goal is not None and goal != seen.releases.newest
+    made = Prospect(
         identity=seen.identity,
         standing=releases.standing(has, seen.releases) if seen.releases.recipes else None,
         goal=goal,
-        behind=releases.behind(has, newest, seen.releases) if newest else None,
+        behind=behind,
         plan=plan,
-        parts=firmware.judge(seen.firmware, newest, seen.identity.vendor) if "firmware" in parts else (),
-        held=tuple(sorted({*seen.repositories.held} - {*driver.hold_set(seen.driver, branch)})),
-        waits=update.waits(seen.driver, seen.identity.kernel),
-        refusals=tuple(refusals),
+        parts=_firmware(seen, newest, limited) if "firmware" in parts else (),
+        held=tuple(sorted({*known.held} - {*driver.hold_set(seen.driver, branch)})),
+        waits=update.waits(seen.driver, known, seen.identity.kernel),
+        refusals=(*_unfit(seen, plan), *refusals),
         serves=seen.serving.serves,
+        lists_s=max(0, known.now - known.fetched) if known.fetched else None,
+        left_out=seen.releases.left_out,
+        absent=_absent(found, behind, branch) if plan and goal and "os" in parts else (),
     )
+    if made.absent and goal and made.exit == 0:
+        return replace(made, refusals=(_not_offered(goal, made.absent),))
+    return made
 
 
 def _driver(seen: Seen) -> str:
     return next(reversed(driver.versions(seen.driver)), "")
 
 
-def _out_of_reach(goal: Recipe, short: str) -> Refusal:
+def _firmware(seen: Seen, recipe: Recipe | None, limited: bool) -> tuple[Part, ...]:
+    return firmware.judge(seen.firmware, recipe, seen.identity.vendor, limited=limited)
+
+
+def _unfit(seen: Seen, plan: Plan | None) -> list[Refusal]:
+    """Why the host is not fit to be changed, or not now."""
+    more = plan.bytes * _UNPACKED // 1_000_000 if plan else 0
+    fit = preflight.judge(seen.preflight, fabric=False, running=True, installs=True, more_mb=more)
+    reboots = _before_a_reboot(seen) if plan and plan.reboots else []
+    return [*apt.at_work(seen.preflight.apt), *fit, *reboots]
+
+
+def _before_a_reboot(seen: Seen) -> list[Refusal]:
+    """What a reboot would set going besides, which nothing takes back, or which reboots once more."""
+    found = []
+    upgrade, boot_mb = seen.preflight.upgrade, seen.preflight.room_mb.get("/boot")
+    if upgrade.later:
+        found.append(Refusal(upgrade.later, upgrade.cure))
+    waits = [part.which for part in firmware.judge(seen.firmware, None, "") if part.state == "pending"]
+    if waits:
+        found.append(
+            Refusal(
+                f"firmware is handed over ({listed(waits)}), and any reboot writes it",
+                "--only firmware first, which reboots for it",
+            )
+        )
+    if boot_mb is not None and boot_mb < _BOOT_MB:
+        found.append(
+            Refusal(
+                f"/boot has {boot_mb} MB of room, and {_BOOT_MB} MB are expected for another kernel",
+                on_host("ls -l /boot; sudo apt-get autoremove"),
+            )
+        )
+    return found
+
+
+def _absent(found: Foreseen, behind: Behind | None, branch: int) -> tuple[str, ...]:
+    """What of a release's own packages apt would not bring, but for those that others hold.
+
+    Driver and kernel are judged by their versions.
+    """
+    if behind is None or found.upgrade is None:
+        return ()
+    theirs = {*found.seen.repositories.held, *driver.hold_set(found.seen.driver, branch)}
+    wanted = {**{name: step.wants for name, step in behind.older.items()}, **behind.missing}
+    after = {name: move.after for name, move in found.upgrade.installs.items()}
+    return tuple(
+        f"{name} {version}"
+        for name, version in sorted(wanted.items())
+        if name not in theirs and (name not in after or debian_version.older(after[name], version))
+    )
+
+
+def _not_offered(goal: Recipe, absent: Sequence[str]) -> Refusal:
     return Refusal(
-        f"{goal.shown} has {short}, which no repository of this Spark offers any more",
-        f"--to {CANDIDATE}, which takes what apt offers; {on_host('apt-cache policy linux-nvidia-hwe-24.04')}",
+        f"{goal.shown} has {update_judge.some(absent)}, and apt offers nothing",
+        on_host("sudo apt-get update", "; NVIDIA's own sources come with the package nvidia-spark-repo"),
     )
 
 
@@ -139,15 +218,26 @@ def _steps(of: Prospect) -> Iterator[Step]:
         yield Step("stop what serves, as its last step starts it again", _SERVER_S)
     if plan and packages:
         yield Step(f"download {size(plan.bytes)}", 5 + plan.bytes // _BYTES_A_SECOND)
-        yield Step(f"release the hold, and install: {_counted(plan)}", _INSTALL_S)
+        release = "release the hold, and " if plan.core else ""
+        yield Step(f"{release}install: {_counted(plan)}", _INSTALL_S)
     if plan and boots:
-        yield Step(f"reboot once into {plan.kernel.after}, and prove driver and GPU", _REBOOT_S)
+        into = f" into {plan.kernel.after}" if plan.kernel.after else ""
+        yield Step(f"reboot once{into}, and prove driver and GPU", _REBOOT_S)
     if offered:
-        names = listed(part.which for part in offered)
-        yield Step(f"write firmware ({names}), which cannot be undone, and reboot", _FIRMWARE_S)
+        yield Step(_write(offered), _FIRMWARE_S)
     yield Step("hold and pin again, and check host, fabric and bandwidth", _PROOF_S)
     if of.serves:
         yield Step("start what served, and ask it for an answer", _SERVER_S)
+
+
+def _write(parts: Sequence[Part]) -> str:
+    """What is done for the firmware of these parts."""
+    staged = listed(part.which for part in parts if part.state == "pending")
+    others = listed(part.which for part in parts if part.state != "pending")
+    if not others:
+        return f"reboot, which applies firmware that is staged already ({staged}) and cannot be undone"
+    applies = f", which applies what is staged already ({staged})" if staged else ""
+    return f"write firmware ({others}), which cannot be undone, and reboot{applies}"
 
 
 def _counted(plan: Plan) -> str:
@@ -169,6 +259,35 @@ def order(made: Mapping[str, Prospect], groups: Sequence[Sequence[str]]) -> list
     ]
 
 
+def mixed(made: Mapping[str, Prospect], groups: Sequence[Sequence[str]]) -> list[str]:
+    """What would leave the halves of a pair apart, a sentence for each; in their versions no half fits another."""
+    return [why for group in groups if (why := _mixed({name: made[name] for name in group if name in made}))]
+
+
+def _mixed(group: Mapping[str, Prospect]) -> str:
+    stopped = [name for name, found in group.items() if found.unread or found.refusals]
+    moving = [name for name, found in group.items() if found.due and found.plan and not found.plan.idle]
+    if stopped and moving:
+        return f"{listed(group)} would stay mixed: {listed(moving)} would be updated, and {listed(stopped)} not"
+    plans = {name: found.plan for name, found in group.items() if found.plan and name not in stopped}
+    ends = {
+        name: f"driver {plan.driver.after or 'none'} and kernel {_booted(plan)}" for name, plan in plans.items()
+    }
+    if len({*ends.values()}) > 1:
+        return (
+            f"{listed(ends)} would stay mixed: {', '.join(f'{name} has {end}' for name, end in ends.items())} then"
+        )
+    goals = {name: found.goal.name for name, found in group.items() if found.goal and name not in stopped}
+    if len({*goals.values()}) > 1:
+        each = ", ".join(f"{name} {goal}" for name, goal in goals.items())
+        return f"{listed(goals)} would stay mixed, as they know of different releases: {each}"
+    return ""
+
+
+def _booted(plan: Plan) -> str:
+    return plan.kernel.after or "unknown"
+
+
 def code(made: Collection[Prospect]) -> int:
     """The exit code; the most severe host wins."""
     return max((each.exit for each in made), default=0)
@@ -187,6 +306,7 @@ def document(name: str, found: Prospect) -> schema.UpdatedHost:
         "removed_by_owner": list(behind.removed) if behind else [],
         "driver": {"before": plan.driver.before, "after": plan.driver.after} if plan else None,
         "kernel": {"before": plan.kernel.before, "after": plan.kernel.after} if plan else None,
+        "kernel_unknown": plan.unknown if plan else "",
         "upgraded": list(plan.upgraded) if plan else [],
         "new": list(plan.new) if plan else [],
         "removed": list(plan.removed) if plan else [],
@@ -194,6 +314,9 @@ def document(name: str, found: Prospect) -> schema.UpdatedHost:
         "held_by_others": list(found.held),
         "reboot_due": found.waits,
         "bytes": plan.bytes if plan else None,
+        "lists_age_s": found.lists_s,
+        "recipes_left_out": dict(found.left_out),
+        "not_offered": list(found.absent),
         "no_way_back": list(plan.lost) if plan else [],
         "kernels_without_module": list(plan.bare) if plan else [],
         "firmware": [_part(part) for part in found.parts],

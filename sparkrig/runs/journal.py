@@ -132,12 +132,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Journal(Value):
-    """All of it: runs newest first, what stands there now, and the host's clock."""
+    """All of it: runs newest first, what stands there now, and the host's clock.
+
+    update: an update that is open (`sparkrig update`), in words; empty for none.
+    """
 
     now: int
     lock: Lock | None = None
     runs: tuple[Run, ...] = ()
     current: Snapshot = field(default_factory=dict)
+    update: str = ""
 
     @property
     def readable(self) -> tuple[Run, ...]:
@@ -160,11 +164,14 @@ def parse(lines: Iterable[str]) -> Journal:
     """Read what LOOK prints. Raises ValueError where a row belongs to no run; one of a run spoils that run."""
     runs: list[Run] = []
     found: dict[str, dict[str, str]] = {}
-    now, taken = 0, None
+    now, taken, update = 0, None, ""
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "now":
             now = int(rest)
+        elif word == "update":
+            last, _, goal = rest.partition(" ")
+            update = plain(f"an update to {goal} is open (last step: {last}); sparkrig update goes on with it")
         elif word == "lock":
             alive, _, whose = rest.partition(" ")
             taken = Lock(lock.owner(whose), {"alive": True, "dead": False}.get(alive))
@@ -187,7 +194,7 @@ def parse(lines: Iterable[str]) -> Journal:
     if not now:  # the first row of any answer, an empty journal's too: without it nothing was read
         raise ValueError("the host does not say what time it is there")
     ordered = sorted(runs, key=lambda each: each.order, reverse=True)
-    return Journal(now, taken, tuple(ordered), found.get("now", {}))
+    return Journal(now, taken, tuple(ordered), found.get("now", {}), update)
 
 
 _Rows = dict[str, dict[str, str]]  # what stood before a run and after it, by item

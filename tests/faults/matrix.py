@@ -1,4 +1,4 @@
-"""The fault matrix: 42 faults, how each is made, and what is promised; the promises P1 to P10 by name.
+"""The fault matrix: 47 faults, how each is made, and what is promised; the promises P1 to P10 by name.
 
 Rows and numbers are those of the first fault list (the reliability notes, section 4). Which tests show a row
 stands at the tests: `@pytest.mark.fault(16)`. docs/faults.md is made of both (tests/faults/table.py).
@@ -327,5 +327,38 @@ FAULTS = (
         "the host has a record of another link",
         "a record counts only for its own link; a deploy measures again",
         (9,),
+    ),
+    Fault(
+        43,
+        "a kernel is offered before its nvidia.ko",
+        "a repository has a kernel without the package of its modules",
+        "an update is refused before anything changes, and names the package",
+    ),
+    Fault(
+        44,
+        "the kernel of an update does not come up",
+        "its initrd panics before the root is mounted",
+        "the earlier kernel boots by itself; one command puts the packages back",
+    ),
+    Fault(
+        45,
+        "a repository goes away in the middle of an update",
+        "its files are moved once apt has its lists",
+        "nothing is installed, the set is held; the same command goes on",
+        (10,),
+    ),
+    Fault(
+        46,
+        "the disk has no room for an update",
+        "a file fills it",
+        "refused before anything changes",
+        (10,),
+    ),
+    Fault(
+        47,
+        "an update is broken off",
+        "the controller is killed at three steps, and the power is cut at two",
+        "the same command brings both halves to the end",
+        (4, 6),
     ),
 )

@@ -29,6 +29,7 @@ LOOKS = {
     "doctor": ("sparkrig", "doctor", LAB),
     "startup": ("sparkrig", "startup", LAB, "--once"),
     "storage": ("sparkrig", "storage", LAB),
+    "update --check": ("sparkrig", "update", LAB, "--check"),
     "support": ("sparkrig", "support", LAB, "--yes", "--output", "FOLDER/sent.tar.gz"),
 }
 # the other verbs: one changes what plan shows, one loads the link and says so, one frees a lock, one sets a host

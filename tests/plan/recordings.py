@@ -10,6 +10,7 @@ import re
 
 from sparkrig.host import driver
 from tests.plan.conftest import ROOT, converged, joined, recorded, sections
+from tests.unit import updates
 
 FOLDER = ROOT / "tests" / "fixtures" / "sparks"
 DRIVER = "580.173.02"  # what nvidia-smi answers on each of them
@@ -120,6 +121,7 @@ def _put_together(text: str, unit: str, held: set[str]) -> str:
     own = [f"hostname={unit}", "machine=aarch64", f"kernel={kernel(unit)}"]
     parts["identity"] = "\n".join([*own, *identity, *(f"release {row}" for row in release)])
     parts["driver"] = "\n".join([*_rows(unit, held), f"module {DRIVER}", "simulated 0"])
+    parts["releases"] = "\n".join(updates.rows(unit))
     parts["network"] = stored_by_netplan(parts["network"])
     if toolkit := listed.get("nvidia-container-toolkit"):
         parts["containers"] = re.sub(r"^toolkit .*$", f"toolkit {toolkit}", parts["containers"], flags=re.M)

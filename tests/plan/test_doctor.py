@@ -30,7 +30,7 @@ def test_a_healthy_pair(tmp_path: Path) -> None:
         "✓ access", "✓ time", "✓ packages and driver", "✓ containers", "✓ network", "✓ RDMA", "✓ pair", "✓ health",
     ]  # fmt: skip
     assert blank == "" and re.fullmatch(
-        r"✓ Your pair is ready \(132 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict
+        r"✓ Your pair is ready \(134 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict
     )
 
 

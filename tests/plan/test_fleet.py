@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,15 +72,23 @@ def test_a_fleet_of_64_is_one_report_and_takes_little_memory(tmp_path: Path) -> 
     assert (large.peak_kib - small.peak_kib) / (SIZE - 4) < MEMORY_KIB
 
 
+def refusing(bound: ExitStack) -> int:
+    """A port that refuses connections, and that no other program gets meanwhile: it is bound, and none listens."""
+    held = bound.enter_context(socket.socket())
+    held.bind(("127.0.0.1", 0))
+    port: int = held.getsockname()[1]
+    return port
+
+
 @pytest.mark.slow  # 16 real logins, and two that hang, 5 s
 def test_five_that_are_down_and_two_that_hang_lose_no_other_host(tmp_path: Path) -> None:
     """Nine on the @fake connector; five real addresses where nothing listens, one that accepts and is silent, and
     one @fake host that stops answering in the middle of its look.
     """
     entries = fleet.faked(16)
-    down = dict(zip(list(entries)[3:13:2], free_ports(5), strict=True))
     mute, stuck, drifted = "spark-07a", "spark-02a", "spark-00a"
-    with socket.create_server(("127.0.0.1", 0)) as silent:
+    with ExitStack() as bound, socket.create_server(("127.0.0.1", 0)) as silent:
+        down = {name: refusing(bound) for name in list(entries)[3:13:2]}
         for name, port in {**down, mute: silent.getsockname()[1]}.items():
             entries[name] = (name, {**entries[name][1], "ssh_hostname": "127.0.0.1", "ssh_port": port})
         entries[mute][1]["ssh_paramiko_connect_kwargs"] = {"banner_timeout": 1}  # paramiko waits for 15 s

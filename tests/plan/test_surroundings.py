@@ -203,14 +203,16 @@ def test_a_user_who_is_not_known_has_no_home(monkeypatch: pytest.MonkeyPatch) ->
     assert drift_files.last(Path("pair.py")).is_relative_to("/nonexistent")
 
 
-def test_a_shell_closes_and_fills_them_so() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])  # a buffer that cannot be written is tried again at the end
+def test_a_shell_closes_and_fills_them_so(unbuffered: str) -> None:
     """The program itself: what stands in for it above has its streams from a loaded process."""
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     words = ("completion bash >/dev/full", "models >&-", "explain <&-", "models | exit 0")
     for end, code, said in zip(
         words, (1, 1, 1, 0), ("no space left", "is closed", "nothing was given", ""), strict=True
     ):
         run = ["sh", "-c", f"{shlex.quote(SPARKRIG)} {end}"]
-        done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60, env=env)
         assert done.returncode == code, done
         assert said in done.stderr and len(done.stderr.splitlines()) == bool(said), done.stderr
 

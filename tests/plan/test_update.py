@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,67 +12,18 @@ from sparkrig.host import driver
 from tests import warm
 from tests.plan import recordings
 from tests.plan.clean import clean
-from tests.plan.conftest import ROOT, A, B, Host, joined, sections
+from tests.plan.conftest import ROOT, A, B, sections
 from tests.plan.desk import Desk, Done
-from tests.plan.walk import halves
+from tests.plan.updating import DRIVER, FORECAST, IDLE, KERNEL, LOOK, NOW, ahead, every, look, pair
 from tests.schemas import complaints
 from tests.unit import updates
 
-LOOK, FORECAST = "#sparkrig:end identity", "Dir::State::Status"
-NOW = 1_795_600_000
-KERNEL, DRIVER = "6.17.0-1032", "580.178.04-0ubuntu0.24.04.1"
-IDLE = ["simulated 0", "bytes 0"]
 SHOWN = ("sparketa", "sparkjr")
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
-
-
-def look(unit: str, letter: str, *more: str, **other: Any) -> list[str]:
-    """What a recorded Spark prints after a deploy. more: rows of what the repositories have."""
-    parts = sections(recordings.deployed(unit, letter))
-    held = [f"held {name}" for name in recordings.hold_set(unit)]
-    found = {
-        "identity": parts["identity"],
-        "driver": parts["driver"],
-        "serving": parts["serving"],
-        "releases": "\n".join(updates.rows(unit)),
-        "firmware": "\n".join(updates.board(unit)),
-        "repositories": "\n".join([f"now {NOW}", f"lists {NOW - 3600}", *held, *more]),
-        "preflight": parts["preflight"],
-        **other,
-    }
-    return joined(found).splitlines()
-
-
-def spark(host: Host, seen: Sequence[str], forecast: Sequence[str] = IDLE) -> Host:
-    host.first = {**host.first, LOOK: [*seen], FORECAST: [*forecast]}
-    return host
-
-
-def pair(a: Sequence[str], b: Sequence[str], forecast: Sequence[str] = IDLE) -> list[Host]:
-    one, other = halves()
-    return [spark(one, a, forecast), spark(other, b, forecast)]
-
-
-def ahead(unit: str) -> list[str]:
-    """apt's forecast of the step to KERNEL and DRIVER, as apt-get -s prints it."""
-    rows = []
-    for name, version in recordings.packages(unit).items():
-        if version.startswith("580."):
-            rows.append(f"Inst {name} [{version}] ({DRIVER} Ubuntu:24.04/noble-updates [arm64])")
-        elif name.startswith("linux-") and name.endswith("-nvidia-hwe-24.04"):
-            rows.append(f"Inst {name} [{version}] ({KERNEL}.32 Ubuntu:24.04/noble-updates [arm64])")
-    new = [f"linux-image-{KERNEL}-nvidia", f"linux-modules-nvidia-580-open-{KERNEL}-nvidia"]
-    rows += [f"Inst {name} ({KERNEL}.32 Ubuntu:24.04/noble-updates [arm64])" for name in new]
-    return [*rows, "simulated 0", "bytes 606000000", "from ports.ubuntu.com 606000000"]
-
-
-def every(unit: str) -> list[str]:
-    """The repositories have each package as it is."""
-    return [f"version {name} {version}" for name, version in recordings.packages(unit).items()]
 
 
 def host(done: Done, name: str) -> dict[str, Any]:
@@ -109,6 +60,8 @@ def test_an_asus_with_firmware_on_offer_gets_it_last_and_is_told_what_cannot_be_
     assert done.code == 2, done
     found = host(done, A)
     assert {state for part, state in parts(found).items() if part != "ConnectX"} == {"offered"}
+    shown = " ".join(desk.typed("update", "--check").out.split())
+    assert "EC 2.78.24; 3.3.2 is offered, less than the release's 3.5.8" in shown
     assert found["removed_by_owner"] == ["nvidia-system-station-apps", "nvidia-system-station-games"]
     said = [step["what"] for step in found["steps"]]
     assert said[0] == "write firmware (SoC, EC and USB-PD), which cannot be undone, and reboot"
@@ -147,22 +100,31 @@ def test_the_steps_of_an_upgrade_and_the_half_that_serves_last(desk: Desk) -> No
     assert "6.17.0-1029-nvidia" in host(done, A)["kernels_without_module"]  # its module stays behind the driver
 
 
+def april(letter: str, *more: str) -> list[str]:
+    """A Spark at April 2026. more: rows of what the repositories have."""
+    rows = "\n".join(look("sparketa", letter))
+    for new, old in {"6.17.0-1029": "6.17.0-1014", "580.173.02": "580.142"}.items():
+        rows = rows.replace(new, old)
+    return rows.replace(f"now {NOW}", "\n".join([f"now {NOW}", *more])).splitlines()
+
+
+GONE_ON = (
+    "version nvidia-driver-580-open 580.173.02-0ubuntu0.24.04.1",
+    "version linux-image-nvidia-hwe-24.04 6.17.0-1029.29",
+)
+
+
 def test_a_release_that_no_repository_has_any_more_is_refused(desk: Desk) -> None:
-    """A Spark at April 2026, whose repositories went on past July."""
-    older = {"6.17.0-1029": "6.17.0-1014", "580.173.02": "580.142"}
-    seen = []
-    for letter in "ab":
-        rows = "\n".join(look("sparketa", letter))
-        for new, old in older.items():
-            rows = rows.replace(new, old)
-        seen.append(rows.splitlines())
-    done = desk.has(pair(*seen)).typed("update", "--check")
+    """A Spark whose repositories went on past July."""
+    done = desk.has(pair(april("a", *GONE_ON), april("b", *GONE_ON))).typed("update", "--check")
     assert done.code == 2, done
     said = " ".join(done.out.split())
     assert (
         "OTA2607 (July 2026, DGX OS 7.5.0) has driver 580.159.03 and kernel 6.17.0-1022-nvidia, which no" in said
     )
     assert "--to candidate" in said
+    done = desk.typed("update", "--check", "--only", "os")  # which leaves driver and kernel as they are
+    assert done.code == 0 and "would not begin" not in done.out, done
 
 
 def test_a_reboot_that_is_due_already_is_a_step(desk: Desk) -> None:
@@ -195,6 +157,7 @@ def test_a_release_that_is_not_known_and_a_host_that_is_not_there(desk: Desk) ->
     desk.has(pair(look("sparketa", "a"), look("sparkjr", "b")))
     done = desk.typed("update", "--check", "--to", "7.9.9")
     assert done.code == 2 and "knows of no release '7.9.9' of DGX OS" in " ".join(done.out.split()), done
+    assert "has OTA2607" in done.out and "USB-PD" in done.out, "the look is shown all the same"
     done = desk.typed("update", "--check", "--limit", "spark-z")
     assert done.code == 1 and "there is no host spark-z" in done.said
 
@@ -208,13 +171,196 @@ def test_a_part_alone(desk: Desk) -> None:
         each.first = {
             LOOK: each.first[LOOK],
             "install --only-upgrade libnvidia": ahead("sparky"),
-            "libnvidia-compute-580": ["else"],
+            "released=' libnvidia-": ["else"],
+            "held=' libnvidia-": IDLE,
             **each.first,
         }
     done = desk.has(hosts).typed("update", "--check", "--json", "--only", "os")
     assert host(done, A)["driver"]["after"] == recordings.DRIVER and host(done, A)["firmware"] == [], done
     done = desk.typed("update", "--check", "--json", "--only", "driver", "--to", "candidate")
     assert host(done, A)["driver"]["after"] == "580.178.04", done
+
+
+def test_without_recipes_the_look_is_shown_and_firmware_alone_needs_none(desk: Desk) -> None:
+    bare = [look(unit, letter, releases="folder") for unit, letter in (("sparky", "a"), ("sparky", "b"))]
+    done = desk.has(pair(*bare)).typed("update", "--check")
+    said = " ".join(done.out.split())
+    assert (
+        done.code == 2
+        and "it knows of no release of NVIDIA's" in said
+        and "this Spark knows of no release" in said
+    )
+    done = desk.typed("update", "--check", "--json", "--only", "firmware")
+    assert (done.code, host(done, A)["refusals"], parts(host(done, A))["EC"]) == (2, [], "offered"), done
+
+
+def test_a_recipe_that_is_left_out_is_told(desk: Desk) -> None:
+    rows = "\n".join([*updates.rows("sparketa"), "left spark-ota-2610.json it is longer than 1 MB"])
+    desk.has(pair(look("sparketa", "a", releases=rows), look("sparketa", "b")))
+    assert "spark-ota-2610.json left out: it is longer than 1 MB" in " ".join(
+        desk.typed("update", "--check").out.split()
+    )
+    assert host(desk.typed("update", "--check", "--json"), A)["recipes_left_out"] == {
+        "spark-ota-2610.json": "it is longer than 1 MB"
+    }
+
+
+def test_a_spark_behind_by_packages_that_apt_does_not_offer_is_not_up_to_date(desk: Desk) -> None:
+    """As on one of a pair without the package nvidia-spark-repo, whose sources ended with an earlier release."""
+    rows = "\n".join(updates.rows("sparketa")).replace("dgx-dashboard 0.29.1", "dgx-dashboard 0.25.11")
+    seen = look("sparketa", "a", releases=rows), look("sparketa", "b")
+    done = desk.has(pair(*seen)).typed("update", "--check")
+    said = " ".join(done.out.split())
+    assert done.code == 2 and "Nothing to update" not in said, done
+    assert "has dgx-dashboard 0.29.1, and apt offers nothing. Try: sudo apt-get update;" in said
+    assert host(desk.typed("update", "--check", "--json"), A)["not_offered"] == ["dgx-dashboard 0.29.1"]
+    held = look("sparketa", "a", "held dgx-dashboard", releases=rows)  # as its owner wants it
+    assert desk.has(pair(held, seen[1])).typed("update", "--check").code == 0
+    offered = ["Inst dgx-dashboard [0.25.11] (0.29.1 x [arm64])", "simulated 0", "bytes 1000"]
+    done = desk.has(pair(*seen, offered)).typed("update", "--check", "--json")
+    assert (host(done, A)["refusals"], host(done, A)["not_offered"]) == ([], []), done
+
+
+def test_the_age_of_the_package_lists_is_told(desk: Desk) -> None:
+    rows = [row.replace(f"lists {NOW - 3600}", f"lists {NOW - 20 * 86400}") for row in look("sparketa", "a")]
+    none = [row for row in look("sparketa", "b") if not row.startswith("lists ")]
+    done = desk.has(pair(rows, none)).typed("update", "--check")
+    said = " ".join(done.out.split())
+    assert "lists fetched 20 days ago: run sudo apt-get update there first" in said, done
+    assert "no package lists: run sudo apt-get update there" in said
+    done = desk.typed("update", "--check", "--json")
+    assert [host(done, name)["lists_age_s"] for name in (A, B)] == [20 * 86400, None]
+
+
+def test_a_failed_firmware_with_an_offer_is_due_and_one_that_is_staged_is_applied(desk: Desk) -> None:
+    seen = []
+    for state, letter in ((3, "a"), (4, "b")):
+        devices = updates.fwupd("sparky")
+        device = next(
+            each for each in devices["Devices"] if "c3cccaf0-9a3e-4ee2-992e-9f0cf9b55fa0" in each.get("Guid", ())
+        )
+        device.update(UpdateState=state, UpdateError="no power")
+        seen.append(look("sparky", letter, firmware="\n".join(updates.board("sparky", devices))))
+    done = desk.has(pair(*seen)).typed("update", "--check", "--only", "firmware")
+    said = " ".join(done.out.split())
+    assert "; the last attempt failed (no power)" in said and "failed: the last" not in said, done
+    assert "write firmware (SoC, EC and USB-PD), which cannot be undone, and reboot (" in said
+    assert (
+        "write firmware (SoC and USB-PD), which cannot be undone, and reboot, which applies what is staged" in said
+    )
+
+
+def test_firmware_of_a_later_release_stays_away_from_an_older_goal(desk: Desk) -> None:
+    """The ASUS has the EC of March; fwupd offers a later one."""
+    desk.has(pair(look("sparky", "a"), look("sparky", "b")))
+    done = desk.typed("update", "--check", "--json", "--only", "firmware", "--to", "OTA1")
+    assert done.code == 0 and {*parts(host(done, A)).values()} <= {"newer", "as-released", "unknown"}, done
+
+
+def test_apt_at_work_and_too_little_room_are_refused(desk: Desk) -> None:
+    def preflight(letter: str, old: str, new: str) -> str:
+        text = sections(recordings.deployed("sparketa", letter))["preflight"]
+        changed = re.sub(old, new, text, flags=re.M)
+        assert changed != text
+        return changed
+
+    busy = preflight("a", r"\A", "lock /var/lib/dpkg/lock-frontend 811 aptd\n")
+    full = preflight("b", r"^room [0-9]+ /var$", "room 2900 /var")
+    seen = (
+        look("sparketa", "a", *every("sparketa"), preflight=busy),
+        look("sparketa", "b", *every("sparketa"), preflight=full),
+    )
+    done = desk.has(pair(*seen, ahead("sparketa"))).typed("update", "--check", "--to", "candidate")
+    said = " ".join(done.out.split())
+    assert "would not begin: apt is busy: aptd (process 811) holds the dpkg lock" in said, done
+    assert "/var has 2900 MB of room, and 2924 MB are expected" in said  # 500, and 4 times 606
+
+
+def test_a_kernel_that_is_unknown_after_the_update_is_shown_so(desk: Desk) -> None:
+    seen = look("sparketa", "a", *every("sparketa"))
+    menu = ["grub", *(f"grub {row}" for row in ("set default=1", "menuentry 'a' {", "linux /boot/x", "}"))]
+    at = seen.index("simulated 0")
+    unknown = [*seen[:at], "/boot/grub/grub.cfg", *menu, "grub-whole", *seen[at:]]
+    done = desk.has(pair(unknown, look("sparketa", "b", *every("sparketa")), ahead("sparketa"))).typed(
+        "update", "--check", "--to", "candidate"
+    )
+    said = " ".join(done.out.split())
+    assert (
+        "kernel unknown -> unknown: its entry 'a' loads a kernel whose file does not name its release" in said
+    ), done
+    assert "which kernel boots after the update is unknown: its entry" in said
+    assert f"{A} and {B} would stay mixed: {B} would be updated, and {A} not." in said
+
+
+def test_a_driver_past_the_module_of_its_kernel_is_refused_and_its_row_says_the_same(desk: Desk) -> None:
+    stays = [row for row in ahead("sparketa") if " linux-" not in row]
+    one, other = (look("sparketa", letter, *every("sparketa")) for letter in "ab")
+    done = desk.has(pair(one, other, stays)).typed("update", "--check", "--to", "candidate")
+    said = " ".join(done.out.split())
+    module = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
+    why = f"without an nvidia.ko of driver 580.178.04: {module} stays behind, as it is built for another"
+    assert f"kernel 6.17.0-1029-nvidia, stays · {why}" in said, done
+    assert f"would not begin: after the upgrade kernel 6.17.0-1029-nvidia would boot {why}" in said
+
+
+def test_a_torn_next_boot_is_refused_for_firmware_alone_too(desk: Desk) -> None:
+    torn = [row for row in look("sparky", "a") if "linux-modules-nvidia-580-open-6.17.0-1029" not in row]
+    done = desk.has(pair(torn, look("sparky", "b"))).typed("update", "--check", "--json", "--only", "firmware")
+    [refusal] = host(done, A)["refusals"]
+    assert "boots next without an nvidia.ko of driver 580" in refusal["what"], done
+    assert host(done, B)["refusals"] == []
+
+
+def test_halves_that_would_end_apart_are_told(desk: Desk) -> None:
+    hosts = pair(look("sparketa", "a", *every("sparketa")), look("sparketa", "b", *every("sparketa")))
+    hosts[0].first = {**hosts[0].first, FORECAST: ahead("sparketa")}
+    done = desk.has(hosts).typed("update", "--check", "--json", "--to", "candidate")
+    assert done.report["mixed"] == [
+        f"{A} and {B} would stay mixed: {A} has driver 580.178.04 and kernel {KERNEL}-nvidia, "
+        f"{B} has driver 580.173.02 and kernel 6.17.0-1029-nvidia then"
+    ], done
+    rows = "\n".join(updates.rows("sparketa"))
+    fewer = "\n".join(each for each in rows.splitlines() if not each.startswith("recipes "))
+    fewer += "\n" + updates.archived({
+        name: text.encode() for name, text in updates.recipes().items() if "2607" not in name
+    })  # fmt: skip
+    done = desk.has(pair(look("sparketa", "a", releases=fewer), look("sparketa", "b"))).typed("update", "--check")
+    assert "as they know of different releases: " in " ".join(done.out.split()), done
+
+
+def test_the_way_back_of_nothing_is_nothing(desk: Desk) -> None:
+    said = " ".join(
+        desk.has(pair(look("sparketa", "a"), look("sparketa", "b"))).typed("update", "--check").out.split()
+    )
+    assert said.count("way back nothing changes that would have to go back") == 2
+    loaded = ["Inst linux-firmware [1] (2 x [arm64])", "simulated 0", "bytes 1000"]
+    done = desk.has(pair(look("sparketa", "a"), look("sparketa", "b"), loaded)).typed("update", "--check")
+    said = " ".join(done.out.split())
+    assert "way back nothing of driver and kernel changes" in said and "reboot once into 6.17.0-1029" in said, done
+
+
+def test_little_room_for_another_kernel_is_a_refusal(desk: Desk) -> None:
+    preflight = sections(recordings.deployed("sparketa", "a"))["preflight"]
+    preflight = preflight.replace("room 5000 /etc\n", "room 5000 /etc\nroom 120 /boot\n")
+    seen = (
+        look("sparketa", "a", *every("sparketa"), preflight=preflight),
+        look("sparketa", "b", *every("sparketa")),
+    )
+    done = desk.has(pair(*seen, ahead("sparketa"))).typed("update", "--check", "--to", "candidate")
+    text = " ".join(done.out.split())
+    assert "/boot has 120 MB of room, and 300 MB are expected for another kernel" in text, done
+
+
+def test_firmware_that_any_reboot_writes_is_written_first(desk: Desk) -> None:
+    """NVIDIA's dashboard handed it over; the reboot of a new kernel would write it, and nothing asked for that."""
+    devices = updates.fwupd("sparketa")
+    for device in devices["Devices"]:
+        device["UpdateState"] = 4
+    board = "\n".join(updates.board("sparketa", devices))
+    seen = [look("sparketa", letter, *every("sparketa"), firmware=board) for letter in "ab"]
+    done = desk.has(pair(seen[0], seen[1], ahead("sparketa"))).typed("update", "--check", "--to", "candidate")
+    text = " ".join(done.out.split())
+    assert done.code == 2 and "firmware is handed over (" in text and "any reboot writes it" in text, done
 
 
 def test_what_others_hold_is_named(desk: Desk) -> None:

@@ -48,7 +48,6 @@ VERBS: dict[str, tuple[str, ...]] = {
 def updating() -> dict[str, str]:
     """What the look of an update has besides, of a recorded Spark."""
     return {
-        "releases": "\n".join(updates.rows("sparketa")),
         "firmware": "\n".join(updates.board("sparketa")),
         "repositories": "now 1795600000\nlists 1795596400\nkernel 6.17.0-1029-nvidia initrd module",
     }
@@ -88,7 +87,8 @@ def told(archive: Path) -> set[str]:
 
 def halves() -> list[Host]:
     """A pair in order, which answers all looks."""
-    one, other = examinees(examined("a"), examined("b"))
+    known = "\n".join(updates.rows("sparketa"))
+    one, other = examinees(examined("a", releases=known), examined("b", releases=known))
     for host, log in ((one, "pair-head"), (other, "pair-worker")):
         # the first match wins: what the evidence says of a journal would answer for these, too
         own = {JOURNAL: [CLEAN], STARTUP: started(log).split("\n"), FORECAST: ["simulated 0", "bytes 0"]}

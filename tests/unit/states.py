@@ -209,6 +209,7 @@ MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "full disk": (host(room_mb={"/": 3, "/var": 3, "/etc": 3}), {"host.room"}),
     "dpkg broke off": (host(unfinished=("docker-ce",)), {"host.dpkg"}),
     "clock": (host(skew_s=4000.0), {"host.clock"}),
+    "an update that broke off": (host(update="installed OTA2607 (July 2026)"), {"host.update"}),
     "shutdown to come": (host(shutdown=Shutdown("reboot", 60)), {"host.shutdown"}),
     "NVIDIA's upgrade runs": (upgrade_once(active="activating"), {"host.first-upgrade"}),
     "NVIDIA's upgrade is to come": (upgrade_once(), {"host.first-upgrade"}),

@@ -131,6 +131,7 @@ _NOT_OF_THE_DEPLOY = {
     "NVIDIA's upgrade is to come",
     "NVIDIA's upgrade failed",
     "driver purged",
+    "an update that broke off",
 }
 _UNKNOWN_TO_DRIFT = {"apt cannot say"}  # which the deploy refuses, for the hold is not proven then
 

@@ -118,6 +118,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/cli/onboard.py": {"failed", "at.typed", "at.user"},
         "sparkrig/network/definitions.py": {"file.shown"},
         "sparkrig/host/gpu.py": {"gpu.name or 'a GPU'"},
+        "sparkrig/host/update_proof.py": {"gpu.trouble.rstrip('.')", "gpu.driver", "wanted"},
         "sparkrig/inventory.py": {"inventory"},
         "sparkrig/login.py": {"_sudoers(data)"},
         "sparkrig/onboarding/card.py": {"listed(shared.host_keys)"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import gzip
 import io
 import json
 import tarfile
@@ -70,7 +71,7 @@ def archived(files: Mapping[str, bytes]) -> str:
             member = tarfile.TarInfo(name)
             member.size, member.mode, member.uname, member.gname = len(content), 0o644, "root", "root"
             tar.addfile(member, io.BytesIO(content))
-    return f"recipes {base64.b64encode(made.getvalue()).decode()}"
+    return f"recipes {base64.b64encode(gzip.compress(made.getvalue())).decode()}"
 
 
 def rows(unit: str) -> list[str]:

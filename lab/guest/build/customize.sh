@@ -15,9 +15,14 @@ install -d -m 700 -o nvidia -g nvidia /home/nvidia/.ssh
 install -m 600 -o nvidia -g nvidia /lab/authorized_keys /home/nvidia/.ssh/authorized_keys
 chmod 440 /etc/sudoers.d/nvidia
 
+# Debian's second kernel, which a guest has in its own repository and installs with an update.
+second=$(python3 -c 'import sys; from lab.guest.build import kernels; print(kernels.second(sys.argv[1]))' "$release")
+mkdir /lab/debian
+(cd /lab/debian && apt-get --quiet download "linux-image-$second")
+
 # The only repositories of a guest are its own, so that apt answers without any network.
 rm -f /etc/apt/sources.list /etc/apt/sources.list.d/0000*
-python3 -m lab.guest.build.repositories "$release" /srv "$out"
+python3 -m lab.guest.build.repositories "$release" /lab/debian/*.deb /srv "$out"
 dpkg --install /srv/dgx-os/factory/*.deb
 apt-get --quiet update
 
@@ -32,6 +37,10 @@ systemctl enable NetworkManager-dispatcher.service docker.service
 # scripts that write a greeting nobody reads 0.4 s, and sudo, which nothing but the clock needed, 1.3 s.
 chmod -x /etc/update-motd.d/*
 install -D -m 4755 /usr/bin/date /usr/lib/sparkrig-lab/set-clock
+
+# The board's firmware, as both tools show it: one stand-in, which is either by its name.
+ln -s ../lib/sparkrig-lab/firmware /usr/bin/fwupdmgr
+ln -s ../lib/sparkrig-lab/firmware /usr/sbin/dmidecode
 
 # Identity is a node's own: `become` puts it in place at first boot.
 rm -f /etc/ssh/ssh_host_*

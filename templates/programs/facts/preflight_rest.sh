@@ -5,6 +5,7 @@
 . ./network_manager.sh
 if [ -z "${managed+set}" ]; then ask_manager; fi
 . ./preflight_open_run.sh
+. ./open_update.sh
 for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || echo journal; done
 holders
 if [ -f /run/systemd/shutdown/scheduled ]; then

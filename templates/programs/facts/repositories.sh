@@ -1,19 +1,42 @@
 #!/bin/sh
 # What facts/repositories.py reads: when apt's lists were fetched, which versions of driver and kernel packages the
-# repositories have and which lie in apt's cache, what is on hold, what each kernel in /boot has, and what waits for a
-# reboot. It asks no network, and writes nothing.
+# repositories have and which lie in apt's cache, for which driver each build of the kernels' modules is, what is on
+# hold, what each kernel in /boot has, and what waits for a reboot. It asks no network, and writes nothing.
 
 . ./packages.sh
 printf 'now %s\n' "$(date +%s)"
 stat -c 'lists %Y' /var/lib/apt/lists/partial 2>/dev/null || :
-apt-mark showhold 2>/dev/null | sed 's/^/held /'
+dpkg-query -W -f='${db:Status-Want} ${Package}\n' 2>/dev/null | sed -n 's/^hold /held /p'
 
 name_of() {
   case $1$4 in installedlinux-* | installed*nvidia* | installedcuda-drivers*) printf '%s\n' "$4" ;; esac
 }
-# shellcheck disable=SC2046 # names of packages have no blanks
-apt-cache madison $(each_package name_of) 2>/dev/null |
+of_apt() { apt-cache -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= "$@" 2>/dev/null; } # it writes no cache
+names=$(each_package name_of)
+# shellcheck disable=SC2086 # names of packages have no blanks
+[ -z "$names" ] || of_apt madison $names |
   LC_ALL=C sed -nE 's/^ *([^ |]+) *\| *([^ |]+) *\|.*/version \1 \2/p' | sort -u
+# of the kinds of prebuilt modules that are installed those for any kernel, the newest first
+# shellcheck disable=SC2046
+set -- $({ printf '%s\n-\n' "$names"; of_apt pkgnames linux-modules-nvidia-; } | LC_ALL=C awk '
+  $0 == "-" { every = 1 }
+  match($0, /^linux-modules-nvidia-([0-9]+-)?(server-)?open-/) {
+    kind = substr($0, 1, RLENGTH); flavour = substr($0, RLENGTH + 1); sub(/^[0-9.]+-[0-9]+-/, "", flavour)
+    if (!every) kinds[kind flavour] = 1
+    else if (kind flavour in kinds) print
+  }' | sort -urV | head -n 100)
+# each build takes one driver: Depends: nvidia-kernel-common-580 (>= 580.142), nvidia-kernel-common-580 (<= 580.142-1)
+[ $# -eq 0 ] || of_apt show "$@" | LC_ALL=C awk '
+  function done() { if (bounds != "") print "build", name, version bounds; bounds = "" }
+  /^Package: / { name = $2 }
+  /^Version: / { version = $2 }
+  /^(Pre-)?Depends: / {
+    sub(/^[^:]*: /, ""); count = split($0, part, /, */)
+    for (i = 1; i <= count; i++)
+      if (part[i] ~ /^nvidia-kernel-common-[^ ]+ \([<>=]+ [^ )]+\)$/) { split(part[i], word, /[ ()]+/); bounds = bounds " " word[2] " " word[3] }
+  }
+  /^$/ { done() }
+  END { done() }' | head -n 1000
 for file in /var/cache/apt/archives/*.deb; do
   case ${file##*/} in linux-* | *nvidia* | cuda-drivers*) printf 'cached %s\n' "${file##*/}" ;; esac
 done

@@ -1,21 +1,25 @@
 #!/bin/sh
 # What facts/upgrade.py reads: apt's forecast of $what, its words, once the holds of $released, names with blanks around,
-# are gone; with $limits, preferences that come on top. Other holds stay. Both are shown to apt in files of their own,
-# which only root can read, and which go with this program; the host stays as it is.
+# are gone, and with a hold on each of $held; with $limits, preferences that come first. Other holds stay. Both are shown
+# to apt in files of their own, which only root can read, and which go with this program; the host stays as it is. It
+# takes up to $within seconds.
 
 
 files=$(mktemp -d /run/sparkrig-XXXXXX) || exit
 trap 'rm -rf "$files"' EXIT
-awk -v released="${released-}" '
-  /^Package: / { ours = index(released, " " $2 " ") }
-  /^Status: hold / && ours { sub("hold", "install") }
+trap 'exit 143' HUP INT TERM
+awk -v released="${released-}" -v held="${held-}" '
+  /^Package: / { free = index(released, " " $2 " "); stays = index(held, " " $2 " ") }
+  /^Status: hold / && free { sub("hold", "install") }
+  /^Status: install / && stays { sub("install", "hold") }
   { print }' /var/lib/dpkg/status >"$files/status" || exit
-{ cat /etc/apt/preferences 2>/dev/null; printf '\n%s\n' "${limits-}"; } >"$files/preferences"
+# of two records for one version apt takes the first (tests/unit/facts/test_upgrade.py)
+{ printf '%s\n\n' "${limits-}"; cat /etc/apt/preferences 2>/dev/null; } >"$files/preferences"
 # Both halves of a pair are to get the same: phasing goes by a host's machine-id (apt_preferences(5)). apt's caches of
 # what it parsed are left alone, for this one is of another status.
 # shellcheck disable=SC2086 # words, and names of packages
 forecast() {
-  timeout -k 2 240 apt-get -o Debug::NoLocking=1 -o Dir::State::Status="$files/status" \
+  timeout -k 2 $((${within:-240} * 2 / 5)) apt-get -o Debug::NoLocking=1 -o Dir::State::Status="$files/status" \
     -o Dir::Etc::Preferences="$files/preferences" -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= \
     -o APT::Get::Always-Include-Phased-Updates=true "$@" ${what-dist-upgrade} 2>&1
 }

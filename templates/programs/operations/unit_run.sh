@@ -2,6 +2,7 @@
 # $1 unit, $2 seconds after which systemd ends it, $3 what to try where it fails, then the command. A unit of that
 # name that still works was begun over a connection that is gone: it is waited for. Its end is seen by `tail`, one
 # process that asks the kernel; a question to systemd every 0.2 s took a third of a slow host from the unit itself.
+# systemd would take ${NAME} in a program for a variable of its own; 254 has a switch for it, and a Spark has 255.
 
 
 unit=$1 limit=$2 cure=$3
@@ -31,7 +32,7 @@ fi
 set -- -- "$@"
 option=-E
 . ./proxies.sh
-systemd-run -q --unit="$unit" -p Type=exec -p RemainAfterExit=yes -p RuntimeMaxSec="$limit" \
+systemd-run -q --expand-environment=no --unit="$unit" -p Type=exec -p RemainAfterExit=yes -p RuntimeMaxSec="$limit" \
   -E LC_ALL=C.UTF-8 "$@" || exit
 await
 if [ "$result" = success ]; then systemctl stop "$unit"; exit 0; fi

@@ -9,6 +9,7 @@
 # shellcheck disable=SC2046 # paths of ours have no blanks
 set -- $(known "$@")
 printf 'now %s\n' "$(date +%s)"
+. ../facts/open_update.sh
 . ./lock_seen.sh
 for run in /var/lib/sparkrig/runs/*; do
   [ -d "$run" ] || continue

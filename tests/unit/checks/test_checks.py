@@ -104,6 +104,7 @@ def test_every_id_stands_once_and_begins_with_its_noun() -> None:
         "secrets",
         "trust",
         "bandwidth",
+        "release",
     }
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
+import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sparkrig.facts.repositories import Repositories
 from sparkrig.facts.upgrade import Upgrade
-from sparkrig.host import repositories, upgrade
+from sparkrig.host import driver, repositories, update, update_limits, upgrade
+from sparkrig.host.releases import Recipe
 from tests.unit.look.world import PLACES, World
+from tests.unit.shells import tool
 
 INSTALLED = [
     ("nvidia-driver-580-open", "580.173.02-1", "hold"),
@@ -39,6 +45,13 @@ def stanza(name: str, version: str, more: str) -> str:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
+    return system(tmp_path, INSTALLED, OFFERED)
+
+
+def system(
+    tmp_path: Path, installed: Iterable[tuple[str, str, str]], offered: Iterable[tuple[str, str, str]]
+) -> World:
+    """A Spark of apt's alone. installed: names, versions and what dpkg wants; offered: what each needs."""
     found = World(tmp_path)
     found.tools.mkdir()
     for place in PLACES:
@@ -46,6 +59,7 @@ def world(tmp_path: Path) -> World:
     for folder in (
         "var/lib/apt/lists/partial",
         "run/cache/archives/partial",
+        "var/cache/apt/archives/partial",
         "etc/apt/apt.conf.d",
         "var/lib/dpkg",
     ):
@@ -59,12 +73,12 @@ def world(tmp_path: Path) -> World:
     )
     found.file("/etc/apt/sources.list").write_text(f"deb [trusted=yes] file:{tmp_path}/repo ./\n")
     found.file("/var/lib/dpkg/status").write_text(
-        "".join(stanza(name, version, f"Status: {want} ok installed\n") for name, version, want in INSTALLED)
+        "".join(stanza(name, version, f"Status: {want} ok installed\n") for name, version, want in installed)
     )
     rows = [
         stanza(name, version, (f"Depends: {needs}\n" if needs else "") + f"Filename: ./{name}_{version}.deb\n"
                f"Size: 1000\nSHA256: {'0' * 64}\n")
-        for name, version, needs in OFFERED
+        for name, version, needs in offered
     ]  # fmt: skip
     listed = "".join(rows)
     found.file("/repo/Packages").write_text(listed)
@@ -74,9 +88,14 @@ def world(tmp_path: Path) -> World:
     return found
 
 
-def forecast(world: World, *released: str, limits: str = "") -> upgrade.Upgrade:
-    rows, _ = world.look(f"{UPDATE}\n{Upgrade().command(released, limits)}")
+def forecast(world: World, *released: str, limits: str = "", **more: Any) -> upgrade.Upgrade:
+    rows, _ = world.look(f"{UPDATE}\n{Upgrade().command(released, limits, **more)}")
     return upgrade.parse(row for row in rows if row)
+
+
+def looked(world: World) -> repositories.Repositories:
+    rows, _ = world.look(f"{UPDATE}\n{Repositories().command()}")
+    return repositories.parse(row for row in rows if row)
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -113,14 +132,126 @@ def test_the_preferences_of_the_host_hold_as_well(world: World) -> None:
     assert (found.idle, found.trouble) == (True, "")
 
 
-def test_nothing_of_the_host_changes(world: World) -> None:
+def test_a_limit_comes_before_a_preference_of_the_host_for_the_same_version(world: World) -> None:
+    """Of two records for one version apt takes the first, whatever its priority."""
+    theirs = "Package: nvidia-driver-580-open\nPin: version 580.178.04-1\nPin-Priority: 1001\n"
+    world.file("/etc/apt/preferences").write_text(theirs)
+    limit = "Package: nvidia-driver-580-open\nPin: version 580.178.04-1\nPin-Priority: -1"
+    assert {*forecast(world, "nvidia-driver-580-open", limits=limit).installs} == {"curl"}
+    assert "nvidia-driver-580-open" in forecast(world, "nvidia-driver-580-open").installs
+
+
+def test_what_a_deploy_would_hold_is_shown_as_held(tmp_path: Path) -> None:
+    """A Spark before its first deploy holds nothing, and `--only os` is to leave driver and kernel alone."""
+    loose = system(tmp_path, [(name, version, "install") for name, version, _ in INSTALLED], OFFERED)
+    assert "nvidia-driver-580-open" in forecast(loose).installs
+    held = ["nvidia-driver-580-open", "linux-image-nvidia-hwe-24.04"]
+    found = forecast(loose, held=held)
+    assert {*found.installs} == {"curl", "theirs"} and {*found.kept} == {*held}
+
+
+def test_the_driver_alone_of_a_spark_that_is_ahead_of_a_release_stays(world: World) -> None:
+    """What is installed is never pinned away, else apt would have no candidate of it at all."""
+    found = looked(world)
+    packages = driver.parse(
+        [*(f"dpkg hold installed {name} {version}" for name, version, _ in INSTALLED), "simulated 0"]
+    )
+    july = Recipe("OTA2607", "July 2026", "2026-07-15", "6.17.0-1022-nvidia", "580.159.03")
+    limits = update_limits.limits(packages, found, july, 580)
+    ours = driver.hold_set(packages, 580)
+    made = forecast(world, *ours, limits=limits, alone=["nvidia-driver-580-open"])
+    assert (made.trouble, made.installs) == ("", {})
+    assert "version 580.173.02-1" not in limits and "version 580.178.04-1" in limits
+
+
+def built(release: str, version: str, needs: str) -> list[tuple[str, str, str]]:
+    """One build of the modules of a kernel, and the meta package of it."""
+    for_one = f"nvidia-kernel-common-580 (>= {needs}), nvidia-kernel-common-580 (<= {needs}-1)"
+    name = f"linux-modules-nvidia-580-open-{release}-nvidia"
+    meta = "linux-modules-nvidia-580-open-nvidia-hwe-24.04"
+    return [(name, version, for_one), (meta, version, f"{name} (= {version}), {for_one}")]
+
+
+def release_of(driver_version: str, kernel: str) -> list[tuple[str, str, str]]:
+    """What a repository has of driver and kernel; its modules come besides."""
+    full, abi = f"{driver_version}-0ubuntu0.24.04.1", kernel.rpartition(".")[0]
+    return [
+        ("nvidia-driver-580-open", full, f"nvidia-kernel-common-580 (= {full})"),
+        ("nvidia-kernel-common-580", full, ""),
+        ("linux-image-nvidia-hwe-24.04", kernel, f"linux-image-{abi}-nvidia (= {kernel})"),
+        (f"linux-image-{abi}-nvidia", kernel, ""),
+    ]
+
+
+APRIL = [*release_of("580.142", "6.17.0-1014.14"), *built("6.17.0-1014", "6.17.0-1014.14+1", "580.142")]
+# of one kernel several builds, a later one for each later driver, as on ports.ubuntu.com in 2026
+AUTUMN = [
+    *APRIL,
+    *release_of("580.159.03", "6.17.0-1022.22"),
+    *release_of("580.173.02", "6.17.0-1029.29"),
+    *built("6.17.0-1014", "6.17.0-1014.14+2", "580.159.03"),
+    *built("6.17.0-1014", "6.17.0-1014.14+3", "580.173.02"),
+    *built("6.17.0-1022", "6.17.0-1022.22", "580.159.03"),
+    *built("6.17.0-1022", "6.17.0-1022.22+1", "580.173.02"),
+    *built("6.17.0-1029", "6.17.0-1029.29", "580.173.02"),
+]
+
+
+def test_a_spark_of_april_reaches_july_with_the_modules_that_are_built_for_its_driver(tmp_path: Path) -> None:
+    rows = [(name, version, "hold") for name, version, _ in APRIL]
+    april = system(tmp_path, rows, AUTUMN)
+    with april.file("/var/lib/dpkg/status").open("w") as status:
+        status.write("".join(stanza(name, version, f"Status: hold ok installed\n{_needs(needs)}")
+                             for name, version, needs in APRIL))  # fmt: skip
+    known = looked(april)
+    module = "linux-modules-nvidia-580-open-6.17.0-1022-nvidia"
+    assert known.builds[module]["6.17.0-1022.22"] == ((">=", "580.159.03"), ("<=", "580.159.03-1"))
+    packages = driver.parse(
+        [*(f"dpkg hold installed {name} {version}" for name, version, _ in rows), "simulated 0"]
+    )
+    july = Recipe("OTA2607", "July 2026", "2026-07-15", "6.17.0-1022-nvidia", "580.159.03")
+    limits = update_limits.limits(packages, known, july, 580)
+    assert "6.17.0-1022.22+1" in limits and "6.17.0-1014.14+2" not in limits
+    assert "6.17.0-1014.14+1\n" not in limits, "what is installed is built for the driver of now"
+    assert "linux-modules-nvidia-580-open-6.17.0-1029-nvidia" not in limits, "its meta package is pinned"
+    made = update.plan(packages, known, forecast(april, *driver.hold_set(packages, 580), limits=limits), 580)
+    assert (made.driver.after, made.kernel.after) == ("580.159.03", "6.17.0-1022-nvidia")
+    assert (made.boot.modules, made.amiss, made.kept) == (module, "", ())
+    assert update_limits.out_of_reach(made, packages, known, july, 580) == []
+
+
+def _needs(needs: str) -> str:
+    return f"Depends: {needs}\n" if needs else ""
+
+
+@pytest.mark.parametrize("look", [Upgrade().command(["nvidia-driver-580-open"]), Repositories().command()])
+def test_nothing_of_the_host_changes(world: World, look: str) -> None:
     world.look(UPDATE)
     before = files(world.root)
-    rows, _ = world.look(Upgrade().command(["nvidia-driver-580-open"]))
-    assert "simulated 0" in rows
+    rows, _ = world.look(look)
+    assert "simulated 0" in rows or "held theirs" in rows
     assert {path: text for path, text in files(world.root).items() if not path.endswith(("/first", "/last"))} == {
         path: text for path, text in before.items() if not path.endswith(("/first", "/last"))
     }
+
+
+def test_what_apt_was_shown_goes_with_a_look_that_is_broken_off(world: World) -> None:
+    tool(world.tools, "apt-get", "sleep 1")
+    look = shlex.quote(Upgrade().command())
+    rows, _ = world.look(
+        f"touch /var/lib/apt/lists/x_Release; sh -c {look} >/dev/null & sleep 0.5; ls /run | grep -c ^sparkrig-\n"
+        "kill -TERM $!; wait $!; echo ended $?; ls /run | grep ^sparkrig-"
+    )
+    assert rows == ["1", "ended 143"]
+
+
+def test_a_forecast_ends_before_the_look_is_cut_off(world: World) -> None:
+    tool(world.tools, "apt-get", "exec sleep 60")
+    world.file("/var/lib/apt/lists/x_Release").write_text("")
+    began = time.monotonic()
+    rows, _ = world.look(Upgrade().command(within=5))
+    assert time.monotonic() - began < 5
+    assert upgrade.parse(row for row in rows if row).trouble == "it took too long"
 
 
 def test_what_apt_cannot_do_is_its_trouble(world: World) -> None:
@@ -144,8 +275,7 @@ def test_what_can_be_had_and_what_the_kernels_have(world: World) -> None:
     world.file("/boot/initrd.img-6.17.0-1032-nvidia").write_text("")
     world.file("/run/reboot-required").write_text("*** System restart required ***\n")
     world.file("/run/reboot-required.pkgs").write_text("libc6\n")
-    rows, _ = world.look(f"{UPDATE}\n{Repositories().command()}")
-    found = repositories.parse(row for row in rows if row)
+    found = looked(world)
     assert found.versions["nvidia-driver-580-open"] == ("580.173.02-1", "580.178.04-1")
     assert found.has("nvidia-driver-580-open", "580.173.02-1")
     assert not found.has("linux-image-nvidia-hwe-24.04", "6.17.0-1029.29")

@@ -285,6 +285,26 @@ def test_every_state() -> None:
     assert judged(updates.board("sparketa"), newer)["EC"].state == "newer"
 
 
+def test_a_failed_attempt_is_due_once_more_if_there_is_an_offer() -> None:
+    failed = judged(changed("sparketa", SOC, UpdateState=3, UpdateError=FAILED, Releases=UP))["SoC"]
+    assert failed.state == "failed" and failed.due
+    newer = replace(JULY, firmware={**JULY.firmware, "SOCFW": "2.999.1"})
+    again = judged(changed("sparketa", SOC, UpdateState=3, UpdateError=FAILED, Releases=[]), newer)["SoC"]
+    assert again.state == "failed" and not again.due
+
+
+def test_a_limit_keeps_what_has_the_release_and_an_offer_beyond_it_is_told() -> None:
+    """fwupd takes the newest that it lists, whatever release of DGX OS is asked for."""
+    rows = changed("sparketa", SOC, Releases=UP)
+    board = firmware.parse(rows)
+    open_end, limited = (
+        next(part for part in firmware.judge(board, JULY, FE, limited=limit) if part.which == "SoC")
+        for limit in (False, True)
+    )
+    assert (open_end.state, open_end.goes_beyond, open_end.due) == ("offered", True, True)
+    assert (limited.state, limited.due, limited.offered) == ("as-released", False, open_end.offered)
+
+
 def test_the_devices_of_another_maker_are_never_guessed() -> None:
     """What they are is not known by GUID; what the board says of itself still is."""
     devices = updates.fwupd("sparky")

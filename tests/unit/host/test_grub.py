@@ -50,9 +50,35 @@ def test_a_pin_in_the_menu_itself_needs_no_variables() -> None:
     pin = f"gnulinux-advanced-{uuid}>gnulinux-{OLD}-advanced-{uuid}"
     pinned = UBUNTU.replace('default="${saved_entry}"', f'default="{pin}"')
     assert pinned != UBUNTU
-    assert grub.boots({CFG: pinned}) == Boot(OLD, f"Ubuntu, with Linux {OLD}")
+    assert grub.boots({CFG: pinned}) == Boot(OLD, f"Ubuntu, with Linux {OLD}", "named")
     assert grub.boots({CFG: pinned, ENV: block("next_entry=0")}).kernel == NEW
     assert grub.boots({CFG: pinned, ENV: "next_entry=0\n"}).kernel == OLD  # no block of GRUB's: nothing is loaded
+
+
+UUID = "00000000-0000-4000-8000-000000000001"
+ADVANCED = f"gnulinux-advanced-{UUID}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "way"),
+    [
+        ("", "first"),
+        ("saved_entry=0", "first"),
+        ("saved_entry=Ubuntu", "first"),  # update-grub gives the entry of that title each newest kernel
+        (f"saved_entry=gnulinux-simple-{UUID}", "first"),
+        ("saved_entry=an entry that is gone", "first"),
+        (f"saved_entry={ADVANCED}", "first"),
+        (f"saved_entry={ADVANCED}>gnulinux-{NEW}-advanced-{UUID}", "named"),  # today's newest, and a pin
+        (f"saved_entry={ADVANCED}>Ubuntu, with Linux {OLD}", "named"),
+        ("saved_entry=1>2", "other"),
+        ("saved_entry=1", "other"),
+        (f"saved_entry={ADVANCED}>0", "other"),
+        (f"saved_entry=0|next_entry={ADVANCED}>gnulinux-{OLD}-advanced-{UUID}", "other"),
+        ("saved_entry=0|next_entry=", "first"),
+    ],
+)
+def test_how_the_entry_is_chosen_decides_what_becomes_of_it_with_another_kernel(lines: str, way: str) -> None:
+    assert grub.boots({CFG: UBUNTU, ENV: block(*lines.split("|"))}).way == way
 
 
 def test_an_entry_that_only_some_machines_have_makes_what_depends_on_it_unknown() -> None:
@@ -214,11 +240,11 @@ def test_the_rows_of_the_script_tell_the_same_as_the_files(tmp_path: Path) -> No
             found = grub.read(["dpkg install installed x 1", *rows, "simulated 0"])
             assert found is not None and found.kernel == kernel, row
     assert grub.read(printed(tmp_path, **{"grub.cfg": f"{UBUNTU}\nwhole\n-whole\nset default=1"})) == Boot(
-        NEW, TOP
+        NEW, TOP, "other"
     )
     custom = {"custom.cfg": "menuentry 'Mine' {\n linux /boot/vmlinuz-7.0.0-1019-nvidia\n}\n"}
     found = grub.read(printed(tmp_path, **{"grub.cfg": UBUNTU, "grubenv": block("saved_entry=Mine"), **custom}))
-    assert found == Boot("7.0.0-1019-nvidia", "Mine")
+    assert found == Boot("7.0.0-1019-nvidia", "Mine", "other")
 
 
 def test_a_password_and_a_kernels_command_line_stay_on_the_host(tmp_path: Path) -> None:

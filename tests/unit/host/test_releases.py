@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 from dataclasses import replace
@@ -257,8 +259,17 @@ def test_any_value_anywhere_in_a_recipe_is_harmless() -> None:
 
 
 NONSENSE = {
-    "no archive": (["recipes bm9uZQ=="], "releases: cannot be understood (an archive of files"),
+    "no archive": (
+        [f"recipes {base64.b64encode(gzip.compress(b'nothing')).decode()}"],
+        "releases: cannot be understood (an archive of files",
+    ),
     "no base64": (["recipes ***"], "releases: cannot be understood ("),
+    "not compressed": ([f"recipes {base64.b64encode(b'x' * 600).decode()}"], "the recipes cannot be unpacked"),
+    "a bomb": (
+        [f"recipes {base64.b64encode(gzip.compress(bytes(9**8))).decode()}"],
+        "have more than 1572864 bytes",
+    ),
+    "cut short": ([f"recipes {base64.b64encode(gzip.compress(bytes(9**6))[:-9]).decode()}"], "are cut short"),
     "too many files": (
         [updates.archived({f"{n}.json": b"{}" for n in range(41)})],
         "41 recipes are more than the 40",

@@ -12,6 +12,7 @@ from sparkrig.host.driver import Packages
 from sparkrig.host.grub import Boot
 from sparkrig.host.repositories import Repositories
 from sparkrig.host.update import Plan
+from sparkrig.host.upgrade import Move
 from sparkrig.refusal import Refusal
 from tests.plan import recordings
 
@@ -87,17 +88,30 @@ def test_a_kernel_without_its_module_is_refused_by_name() -> None:
     assert missing in refused.value.cure
 
 
-def test_an_earlier_kernel_that_loses_its_module_is_named() -> None:
+PINNED = Boot("6.17.0-1029-nvidia", "", "named")
+
+
+def test_a_driver_that_moves_past_the_module_of_the_kernel_that_boots_is_refused() -> None:
     """As on 2026-05-27: the modules of the running kernel went first, then the driver moved."""
+    found = replace(packages("sparky"), grub=PINNED)
+    stays = forecast(found, without=[REBUILT])
+    with pytest.raises(Refusal) as refused:
+        planned(found, stays)
+    assert refused.value.what == (
+        "after the upgrade kernel 6.17.0-1029-nvidia would boot without an nvidia.ko of driver 580.178.04: "
+        f"{REBUILT} stays behind, as it is built for another"
+    )
+    with pytest.raises(Refusal, match=r"1029-nvidia would boot without an nvidia[.]ko of driver 580"):
+        planned(found, [f"Remv {REBUILT} [6.17.0-1029.29+1]", *stays])
+    assert planned(found, ["Inst nvidia-dkms-580-open (580.178.04 x [arm64])", *stays]).amiss == ""
+    assert planned(found, forecast(found)).amiss == ""  # its module is built anew
+
+
+def test_an_earlier_kernel_that_loses_its_module_is_named() -> None:
+    """On 2026-08-10 the module of the kernel of before was built anew with the driver; the older ones were not."""
     found = packages("sparky")
     made = planned(found, forecast(found, f"Remv {REBUILT} [6.17.0-1029.29+1]", without=[REBUILT]))
-    assert "6.17.0-1029-nvidia" in made.bare
-    assert made.removed == (REBUILT,)
-
-
-def test_a_module_that_stays_behind_its_driver_does_not_fit_it() -> None:
-    """On 2026-08-10 that of the kernel of before was built anew with the driver; the older ones were not."""
-    found = packages("sparky")
+    assert "6.17.0-1029-nvidia" in made.bare and REBUILT in made.removed
     assert "6.17.0-1029-nvidia" in planned(found, forecast(found, without=[REBUILT])).bare
     assert {*planned(found, forecast(found)).bare} == {*driver.kernels(found)} - {"6.17.0-1029-nvidia"}
 
@@ -118,14 +132,88 @@ def test_what_cannot_be_had_again_is_named_with_its_version() -> None:
     assert planned(found, forecast(found), known([*rows, cached])).lost == ()
 
 
-def test_a_kernel_that_an_owner_pinned_in_grub_stays_the_next() -> None:
-    found = replace(packages("sparky"), grub=Boot("6.17.0-1026-nvidia"))
-    assert planned(found, forecast(found)).kernel.after == "6.17.0-1026-nvidia"
+def kernel_step(found: Packages) -> list[str]:
+    """The kernel alone goes on."""
+    return [row for row in forecast(found) if "580.178" not in row and REBUILT not in row]
 
 
-def test_a_menu_that_boots_the_newest_boots_the_new_one() -> None:
-    found = replace(packages("sparky"), grub=Boot("6.17.0-1029-nvidia"))
-    assert planned(found, forecast(found)).kernel.after == "6.17.0-1032-nvidia"
+def test_what_grub_boots_after_a_new_kernel_goes_by_how_it_chooses() -> None:
+    for now, way, then in (
+        ("6.17.0-1029-nvidia", "named", "6.17.0-1029-nvidia"),  # the newest one of now, and a pin all the same
+        ("6.17.0-1026-nvidia", "named", "6.17.0-1026-nvidia"),
+        ("6.17.0-1029-nvidia", "first", "6.17.0-1032-nvidia"),
+    ):
+        found = replace(packages("sparky"), grub=Boot(now, "", way))  # type: ignore[arg-type]
+        assert planned(found, kernel_step(found)).kernel == Move(now, then)
+
+
+@pytest.mark.parametrize(
+    ("menu", "more", "why"),
+    [
+        (Boot("6.17.0-1029-nvidia", "", "other"), [], "chosen by a number, or for one boot alone"),
+        (Boot("", "its menu has no entry"), [], "its menu has no entry"),
+        (
+            Boot("6.17.0-1026-nvidia", "", "named"),
+            ["Remv linux-image-6.17.0-1026-nvidia [6.17.0-1026.26]"],
+            "GRUB's default is kernel 6.17.0-1026-nvidia, which would go",
+        ),
+    ],
+)
+def test_an_update_is_refused_if_it_is_unknown_which_kernel_boots_after_it(
+    menu: Boot, more: list[str], why: str
+) -> None:
+    found = replace(packages("sparky"), grub=menu)
+    with pytest.raises(Refusal, match="which kernel boots after the update is unknown") as refused:
+        planned(found, [*more, *kernel_step(found)])
+    assert why in refused.value.what
+    made = planned(found, ["Inst curl [1] (2 x [arm64])", "simulated 0"])  # which has nothing to do with it
+    assert made.kernel.after == menu.kernel
+
+
+def test_the_newest_kernel_is_of_those_in_boot_and_not_of_packages_alone() -> None:
+    """A guest of the lab has packages of recorded kernels, and boots its own one."""
+    found = packages("sparky")
+    own = known(["kernel 6.8.0-49-generic initrd -"], every=found)
+    assert planned(found, ["simulated 0"], own).kernel == Move("6.8.0-49-generic", "6.8.0-49-generic")
+    made = planned(found, forecast(found), own)
+    assert made.kernel == Move("6.8.0-49-generic", "6.17.0-1032-nvidia")
+    here = [f"kernel {each} initrd module" for each in ("6.17.0-1026-nvidia", "6.17.0-1029-nvidia")]
+    gone = ["Remv linux-image-6.17.0-1029-nvidia [6.17.0-1029.29]", "simulated 0"]
+    assert planned(found, gone, known(here, every=found)).kernel.after == "6.17.0-1026-nvidia"
+
+
+@pytest.mark.parametrize(
+    ("files", "said", "cure"),
+    [
+        ("- module", "without its initrd", "update-initramfs -c -k 6.17.0-1029-nvidia"),
+        ("initrd -", "without the file of its nvidia.ko", f"install {REBUILT}"),
+    ],
+)
+def test_a_kernel_that_lacks_a_file_at_the_next_boot_is_refused_unless_the_update_brings_it(
+    files: str, said: str, cure: str
+) -> None:
+    found = packages("sparky")
+    has = known([f"kernel 6.17.0-1029-nvidia {files}"], every=found)
+    with pytest.raises(Refusal, match=said) as refused:
+        planned(found, ["simulated 0"], has)
+    assert cure in refused.value.cure
+    again = [
+        f"Inst {name} [1] (2 x [arm64])" for name in (REBUILT, "linux-modules-6.17.0-1029-nvidia")
+    ]  # which bring the file, and make the initrd
+    assert planned(found, [*again, "simulated 0"], has).amiss == ""
+
+
+def test_a_next_boot_that_is_torn_already_is_refused() -> None:
+    whole = packages("sparky")
+    found = replace(whole, rows=tuple(row for row in whole.rows if row.name != REBUILT))
+    with pytest.raises(Refusal) as refused:
+        planned(found, ["simulated 0", "bytes 0"])
+    assert refused.value.what == (
+        "kernel 6.17.0-1029-nvidia boots next without an nvidia.ko of driver 580, and the update does not bring it"
+    )
+    assert f"apt-get install {REBUILT}" in refused.value.cure
+    mends = [f"Inst {REBUILT} (6.17.0-1029.29+1 x [arm64])", "simulated 0"]
+    assert planned(found, mends).boot.modules == REBUILT
 
 
 @pytest.mark.parametrize(
@@ -139,6 +227,36 @@ def test_a_later_branch_is_refused(row: str, said: str) -> None:
     found = packages("sparky")
     with pytest.raises(Refusal, match=said):
         planned(found, forecast(found, row))
+
+
+def test_a_later_branch_that_is_there_already_is_told_so() -> None:
+    whole = packages("sparky")
+    later = driver.Package("nvidia-driver-590-open", "install", "installed", "590.48.01-0ubuntu0.24.04.1")
+    with pytest.raises(Refusal, match="a driver later than 580 is installed"):
+        planned(replace(whole, rows=(*whole.rows, later)), ["simulated 0"])
+
+
+def test_without_a_driver_no_module_is_missing() -> None:
+    whole = packages("sparky")
+    bare = replace(whole, rows=tuple(row for row in whole.rows if "nvidia-580" not in row.name
+                                     and not row.version.startswith("580.")))  # fmt: skip
+    assert planned(bare, ["simulated 0"]).amiss == ""
+
+
+def test_a_module_that_a_repository_has_comes_in_no_day() -> None:
+    found, name = packages("sparky"), f"linux-modules-nvidia-580-open-{KERNEL}-nvidia"
+    has = known([f"build {name} {KERNEL}.32 >= 580.178.04 <= 580.178.04-1"], every=found)
+    for offered, said in ((known(every=found), True), (has, False)):
+        with pytest.raises(Refusal) as refused:
+            planned(found, forecast(found, without=[name]), offered)
+        assert ("try again in a day" in refused.value.cure) is said
+
+
+def test_without_package_lists_the_cure_fetches_them() -> None:
+    """The text is that of facts/upgrade.sh."""
+    with pytest.raises(Refusal, match="apt has no package lists") as refused:
+        planned(packages("sparky"), ["E: apt has no package lists", "simulated 100"], known(["held docker-ce"]))
+    assert "sudo apt-get update" in refused.value.cure and "unhold" not in refused.value.cure
 
 
 def test_a_driver_that_would_be_removed_is_refused() -> None:
@@ -164,11 +282,14 @@ def test_holds_of_others_are_named_where_apt_finds_no_way() -> None:
 
 def test_a_reboot_that_is_due_already_is_named() -> None:
     found = packages("sparky")
-    assert update.waits(found, "6.17.0-1029-nvidia") == ""
-    assert update.waits(found, "6.17.0-1026-nvidia") == (
+    assert update.waits(found, known(), "6.17.0-1029-nvidia") == ""
+    assert update.waits(found, known(["reboot "]), "6.17.0-1029-nvidia") == "the system waits for it"
+    two = known(["reboot ", "reboot libc6", "reboot dbus", "reboot libc6"])
+    assert update.waits(found, two, "6.17.0-1029-nvidia") == "dbus and libc6 wait for it"
+    assert update.waits(found, known(), "6.17.0-1026-nvidia") == (
         "kernel 6.17.0-1026-nvidia runs, and 6.17.0-1029-nvidia boots next"
     )
-    assert update.waits(replace(found, module="580.142"), "6.17.0-1029-nvidia") == (
+    assert update.waits(replace(found, module="580.142"), known(), "6.17.0-1029-nvidia") == (
         "nvidia.ko 580.142 is loaded, and driver 580.173.02 is installed"
     )
 
@@ -183,6 +304,12 @@ def test_packages_of_no_driver_need_no_reboot() -> None:
     made = planned(packages("sparky"), ["Inst curl [8.5.0-2] (8.5.0-3 Ubuntu:24.04/noble-updates [arm64])",
                                         "simulated 0", "bytes 4096"])  # fmt: skip
     assert (made.upgraded, made.reboots) == (("curl",), False)
+
+
+@pytest.mark.parametrize("name", [REBUILT, "linux-firmware", "nvidia-spark-grub-kho", "grub-efi-arm64-signed"])
+def test_what_is_used_from_the_next_boot_on_needs_a_reboot(name: str) -> None:
+    """The same release of the kernel, built anew, too."""
+    assert planned(packages("sparky"), [f"Inst {name} [1] (2 x [arm64])", "simulated 0"]).reboots
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_the_factory_state_is_what_the_owner_of_a_spark_recorded() -> None:
     theirs = {
         (name, version)
         for name, _, version in (row.partition(",") for row in recorded)
-        if re.match(r"(lib)?nvidia-|libxnvctrl|xserver-.*nvidia|linux-.*nvidia", name)
+        if re.match(r"(lib)?nvidia-|libxnvctrl|xserver-.*nvidia|linux-.*nvidia|dgx-(release|spark-ota)", name)
         and "-container" not in name
         and not re.search(r"-6\.(11\.0-1016|17\.0-10(14|21))(-|$)|linux-nvidia-6\.11", name)
     }

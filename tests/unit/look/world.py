@@ -20,7 +20,15 @@ from tests.plan.conftest import converged, sections
 from tests.unit import manager
 from tests.unit.shells import tool
 
-PLACES = ("etc", "run", "sys", "boot", "var/lib", "usr/local/lib")  # that are others while it is looked at
+PLACES = (
+    "etc",
+    "run",
+    "sys",
+    "boot",
+    "var/lib",
+    "var/cache",
+    "usr/local/lib",
+)  # that are others while it is looked at
 SIMULATED = "Inst libxnvctrl0 [610.43.02-1ubuntu1] (610.57.04-1ubuntu1 DGX OS:localhost [all])"
 # where apt 2.6 keeps its state and configuration by default, as `apt-config shell` prints it
 USUAL = (

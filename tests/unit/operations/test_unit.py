@@ -54,6 +54,7 @@ def test_a_step_that_ends_well_says_nothing_and_leaves_no_unit(systemd: Path) ->
     done = step(systemd, "apt-get", "install", "a b", "$(c)")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     given = (systemd / "run").read_text().splitlines()
+    assert "--expand-environment=no" in given  # else systemd would fill in what a program calls ${NAME}
     assert given[-5:] == ["--", "apt-get", "install", "a b", "$(c)"]
     assert {"--unit=sparkrig-apt", "RuntimeMaxSec=600", "RemainAfterExit=yes"} <= set(given)
     assert (systemd / "asked").read_text().splitlines()[-1] == "stop sparkrig-apt"

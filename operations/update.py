@@ -1,0 +1,180 @@
+"""The steps of an update on one Spark. Each can be done again, and is noted on the host once it is done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from time import monotonic, sleep
+
+from pyinfra.api import Host
+
+from sparkrig import programs
+from sparkrig.cure import quoted
+from sparkrig.facts.driver import Driver
+from sparkrig.facts.firmware import Firmware
+from sparkrig.facts.gpu import Gpu
+from sparkrig.facts.update_record import UpdateRecord
+from sparkrig.host import firmware, update_proof, update_record
+from sparkrig.host.update_record import BEGAN, DONE, UNWRITTEN, Record, Standing, Task
+from sparkrig.io import remote
+from sparkrig.io.remote import Failed
+from sparkrig.operations import unit
+from sparkrig.serving.served import Service
+
+# In seconds, times `patience`.
+STEP_S = 120
+DRAIN_S = 300  # a server may take its time to stop
+LOOK_S = 120
+PREPARE_S = 600  # update-grub, once or twice
+INSTALL_S = 3 * 3600  # apt took 4.3 minutes [@spark-fleet-updates]; a slow line must not cut dpkg short
+FIRMWARE_S = 1500  # as NVIDIA's dashboard waits for fwupd [@spark-fleet-updates]
+PROOF_S = 120
+POLL_S = 5  # not times `patience`
+TRIAL_S = 900  # that a new kernel has for its proof, before the earlier one is booted again
+
+BEGIN = programs.text("operations/update_begin.sh")
+BACK = programs.text("operations/update_back.sh")
+DRAIN = programs.text("operations/update_drain.sh")
+KEEP = programs.text("operations/update_keep.sh")
+INSTALL = programs.text("operations/update_install.sh")
+BOOT = programs.text("operations/update_boot.sh")
+REBOOT = programs.text("operations/update_reboot.sh")
+PROVE = programs.text("operations/update_prove.sh")
+FIRMWARE = programs.text("operations/update_firmware.sh")
+STEP = programs.text("operations/update_step.sh")
+CLOSE = programs.text("operations/update_close.sh")
+
+
+def look(at: Host, patience: float) -> Standing:
+    """How far the update of a host is. Raises Failed or Lost."""
+    return remote.read(at, UpdateRecord(), seconds=int(LOOK_S * patience))
+
+
+def begin(at: Host, record: Record, limits: str, patience: float) -> None:
+    """Keep on the host what was agreed to; nothing else changes. Raises Failed or Lost."""
+    remote.shell(at, BEGIN, limits, seconds=int(STEP_S * patience), stdin=update_record.text(record))
+
+
+def back(at: Host, patience: float) -> None:
+    """Turn an update round. Raises Failed or Lost."""
+    remote.shell(at, BACK, seconds=int(STEP_S * patience))
+
+
+def drain(at: Host, services: Sequence[str], patience: float) -> None:
+    """Stop servers by name, `-` for the one without, until they are started again. Raises Failed or Lost.
+
+    Nothing is noted: a half that has no update open drains, too.
+    """
+    units = [Service("" if name == "-" else name).unit for name in services]
+    remote.shell(at, DRAIN, *units, seconds=int(DRAIN_S * patience))
+
+
+def close(at: Host, patience: float) -> None:
+    """End an update: GRUB's menu is what it was, and the record is kept as the last one. Raises Failed or Lost."""
+    remote.shell(at, CLOSE, seconds=int(PREPARE_S * patience))
+
+
+def perform(at: Host, task: Task, found: Standing, patience: float) -> None:
+    """One task that is done on the host itself; a reboot begins as this ends. Raises Failed or Lost."""
+    record = found.record
+    assert record is not None
+    match task:
+        case "install":
+            _keep(at, found, patience)
+            _unit(at, update_record.UNIT, ("sh", "-c", INSTALL), INSTALL_S, patience)
+        case "boot":
+            _boot(at, found, patience)
+        case "prove":
+            _prove(at, found, patience)
+        case "firmware":
+            words = ("sh", "-c", FIRMWARE, "sparkrig", *record.firmware)
+            _unit(at, "firmware", words, FIRMWARE_S, patience)
+        case "apply":
+            note(at, "apply", patience)
+            remote.shell(at, REBOOT, seconds=int(STEP_S * patience))
+        case "verify":
+            _verify(at, record, patience)
+        case "close":
+            close(at, patience)
+        case _:
+            raise ValueError(f"{task} is done from here, not on the host")
+
+
+def note(at: Host, task: Task, patience: float) -> None:
+    """That a task is done. Raises Failed or Lost."""
+    _noted(at, DONE[task], patience)
+
+
+def _noted(at: Host, step: str, patience: float) -> None:
+    remote.shell(at, STEP, step, seconds=int(STEP_S * patience))
+
+
+# what unit_run.sh prints behind the last words of a unit that failed
+_OF_UNIT = re.compile(r" ?sparkrig-\w+: \S+, exit status .*$", re.DOTALL)
+
+
+def _unit(at: Host, name: str, words: Sequence[str], seconds: int, patience: float) -> None:
+    """A long task as a unit, which goes on if the connection is lost. Raises Failed or Lost."""
+    try:
+        cure = f"journalctl -u {quoted(f'sparkrig-{name}')}"
+        unit.carry_out(at, name, *words, seconds=int(seconds * patience), cure=cure)
+    except Failed as error:
+        raise Failed(_OF_UNIT.sub("", str(error)) or str(error)) from None
+
+
+def _keep(at: Host, found: Standing, patience: float) -> None:
+    """Let GRUB boot the kernel that runs, whatever is installed; it is seen to before anything is."""
+    if not found.steps:
+        _noted(at, BEGAN, patience)
+    if found.kernel == found.kernel_to_be or found.back or found.working:
+        return
+    remote.shell(at, KEEP, seconds=int(PREPARE_S * patience))
+    packages = remote.read(at, Driver(), seconds=int(LOOK_S * patience))
+    if why := update_proof.misled(found.kernel, packages):
+        raise Failed(f"nothing is installed: {why}")
+
+
+def _boot(at: Host, found: Standing, patience: float) -> None:
+    """Reboot into the kernel of the update, once it was seen that it has all it needs, and that GRUB boots it."""
+    packages = remote.read(at, Driver(), seconds=int(LOOK_S * patience))
+    if why := update_proof.unready(found, packages):
+        raise Failed(f"what is installed is not booted: {why}")
+    if parts := pending(remote.read(at, Firmware(), seconds=int(LOOK_S * patience))):
+        raise Failed(f"the reboot would write firmware that was handed over before ({', '.join(parts)})")
+    trial = int(TRIAL_S * patience)
+    remote.shell(at, BOOT, found.kernel_to_be, f"{trial}s", seconds=int(PREPARE_S * patience))
+    packages = remote.read(at, Driver(), seconds=int(LOOK_S * patience))
+    if why := update_proof.misled(found.kernel_to_be, packages):
+        raise Failed(why)
+    remote.shell(at, REBOOT, seconds=int(STEP_S * patience))
+
+
+def _prove(at: Host, found: Standing, patience: float) -> None:
+    """Kernel, driver and GPU; the GPU may answer some time after the first login of a boot."""
+    end = monotonic() + PROOF_S * patience
+    while why := update_proof.unproven(
+        found,
+        remote.read(at, Driver(), seconds=int(LOOK_S * patience)),
+        remote.read(at, Gpu(), seconds=int(LOOK_S * patience)),
+    ):
+        if monotonic() >= end or found.kernel != found.kernel_to_be:
+            raise Failed(f"not proven: {why}")
+        sleep(POLL_S)
+    remote.shell(at, PROVE, seconds=int(PREPARE_S * patience))
+    if why := update_proof.misled(found.kernel_to_be, remote.read(at, Driver(), seconds=int(LOOK_S * patience))):
+        raise Failed(f"proven, but {why}")
+
+
+def pending(board: firmware.Board) -> list[str]:
+    """The parts whose firmware the next reboot writes, whoever handed it over."""
+    return [part.which for part in firmware.judge(board, None, "") if part.state == "pending"]
+
+
+def _verify(at: Host, record: Record, patience: float) -> None:
+    """Note whether the board has what fwupd was given, by its own word. The rest goes on either way."""
+    board = remote.read(at, Firmware(), seconds=int(LOOK_S * patience))
+    amiss = any(
+        part.which in record.firmware.values() and part.state in ("offered", "pending", "failed")
+        for part in firmware.judge(board, None, "")
+    )
+    _noted(at, UNWRITTEN if amiss else DONE["verify"], patience)

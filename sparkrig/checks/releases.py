@@ -1,0 +1,41 @@
+"""Which of NVIDIA's releases of DGX OS the host has, by those that it knows of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig.checks.check import Check, Subject
+from sparkrig.checks.kind import Kind
+from sparkrig.cure import verb
+from sparkrig.host import driver, releases
+
+KINDS = (
+    Kind(
+        "release.newest",
+        "packages and driver",
+        "the host has the newest of NVIDIA's DGX OS releases that it knows of",
+        "NVIDIA published one, and the package that knows the releases was upgraded",
+        "docs/updating.md",
+    ),
+)
+_WANT = "the newest release of DGX OS that the host knows of"
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    seen = subject.found
+    newest = seen.releases.newest
+    if newest is None:
+        yield Check("release.newest", _WANT, "the host knows of no release", "skipped", environment=True)
+        return
+    installed = next(reversed(driver.versions(seen.driver)), "")
+    stands = releases.standing(releases.installed(seen.identity.kernel, installed, seen.releases), seen.releases)
+    has = stands.has.shown if stands.has else "none as a whole"
+    behind = len(stands.ahead)
+    yield Check(
+        "release.newest",
+        newest.shown,
+        f"{has}, {behind} behind" if behind else has,
+        "drift" if behind else "ok",
+        verb("update", "--check", inventory=subject.inventory) if behind else "",
+        environment=True,
+    )

@@ -1,0 +1,145 @@
+"""`sparkrig update` without --check: what is shown and asked before, and the update itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkrig.cli import applying, files
+from sparkrig.cli.updating import Updating
+from sparkrig.cure import quoted_path
+from sparkrig.io import terminal
+from sparkrig.refusal import Refusal
+
+if TYPE_CHECKING:
+    from sparkrig.fleet import Fleet
+    from sparkrig.host.update_record import Standing
+    from sparkrig.io.remote import Failed, Lost
+    from sparkrig.look.update import Foreseen
+    from sparkrig.reports.update import Prospect
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was typed."""
+
+    inventory: Path
+    to: str
+    parts: Collection[str]
+    limit: tuple[str, ...]
+    back: bool
+    irreversible: bool
+    yes: bool
+
+
+def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> int:
+    """The exit code, once everything was said."""
+    at = Updating(asked.inventory, fleet, data, asked.limit)
+    files.must_answer(asked.yes, f"{at.again('--check')}, which shows what it would do; then {at.again('--yes')}")
+    try:
+        standings = at.standings()
+        pending = {name: each for name, each in standings.items() if each.record}
+        order = _goes_on(at, pending, asked) if pending or asked.back else _begun(at, asked)
+    except Refusal as refusal:
+        return _refused(refusal)
+    if order is None:
+        return 1
+    if not order:
+        return 0
+    if stopped := at.carry_out(order):
+        terminal.echo(f"✗ {stopped.what}. Try: {stopped.cure}", err=True)
+        return 2
+    terminal.echo(f"Done: {', '.join(order)}. Next: sparkrig drift {quoted_path(files.typed(asked.inventory))}")
+    return 0
+
+
+def _refused(refusal: Refusal) -> int:
+    terminal.echo(f"Error: {refusal.what}. Try: {refusal.cure}", err=True)
+    return 1
+
+
+# --- an update that is open
+
+
+def _goes_on(at: Updating, pending: Mapping[str, Standing], asked: Asked) -> list[str] | None:
+    """The hosts whose update goes on, the one that is furthest first. Raises Refusal."""
+    if not pending:
+        raise Refusal("no update is open, so nothing leads back", at.again("--check"))
+    for name, each in pending.items():
+        terminal.echo(f"{name}: {each.sentence}")
+    if asked.back:
+        if not asked.yes and not files.agreed("Put the packages back?"):
+            terminal.echo("Declined; nothing was changed.")
+            return None
+        at.turn_back(pending)
+    return sorted(pending, key=lambda name: (-len(pending[name].steps), _serves(pending[name])))
+
+
+def _serves(found: Standing) -> bool:
+    return bool(found.record and found.record.served)
+
+
+# --- a new one
+
+
+def _begun(at: Updating, asked: Asked) -> list[str] | None:
+    """The hosts of a new update in their order, once their records are kept; none where nothing is to be done.
+
+    Raises Refusal.
+    """
+    from sparkrig.cli import update as verb
+    from sparkrig.reports import update as report
+    from sparkrig.reports import updating
+
+    found = verb.looked(asked.inventory, at.fleet, at.data, asked.to, asked.parts, fetch=True)
+    made = verb.prospects(asked.inventory, at.fleet, at.data, found, asked.parts)
+    order = report.order(made, at.fleet.groups())
+    verb.show(made, order, report.mixed(made, at.fleet.groups()))
+    _judge(at, made)
+    due = [name for name in order if made[name].due]
+    if not due:
+        return []
+    if not _agreed({name: updating.irreversible(made[name]) for name in due}, asked):
+        return None
+    id = applying.now()
+    seen = {name: _foreseen(found[name]) for name in due}
+    branch = {name: at.fleet[name].driver_branch for name in due}
+    records = {
+        name: updating.record(id, at.again(), seen[name], made[name], asked.parts, branch[name]) for name in due
+    }
+    limits = {name: updating.limits(seen[name], branch[name]) for name in due}
+    at.begin(records, limits)
+    return due
+
+
+def _judge(at: Updating, made: Mapping[str, Prospect]) -> None:
+    """Raise Refusal unless every half is fit for it: of a pair, both or none."""
+    unfit = [name for name, each in made.items() if each.refusals or each.unread]
+    if unfit:
+        raise Refusal(
+            f"no update begins, because of {', '.join(unfit)}: the reasons stand above",
+            f"what stands there, or {at.again('--limit', 'HOST')} for the other Sparks",
+        )
+
+
+def _agreed(lost: Mapping[str, str], asked: Asked) -> bool:
+    """Whether the update is agreed to, and what cannot be undone by its name."""
+    closed = {name: each for name, each in lost.items() if each}
+    if asked.yes and closed and not asked.irreversible:
+        said = "; ".join(f"{name}: {each}" for name, each in closed.items())
+        raise Refusal(f"this cannot be undone: {said}", "the same with --irreversible")
+    if asked.yes:
+        return True
+    questions = [f"{name}: {each}. This cannot be undone; do it?" for name, each in closed.items()]
+    for question in [*questions, f"Update {', '.join(lost)}, one after the other?"]:
+        if not files.agreed(question):
+            terminal.echo("Declined; nothing was changed.")
+            return False
+    return True
+
+
+def _foreseen(found: Foreseen | Failed | Lost) -> Foreseen:
+    assert not isinstance(found, Exception)
+    return found

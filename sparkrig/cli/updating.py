@@ -1,0 +1,334 @@
+"""An update carried out: one Spark after the other, each task as the Spark itself says what is next.
+
+What was done is noted on the Spark alone. So after a lost link, a killed controller or a power cut the same
+command goes on from there.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+
+from sparkrig.cli import applying, files
+from sparkrig.host.update_record import UNWRITTEN, WORDS, Standing, Task
+from sparkrig.io import project
+from sparkrig.refusal import Refusal
+
+if TYPE_CHECKING:
+    from pyinfra.api import Host
+
+    from sparkrig.fleet import Fleet
+    from sparkrig.host.update_record import Record
+    from sparkrig.io.remote import Failed, Lost
+
+BACK_S = 900  # times patience; until a Spark is back after a reboot, or after its link was lost
+FIRMWARE_S = 1800  # the same where it writes firmware, which takes 15 minutes [@spark-fleet-updates]
+_POLL_S = 3
+_LOSSES = 5  # lost links of one Spark that are waited for
+_BOOTS = 2  # of a new kernel by one command: one that came up, and lost its power, is booted once more
+_SERVE = "deploys/serve.py"
+
+
+@dataclass
+class Updating:
+    """The update of a fleet.
+
+    data: of each host; limit: as it was typed; turned: how often this process booted a host anew; came: the hosts
+    whose new kernel came up.
+    """
+
+    inventory: Path
+    fleet: Fleet
+    data: Mapping[str, Mapping[str, Any]]
+    limit: tuple[str, ...] = ()
+    turned: dict[str, int] = field(default_factory=dict)
+    came: set[str] = field(default_factory=set)
+
+    def again(self, *more: str) -> str:
+        """The command that goes on."""
+        limit = [] if "--limit" in more else [word for name in self.limit for word in ("--limit", name)]
+        return shlex.join(["sparkrig", "update", files.typed(self.inventory), *limit, *more])
+
+    def standings(self) -> dict[str, Standing]:
+        """How far each host is. Where one has an update open, it goes on without those that cannot be read.
+
+        Raises Refusal.
+        """
+        from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+
+        title = f"Looking for open updates of {self.inventory.name}"
+        answers = session.asked(self.data, title, lambda at: _look(at, self.fleet[at.name].patience))
+        found = {name: each for name, each in answers.items() if isinstance(each, Standing)}
+        if not any(each.record for each in found.values()):
+            self._all(answers)
+        for name, answer in answers.items():
+            if name not in found:
+                self._say(f"{name} cannot be read, and is left as it is: {answer}")
+        return found
+
+    def begin(self, records: Mapping[str, Record], limits: Mapping[str, str]) -> None:
+        """Keep on each host what was agreed to, before anything changes. Raises Refusal."""
+        from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+        from sparkrig.operations import update
+
+        def keep(at: Host) -> None:
+            update.begin(at, records[at.name], limits[at.name], self.fleet[at.name].patience)
+
+        data = {name: self.data[name] for name in records}
+        answers = session.asked(data, "Keeping what is to be done", keep)
+        try:
+            self._all(answers)
+        except Refusal:  # of a pair both or none
+            kept = {name: self.data[name] for name, each in answers.items() if not isinstance(each, Exception)}
+            session.asked(kept, "Taking it back", lambda at: update.close(at, self.fleet[at.name].patience))
+            raise
+
+    def turn_back(self, found: Mapping[str, Standing]) -> None:
+        """Let open updates lead back; of one that changed nothing yet, the record goes. Raises Refusal."""
+        from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+        from sparkrig.operations import journal, update
+
+        for name, each in found.items():
+            if each.working:
+                raise Refusal(f"{name} installs at this moment", f"{self.again('--back')}, once it is over")
+            if each.done("firmware") and not each.done("apply"):
+                raise Refusal(
+                    f"firmware is handed over on {name}, and its next reboot writes it: nothing takes that back",
+                    self.again(),
+                )
+
+        def turn(at: Host) -> None:
+            patience = self.fleet[at.name].patience
+            if found[at.name].steps:
+                with journal.locked(journal.Run(self.again("--back")), {at.name: at}):
+                    update.back(at, patience)
+            else:
+                update.close(at, patience)
+
+        data = {name: self.data[name] for name, each in found.items() if not each.back}
+        self._all(session.asked(data, "Turning back", turn))
+
+    def _all(self, answers: Mapping[str, Any]) -> None:
+        amiss = [f"{name}: {each}" for name, each in answers.items() if isinstance(each, Exception)]
+        if amiss:
+            doctor = shlex.join(["sparkrig", "doctor", files.typed(self.inventory), "access"])
+            raise Refusal("; ".join(amiss), f"{doctor}, then {self.again()}")
+
+    def carry_out(self, order: Sequence[str]) -> Refusal | None:
+        """Each host to its end, the next one only when the last is proven; why it stopped."""
+        for name in order:
+            try:
+                self._host(name)
+            except Refusal as refusal:
+                return Refusal(f"{name}: {refusal.what}", refusal.cure)
+        return None
+
+    def _host(self, name: str) -> None:
+        """One host, task after task. Raises Refusal where it cannot go on."""
+        losses, last = 0, None
+        while True:
+            try:
+                found = self._standing(name)
+                if found.record is None:
+                    return self._ended(name, last)
+                last = found
+                self._next(name, found)
+            except _LostLink as lost:
+                losses += 1
+                if losses > _LOSSES:
+                    raise self._stopped(name, str(lost)) from None
+                self._say(f"{name}: {lost}; it goes on once the Spark is back")
+
+    def _ended(self, name: str, last: Standing | None) -> None:
+        """Say what is to be known of an update that is over. Raises Refusal for firmware that is not there."""
+        if last is None:
+            return
+        for file in last.conffiles:
+            self._say(f"{name}: {file} came, and your own file stays as it is")
+        if last.left:
+            self._say(f"{name}: not put back, for no repository has it any more: {', '.join(last.left)}")
+        if last.had(UNWRITTEN):
+            raise Refusal(
+                "all else is done, and the firmware is not on the board",
+                f"switch it off, pull its plug for 30 seconds, then {self.again('--only', 'firmware')}",
+            )
+
+    def _next(self, name: str, found: Standing) -> None:
+        """The next task of a host."""
+        task = found.task
+        if task == "prove" and found.fell_back:
+            self._boots_again(name, found)
+            task = "boot"
+        began = monotonic()
+        self._say(f"{name}: {WORDS[task]} ...")
+        if task in ("boot", "apply"):
+            self.turned[name] = self.turned.get(name, 0) + 1
+        self._task(name, task, found)
+        self._say(f"✓ {name}: {WORDS[task]} ({monotonic() - began:.0f} s)")
+
+    def _boots_again(self, name: str, found: Standing) -> None:
+        """Raise Refusal for a new kernel that this command booted in vain, or that came up and fell twice."""
+        if self.turned.get(name, 0) >= (_BOOTS if name in self.came else 1):
+            raise Refusal(
+                f"kernel {found.kernel_to_be} did not come up or was not proven in time, and {found.kernel} runs "
+                "again, as before",
+                f"{self.again('--back', '--limit', name)}, which puts the packages back",
+            )
+
+    def _task(self, name: str, task: Task, found: Standing) -> None:
+        if task == "drain":
+            self._drain(name, found)
+        elif task == "check":
+            self._deploy(name, project.DEPLOY, ())
+            self._note(name, task)
+        elif task == "serve":
+            self._serve(name, found)
+            self._note(name, task)
+        else:
+            self._on_host(name, lambda at, patience: _perform(at, task, found, patience, self.again()))
+        if task in ("boot", "apply"):
+            self._rebooted(name, found, FIRMWARE_S if task == "apply" else BACK_S)
+
+    # --- the hosts of a group
+
+    def _drain(self, name: str, found: Standing) -> None:
+        """Stop what the host serves; a model that both halves share stops on both."""
+        from sparkrig.operations import update
+
+        assert found.record is not None
+        served = found.record.served
+        for half in self.fleet.group(name):
+            self._on_host(half, lambda at, patience: update.drain(at, served, patience))
+        self._note(name, "drain")
+
+    def _serve(self, name: str, found: Standing) -> None:
+        """Start what was stopped; what a half shares that is still to be updated comes back with that one."""
+        assert found.record is not None
+        later = {
+            service
+            for peer in self.fleet.peers(name)
+            if (its := self._standing(peer).record)
+            for service in its.served
+        }
+        for service in found.record.served:
+            if service in later:
+                self._say(f"{name}: {_called(service)} starts again once both halves are updated")
+            else:
+                named = () if service == "-" else ("--data", f"serve_name={service}")
+                self._deploy(name, _SERVE, named)
+
+    def _deploy(self, name: str, deploy: str | Path, more: Sequence[str]) -> None:
+        """Run pyinfra on a host and its peer. Raises Refusal where it does not get to its end."""
+        hosts = list(self.fleet.group(name))
+        limit = [] if set(hosts) == set(self.fleet) else [word for each in hosts for word in ("--limit", each)]
+        words = ["-y", *limit, *more, str(self.inventory), str(project.root(self.inventory) / deploy)]
+        code, applied = applying.run(words, hosts, ())
+        if code or not applied.whole:
+            said = "; ".join(
+                f"{host}: {text}" for host, texts in applied.sentences.items() for text in dict.fromkeys(texts)
+            )
+            why = said or applied.trouble or "pyinfra did not get to its end"
+            raise self._stopped(name, f"{deploy} failed: {why}")
+
+    # --- one host
+
+    def _standing(self, name: str) -> Standing:
+        from sparkrig.operations import update
+
+        found: Standing = self._on_host(name, update.look)
+        return found
+
+    def _note(self, name: str, task: Task) -> None:
+        from sparkrig.operations import update
+
+        self._on_host(name, lambda at, patience: update.note(at, task, patience))
+
+    def _on_host(self, name: str, ask: Callable[[Host, float], Any]) -> Any:
+        """What a host answers, once it is there. Raises _LostLink where it does not, Refusal where it fails."""
+        answer = self._asked(name, ask, BACK_S)
+        if isinstance(answer, Exception):
+            raise self._why(name, answer)
+        return answer
+
+    def _asked(self, name: str, ask: Callable[[Host, float], Any], wait_s: float) -> Any:
+        from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+
+        patience = self.fleet[name].patience
+        wait = wait_s * patience
+        asked: Any = session.asked({name: self.data[name]}, "Updating", lambda at: ask(at, patience), wait_s=wait)[
+            name
+        ]
+        return asked
+
+    def _why(self, name: str, answer: Failed | Lost | Exception) -> Exception:
+        from sparkrig.io.remote import Lost
+
+        return _LostLink(str(answer)) if isinstance(answer, Lost) else self._stopped(name, str(answer))
+
+    def _rebooted(self, name: str, found: Standing, seconds: float) -> None:
+        """Wait until a host is there in another boot. Raises Refusal at the deadline."""
+        from sparkrig.io.remote import Lost
+        from sparkrig.operations import update
+
+        end = monotonic() + seconds * self.fleet[name].patience
+        while (left := end - monotonic()) > 0:
+            answer = self._asked(name, update.look, left)
+            if isinstance(answer, Standing) and answer.boot != found.boot:
+                if answer.kernel == found.kernel_to_be:
+                    self.came.add(name)
+                return
+            if isinstance(answer, Exception) and not isinstance(answer, Lost):
+                self._say(f"{name}: {answer}")
+            sleep(_POLL_S)
+        moves = found.kernel_to_be != found.kernel
+        power = f" (where it hung in {found.kernel_to_be}, it boots {found.kernel} again)" if moves else ""
+        raise Refusal(
+            f"it has not come back within {seconds * self.fleet[name].patience / 60:.0f} min after its reboot",
+            f"switch it off and on{power}; then {self.again()}",
+        )
+
+    def _stopped(self, name: str, why: str) -> Refusal:
+        """Why a host cannot go on, where it stands, and the command that goes on."""
+        found = self._asked(name, _look, 0)
+        stands = f"; {found.sentence}" if isinstance(found, Standing) and found.record else ""
+        back = self.again("--back", "--limit", name)
+        if "not agreed to" in why:
+            return Refusal(f"{why}{stands}", f"{back}, which closes it; then {self.again()}, which plans anew")
+        if why.startswith("not proven"):
+            return Refusal(f"{why}{stands}", f"{back}, which puts the packages back")
+        return Refusal(f"{why}{stands}", f"{self.again()}, once that is mended")
+
+    def _say(self, text: str) -> None:
+        from sparkrig.io import terminal
+
+        terminal.echo(text, err=True)
+
+
+class _LostLink(Exception):
+    """A host that does not answer: what it still does is unknown, and its record will tell."""
+
+
+def _called(service: str) -> str:
+    return "the server" if service == "-" else f"service {service}"
+
+
+def _look(at: Host, patience: float) -> Standing:
+    from sparkrig.operations import update
+
+    return update.look(at, patience)
+
+
+def _perform(at: Host, task: Task, found: Standing, patience: float, why: str) -> None:
+    """A task on a host, which is locked meanwhile. Raises Failed or Lost."""
+    from sparkrig.io.remote import Failed
+    from sparkrig.operations import journal, update
+
+    try:
+        with journal.locked(journal.Run(why), {at.name: at}):
+            update.perform(at, task, found, patience)
+    except Refusal as refusal:
+        raise Failed(refusal.what) from None

@@ -1,0 +1,67 @@
+"""From what `update --check` foresees to what a Spark is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from sparkrig.host import driver, update_limits, update_record
+from sparkrig.host.upgrade import Move
+from sparkrig.look.update import Foreseen
+from sparkrig.reports.update import Prospect
+from sparkrig.serving.served import Serving
+from sparkrig.text import listed
+
+_UP = ("active", "activating", "reloading")  # one that loads a model is activating
+
+
+def record(
+    id: str, typed: str, found: Foreseen, prospect: Prospect, parts: Collection[str], branch: int
+) -> update_record.Record:
+    """What is agreed to, as the host keeps it. id: of the update; typed: the command."""
+    plan, upgrade, kernel = prospect.plan, found.upgrade, found.seen.identity.kernel
+    installs = upgrade.installs if upgrade else {}
+    ours = driver.hold_set(found.seen.driver, branch)
+    held, kept = (ours, []) if "driver" in parts else ([], ours)
+    return update_record.Record(
+        id=id,
+        goal=prospect.goal.shown if prospect.goal else "what apt offers",
+        typed=typed,
+        kernel=Move(kernel, (plan.kernel.after if plan else "") or kernel),
+        driver=plan.driver if plan else Move("", ""),
+        release=tuple(held),
+        keep=tuple(kept),
+        only=() if "os" in parts else tuple(held),
+        before={name: move.before for name, move in installs.items() if move.before},
+        after={name: move.after for name, move in installs.items()},
+        gone=upgrade.removes if upgrade else (),
+        new=tuple(name for name, move in installs.items() if not move.before),
+        served=tuple(running(found.seen.serving)),
+        firmware={part.device: part.which for part in prospect.offered if part.device},
+        reboots=bool(plan and (plan.reboots or prospect.waits)),
+    )
+
+
+def limits(found: Foreseen, branch: int) -> str:
+    """apt preferences of the update, as the forecast had them."""
+    return (
+        update_limits.limits(found.seen.driver, found.seen.repositories, found.goal, branch) if found.goal else ""
+    )
+
+
+def running(serving: Serving) -> Iterator[str]:
+    """The servers that are up or about to be, `-` for the one without a name."""
+    if serving.unit.get("ActiveState") in _UP:
+        yield "-"
+    for name, own in serving.named.items():
+        if name and own.unit.get("ActiveState") in _UP:
+            yield name
+
+
+def irreversible(prospect: Prospect) -> str:
+    """What of an update cannot be undone, in words; empty where all can."""
+    said = []
+    if prospect.offered:
+        said.append(f"the firmware of {listed(part.which for part in prospect.offered)}")
+    if prospect.plan and prospect.plan.lost:
+        said.append(f"{listed(prospect.plan.lost)}, which cannot be had again")
+    return " and ".join(said)

@@ -1,0 +1,239 @@
+"""T3: virtual Sparks go to another release by `sparkrig update`, with real apt, GRUB and reboots.
+
+`offer N` is the lab's own: the one source of apt is then the repository of that release. The kernel of release 2
+is another one than the guest was made with; the nvidia.ko of each is a stand-in that has its version alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+
+from lab import NODES
+from lab import pair as lab
+from tests.faults.record import Seen
+from tests.lab.commands import BIN, CLUSTER, LAB, ROOT, SOLO, STATE, Done, planned, run
+from tests.lab.guests import Guest, Pair
+from tests.lab.serving import ONE, models, serve, until_it_answers
+
+OFFER = "sudo /usr/lib/sparkrig-lab/offer"
+PARTS = ("--only", "driver", "--only", "os")  # a guest has no firmware
+NEXT = "580.178.04"
+RECORD = "/var/lib/sparkrig/update"
+
+
+def update(inventory: str, *words: str) -> Done:
+    return run("sparkrig", "update", inventory, "--yes", "--to", "candidate", *PARTS, *words, timeout=2400)
+
+
+def kernel(guest: Guest) -> str:
+    return guest.output("uname -r")
+
+
+def driver(guest: Guest) -> str:
+    return guest.output("nvidia-smi --query-gpu=driver_version --format=csv,noheader")
+
+
+def holds(guest: Guest) -> set[str]:
+    return set(guest.output("apt-mark showhold").split())
+
+
+def assert_updated(guest: Guest, before: str) -> None:
+    """The new kernel runs and stays the default, the new driver answers, and nothing of the update is left."""
+    assert kernel(guest).endswith("-rt-amd64") and kernel(guest) != before
+    assert driver(guest) == NEXT
+    assert "nvidia-driver-580-open" in holds(guest)
+    assert guest.run(f"sudo test -e {RECORD}").rc != 0
+    left = "sudo ls /etc/default/grub.d /etc/systemd/system | grep sparkrig-update"
+    assert guest.run(left).rc != 0
+    assert re.search(r'set default="0"', guest.output("sudo cat /boot/grub/grub.cfg"))
+    policy = guest.output("apt-cache policy nvidia-driver-590-open nvidia-driver-open")
+    assert "Candidate: (none)" in policy, "590 stays away"
+
+
+def test_a_spark_goes_to_the_next_release(solo: Guest, seen: Seen) -> None:
+    done = run("pyinfra", "-y", SOLO, CLUSTER)
+    assert done.code == 0, done.stderr[-3000:]
+    before, held = kernel(solo), holds(solo)
+    solo.output(f"{OFFER} 2")
+    done = update(SOLO)
+    assert done.code == 0, (done.stdout + done.stderr)[-4000:]
+    assert_updated(solo, before)
+    assert {re.sub(r"\d[\d.-]*\d", "N", name) for name in held} <= {
+        re.sub(r"\d[\d.-]*\d", "N", name) for name in holds(solo)
+    }
+    assert planned(SOLO) == {}
+    found = run("sparkrig", "drift", SOLO)
+    assert found.code == 0, found.stdout
+    again = update(SOLO)
+    assert again.code == 0 and "Nothing to update" in again.stdout, again.stdout
+    seen(f"from {before} to {kernel(solo)} and driver {NEXT}, held as before, drift empty")
+
+
+# --- left to `make faults`: each updates a guest or two under emulation
+
+
+@pytest.fixture
+def alone(solo: Guest) -> Guest:
+    """A deployed Spark on its own."""
+    done = run("pyinfra", "-y", SOLO, CLUSTER)
+    assert done.code == 0, done.stderr[-3000:]
+    return solo
+
+
+def said(done: Done) -> str:
+    return " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.fault(43)
+@pytest.mark.exhaustive
+def test_a_kernel_without_its_module_is_refused_before_anything_changes(alone: Guest, seen: Seen) -> None:
+    before, held = kernel(alone), holds(alone)
+    alone.output(f"{OFFER} torn")
+    done = update(SOLO)
+    assert done.code == 1 and "without an nvidia.ko" in said(done), said(done)
+    assert (kernel(alone), holds(alone)) == (before, held)
+    assert alone.run(f"sudo test -e {RECORD}").rc != 0
+    seen(said(done)[-300:])
+
+
+@pytest.mark.fault(44)
+@pytest.mark.exhaustive
+def test_a_kernel_that_does_not_come_up_gives_the_earlier_one_back(alone: Guest, seen: Seen) -> None:
+    before = kernel(alone)
+    alone.output(f"{OFFER} dead")
+    done = update(SOLO)
+    assert done.code == 2 and "did not come up or was not proven in time" in said(done), said(done)
+    assert kernel(alone) == before
+    found = run("sparkrig", "drift", SOLO)
+    assert "host.update" in found.stdout
+    back = update(SOLO, "--back")
+    assert back.code == 0, said(back)
+    assert (kernel(alone), driver(alone)) == (before, "580.173.02")
+    assert planned(SOLO) == {}
+    seen(said(done)[-300:])
+
+
+@pytest.mark.fault(45)
+@pytest.mark.exhaustive
+def test_a_repository_that_goes_away_leaves_all_as_it_was(alone: Guest, seen: Seen) -> None:
+    """Its lists were fetched, and its files are gone: as of ppa.launchpadcontent.net on 2026-05-03."""
+    before, held = driver(alone), holds(alone)
+    alone.output(f"{OFFER} 2")
+    process = begun(SOLO)
+    until(lambda: alone.run(f"sudo test -e {RECORD}/plan").rc == 0, "the record")
+    alone.output("sudo mv /srv/ota /srv/ota.gone")
+    out, err = process.communicate(timeout=1200)
+    text = " ".join((out + err).split())
+    assert process.returncode == 2 and "cannot be downloaded, and nothing is installed" in text, text
+    assert (driver(alone), holds(alone)) == (before, held)
+    alone.output("sudo mv /srv/ota.gone /srv/ota")
+    done = update(SOLO)
+    assert done.code == 0, said(done)
+    seen(text[-300:])
+
+
+@pytest.mark.fault(46)
+@pytest.mark.exhaustive
+def test_a_full_disk_is_refused_before_anything_changes(alone: Guest, seen: Seen) -> None:
+    before = driver(alone)
+    alone.output(f"{OFFER} 2")
+    alone.output("sudo sh -c 'fallocate -l $(($(df --output=avail -B1 / | tail -n 1) - 60000000)) /var/filled'")
+    done = update(SOLO)
+    assert done.code == 1 and "MB" in said(done), said(done)
+    assert driver(alone) == before
+    seen(said(done)[-300:])
+
+
+def begun(inventory: str, *words: str) -> subprocess.Popen[str]:
+    """An update that goes on by itself."""
+    return subprocess.Popen(
+        [BIN / "sparkrig", "update", inventory, "--yes", "--to", "candidate", *PARTS, *words],
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1", "XDG_STATE_HOME": STATE, "PYINFRA_PROGRESS": "off"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 900) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.5)
+
+
+def noted(guest: Guest, step: str) -> Callable[[], bool]:
+    """Whether a step of the update is done."""
+    return lambda: guest.run(f"sudo grep -q '^{step} ' {RECORD}/steps").rc == 0
+
+
+@pytest.mark.exhaustive
+def test_a_pair_that_serves_goes_from_one_release_to_the_next(ready: Pair, inventory: str, seen: Seen) -> None:
+    done = serve(inventory, ONE)
+    assert done.code == 0, done.stderr[-3000:]
+    for guest in ready:
+        guest.output(f"{OFFER} 1")
+    done = run("sparkrig", "update", inventory, "--yes", "--to", "candidate", *PARTS, timeout=2400)
+    assert done.code == 0, said(done)
+    assert [driver(guest) for guest in ready] == [NEXT, NEXT]
+    until_it_answers(ready.a)
+    assert ONE in models(ready.a)
+    found = run("sparkrig", "drift", inventory)
+    assert found.code == 0, found.stdout
+    begins = [line.partition(":")[0] for line in done.stderr.splitlines() if line.endswith(": install ...")]
+    assert begins == ["spark-b", "spark-a"], "the half that serves comes last"
+    seen("both halves, one after the other; the model answers again, drift is empty")
+
+
+@pytest.mark.fault(47)
+@pytest.mark.promise(4)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("step", ["installed", "armed", "proven"])
+def test_a_controller_that_is_killed_is_followed_by_the_same_command(
+    deployed: Pair, step: str, seen: Seen
+) -> None:
+    for guest in deployed:
+        guest.output(f"{OFFER} 2")
+    before = kernel(deployed.a)
+    process = begun(LAB)
+    until(noted(deployed.a, step), step)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    done = update(LAB)
+    assert done.code == 0, said(done)
+    for guest in deployed:
+        assert_updated(guest, before)
+    seen(f"killed once {step} was noted on spark-a; the same command brought both to the end")
+
+
+@pytest.mark.fault(47)
+@pytest.mark.promise(6)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("moment", ["the installation", "the new kernel"])
+def test_a_power_cut_is_followed_by_the_same_command(deployed: Pair, moment: str, seen: Seen) -> None:
+    for guest in deployed:
+        guest.output(f"{OFFER} 2")
+    before = kernel(deployed.a)
+    process = begun(LAB)
+    at_work = "pgrep -f 'dpkg .*--unpack|dpkg .*--configure'"
+    until(
+        (lambda: deployed.a.run(at_work).rc == 0) if moment == "the installation" else noted(deployed.a, "proven"),
+        moment,
+    )
+    lab.cut_power(NODES[0])
+    process.communicate(timeout=2400)
+    done = update(LAB)
+    assert done.code == 0, said(done)
+    for guest in deployed:
+        assert_updated(guest, before)
+    seen(f"power cut during {moment}; the same command brought both to the end")

@@ -1,0 +1,231 @@
+"""T1: `sparkrig update` on a pair that is played: the order of its steps, and what breaks off."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plan.conftest import A, B
+from tests.plan.desk import Desk, Done
+from tests.plan.update_story import DRIVERS, NEW, OLD
+from tests.plan.updating import ahead, every, look, pair
+
+HEAD = "from tests.plan import update_story\nupdate_story.play(__import__('pathlib').Path({folder!r}))\n"
+SERVES = "\n".join(["looked", "unit LoadState=loaded", "unit ActiveState=active", "unit SubState=running"])
+ONE = ["step", "install", "boot", "reboot", "prove"]  # of a host, on the host itself; a step is a row of its own
+
+
+class Played(Desk):
+    """A desk whose two hosts are of a story."""
+
+    def begins(self, serves: str = "", dead: bool = False) -> Played:
+        """serves: the host that serves."""
+        seen = {
+            name: look("sparketa", letter, *every("sparketa"), **({"serving": SERVES} if name == serves else {}))
+            for name, letter in ((A, "a"), (B, "b"))
+        }
+        self.has(pair(seen[A], seen[B], ahead("sparketa")))
+        self.inventory.write_text(HEAD.format(folder=str(self.folder)) + self.inventory.read_text())
+        kernels = {"kernel": OLD, "default": OLD, "once": "", "dead": dead}
+        spark = {**kernels, "installed": DRIVERS[OLD], "plan": [], "steps": []}
+        sparks = {name: {**spark, "boot": str(uuid.uuid4())} for name in (A, B)}
+        self.keep({"sparks": sparks, "order": [], "trouble": {}})
+        return self
+
+    @property
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "story.json").read_text())
+        return found
+
+    def keep(self, state: dict[str, Any]) -> None:
+        (self.folder / "story.json").write_text(json.dumps(state))
+
+    def trouble(self, **more: str) -> None:
+        """What goes wrong next: `A_install="lost"`."""
+        names = {"A": A, "B": B}
+        keys = {
+            (f"{names[key[0]]} {key[2:]}" if key[:2] in ("A_", "B_") else key): each for key, each in more.items()
+        }
+        self.keep({**self.state, "trouble": keys})
+
+    def update(self, *words: str) -> Done:
+        self.keep({**self.state, "order": []})
+        return self.typed("update", "--yes", "--to", "candidate", *words)
+
+    def order(self, of: str | None = None) -> list[str]:
+        """What was done on the hosts, in its order."""
+        return [task for name, task, *_ in self.state["order"] if of in (None, name)]
+
+    def kernels(self) -> list[str]:
+        return [self.state["sparks"][name]["kernel"] for name in (A, B)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Played:
+    return Played(tmp_path)
+
+
+def test_one_after_the_other_the_half_that_serves_last(desk: Played) -> None:
+    done = desk.begins(serves=A).update()
+    assert done.code == 0, done
+    steps = desk.state["order"]
+    assert sorted(steps[:2]) == [[A, "begin"], [B, "begin"]]
+    one = [[B, task] for task in ONE] + [[A, B, "cluster"], [B, "step"], [B, "close"]]
+    other = [[A, "drain"], [B, "drain"], [A, "step"], *([A, task] for task in ONE[1:])]
+    other += [[A, B, "cluster"], [A, "step"], [A, B, "serve"], [A, "step"], [A, "close"]]
+    assert steps[2:] == one + other
+    assert desk.kernels() == [NEW, NEW]
+    assert {each["default"] for each in desk.state["sparks"].values()} == {NEW}
+
+
+def test_never_both_halves_at_once(desk: Played) -> None:
+    """Between the first step of the second half and the first half's last, nothing is open."""
+    desk.begins()
+    desk.update()
+    assert [name for name, task, *_ in desk.state["order"] if task in ("install", "reboot", "close")] == 3 * [
+        A
+    ] + 3 * [B]
+
+
+@pytest.mark.parametrize("task", ["begin", "install", "boot", "reboot", "prove", "step", "close"])
+@pytest.mark.parametrize("how", ["killed", "killed before"])
+def test_a_controller_that_is_killed_is_followed_by_the_same_command(desk: Played, task: str, how: str) -> None:
+    desk.begins()
+    desk.trouble(**{f"A_{task}": how})
+    assert desk.update().code == 137
+    for _ in range(2):  # the records of both are kept before either begins: one of two is an update of one
+        done = desk.update()
+        assert done.code == 0, done
+    assert desk.kernels() == [NEW, NEW]
+    assert not any(each["plan"] for each in desk.state["sparks"].values())
+
+
+@pytest.mark.parametrize("task", ["install", "boot", "reboot", "prove", "close"])
+@pytest.mark.parametrize("how", ["lost", "cut"])
+def test_a_lost_link_and_a_power_cut_are_waited_for(desk: Played, task: str, how: str) -> None:
+    desk.begins()
+    desk.trouble(**{f"A_{task}": how})
+    done = desk.update()
+    assert done.code == 0, done
+    assert desk.kernels() == [NEW, NEW]
+    assert "it goes on once the Spark is back" in done.said
+
+
+def test_a_kernel_that_does_not_come_up_leaves_the_earlier_one_and_the_other_half_alone(desk: Played) -> None:
+    done = desk.begins(dead=True).update()
+    said = " ".join(done.said.split())
+    assert done.code == 2 and f"kernel {NEW} did not come up or was not proven in time, and {OLD} runs" in said, (
+        done
+    )
+    assert f"--back --limit {A}" in said
+    assert desk.kernels() == [OLD, OLD]
+    assert desk.order(B) == ["begin"]
+
+
+def test_the_way_back_puts_the_packages_back_and_boots_them(desk: Played) -> None:
+    desk.begins(dead=True).update()
+    done = desk.update("--back", "--limit", A)
+    assert done.code == 0, done
+    assert desk.order(A)[:5] == ["back", "install", "boot", "reboot", "prove"]
+    assert desk.order(A)[-1] == "close"
+    assert desk.state["sparks"][A]["installed"] == DRIVERS[OLD]
+    assert desk.kernels() == [OLD, OLD]
+    assert desk.order(B) == ["close"]  # of which nothing was begun
+
+
+def test_what_fails_names_where_it_stands_and_the_command(desk: Played) -> None:
+    desk.begins()
+    desk.trouble(A_install="failed: the packages cannot be downloaded, and nothing is installed")
+    done = desk.update()
+    said = " ".join(done.said.split())
+    assert (
+        done.code == 2
+        and "nothing is installed; the update to what apt offers is open (last: began; next: install)" in said
+    )
+    assert f"Try: sparkrig update {desk.inventory}" in said
+    assert "close" not in desk.order() and "reboot" not in desk.order()
+
+
+def test_a_deploy_that_is_refused_stops_before_the_other_half(desk: Played) -> None:
+    desk.begins()
+    desk.trouble(cluster="the fabric is not what it was")
+    done = desk.update()
+    said = " ".join(done.said.split())
+    assert done.code == 2 and "deploys/cluster.py failed: " in said and "the fabric is not what it was" in said, (
+        done
+    )
+    assert desk.order().count("install") == 1
+    assert desk.update().code == 0
+
+
+def test_nothing_begins_without_consent(desk: Played) -> None:
+    desk.begins()
+    done = desk.typed("update", "--to", "candidate")
+    assert done.code == 1 and "without a terminal" in done.said
+    assert desk.state["order"] == []
+
+
+def test_nothing_leads_back_where_nothing_is_open(desk: Played) -> None:
+    done = desk.begins().update("--back")
+    assert done.code == 1 and "no update is open" in done.said
+
+
+def test_each_half_is_drained_of_its_own(desk: Played) -> None:
+    """The first half is done and closed by then, and has no update open."""
+    desk.begins(serves=B)
+    done = desk.update()
+    assert done.code == 0, done
+    tasks = desk.state["order"]
+    assert tasks.index([B, "drain"]) < tasks.index([B, "install"])
+    assert [A, B, "serve"] in tasks
+
+
+def test_a_kernel_that_dies_again_and_again_is_not_booted_for_ever(desk: Played) -> None:
+    """It comes up, and falls before its proof: as by a power cut, and then no more."""
+    desk.begins()
+    desk.trouble(A_prove="cut, always")
+    done = desk.update()
+    assert done.code == 2 and "--back" in done.said, done
+    assert desk.order(A).count("reboot") == 2
+
+
+def test_the_way_back_of_what_was_never_installed_boots_nothing(desk: Played) -> None:
+    desk.begins()
+    desk.trouble(A_install="failed: the packages cannot be downloaded, and nothing is installed")
+    desk.update()
+    done = desk.update("--back")
+    assert done.code == 0, done
+    assert [*dict.fromkeys(desk.order(A))] == ["back", "close"]
+    assert desk.kernels() == [OLD, OLD]
+
+
+def test_what_was_not_agreed_to_is_closed_and_planned_anew(desk: Played) -> None:
+    desk.begins()
+    desk.trouble(
+        A_install="failed: nothing is installed, for apt would now do what was not agreed to (after a 2;)"
+    )
+    said = " ".join(desk.update().said.split())
+    assert "--back --limit" in said and "which plans anew" in said
+    assert desk.update("--back").code == 0
+    assert desk.update().code == 0 and desk.kernels() == [NEW, NEW]
+
+
+def test_of_a_pair_both_begin_or_none(desk: Played) -> None:
+    desk.begins()
+    desk.trouble(B_begin="failed: no space left on device")
+    done = desk.update()
+    assert done.code == 1 and "no space left" in done.said, done
+    assert not any(each["plan"] for each in desk.state["sparks"].values())
+
+
+def test_a_half_that_is_dead_does_not_stop_the_way_back_of_the_other(desk: Played) -> None:
+    desk.begins(dead=True)
+    desk.update()
+    desk.keep({**desk.state, "gone": [B]})
+    done = desk.update("--back")
+    assert f"{B} cannot be read, and is left as it is" in done.said, done
+    assert desk.state["sparks"][A]["installed"] == DRIVERS[OLD]
