@@ -15,8 +15,7 @@ from sparkrig.onboarding.proposal import Proposal, Wishes, replaced
 from sparkrig.onboarding.weights import Half, Missing, missing
 from sparkrig.serving.served import Own, Record, Serving, Weights
 from tests.tables import each_row
-from tests.unit.candidates import P0, fleet, seen
-from tests.unit.onboarding.test_onboarding import defined, fabric
+from tests.unit.candidates import P0, defined, fabric, fleet, seen
 from tests.unit.sshd import keygen
 
 # --- known_hosts
