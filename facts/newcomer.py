@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.nic import Nics
-from sparkrig.facts.spark import NOUNS
-from sparkrig.look.state import State
+from sparkrig.facts.spark import NOUNS, Spark
 
 
-class Newcomer(Bundle[State]):
+class Newcomer(Spark):
     """Every noun of a Spark, and its NICs."""
 
     nouns = {**NOUNS, "nics": Nics}
-    whole = State

@@ -12,6 +12,7 @@ from pyinfra.api import FunctionCommand, Host, State, operation
 
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.files import File
+from sparkrig.host import trust
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import unit
@@ -146,6 +147,6 @@ def user(group: Group, name: str) -> str:
     if name not in group.users:
         raise Refusal(
             f"{name} would get it from {group.head} over the fabric, and cannot log in there",
-            "set node_ssh to True on both halves, and: pyinfra INVENTORY deploys/cluster.py",
+            trust.WANTED,
         )
     return group.users[name]

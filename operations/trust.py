@@ -91,11 +91,12 @@ def _acquainted(found: trust.Trust, files: Mapping[str, Found], other: trust.Pee
     """What lets the peer in, as far as its keys are known by now."""
     before = f"{len(found.authorized)} of ours" if found.authorized else None
     authorized = Change("login", f"~{found.user}/.ssh/authorized_keys", before, "one line for the peer's key")
-    if other is None or other.found.key is None:
+    if other is None:
         paths = (trust.KNOWN_HOSTS, trust.CLIENT)
         return [authorized, *(Change("file", path, None, "for the peer") for path in paths if path not in files)]
-    late = of_files(trust.files(found.user, other), files)
-    return [authorized, *late] if found.authorized != (trust.line(other),) else late
+    late = of_files(trust.files(found.user, other), files)  # which need no key of the peer's user
+    known = other.found.key is not None and found.authorized == (trust.line(other),)
+    return late if known else [authorized, *late]
 
 
 def _look(at: Host) -> trust.Trust:

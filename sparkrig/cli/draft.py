@@ -80,11 +80,7 @@ def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target
     from sparkrig.onboarding import address
 
     wanted, name, at = address.parse(typed), None, None
-    there = {
-        host: first_login.target(address.Address(str(own.get("ssh_hostname") or host.removeprefix("@ssh/"))), own)
-        for host, own in book.data.items()
-        if not host.startswith("@") or host.startswith("@ssh/")
-    }
+    there = reached(book)
     for host, other in there.items():
         asked = replace(wanted, host=other.typed) if wanted.host == host else wanted
         here = first_login.target(asked, book.data[host])
@@ -92,6 +88,18 @@ def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target
             name, at = host, here
     others = {host: other for host, other in there.items() if host != name}
     return name, at or first_login.target(wanted, book.defaults), others
+
+
+def reached(book: Book) -> dict[str, Target]:
+    """How each Spark of the inventory is reached that is reached over ssh."""
+    from sparkrig.io import first_login
+    from sparkrig.onboarding import address
+
+    return {
+        host: first_login.target(address.Address(str(own.get("ssh_hostname") or host.removeprefix("@ssh/"))), own)
+        for host, own in book.data.items()
+        if not host.startswith("@") or host.startswith("@ssh/")
+    }
 
 
 @dataclass(frozen=True)
@@ -122,17 +130,32 @@ class Draft:
         return bool(self.here) or any(self.plans)
 
 
-def draft(at: Target, name: str | None, book: Book, entrance: Entrance, asked: Asked) -> Draft:
-    from sparkrig.onboarding.proposal import propose
+def draft(
+    at: Target,
+    name: str | None,
+    book: Book,
+    entrance: Entrance,
+    asked: Asked,
+    halves: Mapping[str, State] | None = None,
+) -> Draft:
+    """halves: the others of its pair, where it takes a place in it; they were looked at before."""
+    from sparkrig.onboarding import proposal
 
-    seen = _look(entrance.door, book, asked.label(at, name))
-    others = _others(name, book, asked)
     login: dict[str, Any] = {"ssh_hostname": at.typed}
     login |= {} if at.tells_port else {"ssh_port": at.port}
     login |= {} if at.tells_user else {"ssh_user": at.user}
     login |= {"ssh_key": _below_home(entrance.own.file)} if entrance.own and entrance.own.told else {}
-    lonely = {other: each for other, each in others.items() if book.fleet[other].pair is None}
-    made = propose(login, seen, book.fleet, lonely, asked.wishes, name)
+    if name and halves is not None:
+        others = dict(halves)
+        seen = _look(entrance.door, book, name, book.fleet[name].weights)
+        if at.typed == reached(book)[name].typed:
+            del login["ssh_hostname"]
+        made = proposal.replaced(name, login, seen, book.fleet, asked.wishes)
+    else:
+        seen = _look(entrance.door, book, asked.label(at, name))
+        others = _others(name, book, asked)
+        lonely = {other: each for other, each in others.items() if book.fleet[other].pair is None}
+        made = proposal.propose(login, seen, book.fleet, lonely, asked.wishes, name)
     after = book.with_text(made.written(book.text), **asked.overrides) if made.edits else book
     found = {made.name: seen} | ({made.peer: others[made.peer]} if made.peer else {})
     here = _here(book, made, entrance)
@@ -144,14 +167,14 @@ def _below_home(file: Path) -> str:
     return f"~/{file.relative_to(Path.home())}" if file.is_relative_to(Path.home()) else str(file)
 
 
-def _look(entered: Door, book: Book, label: str) -> State:
+def _look(entered: Door, book: Book, label: str, weights: str = "") -> State:
     from sparkrig.facts.newcomer import Newcomer
     from sparkrig.io import progress
 
     seconds = int(_LOOK_S * float(book.defaults.get("patience", 1)))
     with progress.hosts([label], "Looking at the new Spark") as told:
         told(label, "reading")
-        seen = entered.read(Newcomer(), seconds=seconds)
+        seen = entered.read(Newcomer(), weights, seconds=seconds)
         told.done(label)
     return seen
 
@@ -170,8 +193,13 @@ def _others(name: str | None, book: Book, asked: Asked) -> dict[str, State]:
     return looked_at(wanted, book, f"Looking at {book.file.name}", ", which may be its peer,")
 
 
-def looked_at(hosts: Sequence[str], book: Book, title: str, role: str = "") -> dict[str, State]:
-    """Hosts of an inventory, each as it is now. Raises Lost, with their role, where some cannot be read."""
+def looked_at(
+    hosts: Sequence[str], book: Book, title: str, role: str = "", *, weights: bool = False
+) -> dict[str, State]:
+    """Hosts of an inventory, each as it is now. Raises Lost, with their role, where some cannot be read.
+
+    weights: whether the weights are looked at, too, where the host serves none.
+    """
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.facts.newcomer import Newcomer
     from sparkrig.io import remote
@@ -180,7 +208,12 @@ def looked_at(hosts: Sequence[str], book: Book, title: str, role: str = "") -> d
     answers = session.asked(
         {host: book.data[host] for host in hosts},
         title,
-        lambda host: remote.read(host, Newcomer(), seconds=int(_LOOK_S * book.fleet[host.name].patience)),
+        lambda host: remote.read(
+            host,
+            Newcomer(),
+            book.fleet[host.name].weights if weights else "",
+            seconds=int(_LOOK_S * book.fleet[host.name].patience),
+        ),
     )
     found = {host: answer for host, answer in answers.items() if not isinstance(answer, Exception)}
     if unread := {host: answer for host, answer in answers.items() if host not in found}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,12 +43,13 @@ class Asked:
     yes: bool
     as_json: bool
     wishes: Wishes
+    replaces: str | None = None  # the Spark of the inventory whose place it takes
 
     def judge(self) -> None:
         """Raise Refusal for what cannot be, before the network is asked anything."""
         from sparkrig.onboarding import hostkey, proposal
 
-        proposal.judge(self.wishes)
+        proposal.judge(self.wishes, self.replaces)
         if self.fingerprint:
             hostkey.given(self.fingerprint)
         if self.password_file not in (None, "", "-"):
@@ -109,37 +110,54 @@ def named(at: Target, asked: Asked) -> Target:
 # --- its host key
 
 
-def host_key(at: Target, others: Mapping[str, Target], asked: Asked) -> HostKey:
-    """The host key that is known, or that is compared now, and then known. others: the rest of the inventory."""
+def host_key(at: Target, others: Mapping[str, Target], asked: Asked, name: str | None = None) -> HostKey:
+    """The host key that is known, or that is compared now, and then known.
+
+    others: the rest of the inventory; name: in the inventory, None of one that is not in it.
+    """
     from sparkrig.checks import clones
     from sparkrig.io import first_login as door
 
     known = door.known(at)
     shown = door.scan(at, [key.kind for key in known])
-    _as_given(at, shown, asked)
+    as_given(at, shown, asked)
     if shown in known:
         return shown
     if known:
-        forget = shlex.join(["ssh-keygen", "-f", str(at.known_hosts), "-R", at.entry])
         raise Refusal(
             f"the host key of {at.entry} is not the one that is known here ({shown.fingerprint} is shown). A "
             "factory re-install makes a new one; without one, somebody else may be answering",
-            f"after a re-install: {forget}, then the same again, to compare the new one",
+            f"after a re-install: {_of_a_new_key(at, asked, name)}",
         )
-    for other, there in others.items():
-        if shown in door.known(there):
-            raise Refusal(
-                f"{at.entry} shows the host key of {other}, which the inventory reaches as {there.typed}",
-                f"sparkrig onboard {quoted(there.typed)}; a second Spark with that key needs one of its own, and "
-                f"there: {clones.NEW_HOST_KEYS}",
-            )
-    _compare(at, shown, asked)
+    if other := shown_by(shown, others):
+        there = others[other].typed
+        raise Refusal(
+            f"{at.entry} shows the host key of {other}, which the inventory reaches as {there}",
+            f"sparkrig onboard {quoted(there)}; a second Spark with that key needs one of its own, and "
+            f"there: {clones.NEW_HOST_KEYS}",
+        )
+    compare(at, shown, asked)
     if asked.writes:
-        _know(at, shown)
+        know(at, shown)
     return shown
 
 
-def _as_given(at: Target, shown: HostKey, asked: Asked) -> None:
+def _of_a_new_key(at: Target, asked: Asked, name: str | None) -> str:
+    """What a person does about the new key of a Spark that was installed anew."""
+    if name:
+        return f"sparkrig onboard --replace {quoted(name)} --inventory {quoted_path(asked.file)}"
+    forget = quoted("ssh-keygen", "-f", str(at.known_hosts), "-R", at.entry)
+    return f"{forget}, then the same again, to compare the new one"
+
+
+def shown_by(key: HostKey, others: Mapping[str, Target]) -> str | None:
+    """Which of the others is known by this host key; None where none is."""
+    from sparkrig.io import first_login as door
+
+    return next((name for name, there in others.items() if key in door.known(there)), None)
+
+
+def as_given(at: Target, shown: HostKey, asked: Asked) -> None:
     """Raises Refusal where another fingerprint was given."""
     from sparkrig.onboarding import hostkey
 
@@ -151,16 +169,21 @@ def _as_given(at: Target, shown: HostKey, asked: Asked) -> None:
         )
 
 
-def _compare(at: Target, shown: HostKey, asked: Asked) -> None:
-    """Raises Refusal unless the fingerprint was given, or is confirmed at the terminal."""
+def compare(at: Target, shown: HostKey, asked: Asked, known: Sequence[HostKey] = ()) -> None:
+    """Raises Refusal unless the fingerprint was given, or is confirmed at the terminal.
+
+    known: the keys by which the one was known whose place it takes.
+    """
     if asked.fingerprint:
         return
     if asked.yes or asked.as_json:
+        how = "is not the one that is known here" if known else "is not known here"
         raise Refusal(
-            f"the host key of {at.entry} is not known here, and is not taken unseen",
+            f"the host key of {at.entry} {how}, and is not taken unseen",
             f"--fingerprint with what the Spark's own screen prints: {shown.console}",
         )
-    terminal.echo(f"{at.entry} is not known here yet. It shows this {shown.short} host key:\n", err=True)
+    what = "is known here by another key" if known else "is not known here yet"
+    terminal.echo(f"{at.entry} {what}. It shows this {shown.short} host key:\n", err=True)
     terminal.echo(f"    {shown.fingerprint}\n", err=True)
     terminal.echo("On the Spark's own screen, or over a way in that you trust already, type:\n", err=True)
     terminal.echo(f"    {shown.console}\n", err=True)
@@ -168,13 +191,19 @@ def _compare(at: Target, shown: HostKey, asked: Asked) -> None:
         raise Refusal("the host key was not confirmed, and nothing was written", "look at the Spark's screen")
 
 
-def _know(at: Target, key: HostKey) -> None:
+def know(at: Target, key: HostKey, before: Target | None = None) -> None:
+    """Write the key of a host into known_hosts, in the place of each other one that it is known by.
+
+    before: where the one was reached whose place it takes; that goes with it.
+    """
     from sparkrig.io import atomic_write
     from sparkrig.onboarding import hostkey
 
     atomic_write.folder(at.known_hosts)
-    before = atomic_write.read(at.known_hosts, "surrogateescape") if at.known_hosts.exists() else ""
-    atomic_write.write(at.known_hosts, hostkey.added(before, key.line(at.entry)), 0o600)
+    text = atomic_write.read(at.known_hosts, "surrogateescape") if at.known_hosts.exists() else ""
+    for entry in {at.entry, *([before.entry] if before else [])}:
+        text = hostkey.forgotten(text, entry)
+    atomic_write.write(at.known_hosts, hostkey.added(text, key.line(at.entry)), 0o600)
     terminal.echo(f"{at.entry} is known from now on: {at.known_hosts}", err=True)
 
 

@@ -1,7 +1,8 @@
 """`sparkrig onboard`: a new Spark, from out of the box to in the inventory and as declared.
 
-Whatever is written, but the host key that was compared, is written after the one question; so a run that is broken
-off is finished by the same command, which reads from the host, the inventory and known_hosts how far it got.
+Whatever is written, but the host key of a new Spark that was compared, is written after the one question; so a
+run that is broken off is finished by the same command, which reads from the host, the inventory and known_hosts
+how far it got.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import applying, extras, files, newcomer, waiting
+from sparkrig.cli import applying, extras, files, newcomer, replacing, waiting
 from sparkrig.cli import draft as drafts
 from sparkrig.cli.draft import Book, Draft
 from sparkrig.cli.newcomer import Asked, Entrance, Password
+from sparkrig.cli.replacing import Place
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.io import project, terminal
 from sparkrig.refusal import Refusal
@@ -56,6 +58,12 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="File with its password, for scripts; - for standard input. Never kept.",
 )
+@click.option(
+    "--replace",
+    "replaces",
+    metavar="HOST",
+    help="The Spark of the inventory whose place it takes, after a repair or a new installation.",
+)
 @click.option("--name", help="Its name in the inventory. [default: its host name]")
 @click.option("--pair", help="Name of the pair that it forms with the Spark at the other end of its cable.")
 @click.option("--peer", metavar="HOST", help="The Spark of the inventory at that end, if it is not clear.")
@@ -85,6 +93,7 @@ def onboard(
     fingerprint: str | None,
     key: str | None,
     password_file: str | None,
+    replaces: str | None,
     restart_docker: bool,
     yes: bool,
     as_json: bool,
@@ -98,6 +107,10 @@ def onboard(
     proposes a name, a peer and addresses, shows what would change, asks once, and applies it with pyinfra. The
     second Spark makes a pair. If it is interrupted, run the same command again.
 
+    --replace HOST sets up a Spark that was exchanged or installed anew: under its old name, in its old pair. The
+    new host key takes the place of the old one, here and on the other half. Without ADDRESS, the Spark is reached
+    as the inventory has it.
+
     Exit code 1: refused or declined; 2: something is left to do; 3: a host could not be reached; 4: the network
     was rolled back.
     """
@@ -107,12 +120,20 @@ def onboard(
     console = Screen(stderr=as_json)
     with files.refusals():
         asked = Asked(
-            inventory_file, fingerprint, key, password_file, restart_docker, yes, as_json, _wishes(**wishes)
+            inventory_file,
+            fingerprint,
+            key,
+            password_file,
+            restart_docker,
+            yes,
+            as_json,
+            _wishes(**wishes),
+            replaces,
         )
         asked.judge()
         if not as_json:
             files.must_answer(yes, "the same with --json, which shows the plan; then with --yes")
-        code = _onboard(address or newcomer.found(asked), asked, console)
+        code = _onboard(address, asked, console)
     raise SystemExit(code)
 
 
@@ -218,41 +239,58 @@ def _verified(draft: Draft, at: Target) -> list[Plan]:
 # --- all of it
 
 
-def _onboard(typed: str, asked: Asked, console: Console) -> int:
+def _onboard(typed: str | None, asked: Asked, console: Console) -> int:
+    typed = typed or (None if asked.replaces else newcomer.found(asked))
     book = drafts.book(asked)
     from sparkrig.io import session  # noqa: F401 # isort: skip - it patches the standard library before paramiko is loaded
     from sparkrig.io.remote import Failed, Lost
 
-    name, at, others = drafts.target(typed, book)
+    place = replacing.place(typed, book, asked.replaces) if asked.replaces else None
+    name, at, others = (place.name, place.at, place.others) if place else drafts.target(str(typed), book)
     try:
-        key = newcomer.host_key(at, others, asked)
+        if place:
+            key, place = replacing.host_key(place, book, asked)
+        else:
+            key = newcomer.host_key(at, others, asked, name)
         at = newcomer.named(at, asked)
-        return _through(name, at, key, book, asked, console)
+        return _through(name, at, key, book, asked, console, place)
     except (Failed, Lost) as error:
         terminal.echo(f"Error: {error}. Try: {at.ssh}, and then the same again, which goes on", err=True)
         return 3
 
 
-def _through(name: str | None, at: Target, key: HostKey, book: Book, asked: Asked, console: Console) -> int:
+def _through(
+    name: str | None, at: Target, key: HostKey, book: Book, asked: Asked, console: Console, place: Place | None
+) -> int:
     password = Password(at, asked)
     with ExitStack() as stack:
         entrance = newcomer.enter(stack, at, key, asked, password)
         patience = float(book.defaults.get("patience", 1))
         entrance = waiting.past_first_upgrade(stack, at, key, entrance, password, patience, asked.label(at, name))
-        draft = drafts.draft(at, name, book, entrance, asked)
+        draft = drafts.draft(at, name, book, entrance, asked, place.halves if place else None)
+        if place:
+            replacing.judge(place, key, draft, asked)
+            draft = replace(draft, here=[*replacing.here(place, key, draft, book), *draft.here])
         _show(console, at, draft)
         code, outcome = _judged(draft, asked)
         if outcome is None:
             _unchanged(draft.book)
+            if place:
+                replacing.begin(place, key, draft)
             _let_in(at, key, entrance)
         password.drop()
+    applied = outcome is None
     if outcome is None:
         code, outcome = _carried_out(draft, at, asked, console)
     console.print(f"\n{outcome}", soft_wrap=True)
+    if place and applied and code in (0, 2):
+        for line in replacing.said(place, draft):
+            console.print(line, soft_wrap=True)
     if code in (1, 2, 4) and draft.due:
-        console.print(f"The same again goes on from there: {_again()}", soft_wrap=True)
+        again = replacing.plainly(place, asked) if place and code == 2 else _again()
+        console.print(f"The same again goes on from there: {again}", soft_wrap=True)
     if asked.as_json:
-        terminal.echo(json.dumps(_document(at, key, draft, outcome, code), indent=2))
+        terminal.echo(json.dumps(_document(at, key, draft, outcome, code, place), indent=2))
     return code
 
 
@@ -307,7 +345,9 @@ def _next(draft: Draft) -> str:
     return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {quoted_path(file)}{second}"
 
 
-def _document(at: Target, key: HostKey, draft: Draft, outcome: str, code: int) -> schema.Onboard:
+def _document(
+    at: Target, key: HostKey, draft: Draft, outcome: str, code: int, place: Place | None
+) -> schema.Onboard:
     from sparkrig.onboarding import card, plan
 
     made = draft.made
@@ -326,4 +366,5 @@ def _document(at: Target, key: HostKey, draft: Draft, outcome: str, code: int) -
         "hosts": plan.document(draft.plans),
         "outcome": outcome,
         "exit_code": code,
+        "replaced": replacing.document(place, key, draft) if place else None,
     }

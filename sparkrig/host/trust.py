@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import ClassVar
 
-from sparkrig.cure import on_host
+from sparkrig.cure import DEPLOYS, FILE, advice, on_host
 from sparkrig.files import File, Found, Managed, stale
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
@@ -21,6 +21,7 @@ MARK = "sparkrig-node-trust"  # the comment of our one line in authorized_keys
 KEY = ".ssh/id_ed25519_sparkrig"  # below the home folder of the ssh user
 KNOWN_HOSTS = "/etc/sparkrig/known_hosts"
 CLIENT = "/etc/ssh/ssh_config.d/60-sparkrig.conf"
+WANTED = advice(f"set node_ssh to True on both halves, and: pyinfra {FILE} {DEPLOYS}/cluster.py")
 
 _PUBLIC = re.compile(r"(?:ssh|ecdsa)-[a-z0-9-]+ [A-Za-z0-9+/]+=*")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")

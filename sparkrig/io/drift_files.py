@@ -12,7 +12,7 @@ from sparkrig.cure import quoted_path
 from sparkrig.io import atomic_write
 from sparkrig.parsing import safe_yaml
 from sparkrig.refusal import Refusal
-from sparkrig.reports.drift import Acceptance, Report
+from sparkrig.reports.drift import Acceptance, Report, without
 from sparkrig.text import reason
 
 _HEAD = "# Drift that was accepted for a while: sparkrig accept INVENTORY ID --until DATE --why TEXT\n"
@@ -59,6 +59,13 @@ def keep(inventory: Path, report: Report) -> None:
     file = last(inventory)
     atomic_write.folder(file)
     atomic_write.write(file, report.dumps(), 0o600)
+
+
+def forget(inventory: Path, host: str) -> None:
+    """Take a host out of the last report of an inventory: its next one begins anew. Raises Refusal."""
+    report = kept(inventory)
+    if report and report.host(host):
+        keep(inventory, without(report, host))
 
 
 def accepted_file(inventory: Path) -> Path:

@@ -44,6 +44,7 @@ from pyinfra.api import Config, Host, Inventory, State  # noqa: E402
 from pyinfra.api.exceptions import PyinfraError  # noqa: E402
 from pyinfra.connectors import util  # noqa: E402
 from pyinfra.connectors.ssh import SSHConnector  # noqa: E402
+from pyinfra.connectors.sshuserclient.client import get_host_keys  # noqa: E402
 
 from sparkrig import controller, login  # noqa: E402
 from sparkrig.io import progress  # noqa: E402
@@ -84,6 +85,11 @@ def _no_password(*_: object) -> NoReturn:
 
 
 util.getpass = _no_password  # type: ignore[assignment]  # pyinfra would ask the terminal; it has no switch for that
+
+
+def read_known_hosts_again() -> None:
+    """Let later connections see what known_hosts has now; pyinfra 3.10 reads it once in a process."""
+    get_host_keys.cache.clear()
 
 
 @contextmanager

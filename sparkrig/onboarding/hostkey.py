@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import re
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from sparkrig.cure import quoted
 from sparkrig.refusal import Refusal
 
 _FORM = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_HASHED = re.compile(r"\|1\|([A-Za-z0-9+/]{27}=)\|([A-Za-z0-9+/]{27}=)")  # HMAC-SHA1 of the name, by a salt
 _FILES = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}
 
 
@@ -40,9 +42,14 @@ class HostKey:
         """What to type on the host's own screen to see the same fingerprint."""
         return f"ssh-keygen -lf {quoted(f'/etc/ssh/ssh_host_{self.short}_key.pub')}"
 
+    @property
+    def public(self) -> str:
+        """The key as its own file has it, without a comment."""
+        return f"{self.kind} {base64.b64encode(self.blob).decode()}"
+
     def line(self, entry: str) -> str:
         """Its line in known_hosts. entry: how that file calls the host."""
-        return f"{entry} {self.kind} {base64.b64encode(self.blob).decode()}\n"
+        return f"{entry} {self.public}\n"
 
 
 def given(text: str) -> str:
@@ -53,6 +60,36 @@ def given(text: str) -> str:
             "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub, on the Spark",
         )
     return text
+
+
+def forgotten(text: str, entry: str) -> str:
+    """known_hosts without the keys of one host; every other line stays, byte for byte. entry: as of `line`.
+
+    Where a line has several names, that one alone goes, for another may be the name of another host. Authorities,
+    revoked keys and patterns stay, as with ssh-keygen -R.
+    """
+    kept = (_without(line, entry) for line in text.split("\n"))
+    return "\n".join(line for line in kept if line is not None)
+
+
+def _without(line: str, entry: str) -> str | None:
+    """A line without a name; None where no other name is left on it."""
+    names = line.split(maxsplit=1)[0] if len(line.split()) > 2 else ""
+    if names.startswith("#"):
+        return line
+    left = [name for name in names.split(",") if not _means(name, entry)]
+    if ",".join(left) == names:
+        return line
+    return line.replace(names, ",".join(left), 1) if left else None
+
+
+def _means(name: str, entry: str) -> bool:
+    """Whether a name of known_hosts is that entry, as it is or hashed (ssh_config(5), HashKnownHosts)."""
+    salted = _HASHED.fullmatch(name)
+    if salted is None:
+        return name == entry
+    salt, digest = map(base64.b64decode, salted.groups())
+    return hmac.compare_digest(hmac.new(salt, entry.encode(), hashlib.sha1).digest(), digest)
 
 
 def added(text: str, line: str) -> str:

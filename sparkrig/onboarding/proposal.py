@@ -136,6 +136,16 @@ def propose(
     )
 
 
+def replaced(name: str, login: Mapping[str, Any], seen: State, fleet: Fleet, wishes: Wishes) -> Proposal:
+    """What becomes of a Spark that takes the place of one of the inventory: its name, pair and addresses stay.
+
+    login: what of the way to it differs from the inventory's.
+    """
+    mine, peers = fleet[name], fleet.peers(name)
+    data = {**login} | _adopted(seen, mine.fabric, wishes.adopt, mine.adopt)
+    return Proposal(name, False, data, peers[0] if peers else None)
+
+
 def _alone(
     name: str,
     own: Mapping[str, Any],
@@ -165,12 +175,30 @@ def _unwished(known: str, fleet: Fleet, wishes: Wishes) -> None:
         )
 
 
+def _keeps_place(name: str, wishes: Wishes) -> None:
+    """Raise Refusal where one that takes another's place is to have something of its own."""
+    told = {
+        "--name": wishes.name not in (None, name),
+        "--fabric": wishes.fabric,
+        "--pair": wishes.pair,
+        "--peer": wishes.peer,
+        "--solo": wishes.solo,
+    }
+    if odd := listed(option for option, asked in told.items() if asked):
+        raise Refusal(
+            f"--replace {name} keeps its name, its pair and its addresses, and {odd} sets others",
+            f"the same without {odd}",
+        )
+
+
 def _fabric(fabric: Addresses) -> dict[str, Any]:
     return {"fabric": {netdev: str(address) for netdev, address in fabric.items()}} if fabric else {}
 
 
-def judge(wishes: Wishes) -> None:
-    """Raise Refusal for what cannot be, whatever host it is about."""
+def judge(wishes: Wishes, replaces: str | None = None) -> None:
+    """Raise Refusal for what cannot be, whatever host it is about. replaces: the one whose place it takes."""
+    if replaces:
+        _keeps_place(replaces, wishes)
     if wishes.name is not None:
         _name(wishes.name, (), exact=True)
     if wishes.solo and (wishes.peer or wishes.pair):

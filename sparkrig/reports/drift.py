@@ -194,6 +194,16 @@ def report(
     )
 
 
+def without(report: Report, name: str) -> Report:
+    """A report as it would be if that host had not been looked at."""
+    hosts = [host for host in report.hosts if host.name != name]
+    fixed = [each for each in report.fixed if each.host != name]
+    changes = {"hosts": hosts, "fixed": fixed, "counts": _counts(hosts, fixed)}
+    copy = report.model_copy(update={**changes, "exit": max((host.exit for host in hosts), default=0)})
+    copy.__dict__.pop("_by_name", None)  # pydantic copies what was cached, too
+    return copy
+
+
 def _alike(found: Mapping[str, Sequence[Check] | Refusal], inventory: str) -> dict[str, list[Check]]:
     """The checks of the hosts that were read, with those of hosts that differ; one run mends all that it can."""
     read = {name: checks for name, checks in found.items() if not isinstance(checks, Refusal)}

@@ -213,11 +213,38 @@ class Onboarding(TypedDict):
     network_reverts_s: int | None
 
 
+class Accepted(TypedDict):
+    """A check that is accepted on the host by name, and until which day."""
+
+    id: str
+    until: str
+
+
+class MissingWeights(TypedDict):
+    """Weights that the other half has: OWNER/NAME, or a GGUF file below it. cure: what copies them."""
+
+    name: str
+    bytes: int
+    cure: str
+
+
+class Replaced(TypedDict):
+    """What there is of the Spark whose place it takes.
+
+    host_keys: those that known_hosts had of it; accepted: what stays accepted; weights: what the new one lacks.
+    """
+
+    host_keys: list[HostKey]
+    accepted: list[Accepted]
+    weights: list[MissingWeights]
+
+
 class Onboard(TypedDict):
     """A new Spark, what is proposed for it, and what came of it.
 
     address, user: how it is reached; peer: None where it stays on its own; data, peer_data: what is written of
-    both into the inventory; here: what is written on this machine; hosts: by name; outcome: in words.
+    both into the inventory; here: what is written on this machine; hosts: by name; outcome: in words; replaced:
+    None without --replace.
     """
 
     schema: Literal["sparkrig.onboard/1"]
@@ -234,6 +261,7 @@ class Onboard(TypedDict):
     hosts: dict[str, Onboarding]
     outcome: str
     exit_code: int
+    replaced: Replaced | None
 
 
 # undo and unlock

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from lab import USER, toolkit_repo
-from sparkrig import inventory
+from lab import pair as lab_pair
+from sparkrig import inventory, inventory_file
 from sparkrig.host.first_upgrade import MARK, UNIT
 from tests.faults.record import Seen
 from tests.lab.commands import BIN, ROOT, Done, run
@@ -52,8 +53,13 @@ class Desk:
         return [str(BIN / "sparkrig"), "onboard", where, "--name", name, "--inventory", str(self.file)]
 
     def scripted(self, name: str) -> list[str]:
-        given = ["--fingerprint", self.sparks[name].fingerprint, "--password-file", str(self.folder / "password")]
-        return [*self.words(name), "--yes", *given]
+        return [*self.words(name), "--yes", *self.given(name)]
+
+    def given(self, name: str) -> list[str]:
+        return ["--fingerprint", self.sparks[name].fingerprint, "--password-file", str(self.folder / "password")]
+
+    def replacing(self) -> list[str]:
+        return [str(BIN / "sparkrig"), "onboard", "--replace", "spark-b", "--inventory", str(self.file)]
 
     def run(self, program: str, *words: str) -> Done:
         return run(program, *words, timeout=1800, env=self.env)
@@ -160,6 +166,69 @@ def test_killed_in_the_middle_of_the_deploy_the_same_again_goes_on(desk: Desk, s
     assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert desk.planned() == {}
     seen("onboard, the same again without fingerprint and password, did the rest")
+
+
+# every file of ours, and every file beside them that ssh, apt, docker or the network goes by
+_FILES = (
+    "find /etc/sparkrig /etc/ssh /etc/apt /etc/docker /etc/NetworkManager /etc/nccl.conf /usr/local ~/.ssh "
+    "-xdev -type f -exec sha256sum {} + | sort"
+)
+
+
+@pytest.mark.promise(3, 4, 8)
+def test_a_guest_made_anew_takes_its_old_place(desk: Desk, pristine: Pair, seen: Seen) -> None:
+    """With the login between the halves; killed in the middle of the deploy, and finished by the same command."""
+    for name in ("spark-a", "spark-b"):
+        done = desk.run(*desk.scripted(name))
+        assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    text = desk.file.read_text()
+    for name in ("spark-a", "spark-b"):
+        text = inventory_file.with_data(text, name, {"node_ssh": True})
+    desk.file.write_text(text)
+    deployed = desk.run("pyinfra", "-y", str(desk.file), "deploys/cluster.py")
+    assert deployed.code == 0, deployed.stderr[-3000:]
+    assert desk.run("sparkrig", "drift", str(desk.file)).code != 1
+    (report,) = (desk.folder / "state" / "sparkrig" / "drift").iterdir()
+    assert [host["name"] for host in json.loads(report.read_text())["hosts"]] == ["spark-a", "spark-b"]
+    with desk.sparks["spark-a"].login() as entered:
+        before = set(entered.root(f"HOME=/home/{USER}; {_FILES}").splitlines())
+    known = (desk.folder / "me" / ".ssh" / "known_hosts").read_text()
+
+    lab_pair.reset(["spark-b"])
+    desk.sparks["spark-b"] = unpack(pristine.b)
+    changed = desk.run(*desk.words("spark-b")[:-4], "--inventory", str(desk.file), "--yes")
+    assert changed.code == 1 and "sparkrig onboard --replace spark-b" in changed.stderr, changed.stderr
+    unseen = desk.run(*desk.replacing(), "--yes")
+    assert unseen.code == 1 and "is not taken unseen" in unseen.stderr, unseen.stderr
+    assert (desk.folder / "me" / ".ssh" / "known_hosts").read_text() == known
+
+    log = desk.folder / "killed.log"
+    words = [*desk.replacing(), "--yes", *desk.given("spark-b")]
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            words, cwd=ROOT, env=desk.env, stdout=output, stderr=output, start_new_session=True
+        )
+        until(lambda: "Starting operation" in log.read_text(), 900, log.read_text()[-3000:])
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+    done = desk.run(*desk.replacing(), "--yes")  # neither fingerprint nor password: it got that far
+    assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "Done: spark-a and spark-b are a pair, and as declared." in done.stdout
+    assert desk.planned() == {} and desk.file.read_text() == text
+    with desk.sparks["spark-a"].login() as entered:
+        now = set(entered.root(f"HOME=/home/{USER}; {_FILES}").splitlines())
+        assert entered.shell("ssh -o BatchMode=yes spark-b hostname").strip() != ""
+    touched = {line.split(maxsplit=1)[1] for line in before ^ now}
+    assert touched == {"/etc/sparkrig/known_hosts", f"/home/{USER}/.ssh/authorized_keys"}
+    assert len((desk.folder / "me" / ".ssh" / "known_hosts").read_text().splitlines()) == 2
+    assert [host["name"] for host in json.loads(report.read_text())["hosts"]] == ["spark-a"]
+    again = desk.run(*desk.replacing(), "--yes")
+    assert again.code == 1 and "nothing was replaced" in again.stderr, again.stderr
+    assert PASSWORD not in log.read_text() + done.stdout + done.stderr
+    seen(
+        "onboard --replace, killed in its deploy and typed again, gave a guest made anew its old place; two files "
+        "of the other half were changed"
+    )
 
 
 # A stand-in for NVIDIA's unit and script, as they were recorded [@spark-fleet-updates]: the same condition, the

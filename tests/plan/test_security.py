@@ -15,6 +15,7 @@ from tests.plan.trusting import trusting
 CANARY = "hf_canary_9f2c"
 SECRETS = {"secrets": {"HF_TOKEN": "env:SPARKRIG_TEST_TOKEN"}}
 STEP = "Secrets | variables for root alone"
+OLD = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGoldAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
 TRUST = ["Trust | a key pair of this host's own", "Trust | this host and its peer", "Trust | log in to the peer"]
 
 
@@ -113,12 +114,23 @@ def test_keys_are_made_exchanged_and_proven_in_this_order(deploy: Deploy) -> Non
 
 
 def test_a_peer_that_was_set_up_anew_is_known_by_its_new_keys(deploy: Deploy) -> None:
-    old = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGoldAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
-    run = deploy(both(trusting("a", key=old), trusting("b")), "-y")
+    run = deploy(both(trusting("a", key=OLD), trusting("b")), "-y")
     assert run.code == 0, run.stderr
     assert {host for host, command in run.changes if "readlink -f" in command} == {"spark-a"}
     assert {host for host, command in run.changes if "BatchMode" in command} == {"spark-a", "spark-b"}
     assert not [command for _, command in run.changes if "ssh-keygen" in command]
+
+
+def test_a_peer_without_a_key_of_now_loses_its_old_ones_and_nothing_else_is_touched(deploy: Deploy) -> None:
+    """One that was installed anew: the other half keeps one line and one file of the old one."""
+    run = deploy(both(trusting("a", key=OLD, host_key=OLD), converged("b")), "-y")
+    assert run.code == 0, run.stderr
+    there = [name for host, name in run.steps if host == "spark-a"]
+    assert there == [TRUST[1], TRUST[1]], "authorized_keys, and the files of the peer"
+    mine = [command for host, command in run.changes if host == "spark-a"]
+    writing = ("readlink -f .ssh/authorized_keys", "while read -r folder", "BatchMode")  # the last one logs in
+    assert [[text in command for text in writing].index(True) for command in mine] == [0, 1, 2]
+    assert {host for host, command in run.changes if "BatchMode" in command} == {"spark-a", "spark-b"}
 
 
 def test_switched_off_again_all_of_it_goes(deploy: Deploy) -> None:

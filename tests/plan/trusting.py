@@ -15,14 +15,13 @@ KEYS = {
 }
 
 
-def trusting(letter: str, *, key: str | None = None) -> str:
-    """A converged host whose peer may log in."""
+def trusting(letter: str, *, key: str | None = None, host_key: str | None = None) -> str:
+    """A converged host whose peer may log in. key, host_key: those by which it knows the peer, if others."""
     other = "b" if letter == "a" else "a"
     addresses = [address.partition("/")[0] for address in FABRIC[f"@fake/spark-{other}"].values()]
     seen = trust.parse(sections(converged(other))["trust"].splitlines())
-    peer = trust.Peer(
-        f"spark-{other}", [IPv4Address(each) for each in addresses], replace(seen, key=key or KEYS[other])
-    )
+    known = replace(seen, key=key or KEYS[other], host_keys=(host_key,) if host_key else seen.host_keys)
+    peer = trust.Peer(f"spark-{other}", [IPv4Address(each) for each in addresses], known)
     rows = f"private 600 nvidia\npublic {KEYS[letter]} {trust.MARK}\nauthorized {trust.line(peer)}\n"
     files = "".join(
         f"{file.path} 644 root:root {base64.b64encode(file.content.encode()).decode()}\n"

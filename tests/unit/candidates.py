@@ -6,12 +6,14 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from ipaddress import IPv4Interface
 from typing import Any
 
 from sparkrig.facts.spark import Spark
 from sparkrig.fleet import Fleet
 from sparkrig.host.nic import Nic
 from sparkrig.look.state import State
+from sparkrig.network.netplan import File, Netdef
 from sparkrig.onboarding.proposal import Proposal, Wishes, propose
 from tests.unit.factory import look
 
@@ -50,3 +52,18 @@ def pair(
     """spark-b beside spark-a, which has no peer yet."""
     known = fleet(spark_a={**(declared or {})}, **(more or {}))
     return propose(LOGIN, here or seen("b"), known, {"spark-a": there or seen("a")}, Wishes(**wishes))
+
+
+def fabric(netdevs: tuple[str, ...], *addresses: str) -> dict[str, str]:
+    """The setting of that name."""
+    return dict(zip(netdevs, addresses, strict=True))
+
+
+def defined(here: State, last: int) -> State:
+    """With NVIDIA's netplan file for cage 0."""
+    netdefs = tuple(
+        Netdef(name, (name,), addresses=(IPv4Interface(f"192.168.{177 + n}.{last}/24"),))
+        for n, name in enumerate(P0)
+    )
+    file = File("/etc/netplan/40-cx7.yaml", netdefs)
+    return replace(here, network=replace(here.network, netplan=(file,)))

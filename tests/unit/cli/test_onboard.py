@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import select
 import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,146 +16,18 @@ from typing import Any
 import pytest
 
 import sparkrig.io as package
-from sparkrig import inventory, inventory_file
+from sparkrig import inventory
 from sparkrig.cli import applying
 from sparkrig.io.remote import Lost
 from sparkrig.runs.journal import Journal, Run
-from tests import warm
-from tests.plan.conftest import converged
 from tests.plan.recordings import UNITS, fresh
 from tests.schemas import complaints
 from tests.tables import each_row
 from tests.unit import statuses
-from tests.unit.factory import CUT, PASSWORD, ROOT, Spark, look, out_of_the_box
+from tests.unit.desks import SUDOERS, Desk, Terminal, finished
+from tests.unit.factory import CUT, PASSWORD, ROOT, Spark, look
 from tests.unit.shells import tool
 from tests.unit.sshd import fingerprint, free_port, keygen
-
-# The command as it is, but for pyinfra: APPLIED is what its run leaves of each Spark, DIES where it is killed.
-PLAYED = """
-import os, shutil, signal, sys
-from sparkrig.cli import onboard, waiting
-from sparkrig.io import progress
-
-waiting.POLL_S = 0.01
-progress.WORTH_S = 0
-
-def applied(draft, asked):
-    for pair in filter(None, os.environ.get("APPLIED", "").split(",")):
-        shutil.copy(*pair.split(">"))
-    return int(os.environ.get("CODE", 0))
-
-def mortal(step, act):
-    def dies_or_acts(*words):
-        if os.environ.get("DIES") == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return act(*words)
-    return dies_or_acts
-
-onboard._apply = applied
-for step in ("_let_in", "_write", "_apply"):
-    setattr(onboard, step, mortal(step, getattr(onboard, step)))
-"""
-PROGRAM = f"""{PLAYED}
-from sparkrig.cli.main import main
-sys.argv[0] = "sparkrig"
-main()
-"""
-
-
-@cache
-def loaded() -> warm.Server:
-    """The process of tests/warm.py, with pyinfra's part played."""
-    return warm.Server(PLAYED)
-
-
-SUDOERS = ["# Written by sparkrig onboard", "nvidia ALL=(ALL:ALL) NOPASSWD: ALL"]
-
-
-@dataclass
-class Desk:
-    """Whoever onboards: a home folder with a key, an inventory's folder, and Sparks that were unpacked."""
-
-    folder: Path
-    sparks: Mapping[str, Spark]
-    env: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def home(self) -> Path:
-        return self.folder / "me"
-
-    @property
-    def file(self) -> Path:
-        return self.folder / "inventories" / "mine.py"
-
-    @property
-    def known(self) -> list[str]:
-        file = self.home / ".ssh" / "known_hosts"
-        return file.read_text().splitlines() if file.exists() else []
-
-    def words(self, name: str, *words: str) -> list[str]:
-        port = self.sparks[name].port
-        command = ["onboard", f"nvidia@127.0.0.1:{port}", "--inventory", str(self.file), *words]
-        return [sys.executable, "-c", PROGRAM, *command]
-
-    def environ(self, **more: str) -> dict[str, str]:
-        return {**os.environ, "HOME": str(self.home), "TERM": "xterm", "COLUMNS": "80", **self.env, **more}
-
-    def run(self, name: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        _, _, _, *command = self.words(name, *words)
-        return warm.run("sparkrig", *command, cwd=ROOT, env=self.environ(**env), timeout=90, server=loaded())
-
-    def scripted(self, name: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """With nobody there: everything is given."""
-        return self.run(name, "--yes", *self.trusted(name), *words, **env)
-
-    def planned(self, name: str) -> subprocess.CompletedProcess[str]:
-        """The plan alone, for a program."""
-        return self.run(name, "--json", *self.trusted(name))
-
-    def trusted(self, name: str) -> tuple[str, ...]:
-        password = self.folder / "password"
-        password.write_text(f"{PASSWORD}\n")
-        password.chmod(0o600)
-        return ("--fingerprint", fingerprint(self.sparks[name].public), "--password-file", str(password))
-
-
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    for name in ("SSH_AUTH_SOCK", "CI", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    keygen(tmp_path / "me" / ".ssh" / "id_ed25519")
-    shutil.copytree(ROOT / "inventories" / "group_data", tmp_path / "inventories" / "group_data")
-    with (tmp_path / "inventories" / "group_data" / "all.py").open("a") as settings:
-        settings.write("bandwidth_floor = 0.01\n")  # of the virtual pair that was recorded
-    with (
-        out_of_the_box(tmp_path / "a", look("fresh-a")) as a,
-        out_of_the_box(tmp_path / "b", look("fresh-b")) as b,
-    ):
-        yield Desk(tmp_path, {"spark-a": a, "spark-b": b})
-
-
-@pytest.fixture
-def with_a(desk: Desk) -> Desk:
-    """One of the two was onboarded before."""
-    spark = desk.sparks["spark-a"]
-    (spark.home / ".ssh").mkdir()
-    shutil.copy(desk.home / ".ssh" / "id_ed25519.pub", spark.home / ".ssh" / "authorized_keys")
-    (spark.state / "sudoers.d" / "sparkrig").write_text(f"{SUDOERS[0]}\n{SUDOERS[1]}\n")
-    kind, encoded, _ = spark.public.read_text().split()
-    (desk.home / ".ssh" / "known_hosts").write_text(f"[127.0.0.1]:{spark.port} {kind} {encoded}\n")
-    data = {"ssh_hostname": "127.0.0.1", "ssh_port": spark.port, "ssh_user": "nvidia"}
-    desk.file.write_text(inventory_file.with_host(inventory_file.new(desk.file), "spark-a", data))
-    return desk
-
-
-def finished(desk: Desk) -> str:
-    """What pyinfra's run leaves of both: what was recorded of the pair after a deploy."""
-    pairs = []
-    for name, spark in desk.sparks.items():
-        made = desk.folder / f"converged-{name}"
-        made.write_text(f"{converged(name[-1]).rstrip()}\n\n#sparkrig:end nics 0\n")
-        pairs.append(f"{made}>{spark.state / 'look'}")
-    return ",".join(pairs)
 
 
 def assert_a_pair(desk: Desk) -> None:
@@ -411,41 +278,6 @@ def test_ctrl_c_ends_pyinfra_in_order_and_what_is_typed_is_shown(tmp_path: Path)
 
 
 # --- at a terminal
-
-
-class Terminal:
-    """A command on a terminal of its own, and whoever sits at it."""
-
-    def __init__(self, words: list[str], env: dict[str, str]) -> None:
-        self.seen = ""
-        self.child, self.screen = pty.fork()
-        if self.child == 0:
-            os.chdir(ROOT)
-            os.execve(words[0], words, env)
-
-    def answer(self, question: str, answer: str) -> None:
-        """Wait for a question, and type."""
-        self.waits_for(question)
-        self.types(answer)
-
-    def types(self, answer: str) -> None:
-        os.write(self.screen, f"{answer}\n".encode())
-
-    def waits_for(self, question: str) -> None:
-        end, mark = time.monotonic() + 60, len(self.seen)
-        while question not in self.seen[mark:]:
-            ready, _, _ = select.select([self.screen], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"no {question!r} in {self.seen[mark:]!r}"
-            self.seen += os.read(self.screen, 65536).decode()
-
-    def end(self) -> int:
-        """The rest of what it says, and its exit code."""
-        while True:
-            try:
-                self.seen += os.read(self.screen, 65536).decode()
-            except OSError:
-                break
-        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
 
 
 @pytest.mark.slow  # a whole onboarding each time

@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import pytest
 
 from sparkrig.look.state import State
 from sparkrig.network.links import Route
-from sparkrig.network.netplan import File, Netdef
 from sparkrig.onboarding import card, hostkey, plan
 from sparkrig.onboarding.address import Address, parse
 from sparkrig.onboarding.candidates import Candidate, only, ordered
@@ -25,13 +24,8 @@ from sparkrig.onboarding.proposal import Proposal, Wishes, cages, propose
 from sparkrig.refusal import Refusal
 from sparkrig.reports.plan import Planned, Step
 from tests.tables import each_row
-from tests.unit.candidates import LOGIN, P0, P1, fleet, pair, seen
+from tests.unit.candidates import LOGIN, P0, P1, defined, fabric, fleet, pair, seen
 from tests.unit.sshd import fingerprint, keygen
-
-
-def fabric(netdevs: tuple[str, ...], *addresses: str) -> dict[str, str]:
-    return dict(zip(netdevs, addresses, strict=True))
-
 
 # --- address
 
@@ -317,16 +311,6 @@ def test_what_the_inventory_says_already_is_not_asked_for_otherwise() -> None:
 
 
 # --- other people's definitions
-
-
-def defined(here: State, last: int) -> State:
-    """With NVIDIA's netplan file for cage 0."""
-    netdefs = tuple(
-        Netdef(name, (name,), addresses=(IPv4Interface(f"192.168.{177 + n}.{last}/24"),))
-        for n, name in enumerate(P0)
-    )
-    file = File("/etc/netplan/40-cx7.yaml", netdefs)
-    return replace(here, network=replace(here.network, netplan=(file,)))
 
 
 def test_other_definitions_are_given_a_word_on_both() -> None:

@@ -13,7 +13,7 @@ from sparkrig.checks import last_declaration
 from sparkrig.checks.check import Check
 from sparkrig.cure import deploy
 from sparkrig.refusal import Refusal
-from sparkrig.reports.drift import Acceptance, Report, Row, report, unexplained
+from sparkrig.reports.drift import Acceptance, Report, Row, report, unexplained, without
 from sparkrig.reports.findings import accepted, holding, mends
 from tests.unit.drift_reports import (
     BEFORE,
@@ -30,6 +30,7 @@ from tests.unit.drift_reports import (
     B,
     fleet,
     healthy,
+    hold,
     kernel,
     made,
     mtu,
@@ -277,6 +278,19 @@ def test_no_change_of_the_deploy_goes_unsaid(checks: Any, peer: Any, planned: An
 
 
 # --- what is kept
+
+
+def test_a_host_that_was_replaced_is_left_out_as_if_it_had_not_been_looked_at() -> None:
+    whole = made({A: [mtu(1500)], B: [mtu(1500), hold(held=False)]}, made({A: [hold(held=False)], B: [mtu(1500)]}))
+    assert (whole.host(B) is not None, whole.counts.drift, whole.counts.fixed) == (True, 3, 1)
+    left = without(whole, B)
+    assert (left.host(B), left.hosts, left.counts.hosts) == (None, whole.hosts[:1], 1)
+    assert (left.counts.drift, left.counts.fixed, left.exit) == (1, 1, 2)
+    assert without(left, "spark-x").dumps() == left.dumps()
+    alone = without(left, A)
+    assert (alone.hosts, alone.fixed, alone.exit) == ([], [], 0)
+    after = made({A: [mtu(1500)], B: [mtu(1500)]}, left)
+    assert [host.rows[0].news for host in after.hosts] == ["still", None], "the new one begins anew"
 
 
 def test_a_report_reads_back_as_it_was_also_one_of_a_later_sparkrig() -> None:

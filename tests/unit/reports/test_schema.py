@@ -26,6 +26,7 @@ from sparkrig.cli import support as support_command
 from sparkrig.cli.bench import bench
 from sparkrig.cli.draft import Book, Draft
 from sparkrig.cli.main import _VERBS, sparkrig
+from sparkrig.cli.replacing import Place
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.storage import Disk
 from sparkrig.fleet import Fleet
@@ -128,7 +129,9 @@ def onboarded(folder: Path, patch: Patch) -> str:
     book = Book(folder / "sparks.py", "", fleet, {}, {})
     draft = Draft(book, made, book, found, plans, ["sparks.py"])
     at = Target("spark-b.local", "spark-b.local", 22, "nvidia", folder / "known_hosts")
-    return json.dumps(onboard._document(at, HostKey("ssh-ed25519", b"key"), draft, "Refused.", 1))
+    key, old = HostKey("ssh-ed25519", b"key"), HostKey("ssh-ed25519", b"old")
+    place = Place("spark-b", at, at, {}, (old,))
+    return json.dumps(onboard._document(at, key, draft, "Refused.", 1, place))
 
 
 def undone(folder: Path, patch: Patch) -> str:

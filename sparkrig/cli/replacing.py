@@ -1,0 +1,323 @@
+"""`sparkrig onboard --replace`: a Spark of the inventory that was exchanged, or whose system was installed anew.
+
+It keeps its place: its name, its pair, its addresses. What this machine knew of the one before goes once the plan
+is agreed to, and not earlier, so that what is refused or declined leaves all of it as it was. What the other half
+knew goes with the deploy, which exchanges the keys of a pair whenever they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sparkrig.cli import draft as drafts
+from sparkrig.cli import files, newcomer
+from sparkrig.cli.draft import Book, Draft
+from sparkrig.cli.newcomer import Asked
+from sparkrig.cure import quoted, quoted_path, verb
+from sparkrig.files import DECLARED
+from sparkrig.io import terminal
+from sparkrig.refusal import Refusal
+from sparkrig.text import listed
+
+if TYPE_CHECKING:
+    from sparkrig.io.first_login import Target
+    from sparkrig.look.state import State
+    from sparkrig.onboarding.hostkey import HostKey
+    from sparkrig.onboarding.weights import Missing
+    from sparkrig.reports import schema_changes as schema
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the inventory that a Spark takes.
+
+    name: in the inventory; at: how the Spark is reached; before: how the inventory reaches that name; others: how
+    it reaches all others; known: the host keys that known_hosts has for `at`; former: those that it has for
+    `before`, where that is another address; halves: the others of its pair, as they were seen.
+    """
+
+    name: str
+    at: Target
+    before: Target
+    others: Mapping[str, Target]
+    known: tuple[HostKey, ...]
+    former: tuple[HostKey, ...] = ()
+    halves: Mapping[str, State] = field(default_factory=dict)
+
+    @property
+    def moved(self) -> bool:
+        """Whether it is reached elsewhere than the one before."""
+        return self.at.entry != self.before.entry
+
+    def stale(self, key: HostKey) -> list[HostKey]:
+        """What known_hosts has of the one before. key: that of the one which takes its place."""
+        return [each for each in dict.fromkeys((*self.known, *self.former)) if each != key]
+
+    def settled(self, key: HostKey) -> bool:
+        """Whether known_hosts has nothing but that key."""
+        return key in self.known and not self.stale(key)
+
+    @property
+    def elsewhere(self) -> str:
+        """The command for this place, with another address."""
+        return f"sparkrig onboard USER@ADDRESS --replace {quoted(self.name)}"
+
+
+def place(typed: str | None, book: Book, name: str) -> Place:
+    """The place of that name. typed: the address, None for the one of the inventory. Raises Refusal."""
+    from sparkrig.io import first_login
+    from sparkrig.onboarding import address
+
+    there = drafts.reached(book)
+    if name not in book.data:
+        raise Refusal(
+            f"there is no {name} in {book.file}, whose place could be taken",
+            _instead(name, book) or "sparkrig onboard USER@ADDRESS, which adds a new Spark",
+        )
+    if name not in there:
+        raise Refusal(f"{name} is not reached over ssh", "sparkrig docs onboarding, by hand")
+    before = there.pop(name)
+    wanted = address.parse(typed or before.typed)
+    if wanted.host == name:
+        wanted = replace(wanted, host=before.typed)
+    at = first_login.target(wanted, book.data[name])
+    for other, target in there.items():
+        if (at.host, at.port) == (target.host, target.port) or wanted.host == other:
+            raise Refusal(
+                f"{wanted.host} is the address of {other}, and not of {name}",
+                f"sparkrig onboard --replace {quoted(other)}, if that is the one",
+            )
+    former = first_login.known(before) if at.entry != before.entry else ()
+    return Place(name, at, before, there, tuple(first_login.known(at)), tuple(former))
+
+
+def _instead(name: str, book: Book) -> str:
+    """The name that was meant; empty where the inventory has none."""
+    import difflib
+
+    near = difflib.get_close_matches(name, book.data, 1, 0)
+    return f"sparkrig onboard --replace {quoted(near[0])}" if near else ""
+
+
+# --- before anything is written
+
+
+def host_key(place: Place, book: Book, asked: Asked) -> tuple[HostKey, Place]:
+    """The host key that is known, or that is compared now; and the place, with its other half looked at.
+
+    Nothing is written yet. Raises Refusal, and Lost where the Spark does not answer; exit code 3 where the other
+    half does not.
+    """
+    from sparkrig.io import first_login
+
+    at = place.at
+    shown = first_login.scan(at, [key.kind for key in place.known])
+    newcomer.as_given(at, shown, asked)
+    if shown not in place.known and (other := newcomer.shown_by(shown, place.others)):
+        raise _another(place, other)
+    if shown in place.former:
+        raise _not_replaced(place, asked)
+    _must_be_gone(place)
+    place = replace(place, halves=_halves(place.name, book))
+    for half, seen in place.halves.items():
+        if shown.public in seen.trust.host_keys:  # known_hosts may have another one of its keys
+            raise _another(place, half)
+    if shown not in place.known:
+        newcomer.compare(at, shown, asked, place.known)
+    return shown, place
+
+
+def _another(place: Place, other: str) -> Refusal:
+    return Refusal(
+        f"{place.at.entry} shows the host key of {other}, which is in the inventory under that name, and is not "
+        f"taken for {place.name}",
+        place.elsewhere,
+    )
+
+
+def _must_be_gone(place: Place) -> None:
+    """Raise Refusal where the one before still answers at its own address, with its own host key."""
+    from sparkrig.io import first_login
+    from sparkrig.io.remote import Lost
+
+    if not place.former:
+        return
+    try:
+        shown = first_login.scan(place.before, [key.kind for key in place.former])
+    except Lost:
+        return
+    if shown in place.former:
+        raise Refusal(
+            f"{place.name} still answers at {place.before.entry} with the host key that is known: it was not "
+            "replaced",
+            f"sparkrig onboard {quoted(place.at.typed)}, which adds the other one under a name of its own",
+        )
+
+
+def _halves(name: str, book: Book) -> dict[str, State]:
+    """The others of its pair. Exit code 3 where one cannot be read: it keeps keys of the one before."""
+    from sparkrig.io.remote import Lost
+
+    peers = book.fleet.peers(name)
+    if not peers:
+        return {}
+    try:
+        return drafts.looked_at(
+            peers, book, f"Looking at {listed(peers)}", ", the other half of its pair,", weights=True
+        )
+    except Lost as error:
+        terminal.echo(
+            f"Error: {error}. Nothing was changed. Try: {verb('doctor', 'access', inventory=book.file)}", err=True
+        )
+        raise SystemExit(3) from None
+
+
+def judge(place: Place, key: HostKey, draft: Draft, asked: Asked) -> None:
+    """Raise Refusal where the Spark is the one that was there before, or one of the inventory's others.
+
+    One that was broken off in the middle of this is known by its key, and has no whole deploy behind it yet.
+    """
+    seen = draft.seen
+    for half, other in place.halves.items():
+        here, there = seen.identity, other.identity
+        same = here.boot_id and (here.machine_id, here.boot_id) == (there.machine_id, there.boot_id)
+        if same or set(seen.trust.host_keys) & set(other.trust.host_keys):
+            raise _another(place, half)
+    if key in place.known and deployed(seen):
+        raise _not_replaced(place, asked)
+
+
+def _not_replaced(place: Place, asked: Asked) -> Refusal:
+    address = f'say in the inventory: "ssh_hostname": "{place.at.typed}"'
+    return Refusal(
+        f"{place.name} answers at {place.at.entry} with the host key that is known: nothing was replaced",
+        address if place.moved else f"{plainly(place, asked)}, which does what is missing",
+    )
+
+
+def plainly(place: Place, asked: Asked) -> str:
+    """The command that goes on with a Spark that has taken its place."""
+    return f"sparkrig onboard {quoted(place.name)} --inventory {quoted_path(asked.file)}"
+
+
+def deployed(seen: State) -> bool:
+    """Whether a whole deploy was carried out on a host, and has ended."""
+    return DECLARED in seen.files and not seen.preflight.open_run
+
+
+# --- what this machine keeps
+
+
+def here(place: Place, key: HostKey, draft: Draft, book: Book) -> list[str]:
+    """What is written on this machine for it, besides what every onboarding writes."""
+    said = []
+    if not place.settled(key):
+        how = ", in the place of the old one" if place.stale(key) else ""
+        said.append(f"the host key of {place.at.entry}{how}: {place.at.known_hosts}")
+    if not deployed(draft.seen) and _reported(book, place.name):
+        said.append(f"the last drift report: {place.name} begins anew")
+    return said
+
+
+def begin(place: Place, key: HostKey, draft: Draft) -> None:
+    """Let this machine forget the one before. Raises Refusal where known_hosts cannot be written."""
+    from sparkrig.io import drift_files, session
+
+    if not place.settled(key):
+        newcomer.know(place.at, key, place.before)
+        session.read_known_hosts_again()  # the other half was looked at before
+    if not deployed(draft.seen):
+        try:
+            drift_files.forget(draft.book.file, place.name)
+        except Refusal as refusal:  # it only shows what is new
+            _warn(refusal)
+
+
+def _reported(book: Book, name: str) -> bool:
+    from sparkrig.io import drift_files
+
+    try:
+        report = drift_files.kept(book.file)
+    except Refusal:  # `begin` warns of it
+        return False
+    return report is not None and report.host(name) is not None
+
+
+def _warn(refusal: Refusal) -> None:
+    terminal.echo(f"Warning: {refusal.what}. Try: {refusal.cure}", err=True)
+
+
+# --- what is left to say
+
+
+def missing(place: Place, draft: Draft) -> list[Missing]:
+    """The weights that the other half has, and this one lacks."""
+    from sparkrig.onboarding import weights
+
+    mine = draft.after.fleet[place.name]
+    here = weights.Half(place.name, draft.seen)
+    return [
+        each
+        for half, seen in place.halves.items()
+        for each in weights.missing(mine, here, weights.Half(half, seen), _declared(place.name, draft))
+    ]
+
+
+def _declared(name: str, draft: Draft) -> set[str]:
+    """The checkpoints that the settings of that host name, in small letters."""
+    from sparkrig.io import recipe_file
+    from sparkrig.reports import storage
+
+    fleet, file = draft.after.fleet, draft.after.file
+    if not (fleet[name].model or fleet[name].recipe):
+        return set()
+    return set(storage.declared(fleet, name, files.catalogue(file).find, recipe_file.read).checkpoints)
+
+
+def said(place: Place, draft: Draft) -> Iterator[str]:
+    """What stays of the one before, and what to do about the weights; a line each."""
+    from sparkrig.io import drift_files, history_file
+    from sparkrig.render.storage import size
+
+    file, pair = draft.after.file, draft.after.fleet[place.name].pair
+    if pair and history_file.path(pair).exists():
+        yield f"The bandwidth history of {pair} stays, to compare with: sparkrig bandwidth {quoted_path(file)}"
+    for each in accepted(place.name, draft):
+        yield (
+            f"{each['id']} is still accepted on {place.name} until {each['until']}, by "
+            f"{drift_files.accepted_file(file)}"
+        )
+    for lack in missing(place, draft):
+        yield f"{place.name} lacks {lack.name} ({size(lack.size)}). Copy it: {lack.copied.of(file)}"
+
+
+def accepted(name: str, draft: Draft) -> list[schema.Accepted]:
+    """What is accepted for that host by name. The file is the user's own, and stays as it is."""
+    from datetime import date
+
+    from sparkrig.io import drift_files
+
+    try:
+        found = drift_files.accepted(draft.after.file)
+    except Refusal as refusal:
+        _warn(refusal)
+        return []
+    return [
+        {"id": each.id, "until": str(each.until)}
+        for each in found
+        if each.host == name and each.until >= date.today()
+    ]
+
+
+def document(place: Place, key: HostKey, draft: Draft) -> schema.Replaced:
+    """The same for programs."""
+    return {
+        "host_keys": [{"kind": each.kind, "fingerprint": each.fingerprint} for each in place.stale(key)],
+        "accepted": accepted(place.name, draft),
+        "weights": [
+            {"name": each.name, "bytes": each.size, "cure": str(each.copied.of(draft.after.file))}
+            for each in missing(place, draft)
+        ],
+    }

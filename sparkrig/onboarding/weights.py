@@ -1,0 +1,87 @@
+"""What the other half of a pair has of weights, and a Spark that took its place anew lacks; and what copies it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from sparkrig.cure import Cure, Setting, deploy, handed_on, on_host, quoted, quoted_path
+from sparkrig.host import trust
+from sparkrig.look.state import State
+from sparkrig.refusal import Refusal
+from sparkrig.serving import plan, served, service_settings
+from sparkrig.serving.served import Record
+from sparkrig.settings import Settings
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Weights on the other half alone.
+
+    name: OWNER/NAME of a checkpoint, or OWNER/NAME/FILE of a GGUF file; size: bytes; copied: what copies them over
+    the fabric.
+    """
+
+    name: str
+    size: int
+    copied: Cure
+
+
+@dataclass(frozen=True)
+class Half:
+    """One half of a pair: its name in the inventory, and what was seen of it, with its folder of weights."""
+
+    host: str
+    seen: State
+
+
+def missing(mine: Settings, here: Half, there: Half, declared: Collection[str]) -> list[Missing]:
+    """What a half lacks of what the other one has whole, by name.
+
+    mine: the settings that both share; declared: the checkpoints that these name, in small letters.
+    """
+    return [
+        Missing(name, size, _copied(mine, here, there, name, declared)) for name, size in _lacking(here, there)
+    ]
+
+
+def _lacking(here: Half, there: Half) -> Iterator[tuple[str, int]]:
+    own, other = here.seen.serving, there.seen.serving
+    whole = {name: each.size for name, each in other.weights.items() if each.there}
+    yield from sorted(
+        (name, size) for name, size in whole.items() if name not in own.weights or not own.weights[name].there
+    )
+    files = {path: size for path, size in other.ggufs.items() if path.rpartition("/")[0] not in whole}
+    yield from sorted((path, size) for path, size in files.items() if own.ggufs.get(path) != size)
+
+
+def _copied(mine: Settings, here: Half, there: Half, name: str, declared: Collection[str]) -> Cure:
+    """The deploy of a model, where both halves serve it; else a command, for no verb copies what is not served."""
+    if not mine.node_ssh:
+        return trust.WANTED
+    if name.lower() in declared:
+        return deploy(what="serve")
+    records = served.records(there.seen.files, there.seen.serving).values()
+    if record := next((each for each in records if each.nodes > 1 and name in each.ids), None):
+        try:
+            return deploy(what="serve", data=_of_last_deploy(mine, record))
+        except Refusal as refusal:  # what the other half keeps fits the settings no more
+            return deploy(what="serve").then(f"; {refusal.what}")
+    read = f"sudo tar -C {quoted_path(mine.weights)} -c {quoted_path(name)}"
+    return on_host(
+        f"sudo mkdir -p {quoted_path(mine.weights)} && ssh {quoted(trust.plain(there.host))} {handed_on(read)} | "
+        f"sudo tar -C {quoted_path(mine.weights)} -x",
+        at=here.host,
+    )
+
+
+def _of_last_deploy(mine: Settings, record: Record) -> Mapping[str, Setting]:
+    """What a deploy has to be given for what was served last: the replaced half keeps no record of it."""
+    given = service_settings.of(mine, record.service, record, ()) if record.service else mine
+    values = service_settings.given(plan.remembered(given, record))
+    told = {"serve_name": record.service} if record.service else {}
+    return told | {
+        name: value if isinstance(value, Mapping) else str(value)
+        for name, value in values.items()
+        if record.service or value != getattr(mine, name)
+    }
