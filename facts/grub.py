@@ -1,5 +1,14 @@
-"""What decides which kernel GRUB boots next: its menu and its variables."""
+"""Which kernel GRUB boots next."""
+
+from __future__ import annotations
 
 from sparkrig import programs
+from sparkrig.facts.noun import Noun
+from sparkrig.host import grub
 
-GRUB = programs.text("facts/grub.sh").removesuffix("\n")
+
+class NextBoot(Noun[grub.Boot | None]):
+    """What GRUB boots next, by its menu and its variables; None on a host without GRUB's menu."""
+
+    parse = staticmethod(grub.read)
+    script = programs.text("facts/grub.sh")

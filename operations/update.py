@@ -13,6 +13,7 @@ from sparkrig.cure import quoted
 from sparkrig.facts.driver import Driver
 from sparkrig.facts.firmware import Firmware
 from sparkrig.facts.gpu import Gpu
+from sparkrig.facts.grub import NextBoot
 from sparkrig.facts.update_record import UpdateRecord
 from sparkrig.host import firmware, update_proof, update_record
 from sparkrig.host.update_record import BEGAN, DONE, UNWRITTEN, Record, Standing, Task
@@ -129,9 +130,13 @@ def _keep(at: Host, found: Standing, patience: float) -> None:
     if found.kernel == found.kernel_to_be or found.back or found.working:
         return
     remote.shell(at, KEEP, seconds=int(PREPARE_S * patience))
-    packages = remote.read(at, Driver(), seconds=int(LOOK_S * patience))
-    if why := update_proof.misled(found.kernel, packages):
+    if why := _misled(at, found.kernel, patience):
         raise Failed(f"nothing is installed: {why}")
+
+
+def _misled(at: Host, kernel: str, patience: float) -> str:
+    """Why GRUB would boot another kernel than this one, as its menu is now."""
+    return update_proof.misled(kernel, remote.read(at, NextBoot(), seconds=int(LOOK_S * patience)))
 
 
 def _boot(at: Host, found: Standing, patience: float) -> None:
@@ -143,8 +148,7 @@ def _boot(at: Host, found: Standing, patience: float) -> None:
         raise Failed(f"the reboot would write firmware that was handed over before ({', '.join(parts)})")
     trial = int(TRIAL_S * patience)
     remote.shell(at, BOOT, found.kernel_to_be, f"{trial}s", seconds=int(PREPARE_S * patience))
-    packages = remote.read(at, Driver(), seconds=int(LOOK_S * patience))
-    if why := update_proof.misled(found.kernel_to_be, packages):
+    if why := _misled(at, found.kernel_to_be, patience):
         raise Failed(why)
     remote.shell(at, REBOOT, seconds=int(STEP_S * patience))
 
@@ -161,7 +165,7 @@ def _prove(at: Host, found: Standing, patience: float) -> None:
             raise Failed(f"not proven: {why}")
         sleep(POLL_S)
     remote.shell(at, PROVE, seconds=int(PREPARE_S * patience))
-    if why := update_proof.misled(found.kernel_to_be, remote.read(at, Driver(), seconds=int(LOOK_S * patience))):
+    if why := _misled(at, found.kernel_to_be, patience):
         raise Failed(f"proven, but {why}")
 
 

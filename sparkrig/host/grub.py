@@ -57,7 +57,7 @@ class Boot(Value):
 
 
 def read(rows: Iterable[str]) -> Boot | None:
-    """What GRUB boots next, by what facts/grub.py prints among other rows; None on a host without GRUB's menu."""
+    """What GRUB boots next, by what facts/grub.sh prints among other rows; None on a host without GRUB's menu."""
     files: dict[str, list[str]] = {}
     path, there, whole = "", False, False
     for row in rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sparkrig.host import driver
 from sparkrig.host.driver import Packages
+from sparkrig.host.grub import Boot
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.update_record import Standing
 from sparkrig.text import listed
@@ -34,9 +35,8 @@ def _module(version: str) -> str:
     return f"nvidia.ko {version}" if version else "no nvidia.ko"
 
 
-def misled(kernel: str, packages: Packages) -> str:
-    """Why GRUB would boot another kernel than this one, in words; empty where it boots it."""
-    menu = packages.grub
+def misled(kernel: str, menu: Boot | None) -> str:
+    """Why GRUB would boot another kernel than this one, in words; empty where it boots it, or has no menu."""
     if menu is None or menu.kernel == kernel:
         return ""
     return f"GRUB would boot {menu.kernel or f'a kernel that is not known ({menu.why})'}, not {kernel}"

@@ -82,12 +82,18 @@ class Spark:
             f"dpkg install installed nvidia-driver-580-open {self.installed}-0ubuntu0.24.04.1",
             *(f"dpkg install installed linux-image-{kernel} 1" for kernel in (OLD, NEW)),
             f"module {DRIVERS[self.kernel]}",
+            *self.grub(),
+            "simulated 0",
+        ]
+
+    def grub(self) -> list[str]:
+        """What facts/grub.sh prints."""
+        return [
             "grub",
             "/boot/grub/grub.cfg",
             f"grub set default='gnulinux-{self.once or self.default}'",
             *(f"grub {row}" for kernel in (NEW, OLD) for row in _entry(kernel)),
             "grub-whole",
-            "simulated 0",
         ]
 
 
@@ -146,14 +152,11 @@ class _State:
 def _answer(state: dict[str, Any], name: str, command: str, stdin: str) -> list[str] | str | None:
     """What a host prints: rows, one text for a failure, None for what the story does not know."""
     spark = Spark(state["sparks"][name])
-    one = "#sparkrig:end" not in command
     if "one_shot && keep_default" in command and "OnBootSec=" not in command:
         spark.found["default"] = spark.kernel
         return []
-    if spark.plan and one and "of_driver" in command:
-        return spark.driver()
-    if spark.plan and one and "clocks_event_reasons" in command:
-        return ["csv NVIDIA GB10, 0000000F:01:00.0, " + DRIVERS[spark.kernel] + ", [N/A]" * (FIELDS - 3)]
+    if (seen := _seen(spark, command)) is not None:
+        return seen
     task = next((task for task, piece in PIECES.items() if piece in command), "")
     if not task:
         return None
@@ -174,6 +177,19 @@ def _answer(state: dict[str, Any], name: str, command: str, stdin: str) -> list[
         return "lost"
     rows = _done(spark, task, command, stdin)
     return trouble or rows
+
+
+def _seen(spark: Spark, command: str) -> list[str] | None:
+    """What a look at one noun prints; None of another command, and of a Spark without an update."""
+    if not spark.plan or "#sparkrig:end" in command:
+        return None
+    if "of_driver" in command:
+        return spark.driver()
+    if "grub-whole" in command:
+        return spark.grub()
+    if "clocks_event_reasons" in command:
+        return ["csv NVIDIA GB10, 0000000F:01:00.0, " + DRIVERS[spark.kernel] + ", [N/A]" * (FIELDS - 3)]
+    return None
 
 
 def _done(spark: Spark, task: str, command: str, stdin: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.facts.grub import GRUB
+from sparkrig.facts.grub import NextBoot
 from sparkrig.host import grub
 from sparkrig.host.grub import Boot
 from sparkrig.host.grub_syntax import CFG, CUSTOM, ENV
@@ -220,7 +220,7 @@ def printed(folder: Path, **files: str) -> list[str]:
     """What the script prints of those files."""
     for name, text in files.items():
         (folder / name).write_text(text)
-    done = sh(GRUB.replace("/boot/grub", str(folder)))
+    done = sh(NextBoot.script.replace("/boot/grub", str(folder)))
     assert done.returncode == 0
     return done.stdout.splitlines()
 

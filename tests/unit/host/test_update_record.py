@@ -135,9 +135,9 @@ def test_a_plan_that_lacks_a_row_is_an_error(lost: str) -> None:
         update_record.parse(row for row in rows(RECORD) if not f"{row} ".startswith(f"plan {lost} "))
 
 
-def packages(installed: str = AFTER, loaded: str = AFTER, menu: Boot | None = None) -> driver.Packages:
+def packages(installed: str = AFTER, loaded: str = AFTER) -> driver.Packages:
     rows = [f"dpkg install installed nvidia-driver-580-open {installed}-0ubuntu0.24.04.1", "simulated 0"]
-    return replace(driver.parse(rows), module=loaded, grub=menu)
+    return replace(driver.parse(rows), module=loaded)
 
 
 def test_what_must_hold_before_the_reboot() -> None:
@@ -151,10 +151,10 @@ def test_what_must_hold_before_the_reboot() -> None:
 
 
 def test_grub_has_to_boot_the_planned_kernel() -> None:
-    assert update_proof.misled(NEW, packages(menu=Boot(NEW))) == ""
-    assert f"GRUB would boot {OLD}" in update_proof.misled(NEW, packages(menu=Boot(OLD)))
-    assert "not known (the menu is torn)" in update_proof.misled(NEW, packages(menu=Boot("", "the menu is torn")))
-    assert update_proof.misled(NEW, packages(menu=None)) == ""
+    assert update_proof.misled(NEW, Boot(NEW)) == ""
+    assert f"GRUB would boot {OLD}" in update_proof.misled(NEW, Boot(OLD))
+    assert "not known (the menu is torn)" in update_proof.misled(NEW, Boot("", "the menu is torn"))
+    assert update_proof.misled(NEW, None) == ""
 
 
 def test_what_must_hold_after_the_reboot() -> None:
