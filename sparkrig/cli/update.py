@@ -173,7 +173,7 @@ def _foreseen(at: Host, seen: Seen, to: str, parts: Collection[str], branch: int
     from sparkrig.reports import update as report
 
     try:
-        goal = report.goal(seen, to, parts)
+        goal = report.goal(seen, to, parts, branch)
     except Refusal as refusal:
         return Foreseen(seen, None, None, refusal)
     ours = tuple(driver.hold_set(seen.driver, branch))

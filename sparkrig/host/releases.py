@@ -89,6 +89,10 @@ class Recipe(Value):
         """The number that /etc/dgx-release has with it: `7.5.0`, as other releases may have; empty if untold."""
         return self.packages.get("dgx-release", "")
 
+    def later_than(self, branch: int | None) -> bool:
+        """Whether its driver is of a later branch; None: any branch will do."""
+        return branch is not None and int(self.driver.partition(".")[0] or 0) > branch
+
     @property
     def shown(self) -> str:
         """Its names, for a sentence: `OTA2607 (July 2026, DGX OS 7.5.0)`."""
@@ -328,16 +332,26 @@ def installed(kernel: str, driver: str, releases: Releases) -> Installed:
     return Installed(kernel, driver, releases.packages, releases.removed)
 
 
-def find(text: str, releases: Releases) -> Recipe:
+def find(text: str, releases: Releases, branch: int | None = None) -> Recipe:
     """The release that is meant by what a user typed, in capitals or not.
 
     text: `latest`, the name of a recipe (OTA2607), its title (July 2026), or a number of /etc/dgx-release (7.5.0):
-    where several recipes have that one, the newest of them. Raises Refusal for any other.
+    where several recipes have that one, the newest of them. branch: of the driver that is held; the latest release
+    has none of a later branch. Raises Refusal for any other text, and for a release with a later driver.
     """
     wanted = " ".join(text.split()).casefold()
+    later = None
     for recipe in reversed(releases.recipes):
         if wanted in (LATEST, recipe.name.casefold(), recipe.title.casefold(), recipe.dgx_release) and wanted:
-            return recipe
+            if not recipe.later_than(branch):
+                return recipe
+            later = later or recipe
+    if later:
+        fits = next((each for each in reversed(releases.recipes) if not each.later_than(branch)), None)
+        raise Refusal(
+            f"{later.shown} has driver {later.driver}, and sparkrig supports driver {branch} alone",
+            f"the same with --to {fits.name}" if fits else "the same with --only firmware",
+        )
     brings = on_host(install_past_the_hold(CHECKER), ", which brings NVIDIA's newest recipes")
     if not releases.recipes:
         raise Refusal(f"this Spark knows of no release of DGX OS: {FOLDER} has no recipe", brings)

@@ -94,14 +94,16 @@ class Prospect:
         return 2 if self.due or self.refusals else 0
 
 
-def goal(seen: Seen, to: str, parts: Collection[str]) -> Recipe | None:
+def goal(seen: Seen, to: str, parts: Collection[str], branch: int) -> Recipe | None:
     """The release that --to means; None for what apt offers. Raises Refusal for one that is not known there.
 
-    Firmware alone needs none: fwupd says what is newer.
+    Firmware alone needs none: fwupd says what is newer. Else a release whose driver is later than the branch is
+    refused, and is not the latest one.
     """
-    if to == CANDIDATE or (to == releases.LATEST and {*parts} == {"firmware"} and not seen.releases.recipes):
+    firmware_alone = {*parts} == {"firmware"}
+    if to == CANDIDATE or (to == releases.LATEST and firmware_alone and not seen.releases.recipes):
         return None
-    return releases.find(to, seen.releases)
+    return releases.find(to, seen.releases, None if firmware_alone else branch)
 
 
 def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:

@@ -164,6 +164,21 @@ def test_what_a_user_types(known: Releases) -> None:
     )
 
 
+def test_a_release_with_a_later_driver_is_never_the_latest_and_is_refused_by_name(known: Releases) -> None:
+    newest = known.recipes[-1]
+    ahead = replace(newest, name="OTA2701", title="January 2027", driver="590.48.01")
+    found = replace(known, recipes=(*known.recipes, ahead))
+    assert releases.find("latest", found, 580) == newest
+    assert releases.find("OTA2701", found) == releases.find("latest", found) == ahead, "no driver is asked for"
+    with pytest.raises(Refusal) as caught:
+        releases.find("January 2027", found, 580)
+    assert "has driver 590.48.01, and sparkrig supports driver 580 alone" in caught.value.what
+    assert caught.value.cure == f"the same with --to {newest.name}"
+    with pytest.raises(Refusal, match="OTA2701") as caught:
+        releases.find("latest", replace(known, recipes=(ahead,)), 580)
+    assert caught.value.cure == "the same with --only firmware"
+
+
 def test_a_release_that_is_not_known_is_refused_with_those_that_are(known: Releases) -> None:
     def refused(text: str, found: Releases, what: str) -> None:
         with pytest.raises(Refusal) as caught:
