@@ -349,7 +349,7 @@ def find(text: str, releases: Releases, branch: int | None = None) -> Recipe:
     if later:
         fits = next((each for each in reversed(releases.recipes) if not each.later_than(branch)), None)
         raise Refusal(
-            f"{later.shown} has driver {later.driver}, and sparkrig supports driver {branch} alone",
+            f"{later.shown} has driver {later.driver}, and driver {branch} alone is supported on GB10",
             f"the same with --to {fits.name}" if fits else "the same with --only firmware",
         )
     brings = on_host(install_past_the_hold(CHECKER), ", which brings NVIDIA's newest recipes")

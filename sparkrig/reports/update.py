@@ -122,6 +122,7 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
         refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, branch), known, branch)
     if plan and goal and "driver" in parts:
         refusals += update_limits.out_of_reach(plan, seen.driver, known, goal, branch)
+    waits = update.waits(seen.driver, known, seen.identity.kernel)
     behind = releases.behind(has, newest, seen.releases) if newest else None
     limited = goal is not None and goal != seen.releases.newest
     made = Prospect(
@@ -132,8 +133,8 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
         plan=plan,
         parts=_firmware(seen, newest, limited) if "firmware" in parts else (),
         held=tuple(sorted({*known.held} - {*driver.hold_set(seen.driver, branch)})),
-        waits=update.waits(seen.driver, known, seen.identity.kernel),
-        refusals=(*_unfit(seen, plan), *refusals),
+        waits=waits,
+        refusals=(*(preflight.open_update(seen.preflight) or [*_unfit(seen, plan, waits), *refusals]),),
         serves=seen.serving.serves,
         lists_s=max(0, known.now - known.fetched) if known.fetched else None,
         left_out=seen.releases.left_out,
@@ -148,11 +149,11 @@ def _firmware(seen: Seen, recipe: Recipe | None, limited: bool) -> tuple[Part, .
     return firmware.judge(seen.firmware, recipe, seen.identity.vendor, limited=limited)
 
 
-def _unfit(seen: Seen, plan: Plan | None) -> list[Refusal]:
+def _unfit(seen: Seen, plan: Plan | None, waits: str) -> list[Refusal]:
     """Why the host is not fit to be changed, or not now."""
     more = plan.bytes * _UNPACKED // 1_000_000 if plan else 0
     fit = preflight.judge(seen.preflight, fabric=False, running=True, installs=True, more_mb=more)
-    reboots = _before_a_reboot(seen) if plan and plan.reboots else []
+    reboots = _before_a_reboot(seen) if plan and (plan.reboots or waits) else []
     return [*apt.at_work(seen.preflight.apt), *fit, *reboots]
 
 

@@ -100,6 +100,17 @@ def test_the_steps_of_an_upgrade_and_the_half_that_serves_last(desk: Desk) -> No
     assert "6.17.0-1029-nvidia" in host(done, A)["kernels_without_module"]  # its module stays behind the driver
 
 
+def test_an_open_update_is_shown_in_the_place_of_a_forecast_that_only_its_middle_explains(desk: Desk) -> None:
+    open_ = sections(recordings.deployed("sparketa", "a"))["preflight"] + "\nupdate installed OTA2607 (July 2026)"
+    seen = look("sparketa", "a", preflight=open_), look("sparketa", "b")
+    done = desk.has(pair(*seen, ["E: no way", "simulated 100"])).typed("update", "--check", "--json")
+    (refusal,) = host(done, A)["refusals"]
+    assert refusal["what"] == "an update to OTA2607 (July 2026) is open (last step: installed)", done
+    assert refusal["cure"].startswith("sparkrig update ") and "--check" not in refusal["cure"]
+    assert host(done, A)["exit_code"] == 2
+    assert "is open" not in str(host(done, B)["refusals"])
+
+
 def april(letter: str, *more: str) -> list[str]:
     """A Spark at April 2026. more: rows of what the repositories have."""
     rows = "\n".join(look("sparketa", letter))
@@ -361,6 +372,9 @@ def test_firmware_that_any_reboot_writes_is_written_first(desk: Desk) -> None:
     done = desk.has(pair(seen[0], seen[1], ahead("sparketa"))).typed("update", "--check", "--to", "candidate")
     text = " ".join(done.out.split())
     assert done.code == 2 and "firmware is handed over (" in text and "any reboot writes it" in text, done
+    due = [row.replace("module 580.173.02", "module 580.159.03") for row in seen[0]]
+    done = desk.has(pair(due, seen[1])).typed("update", "--check", "--to", "candidate", "--limit", A)
+    assert done.out.count("firmware is handed over (") == 1, "a reboot that is due already writes it, too"
 
 
 def test_what_others_hold_is_named(desk: Desk) -> None:

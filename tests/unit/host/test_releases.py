@@ -172,7 +172,7 @@ def test_a_release_with_a_later_driver_is_never_the_latest_and_is_refused_by_nam
     assert releases.find("OTA2701", found) == releases.find("latest", found) == ahead, "no driver is asked for"
     with pytest.raises(Refusal) as caught:
         releases.find("January 2027", found, 580)
-    assert "has driver 590.48.01, and sparkrig supports driver 580 alone" in caught.value.what
+    assert "has driver 590.48.01, and driver 580 alone is supported on GB10" in caught.value.what
     assert caught.value.cure == f"the same with --to {newest.name}"
     with pytest.raises(Refusal, match="OTA2701") as caught:
         releases.find("latest", replace(known, recipes=(ahead,)), 580)
