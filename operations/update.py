@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import monotonic, sleep
 
 from pyinfra.api import Host
@@ -16,7 +16,7 @@ from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.grub import NextBoot
 from sparkrig.facts.update_record import UpdateRecord
 from sparkrig.host import firmware, update_proof, update_record
-from sparkrig.host.update_record import BEGAN, DONE, UNWRITTEN, Record, Standing, Task
+from sparkrig.host.update_record import BEGAN, DONE, OTHER, UNWRITTEN, Record, Standing, Task
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed
 from sparkrig.operations import unit
@@ -88,8 +88,7 @@ def perform(at: Host, task: Task, found: Standing, patience: float) -> None:
         case "prove":
             _prove(at, found, patience)
         case "firmware":
-            words = ("sh", "-c", FIRMWARE, "sparkrig", *record.firmware)
-            _unit(at, "firmware", words, FIRMWARE_S, patience)
+            _hand_over(at, record, patience)
         case "apply":
             note(at, "apply", patience)
             remote.shell(at, REBOOT, seconds=int(STEP_S * patience))
@@ -169,11 +168,32 @@ def _prove(at: Host, found: Standing, patience: float) -> None:
         raise Failed(f"proven, but {why}")
 
 
+def _hand_over(at: Host, record: Record, patience: float) -> None:
+    """Let fwupd take the firmware that was agreed to, and none where it has another version by now.
+
+    It takes the newest one, whatever was shown. The rest of the update goes on either way.
+    """
+    if all(part.state == "pending" or part.offered == agreed.version for part, agreed in _due(at, record, patience)):
+        _unit(at, "firmware", ("sh", "-c", FIRMWARE, "sparkrig", *record.firmware), FIRMWARE_S, patience)
+    else:
+        _noted(at, OTHER, patience)
+
+
 def _verify(at: Host, record: Record, patience: float) -> None:
-    """Note whether the board has what fwupd was given, by its own word. The rest goes on either way."""
-    board = remote.read(at, Firmware(), seconds=int(LOOK_S * patience))
+    """Note whether the board has what fwupd was given, by its own word. The rest goes on either way.
+
+    What fwupd offers next is another version, and comes with another update.
+    """
     amiss = any(
-        part.which in record.firmware.values() and part.state in ("offered", "pending", "failed")
-        for part in firmware.judge(board, None, "")
+        part.state in ("pending", "failed") or part.offered == agreed.version
+        for part, agreed in _due(at, record, patience)
     )
     _noted(at, UNWRITTEN if amiss else DONE["verify"], patience)
+
+
+def _due(at: Host, record: Record, patience: float) -> Iterator[tuple[firmware.Part, update_record.Firmware]]:
+    """The parts whose firmware is to be written yet, of those of an update, with what was agreed to."""
+    board = remote.read(at, Firmware(), seconds=int(LOOK_S * patience))
+    for part in firmware.judge(board, None, ""):
+        if part.device in record.firmware and (part.due or part.state == "failed"):
+            yield part, record.firmware[part.device]

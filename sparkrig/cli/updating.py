@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
 
 from sparkrig.cli import applying, files
-from sparkrig.host.update_record import UNWRITTEN, WORDS, Standing, Task
+from sparkrig.host.update_record import OTHER, UNWRITTEN, WORDS, Standing, Task
 from sparkrig.io import project, terminal
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal, update
@@ -147,6 +147,11 @@ class Updating:
             self._say(f"{name}: {file} came, and your own file stays as it is")
         if last.left:
             self._say(f"{name}: not put back, for no repository has it any more: {', '.join(last.left)}")
+        if last.had(OTHER):
+            raise Refusal(
+                "all else is done, and no firmware was written: fwupd has other versions than were agreed to",
+                f"{self.again('--only', 'firmware')}, which shows them",
+            )
         if last.had(UNWRITTEN):
             raise Refusal(
                 "all else is done, and the firmware is not on the board",

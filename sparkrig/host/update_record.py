@@ -39,6 +39,7 @@ DONE: Final[Mapping[Task, str]] = {
 BEGAN: Final = "began"  # noted before GRUB's menu changes
 INSTALLING: Final = "installing"  # noted once all is downloaded
 UNWRITTEN: Final = "unwritten"  # noted in the place of `written` where the board does not have its firmware
+OTHER: Final = "other"  # noted in the place of `staged` where fwupd has other firmware by then: none is written
 BACK: Final = "back"  # noted where a person wants the packages as they were
 
 WORDS: Final[Mapping[Task, str]] = {
@@ -63,6 +64,14 @@ _MOST = 5000  # rows
 
 
 @dataclass(frozen=True)
+class Firmware(Value):
+    """Firmware that is to be written: of which part, and the version that fwupd offers, empty where it is staged."""
+
+    which: str
+    version: str
+
+
+@dataclass(frozen=True)
 class Record(Value):
     """What was agreed to.
 
@@ -70,8 +79,8 @@ class Record(Value):
     release: packages that a deploy holds, and this update may move; keep: those of its set that it may not; only:
     packages that alone move, all for none; before, after: version by name of what is upgraded, and of all that is
     installed; gone, new: names of what is removed, and of what comes; served: names of the services that are
-    stopped, `-` for the one without a name; firmware: which part by its fwupd device; reboots: whether it has to
-    boot for its packages.
+    stopped, `-` for the one without a name; firmware: what is to be written, by its fwupd device; reboots: whether it
+    has to boot for its packages.
     """
 
     id: str
@@ -87,7 +96,7 @@ class Record(Value):
     gone: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
     served: tuple[str, ...] = ()
-    firmware: Mapping[str, str] = field(default_factory=dict)
+    firmware: Mapping[str, Firmware] = field(default_factory=dict)
     reboots: bool = False
 
     @property
@@ -185,7 +194,7 @@ class Standing(Value):
             found.append("install")
         if record.reboots:
             found += ["boot", "prove"]
-        if record.firmware and not self.back:
+        if record.firmware and not self.back and not self.had(OTHER):
             found += ["firmware", "apply", "verify"]
         return [*found, "check", *serve]
 
@@ -243,7 +252,7 @@ def _step(rest: str) -> Done:
 def _record(plan: Iterable[str]) -> Record:
     rows = [(word, rest) for word, _, rest in (row.partition(" ") for row in plan)]
     first = dict(reversed(rows))
-    pairs = [(word, *rest.split(" ")) for word, rest in rows if word in ("before", "after", "firmware")]
+    pairs = [(word, *rest.split(" ")) for word, rest in rows if word in ("before", "after")]
     return Record(
         id=grammar.RUN.held(first["id"]),
         goal=plain(first["goal"])[:_LONGEST],
@@ -258,7 +267,7 @@ def _record(plan: Iterable[str]) -> Record:
         gone=_names(rows, "gone"),
         new=_names(rows, "new"),
         served=tuple(_SERVICE.held(rest) for word, rest in rows if word == "served"),
-        firmware={_DEVICE.held(id): plain(which)[:20] for word, id, which in pairs if word == "firmware"},
+        firmware=dict(_firmware(rest) for word, rest in rows if word == "firmware"),
         reboots="reboots" in first,
     )
 
@@ -269,6 +278,11 @@ def _versions(pairs: Iterable[tuple[str, ...]], wanted: str) -> dict[str, str]:
         for word, name, version in pairs
         if word == wanted
     }
+
+
+def _firmware(rest: str) -> tuple[str, Firmware]:
+    device, which, version = rest.split(" ", 2)
+    return _DEVICE.held(device), Firmware(plain(which)[:20], "" if version == "-" else plain(version)[:_LONGEST])
 
 
 def _names(rows: Iterable[tuple[str, str]], wanted: str) -> tuple[str, ...]:
@@ -296,7 +310,7 @@ def text(record: Record) -> str:
         *(f"gone {name}" for name in record.gone),
         *(f"new {name}" for name in record.new),
         *(f"served {name}" for name in record.served),
-        *(f"firmware {id} {which}" for id, which in record.firmware.items()),
+        *(f"firmware {id} {each.which} {plain(each.version) or '-'}" for id, each in record.firmware.items()),
         *(["reboots"] if record.reboots else []),
         "end",
     ]

@@ -32,7 +32,11 @@ def record(id: str, typed: str, found: Foreseen, prospect: Prospect) -> update_r
         gone=upgrade.removes if upgrade else (),
         new=tuple(name for name, move in installs.items() if not move.before),
         served=tuple(running(found.seen.serving)),
-        firmware={part.device: part.which for part in prospect.offered if part.device},
+        firmware={
+            part.device: update_record.Firmware(part.which, "" if part.state == "pending" else part.offered)
+            for part in prospect.offered
+            if part.device
+        },
         reboots=bool(plan and (plan.reboots or prospect.waits)),
     )
 

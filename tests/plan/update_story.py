@@ -3,7 +3,7 @@
 An inventory of fake hosts calls `play`; the state is in a file, so that a second command finds what the first one
 left. `trouble` says what goes wrong, once, by host and task: `lost` and `killed` after it was done, `killed
 before`, `cut` (the power, before it was done), `failed: WORDS`; of a deploy, by its name, what it refuses. `dead`:
-NEW does not come up.
+NEW does not come up. `firmware`: by part, `pending`, `on` or `failed`; what is not there is as it was recorded.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 
 from pyinfra.connectors.fake import FakeConnector
 from pyinfra.connectors.util import CommandOutput, OutputLine
+
+from tests.unit import updates
 
 OLD, NEW = "6.17.0-1029-nvidia", "6.17.0-1032-nvidia"
 DRIVERS = {OLD: "580.173.02", NEW: "580.178.04"}
@@ -34,6 +36,14 @@ PIECES = {
     "close": "$here.last",
     "step": "sync -f $here/steps",
 }
+# of the recorded ASUS "sparky": by part its row in the board's table, and the same with the firmware on offer
+BOARD = {
+    "SoC": ("SBP:R:2.148.24", "SBP:R:2.152.15"),
+    "EC": ("version 2.78.24", "version 3.3.2"),
+    "USB-PD": ("FW1: 5.7,", "FW1: 5.22,"),
+}
+DEVICES = {"1df564c6": "SoC", "79839778": "EC", "7fd0410f": "USB-PD"}  # how fwupd's ids begin
+STATES = {"pending": 4, "failed": 3, "on": 2}  # FwupdUpdateState
 FIELDS = 13  # of what is asked of nvidia-smi
 
 
@@ -60,6 +70,9 @@ class Spark:
         if kernel == NEW and self.dead:
             kernel = self.default
         self.found |= {"kernel": kernel, "boot": str(uuid.uuid4())}
+        for part, state in self.firmware.items():
+            if state == "pending":
+                self.firmware[part] = "failed" if part == self.found.get("stubborn") else "on"
 
     def rows(self) -> list[str]:
         """What facts/update_record.sh prints."""
@@ -75,6 +88,19 @@ class Spark:
             f"ready initrd {module or '-'}",
             "unfinished 0",
         ]
+
+    def board(self) -> list[str]:
+        """What facts/firmware.sh prints."""
+        devices, rows = updates.fwupd("sparky"), "\n".join(updates.board("sparky"))
+        for device in devices["Devices"]:
+            part = DEVICES.get(device["DeviceId"][:8], "")
+            device["UpdateState"] = STATES.get(self.firmware.get(part, ""), 2)
+            if part == self.found.get("other"):  # its maker published another one since
+                device["Releases"][0]["Version"] = "0x02000007"
+        for part, (before, after) in BOARD.items():
+            if self.firmware.get(part) == "on":
+                rows = rows.replace(before, after)
+        return [*(row for row in rows.splitlines() if not row.startswith("fwupd ")), updates.listing(devices)]
 
     def driver(self) -> list[str]:
         """What facts/driver.sh prints, as far as it matters here."""
@@ -187,6 +213,8 @@ def _seen(spark: Spark, command: str) -> list[str] | None:
         return spark.driver()
     if "grub-whole" in command:
         return spark.grub()
+    if "dmidecode -t 45" in command:
+        return spark.board()
     if "clocks_event_reasons" in command:
         return ["csv NVIDIA GB10, 0000000F:01:00.0, " + DRIVERS[spark.kernel] + ", [N/A]" * (FIELDS - 3)]
     return None
@@ -214,6 +242,9 @@ def _done(spark: Spark, task: str, command: str, stdin: str) -> list[str]:
         spark.note("proven")
     elif task == "close":
         spark.found |= {"plan": [], "default": spark.kernel}
+    elif task == "firmware":
+        spark.found["firmware"] = {part: "pending" for id, part in DEVICES.items() if id in command}
+        spark.note("staged")
     else:
-        spark.note({"firmware": "staged", "back": "back"}.get(task, command.rsplit(maxsplit=1)[-1].strip("'\"")))
+        spark.note({"back": "back"}.get(task, command.rsplit(maxsplit=1)[-1].strip("'\"")))
     return []

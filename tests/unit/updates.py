@@ -125,10 +125,20 @@ def fwupd(unit: str) -> dict[str, Any]:
 
 def board(unit: str, devices: Any = None) -> list[str]:
     """What the firmware fact prints on one of the Sparks; sparky's ConnectX was off, as it had no cable."""
-    text = json.dumps(fwupd(unit) if devices is None else devices)
-    encoded = base64.b64encode(text.encode()).decode()
     connectx = [] if unit == "sparky" else ["connectx 28.45.4028"]
-    return [*table(unit), *connectx, "fwupdmgr", "compile 2.0.20", "runtime 2.0.20", f"fwupd {encoded}"]
+    return [
+        *table(unit),
+        *connectx,
+        "fwupdmgr",
+        "compile 2.0.20",
+        "runtime 2.0.20",
+        listing(fwupd(unit) if devices is None else devices),
+    ]
+
+
+def listing(devices: Any) -> str:
+    """The row of the firmware fact with fwupd's list of devices."""
+    return f"fwupd {base64.b64encode(json.dumps(devices).encode()).decode()}"
 
 
 def judged(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int = 580) -> Plan:

@@ -10,7 +10,7 @@ import pytest
 from sparkrig.host import driver, update_proof, update_record
 from sparkrig.host.grub import Boot
 from sparkrig.host.nvidia_smi import Gpu
-from sparkrig.host.update_record import Record, Standing
+from sparkrig.host.update_record import Firmware, Record, Standing
 from sparkrig.host.upgrade import Move
 
 OLD, NEW = "6.17.0-1029-nvidia", "6.17.0-1032-nvidia"
@@ -30,7 +30,7 @@ RECORD = Record(
     gone=("libold",),
     new=(f"linux-image-{NEW}",),
     served=("-", "small"),
-    firmware={DEVICE: "SoC"},
+    firmware={DEVICE: Firmware("SoC", "2.155.18"), 40 * "b": Firmware("EC", "")},
     reboots=True,
 )
 
@@ -96,6 +96,10 @@ def test_firmware_that_is_not_on_the_board_keeps_nothing_from_going_on() -> None
     assert standing(*steps).task == "check"
 
 
+def test_other_firmware_than_was_agreed_to_is_passed_by_without_a_reboot() -> None:
+    assert standing("drained", "installing", "installed", "armed", "proven", "other").task == "check"
+
+
 def test_the_way_back_ends_where_it_began_and_writes_no_firmware() -> None:
     steps = ["drained", "installing", "installed", "armed", "proven", "staged", "back"]
     found = standing(*steps, kernel=NEW)
@@ -113,7 +117,7 @@ BAD = (
     "plan before curl",
     "plan release UPPER",
     "plan served ../x",
-    "plan firmware x SoC",
+    "plan firmware x SoC 1",
     "step armed x",
     f"step ARMED 1 {FIRST}",
     "ready initrd x",
