@@ -173,7 +173,8 @@ def _hand_over(at: Host, record: Record, patience: float) -> None:
 
     It takes the newest one, whatever was shown. The rest of the update goes on either way.
     """
-    if all(part.state == "pending" or part.offered == agreed.version for part, agreed in _due(at, record, patience)):
+    due = _due(at, record, patience)
+    if all(part.state == "pending" or part.offered == agreed.version for part, agreed in due):
         _unit(at, "firmware", ("sh", "-c", FIRMWARE, "sparkrig", *record.firmware), FIRMWARE_S, patience)
     else:
         _noted(at, OTHER, patience)

@@ -65,7 +65,7 @@ _MOST = 5000  # rows
 
 @dataclass(frozen=True)
 class Firmware(Value):
-    """Firmware that is to be written: of which part, and the version that fwupd offers, empty where it is staged."""
+    """Firmware that is to be written: of which part, and the version on offer, empty where that is staged."""
 
     which: str
     version: str
@@ -79,8 +79,8 @@ class Record(Value):
     release: packages that a deploy holds, and this update may move; keep: those of its set that it may not; only:
     packages that alone move, all for none; before, after: version by name of what is upgraded, and of all that is
     installed; gone, new: names of what is removed, and of what comes; served: names of the services that are
-    stopped, `-` for the one without a name; firmware: what is to be written, by its fwupd device; reboots: whether it
-    has to boot for its packages.
+    stopped, `-` for the one without a name; firmware: what is to be written, by its fwupd device; reboots: whether
+    it has to boot for its packages.
     """
 
     id: str
