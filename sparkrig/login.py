@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from sparkrig.cure import local, look_at, quoted
+from sparkrig.cure import FILE, local, look_at, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError
 
@@ -142,7 +142,7 @@ def _changed(name: str, data: Mapping[str, Any]) -> Refusal:
     forget = ["ssh-keygen", *(("-f", str(file)) if file else ()), "-R", _entry(name, data)]
     return Refusal(
         "Its host key is not the one that is known here; a factory re-install makes a new one, and without one "
-        "somebody else may be answering",
+        "another machine may be answering",
         f"{shlex.join(forget)} then {_ask(name, data)} and {_COMPARE}",
     )
 
@@ -164,7 +164,8 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
     if why == unknown_key(name, data):
         return "ssh", _unknown(name, data)
     if why == changed_key(name, data):
-        return "ssh", _changed(name, data)
+        anew = f"sparkrig onboard --replace {quoted(name)} --inventory {FILE}"
+        return "ssh", Refusal(_changed(name, data).what, local(anew, ", after a re-install: it compares the keys"))
     if _UNREAD.match(why):  # it may have a host's text in it, whatever words that has
         return "look", _look_again(name, why)
     if "sudo" in why:
