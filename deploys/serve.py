@@ -260,7 +260,11 @@ def _address(spark: Spark) -> IPv4Address:
     """Where the control sockets live: the network that container.env names. Raises Refusal."""
     mine, found = spark.settings, spark.found
     return environment.node(
-        spark.cabled, found.rdma, found.network.management, socket_interface=mine.socket_interface
+        spark.cabled,
+        found.rdma,
+        found.network.management,
+        socket_interface=mine.socket_interface,
+        form=mine.form,
     ).address
 
 

@@ -281,7 +281,7 @@ def said(place: Place, draft: Draft) -> Iterator[str]:
     from sparkrig.io import drift_files, history_file
     from sparkrig.render.storage import size
 
-    file, pair = draft.after.file, draft.after.fleet[place.name].pair
+    file, pair = draft.after.file, draft.after.fleet[place.name].group_name
     if pair and history_file.path(pair).exists():
         yield f"The bandwidth history of {pair} stays, to compare with: sparkrig bandwidth {quoted_path(file)}"
     for each in accepted(place.name, draft):

@@ -82,7 +82,7 @@ def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, st
     real = {link.name for link in network.links.values() if re.fullmatch(r"p\d+", link.port)} if network else set()
     # a Spark on its own does not miss a declared netdev: it has no cable
     declared = set(fleet[name].fabric) if fleet.peers(name) else set()
-    numbers = _numbers(fleet, name)
+    numbers = {rail.netdev: rail.number for rail in fleet.rails(name)}
     twins: dict[str, list[Twin]] = {cage: [] for cage in _CAGES}
     for netdev in sorted(real | declared, key=_by_domain):
         twin = _twin(fleet, name, netdev, seen, numbers.get(netdev))
@@ -93,14 +93,6 @@ def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, st
         read=seen is not None,
         silence=_silence(seen),
     )
-
-
-def _numbers(fleet: Fleet, name: str) -> dict[str, int]:
-    """Rail numbers by netdev, for every host as the one that leads its group counts them."""
-    if fleet.leads(name):
-        return {rail.netdev: rail.number for rail in fleet.rails(name)}
-    leader = fleet.group(name)[0]
-    return {rail.far.netdev: rail.number for rail in fleet.rails(leader) if rail.far.host == name}
 
 
 def _by_domain(netdev: str) -> tuple[int, str]:
