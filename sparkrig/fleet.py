@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Address, IPv4Interface
 from typing import Any
 
 from pydantic import (
@@ -98,6 +98,10 @@ class Fleet(Mapping[str, Settings]):
     def leads(self, name: str) -> bool:
         """Whether `name` is the first host of its group."""
         return self.group(name)[0] == name
+
+    def addresses(self, name: str, peer: str) -> list[IPv4Address]:
+        """Those of a peer that a host reaches over its rails, in rail order."""
+        return [rail.far.address.ip for rail in self.rails(name) if rail.far.host == peer]
 
     def label(self, name: str) -> str:
         """What its group is called in a sentence: the pair, or the cluster."""

@@ -77,8 +77,8 @@ def container(node: Node, extra: Mapping[str, str]) -> dict[str, str]:
 
 # NCCL picks the device by the subnet of each peer, with its own transport; a plugin would pick by itself.
 # NVIDIA's script, eugr and sparkrun set these three, and a ring did not run without them
-# [@nvidia-cluster-setup, @eugr-networking, @sparkrun-ring, @sparkrun-174]; merged ports would lead to two peers. One
-# report of a ring of four, with one address for each cable, needed them merged [@switchless-ring]: hence the setting.
+# [@nvidia-cluster-setup, @eugr-networking, @sparkrun-ring, @sparkrun-174]; merged ports would lead to two peers.
+# One report of a ring of four, with one address for each cable, needed them merged [@switchless-ring].
 _MERGE = "NCCL_IB_MERGE_NICS"
 _RING = {"NCCL_IB_SUBNET_AWARE_ROUTING": "1", "NCCL_NET_PLUGIN": "none", _MERGE: "0"}
 
