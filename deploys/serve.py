@@ -178,6 +178,7 @@ class Server:
         """Raise Refusal where this host cannot do its part."""
         if self.goes:
             return
+        self.spark.fleet.refuse_many(self.spark.name, "a model is served on")
         wish, found, others = self.wish, self.spark.found, self.others
         if self.idle:
             return

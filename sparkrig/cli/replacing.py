@@ -160,6 +160,7 @@ def _halves(name: str, book: Book) -> dict[str, State]:
     """The others of its pair. Exit code 3 where one cannot be read: it keeps keys of the one before."""
     from sparkrig.io.remote import Lost
 
+    book.fleet.refuse_many(name, "onboard sets up")
     peers = book.fleet.peers(name)
     if not peers:
         return {}

@@ -23,7 +23,8 @@ def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable
 
     hosts: each host of it, or why it is not connected. step: receives what begins.
     """
-    step("look at both hosts, and see which cage reaches which" if len(hosts) > 1 else "look at the host")
+    which = "both hosts" if len(hosts) == 2 else "all hosts"
+    step(f"look at {which}, and see which cage reaches which" if len(hosts) > 1 else "look at the host")
     patience = max(fleet[name].patience for name in hosts)
     return survey(fleet, ask(hosts, Asked(patience=patience), patience), {})
 
