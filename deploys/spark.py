@@ -184,7 +184,7 @@ def _cabling(spark: Spark) -> list[Refusal]:
     with ExitStack() as watching:
         for at in hosts.values():
             watching.enter_context(watched(at, "See which cage reaches which"))
-        told = survey.hear(hosts, patience)
+        told = survey.hear(hosts, patience, spark.fleet.fan(spark.name))
     _HEARD.update(told)
     seen = {name: topology.Seen(each.found.network, each.found.rdma, told[name]) for name, each in group.items()}
     return topology.obstacles(spark.fleet, names, seen)

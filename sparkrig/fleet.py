@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -103,6 +104,11 @@ class Fleet(Mapping[str, Settings]):
     def addresses(self, name: str, peer: str) -> list[IPv4Address]:
         """Those of a peer that a host reaches over its rails, in rail order."""
         return [rail.far.address.ip for rail in self.rails(name) if rail.far.host == peer]
+
+    def fan(self, name: str) -> int:
+        """How many hosts one netdev reaches at most: one over a cable, all others on a switch; at least 1."""
+        counts = Counter(rail.netdev for rail in self.rails(name))
+        return max(counts.values(), default=1)
 
     def label(self, name: str) -> str:
         """What its group is called in a sentence: the pair, or the cluster."""
