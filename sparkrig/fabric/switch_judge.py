@@ -265,7 +265,7 @@ def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
         end for end in ends if (there := {way for way in judged if way[1] == end}) and there <= signs.dropped
     ]
     for end in blamed:
-        yield end, _short_to(end, "none of the others", signs.size)
+        yield end, _short_to(end, "any other", signs.size)
     for sender, listener in sorted(signs.dropped):
         if listener not in blamed and sender not in blamed:
             yield listener, _short_to(listener, str(sender), signs.size)

@@ -64,7 +64,7 @@ FIVE: dict[str, tuple[Mapping[str, Seen | None], tuple[str, str, str], list[str]
     "frames above 1500 dropped": (
         switch(short=[C]),
         ("fault", "switch-mtu", "spark-c p0"),
-        ["p0 of spark-c gets no frame of 9000 bytes from none of the others", "L2 MTU of 9216"],
+        ["p0 of spark-c gets no frame of 9000 bytes from any other", "L2 MTU of 9216"],
     ),
     "a port in another VLAN or bridge": (
         switch(4, apart=[C]),
