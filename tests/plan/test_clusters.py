@@ -13,7 +13,7 @@ import pytest
 from tests import warm
 from tests.plan import fleet
 from tests.plan.clustered import PROBE, Cluster, entries, lost
-from tests.plan.conftest import ROOT, Deploy, Host, Run
+from tests.plan.conftest import ROOT, Deploy, Host, Run, converged, pair
 from tests.plan.guarded import COMMIT, GUARDED, LINK, REVERT, START, WAIT, told
 from tests.plan.steps import STEPS
 from tests.tables import each_row
@@ -65,6 +65,14 @@ def test_from_out_of_the_box_to_a_second_run_that_does_nothing_and_no_drift(
         code, report = drifted(tmp_path / "drift", cluster.settled())
         assert code == 0, [row for host in report["hosts"] for row in host["rows"] if row["status"] != "ok"]
         assert {host["name"] for host in report["hosts"]} == names(cluster)
+
+
+def test_a_pair_that_is_called_a_cluster_is_as_it_was(deploy: Deploy) -> None:
+    """One that was deployed under `pair`, and measured."""
+    hosts = pair(converged("a"), converged("b"), cluster="sparks", topology="cable")
+    run = deploy([replace(each, data={**each.data, "pair": None}) for each in hosts], "-y")
+    assert run.code == 0, run.stderr
+    assert run.changes == [] and len(run.commands) == 2
 
 
 def test_what_is_not_measured_yet_is_said(deploy: Deploy, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -266,3 +267,19 @@ def test_a_switch_is_given_what_a_pair_is() -> None:
 def test_a_ring_needs_a_management_network() -> None:
     with pytest.raises(Refusal, match="no management address"):
         node(RING, RING_RDMA, None, socket_interface="fabric", form="ring")
+
+
+# of what every pair has that was deployed so far; another digest is drift on all of them
+DEPLOYED = {
+    "/etc/sparkrig/rails.json": "d791f84254459c0f",
+    "/usr/local/lib/sparkrig/gid.py": "db8e8ab0061b683b",
+    "/usr/local/lib/sparkrig/refresh_gid.py": "708a637b95f59308",
+    "/etc/NetworkManager/dispatcher.d/90-sparkrig-gid": "e97a2ff930e9ce5f",
+    "/etc/nccl.conf": "0b3be52aba0e7abe",
+    "/etc/sparkrig/container.env": "6409b2616c76b096",
+}
+
+
+def test_a_pair_that_was_deployed_before_has_the_same_bytes() -> None:
+    digests = {path: hashlib.sha256(text.encode()).hexdigest()[:16] for path, text in files(PAIR).items()}
+    assert digests == DEPLOYED
