@@ -12,6 +12,8 @@ from typing import Any
 
 from sparkrig.checks import last_declaration
 from sparkrig.checks.last_declaration import Declared
+from sparkrig.facts.examination import Examination
+from sparkrig.facts.fabric import Fabric
 from sparkrig.files import DECLARED, File
 from sparkrig.fleet import Fleet
 from sparkrig.host import driver
@@ -19,7 +21,7 @@ from sparkrig.network import profiles
 from sparkrig.network import seen as network
 from sparkrig.operations.environment import wanted as environment_files
 from sparkrig.rdma import environment, rdma
-from tests.plan.conftest import MEASUREMENT, Host, joined, recorded, sections
+from tests.plan.conftest import MEASUREMENT, PING, USERS, Host, joined, recorded, sections
 from tests.plan.guarded import GUARDED
 
 NETDEVS = ("enp1s0f0np0", "enP2p1s0f0np0", "enp1s0f1np1", "enP2p1s0f1np1")
@@ -59,6 +61,28 @@ class Cluster:
         """Hosts as a deploy leaves them. change: is given each host's name and what it prints."""
         return [
             self._host(place, change(name, self.converged(place)), {}) for place, name in enumerate(self.names)
+        ]
+
+    def examined(self, pings: Mapping[str, list[str]] | None = None) -> list[Host]:
+        """Hosts that answer the looks of doctor and topology. pings: what a host's come to; all come back."""
+        hosts = []
+        for place, (name, host) in enumerate(zip(self.names, self.settled(), strict=True)):
+            fabric = sections(recorded("fabric-a"))
+            parts = {"hostname": f"name {name}\naddress 127.0.0.1\n", **fabric, **sections(host.seen)}
+            look = joined({noun: parts[noun] for noun in Examination.nouns}).splitlines()
+            survey = joined({noun: parts[noun] for noun in Fabric.nouns}).splitlines()
+            rows = (pings or {}).get(name) or self.pinged(name)
+            first = {"#sparkrig:end identity": look, PING: rows}
+            own = {"#sparkrig:end nics": survey, "SPARKRIG_PROBE": self.heard(place), USERS: []}
+            hosts.append(replace(host, first=first, responses=own))
+        return hosts
+
+    def pinged(self, name: str, lost: str = "") -> list[str]:
+        """What a host's pings print. lost: a peer that large ones do not reach."""
+        return [
+            f"ping {rail.netdev} {size}@{rail.far.address.ip} 5 {0 if size > 56 and rail.far.host == lost else 5} "
+            for rail in self.fleet.rails(name)
+            for size in (8972, 56)
         ]
 
     def _host(self, place: int, seen: str, responses: Mapping[str, Any]) -> Host:

@@ -231,6 +231,45 @@ def test_summary_and_topology_show_each_host(tmp_path: Path) -> None:
     assert all(rail["complaints"] == {} for row in summary["hosts"].values() for rail in row["rails"])
 
 
+@pytest.mark.parametrize("cluster", [RING, Cluster(3, "switch")], ids=["ring", "switch"])
+def test_the_doctor_and_the_topology_of_a_cluster_that_is_well(tmp_path: Path, cluster: Cluster) -> None:
+    code, report = drifted(tmp_path / "doctor", cluster.examined(), "doctor")
+    told = [
+        (row["id"], row["found"]) for host in report["hosts"] for row in host["rows"] if row["status"] not in OK
+    ]
+    assert {id for id, _ in told} <= DEAF, told
+    ids = [row["id"] for row in report["hosts"][0]["rows"]]
+    assert len(ids) == len({*ids}), "one row for each netdev, however many hosts it reaches"
+    code, shown = drifted(tmp_path / "topology", cluster.examined(), "topology")
+    (group,) = shown["groups"]
+    assert group["topology"]["form"] == cluster.topology
+    assert [each["verdict"]["level"] for each in group["topology"]["findings"]] == ["healthy"], group["topology"]
+    assert code == 0
+
+
+OK = ("ok", "skipped")
+# of the recording: an emulated clock, and what no guest has
+DEAF = {"time.synchronised", "health.memory"}
+
+
+def test_a_peer_that_large_frames_do_not_reach_is_named(tmp_path: Path) -> None:
+    cluster = Cluster(3, "switch")
+    hosts = cluster.examined({"spark-a": cluster.pinged("spark-a", lost="spark-c")})
+    code, report = drifted(tmp_path, hosts, "doctor")
+    rows = {
+        (host["name"], row["id"]): row
+        for host in report["hosts"]
+        for row in host["rows"]
+        if row["status"] not in OK
+    }
+    assert {key for key, row in rows.items() if row["id"].endswith(".ping")} == {
+        ("@fake/spark-a", f"pair.{netdev}.ping") for netdev in ("enp1s0f0np0", "enP2p1s0f0np0")
+    }
+    row = rows["@fake/spark-a", "pair.enp1s0f0np0.ping"]
+    assert row["cause"] == "short-frames" and row["found"].startswith("@fake/spark-c: 0 of 5 pings of 8972 bytes")
+    assert code in (2, 3)
+
+
 def test_the_inventories_of_this_repository_are_what_the_tests_deploy() -> None:
     from sparkrig import inventory
 
