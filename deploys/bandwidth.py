@@ -12,7 +12,7 @@ from pyinfra import inventory
 from pyinfra.api import deploy
 
 from sparkrig.bandwidth import records
-from sparkrig.bandwidth.records import Complaint
+from sparkrig.bandwidth.records import UNMEASURED, Complaint
 from sparkrig.deploys.spark import Spark, alone, heard, looked_at
 from sparkrig.operations import bandwidth as operations
 from sparkrig.operations import journal
@@ -29,6 +29,9 @@ def apply(spark: Spark, *, thorough: bool = False) -> None:
     thorough: measure whatever is on record, in both directions and with one queue pair too.
     """
     if not spark.peers:
+        return
+    if spark.fleet.many(spark.name):
+        operations.leave(name="ib_write_bw on each rail", why=UNMEASURED)
         return
     operations.measure(
         name="ib_write_bw on each rail",

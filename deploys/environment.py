@@ -19,6 +19,8 @@ def apply(spark: Spark) -> None:
         rails=spark.cabled,
         management=spark.found.network.management,
         socket_interface=mine.socket_interface,
+        form=mine.form,
+        merge_nics=mine.merge_nics,
         extra=mine.environment,
         nccl=mine.nccl_conf,
         moving=spark.network_moves,

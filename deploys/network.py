@@ -10,7 +10,7 @@ from sparkrig.operations import network
 
 @deploy("Network")
 def apply(spark: Spark) -> None:
-    """Set up the fabric netdevs of a Spark, or of both halves of a pair, under guard."""
+    """Set up the fabric netdevs of a Spark, or of all hosts of a cluster, under guard."""
     halves = list(spark.fleet.group(spark.name))
 
     def moves() -> bool:

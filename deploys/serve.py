@@ -178,6 +178,7 @@ class Server:
         """Raise Refusal where this host cannot do its part."""
         if self.goes:
             return
+        self.spark.fleet.refuse_many(self.spark.name, "a model is served on")
         wish, found, others = self.wish, self.spark.found, self.others
         if self.idle:
             return
@@ -260,7 +261,11 @@ def _address(spark: Spark) -> IPv4Address:
     """Where the control sockets live: the network that container.env names. Raises Refusal."""
     mine, found = spark.settings, spark.found
     return environment.node(
-        spark.cabled, found.rdma, found.network.management, socket_interface=mine.socket_interface
+        spark.cabled,
+        found.rdma,
+        found.network.management,
+        socket_interface=mine.socket_interface,
+        form=mine.form,
     ).address
 
 

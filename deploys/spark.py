@@ -168,9 +168,9 @@ def look() -> Spark | None:
 
 
 def _cabling(spark: Spark) -> list[Refusal]:
-    """Why the network of a pair cannot be changed, by who hears whom; asked once both halves were looked at.
+    """Why the network of a cluster cannot be changed, by who hears whom; asked once all hosts were looked at.
 
-    A pair whose network stands is not asked: that costs each half one exec and two seconds.
+    One whose network stands is not asked: that costs each host one exec and two seconds.
     """
     group = {each.name: each for each in spark.group}
     names = spark.fleet.group(spark.name)
@@ -184,7 +184,7 @@ def _cabling(spark: Spark) -> list[Refusal]:
     with ExitStack() as watching:
         for at in hosts.values():
             watching.enter_context(watched(at, "See which cage reaches which"))
-        told = survey.hear(hosts, patience)
+        told = survey.hear(hosts, patience, spark.fleet.fan(spark.name))
     _HEARD.update(told)
     seen = {name: topology.Seen(each.found.network, each.found.rdma, told[name]) for name, each in group.items()}
     return topology.obstacles(spark.fleet, names, seen)
@@ -257,7 +257,7 @@ def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:
         return refusals
     refusals += [
         Refusal(
-            f"its peer {peer} is not in this run, and a pair is set up as a pair",
+            f"its peer {peer} is not in this run, and {_as_one(spark)}",
             f"{over_ssh(peer, 'true')}, and run without --limit",
         )
         for peer in absent
@@ -265,11 +265,15 @@ def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:
     return [*refusals, *resources.refusals(spark.subject)]
 
 
+def _as_one(spark: Spark) -> str:
+    return "a pair is set up as a pair" if len(spark.peers) == 1 else "a cluster is set up as one"
+
+
 def due(spark: Spark) -> set[str]:
     """The paths of the files that a deploy would write on this host, those that it keeps of the run among them."""
     paths = resources.due(spark.subject)
     if paths or spark.network_moves:
-        paths |= {MEASURED, DECLARED} if spark.peers else {DECLARED}
+        paths |= {MEASURED, DECLARED} if len(spark.peers) == 1 else {DECLARED}
     return paths
 
 
@@ -314,12 +318,16 @@ def _fleet() -> Fleet:
         raise DeployError(f"{error}. sparkrig docs settings explains each setting") from None
     if "--no-wait" in sys.argv and any(map(fleet.peers, fleet)):
         raise DeployError(
-            "--no-wait lets one half of a pair run ahead of the other, and their network changes together; "
+            f"--no-wait lets one {_part(fleet)} run ahead of the other, and their network changes together; "
             "nothing was changed. Try: the same without --no-wait"
         )
     run.add_callback_handler(_Together(fleet))
     run.add_callback_handler(Watching())
     return fleet
+
+
+def _part(fleet: Fleet) -> str:
+    return "half of a pair" if all(len(group) < 3 for group in fleet.groups()) else "host of a cluster"
 
 
 def _absent(spark: Spark) -> list[str]:

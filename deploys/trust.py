@@ -1,4 +1,4 @@
-"""The ssh user of each half of a pair logs in to the other over the fabric, where node_ssh is set."""
+"""The ssh user of each host of a cluster logs in to the others over the fabric, where node_ssh is set."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ def apply(spark: Spark) -> None:
     """Make a key on each host, exchange the public halves, and log in once as a proof; or take all of it back."""
     found, files = spark.found.trust, spark.found.files
     if spark.settings.node_ssh:
+        peers = "peer" if len(spark.peers) == 1 else "peers"
         operations.key(name="a key pair of this host's own", found=found)
-        operations.peer(name="this host and its peer", found=found, files=files, ask=lambda: _peer(spark))
+        operations.peers(
+            name=f"this host and its {peers}",
+            found=found,
+            files=files,
+            names=spark.peers,
+            ask=lambda: _peers(spark),
+        )
         operations.prove(
-            name="log in to the peer",
+            name=f"log in to the {peers}",
             found=found,
             due=lambda: not all(map(_settled, spark.group)),
-            name_of_peer=trust.plain(spark.peers[0]),
+            names=[*map(trust.plain, spark.peers)],
             patience=spark.settings.patience,
         )
     elif trust.left(found, files):
@@ -28,16 +35,18 @@ def apply(spark: Spark) -> None:
 
 
 def _settled(half: Spark) -> bool:
-    return trust.settled(half.found.trust, half.found.files, _peer(half))
+    return trust.settled(half.found.trust, half.found.files, _peers(half))
 
 
-def _peer(spark: Spark) -> trust.Peer | None:
-    """The other half as this run's first look saw it."""
+def _peers(spark: Spark) -> list[trust.Peer] | None:
+    """The others of its cluster as this run's first look saw them, once all of them were looked at."""
     _, *others = spark.group
-    if not others:
+    if len(others) < len(spark.peers):
         return None
-    other = others[0]
-    return trust.Peer(other.name, [rail.far.address.ip for rail in spark.rails], other.found.trust)
+    return [
+        trust.Peer(other.name, spark.fleet.addresses(spark.name, other.name), other.found.trust)
+        for other in others
+    ]
 
 
 alone(__name__, apply)

@@ -23,9 +23,9 @@ class Halves(Bundle[Mapping[str, Part]]):
 
     whole = dict
 
-    def __init__(self, *, patience: float | None, targets: Sequence[Target], journal: bool) -> None:
-        """patience: of the probe, None for none; targets: of the pings."""
-        self._patience, self._targets = patience, targets
+    def __init__(self, *, patience: float | None, targets: Sequence[Target], journal: bool, fan: int = 1) -> None:
+        """patience, fan: of the probe, None for none; targets: of the pings."""
+        self._patience, self._targets, self._fan = patience, targets, fan
         every: dict[str, tuple[type[Noun[Any]], bool]] = {
             "neighbours": (Neighbours, patience is not None),
             "pings": (Pings, bool(targets)),
@@ -41,7 +41,7 @@ class Halves(Bundle[Mapping[str, Part]]):
         sections = [section(name, text) for name, text in commands.items() if name in self.nouns]
         if self._patience is None:
             return looked(*sections)
-        return looked(meanwhile(section("neighbours", Neighbours().command(self._patience)), *sections))
+        return looked(meanwhile(section("neighbours", Neighbours().command(self._patience, self._fan)), *sections))
 
     def process(self, output: list[str]) -> Mapping[str, Part]:
         parts = understood("look", lambda: self.parts(output))

@@ -18,8 +18,12 @@ class Neighbours(Noun[neighbours.Neighbours]):
     parse = staticmethod(neighbours.parse)
     script = programs.text("facts/neighbours.sh")
 
-    def command(self, patience: float = 1) -> str:
-        """+ patience: factor on how long a host waits for another that began later"""
+    def command(self, patience: float = 1, fan: int = 1) -> str:
+        """What is sent.
+
+        + patience: factor on how long a host waits for another that began later
+        + fan: how many hosts a netdev may reach (Fleet.fan)
+        """
         longest = _LONGEST_S * patience
         script = self.script.replace("@PROGRAM@\n", programs.file("probe_neighbours.py"))
-        return f"{PREAMBLE}\nset -- {longest + _SPARE_S:g} {_LISTEN_S:g} {longest:g}\n{script}"
+        return f"{PREAMBLE}\nset -- {longest + _SPARE_S:g} {_LISTEN_S:g} {longest:g} {fan}\n{script}"

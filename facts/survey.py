@@ -61,14 +61,19 @@ class Survey(Bundle[Looked]):
     whole = staticmethod(lambda heard=None, users=None, **found: Looked(State(**found), heard, users))
 
     def __init__(
-        self, known: Iterable[str] = (), *, patience: float | None = None, port: tuple[int, int] | None = None
+        self,
+        known: Iterable[str] = (),
+        *,
+        patience: float | None = None,
+        fan: int = 1,
+        port: tuple[int, int] | None = None,
     ):
-        """known: nouns that are not asked; patience: of the probe, None for none.
+        """known: nouns that are not asked; patience, fan: of the probe, None for none.
 
         port: for how many seconds a server of ours may wait for its client, and its first port; None where it does
         not matter who else measures.
         """
-        self._patience, self._port = patience, port
+        self._patience, self._fan, self._port = patience, fan, port
         self.nouns = {name: noun for name, noun in Fabric.nouns.items() if name not in known}
         self._own = dict(self.nouns)
         if port:
@@ -83,5 +88,6 @@ class Survey(Bundle[Looked]):
             sections.append(section("users", f"set -- {words}\n{PREFLIGHT}"))
         if not self._patience:
             return looked(*sections)
-        probe = f'{{\n{Neighbours().command(self._patience)}\n}} || echo "trouble the probe ended with exit $?"'
+        listens = Neighbours().command(self._patience, self._fan)
+        probe = f'{{\n{listens}\n}} || echo "trouble the probe ended with exit $?"'
         return looked(meanwhile(section("heard", probe), *sections))

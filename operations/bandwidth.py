@@ -76,6 +76,16 @@ def measure(
         yield FunctionCommand(_failed, (), {})
 
 
+@operation()
+def leave(why: str) -> Commands:
+    """Measure nothing, and say so.
+
+    + why: in words
+    """
+    host.noop(why)
+    yield from ()
+
+
 @recorded
 def _as_change(leads: bool, peer: str, fleet: Fleet, thorough: bool, known: Callable[[], Known]) -> Commands:
     if leads:

@@ -36,6 +36,8 @@ def files(
     rails: Mapping[str, IPv4Interface],
     management: tuple[str, IPv4Interface] | None,
     socket_interface: str,
+    form: environment.Form,
+    merge_nics: bool | None,
     extra: Mapping[str, str],
     nccl: Mapping[str, str],
     moving: bool,
@@ -46,24 +48,30 @@ def files(
     + rails: address of each cabled fabric netdev, rail 0 first; empty without a fabric
     + management: netdev and address that SSH came in on
     + socket_interface: `fabric` or `management`
+    + form, merge_nics: what joins the hosts, and whether NCCL merges ports
     + extra: more variables for containers
     + nccl: more variables for NCCL on the host
     + moving: whether the network is about to change, so that the GID must be looked up again
     """
 
     def made(current: rdma.Rdma) -> list[File]:
-        node = environment.node(rails, current, management, socket_interface=socket_interface)
+        node = environment.node(
+            rails, current, management, socket_interface=socket_interface, form=form, merge_nics=merge_nics
+        )
         return wanted(host.name, node, rails, extra, nccl)
 
     if moving and not state.is_executing:
-        plan.report(_foreseen(lambda: made(seen), found, rails))
+        plan.report(_foreseen(lambda: made(seen), found, rails, form))
         yield "# the GID is looked up once the network stands"
         return
     yield from place._inner(made(again(Rdma) if moving else seen), found)
 
 
 def _foreseen(
-    made: Callable[[], list[File]], found: Mapping[str, Found], rails: Mapping[str, IPv4Interface]
+    made: Callable[[], list[File]],
+    found: Mapping[str, Found],
+    rails: Mapping[str, IPv4Interface],
+    form: environment.Form,
 ) -> Iterable[Change]:
     """What is written by the GIDs as they are now; where a rail has none yet, that it waits for one."""
     try:
@@ -73,7 +81,7 @@ def _foreseen(
             Change("file", path, "as it is" if path in found else None, "with the GID index that is found then")
             for path in (environment.NCCL_CONF, environment.CONTAINER_ENV)
         ]
-        return [*of_files(_keeper(rails), found), *waiting]
+        return [*of_files(_keeper(rails, form), found), *waiting]
 
 
 def wanted(
@@ -98,12 +106,16 @@ def wanted(
         File(path, _JINJA.get_template(template).render(variables=variables, **common))
         for path, (template, variables) in texts.items()
     ]
-    return [*_keeper(rails), *rendered] if rails else rendered
+    return [*_keeper(rails, node.form), *rendered] if rails else rendered
 
 
-def _keeper(rails: Mapping[str, IPv4Interface]) -> list[File]:
-    """The dispatcher script, the program it starts, and the rails that it looks after."""
-    declared = json.dumps({netdev: str(address) for netdev, address in rails.items()}, indent=2) + "\n"
+def _keeper(rails: Mapping[str, IPv4Interface], form: environment.Form) -> list[File]:
+    """The dispatcher script, the program it starts, and the rails that it looks after.
+
+    A ring has none of these: its files name no index, and the program would put one there.
+    """
+    kept = {} if form == "ring" else rails
+    declared = json.dumps({netdev: str(address) for netdev, address in kept.items()}, indent=2) + "\n"
     return [
         File(environment.RAILS, declared),
         File(environment.GID_MODULE, Path(gid.__file__).read_text(encoding="utf-8")),

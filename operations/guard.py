@@ -1,7 +1,7 @@
-"""Changing the network of a Spark, or of both halves of a pair, so that no host is stranded: all of it or nothing.
+"""Changing the network of a Spark, or of all hosts of a cluster, so that none is stranded: all of it or nothing.
 
 Each host arms its ways back and applies in a detached unit (templates/guard.py). Then this side proves what no
-host can know by itself: that a new ssh connection gets in, and that the halves reach each other. Only then all are
+host can know by itself: that a new ssh connection gets in, and that the hosts reach each other. Only then all are
 ordered to commit; a host that hears nothing puts itself back. The recipe is our own; its parts were run on virtual
 machines first.
 """
@@ -23,7 +23,7 @@ from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.network import guard
 from sparkrig.network.guard import Order, Ping, Told
-from sparkrig.text import plain
+from sparkrig.text import listed, plain
 
 APART_S = 5  # between the two proofs that a new connection gets in
 PAUSE_S = 1  # between two questions to a host that does not answer
@@ -46,7 +46,7 @@ class RolledBack(Exception):
 class Bench:
     """One guarded change.
 
-    hosts: all that take part, both halves of a pair; orders: of those that have something to change; pings: what
+    hosts: all that take part, each of a cluster; orders: of those that have something to change; pings: what
     each host must reach afterwards; folder: of the run, on every host; patience: factor on every deadline; tell:
     shows progress.
     """
@@ -80,7 +80,7 @@ def prepare(at: Host, run: str, patience: float) -> None:
 
 def carry_out(bench: Bench) -> dict[str, str]:
     """Change all or nothing; by host, what was to be put back and is not all as it was. Raises RolledBack."""
-    names = " and ".join(bench.orders)
+    names = listed(bench.orders)
     bench.deadline = time.monotonic() + bench.window
     bench.tell(f"rollback armed on {names}: reverts in {bench.window} s unless confirmed")
     try:
@@ -189,7 +189,7 @@ def _reach(bench: Bench) -> dict[str, Door]:
 
 
 def _link(bench: Bench) -> None:
-    """Prove that each half reaches the other over every rail, with the largest packet."""
+    """Prove that each host reaches the others over every rail, with the largest packet."""
     seconds = int(min(15 * bench.patience, max(2, bench.left - guard.MARGIN_S - APART_S)))
 
     def ping(at: Host) -> list[str]:
@@ -243,7 +243,7 @@ def _give_up(bench: Bench, why: str) -> str:
     bench.tell(f"putting the network back: {why}")
 
     def revert(at: Host) -> Told:
-        question = "revert", plain(why)[:_WHY]  # which status shows on every half
+        question = "revert", plain(why)[:_WHY]  # which status shows on every host
         try:
             return _ask(bench, at, _door(at), *question)
         except (Lost, Failed):
@@ -253,8 +253,14 @@ def _give_up(bench: Bench, why: str) -> str:
     answers = _each(bench, revert)
     restored = [name for name, each in answers.items() if isinstance(each, Told) and each.restored]
     others = [f"{name} is {_instead(each)}" for name, each in answers.items() if name not in restored]
-    put_back = [f"the network of {' and '.join(restored)} is as it was before"] if restored else []
-    return f"{why}; {', and '.join([*put_back, *others])}"
+    put_back = [f"the network of {listed(restored)} is as it was before"] if restored else []
+    return f"{why}; {', and '.join([*put_back, *others])}{_all(bench)}"
+
+
+def _all(bench: Bench) -> str:
+    """Of more than two, which hosts were to change, so that the ones that are not named are missed."""
+    many = len(bench.orders) > 2
+    return f"; it was to change on all of {listed(bench.orders)}, or on none" if many else ""
 
 
 def _instead(answer: Told | Failed | Lost) -> str:

@@ -302,7 +302,7 @@ _TURN: dict[str, BoundedSemaphore] = {}
 def recorded(function: Callable[..., Commands]) -> Callable[..., Commands]:
     """Let an operation's commands be noted, and the first of a run begin it.
 
-    A FunctionCommand acts for the pair, so it is noted on both halves.
+    A FunctionCommand acts for the cluster, so it is noted on all of its hosts.
     """
 
     @wraps(function)
@@ -367,8 +367,14 @@ def step() -> str:
 
 
 def _halves(at: Host) -> dict[str, Host]:
-    pair = at.data.get("pair")
-    return {each.name: each for each in inventory if each is at or (pair and each.data.get("pair") == pair)}
+    group = _group(at)
+    return {each.name: each for each in inventory if each is at or (group and _group(each) == group)}
+
+
+def _group(at: Host) -> str | None:
+    """The name of its pair or cluster, as Settings.group_name has it."""
+    name = at.data.get("cluster") or at.data.get("pair")
+    return str(name) if name else None
 
 
 def _begin(state: State, host: Host) -> bool:  # noqa: ARG001 - pyinfra passes both, by name

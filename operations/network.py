@@ -26,6 +26,7 @@ from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change, Kind
 from sparkrig.settings import Settings
+from sparkrig.text import listed
 
 
 def planned(found: seen.Network, mine: Settings) -> Plan:
@@ -38,11 +39,11 @@ def planned(found: seen.Network, mine: Settings) -> Plan:
 def fabric(plan: Plan, moves: Callable[[], bool], leader: str, halves: Sequence[str], fleet: Fleet) -> Commands:
     """Give each cabled fabric netdev its profile, and its live link the profile's address and MTU.
 
-    Both halves of a pair are changed or neither; each finds its way back alone (sparkrig.operations.guard).
+    All hosts of a cluster are changed or none; each finds its way back alone (sparkrig.operations.guard).
 
     + plan: what this host needs, by the facts of this run; made anew before anything is changed
-    + moves: whether any half needs something, asked when it is needed
-    + leader: the half whose turn changes both, where it comes in time
+    + moves: whether any of them needs something, asked when it is needed
+    + leader: the host whose turn changes all, where it comes in time
     + halves: names of the hosts that change together, this one among them
     + fleet: the checked settings of all hosts
     """
@@ -51,7 +52,8 @@ def fabric(plan: Plan, moves: Callable[[], bool], leader: str, halves: Sequence[
         yield from journal.beginning()
         yield FunctionCommand(_together, (leader, halves, fleet, journal.step()), {})
     elif plan:
-        yield "# changed under guard, together with its peer"
+        others = "its peer" if len(halves) < 3 else "the others of its cluster"
+        yield f"# changed under guard, together with {others}"
     else:
         idle = f"; uncabled: {', '.join(plan.uncabled)}" if plan.uncabled else ""
         host.noop(
@@ -90,30 +92,33 @@ def _named(each: Difference) -> tuple[Kind, str, str | None, str | None]:
             return "address", each.netdev, each.found, each.declared
 
 
-# How the change of a pair ended, by the name of the half that leads, once either half has begun with it.
+# How the change of a cluster ended, by the name of the host that leads, once one of them has begun with it; and
+# which one that was.
 _ENDED: dict[str, AsyncResult] = {}
 _BEGUN: dict[str, Event] = {}
-# in which the half that leads has come to this step, where pyinfra runs both at once; with --serial or a small
-# --parallel the other one may come first, and the one that leads not before it is through
+_ACTS: dict[str, str] = {}
+# in which the host that leads has come to this step, where pyinfra runs all at once; with --serial or a small
+# --parallel another one may come first, and the one that leads not before it is through
 _TURN_S = 5.0
 
 
 def _together(state: State, host: Host, leader: str, halves: Sequence[str], fleet: Fleet, step: str) -> bool:
-    """Change both halves, or wait for the half that does: what was taken back is no success on either."""
+    """Change all hosts, or wait for the one that does: what was taken back is no success on any."""
     begun = _BEGUN.setdefault(leader, Event())
     if host.name != leader:
         begun.wait(_TURN_S)
     if begun.is_set():
-        host.log(f"changed together with {_other(host.name, halves)}, which leads")
+        host.log(f"changed together with {_ACTS[leader]}, which leads")
         done: bool = _ENDED[leader].get()
         if not done:
-            _complain(host, f"was not changed, or was put back: {_other(host.name, halves)} leads, and says why")
+            _complain(host, halves, f"was not changed, or was put back: {_ACTS[leader]} leads, and says why")
         return done
     gone = [name for name in halves if inventory.get_host(name) not in state.active_hosts]
     if gone:
-        _complain(host, f"was not changed: {gone[0]} failed before, and a pair is changed as a pair")
+        _complain(host, halves, f"was not changed: {listed(gone)} failed before, and {as_one(len(halves))}")
         return False
-    ended = _ENDED[leader] = AsyncResult()
+    ended, _ACTS[leader] = AsyncResult(), host.name
+    _ENDED[leader] = ended
     begun.set()
     done = False
     try:
@@ -123,12 +128,14 @@ def _together(state: State, host: Host, leader: str, halves: Sequence[str], flee
     return done
 
 
-def _other(name: str, halves: Sequence[str]) -> str:
-    return next((each for each in halves if each != name), name)
+def as_one(count: int) -> str:
+    """That a pair, or a cluster of more, is changed as one."""
+    return "a pair is changed as a pair" if count < 3 else "a cluster is changed as one"
 
 
-def _complain(host: Host, what: str) -> None:
-    host.log_styled(f"The network of this half {what}", fg="red", log_func=logger.error)
+def _complain(host: Host, halves: Sequence[str], what: str) -> None:
+    which = "half" if len(halves) < 3 else "host"
+    host.log_styled(f"The network of this {which} {what}", fg="red", log_func=logger.error)
 
 
 def _change(host: Host, halves: Sequence[str], fleet: Fleet, step: str) -> bool:

@@ -35,11 +35,16 @@ def over(found: State, mine: Settings) -> State:
 
 def _files(name: str, mine: Settings, found: State) -> list[File] | Refusal:
     rails = dict(mine.fabric)
-    if mine.pair is None:  # a Spark on its own needs no cable
+    if mine.group_name is None:  # a Spark on its own needs no cable
         rails = {netdev: mine.fabric[netdev] for netdev in cabled(mine, found)}
     try:
         node = environment.node(
-            rails, found.rdma, found.network.management, socket_interface=mine.socket_interface
+            rails,
+            found.rdma,
+            found.network.management,
+            socket_interface=mine.socket_interface,
+            form=mine.form,
+            merge_nics=mine.merge_nics,
         )
     except Refusal as refusal:
         return refusal

@@ -1,8 +1,8 @@
-"""Letting one half of a pair log in to the other, and taking that back."""
+"""Letting the hosts of a cluster log in to one another, and taking that back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyinfra import host, inventory, state
@@ -37,7 +37,7 @@ PROVE = programs.text("operations/trust_prove.sh")
 
 REMOVE = programs.text("operations/trust_remove.sh")
 
-Ask = Callable[[], trust.Peer | None]
+Ask = Callable[[], Sequence[trust.Peer] | None]
 
 
 def as_user(user: str, text: str, *words: str, seconds: int = 60, stdin: str = "") -> StringCommand:
@@ -63,39 +63,47 @@ def key(found: trust.Trust) -> Commands:
 @operation()
 @refusing
 @recorded
-def peer(found: trust.Trust, files: Mapping[str, Found], ask: Ask) -> Commands:
-    """Let the peer log in here, and let this host's ssh user log in there.
+def peers(found: trust.Trust, files: Mapping[str, Found], names: Sequence[str], ask: Ask) -> Commands:
+    """Let the peers log in here, and let this host's ssh user log in there.
 
     + found, files: what the facts of this run saw
-    + ask: the peer as it was seen, None before it was looked at; it is looked at again where it had no key
+    + names: of the peers
+    + ask: the peers as they were seen, None before all were looked at; one that had no key is looked at again
     """
-    other = ask()
-    if trust.settled(found, files, other):
-        host.noop("this host and its peer know each other")
+    others = ask()
+    if trust.settled(found, files, others):
+        host.noop(f"this host and its peer{'s' * (len(names) > 1)} know each other")
         return
-    plan.report(_acquainted(found, files, other))
-    if other is None or (other.found.key is None and not state.is_executing):
-        yield "# the keys of both hosts are exchanged once they are made"
+    plan.report(_acquainted(found, files, names, others))
+    keyless = others is None or any(each.found.key is None for each in others)
+    if others is None or (keyless and not state.is_executing):
+        yield f"# the keys of {'both' if len(names) == 1 else 'all'} hosts are exchanged once they are made"
         return
-    if other.found.key is None:
-        other = replace(other, found=_look(inventory.get_host(other.host)))
-    line = trust.line(other)
-    if found.authorized != (line,):
-        yield as_user(found.user, AUTHORIZE, trust.MARK, stdin=f"{line}\n")
-    late = stale(trust.files(found.user, other), files)
+    others = [
+        each if each.found.key else replace(each, found=_look(inventory.get_host(each.host))) for each in others
+    ]
+    lines = tuple(map(trust.line, others))
+    if found.authorized != lines:
+        text = "".join(f"{line}\n" for line in lines)
+        yield as_user(found.user, AUTHORIZE, trust.MARK, str(len(lines)), stdin=text)
+    late = stale(trust.files(found.user, others), files)
     if late:
         yield write(*late)
 
 
-def _acquainted(found: trust.Trust, files: Mapping[str, Found], other: trust.Peer | None) -> Iterable[Change]:
-    """What lets the peer in, as far as its keys are known by now."""
+def _acquainted(
+    found: trust.Trust, files: Mapping[str, Found], names: Sequence[str], others: Sequence[trust.Peer] | None
+) -> Iterable[Change]:
+    """What lets the peers in, as far as their keys are known by now."""
     before = f"{len(found.authorized)} of ours" if found.authorized else None
-    authorized = Change("login", f"~{found.user}/.ssh/authorized_keys", before, "one line for the peer's key")
-    if other is None:
-        paths = (trust.KNOWN_HOSTS, trust.CLIENT)
-        return [authorized, *(Change("file", path, None, "for the peer") for path in paths if path not in files)]
-    late = of_files(trust.files(found.user, other), files)  # which need no key of the peer's user
-    known = other.found.key is not None and found.authorized == (trust.line(other),)
+    after = "one line for the peer's key" if len(names) == 1 else f"{len(names)} lines for the peers' keys"
+    authorized = Change("login", f"~{found.user}/.ssh/authorized_keys", before, after)
+    if others is None:
+        paths, whom = (trust.KNOWN_HOSTS, trust.CLIENT), f"for the peer{'s' * (len(names) > 1)}"
+        return [authorized, *(Change("file", path, None, whom) for path in paths if path not in files)]
+    late = of_files(trust.files(found.user, others), files)  # which need no key of a peer's user
+    keys = all(each.found.key for each in others)
+    known = keys and found.authorized == tuple(map(trust.line, others))
     return late if known else [authorized, *late]
 
 
@@ -107,29 +115,31 @@ def _look(at: Host) -> trust.Trust:
 
 
 @operation()
-def prove(found: trust.Trust, due: Callable[[], bool], name_of_peer: str, patience: float) -> Commands:
-    """Log in to the peer once, as the ssh user, where either half was changed by this run.
+def prove(found: trust.Trust, due: Callable[[], bool], names: Sequence[str], patience: float) -> Commands:
+    """Log in to each peer once, as the ssh user, where any host of the cluster was changed by this run.
 
     + found: what the facts of this run saw
     + due: asked at execution
-    + name_of_peer: as ssh knows it
+    + names: of the peers, as ssh knows them
     + patience: factor on the deadline
     """
     if not state.is_executing or not due():
         host.noop("the login between the hosts is as it was")
         return
     seconds = int(10 * patience)
-    yield as_user(found.user, PROVE, name_of_peer, str(seconds), seconds=3 * seconds)
+    yield as_user(found.user, PROVE, str(seconds), *names, seconds=3 * seconds * len(names))
 
 
 @operation()
 @recorded
 def forget(found: trust.Trust) -> Commands:
-    """Remove the peer's line, our key pair and the two files.
+    """Remove the peers' lines, our key pair and the two files.
 
     + found: what the facts of this run saw
     """
-    lines = Change("login", f"~{found.user}/.ssh/authorized_keys", "a line for the peer's key", None)
+    count = len(found.authorized)
+    there = f"{count} lines for the peers' keys" if count > 1 else "a line for the peer's key"
+    lines = Change("login", f"~{found.user}/.ssh/authorized_keys", there, None)
     paths = (f"~{found.user}/{trust.KEY}", trust.CLIENT, trust.KNOWN_HOSTS)
     plan.report([lines, *(Change("file", path, "there", None) for path in paths)])
     yield as_user(found.user, FORGET, trust.KEY, trust.MARK)

@@ -1,45 +1,27 @@
-"""Every host of an inventory with its checked settings: pairs, and the rails between their halves."""
+"""Every host of an inventory with its checked settings: clusters, and the rails between their hosts."""
 
 from __future__ import annotations
 
 import difflib
-import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface
 from typing import Any
 
 from pydantic import (
     ValidationError,
 )
 
+from sparkrig import clusters
 from sparkrig.parsing import bounds, expected
+from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings, SettingsError
 from sparkrig.shapes import SHAPES
 
 # Keys that belong to pyinfra (its connectors and its global arguments) or to the user's own deploys.
 _FOREIGN_PREFIXES = ("_", "ssh_", "fake_", "x_")
-
-# A host's name in the inventory that can stand in ssh_config; pyinfra lets it begin with a connector.
-_SSH_NAME = r"(@[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*"
-
-# What is one thing on both halves of a pair, since they share one server.
-_SHARED = (
-    "mtu",
-    "node_ssh",
-    "model",
-    "serve_image",
-    "serve_revision",
-    "serve_nodes",
-    "serve_form",
-    "serve_flags",
-    "serve_name",
-    "serve_port",
-    "serve_trial_port",
-    "weights",
-    "memory_gib",
-)
 
 
 @dataclass(frozen=True)
@@ -53,7 +35,11 @@ class End:
 
 @dataclass(frozen=True)
 class Rail:
-    """An edge of the fabric, from one host to another. number: of the netdev at its near end, from 0."""
+    """An edge of the fabric, from one host to another.
+
+    number: of its subnet among those of the cluster, from 0, in the order in which its hosts name them. On a
+    switch all edges of a subnet have one number.
+    """
 
     number: int
     near: End
@@ -72,10 +58,11 @@ class Fleet(Mapping[str, Settings]):
     """The settings of every host of an inventory, by name, in the inventory's order."""
 
     def __init__(self, hosts: Mapping[str, Settings]) -> None:
-        self._hosts = dict(hosts)
+        self._hosts = clusters.addressed(hosts)
         _check_addresses(self._hosts)
-        _check_pairs(self._hosts)
+        clusters.judge(self._hosts)
         self._groups = _grouped(self._hosts)
+        self._numbers = {names: clusters.subnets(names, self._hosts) for names in set(self._groups.values())}
 
     @classmethod
     def parse(cls, data: Mapping[str, Mapping[str, Any]]) -> Fleet:
@@ -114,12 +101,40 @@ class Fleet(Mapping[str, Settings]):
         """Whether `name` is the first host of its group."""
         return self.group(name)[0] == name
 
+    def addresses(self, name: str, peer: str) -> list[IPv4Address]:
+        """Those of a peer that a host reaches over its rails, in rail order."""
+        return [rail.far.address.ip for rail in self.rails(name) if rail.far.host == peer]
+
+    def fan(self, name: str) -> int:
+        """How many hosts one netdev reaches at most: one over a cable, all others on a switch; at least 1."""
+        counts = Counter(rail.netdev for rail in self.rails(name))
+        return max(counts.values(), default=1)
+
+    def label(self, name: str) -> str:
+        """What its group is called in a sentence: the pair, or the cluster."""
+        return "pair" if len(self.group(name)) == 2 else "cluster"
+
+    def refuse_many(self, name: str, what: str) -> None:
+        """Raise Refusal where what knows one Spark and a pair is asked of a larger cluster. what: it does."""
+        if count := self.many(name):
+            raise Refusal(
+                f"{what} one Spark or a pair so far, and {name} is one of {count} hosts of cluster "
+                f"{self[name].group_name}",
+                "sparkrig docs clusters, which has what works for more than two",
+            )
+
+    def many(self, name: str) -> int:
+        """The hosts of its group where they are more than two, else 0."""
+        count = len(self.group(name))
+        return count if count > 2 else 0
+
     def rails(self, name: str) -> list[Rail]:
         """The rails that begin at a host, in its inventory's order; none for a Spark on its own."""
-        there = {peer: _networks(self[peer]) for peer in self.peers(name)}
+        there = {peer: clusters.networks(self[peer]) for peer in self.peers(name)}
+        numbers = self._numbers[self.group(name)]
         return [
-            Rail(number, End(name, netdev, address), End(peer, far, self[peer].fabric[far]))
-            for number, (netdev, address) in enumerate(self[name].fabric.items())
+            Rail(numbers[address.network], End(name, netdev, address), End(peer, far, self[peer].fabric[far]))
+            for netdev, address in self[name].fabric.items()
             for peer, networks in there.items()
             if (far := networks.get(address.network))
         ]
@@ -127,10 +142,8 @@ class Fleet(Mapping[str, Settings]):
 
 def _grouped(hosts: Mapping[str, Settings]) -> dict[str, tuple[str, ...]]:
     """The group of each host, by its name. Looked for once: each of a thousand is asked for its group 45 times."""
-    pairs: dict[str, list[str]] = {}
-    for name, settings in hosts.items():
-        pairs.setdefault(settings.pair or "", []).append(name)
-    return {name: tuple(pairs[mine.pair]) if mine.pair else (name,) for name, mine in hosts.items()}
+    alone = {name: (name,) for name in hosts}
+    return alone | {name: names for names in clusters.grouped(hosts).values() for name in names}
 
 
 def _check_name(name: str) -> None:
@@ -198,57 +211,3 @@ def _check_addresses(hosts: Mapping[str, Settings]) -> None:
                     f"{here}: {address.ip} is given to {seen[address.ip]} too; an address may stand once"
                 )
             seen[address.ip] = here
-
-
-def _check_pairs(hosts: Mapping[str, Settings]) -> None:
-    pairs: dict[str, list[str]] = {}
-    for name, settings in hosts.items():
-        if settings.pair:
-            pairs.setdefault(settings.pair, []).append(name)
-        elif settings.node_ssh:
-            raise SettingsError(
-                f"{name}: setting node_ssh needs a peer to log in to; set pair too, or leave it out"
-            )
-    for pair, names in pairs.items():
-        if len(names) != 2:
-            raise SettingsError(
-                f"pair {pair}: exactly two hosts are expected under this name, "
-                f"found {len(names)} ({', '.join(names)})"
-            )
-        _check_rails(pair, names[0], names[1], hosts)
-
-
-def _check_rails(pair: str, one: str, two: str, hosts: Mapping[str, Settings]) -> None:
-    here, there = _networks(hosts[one]), _networks(hosts[two])
-    if not here and not there:
-        raise SettingsError(
-            f"pair {pair}: {one} and {two} declare no fabric; an address for each cabled netdev is expected"
-        )
-    for field in _SHARED:
-        mine, other = getattr(hosts[one], field), getattr(hosts[two], field)
-        if mine != other:
-            raise SettingsError(
-                f"pair {pair}: setting {field} is {mine} on {one} and {other} on {two}; one value is expected"
-            )
-    for name in (one, two):
-        if hosts[name].node_ssh and not re.fullmatch(_SSH_NAME, name):
-            raise SettingsError(
-                f"{name}: with node_ssh its name stands in ssh_config; letters, digits, dots, dashes are expected"
-            )
-    for owner, other, mine, theirs in ((one, two, here, there), (two, one, there, here)):
-        if not theirs:
-            raise SettingsError(
-                f"{other}: setting fabric is empty, and its peer {owner} declares one; "
-                f"an address in each of {', '.join(map(str, mine))} is expected"
-            )
-        for network, netdev in mine.items():
-            if network not in theirs:
-                expected = ", ".join(map(str, theirs))
-                raise SettingsError(
-                    f"{owner}: {hosts[owner].fabric[netdev]} on {netdev} lies outside every subnet of its peer "
-                    f"{other}; expected one in {expected}"
-                )
-
-
-def _networks(settings: Settings) -> dict[IPv4Network, str]:
-    return {address.network: netdev for netdev, address in settings.fabric.items()}

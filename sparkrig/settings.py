@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv4Network
 from typing import Any, Literal
 
 from pydantic import (
@@ -60,6 +60,7 @@ _OF_TEXT = re.compile(r"(?:^|_)TOKEN_(?:BUDGETS?|IDS|MAP|PROB|THRESHOLD|TREE)(?=
 
 # what vLLM reads in place of such a flag (vllm/envs.py; huggingface_hub's constants.py)
 _VARIABLES = {"api-key": "VLLM_API_KEY", "hf-token": "HF_TOKEN"}
+_TWO_SUBNETS = 23  # prefix length of the smallest network with two subnets of /24
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -78,10 +79,33 @@ class Settings(BaseModel):
         description="Name of the pair this Spark is half of; None for a Spark on its own. "
         "Exactly two hosts share a name.",
     )
+    cluster: str | None = Field(
+        None,
+        min_length=1,
+        description="Name of the cluster this Spark is one of, in place of `pair`: two to eight hosts share a "
+        "name, and are set up together. Of two it means what `pair` means.",
+    )
+    topology: Literal["cable", "ring", "switch"] | None = Field(
+        None,
+        description="What joins the hosts of a cluster: `cable` two, `ring` three by a cable between each two, "
+        "`switch` two to eight by one port each (docs/clusters.md). The same on all of them; None for `cable`, "
+        "and not enough for three and more.",
+    )
     fabric: dict[NetdevName, IPv4Interface] = Field(
         {},
         description="Address of each fabric netdev, as `netdev: address/prefix`; rail 0 first. "
         "Each twin in a subnet of its own. Empty on a Spark that has no cable.",
+    )
+    fabric_network: IPv4Network | None = Field(
+        None,
+        description="Network that the addresses of a cluster are taken from, in place of `fabric`: two subnets of "
+        "/24, or six for a ring, from its first one on; host 11 of each is the first Spark of the inventory, 12 "
+        "the second (docs/clusters.md). The same on all of them; the plan shows each address.",
+    )
+    fabric_cage: Literal["p0", "p1"] = Field(
+        "p0",
+        description="Cage that has the plug, where the addresses are taken from `fabric_network`: `p0` is next to "
+        "the RJ45. A ring uses both.",
     )
     allow_non_spark: bool = Field(
         False, description="Go on although the host does not look like a DGX Spark (GB10)."
@@ -129,7 +153,12 @@ class Settings(BaseModel):
     socket_interface: Literal["fabric", "management"] = Field(
         "fabric",
         description="Network of the NCCL, Gloo and Ray control sockets on a pair. Both are in use in the field; "
-        "a Spark without a fabric always uses management.",
+        "a Spark without a fabric always uses management, and so does a ring, none of whose subnets reaches all.",
+    )
+    merge_nics: bool | None = Field(
+        None,
+        description="Whether NCCL merges the two ports of a NIC into one device (NCCL_IB_MERGE_NICS). None for "
+        "False in a ring, and for NCCL's own default elsewhere. In a ring it is contested (docs/clusters.md).",
     )
     environment: dict[VariableName, OneLine] = Field(
         {},
@@ -305,6 +334,16 @@ class Settings(BaseModel):
         1.0, ge=1, le=20, description="Factor on every deadline, for hosts that are slow (emulated ones)."
     )
 
+    @property
+    def group_name(self) -> str | None:
+        """Of the hosts that it is set up with; None for a Spark on its own."""
+        return self.cluster or self.pair
+
+    @property
+    def form(self) -> Literal["cable", "ring", "switch"]:
+        """What joins them, where a fabric does."""
+        return self.topology or "cable"
+
     @model_validator(mode="before")
     @classmethod
     def _plain_text(cls, values: Any) -> Any:
@@ -343,6 +382,27 @@ class Settings(BaseModel):
     @classmethod
     def _no_draft(cls, draft: Any) -> Any:
         return "none" if draft is False else draft
+
+    @field_validator("fabric", mode="before")
+    @classmethod
+    def _one_each(cls, fabric: Any) -> Any:
+        """Two subnets on one twin would leave its peer's twin without one."""
+        for netdev, address in fabric.items() if isinstance(fabric, Mapping) else ():
+            if isinstance(address, list | tuple | set) and len(address) > 1:
+                raise ValueError(
+                    f"{netdev} has {len(address)} addresses; a twin carries one subnet, and the other subnet "
+                    "belongs on its twin"
+                )
+        return fabric
+
+    @field_validator("fabric_network")
+    @classmethod
+    def _room_for_subnets(cls, network: IPv4Network | None) -> IPv4Network | None:
+        if network is not None and network.prefixlen > _TWO_SUBNETS:
+            raise ValueError(
+                f"{network} has no room for two subnets of /24; /{_TWO_SUBNETS} or a larger network is expected"
+            )
+        return network
 
     @field_validator("fabric")
     @classmethod
@@ -400,6 +460,23 @@ class Settings(BaseModel):
             raise ValueError(
                 f"serve_port and serve_trial_port are both {self.serve_port}; a new configuration is tested on a "
                 "port of its own"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _joined_once(self) -> Settings:
+        if self.pair and self.cluster:
+            raise ValueError(
+                f"pair {self.pair} and cluster {self.cluster} are given; one of them is expected, which for two "
+                "hosts are the same"
+            )
+        if self.group_name is None and (self.topology or self.fabric_network):
+            which = "topology" if self.topology else "fabric_network"
+            raise ValueError(f"setting {which} is of a cluster; set cluster too, or leave it out")
+        if self.fabric and self.fabric_network:
+            raise ValueError(
+                f"the addresses stand under fabric, and fabric_network {self.fabric_network} is given too; one of "
+                "them is expected"
             )
         return self
 

@@ -26,6 +26,9 @@ _Text = Annotated[str, Field(max_length=64)]
 _Bytes = Annotated[int, Field(ge=0, le=65536)]
 _BootId = Annotated[str, Field(pattern=rf"^({BOOT_ID})?$")]
 
+# of rails that are edges of a ring, or share a switch
+UNMEASURED = "the rails of more than two hosts are not measured yet"
+
 
 @dataclass(frozen=True)
 class Record:

@@ -16,7 +16,7 @@ def checks(subject: Subject, name: Hostname) -> Iterator[Check]:
     yield synchronised(subject)
     for netdev in cabled(subject.settings, subject.found):
         yield _path_mtu(subject, netdev)
-    if subject.settings.pair:
+    if subject.settings.group_name:
         yield _own_name(subject, name)
 
 

@@ -150,7 +150,7 @@ def _netdev(subject: Subject, netdev: str, differs: Sequence[Difference], *, lef
     if others := [each.definition for each in differs if each.definition]:
         yield _second(subject, netdev, others)
     managed = found.running and not left  # a stopped NetworkManager names no profile
-    if managed and (usable or subject.settings.pair):
+    if managed and (usable or subject.settings.group_name):
         yield _profile(subject, netdev, differs)
     if managed and usable:
         yield _active(subject, netdev, differs)
@@ -164,7 +164,7 @@ def _carrier(subject: Subject, netdev: str) -> Check:
     if found.has_carrier(netdev):
         return Check(id, "a carrier", "a carrier", environment=True)
     what = "no carrier" if netdev in found.links else "no such netdev"
-    if subject.settings.pair is None:
+    if subject.settings.group_name is None:
         return Check(id, "a carrier", f"{what}; a Spark on its own needs none", "skipped", environment=True)
     return Check(id, "a carrier", what, "missing", _CABLE, environment=True)
 

@@ -1,4 +1,4 @@
-"""What only both halves of a pair show together: the cable between them, and whether frames cross each rail."""
+"""What only all hosts of a cluster show together: what joins them, and whether frames cross each rail."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def checks(
     pings: Pings | str | None,
     group: Mapping[str, State] | None = None,
 ) -> Iterator[Check]:
-    """Of one half. survey: None where no host listened; pings: by netdev, or why not; None: not asked.
+    """Of one host. survey: None where no host listened; pings: by netdev, or why not; None: not asked.
 
-    group: all hosts that were read, by name; the pair alone where it is not given.
+    group: all hosts that were read, by name; its cluster alone where it is not given.
     """
     yield from _of_its_own(subject, group or _pair(subject))
     if not subject.peers:
@@ -101,10 +101,18 @@ def checks(
     if survey:
         yield judged("pair.cabling", _CABLING, _cabling(survey))
         yield judged("pair.perftest", "one version of perftest", survey.perftest())
-    for rail in subject.fleet.rails(subject.name):
-        yield _mtu(subject, rail)
+    for netdev, rails in _by_netdev(subject).items():
+        yield _mtu(subject, netdev, rails)
         if pings is not None:
-            yield _ping(subject, rail, pings)
+            yield _ping(subject, netdev, rails, pings)
+
+
+def _by_netdev(subject: Subject) -> dict[str, list[Rail]]:
+    """The rails that begin at each netdev: one over a cable, and one to each other host on a switch."""
+    found: dict[str, list[Rail]] = {}
+    for rail in subject.fleet.rails(subject.name):
+        found.setdefault(rail.netdev, []).append(rail)
+    return found
 
 
 def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[Check]:
@@ -115,7 +123,8 @@ def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[
     names = subject.fleet.group(subject.name)
     if len(names) < 2 or not all(name in journals for name in names):
         return
-    id, want = "pair.halves", "what a run did stands on both halves, or on none"
+    many = len(names) > 2
+    id, want = "pair.halves", f"what a run did stands on {'all hosts' if many else 'both halves'}, or on none"
     found = {name: journals[name] for name in names}
     read = {name: each for name, each in found.items() if isinstance(each, Journal)}
     unread = [f"the journal of {name} was not read: {why}" for name, why in found.items() if name not in read]
@@ -126,7 +135,8 @@ def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[
     elif alone := halved(read, subject.inventory):
         yield Check(id, want, "; ".join(each.said for each in alone), "drift", alone[0].cure, environment=True)
     else:
-        yield Check(id, want, "no run was committed or undone on one half alone", environment=True)
+        alone_on = "some hosts" if many else "one half"
+        yield Check(id, want, f"no run was committed or undone on {alone_on} alone", environment=True)
 
 
 def _pair(subject: Subject) -> dict[str, State]:
@@ -172,9 +182,10 @@ def _without_peer(subject: Subject) -> Iterator[Check]:
     for id in (
         "pair.cabling",
         "pair.halves",
-        *(f"pair.{rail.netdev}.ping" for rail in subject.fleet.rails(subject.name)),
+        *(f"pair.{netdev}.ping" for netdev in _by_netdev(subject)),
     ):
-        yield Check(id, "both halves, to be asked together", why, "skipped", environment=True)
+        which = "all hosts" if len(peers) > 1 else "both halves"
+        yield Check(id, f"{which}, to be asked together", why, "skipped", environment=True)
 
 
 def _cabling(survey: Survey) -> Verdict:
@@ -185,48 +196,64 @@ def _cabling(survey: Survey) -> Verdict:
     return Verdict(first.level, first.cause, "; ".join([first.evidence, *others]), first.cure)
 
 
-def _mtu(subject: Subject, rail: Rail) -> Check:
+def _mtu(subject: Subject, netdev: str, rails: Sequence[Rail]) -> Check:
     """The two ends against each other: both may be wrong alike, which `net.NETDEV.mtu` of each shows."""
-    id, want = f"pair.{rail.netdev}.mtu", "the same MTU at both ends"
-    peer = subject.peers.get(rail.far.host)
-    here = subject.found.network.links.get(rail.netdev)
-    there = peer.network.links.get(rail.far.netdev) if peer else None
-    if here is None or there is None:
-        missing = (
-            f"{rail.netdev} is not there" if here is None else f"{rail.far.netdev} of {rail.far.host} is not there"
-        )
+    id, ends = f"pair.{netdev}.mtu", "both ends" if len(rails) == 1 else "all ends"
+    want = f"the same MTU at {ends}"
+    here = subject.found.network.links.get(netdev)
+    there = {rail: _far_mtu(subject, rail) for rail in rails}
+    gone = [f"{rail.far.netdev} of {rail.far.host} is not there" for rail, mtu in there.items() if mtu is None]
+    if here is None or gone:
+        missing = f"{netdev} is not there" if here is None else listed(gone)
         return Check(id, want, missing, "skipped", environment=True)
-    if here.mtu == there.mtu:
-        return Check(id, want, f"{here.mtu} at both ends", environment=True)
-    found = f"{here.mtu} here, {there.mtu} at {rail.far.netdev} of {rail.far.host}"
-    return Check(id, want, found, "drift", subject.apply, environment=True)
+    other = [f"{mtu} at {rail.far.netdev} of {rail.far.host}" for rail, mtu in there.items() if mtu != here.mtu]
+    if not other:
+        return Check(id, want, f"{here.mtu} at {ends}", environment=True)
+    return Check(id, want, f"{here.mtu} here, {listed(other)}", "drift", subject.apply, environment=True)
 
 
-def _ping(subject: Subject, rail: Rail, pings: Pings | str) -> Check:
-    id, want = f"pair.{rail.netdev}.ping", f"frames of {subject.settings.mtu} bytes reach {rail.far.address.ip}"
+def _far_mtu(subject: Subject, rail: Rail) -> int | None:
+    peer = subject.peers.get(rail.far.host)
+    link = peer.network.links.get(rail.far.netdev) if peer else None
+    return link.mtu if link else None
+
+
+def _ping(subject: Subject, netdev: str, rails: Sequence[Rail], pings: Pings | str) -> Check:
+    id, whom = f"pair.{netdev}.ping", listed(str(rail.far.address.ip) for rail in rails)
+    want = f"frames of {subject.settings.mtu} bytes reach {whom}"
+    if netdev not in cabled(subject.settings, subject.found):
+        return Check(id, want, f"{netdev} has no carrier", "skipped", environment=True)
+    went = {rail: [] if isinstance(pings, str) else _of(rail, pings.get(netdev, ()), len(rails)) for rail in rails}
     again = verb("doctor", id)
-    if rail.netdev not in cabled(subject.settings, subject.found):
-        return Check(id, want, f"{rail.netdev} has no carrier", "skipped", environment=True)
-    if isinstance(pings, str) or len(pings.get(rail.netdev, ())) < 2:
+    if any(len(each) < 2 for each in went.values()):
         why = pings if isinstance(pings, str) else "ping told nothing"
         return Check(id, want, why, "unknown", again, environment=True)
-    large, small = pings[rail.netdev]
-    if small.said == NOT_INSTALLED:
-        return Check(
-            id, want, str(small), "unknown", on_host("sudo apt-get install iputils-ping"), environment=True
-        )
-    if large.crosses:
-        return Check(id, want, str(large), environment=True)
-    cause, cure = _blocked(rail, short=small.crosses)
-    return Check(id, want, f"{large}, {small}", "drift", cure, environment=True, cause=cause)
+    if lacking := next((small for _, small in went.values() if small.said == NOT_INSTALLED), None):
+        install = on_host("sudo apt-get install iputils-ping")
+        return Check(id, want, str(lacking), "unknown", install, environment=True)
+    stopped = {rail: pair for rail, pair in went.items() if not pair[0].crosses}
+    if not stopped:
+        return Check(id, want, str(went[rails[0]][0]), environment=True)
+    short = all(small.crosses for _, small in stopped.values())
+    cause, cure = _blocked(netdev, short=short, many=len(subject.fleet.group(subject.name)) > 2)
+    found = "; ".join(
+        f"{f'{rail.far.host}: ' if len(rails) > 1 else ''}{large}, {small}"
+        for rail, (large, small) in stopped.items()
+    )
+    return Check(id, want, found, "drift", cure, environment=True, cause=cause)
 
 
-def _blocked(rail: Rail, *, short: bool) -> tuple[str, str]:
+def _of(rail: Rail, pings: Sequence[Ping], rails: int) -> list[Ping]:
+    """The pings of a netdev that went over one of its rails, the largest first; with one rail, all."""
+    return [each for each in pings if rails == 1 or each.address == str(rail.far.address.ip)]
+
+
+def _blocked(netdev: str, *, short: bool, many: bool) -> tuple[str, str]:
     """Why a rail carries no large frame: cause, cure. short: whether it carries small ones."""
     if short:
         return (
             "short-frames",
             "join the Sparks by a cable, or set MTU 9216 on every port of the switch between them",
         )
-    look = f"ip neigh show dev {quoted(rail.netdev)}; sudo nft list ruleset"
-    return "unreachable", on_host(look, ", on both")
+    look = f"ip neigh show dev {quoted(netdev)}; sudo nft list ruleset"
+    return "unreachable", on_host(look, f", on {'all hosts' if many else 'both'}")

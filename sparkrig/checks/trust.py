@@ -1,4 +1,4 @@
-"""The login from one half of a pair to the other, where node_ssh asks for it."""
+"""The login between the hosts of a cluster, where node_ssh asks for it."""
 
 from __future__ import annotations
 
@@ -41,18 +41,21 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield check(
         "trust.key", bool(found.key), "a key of its own", "it has" if found.key else "absent", subject.apply
     )
-    settled = trust.settled(found, files, _peer(subject))
+    settled = trust.settled(found, files, _peers(subject))
     yield check(
         "trust.login",
         settled,
-        "this host and its peer know each other",
+        f"this host and its peer{'s' * (len(subject.fleet.peers(subject.name)) > 1)} know each other",
         "they do" if settled else "keys or host keys differ",
         subject.apply,
     )
 
 
-def _peer(subject: Subject) -> trust.Peer | None:
-    for name, found in subject.peers.items():
-        addresses = [rail.far.address.ip for rail in subject.fleet.rails(subject.name)]
-        return trust.Peer(name, addresses, found.trust)
-    return None
+def _peers(subject: Subject) -> list[trust.Peer] | None:
+    """Those of its cluster, where all of them were read."""
+    if subject.peers.keys() != {*subject.fleet.peers(subject.name)}:
+        return None
+    return [
+        trust.Peer(name, subject.fleet.addresses(subject.name, name), found.trust)
+        for name, found in subject.peers.items()
+    ]

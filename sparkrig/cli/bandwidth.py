@@ -61,7 +61,7 @@ def bandwidth(
     if html:
         extras.need("report")
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
-    pairs = [group for group in fleet.groups() if len(group) == 2]
+    pairs = [group for group in fleet.groups() if len(group) > 1]
     if not pairs:
         raise click.ClickException(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
@@ -72,6 +72,7 @@ def bandwidth(
     documents, codes = list[Any](), list[int]()
     for pair in pairs:
         try:
+            fleet.refuse_many(pair[0], "bandwidth measures the rails of")
             run, drawn = _measure(console, {name: data[name] for name in pair}, fleet, why, thorough=not quick)
         except Refusal as refusal:
             documents.append(_refused(console, pair, refusal))

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from sparkrig.runs.journal import Journal
 
 
-# the checks that take both halves of a pair at the same time, and what of facts/halves.py each asks for
+_HALVES = "both halves of each pair"
+# the checks that take all hosts of a cluster at the same time, and what of facts/halves.py each asks for
 _TOGETHER = {"pair.cabling": "neighbours", "pair.halves": "journal", "pair.NETDEV.ping": "pings"}
 
 
@@ -186,7 +187,7 @@ def look(
             return Seen(seen, unread, {}, {}, {})
         answers = session.ask(
             halves,
-            "Looking at both halves of each pair together",
+            f"Looking at {'the hosts of each cluster' if any(map(fleet.many, halves)) else _HALVES} together",
             lambda at: examine.together(at, fleet, seen[at.name], nouns, keep),
         )
     return Seen(seen, unread, *_between(answers, nouns))

@@ -154,7 +154,7 @@ def draft(
     else:
         seen = _look(entrance.door, book, asked.label(at, name))
         others = _others(name, book, asked)
-        lonely = {other: each for other, each in others.items() if book.fleet[other].pair is None}
+        lonely = {other: each for other, each in others.items() if book.fleet[other].group_name is None}
         made = proposal.propose(login, seen, book.fleet, lonely, asked.wishes, name)
     after = book.with_text(made.written(book.text), **asked.overrides) if made.edits else book
     found = {made.name: seen} | ({made.peer: others[made.peer]} if made.peer else {})
@@ -182,12 +182,13 @@ def _look(entered: Door, book: Book, label: str, weights: str = "") -> State:
 def _others(name: str | None, book: Book, asked: Asked) -> dict[str, State]:
     """The Sparks of the inventory that are, or may become, its peer. Raises Lost where one cannot be read."""
     fleet = book.fleet
-    if name and fleet[name].pair:
+    if name and fleet[name].group_name:
+        fleet.refuse_many(name, "onboard sets up")
         wanted = list(fleet.peers(name))
     elif asked.wishes.solo:
         wanted = []
     else:
-        wanted = [other for other in fleet if fleet[other].pair is None and other != name]
+        wanted = [other for other in fleet if fleet[other].group_name is None and other != name]
     if not wanted:
         return {}
     return looked_at(wanted, book, f"Looking at {book.file.name}", ", which may be its peer,")

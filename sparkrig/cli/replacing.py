@@ -160,6 +160,7 @@ def _halves(name: str, book: Book) -> dict[str, State]:
     """The others of its pair. Exit code 3 where one cannot be read: it keeps keys of the one before."""
     from sparkrig.io.remote import Lost
 
+    book.fleet.refuse_many(name, "onboard sets up")
     peers = book.fleet.peers(name)
     if not peers:
         return {}
@@ -281,7 +282,7 @@ def said(place: Place, draft: Draft) -> Iterator[str]:
     from sparkrig.io import drift_files, history_file
     from sparkrig.render.storage import size
 
-    file, pair = draft.after.file, draft.after.fleet[place.name].pair
+    file, pair = draft.after.file, draft.after.fleet[place.name].group_name
     if pair and history_file.path(pair).exists():
         yield f"The bandwidth history of {pair} stays, to compare with: sparkrig bandwidth {quoted_path(file)}"
     for each in accepted(place.name, draft):

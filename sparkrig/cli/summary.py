@@ -186,7 +186,9 @@ def _of_profile(each: Difference) -> str:
 def _bandwidth(
     fleet: Fleet, name: str, states: Mapping[str, State], netdev: str, record: records.Record | None
 ) -> records.Complaint | None:
-    """The complaint about the figure on record; None for a netdev that is no rail."""
+    """The complaint about the figure on record; None for a netdev that is no rail that is measured."""
+    if fleet.many(name):
+        return None
     rail = next((rail for rail in fleet.rails(name) if rail.netdev == netdev), None)
     if rail is None:
         return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
+from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,9 +56,9 @@ def _survey(data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.io import progress, survey
 
-    both = " and ".join(data)
-    with session.connected(data) as found, progress.hosts([both], "Looking at the cabling") as told:
-        return survey.look(found, fleet, partial(told, both))
+    all_hosts = listed(data)
+    with session.connected(data) as found, progress.hosts([all_hosts], "Looking at the cabling") as told:
+        return survey.look(found, fleet, partial(told, all_hosts))
 
 
 def _show(console: Console, found: Survey) -> None:

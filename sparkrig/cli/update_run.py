@@ -39,6 +39,8 @@ def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> in
     at = Updating(asked.inventory, fleet, data, asked.limit)
     files.must_answer(asked.yes, f"{at.again('--check')}, which shows what it would do; then {at.again('--yes')}")
     try:
+        for name in at.data:
+            at.fleet.refuse_many(name, "an update is led through")
         standings = at.standings()
         pending = {name: each for name, each in standings.items() if each.record}
         order = _goes_on(at, pending, asked) if pending or asked.back else _begun(at, asked)

@@ -1,4 +1,6 @@
-"""What the cabling of a group of Sparks is, beside what is wanted; sparkrig/fabric/cabling_judge.py judges it.
+"""What the cabling of a group of Sparks is, beside what is wanted.
+
+sparkrig/fabric/cabling_judge.py judges a pair's, ring_judge.py and switch_judge.py that of more.
 
 A cable joins two cages, not two netdevs: both twins of a cage share its port
 [@epappas, @nvidia-two-sparks].
@@ -129,11 +131,15 @@ class Cable:
 
 @dataclass(frozen=True)
 class Topology(Value):
-    """The cabling of one pair, or of one Spark on its own: real and wanted, and the findings."""
+    """The cabling of one cluster, or of one Spark on its own: real and wanted, and the findings.
+
+    form: what is wanted to join them; on a switch a cable is one way through it, between two ports.
+    """
 
     hosts: tuple[Host, ...]
     cables: tuple[Cable, ...]
     findings: tuple[Finding, ...] = ()
+    form: Literal["cable", "ring", "switch"] = "cable"
 
     def at(self, end: End) -> Cage:
         return next(host for host in self.hosts if host.name == end.host).cage(end.cage)

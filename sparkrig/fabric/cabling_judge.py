@@ -1,4 +1,4 @@
-"""What is wrong with the cables of a pair, and what to do about each."""
+"""What is wrong with the cables of a pair, and of each cable of a ring, and what to do about each."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from sparkrig.text import listed, rails
 from sparkrig.verdict import Finding, Verdict, worst
 
 
-def findings(shown: Topology) -> tuple[Finding, ...]:
-    """The findings of a topology, causes first; one healthy finding where all is well."""
-    found = [*_unread(shown), *strangers(shown), *switches(shown), *loops(shown), *_wanted(shown)]
-    return tuple(found or [_all_well(shown)])
+def findings(shown: Topology) -> Iterator[Finding]:
+    """The findings of a pair, causes first; nothing where all is well."""
+    yield from strangers(shown)
+    yield from switches(shown)
+    yield from loops(shown)
+    yield from _wanted(shown)
 
 
 def judge(shown: Topology, cable: Cable) -> Verdict:
     """The verdict on one cable alone, there or only wanted; its evidence may be empty."""
+    if shown.form == "ring":
+        return _in_a_ring(shown, cable)
     misplaced = _misplaced(shown, [each for each in shown.cables if each.wanted])
     if any(cable in pair for pair in misplaced):
         return Verdict("fault", "cable-crossed")
@@ -28,14 +32,29 @@ def judge(shown: Topology, cable: Cable) -> Verdict:
     if cable.wanted and not cable.real and _led_astray(shown, cable):
         return Verdict("fault", "cable-out")
     if cable.wanted:
-        said = [finding.verdict for finding in _cable(shown, cable)]
+        said = [finding.verdict for finding in of_cable(shown, cable)]
         return worst(said or [Verdict("healthy", evidence=cable.evidence)])
     if shown.switched(cable):
         return Verdict("degraded", "switch")
     return Verdict("fault", "loop") if cable.loops else Verdict("healthy", evidence="not declared")
 
 
-def _unread(shown: Topology) -> Iterator[Finding]:
+def _in_a_ring(shown: Topology, cable: Cable) -> Verdict:
+    """One that is wanted and lies elsewhere is out; what lies there is crossed."""
+    read = [host.name for host in shown.hosts if host.read]
+    if cable.wanted and not all(end.host in read for end in cable.ends):
+        return Verdict("unknown", "unread")
+    if cable.real and not cable.wanted:
+        return Verdict("fault", "loop" if cable.loops else "cable-crossed")
+    if not cable.real and any(shown.taken(end) or shown.at(end).stranger for end in cable.ends):
+        return Verdict("fault", "cable-out")
+    return worst(
+        [each.verdict for each in of_cable(shown, cable)] or [Verdict("healthy", evidence=cable.evidence)]
+    )
+
+
+def unread(shown: Topology) -> Iterator[Finding]:
+    """The hosts of which nothing is known."""
     for host in shown.hosts:
         if not host.read:
             text = f"{host.name} could not be looked at, so its ends of the cables are not known"
@@ -56,7 +75,7 @@ def _wanted(shown: Topology) -> Iterator[Finding]:
     explained = [cable for cable, _ in misplaced]
     for cable in wanted:
         if cable not in explained and (cable.real or not _led_astray(shown, cable)):
-            yield from _cable(shown, cable)
+            yield from of_cable(shown, cable)
 
 
 def _led_astray(shown: Topology, cable: Cable) -> bool:
@@ -65,7 +84,8 @@ def _led_astray(shown: Topology, cable: Cable) -> bool:
     return any(end in loops or shown.at(end).stranger for end in cable.ends)
 
 
-def _cable(shown: Topology, cable: Cable) -> Iterator[Finding]:
+def of_cable(shown: Topology, cable: Cable) -> Iterator[Finding]:
+    """The findings of one wanted cable that does not lie elsewhere."""
     lacking = _missing(shown, cable) or _down(shown, cable) or _dark(shown, cable)
     if lacking:
         yield _on_rails(_lame(shown, cable), lacking)
@@ -252,7 +272,7 @@ def _doubtful(shown: Topology, cable: Cable) -> Verdict | None:
     """A cable whose ends have a carrier, and over which frames pass in one direction, or in none."""
     if cable.evidence == "heard both ways":
         return None
-    silent = [host for host in shown.hosts if host.silence]
+    silent = [host for host in shown.hosts if host.silence and host.name in {end.host for end in cable.ends}]
     if silent:
         why = listed(f"the neighbour probe did not run on {host.name} ({host.silence})" for host in silent)
         return Verdict("unknown", "no-probe", why, over_ssh(silent[0].name, "sudo -n python3 --version"))
@@ -339,14 +359,15 @@ def _slow(shown: Topology, cable: Cable) -> Verdict | None:
     )
 
 
-def _all_well(shown: Topology) -> Finding:
+def all_well(shown: Topology) -> Finding:
+    """The one finding where there is no other."""
     wanted = [cable for cable in shown.cables if cable.wanted]
     if wanted:
         evidence = listed(
             f"{cable.one} reaches {cable.other} as wanted ({', '.join((cable.evidence, *cable.notes))})"
             for cable in wanted
         )
-        return Finding("pair", Verdict("healthy", evidence=evidence))
+        return Finding("pair" if len(shown.hosts) < 3 else "cluster", Verdict("healthy", evidence=evidence))
     host = shown.hosts[0]
     if any(cage.state == "link" for cage in host.cages):
         text = f"{host.name} has a cable, and the inventory declares no peer"

@@ -1,4 +1,4 @@
-"""What a look at both hosts of a pair shows of its fabric: which rails can be measured, and what is wrong."""
+"""What a look at the hosts of a cluster shows of its fabric: which rails can be measured, and what is wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEPLOY = deploy()
 
 @dataclass(frozen=True)
 class Survey:
-    """One look at the hosts of a group (Fleet.groups): a pair, or a Spark on its own.
+    """One look at the hosts of a group (Fleet.groups): a cluster, or a Spark on its own.
 
     names: those hosts, the leading one first; found, heard: by host, absent where it could not be read;
     unread: why not, by host.
@@ -62,13 +62,14 @@ class Survey:
         found = self.found.get(name)
         if found is None:
             return None
-        nics = found.nics.values()
+        nics = [*found.nics.values()]
         return cages.Seen(
             found.network,
             found.rdma,
             self.heard.get(name),
-            {nic.netdev: nic.speed_mbps for nic in nics},
-            {nic.netdev: nic.cable or "" for nic in nics},
+            {each.netdev: each.speed_mbps for each in nics},
+            {each.netdev: each.cable or "" for each in nics},
+            {each.netdev: count for each in nics if (count := nic.lost(each)) is not None},
         )
 
     def fabric(self) -> list[Finding]:
@@ -81,7 +82,7 @@ class Survey:
             finding for name, found in self.found.items() for finding in condition.findings(found.condition, name)
         ]
         perftest = self.perftest()
-        return each if perftest.healthy else [*each, Finding("pair", perftest)]
+        return each if perftest.healthy else [*each, Finding(self.fleet.label(self.names[0]), perftest)]
 
     def perftest(self) -> Verdict:
         """Two versions work together as a rule, but what one of them cannot do is documented nowhere."""
@@ -90,7 +91,8 @@ class Survey:
         if len(known) < 2:
             return Verdict("healthy", evidence=f"perftest {min(known)}" if known else "")
         said = listed(f"{version} on {name}" for name, version in versions.items() if version)
-        cure = on_host("sudo apt-get install --only-upgrade perftest", ", on both hosts")
+        where = "both" if len(self.names) < 3 else "all"
+        cure = on_host("sudo apt-get install --only-upgrade perftest", f", on {where} hosts")
         return Verdict("degraded", "versions-differ", f"perftest is {said}", cure)
 
     def gids(self) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Which cage of which host reaches which cage of the other, from what the hosts show.
+"""Which cage of which host reaches which cage of another, from what the hosts show.
 
 A frame that one twin sends is heard by both twins at the far end of the cable, and may be heard by its own
 twin, so it is cages that are matched. A frame that came through is the best evidence; equal cable serials
@@ -12,16 +12,18 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, product
 
+from sparkrig.fabric import cabling_judge, neighbours, ring_judge, switch_judge
 from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin
-from sparkrig.fabric.cabling_judge import findings
 from sparkrig.fabric.neighbours import Neighbours
+from sparkrig.fabric.switch_judge import Signs
 from sparkrig.fleet import Fleet
 from sparkrig.network.seen import Network
 from sparkrig.rdma import gid
 from sparkrig.rdma.rdma import Rdma
 from sparkrig.refusal import Refusal
+from sparkrig.verdict import Finding
 
 # Drawn even where a Spark shows none of them, because an uncabled ConnectX-7 is not there: section 1.
 _CAGES = ("p0", "p1")
@@ -34,7 +36,8 @@ class Seen:
     """What one host shows.
 
     neighbours: None where the probe was not run; speeds: Mb/s by netdev; cables: a digest of the cable's
-    serial number by netdev, empty or absent where it is not known.
+    serial number by netdev, empty or absent where it is not known; lost: packets that came out of order, by
+    netdev, of those that count them.
     """
 
     network: Network
@@ -42,6 +45,7 @@ class Seen:
     neighbours: Neighbours | None = None
     speeds: Mapping[str, int | None] = field(default_factory=dict)
     cables: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
 
 
 def build(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Topology:
@@ -53,19 +57,97 @@ def build(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -
     heard, strangers = _heard(hosts, seen)
     drawn = tuple(_host(fleet, name, seen.get(name), strangers) for name in hosts)
     wanted = _wanted(fleet, hosts, seen)
-    found = Topology(drawn, tuple(_found(drawn, heard, _serials(hosts, seen), wanted)))
+    form = fleet[hosts[0]].form if len(hosts) > 1 else "cable"
+    found = Topology(drawn, tuple(_found(drawn, heard, _serials(hosts, seen), wanted)), form=form)
     known = replace(found, cables=(*found.cables, *_not_found(found, wanted)))
     known = replace(known, cables=tuple(_noted(known, cable, _serials(hosts, seen)) for cable in known.cables))
-    return replace(known, findings=findings(known))
+    return replace(known, findings=_findings(known, hosts, seen))
+
+
+def _findings(known: Topology, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[Finding, ...]:
+    """Causes first; one healthy finding where all is well."""
+    match known.form:
+        case "switch":
+            found = switch_judge.findings(known, _signs(hosts, seen))
+        case "ring":
+            found = ring_judge.findings(known)
+        case _:
+            found = cabling_judge.findings(known)
+    well = switch_judge.all_well if known.form == "switch" else cabling_judge.all_well
+    return tuple([*cabling_judge.unread(known), *found] or [well(known)])
+
+
+def _signs(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Signs:
+    """What the hosts show of their ports of a switch."""
+    read = {name: here for name in hosts if (here := seen.get(name))}
+    owners = _owners(seen)
+    sizes = {(name, netdev): mtu for name, here in read.items() for netdev, mtu in _long(here).items()}
+    asked, passed = (
+        {
+            (end, End(name, cage_of(row.netdev, here.network)))
+            for name, here in read.items()
+            for row in rows(here.neighbours or Neighbours())
+            for end, netdev in owners.get(row.mac, [])
+            if end.host != name and _one_size(sizes, (end.host, netdev), (name, row.netdev))
+        }
+        for rows in (_small, _large)
+    )
+    return Signs(
+        passed=frozenset(passed & asked),
+        dropped=frozenset(asked - passed),
+        size=min(sizes.values(), default=0),
+        sharing=dict(_sharing(read)),
+        lost=_lost(read),
+    )
+
+
+def _small(heard: Neighbours) -> Sequence[neighbours.Heard]:
+    return heard.heard
+
+
+def _large(heard: Neighbours) -> Sequence[neighbours.Heard]:
+    return heard.heard_long
+
+
+def _one_size(sizes: Mapping[tuple[str, str], int], one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether two netdevs have one MTU, and one at which large frames are sent."""
+    return one in sizes and sizes[one] == sizes.get(other)
+
+
+def _long(seen: Seen) -> Mapping[str, int]:
+    """The size of the large frames that were sent, by netdev."""
+    return seen.neighbours.long if seen.neighbours else {}
+
+
+def _sharing(read: Mapping[str, Seen]) -> Iterator[tuple[End, str]]:
+    """Cages whose twins have addresses in one subnet."""
+    for name, here in read.items():
+        for cage in _CAGES:
+            links = [link for link in here.network.links.values() if link.port == cage]
+            for one, other in combinations(links, 2):
+                for a, b in product(one.addresses, other.addresses):
+                    if a.network.overlaps(b.network):
+                        yield End(name, cage), f"{one.name} ({a}) and {other.name} ({b}) share a subnet"
+
+
+def _lost(read: Mapping[str, Seen]) -> dict[End, int]:
+    found: dict[End, int] = {}
+    for name, here in read.items():
+        for netdev, count in here.lost.items():
+            end = End(name, cage_of(netdev, here.network))
+            found[end] = found.get(end, 0) + count
+    return found
 
 
 def obstacles(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> list[Refusal]:
-    """Why no change of the network can bring the halves of a pair together: every fault of their cabling.
+    """Why no change of the network can bring the hosts together: every fault of their cabling.
 
-    What is not known is no reason: a change that does not join the halves is taken back.
+    What is not known is no reason: a change that does not join the hosts is taken back. Addresses are what a
+    deploy mends.
     """
     verdicts = [finding.verdict for finding in build(fleet, hosts, seen).findings]
-    return [Refusal(each.evidence, each.cure) for each in verdicts if each.level == "fault"]
+    faults = [each for each in verdicts if each.level == "fault" and each.cause != "switch-subnet"]
+    return [Refusal(each.evidence, each.cure) for each in faults]
 
 
 def cage_of(netdev: str, network: Network | None) -> str:
@@ -82,7 +164,7 @@ def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, st
     real = {link.name for link in network.links.values() if re.fullmatch(r"p\d+", link.port)} if network else set()
     # a Spark on its own does not miss a declared netdev: it has no cable
     declared = set(fleet[name].fabric) if fleet.peers(name) else set()
-    numbers = _numbers(fleet, name)
+    numbers = {rail.netdev: rail.number for rail in fleet.rails(name)}
     twins: dict[str, list[Twin]] = {cage: [] for cage in _CAGES}
     for netdev in sorted(real | declared, key=_by_domain):
         twin = _twin(fleet, name, netdev, seen, numbers.get(netdev))
@@ -93,14 +175,6 @@ def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, st
         read=seen is not None,
         silence=_silence(seen),
     )
-
-
-def _numbers(fleet: Fleet, name: str) -> dict[str, int]:
-    """Rail numbers by netdev, for every host as the one that leads its group counts them."""
-    if fleet.leads(name):
-        return {rail.netdev: rail.number for rail in fleet.rails(name)}
-    leader = fleet.group(name)[0]
-    return {rail.far.netdev: rail.number for rail in fleet.rails(leader) if rail.far.host == name}
 
 
 def _by_domain(netdev: str) -> tuple[int, str]:

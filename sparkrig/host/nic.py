@@ -337,6 +337,16 @@ def pcie_link(link: Pcie, subject: str, *, virtual: bool = False) -> Verdict:
 _RESEAT = "reseat the QSFP cable at both ends, and try another one if it happens again"
 
 
+# packets that a receiver found missing before others: mlx5's, and soft-RoCE's
+_OUT_OF_ORDER = ("out_of_sequence", "out_of_seq_request")
+
+
+def lost(nic: Nic) -> int | None:
+    """Packets that came to a netdev out of order since it appeared; None where it does not count them."""
+    counted = [nic.errors[name] for name in _OUT_OF_ORDER if name in nic.errors]
+    return sum(counted) if counted else None
+
+
 def errors_grew(before: Nic, after: Nic) -> Verdict:
     """Whether RDMA error counters grew between two looks; one that is smaller now started anew."""
     name = after.device or after.netdev

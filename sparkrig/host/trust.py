@@ -1,4 +1,4 @@
-"""Logging in from one half of a pair to the other: public keys, and host keys that no network was asked for.
+"""Logging in from each host of a cluster to the others: public keys, and host keys that no network was asked for.
 
 A private key is made where it is used and never leaves. Sources: [@eugr], whose nodes keep theirs, too; sshd(8),
 AUTHORIZED_KEYS FILE FORMAT; ssh_config(5).
@@ -74,7 +74,7 @@ def _public(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class Peer:
-    """The other half of the pair: its name, its fabric addresses in rail order, and what was found there.
+    """Another host of the cluster: its name, its addresses on the rails to it, in order, and what was found there.
 
     host: its name in the inventory, which may begin with the connector to reach it by (@ssh/spark-b).
     """
@@ -103,13 +103,22 @@ def line(peer: Peer) -> str:
     return f'restrict,pty,from="{",".join(map(str, peer.addresses))}" {peer.found.key} {MARK}'
 
 
-def files(user: str, peer: Peer) -> list[File]:
-    """Whom this host takes for its peer, and how its ssh user gets there. Raises Refusal without a host key."""
-    if not peer.found.host_keys:
-        raise Refusal(f"no host key of {peer.name} was found in /etc/ssh", on_host("sudo ssh-keygen -A"))
-    names = [peer.name, *map(str, peer.addresses)]
-    known = [f"{','.join(names)} {key}" for key in peer.found.host_keys]
-    client = [
+def files(user: str, peers: Sequence[Peer]) -> list[File]:
+    """Whom this host takes for its peers, and how its ssh user gets there. Raises Refusal without a host key."""
+    known, client = [], []
+    for peer in peers:
+        if not peer.found.host_keys:
+            raise Refusal(f"no host key of {peer.name} was found in /etc/ssh", on_host("sudo ssh-keygen -A"))
+        names = [peer.name, *map(str, peer.addresses)]
+        known += [f"{','.join(names)} {key}" for key in peer.found.host_keys]
+        client += _client(user, peer, names)
+    head = "# Written by sparkrig: docs/security.md"
+    return [File(KNOWN_HOSTS, "\n".join([head, *known, ""])), File(CLIENT, "\n".join([head, *client, ""]))]
+
+
+def _client(user: str, peer: Peer, names: Iterable[str]) -> list[str]:
+    """What ssh_config says of one peer."""
+    return [
         f"Match originalhost {','.join(names)} localuser {user}",
         "    IdentitiesOnly yes",
         f"    IdentityFile ~/{KEY}",
@@ -121,20 +130,19 @@ def files(user: str, peer: Peer) -> list[File]:
         f"    HostName {peer.addresses[0]}",
         f"    User {peer.found.user}",
     ]
-    head = "# Written by sparkrig: docs/security.md"
-    return [File(KNOWN_HOSTS, "\n".join([head, *known, ""])), File(CLIENT, "\n".join([head, *client, ""]))]
 
 
-def settled(found: Trust, standing: Mapping[str, Found], peer: Peer | None) -> bool:
+def settled(found: Trust, standing: Mapping[str, Found], peers: Sequence[Peer] | None) -> bool:
     """Whether nothing is to be done; standing: files by path as they were found.
 
-    peer: None where it was not looked at yet; it then counts as being what it was when the files were written.
+    peers: None where one was not looked at yet; they then count as being what they were when the files were
+    written.
     """
-    if peer is None:
+    if peers is None:
         return bool(found.key and found.authorized) and {KNOWN_HOSTS, CLIENT} <= set(standing)
-    if found.key is None or peer.found.key is None:
+    if found.key is None or any(peer.found.key is None for peer in peers):
         return False
-    return found.authorized == (line(peer),) and not stale(files(found.user, peer), standing)
+    return found.authorized == tuple(map(line, peers)) and not stale(files(found.user, peers), standing)
 
 
 def left(found: Trust, standing: Mapping[str, Found]) -> bool:

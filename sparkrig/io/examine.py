@@ -33,9 +33,9 @@ def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> State:
 def together(
     at: Host, fleet: Fleet, found: State, nouns: Collection[str], keep: Keep | None = None
 ) -> Mapping[str, Part]:
-    """What a half shows while its peer is asked, too, in one exec; of facts.halves, by the names of its nouns.
+    """What a host shows while its peers are asked, too, in one exec; of facts.halves, by the names of its nouns.
 
-    Pings go from each cabled netdev to the one that it reaches on the peer, where there is one.
+    Pings go from each cabled netdev to each that it reaches on a peer.
     """
     mine = fleet[at.name]
     live = cabled(mine, found)
@@ -44,6 +44,7 @@ def together(
         patience=mine.patience if "neighbours" in nouns else None,
         targets=[each for rail in rails for each in targets(rail.netdev, rail.far.address.ip, mine.mtu)],
         journal="journal" in nouns,
+        fan=fleet.fan(at.name),
     )
     none: dict[str, Part] = {"pings": {}} if "pings" in nouns else {}
     if not asked.nouns:

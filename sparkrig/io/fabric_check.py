@@ -81,7 +81,7 @@ def check(
     return Run(
         id=bench.run,
         started_at=started_at,
-        pair=fleet[one].pair or "",
+        pair=fleet[one].group_name or "",
         mtu=fleet[one].mtu,
         hosts=seen.hosts(),
         rails=rails,

@@ -23,9 +23,10 @@ def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable
 
     hosts: each host of it, or why it is not connected. step: receives what begins.
     """
-    step("look at both hosts, and see which cage reaches which" if len(hosts) > 1 else "look at the host")
+    which = "both hosts" if len(hosts) == 2 else "all hosts"
+    step(f"look at {which}, and see which cage reaches which" if len(hosts) > 1 else "look at the host")
     patience = max(fleet[name].patience for name in hosts)
-    return survey(fleet, ask(hosts, Asked(patience=patience), patience), {})
+    return survey(fleet, ask(hosts, Asked(patience=patience, fan=max(map(fleet.fan, hosts))), patience), {})
 
 
 def ask(
@@ -50,13 +51,15 @@ def survey(
     )
 
 
-def hear(hosts: Mapping[str, Host | Failed | Lost], patience: float) -> dict[str, neighbours.Neighbours]:
+def hear(
+    hosts: Mapping[str, Host | Failed | Lost], patience: float, fan: int = 1
+) -> dict[str, neighbours.Neighbours]:
     """Who hears whom below IP, of hosts that are asked at once; why not, of those that do not answer.
 
-    patience: factor on the deadlines of a host.
+    patience: factor on the deadlines of a host; fan: how many hosts a netdev may reach.
     """
     seconds = int(LOOK_S * patience)
-    heard = remote.each(hosts, lambda at: remote.read(at, Neighbours(), patience, seconds=seconds))
+    heard = remote.each(hosts, lambda at: remote.read(at, Neighbours(), patience, fan, seconds=seconds))
     return {
         name: neighbours.Neighbours(trouble=str(result)) if isinstance(result, Exception) else result
         for name, result in heard.items()

@@ -41,7 +41,7 @@ class Declared(Protocol):
     @property
     def mtu(self) -> int: ...
     @property
-    def pair(self) -> str | None: ...
+    def group_name(self) -> str | None: ...
     @property
     def adopt(self) -> Mapping[str, str]: ...
     @property
@@ -89,7 +89,7 @@ def _netdev(
     usable, ours = seen.has_carrier(netdev), netdev not in left
     if ours and not seen.running:
         yield Difference(netdev, "manager", "running", None)
-    if not usable and settings.pair is None:
+    if not usable and settings.group_name is None:
         return
     if not usable:
         yield Difference(netdev, "carrier" if netdev in seen.links else "netdev", "there", None)

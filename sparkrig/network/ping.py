@@ -29,13 +29,18 @@ class Target:
 
 @dataclass(frozen=True)
 class Ping(Value):
-    """How a ping of one netdev and size went. sent: 0 where none went out; said: ping's first complaint."""
+    """How a ping of one netdev and size went.
+
+    sent: 0 where none went out; said: ping's first complaint; address: whom it was for, empty where an older
+    version asked.
+    """
 
     netdev: str
     size: int
     sent: int = 0
     received: int = 0
     said: str = ""
+    address: str = ""
 
     @property
     def crosses(self) -> bool:
@@ -53,7 +58,9 @@ def targets(netdev: str, address: IPv4Address, mtu: int) -> tuple[Target, Target
 
 
 def parse(lines: Iterable[str]) -> dict[str, tuple[Ping, ...]]:
-    """Read `ping NETDEV SIZE SENT RECEIVED SAID` rows, by netdev, the largest first; `-`: ping printed no count.
+    """Read `ping NETDEV SIZE@ADDRESS SENT RECEIVED SAID` rows, by netdev, the largest first.
+
+    `-` in place of a count: ping printed none. Older versions wrote no @ADDRESS.
 
     Raises ValueError for a row that makes no sense.
     """
@@ -63,7 +70,8 @@ def parse(lines: Iterable[str]) -> dict[str, tuple[Ping, ...]]:
         if word != "ping":
             continue
         netdev, size, sent, received, said = [*rest.split(" ", 4), ""][:5]
-        ping = Ping(netdev, int(size), _count(sent), _count(received), said.strip())
+        size, _, address = size.partition("@")
+        ping = Ping(netdev, int(size), _count(sent), _count(received), said.strip(), address)
         found.setdefault(netdev, []).append(ping)
     return {
         netdev: tuple(sorted(pings, key=lambda ping: ping.size, reverse=True)) for netdev, pings in found.items()

@@ -83,7 +83,9 @@ def _plan(found: Network, settings: Declared) -> Plan:
     for netdev in fabric:
         _refuse_management(found, netdev, allowed=allowed)
     ours = [netdev for netdev in fabric if netdev not in left]
-    cabled = [netdev for netdev in fabric if _usable(found, netdev, paired=settings.pair is not None, ours=ours)]
+    cabled = [
+        netdev for netdev in fabric if _usable(found, netdev, paired=settings.group_name is not None, ours=ours)
+    ]
     concerned = [each for each in others if not each.given.keys().isdisjoint(cabled)]
     settled = definitions.settle(concerned, adopt, fabric, found.profiles, found.netplan)
     for netdev in cabled:

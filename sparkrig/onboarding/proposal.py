@@ -110,7 +110,9 @@ def propose(
     if known:
         _unwished(known, fleet, wishes)
     name = known or _name(wishes.name or seen.identity.hostname, fleet, exact=wishes.name is not None)
-    if known and fleet[known].pair:
+    if known:
+        fleet.refuse_many(known, "onboard sets up")
+    if known and fleet[known].group_name:
         return Proposal(known, False, {}, fleet.peers(known)[0])
     own = {} if known else dict(login)
     peer = None if wishes.solo else _peer(seen, others, wishes)
@@ -121,7 +123,7 @@ def propose(
     here, there = _addresses(
         _Half(seen, cages[0], _given(wishes) or mine), _Half(other, cages[1], theirs), fleet, wishes.adopt
     )
-    pair = {"pair": wishes.pair or _unused(_PAIR, {host.pair for host in fleet.values()})}
+    pair = {"pair": wishes.pair or _unused(_PAIR, {host.group_name for host in fleet.values()})}
     return Proposal(
         name,
         not known,
@@ -161,13 +163,14 @@ def _alone(
 def _unwished(known: str, fleet: Fleet, wishes: Wishes) -> None:
     """Raise Refusal where something is asked for that the inventory has already."""
     mine = fleet[known]
+    pair = mine.group_name
     told = {
         "--name": wishes.name not in (None, known),
         "--fabric": bool(wishes.fabric and mine.fabric),
-        "--pair": bool(mine.pair) and wishes.pair not in (None, mine.pair),
-        "--peer": bool(mine.pair) and wishes.peer not in (None, *fleet.peers(known)),
-        "--solo": bool(mine.pair) and wishes.solo,
-        "--adopt": bool(mine.pair) and wishes.adopt is not None,
+        "--pair": bool(pair) and wishes.pair not in (None, pair),
+        "--peer": bool(pair) and wishes.peer not in (None, *fleet.peers(known)),
+        "--solo": bool(pair) and wishes.solo,
+        "--adopt": bool(pair) and wishes.adopt is not None,
     }
     if odd := listed(option for option, asked in told.items() if asked):
         raise Refusal(

@@ -35,6 +35,8 @@ def value(schema: Schema, shapes: Mapping[str, str]) -> str:
         return f"a mapping of {shapes[name]} to {value(inner, shapes)}"
     if schema.get("format") == "ipv4interface":
         return "an IPv4 address as ADDRESS/PREFIX"
+    if schema.get("format") == "ipv4network":
+        return "an IPv4 network as ADDRESS/PREFIX"
     if schema.get("pattern") in shapes:
         return shapes[schema["pattern"]]
     kind = _KINDS[schema["type"]]

@@ -1,19 +1,22 @@
 """The variables that NCCL, Gloo, UCX, vLLM and Ray read on a host.
 
 Sources: what others set on pairs that work [@nvidia-playbook, @eugr, @sparkrun, @epappas, @capetron], and what
-NCCL does with it [@nccl-docs].
+NCCL does with it [@nccl-docs]. A switch takes what a pair does [@nvidia-switch, @sparkrun-ring].
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Interface
+from typing import Literal
 
 from sparkrig.cure import on_host
 from sparkrig.rdma import gid, rdma
 from sparkrig.refusal import Refusal
+
+Form = Literal["cable", "ring", "switch"]
 
 NCCL_CONF = "/etc/nccl.conf"
 CONTAINER_ENV = "/etc/sparkrig/container.env"
@@ -35,13 +38,16 @@ class Node:
     """This host's part in the fabric.
 
     devices: RDMA devices in rail order, empty on a Spark on its own; socket_netdev and address: where the
-    control sockets of NCCL, Gloo and Ray live; choice: the GID choice, None without RDMA.
+    control sockets of NCCL, Gloo and Ray live; choice: the GID choice, None without RDMA; form: what joins the
+    hosts; merge_nics: whether NCCL merges the ports of a NIC, None for what the form asks for.
     """
 
     devices: Sequence[str]
     socket_netdev: str
     address: IPv4Address
     choice: gid.Choice | None
+    form: Form = "cable"
+    merge_nics: bool | None = None
 
 
 def nccl(node: Node, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -51,6 +57,10 @@ def nccl(node: Node, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         found["NCCL_IB_HCA"] = ",".join(node.devices)
     found["NCCL_SOCKET_IFNAME"] = node.socket_netdev
     found["NCCL_IGNORE_CPU_AFFINITY"] = "1"
+    if node.form == "ring":
+        found |= _RING
+    if node.merge_nics is not None:
+        found[_MERGE] = str(int(node.merge_nics))
     return found | dict(extra or {})
 
 
@@ -65,8 +75,15 @@ def container(node: Node, extra: Mapping[str, str]) -> dict[str, str]:
     return found | dict(extra)
 
 
+# NCCL picks the device by the subnet of each peer, with its own transport; a plugin would pick by itself.
+# NVIDIA's script, eugr and sparkrun set these three, and a ring did not run without them
+# [@nvidia-cluster-setup, @eugr-networking, @sparkrun-ring, @sparkrun-174]; merged ports would lead to two peers.
+# One report of a ring of four, with one address for each cable, needed them merged [@switchless-ring].
+_MERGE = "NCCL_IB_MERGE_NICS"
+_RING = {"NCCL_IB_SUBNET_AWARE_ROUTING": "1", "NCCL_NET_PLUGIN": "none", _MERGE: "0"}
+
 # the variables that are written without any setting
-NAMES = frozenset(container(Node(("device",), "netdev", IPv4Address(0), None), {}))
+NAMES = frozenset({**container(Node(("device",), "netdev", IPv4Address(0), None), {}), **_RING})
 
 
 def alone(extra: Mapping[str, str]) -> dict[str, str]:
@@ -81,8 +98,13 @@ def node(
     management: tuple[str, IPv4Interface] | None,
     *,
     socket_interface: str,
+    form: Form = "cable",
+    merge_nics: bool | None = None,
 ) -> Node:
     """This host's part in the fabric, from its cabled rails and its RDMA devices.
+
+    In a ring no rail reaches all hosts, so its control sockets are on the management network
+    [@nvidia-cluster-setup, @eugr-networking].
 
     Raises Refusal where a rail has no RDMA device or no RoCE v2 GID, or where no management address is known.
     """
@@ -98,10 +120,12 @@ def node(
         choice = gid.choose(found.gids, rails) if rails else None
     except ValueError as error:
         raise Refusal(str(error), on_host("ip -4 addr", "; show_gids; then run the deploy again")) from None
-    if rails and socket_interface == "fabric":
+    if choice and form == "ring":  # which rail leads to a peer decides, and no file says that beforehand
+        choice = replace(choice, index=None, why="a ring has a device for each peer, and NCCL picks it")
+    if rails and socket_interface == "fabric" and form != "ring":
         netdev, address = next(iter(rails.items()))
     elif management:
         netdev, address = management
     else:
         raise Refusal("no management address was found on this host", on_host("ip -4 addr; ip -4 route"))
-    return Node(devices, netdev, address.ip, choice)
+    return Node(devices, netdev, address.ip, choice, form, merge_nics)

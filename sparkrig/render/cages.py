@@ -5,12 +5,18 @@ from __future__ import annotations
 from sparkrig.fabric.cabling import Cable, Cage, End, Host, State, Topology, Twin
 from sparkrig.fabric.cabling_judge import judge
 from sparkrig.render.findings import Shade
+from sparkrig.verdict import worst
 
 _UNTOLD: dict[State, str] = {"missing": "no netdev", "unread": "not read", "link": "link"}
 
 
 def single(shown: Topology) -> list[Cable]:
-    """The cables that are drawn one by one: what is only wanted first, and not where both plugs are in use."""
+    """The cables that are drawn one by one: what is only wanted first, and not where both plugs are in use.
+
+    On a declared switch none is: each port leads to it.
+    """
+    if shown.form == "switch":
+        return []
     drawn = [
         cable
         for cable in shown.cables
@@ -25,7 +31,7 @@ def loose_end(shown: Topology, end: End) -> tuple[Shade, str] | None:
     None for any other end; the name is empty where the drawing already shows where the end should lead.
     """
     cage = shown.at(end)
-    if cage.state != "link" or shown.taken(end):
+    if cage.state != "link" or shown.taken(end) or (shown.form == "switch" and cage.rails):
         return None
     if cage.stranger:
         name = "unknown machine" if "(" in cage.stranger else cage.stranger
@@ -39,6 +45,23 @@ def label(shown: Topology, cable: Cable) -> tuple[Shade, str]:
     crowded = not cable.real and any(shown.taken(end) or shown.at(end).stranger for end in cable.ends)
     word = "" if crowded else judged.cause or judged.evidence
     return ("quiet" if cable.real and not cable.wanted and judged.healthy else judged.level), word
+
+
+def port(shown: Topology, end: End) -> tuple[Shade, str]:
+    """How a port of a declared switch does, and its label: the worst that is said of the cage in it."""
+    said = [each.verdict for each in shown.findings if each.subject == f"{end.host} {end.cage}"]
+    if said:
+        found = worst(said)
+        return found.level, found.cause
+    if not next(host.read for host in shown.hosts if host.name == end.host):
+        return "unknown", "unread"
+    return ("healthy", "reached") if shown.reached(end) else ("unknown", "no answer")
+
+
+def ports(shown: Topology) -> list[End]:
+    """The cages that the inventory wants on a switch; none where it wants no switch."""
+    ends = [End(host.name, cage.name) for host in shown.hosts for cage in host.cages if cage.rails]
+    return ends if shown.form == "switch" else []
 
 
 def shade(twin: Twin) -> Shade:

@@ -29,9 +29,11 @@ class _Glyphs:
     line: str
     side: str
     dash: str
+    wanted: str
     falling: str
     rising: str
     crossing: str
+    met: str
     plugs: str
     signs: dict[Shade, str]
 
@@ -41,9 +43,11 @@ _DRAWN = _Glyphs(
     line="─",
     side="│",
     dash="╌",
+    wanted="╎",
     falling="╲",
     rising="╱",  # noqa: RUF001
     crossing="╳",  # noqa: RUF001
+    met="┼",
     plugs="├┤",
     signs=SIGNS,
 )
@@ -52,9 +56,11 @@ _TYPED = _Glyphs(
     line="-",
     side="|",
     dash=".",
+    wanted=":",
     falling="\\",
     rising="/",
     crossing="X",
+    met="+",
     plugs="++",
     signs=ASCII_SIGNS,
 )
@@ -76,6 +82,8 @@ _FORMS = (
 )
 
 
+_SWITCH = 21  # columns of the ports, the bar and its name
+
 _NOTHING = _Form(rail=False, address=False, channel=0)
 
 
@@ -89,9 +97,13 @@ class Drawing:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         glyphs = _TYPED if options.ascii_only or options.legacy_windows else _DRAWN
         width = min(options.max_width, _WIDEST)
-        plans = (_Plan(self.shown, glyphs, form, width) for form in _FORMS)
+        stacked = len(self.shown.hosts) > 2 or self.shown.form == "switch"
+        kind = _Stack if stacked else _Plan
+        plans = (kind(self.shown, glyphs, form, width) for form in _FORMS)
         plan = next((plan for plan in plans if plan.fits), None)
         yield from plan.draw() if plan else _named(self.shown, glyphs)
+        if plan and stacked:
+            yield from _named(self.shown, glyphs, loose=False)
         yield from _below(self.shown, plan.form if plan else _NOTHING)
         yield Text()
         if self.findings:
@@ -106,6 +118,10 @@ class _Canvas:
 
     def put(self, row: int, column: int, text: str, style: str = "") -> None:
         self.cells.update({(row, column + n): (character, style) for n, character in enumerate(text)})
+
+    def lay(self, other: _Canvas, row: int) -> None:
+        """Put another one on it, that many rows from the top."""
+        self.cells.update({(row + at, column): cell for (at, column), cell in other.cells.items()})
 
     def holds(self, characters: str, columns: range) -> bool:
         """Whether one of the characters stands in those columns."""
@@ -294,13 +310,89 @@ class _Plan:
         canvas.put(row, self.box if side == 0 else self.box + self.channel - len(stub), stub, style)
 
 
-def _named(shown: Topology, glyphs: _Glyphs) -> Iterator[Text]:
-    """The cables as a list, where there is no room to draw them."""
-    for cable in shown.cables:
+class _Stack(_Plan):
+    """Any number of hosts, one below the other; the cables of a ring, or the switch, to the right of all.
+
+    A cable has a column of its own and a sign where it begins; what is said of it stands below.
+    """
+
+    def __init__(self, shown: Topology, glyphs: _Glyphs, form: _Form, width: int) -> None:
+        super().__init__(shown, glyphs, form, width)
+        self.single = cages.single(shown)
+        self.channel = 8 + 4 * len(self.single) if self.single else _SWITCH
+        self.fits = self.box + self.channel <= width
+
+    def draw(self) -> Iterator[Text]:
+        canvas = _Canvas()
+        for index, host in enumerate(self.shown.hosts):
+            part = _Canvas()
+            self._host(part, host, 0)
+            canvas.lay(part, index * (self.bottom + 1))
+        for lane, cable in enumerate(self.single):
+            self._around(canvas, cable, self.box + 5 + 4 * lane)
+        self._ports(canvas)
+        yield from canvas.lines()
+        if canvas.holds(self.glyphs.dash, range(self.box, self.box + self.channel)):
+            yield Text(f" {self.glyphs.dash * 3} wanted, and not there", style="dim")
+
+    def _at(self, end: End) -> int:
+        """The row of a plug."""
+        index = next(number for number, host in enumerate(self.shown.hosts) if host.name == end.host)
+        return index * (self.bottom + 1) + self.row[end.cage]
+
+    def _lead(self, canvas: _Canvas, row: int, column: int, line: str, style: str) -> None:
+        """From a plug to a column; what it crosses stays to be seen."""
+        canvas.put(row, self.box - 1, self.glyphs.plugs[0], style)
+        for at in range(self.box, column):
+            met = canvas.cells.get((row, at), (" ", ""))[0] in (self.glyphs.side, self.glyphs.wanted)
+            canvas.put(row, at, self.glyphs.met if met else line, style)
+
+    def _around(self, canvas: _Canvas, cable: Cable, column: int) -> None:
+        shade, _ = cages.label(self.shown, cable)
+        style = STYLES[shade] + ("" if cable.real else " dim")
+        line = self.glyphs.line if cable.real else self.glyphs.dash
+        one, other = sorted(map(self._at, cable.ends))
+        for row, corner in ((one, self.glyphs.corners[1]), (other, self.glyphs.corners[3])):
+            self._lead(canvas, row, column, line, style)
+            canvas.put(row, column, corner, style)
+        for row in range(one + 1, other):
+            met = canvas.cells.get((row, column), (" ", ""))[0] in (self.glyphs.line, self.glyphs.dash)
+            side = self.glyphs.side if cable.real else self.glyphs.wanted
+            canvas.put(row, column, self.glyphs.met if met else side, style)
+        canvas.put(one, self.box + 1, f" {self.glyphs.signs[shade]} ", style)
+
+    def _ports(self, canvas: _Canvas) -> None:
+        """The ports of a declared switch, each with its sign."""
+        ends = cages.ports(self.shown)
+        if not ends:
+            return
+        rows, column = [self._at(end) for end in ends], self.box + 12
+        for row in range(min(rows), max(rows) + 1):
+            canvas.put(row, column, self.glyphs.side, "cyan")
+        for end, row in zip(ends, rows, strict=True):
+            shade, _ = cages.port(self.shown, end)
+            lit = self.shown.at(end).state == "link"
+            self._lead(canvas, row, column, self.glyphs.line if lit else self.glyphs.dash, STYLES[shade])
+            canvas.put(row, column, self.glyphs.plugs[1], STYLES[shade])
+            canvas.put(row, self.box + 4, f" {self.glyphs.signs[shade]} ", STYLES[shade])
+        canvas.put((min(rows) + max(rows)) // 2, column + 2, "switch", "bold")
+
+
+def _named(shown: Topology, glyphs: _Glyphs, *, loose: bool = True) -> Iterator[Text]:
+    """The cables as a list, where there is no room to draw them, or to write beside them.
+
+    loose: with the cages that no cable leads to.
+    """
+    for end in cages.ports(shown):
+        shade, word = cages.port(shown, end)
+        yield Text(f" {glyphs.signs[shade]} {end} {glyphs.line * 2} switch: {word}", style=STYLES[shade])
+    for cable in shown.cables if shown.form != "switch" else ():
         judged = judge(shown, cable)
         sign = glyphs.signs[judged.level]
         line = (glyphs.line if cable.real else glyphs.dash) * 2
         yield Text(f" {sign} {cable.one} {line} {cable.other}", style=STYLES[judged.level])
+    if not loose:
+        return
     joined = {end for cable in shown.cables for end in cable.ends}
     for host in shown.hosts:
         for cage in (cage for cage in host.cages if End(host.name, cage.name) not in joined):

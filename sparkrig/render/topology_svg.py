@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from sparkrig.fabric.cabling import Cable, Cage, End, Host, Topology, Twin
 from sparkrig.render import cages
 from sparkrig.render.findings import SIGNS, Shade
 from sparkrig.render.templates import template
+from sparkrig.text import listed
 
 _BOX, _CHANNEL, _EDGE, _TOP = 316, 280, 24, 24  # pixels
 _NAME, _HEAD, _TWIN, _GAP, _LINE = 40, 28, 24, 18, 19
 _LETTER = 7.0  # of 13 px text, about
+_LANE, _LANES, _PORTS = 150, 3, 300  # of a ring's cables, as many at least, and of a switch
 _NARROW_EDGE, _NARROW_CHANNEL = 3, 52  # with the box 374 pixels, what a page of 420 leaves between its edges
 
 
@@ -23,12 +27,14 @@ def svg(shown: Topology, *, narrow: bool = False) -> str:
     narrow: for a page of some 400 pixels: one host below the other, the cables beside them, and on a cable its
     sign alone, which the findings explain.
     """
-    scene = _Narrow(shown) if narrow else _Scene(shown)
+    stacked = len(shown.hosts) > 2 or shown.form == "switch"
+    scene = _Stacked(shown, narrow=narrow) if stacked else _Narrow(shown) if narrow else _Scene(shown)
     return template("topology.svg.j2").render(
-        names=" and ".join(host.name for host in shown.hosts),
+        names=listed(host.name for host in shown.hosts),
         said=". ".join(f"{each.subject}: {each.verdict.evidence}" for each in shown.findings),
         hosts=[scene.host(host) for host in shown.hosts],
         cables=[*map(scene.cable, scene.single), *scene.switched(), *scene.stubs()],
+        bar=scene.bar(),
         **scene.under(),
     )
 
@@ -169,6 +175,10 @@ class _Scene:
         """Where its second half stands: from the left, and below the first."""
         return 220, 0
 
+    def bar(self) -> dict[str, int]:
+        """Where a declared switch lies; empty where there is none."""
+        return {}
+
 
 class _Narrow(_Scene):
     """One host below the other, the channel to the right of both."""
@@ -207,6 +217,78 @@ class _Narrow(_Scene):
 
     def legend(self) -> tuple[int, int]:
         return 24, _LINE
+
+
+class _Stacked(_Narrow):
+    """Any number of hosts, one below the other; the cables of a ring, or the switch, to the right of all."""
+
+    def __init__(self, shown: Topology, *, narrow: bool) -> None:
+        self.edge, self.brief = (_NARROW_EDGE if narrow else _EDGE), narrow
+        super().__init__(shown)
+        lanes = max(_LANES, len(self.single))
+        self.lane, self.first = (_NARROW_CHANNEL - 12) // (lanes + 1) if narrow else _LANE, 14 if narrow else 80
+        channel = _NARROW_CHANNEL if narrow else lanes * _LANE if self.single else _PORTS
+        self.width = 2 * self.edge + _BOX + channel
+
+    def corner(self, host: str) -> tuple[int, int]:
+        return self.edge, _TOP + self._index(host) * (self.height + _GAP)
+
+    def cable(self, cable: Cable) -> dict[str, Any]:
+        """Around the corner to the other plug, each in a lane of its own, its label on the way."""
+        (x, y1, _), (_, y2, _) = map(self._at, cable.ends)
+        lane = x + self.first + self.lane * self.single.index(cable)
+        bend, down = (6 if self.brief else 12), (1 if y2 > y1 else -1)
+        path = (
+            f"M{x} {y1} H{lane - bend} Q{lane} {y1} {lane} {y1 + down * bend} V{y2 - down * bend} "
+            f"Q{lane} {y2} {lane - bend} {y2} H{x}"
+        )
+        shade, word = cages.label(self.shown, cable)
+        spot = lane, self.spots.get(cable, (y1 + y2) / 2)
+        return _drawn(path, shade, word, spot, real=cable.real, brief=self.brief)
+
+    @cached_property
+    def spots(self) -> dict[Cable, float]:
+        """How far down the label of each cable that has one lies, so that it hides no line and no other label.
+
+        Half way between two plugs, as near the cable's middle as is free; the shortest has the fewest places.
+        """
+        plugs = (End(host.name, cage.name) for host in self.shown.hosts for cage in host.cages)
+        places = [*pairwise(sorted(self._at(end)[1] for end in plugs))]
+        spans = {
+            cable: sorted(self._at(end)[1] for end in cable.ends)
+            for cable in self.single
+            if cages.label(self.shown, cable)[1]
+        }
+        found: dict[Cable, float] = {}
+        for cable, (top, bottom) in sorted(spans.items(), key=lambda each: each[1][1] - each[1][0]):
+            within = [(one + other) / 2 for one, other in places if top <= one < bottom]
+            free = [spot for spot in within if spot not in found.values()] or within
+            found[cable] = min((abs(2 * spot - top - bottom), spot) for spot in free)[1]
+        return found
+
+    def switched(self) -> Iterator[dict[str, Any]]:
+        """Each port of a declared switch, with what is said of it."""
+        right = self.bar().get("x", 0)
+        for end in cages.ports(self.shown):
+            x, y, _ = self._at(end)
+            shade, word = cages.port(self.shown, end)
+            lit = self.shown.at(end).state == "link"
+            yield _drawn(f"M{x} {y} H{right}", shade, word, ((x + right) / 2, y), real=lit, brief=self.brief)
+
+    def bar(self) -> dict[str, int]:
+        ends = cages.ports(self.shown)
+        if not ends:
+            return {}
+        rows = [self._at(end)[1] for end in ends]
+        width = 14 if self.brief else 70
+        top = min(rows) - 20
+        return {
+            "x": self.width - self.edge - width,
+            "y": top,
+            "width": width,
+            "height": max(rows) + 20 - top,
+            "named": int(not self.brief),
+        }
 
 
 def _drawn(

@@ -218,13 +218,13 @@ def _things(count: int) -> str:
 def _who(fleet: Fleet, count: int) -> str:
     if count == 1:
         return "Your Spark is"
-    pairs = {fleet[name].pair for name in fleet if fleet[name].pair}
-    return "Your pair is" if count == 2 and len(pairs) == 1 else f"All {count} Sparks are"
+    named = {fleet[name].group_name for name in fleet if fleet[name].group_name}
+    return "Your pair is" if count == 2 and len(named) == 1 else f"All {count} Sparks are"
 
 
 def _onward(hosts: Sequence[Host], fleet: Fleet, inventory: str, asked: Sequence[str]) -> str:
     """What to type where nothing is wrong: the rest of the checks, or what the doctor does not measure."""
     if asked:
         return f"Next: {verb('doctor', inventory=inventory)}"
-    paired = any(fleet[host.name].pair for host in hosts)
+    paired = any(len(fleet.group(host.name)) == 2 for host in hosts)
     return f"Next: {verb('bandwidth' if paired else 'drift', inventory=inventory)}"

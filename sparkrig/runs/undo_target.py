@@ -64,7 +64,7 @@ def spared(
     left = keep or [name for name in others if name in took]
     if left:
         raise Refusal(
-            f"run {run_id} was made on {listed(left)} too, and a pair goes back as a pair",
+            f"run {run_id} was made on {listed(left)} too, and {_as_one(len(others) + len(journals))}",
             command,
         )
 
@@ -99,6 +99,10 @@ def whole(
     )
 
 
+def _as_one(count: int) -> str:
+    return "a pair goes back as a pair" if count < 3 else "a cluster goes back as one"
+
+
 def _took_part(run_id: str, journals: Mapping[str, Journal]) -> list[str]:
     """The hosts that a run was made on, as those that keep it have noted; none where an older version made it."""
     kept = [run for found in journals.values() if (run := found.find(run_id))]
@@ -107,7 +111,7 @@ def _took_part(run_id: str, journals: Mapping[str, Journal]) -> list[str]:
 
 def _nothing_of_it(name: str, known: Mapping[str, Journal | None]) -> str:
     if name not in known:
-        return f"{name} is not among the hosts of this pair"
+        return f"{name} is not among the hosts of this {'pair' if len(known) < 3 else 'cluster'}"
     found = known[name]
     if found is None:
         return f"{name} cannot be read"

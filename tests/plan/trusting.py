@@ -25,7 +25,7 @@ def trusting(letter: str, *, key: str | None = None, host_key: str | None = None
     rows = f"private 600 nvidia\npublic {KEYS[letter]} {trust.MARK}\nauthorized {trust.line(peer)}\n"
     files = "".join(
         f"{file.path} 644 root:root {base64.b64encode(file.content.encode()).decode()}\n"
-        for file in trust.files("nvidia", peer)
+        for file in trust.files("nvidia", [peer])
     )
     return (
         converged(letter)

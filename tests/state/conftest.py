@@ -81,6 +81,6 @@ def cabled(host: Host, spark: Spark) -> dict[str, str]:
     links = json.loads(host.check_output("ip -j link"))
     up = {link["ifname"] for link in links if "LOWER_UP" in link.get("flags", [])}
     wanted = {netdev: str(address) for netdev, address in spark.settings.fabric.items()}
-    if spark.settings.pair:
+    if spark.settings.group_name:
         assert set(wanted) <= up
     return {netdev: address for netdev, address in wanted.items() if netdev in up}

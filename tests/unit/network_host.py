@@ -28,7 +28,7 @@ class Declared:
 
     fabric: Mapping[str, IPv4Interface]
     mtu: int = 9000
-    pair: str | None = "p"
+    group_name: str | None = "p"
     adopt: Mapping[str, str] = field(default_factory=dict)
     allow_management_interface: bool = False
 

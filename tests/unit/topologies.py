@@ -18,8 +18,8 @@ from sparkrig.rdma.rdma import Device, Rdma
 
 TWINS = {"p0": ("enp1s0f0np0", "enP2p1s0f0np0"), "p1": ("enp1s0f1np1", "enP2p1s0f1np1")}
 NETDEVS = tuple(netdev for twins in TWINS.values() for netdev in twins)
-LAST = {"spark-a": 11, "spark-b": 12, "spark-c": 13}
-A, B, C = LAST
+LAST = {f"spark-{letter}": 11 + place for place, letter in enumerate("abcdefgh")}
+A, B, C, *_ = LAST
 FRAMES = 31
 
 End = tuple[str, str]

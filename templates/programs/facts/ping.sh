@@ -11,7 +11,7 @@ while [ $# -ge 3 ]; do
     command -v ping >/dev/null || told='ping: it is not installed'
     counts=$(printf '%s\n' "$told" | sed -n 's/^\([0-9]*\) packets transmitted, \([0-9]*\) received.*/\1 \2/p')
     said=$(printf '%s\n' "$told" | sed -n 's/^.*ping: //p' | head -n 1)
-    printf 'ping %s %s %s %s\n' "$1" "$3" "${counts:-- -}" "$said"
+    printf 'ping %s %s@%s %s %s\n' "$1" "$3" "$2" "${counts:-- -}" "$said"
   } &
   shift 3
 done

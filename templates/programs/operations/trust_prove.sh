@@ -1,7 +1,11 @@
 #!/bin/sh
-# $1 the peer, $2 seconds
+# $1 seconds for each, then the peers
 
 
-if ! said=$(ssh -o BatchMode=yes -o ConnectTimeout="$2" "$1" true 2>&1 </dev/null); then
-  echo "no login to $1 over the fabric (${said:-without a word}); try: ssh -v $1 true" >&2; exit 1
-fi
+seconds=$1
+shift
+for peer; do
+  if ! said=$(ssh -o BatchMode=yes -o ConnectTimeout="$seconds" "$peer" true 2>&1 </dev/null); then
+    echo "no login to $peer over the fabric (${said:-without a word}); try: ssh -v $peer true" >&2; exit 1
+  fi
+done

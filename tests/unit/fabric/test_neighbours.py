@@ -56,9 +56,9 @@ def test_refused(text: str, why: str) -> None:
 
 def test_command_has_an_end_and_writes_no_file() -> None:
     command = Fact().command(2.5)
-    assert "set -- 20 2 10\n" in command and "<<'SPARKRIG_PROBE'\n" in command
+    assert "set -- 20 2 10 1\n" in command and "<<'SPARKRIG_PROBE'\n" in command
     assert command.count("\nSPARKRIG_PROBE\n") == 1
-    assert "set -- 14 2 4\n" in Fact().command()
+    assert "set -- 14 2 4 7\n" in Fact().command(fan=7)
 
 
 # Two namespaces of their own, which go when the shell goes; a user namespace, so that root is not needed.
@@ -130,3 +130,40 @@ def test_without_python_it_says_so() -> None:
         ["/bin/sh", "-c", Fact().command(1)], capture_output=True, text=True, env={"PATH": "/x"}
     )
     assert parse(shown.stdout.splitlines()).trouble == "python3 is not installed"
+
+
+# three hosts on a bridge each; the port of c takes 1500 bytes, and d is in a bridge of its own
+SWITCHED = r"""
+set -e
+mount -t tmpfs tmpfs /run
+ip link add sw type bridge; ip link add other type bridge; ip link set sw up; ip link set other up
+for ns in a b c d; do
+  ip netns add $ns
+  ip link add enp1s0f0np0 netns $ns mtu 9000 type veth peer name port-$ns
+  ip link set port-$ns mtu 9000 master sw; ip link set port-$ns up; ip -n $ns link set enp1s0f0np0 up
+  ip -n $ns -br link show enp1s0f0np0 | awk -v ns=$ns '{print "mac", ns, $3}'
+done
+ip link set port-c mtu 1500; ip link set port-d master other
+for ns in a b c d; do ip netns exec $ns sh "$1" >/run/$ns & [ $ns != a ] || sleep "$2"; done; wait
+for ns in a b c d; do sed "s/^/$ns /" /run/$ns; done
+"""
+
+
+@pytest.mark.slow  # a port that hears nothing is listened to for 3 s
+@pytest.mark.parametrize("later", ["0", "1"], ids=["at once", "when the first has listened long enough"])
+def test_a_real_bridge_shows_which_port_drops_large_frames_and_which_is_apart(
+    program: str, tmp_path: Path, later: str
+) -> None:
+    """Linux's own bridge, which no table of rows can stand for; each hears the two others, however late.
+
+    A port whose MTU is smaller drops large frames in both directions.
+    """
+    (tmp_path / "probe").write_text(Fact().command(1, 2))
+    shown = unshared(SWITCHED, program, later)
+    macs = {mac: ns for word, ns, mac in (row.split() for row in shown if row.startswith("mac"))}
+    found = {ns: parse([row[2:] for row in shown if row.startswith(f"{ns} ")]) for ns in "abcd"}
+    assert all(each.long == {"enp1s0f0np0": 9000} for each in found.values())
+    heard = {ns: {macs[row.mac] for row in each.heard} for ns, each in found.items()}
+    assert heard == {"a": {*"bc"}, "b": {*"ac"}, "c": {*"ab"}, "d": set()}
+    large = {ns: {macs[row.mac] for row in each.heard_long} for ns, each in found.items()}
+    assert large == {"a": {"b"}, "b": {"a"}, "c": set(), "d": set()}

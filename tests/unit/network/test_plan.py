@@ -508,7 +508,7 @@ def test_a_fabric_that_moves_to_the_other_cage_does_not_collide(ready: Host) -> 
 def test_a_profile_of_ours_that_carries_ssh_is_not_removed(ready: Host) -> None:
     found = replace(ready.found(), ssh=A)
     with pytest.raises(Refusal, match=f"{A} carries this SSH connection"):
-        plan(found, Declared({}, pair=None))
+        plan(found, Declared({}, group_name=None))
 
 
 def test_ssh_over_a_vpn_leaves_the_way_out_protected(host: Host) -> None:

@@ -111,12 +111,12 @@ def test_the_line_of_the_peer() -> None:
 
 
 def test_the_files() -> None:
-    known, client = trust.files("nvidia", PEER)
+    known, client = trust.files("nvidia", [PEER])
     names = "spark-b,192.168.100.12,192.168.101.12"
     assert known.content.splitlines()[1:] == [f"{names} {HOST}", f"{names} ecdsa-sha2-nistp256 AAAAE2Vj"]
     assert (known.path, known.mode) == ("/etc/sparkrig/known_hosts", "0644")
     with pytest.raises(Refusal, match="no host key of spark-b"):
-        trust.files("nvidia", replace(PEER, found=replace(PEER.found, host_keys=())))
+        trust.files("nvidia", [replace(PEER, found=replace(PEER.found, host_keys=()))])
     assert client.path == "/etc/ssh/ssh_config.d/60-sparkrig.conf"
 
 
@@ -125,7 +125,7 @@ def test_the_files() -> None:
 )
 def test_openssh_reads_it_so(tmp_path: Path, name: str, hostname: str) -> None:
     user = os.environ.get("USER") or subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
-    (tmp_path / "config").write_text(trust.files(user, PEER)[1].content)
+    (tmp_path / "config").write_text(trust.files(user, [PEER])[1].content)
     done = subprocess.run(
         ["ssh", "-G", "-F", str(tmp_path / "config"), name], capture_output=True, text=True, check=True
     )
@@ -139,7 +139,7 @@ def test_openssh_reads_it_so(tmp_path: Path, name: str, hostname: str) -> None:
 
 
 def standing(peer: Peer) -> dict[str, Found]:
-    return {file.path: Found(file.content, "0644", "root:root") for file in trust.files("nvidia", peer)}
+    return {file.path: Found(file.content, "0644", "root:root") for file in trust.files("nvidia", [peer])}
 
 
 DONE = Trust("nvidia", A, True, (HOST,), (LINE,))
@@ -165,7 +165,21 @@ MOVED = replace(PEER, found=replace(PEER.found, host_keys=(A,)))
     ],
 )
 def test_settled(found: Trust, files: dict[str, Found], peer: Peer | None, settled: bool) -> None:
-    assert trust.settled(found, files, peer) is settled
+    assert trust.settled(found, files, [peer] if peer else None) is settled
+
+
+def test_three_hosts_know_one_another_or_it_is_not_settled() -> None:
+    third = replace(PEER, host="spark-c", addresses=[IPv4Address("192.168.100.13")])
+    both = [PEER, third]
+    files = {file.path: Found(file.content, "0644", "root:root") for file in trust.files("nvidia", both)}
+    found = replace(DONE, authorized=tuple(map(trust.line, both)))
+    assert trust.settled(found, files, both)
+    assert not trust.settled(found, files, [PEER]) and not trust.settled(DONE, files, both)
+    assert not trust.settled(found, standing(PEER), both), "a file that names one of two"
+    assert not trust.settled(found, files, [PEER, replace(third, found=FRESH)])
+    client = files[trust.CLIENT].content
+    assert client.count("Match originalhost") == 4 and "HostName 192.168.100.13" in client
+    assert len(files[trust.KNOWN_HOSTS].content.splitlines()) == 1 + 2 * len(PEER.found.host_keys)
 
 
 def test_what_is_left_of_it() -> None:
@@ -192,7 +206,7 @@ def run(home: Path, text: str, *words: str, stdin: str = "") -> subprocess.Compl
 
 
 def authorize(home: Path, line: str = LINE) -> subprocess.CompletedProcess[str]:
-    return run(home, AUTHORIZE, trust.MARK, stdin=f"{line}\n")
+    return run(home, AUTHORIZE, trust.MARK, "1", stdin=f"{line}\n")
 
 
 def look(home: Path) -> Trust:
@@ -280,8 +294,18 @@ def test_a_link_is_followed_and_kept(home: Path) -> None:
 def test_a_line_that_broke_off_is_not_added(home: Path) -> None:
     (home / ".ssh").mkdir()
     (home / ".ssh" / "authorized_keys").write_text(f"{A} me\n")
-    assert run(home, AUTHORIZE, trust.MARK, stdin=LINE[:40]).returncode == 1
+    assert run(home, AUTHORIZE, trust.MARK, "1", stdin=LINE[:40]).returncode == 1
+    assert run(home, AUTHORIZE, trust.MARK, "2", stdin=f"{LINE}\n").returncode == 1
+    assert run(home, AUTHORIZE, trust.MARK, "2", stdin=f"{LINE}\n{LINE[:40]}").returncode == 1
     assert (home / ".ssh" / "authorized_keys").read_text() == f"{A} me\n"
+
+
+def test_each_of_several_peers_has_a_line_and_takes_the_place_of_the_old_ones(home: Path) -> None:
+    other = LINE.replace(B, A)
+    assert authorize(home, LINE.replace("192", "10")).returncode == 0
+    done = run(home, AUTHORIZE, trust.MARK, "2", stdin=f"{LINE}\n{other}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert look(home).authorized == (LINE, other)
 
 
 def test_nothing_to_forget(home: Path) -> None:
@@ -292,13 +316,13 @@ def test_nothing_to_forget(home: Path) -> None:
 
 def test_the_proof_says_what_ssh_said(tmp_path: Path) -> None:
     tool(tmp_path / "bin", "ssh", "echo 'Permission denied (publickey).' >&2; exit 255")
-    done = sh(PROVE, "spark-b", "10", path=tmp_path / "bin")
+    done = sh(PROVE, "10", "spark-b", path=tmp_path / "bin")
     assert done.returncode == 1
     assert done.stderr == (
         "no login to spark-b over the fabric (Permission denied (publickey).); try: ssh -v spark-b true\n"
     )
     tool(tmp_path / "bin", "ssh", 'test "$*" = "-o BatchMode=yes -o ConnectTimeout=10 spark-b true"')
-    assert sh(PROVE, "spark-b", "10", path=tmp_path / "bin").returncode == 0
+    assert sh(PROVE, "10", "spark-b", path=tmp_path / "bin").returncode == 0
 
 
 def test_files_are_removed(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 
@@ -185,3 +188,98 @@ def test_real_nccl_did_what_either_file_says(case: str, rank: int) -> None:
     assert "NCCL_SOCKET_IFNAME set by environment to lo" in told and "Using [0]lo:" in told
     assert "NCCL_IGNORE_CPU_AFFINITY set by environment to 1" in told
     assert "sparkrig-nccl" in told and "eth0" not in told
+
+
+RING = {
+    "enp1s0f0np0": IPv4Interface("192.168.0.11/24"),
+    "enP2p1s0f0np0": IPv4Interface("192.168.1.11/24"),
+    "enp1s0f1np1": IPv4Interface("192.168.2.11/24"),
+    "enP2p1s0f1np1": IPv4Interface("192.168.3.11/24"),
+}
+FOUR = ("rocep1s0f0", "roceP2p1s0f0", "rocep1s0f1", "roceP2p1s0f1")
+RING_RDMA = Rdma(
+    tuple(Device(device, netdev, "ACTIVE", 4096) for netdev, device in zip(RING, FOUR, strict=True)),
+    tuple(
+        gid.parse(
+            f"gid|{device}|1|3|::ffff:{rail.ip}|RoCE v2|{netdev}"
+            for (netdev, rail), device in zip(RING.items(), FOUR, strict=True)
+        )
+    ),
+)
+
+
+def in_a_ring(*, merge_nics: bool | None = None, socket_interface: str = "fabric") -> Node:
+    return node(
+        RING,
+        RING_RDMA,
+        MANAGEMENT,
+        socket_interface=socket_interface,
+        form="ring",
+        merge_nics=merge_nics,
+    )
+
+
+def test_the_variables_of_a_ring() -> None:
+    """NVIDIA's script passes these to NCCL [@nvidia-cluster-setup]; no index stands there, though one fits."""
+    written = {
+        path: read(text) for path, text in files(in_a_ring(), RING).items() if path in environment.WITH_GIDS
+    }
+    nccl = {
+        "NCCL_IB_HCA": ",".join(FOUR),
+        "NCCL_SOCKET_IFNAME": "enP7s7",
+        "NCCL_IGNORE_CPU_AFFINITY": "1",
+        "NCCL_IB_SUBNET_AWARE_ROUTING": "1",
+        "NCCL_NET_PLUGIN": "none",
+        "NCCL_IB_MERGE_NICS": "0",
+        "NCCL_IB_ROCE_VERSION_NUM": "2",
+        "NCCL_IB_ADDR_FAMILY": "AF_INET",
+        "NCCL_IB_ADDR_RANGE": "192.168.0.0/22",
+    }
+    assert written[environment.NCCL_CONF] == nccl
+    assert written[environment.CONTAINER_ENV] == nccl | {
+        "GLOO_SOCKET_IFNAME": "enP7s7",
+        "TP_SOCKET_IFNAME": "enP7s7",
+        "UCX_NET_DEVICES": "enP7s7",
+        "OMPI_MCA_btl_tcp_if_include": "enP7s7",
+        "VLLM_HOST_IP": "192.168.1.20",
+        "RAY_NODE_IP_ADDRESS": "192.168.1.20",
+        "RAY_memory_monitor_refresh_ms": "0",
+    }
+
+
+def test_nothing_puts_an_index_into_the_files_of_a_ring() -> None:
+    """refresh_gid.py passes over a netdev that is no rail of this file."""
+    assert files(in_a_ring(), RING)[environment.RAILS] == "{}\n"
+    assert RING.keys() == json.loads(files(replace(in_a_ring(), form="switch"), RING)[environment.RAILS]).keys()
+
+
+def test_what_is_contested_in_a_ring_is_a_setting() -> None:
+    assert nccl(in_a_ring(merge_nics=True))["NCCL_IB_MERGE_NICS"] == "1"
+    assert nccl(replace(PAIR, merge_nics=False))["NCCL_IB_MERGE_NICS"] == "0"
+    assert "NCCL_IB_MERGE_NICS" not in nccl(PAIR)
+
+
+def test_a_switch_is_given_what_a_pair_is() -> None:
+    made = node(RAILS, rdma(3, 3), MANAGEMENT, socket_interface="fabric", form="switch")
+    assert files(made) == files(node(RAILS, rdma(3, 3), MANAGEMENT, socket_interface="fabric"))
+
+
+def test_a_ring_needs_a_management_network() -> None:
+    with pytest.raises(Refusal, match="no management address"):
+        node(RING, RING_RDMA, None, socket_interface="fabric", form="ring")
+
+
+# of what every pair has that was deployed so far; another digest is drift on all of them
+DEPLOYED = {
+    "/etc/sparkrig/rails.json": "d791f84254459c0f",
+    "/usr/local/lib/sparkrig/gid.py": "db8e8ab0061b683b",
+    "/usr/local/lib/sparkrig/refresh_gid.py": "708a637b95f59308",
+    "/etc/NetworkManager/dispatcher.d/90-sparkrig-gid": "e97a2ff930e9ce5f",
+    "/etc/nccl.conf": "0b3be52aba0e7abe",
+    "/etc/sparkrig/container.env": "6409b2616c76b096",
+}
+
+
+def test_a_pair_that_was_deployed_before_has_the_same_bytes() -> None:
+    digests = {path: hashlib.sha256(text.encode()).hexdigest()[:16] for path, text in files(PAIR).items()}
+    assert digests == DEPLOYED

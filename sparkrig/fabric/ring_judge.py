@@ -1,0 +1,94 @@
+"""What is wrong with the cables of a ring of three, and which plug to move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+
+from sparkrig.fabric import cabling_judge as cables
+from sparkrig.fabric.cabling import Cable, End, Topology
+from sparkrig.fabric.cabling_strangers import loops, strangers
+from sparkrig.text import listed, rails
+from sparkrig.verdict import Finding, Verdict
+
+# by each end, the one that its cable leads to
+_Plan = Mapping[End, End]
+
+
+def findings(shown: Topology) -> Iterator[Finding]:
+    """The findings of a ring, causes first; nothing where all is well."""
+    yield from strangers(shown)
+    yield from loops(shown)
+    stray = [cable for cable in shown.cables if cable.real and not cable.wanted and not cable.loops]
+    wanted = _plan(cable for cable in shown.cables if cable.wanted)
+    cure = _way_out(stray, shown, wanted) if stray else ""
+    for cable in stray:
+        yield _elsewhere(shown, cable, wanted, cure)
+    for cable in shown.cables:
+        if cable.wanted and (cable.real or not led_astray(shown, cable)) and _read(shown, cable):
+            yield from cables.of_cable(shown, cable)
+
+
+def led_astray(shown: Topology, cable: Cable) -> bool:
+    """Whether another cable or a stranger at one of its ends is already why a wanted cable is not there."""
+    return any(shown.taken(end) or shown.at(end).stranger for end in cable.ends)
+
+
+def _read(shown: Topology, cable: Cable) -> bool:
+    hosts = {end.host for end in cable.ends}
+    return all(host.read for host in shown.hosts if host.name in hosts)
+
+
+def _plan(wanted: Iterable[Cable]) -> _Plan:
+    return {end: far for cable in wanted for end, far in (cable.ends, cable.ends[::-1])}
+
+
+def _elsewhere(shown: Topology, stray: Cable, wanted: _Plan, cure: str) -> Finding:
+    """A cable that leads elsewhere: `p0 of spark-b reaches p1 of spark-a, and wanted is p1 of spark-c`."""
+    one, other = stray.ends if stray.one in wanted else stray.ends[::-1]
+    far = wanted.get(one)
+    text = f"{one} reaches {other}, and wanted is {far or 'no cable'}"
+    numbers = sorted({rail for end in stray.ends for rail in shown.at(end).rails})
+    verdict = Verdict("fault", "cable-crossed", text, cure)
+    return Finding(rails(numbers) if numbers else one.host, verdict, tuple(numbers))
+
+
+def _way_out(stray: Iterable[Cable], shown: Topology, wanted: _Plan) -> str:
+    """The fewest plugs to move: two that change places, or both of some hosts; else each cable by itself."""
+    there = _plan(cable for cable in shown.cables if cable.real)
+    at_one_host_first = sorted(
+        combinations(sorted({*there, *wanted}), 2), key=lambda ends: ends[0].host != ends[1].host
+    )
+    for one, other in at_one_host_first:
+        if _fits(_moved(there, {one: other, other: one}), wanted):
+            if one in there and other in there:
+                return f"swap the plugs in {one} and {other}"
+            here, free = (one, other) if one in there else (other, one)
+            return f"move the plug from {here} to {free}"
+    names = [host.name for host in shown.hosts]
+    for count in range(1, len(names) + 1):
+        for turned in combinations(names, count):
+            if _fits(_moved(there, dict(_both(shown, turned))), wanted):
+                return f"swap the two plugs of {listed(turned)}"
+    return "; ".join(
+        f"let the cable from {one} lead to {wanted[one]}"
+        for cable in stray
+        for one in [next((end for end in cable.ends if end in wanted), None)]
+        if one
+    )
+
+
+def _both(shown: Topology, hosts: Iterable[str]) -> Iterator[tuple[End, End]]:
+    for host in shown.hosts:
+        if host.name in hosts and len(host.cages) == 2:
+            one, other = (End(host.name, cage.name) for cage in host.cages)
+            yield from ((one, other), (other, one))
+
+
+def _moved(there: _Plan, places: Mapping[End, End]) -> _Plan:
+    """The cables once plugs have changed places."""
+    return {places.get(end, end): places.get(far, far) for end, far in there.items()}
+
+
+def _fits(there: _Plan, wanted: _Plan) -> bool:
+    return all(wanted.get(end) == far for end, far in there.items())

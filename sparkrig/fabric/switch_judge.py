@@ -1,0 +1,306 @@
+"""What is wrong with the ports of a switch that joins a cluster, port by port, and what to do about each.
+
+A port of the switch is named by the cage that is plugged into it. Sources: NVIDIA's playbook [@nvidia-switch] for
+speed, bridge and subnets; [@capetron] for MTU, a second bridge and sequence errors; the way to tell which port
+drops large frames is our own reasoning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sparkrig.cure import deploy, on_host, over_ssh, quoted
+from sparkrig.fabric.cabling import CAGE_SPEED_MBPS, Cage, End, State, Topology
+from sparkrig.text import listed
+from sparkrig.verdict import Finding, Level, Verdict
+
+_LOST = 100  # packets out of order; a handful comes with each start of a link (our own limit)
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What hosts show of their ports beside whom they hear.
+
+    passed, dropped: ways from one end to another, of those that passed small frames, on which large ones came
+    through or did not; size: of those, in bytes; sharing: addresses of twins that share a subnet, in words, by
+    end; lost: packets that came out of order, by end, of ends that count them.
+    """
+
+    passed: frozenset[tuple[End, End]] = frozenset()
+    dropped: frozenset[tuple[End, End]] = frozenset()
+    size: int = 0
+    sharing: Mapping[End, str] = field(default_factory=dict)
+    lost: Mapping[End, int] = field(default_factory=dict)
+
+
+def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
+    """The findings on a switch, causes first; nothing where all is well."""
+    ends = [end for end in wanted(shown) if _host_read(shown, end)]
+    unfit = {end: verdict for end in ends if (verdict := _unfit(shown, end))}
+    yield from (_at(shown, end, verdict) for end, verdict in unfit.items())
+    lit = [end for end in ends if end not in unfit]
+    yield from _apart(shown, lit)
+    yield from _deaf_twins(shown, lit)
+    for judged in (_slow_link(shown, lit), _short(lit, signs), _lossy(lit, signs), _one_subnet(signs)):
+        yield from (_at(shown, end, verdict) for end, verdict in judged)
+
+
+def wanted(shown: Topology) -> list[End]:
+    """The cages that the inventory wants on the switch, host by host."""
+    return [End(host.name, cage.name) for host in shown.hosts for cage in host.cages if cage.rails]
+
+
+def all_well(shown: Topology) -> Finding:
+    ends = wanted(shown)
+    speeds = [cage.speed_mbps for end in ends if (cage := shown.at(end)).speed_mbps]
+    speed = f", {min(speeds) / 1000:g} Gb/s" if speeds else ""
+    text = f"{listed(map(str, ends))} reach one another as wanted (heard both ways{speed})"
+    return Finding("cluster", Verdict("healthy", evidence=text))
+
+
+def _host_read(shown: Topology, end: End) -> bool:
+    return next(host.read for host in shown.hosts if host.name == end.host)
+
+
+def _at(shown: Topology, end: End, verdict: Verdict) -> Finding:
+    return Finding(f"{end.host} {end.cage}", verdict, shown.at(end).rails)
+
+
+# --- a cage by itself
+
+
+def _unfit(shown: Topology, end: End) -> Verdict | None:
+    """Why nothing can reach a cage, or None."""
+    cage = shown.at(end)
+    if missing := _in_state(cage, "missing"):
+        return _missing(end, cage, missing)
+    if down := _in_state(cage, "down"):
+        names = listed(down)
+        up = on_host(" && ".join(f"sudo ip link set {quoted(name)} up" for name in down), at=end.host)
+        text = f"{names} on {end.host} {'is' if len(down) == 1 else 'are'} administratively down"
+        return Verdict("fault", "netdev-down", text, up)
+    if dark := _in_state(cage, "no carrier"):
+        return _dark(shown, end, cage, dark)
+    return None
+
+
+def _in_state(cage: Cage, state: State) -> list[str]:
+    return [twin.netdev for twin in cage.twins if twin.rail is not None and twin.state == state]
+
+
+def _missing(end: End, cage: Cage, names: Sequence[str]) -> Verdict:
+    text = f"{end.host} has no {' and no '.join(names)}"
+    if cage.state != "missing":
+        return Verdict(
+            "fault",
+            "netdev-missing",
+            f"{text}, and its twin is there: one of the cage's two PCIe links did not come up",
+            f"switch {end.host} off, cut the power for a minute, start with the cable in",
+        )
+    return Verdict(
+        "fault",
+        "netdev-missing",
+        f"{text}: an uncabled ConnectX-7 leaves the PCI bus",
+        f"seat a QSFP cable in {end} and in the switch, wait half a minute, then: ip -br link",
+    )
+
+
+def _dark(shown: Topology, end: End, cage: Cage, names: Sequence[str]) -> Verdict:
+    if cage.state == "link":
+        return Verdict(
+            "fault",
+            "half-plugged",
+            f"{listed(names)} on {end.host} {'has' if len(names) == 1 else 'have'} no carrier, and its twin has "
+            "one: the plug is half seated, or one half of the port did not start",
+            f"pull the plug out of {end} and seat it again until it clicks; if that does not help, reboot "
+            f"{end.host}",
+        )
+    host = next(each for each in shown.hosts if each.name == end.host)
+    other = next(
+        (End(end.host, each.name) for each in host.cages if each.state == "link" and not each.rails), None
+    )
+    if other and shown.reached(other):
+        return Verdict(
+            "fault",
+            "cable-crossed",
+            f"{other} reaches {listed(map(str, shown.reached(other)))}, and wanted is {end.cage}: the plug sits "
+            f"in the other cage of {end.host}",
+            f"move the plug on {end.host} from {other.cage} to {end.cage}, or name the netdevs of {other.cage} "
+            "in its fabric setting (fabric_cage)",
+        )
+    return Verdict(
+        "fault",
+        "cable-out",
+        f"{end} has no carrier: no cable, a plug that is not seated, or a port of the switch that is off",
+        f"seat the plugs in {end} and in the switch until they click, and enable the port of the switch",
+    )
+
+
+# --- who reaches whom
+
+
+def _heard(shown: Topology) -> set[tuple[End, End]]:
+    """Ways on which small frames pass, from one end to another."""
+    return {(each.sender, each.listener) for cable in shown.cables for each in cable.heard}
+
+
+def _apart(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
+    """Ports that the frames of the others do not reach: those of another VLAN or bridge."""
+    silent = [host for host in shown.hosts if host.silence and host.read]
+    if silent:
+        why = listed(f"the neighbour probe did not run on {host.name} ({host.silence})" for host in silent)
+        cure = over_ssh(silent[0].name, "sudo -n python3 --version")
+        yield Finding("cluster", Verdict("unknown", "no-probe", why, cure))
+        return
+    if len(ends) < 2:
+        return
+    ways = _heard(shown)
+    groups = _groups(ends, ways)
+    if len(groups) == len(ends):
+        text = f"{listed(map(str, ends))} have a carrier and hear nothing of one another"
+        yield Finding("cluster", Verdict("fault", "switch-apart", text, _ONE_BRIDGE))
+        return
+    first, *others = groups
+    for group in others:
+        for end in group:
+            yield _at(shown, end, _alone(shown, end, group, first))
+    for group in groups:
+        yield from _unheard(group, ways)
+
+
+_ONE_BRIDGE = "put all ports of the Sparks into one bridge and one VLAN of the switch, without port isolation"
+
+
+def _groups(ends: Sequence[End], ways: set[tuple[End, End]]) -> list[list[End]]:
+    """Ends that reach one another, directly or by others; the largest group first, else the first one."""
+    left, found = [*ends], []
+    while left:
+        group, grown = [left.pop(0)], True
+        while grown:
+            more = [end for end in left if any((end, at) in ways or (at, end) in ways for at in group)]
+            left = [end for end in left if end not in more]
+            group, grown = group + more, bool(more)
+        found.append(sorted(group, key=[*ends].index))
+    return sorted(found, key=len, reverse=True)
+
+
+def _alone(shown: Topology, end: End, group: Sequence[End], others: Sequence[End]) -> Verdict:
+    reach = listed(str(each) for each in group if each != end)
+    stranger = shown.at(end).stranger
+    beside = f", only {reach}" if reach else f", and hears {stranger}" if stranger else ""
+    text = (
+        f"{end} reaches none of {listed(map(str, others))}{beside}: its port of the switch is in another VLAN "
+        "or bridge"
+    )
+    return Verdict("fault", "switch-apart", text, _ONE_BRIDGE)
+
+
+def _unheard(group: Sequence[End], ways: set[tuple[End, End]]) -> Iterator[Finding]:
+    """Two ports of which one does not hear the other, though both reach a third."""
+    for place, one in enumerate(group):
+        for other in group[place + 1 :]:
+            there, back = (one, other) in ways, (other, one) in ways
+            if there and back:
+                continue
+            if there or back:
+                sender, listener = (one, other) if there else (other, one)
+                text = (
+                    f"{listener} hears {sender}, which hears nothing of it: the switch passes one direction alone"
+                )
+                yield Finding("cluster", Verdict("fault", "one-way", text, _ONE_BRIDGE))
+            else:
+                text = (
+                    f"{one} and {other} hear nothing of one another, and both reach other ports: they are isolated"
+                )
+                yield Finding("cluster", Verdict("fault", "switch-apart", text, _ONE_BRIDGE))
+
+
+def _deaf_twins(shown: Topology, ends: Iterable[End]) -> Iterator[Finding]:
+    """A twin that hears nothing and is heard by none, while its twin does."""
+    alive = {
+        (end.host, netdev)
+        for cable in shown.cables
+        for each in cable.heard
+        for end, netdev in ((each.sender, each.sender_netdev), (each.listener, each.listener_netdev))
+    }
+    for end in ends:
+        twins = [twin for twin in shown.at(end).twins if twin.rail is not None]
+        mute = [twin for twin in twins if (end.host, twin.netdev) not in alive]
+        if mute and len(mute) < len(twins):
+            names = listed(twin.netdev for twin in mute)
+            text = f"{names} of {end.host} hears nothing and is heard by none, while its twin does"
+            cure = f"reboot {end.host} with the cable attached"
+            rails = tuple(twin.rail for twin in mute if twin.rail is not None)
+            yield Finding(f"{end.host} {end.cage}", Verdict("fault", "no-answer", text, cure), rails)
+
+
+# --- how well a port does
+
+
+def _slow_link(shown: Topology, ends: Iterable[End]) -> Iterator[tuple[End, Verdict]]:
+    for end in ends:
+        speed = shown.at(end).speed_mbps
+        if speed and speed < CAGE_SPEED_MBPS:
+            text = (
+                f"{end} and its port of the switch negotiated {speed / 1000:g} Gb/s, where "
+                f"{CAGE_SPEED_MBPS // 1000} Gb/s is expected"
+            )
+            cure = (
+                f"set that port to {CAGE_SPEED_MBPS // 1000} Gb/s without auto-negotiation (200G-baseCR4), or "
+                "use a cable made for it"
+            )
+            yield end, Verdict("degraded", "switch-speed", text, cure)
+
+
+def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
+    """Ports that drop large frames.
+
+    A bridge drops a frame that is larger than the port takes through which it leaves, so the port is that of the
+    end to which none comes through; Linux's, on virtual netdevs, also drops one that comes in through such a port
+    (tests/unit/fabric/test_neighbours.py).
+    """
+    judged = signs.passed | signs.dropped
+    blamed = [
+        end for end in ends if (there := {way for way in judged if way[1] == end}) and there <= signs.dropped
+    ]
+    for end in blamed:
+        yield end, _short_to(end, "any other", signs.size)
+    for sender, listener in sorted(signs.dropped):
+        if listener not in blamed and sender not in blamed:
+            yield listener, _short_to(listener, str(sender), signs.size)
+
+
+def _short_to(end: End, sender: str, size: int) -> Verdict:
+    return Verdict(
+        "fault",
+        "switch-mtu",
+        f"{end} gets no frame of {size} bytes from {sender}, and small ones: its port of the switch drops what is "
+        "larger than 1500 bytes or so",
+        "set an L2 MTU of 9216 on that port of the switch, and on its bridge",
+    )
+
+
+def _lossy(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
+    """Ports whose end misses packets, while another one's misses none: the switch drops what it passes slowly."""
+    counted = [end for end in ends if end in signs.lost]
+    if not any(signs.lost[end] == 0 for end in counted):
+        return
+    for end in counted:
+        if signs.lost[end] >= _LOST:
+            level: Level = "degraded"
+            text = (
+                f"{signs.lost[end]} packets came out of order to {end} since its link came up, and none to "
+                "other ports: its port of the switch is slow, and drops some"
+            )
+            cure = (
+                "keep all ports in the one bridge with hardware offloading, and compare that port's counters "
+                "of drops; then another cable"
+            )
+            yield end, Verdict(level, "switch-slow", text, cure)
+
+
+def _one_subnet(signs: Signs) -> Iterator[tuple[End, Verdict]]:
+    for end, said in signs.sharing.items():
+        text = f"{said} on {end}, as from the switch's DHCP: NCCL cannot tell such twins apart"
+        yield end, Verdict("fault", "switch-subnet", text, deploy(what="network"))

@@ -1,0 +1,176 @@
+"""A ring of three: which cable is wrong, and which plug to move."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sparkrig.fabric.cabling import Topology
+from sparkrig.fabric.cabling_judge import judge
+from sparkrig.fabric.topology import Seen, obstacles
+from tests.tables import each_row
+from tests.unit import topologies as made
+from tests.unit.clustered import NAMES, RING, Hosts, fleet, ring, shown
+from tests.unit.topologies import TWINS, A, B, C, End
+
+
+def said(found: Topology) -> list[tuple[str, str, str]]:
+    return [(each.verdict.level, each.verdict.cause, each.subject) for each in found.findings]
+
+
+def test_a_ring_as_wanted_is_one_healthy_finding() -> None:
+    found = shown(3, "ring", ring())
+    assert said(found) == [("healthy", "", "cluster")]
+    evidence = found.findings[0].verdict.evidence
+    assert "p0 of spark-a reaches p1 of spark-b as wanted (heard both ways, 200 Gb/s" in evidence
+    assert "p1 of spark-a reaches p0 of spark-c as wanted" in evidence
+    assert [cable.rails for cable in found.cables] == [(0, 1), (2, 3), (4, 5)]
+    assert all(judge(found, cable).healthy for cable in found.cables)
+    assert found.form == "ring" and obstacles(fleet(3, "ring"), NAMES[:3], ring()) == []
+
+
+Cables = tuple[tuple[End, End], ...]
+# cables, and what is said of those that lie elsewhere
+ELSEWHERE: dict[str, tuple[Cables, list[str]]] = {
+    "each p0 to the p1 before": (
+        (((A, "p1"), (B, "p0")), ((B, "p1"), (C, "p0")), ((C, "p1"), (A, "p0"))),
+        [
+            "p0 of spark-a reaches p1 of spark-c, and wanted is p1 of spark-b",
+            "p1 of spark-a reaches p0 of spark-b, and wanted is p0 of spark-c",
+            "p1 of spark-b reaches p0 of spark-c, and wanted is p0 of spark-a",
+        ],
+    ),
+    "two plugs of one host": (
+        (((A, "p0"), (B, "p0")), ((B, "p1"), (C, "p1")), ((C, "p0"), (A, "p1"))),
+        [
+            "p0 of spark-a reaches p0 of spark-b, and wanted is p1 of spark-b",
+            "p1 of spark-b reaches p1 of spark-c, and wanted is p0 of spark-a",
+        ],
+    ),
+    "two plugs of two hosts": (
+        (((A, "p0"), (C, "p1")), ((B, "p0"), (B, "p1")), ((C, "p0"), (A, "p1"))),
+        ["p0 of spark-a reaches p1 of spark-c, and wanted is p1 of spark-b"],
+    ),
+    "a cable out and one in its place": (
+        (((A, "p0"), (C, "p1")), ((C, "p0"), (A, "p1"))),
+        ["p0 of spark-a reaches p1 of spark-c, and wanted is p1 of spark-b"],
+    ),
+    "the example of the issue": (
+        (((B, "p0"), (A, "p1")), ((A, "p0"), (B, "p1"))),
+        ["p1 of spark-a reaches p0 of spark-b, and wanted is p0 of spark-c"],
+    ),
+}
+
+
+def mended(cables: Cables, cure: str) -> Cables:
+    """The cables once the cure was followed."""
+    places: dict[End, End] = {}
+    if hosts := re.fullmatch(r"swap the two plugs of (.*)", cure):
+        for host in re.findall(r"spark-\w", hosts[1]):
+            places |= {(host, "p0"): (host, "p1"), (host, "p1"): (host, "p0")}
+    else:
+        assert re.match(
+            r"(swap the plugs in|move the plug from) p\d of spark-\w (and|to) p\d of spark-\w$", cure
+        ), cure
+        (one, here), (other, there) = re.findall(r"(p\d) of (spark-\w)", cure)
+        places = {(here, one): (there, other), (there, other): (here, one)}
+    return tuple((places.get(one, one), places.get(other, other)) for one, other in cables)
+
+
+def crossed(cables: Cables) -> list[str]:
+    """The cures of what leads elsewhere."""
+    findings = shown(3, "ring", ring(*cables)).findings
+    return [each.verdict.cure for each in findings if each.verdict.cause == "cable-crossed"]
+
+
+def test_a_cable_that_leads_elsewhere_is_named_with_the_plug_to_move() -> None:
+    def holds(cables: Cables, evidence: list[str]) -> None:
+        found = shown(3, "ring", ring(*cables))
+        told = [each.verdict.evidence for each in found.findings if each.verdict.cause == "cable-crossed"]
+        assert told == evidence
+        (cure,) = {*crossed(cables)}
+        assert crossed(mended(cables, cure)) == [], cure
+        refused = [str(each) for each in obstacles(fleet(3, "ring"), NAMES[:3], ring(*cables))]
+        assert any(evidence[0] in each for each in refused)
+
+    each_row(ELSEWHERE, holds)
+
+
+def test_one_host_is_named_where_its_own_plugs_are_swapped() -> None:
+    assert {*crossed(ELSEWHERE["two plugs of one host"][0])} == {
+        "swap the plugs in p0 of spark-b and p1 of spark-b"
+    }
+    assert {*crossed(ELSEWHERE["each p0 to the p1 before"][0])} == {
+        "swap the two plugs of spark-a, spark-b and spark-c"
+    }
+
+
+def test_the_cure_of_any_two_plugs_that_changed_places_makes_the_ring() -> None:
+    ends = sorted({end for cable in RING for end in cable})
+    tried = 0
+    for place, one in enumerate(ends):
+        for other in ends[place + 1 :]:
+            swap = {one: other, other: one}
+            cables = tuple((swap.get(a, a), swap.get(b, b)) for a, b in RING)
+            for cure in {*crossed(cables)}:
+                tried += 1
+                assert {frozenset(each) for each in mended(cables, cure)} == {frozenset(each) for each in RING}
+    assert tried >= 12
+
+
+def out() -> Hosts:
+    return ring(*RING[:2])
+
+
+def half() -> Hosts:
+    """The plug in p1 of spark-a is not seated."""
+    hosts = out()
+    return {**hosts, C: made.lit(hosts[C], *TWINS["p0"])}
+
+
+def slow() -> Hosts:
+    return made.changed(ring(), B, speeds=dict.fromkeys(TWINS["p1"], 100_000))
+
+
+def unread() -> dict[str, Seen | None]:
+    return {**ring(*RING[:1]), C: None}
+
+
+def test_one_fault_of_a_ring_is_one_finding() -> None:
+    rows = {
+        "a cable out": (out(), [("fault", "cable-out", "rails 2 and 3")]),
+        "a plug not seated": (half(), [("fault", "half-plugged", "rails 2 and 3")]),
+        "a slow cable": (slow(), [("degraded", "speed-low", "rails 0 and 1")]),
+        "a host unread": (unread(), [("unknown", "unread", C)]),
+        "no probe on one": (
+            made.changed(made.changed(out(), A, neighbours=None), C, neighbours=None),
+            [("fault", "cable-out", "rails 2 and 3"), ("unknown", "no-probe", "rails 4 and 5")],
+        ),
+        "a loop": (
+            ring(((A, "p0"), (A, "p1")), RING[1]),
+            [("fault", "loop", A)],
+        ),
+    }
+
+    def holds(hosts: Mapping[str, Seen | None], expected: list[tuple[str, str, str]]) -> None:
+        found = said(shown(3, "ring", hosts))
+        assert {*expected} <= {*found}, found
+        assert len([each for each in found if each[0] == "fault"]) == len([e for e in expected if e[0] == "fault"])
+
+    each_row(rows, holds)
+
+
+def test_a_cable_to_a_fourth_spark_is_a_stranger() -> None:
+    hosts = made.cable({**out(), "spark-d": made.host("spark-d")}, (C, "p0"), ("spark-d", "p0"))
+    found = shown(3, "ring", hosts)
+    assert ("fault", "foreign-neighbour", "spark-c p0") in said(found)
+    assert "p0 of spark-c hears spark-d" in found.findings[0].verdict.evidence
+
+
+def test_a_cable_that_is_wanted_and_elsewhere_is_out_in_the_drawing() -> None:
+    found = shown(3, "ring", ring(*ELSEWHERE["a cable out and one in its place"][0]))
+    verdicts = {(str(c.one), str(c.other)): judge(found, c).cause for c in found.cables}
+    assert verdicts["p0 of spark-a", "p1 of spark-c"] == "cable-crossed"
+    assert verdicts["p0 of spark-a", "p1 of spark-b"] == "cable-out"
+    assert replace(found, findings=()).form == "ring"

@@ -1,0 +1,233 @@
+"""Sparks on a switch: each of the five findings of its ports, alone, and those of the cages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from ipaddress import IPv4Interface
+
+from sparkrig.fabric.cabling import Topology
+from sparkrig.fabric.neighbours import Neighbours
+from sparkrig.fabric.topology import Seen, obstacles
+from tests.tables import each_row
+from tests.unit import topologies as made
+from tests.unit.clustered import NAMES, Hosts, fleet, shown, switch
+from tests.unit.topologies import TWINS, A, B, C
+
+D = NAMES[3]
+P0, TWIN = TWINS["p0"]
+
+
+def said(found: Topology) -> list[tuple[str, str, str]]:
+    return [(each.verdict.level, each.verdict.cause, each.subject) for each in found.findings]
+
+
+def test_any_number_that_reach_one_another_is_one_healthy_finding() -> None:
+    def holds(count: int) -> None:
+        found = shown(count, "switch", switch(count))
+        assert said(found) == [("healthy", "", "cluster")]
+        names = found.findings[0].verdict.evidence
+        assert all(f"p0 of {name}" in names for name in NAMES[:count]) and "heard both ways, 200 Gb/s" in names
+        assert obstacles(fleet(count, "switch"), NAMES[:count], switch(count)) == []
+
+    each_row([2, 3, 4, 8], holds)
+
+
+def addressed(seen: Seen, **addresses: str) -> Seen:
+    links = dict(seen.network.links)
+    for netdev, address in addresses.items():
+        links[netdev] = replace(links[netdev], addresses=(IPv4Interface(address),))
+    return replace(seen, network=replace(seen.network, links=links))
+
+
+def dhcp() -> Hosts:
+    """Both twins of spark-c have what the switch's DHCP gave them."""
+    hosts = switch()
+    return {**hosts, C: addressed(hosts[C], **{P0: "100.100.100.4/24", TWIN: "100.100.100.5/24"})}
+
+
+def lossy(**lost: int) -> Hosts:
+    hosts = switch()
+    counted = {A: 0, B: 0, C: 0} | {name.replace("_", "-"): count for name, count in lost.items()}
+    return {name: replace(hosts[name], lost={P0: count, TWIN: 0}) for name, count in counted.items()}
+
+
+FIVE: dict[str, tuple[Mapping[str, Seen | None], tuple[str, str, str], list[str]]] = {
+    "a port below 200 Gb/s": (
+        made.changed(switch(), C, speeds=dict.fromkeys(TWINS["p0"], 100_000)),
+        ("degraded", "switch-speed", "spark-c p0"),
+        [
+            "p0 of spark-c and its port of the switch negotiated 100 Gb/s, where 200 Gb/s is expected",
+            "200G-baseCR4",
+        ],
+    ),
+    "frames above 1500 dropped": (
+        switch(short=[C]),
+        ("fault", "switch-mtu", "spark-c p0"),
+        ["p0 of spark-c gets no frame of 9000 bytes from any other", "L2 MTU of 9216"],
+    ),
+    "a port in another VLAN or bridge": (
+        switch(4, apart=[C]),
+        ("fault", "switch-apart", "spark-c p0"),
+        [
+            "p0 of spark-c reaches none of p0 of spark-a, p0 of spark-b and p0 of spark-d",
+            "one bridge and one VLAN",
+        ],
+    ),
+    "a slow port": (
+        lossy(spark_c=5000),
+        ("degraded", "switch-slow", "spark-c p0"),
+        ["5000 packets came out of order to p0 of spark-c", "hardware offloading"],
+    ),
+    "twins in one subnet": (
+        dhcp(),
+        ("fault", "switch-subnet", "spark-c p0"),
+        [f"{P0} (100.100.100.4/24) and {TWIN} (100.100.100.5/24) share a subnet on p0 of spark-c", "DHCP"],
+    ),
+}
+
+
+def test_each_finding_of_a_port_alone_names_that_port_and_nothing_else() -> None:
+    def holds(hosts: Mapping[str, Seen | None], expected: tuple[str, str, str], parts: list[str]) -> None:
+        found = shown(len(hosts), "switch", hosts)
+        assert said(found) == [expected]
+        verdict = found.findings[0].verdict
+        told = f"{verdict.evidence} {verdict.cure}"
+        assert not [part for part in parts if part not in told], told
+        assert found.findings[0].rails == (0, 1)
+
+    each_row(FIVE, holds)
+
+
+def down() -> Hosts:
+    hosts = switch(4, dark=[C])
+    heard = Neighbours({P0: 40}, down=(TWIN,))
+    return {**hosts, C: replace(made.lit(hosts[C], P0), neighbours=heard)}
+
+
+def other_cage() -> Hosts:
+    """The plug of spark-c sits in p1."""
+    there, joined = switch(3), switch(3, cage="p1")
+    hosts = switch(3, dark=[C])
+    seen = made.lit(hosts[C], *TWINS["p1"])
+    for netdev in TWINS["p1"]:
+        seen = made.hears(seen, netdev, *(made.mac(name, twin) for name in (A, B) for twin in TWINS["p0"]))
+    assert there and joined
+    return {**hosts, C: seen}
+
+
+def test_a_cage_that_nothing_can_reach_is_named_first() -> None:
+    rows: dict[str, tuple[Mapping[str, Seen | None], list[tuple[str, str, str]]]] = {
+        "no carrier": (switch(4, dark=[C]), [("fault", "cable-out", "spark-c p0")]),
+        "no netdev": ({**switch(), C: made.host(C, ())}, [("fault", "netdev-missing", "spark-c p0")]),
+        "one twin missing": (
+            {**switch(), C: made.lit(made.host(C, (P0,)), P0)},
+            [("fault", "netdev-missing", "spark-c p0")],
+        ),
+        "switched off": (down(), [("fault", "netdev-down", "spark-c p0")]),
+        "half plugged": (
+            {**switch(), C: made.lit(switch()[C], TWIN, carrier=False)},
+            [("fault", "half-plugged", "spark-c p0")],
+        ),
+        "in the other cage": (other_cage(), [("fault", "cable-crossed", "spark-c p0")]),
+        "a host unread": ({**switch(), C: None}, [("unknown", "unread", C)]),
+        "no probe on one": (
+            made.changed(switch(), C, neighbours=None),
+            [("unknown", "no-probe", "cluster")],
+        ),
+        "a twin that is mute": (
+            {
+                name: made.deaf(seen, TWIN) if name == C else deaf_to(seen, C, TWIN)
+                for name, seen in switch().items()
+            },
+            [("fault", "no-answer", "spark-c p0")],
+        ),
+        "nobody reaches anyone": (
+            {name: made.deaf(seen, P0, TWIN) for name, seen in switch().items()},
+            [("fault", "switch-apart", "cluster")],
+        ),
+        "two that are isolated": (
+            {
+                A: deaf_to(deaf_to(switch()[A], B, P0), B, TWIN),
+                B: deaf_to(deaf_to(switch()[B], A, P0), A, TWIN),
+                C: switch()[C],
+            },
+            [("fault", "switch-apart", "cluster")],
+        ),
+        "one direction": (
+            {**switch(), A: deaf_to(deaf_to(switch()[A], B, P0), B, TWIN)},
+            [("fault", "one-way", "cluster")],
+        ),
+        "two and two": (
+            switch(4, apart=[C, D]),
+            [("fault", "switch-apart", "spark-c p0"), ("fault", "switch-apart", "spark-d p0")],
+        ),
+    }
+
+    def holds(hosts: Mapping[str, Seen | None], expected: list[tuple[str, str, str]]) -> None:
+        assert said(shown(len(hosts), "switch", hosts)) == expected
+
+    each_row(rows, holds)
+
+
+def deaf_to(seen: Seen, sender: str, twin: str) -> Seen:
+    """The host without what it heard of one netdev of another."""
+    assert seen.neighbours is not None
+    mac = made.mac(sender, twin)
+    return replace(
+        seen,
+        neighbours=replace(
+            seen.neighbours,
+            heard=tuple(row for row in seen.neighbours.heard if row.mac != mac),
+            heard_long=tuple(row for row in seen.neighbours.heard_long if row.mac != mac),
+        ),
+    )
+
+
+def test_two_bridges_say_whom_a_port_reaches() -> None:
+    found = shown(4, "switch", switch(4, apart=[C, D]))
+    assert "p0 of spark-c reaches none of p0 of spark-a and p0 of spark-b, only p0 of spark-d" in (
+        found.findings[0].verdict.evidence
+    )
+
+
+def test_large_frames_are_judged_where_both_ends_send_them() -> None:
+    """Before the first deploy the MTU is 1500, and of two MTUs the host drops what the switch passed."""
+    fresh = switch(short=[A, B, C])
+    fresh = {
+        name: replace(seen, neighbours=replace(seen.neighbours or Neighbours(), long={}))
+        for name, seen in fresh.items()
+    }
+    assert said(shown(3, "switch", fresh)) == [("healthy", "", "cluster")]
+    other = switch(short=[C])
+    other[C] = replace(
+        other[C], neighbours=replace(other[C].neighbours or Neighbours(), long={P0: 4000, TWIN: 4000})
+    )
+    assert said(shown(3, "switch", other)) == [("healthy", "", "cluster")]
+
+
+def test_each_port_that_drops_large_frames_is_named() -> None:
+    assert [subject for _, _, subject in said(shown(4, "switch", switch(4, short=[B, D])))] == [
+        "spark-b p0",
+        "spark-d p0",
+    ]
+    everywhere = said(shown(3, "switch", switch(short=[A, B, C])))
+    assert everywhere == [("fault", "switch-mtu", f"{name} p0") for name in (A, B, C)]
+
+
+def test_packets_out_of_order_are_compared_between_ports() -> None:
+    """All ends lose some where the load is high, or the counters are of a time before."""
+    assert said(shown(3, "switch", lossy(spark_c=99))) == [("healthy", "", "cluster")]
+    assert said(shown(3, "switch", lossy(spark_a=500, spark_b=500, spark_c=500))) == [("healthy", "", "cluster")]
+
+
+def test_twins_in_one_subnet_are_no_reason_against_a_deploy_which_mends_it() -> None:
+    assert obstacles(fleet(3, "switch"), NAMES[:3], dhcp()) == []
+    refused = obstacles(fleet(4, "switch"), NAMES[:4], switch(4, apart=[C]))
+    assert ["its port of the switch is in another VLAN" in str(each) for each in refused] == [True]
+
+
+def test_other_machines_on_the_switch_are_no_finding() -> None:
+    hosts = switch()
+    hosts[A] = made.hears(hosts[A], P0, "b8:3f:d2:00:00:01")
+    assert said(shown(3, "switch", hosts)) == [("healthy", "", "cluster")]

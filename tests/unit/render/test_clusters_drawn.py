@@ -1,0 +1,93 @@
+"""A ring and a switch, drawn: they fit every width, name each cable or port, and say the same in ASCII."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from sparkrig.fabric.cabling import Topology
+from sparkrig.render import cages
+from sparkrig.render.topology_svg import svg
+from tests.tables import each_row
+from tests.unit.clustered import ring, shown, switch
+from tests.unit.fabric.test_ring import ELSEWHERE, half, out
+from tests.unit.render.test_topology import SVG, drawn
+from tests.unit.topologies import C
+
+STATES: dict[str, Topology] = {
+    "ring": shown(3, "ring", ring()),
+    "a cable out": shown(3, "ring", out()),
+    "half plugged": shown(3, "ring", half()),
+    "a loop": shown(3, "ring", ring((("spark-a", "p0"), ("spark-a", "p1")))),
+    **{name: shown(3, "ring", ring(*cables)) for name, (cables, _) in ELSEWHERE.items()},
+    "ring, one unread": shown(3, "ring", {**ring(), C: None}),
+    "two on a switch": shown(2, "switch", switch(2)),
+    "eight on a switch": shown(8, "switch", switch(8, apart=[C], short=["spark-d"], dark=["spark-e"])),
+    "switch, one unread": shown(3, "switch", {**switch(), C: None}),
+}
+WIDTHS = (132, 100, 80, 60, 40)
+
+
+def words(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+def test_each_state_fits_each_width_and_says_all_of_it() -> None:
+    def holds(name: str, width: int, encoding: str) -> None:
+        found, lines = STATES[name], drawn(STATES[name], width, encoding)
+        assert max(map(len, lines)) <= width
+        told = words(lines)
+        for finding in found.findings:
+            assert finding.verdict.evidence in told and finding.verdict.cure in told
+        for host in found.hosts:
+            for twin in (twin for cage in host.cages for twin in cage.twins if twin.rail is not None):
+                assert twin.netdev in told and twin.address in told and f"rail {twin.rail}" in told
+        for cable in () if found.form == "switch" else found.cables:
+            assert re.search(rf"{cable.one} \S\S {cable.other}", told), cable
+        for end in cages.ports(found):
+            assert f"{end} {'──' if encoding == 'utf-8' else '--'} switch: {cages.port(found, end)[1]}" in told
+
+    each_row([(name, width, "utf-8") for name in STATES for width in WIDTHS], holds)
+    each_row([(name, 80, "ascii") for name in STATES], holds)
+
+
+def test_a_ring_in_100_columns() -> None:
+    lines = drawn(STATES["ring"], 100)
+    assert lines[1] == "│ p0  200 Gb/s                        ├─ ✓ ─╮"
+    assert lines[5].endswith("├─ ✓ ─┼───╮") and lines[10].endswith("├─ ✓ ─┼───┼───╮")
+    assert lines[14].endswith("├─────╯   │   │"), "p1 of spark-b ends the cable of p0 of spark-a"
+    assert lines[19].endswith("├─────────╯   │") and lines[23].endswith("├─────────────╯")
+
+
+def test_a_port_of_a_switch_has_its_sign_and_leads_to_it() -> None:
+    lines = drawn(STATES["eight on a switch"], 100)
+    plugs = [line[line.index("├") :].rstrip() for line in lines if "├" in line]
+    signs = {0: "✓", 2: "✗", 3: "✗", 4: "✗"}
+    assert len(plugs) == 8 and all(plugs[place][6] == sign for place, sign in signs.items())
+    assert plugs[4].count("╌") > 5, "without a carrier"
+    assert any(line.rstrip().endswith("switch") for line in lines)
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+def test_the_svg_is_whole_and_its_labels_lie_apart(narrow: bool) -> None:
+    def holds(name: str) -> None:
+        found, text = STATES[name], svg(STATES[name], narrow=narrow)
+        root = ElementTree.fromstring(text)
+        width, height = float(root.get("width", 0)), float(root.get("height", 0))
+        pills = [each for each in root.iter(f"{SVG}rect") if "pill" in each.get("class", "")]
+        boxes = [tuple(float(each.get(key, 0)) for key in ("x", "y", "width", "height")) for each in pills]
+        for x, y, wide, high in boxes:
+            assert x >= 0 and x + wide <= width and y >= 0 and y + high <= height
+        for place, (x, y, wide, high) in enumerate(boxes):
+            for other in boxes[place + 1 :]:
+                apart = x + wide <= other[0] or other[0] + other[2] <= x or abs(y - other[1]) >= high
+                assert apart, (x, y, other)
+        wires = [each for each in root.iter(f"{SVG}path") if "quiet" not in each.get("class", "")]
+        assert len(wires) >= (len(cages.ports(found)) or len(cages.single(found)))
+        said = "".join(root.itertext())
+        assert all(host.name in said for host in found.hosts)
+        assert ("switch" in re.findall(r">(\w+)</text>", text)) is (found.form == "switch" and not narrow)
+
+    each_row(list(STATES), holds)
