@@ -1,8 +1,8 @@
 """T3: three virtual Sparks in a ring and on a switch, as docs/lab.md describes them.
 
 No test on `@fake` or in a namespace shows these claims: that qemu's sockets carry frames over the right cables
-alone, that a real Linux bridge cuts frames, delays them and keeps them apart, and that each guest keeps its own lease
-and its own way in on a management network that all of them have in common.
+alone, that a real Linux bridge cuts frames, delays them and keeps them apart, and that each guest keeps its own
+lease and its own way in on a management network that all of them have in common.
 """
 
 from __future__ import annotations
