@@ -114,7 +114,7 @@ class Machine(Process):
         overlay = ["-f", "qcow2", "-F", "qcow2", "-b", str(plan.image / "base.qcow2"), str(self.disk)]
         run(["qemu-img", "create", "-q", *overlay], attempt="sparkrig lab up")
         self.power_on(plan)
-        self.leave_factory()
+        self.leave_factory(SSH_S * STRETCH[plan.accelerator])
         self.save(PRISTINE)
         self.marker.write_text(json.dumps(asdict(MadeWith(fingerprint(plan), str(plan.image)))))
         self.wake(plan)
@@ -161,10 +161,13 @@ class Machine(Process):
             ["qemu-img", "info", "--force-share", "--output=json", str(self.disk)], attempt="sparkrig lab up"
         )
 
-    def leave_factory(self) -> None:
+    def leave_factory(self, seconds: float) -> None:
         """A factory-fresh Spark has MTU 1500; virtio starts at the largest that its cable carries."""
         line = "for n in " + " ".join(fabric(self.node)) + "; do sudo ip link set $n mtu 1500 || exit 1; done"
-        done = ssh.execute(self.node, line, 60)
+        try:
+            done = ssh.execute(self.node, line, seconds)
+        except subprocess.TimeoutExpired as error:
+            done = ssh.Result(ssh.NO_CONNECTION, "", f"an answer within {error.timeout:.0f} s")
         if done.rc:
             raise LabError(
                 f"{self.node} kept its MTU", expected=done.stderr.strip() or "1500", attempt="sparkrig lab down"

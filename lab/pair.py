@@ -103,9 +103,9 @@ def restore(wanted: Layout, snapshot: str = PRISTINE) -> None:
     """
     with host.lock():
         plans = {node: known_plan(node, wanted) for node in wanted.nodes}
+        ports = states.ports(snapshot, wanted)
         for node in wanted.nodes:
             Machine(node).require(snapshot)
-        ports = states.ports(snapshot, wanted)
         require_ports(wanted.nodes)
         enter(wanted)
         if wanted.switched:

@@ -10,7 +10,6 @@ from lab.errors import LabError
 from lab.layout import Layout
 from lab.nodes import SOLO
 from lab.paths import home
-from lab.qemu import PRISTINE
 from lab.switch import Port, Ports
 
 
@@ -32,7 +31,7 @@ def keep(name: str, layout: Layout, ports: Ports) -> None:
 def ports(name: str, layout: Layout) -> Ports:
     """How the ports are set in a state, without those that are as new. LabError for the state of other guests."""
     file = folder() / f"{name}.json"
-    if name == PRISTINE or SOLO in layout.nodes or not file.is_file():
+    if SOLO in layout.nodes or not file.is_file():
         return {}
     found = json.loads(file.read_text())
     if (found["topology"], tuple(found["nodes"])) != (layout.topology, layout.nodes):

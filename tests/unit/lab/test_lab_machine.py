@@ -158,6 +158,15 @@ def test_a_guest_that_never_rests_is_saved_and_said_to_be_busy(
     assert "spark-a is saved while it is busy" in capsys.readouterr().err
 
 
+def test_a_guest_too_busy_to_take_its_mtu_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(node: str, line: str, timeout: float) -> ssh.Result:
+        raise subprocess.TimeoutExpired(line, timeout)
+
+    monkeypatch.setattr(ssh, "execute", busy)
+    with pytest.raises(LabError, match=r"spark-a kept its MTU \(an answer within 240 s\)"):
+        machine.leave_factory(240)
+
+
 def test_reset_and_power_of_a_guest_that_was_never_up_say_so() -> None:
     with pytest.raises(LabError, match="spark-a has no snapshot"):
         pair.reset(["spark-a"])
