@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from lab.layout import Layout, cluster, in_force, pair, put_in_force
 from lab.nodes import CAGES
 from lab.switch import Port
 from lab.wiring import CROSSED, STRAIGHT, Cable, carriers, parse, rails
+from sparkrig.fleet import Fleet
 
 HOME = Path("/lab")
 ROOT = Path(__file__).resolve().parents[3]
@@ -131,10 +132,9 @@ def subnets(file: str, folder: Path) -> dict[str, dict[str, IPv4Network]]:
     """The subnet of each fabric netdev of each host of an inventory."""
     facts = '{"url": "file:/srv/x", "key_url": "file:/srv/key", "fingerprint": "' + "AB" * 20 + '"}'
     (folder / "toolkit.json").write_text(facts)
-    hosts = runpy.run_path(str(ROOT / "inventories" / file))["sparks"]
+    fleet = Fleet.parse(dict(runpy.run_path(str(ROOT / "inventories" / file))["sparks"]))
     return {
-        name: {netdev: IPv4Interface(address).network for netdev, address in data["fabric"].items()}
-        for name, data in hosts
+        name: {netdev: address.network for netdev, address in mine.fabric.items()} for name, mine in fleet.items()
     }
 
 
