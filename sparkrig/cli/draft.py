@@ -92,13 +92,14 @@ def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target
 
 def reached(book: Book) -> dict[str, Target]:
     """How each Spark of the inventory is reached that is reached over ssh."""
+    from sparkrig import login
     from sparkrig.io import first_login
     from sparkrig.onboarding import address
 
     return {
         host: first_login.target(address.Address(str(own.get("ssh_hostname") or host.removeprefix("@ssh/"))), own)
         for host, own in book.data.items()
-        if not host.startswith("@") or host.startswith("@ssh/")
+        if login.over_ssh(host, own)
     }
 
 

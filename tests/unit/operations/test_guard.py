@@ -19,6 +19,7 @@ from pyinfra.connectors.base import BaseConnector
 from sparkrig import programs
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.io.witness import Proof
 from sparkrig.network import guard
 from sparkrig.network.guard import Order, Ping
 from sparkrig.operations import guard as guarded
@@ -201,7 +202,7 @@ def test_the_window_is_the_longest_and_what_is_left_is_never_less_than_none(worl
     made = Bench(made.hosts, orders, PINGS, "/runs/R1", 1.0, print)
     assert made.window == 90 and made.deadline == 0.0
     with pytest.raises(TypeError):
-        Bench(made.hosts, orders, PINGS, "/runs/R1", 1.0, print, 9.0)  # type: ignore[call-arg]
+        Bench(made.hosts, orders, PINGS, "/runs/R1", 1.0, print, Proof(), 9.0)  # type: ignore[call-arg]
     made.deadline = world.now + 7.9
     assert made.left == 7
     made.deadline = world.now - 5
