@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from sparkrig import shapes
 from sparkrig.cure import local, look_at, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError
@@ -15,7 +16,6 @@ from sparkrig.settings import SettingsError
 STRICT = "ssh_strict_host_key_checking"
 # the key of the data of a host that is the machine which runs sparkrig; its value is the user there
 HERE = "_here"
-_HERE = "@here/"
 # why a process cannot set up the machine that it runs on
 IN_CONTAINER = Refusal(
     "this is a container, whose files and services are not those of the Spark",
@@ -86,7 +86,7 @@ def judge(data: Mapping[str, Mapping[str, Any]]) -> None:
     here = [name for name, own in data.items() if own.get(HERE)]
     if len(here) > 1:
         raise SettingsError(
-            f"{here[0]} and {here[1]} are both {_HERE}..., which is the machine that runs sparkrig; "
+            f"{here[0]} and {here[1]} are both {shapes.HERE}..., which is the machine that runs sparkrig; "
             "one host is expected to be"
         )
     for name, own in data.items():
@@ -116,10 +116,10 @@ def named(name: str, user: str) -> tuple[str, dict[str, Any]]:
 
     user: whom commands of this machine run as. Raises SettingsError for this machine without a name.
     """
-    if name.startswith(_HERE) or name == _HERE.rstrip("/"):
-        if not (bare := name[len(_HERE) :]):
+    if name.startswith(shapes.HERE) or name == shapes.HERE.rstrip("/"):
+        if not (bare := name[len(shapes.HERE) :]):
             raise SettingsError(
-                f'the inventory names "{name}"; "{_HERE}NAME" is expected, such as "{_HERE}spark-a"'
+                f'the inventory names "{name}"; "{shapes.HERE}NAME" is expected, such as "{shapes.HERE}spark-a"'
             )
         return bare, {HERE: user}
     return name, {}
@@ -127,7 +127,7 @@ def named(name: str, user: str) -> tuple[str, dict[str, Any]]:
 
 def connector_name(name: str, data: Mapping[str, Any]) -> str:
     """What pyinfra is to call a host, so that it takes the right connector to it."""
-    return f"{_HERE}{name}" if data.get(HERE) else name
+    return f"{shapes.HERE}{name}" if data.get(HERE) else name
 
 
 def over_ssh(name: str, data: Mapping[str, Any]) -> bool:

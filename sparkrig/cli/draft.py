@@ -76,10 +76,16 @@ def book(asked: Asked) -> Book:
 
 def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target]]:
     """The name of a Spark that is in the inventory; how it is reached; and how the others there are."""
+    from sparkrig import login
     from sparkrig.io import first_login
     from sparkrig.onboarding import address
 
     wanted, name, at = address.parse(typed), None, None
+    if book.data.get(wanted.host, {}).get(login.HERE):
+        raise Refusal(
+            f"{wanted.host} is the machine that sparkrig runs on, and stands in the inventory already",
+            f"sparkrig apply {quoted_path(book.file)}",
+        )
     there = reached(book)
     for host, other in there.items():
         asked = replace(wanted, host=other.typed) if wanted.host == host else wanted
