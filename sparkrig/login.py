@@ -19,7 +19,7 @@ HERE = "_here"
 # why a process cannot set up the machine that it runs on
 IN_CONTAINER = Refusal(
     "this is a container, whose files and services are not those of the Spark",
-    local("pip install sparkrig", ", on the Spark itself"),
+    local("sparkrig docs from-a-spark", ", and install it on the Spark itself"),
 )
 UNDER_SUDO = Refusal(
     "this runs under sudo, so that root would count as the user of the Spark",

@@ -22,6 +22,7 @@ from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.witness import Proof
 from sparkrig.network import guard
 from sparkrig.network.guard import Order, Ping
+from sparkrig.network.witness import Place
 from sparkrig.operations import guard as guarded
 from sparkrig.operations.guard import Bench, RolledBack
 from tests.tables import each_row
@@ -398,3 +399,16 @@ def test_the_old_connection_comes_back_whatever_happens() -> None:
         assert at.connector == "new"
         raise Failed("it broke off")
     assert at.connector == "old"
+
+
+@pytest.mark.parametrize("seen", [0, 1])
+def test_a_change_of_the_own_host_stands_only_while_another_member_sees_it(world: World, seen: int) -> None:
+    """Each proof of the others is one of this host, too: what was seen once may be gone the next time."""
+    answers = [*seen * [list[str]()], ["b has no route to 10.0.0.1"]]
+    place = Place("a", "10.0.0.1", 22, ("ssh-ed25519 AAAA",))
+    made, said = bench(world, "a")
+    made.outside = cast(Proof, SimpleNamespace(place=place, consented="", why_not=lambda: answers.pop(0)))
+    assert fails(made).startswith("b has no route to 10.0.0.1; the network of a is as it was before")
+    assert world.kinds("a") == ["start", "wait", *seen * ["link", "wait"], "revert"]
+    assert answers == [] and ("commit" not in world.kinds("a"))
+    assert any("another member sees the ssh server of a" in each for each in said) == bool(seen)
