@@ -9,6 +9,7 @@ not for the dpkg that it has started, and no module of a project hides one of Py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any
@@ -84,29 +85,27 @@ def _run(command: str, stdin: Any, timeout: float | None, prefix: str | None) ->
         stdin=PIPE,
         stdout=PIPE,
         stderr=PIPE,
-        bufsize=0,
         start_new_session=True,
         cwd=home if home.is_dir() else "/",
     )
+    reading, feeding = _Reading(process, prefix), spawn(_feed, process.stdin, stdin)
     try:
-        _feed(process.stdin, stdin)
-        reading = _Reading(process, prefix)
         told = reading.to_its_end(timeout)
         return (1 if reading.cut_off else process.wait()), told
     finally:
+        feeding.kill()
         # also where the wait was given up: what still writes learns that nothing reads, as where a connection ends
         for pipe in (process.stdin, process.stdout, process.stderr):
-            pipe.close()
+            with suppress(BrokenPipeError):  # what it did not read was still to be written
+                pipe.close()
 
 
 def _feed(pipe: IO[bytes], stdin: Any) -> None:
-    """What a command reads; one that ended without reading it is judged by how it ended."""
-    try:
+    """What a command reads, while its output is read; one that ends without reading it is judged by how it ended."""
+    with suppress(BrokenPipeError):
         if stdin:
             write_stdin(stdin, pipe)  # type: ignore[no-untyped-call]
         pipe.close()
-    except BrokenPipeError:
-        return
 
 
 class _Reading:

@@ -57,6 +57,8 @@ def test_what_it_prints_and_how_it_ends(here: Host) -> None:
     ok, told = run(here, "cat; cat >&2", _stdin="hello")
     assert (ok, told.stdout_lines) == (True, ["hello"])
     assert run(here, "exit 0", _stdin="x" * 1_000_000)[0], "what a command does not read is no failure of it"
+    ok, told = run(here, "cat", _stdin="x" * 1_000_000)
+    assert ok and told.stdout_lines == ["x" * 1_000_000], "more than a pipe holds, both ways"
     assert run(here, "exit 4", _success_exit_codes=[0, 4])[0] and not run(here, "exit 4")[0]
 
 
