@@ -317,6 +317,12 @@ class Settings(BaseModel):
         description="Let the fabric name a netdev that SSH or the default route is on, or rides on (bond, bridge, "
         "VLAN). For a Spark that you only reach over its QSFP cable; the rollback is armed as for any other.",
     )
+    allow_unwitnessed: bool = Field(
+        False,
+        description="Let sparkrig change the network of the Spark that it runs on, although no other member of a "
+        "cluster proves that this Spark can still be reached. What a host proves by itself is proven all the "
+        "same, and the rollback is armed as for any other (docs/safety.md).",
+    )
     management_interface: NetdevName | None = Field(
         None,
         description="Netdev of the management network, which is never touched. None for the one that SSH came in "
