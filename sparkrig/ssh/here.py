@@ -101,7 +101,7 @@ def _run(command: str, stdin: Any, timeout: float | None, prefix: str | None) ->
 
 
 def _feed(pipe: IO[bytes], stdin: Any) -> None:
-    """What a command reads, while its output is read; one that ends without reading it is judged by how it ended."""
+    """Write what a command reads, while its output is read; one that ends early is judged by how it ended."""
     with suppress(BrokenPipeError):
         if stdin:
             write_stdin(stdin, pipe)  # type: ignore[no-untyped-call]
