@@ -10,15 +10,13 @@ from __future__ import annotations
 import base64
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lab import CABLED, NODES, pair, ports
-from lab.image import Source
+from lab import CABLED, pair, ports
 from lab.layout import Layout, cluster
-from lab.machine import Machine
 from lab.nodes import CAGES, FABRIC, mac
 from lab.switch import Switch
 from lab.waiting import wait_until
@@ -52,21 +50,6 @@ with socket.create_connection((sys.argv[1], 7777)) as to:
     to.sendall(bytes(1_000_000)); to.shutdown(socket.SHUT_WR); to.recv(1)
 print(time.monotonic() - began)
 """
-
-
-@pytest.fixture(scope="module")
-def ring_once(source: Source) -> Iterator[None]:
-    """Three guests, booted once for all of this file; the pair as it was, afterwards."""
-    pair.lay(RING, source)
-    yield
-    pair.reset(NODES)
-    Machine(C.node).stop()
-
-
-@pytest.fixture
-def ring(ring_once: None) -> None:
-    """The three as they first booted, each p0 cabled to p1 of the next."""
-    pair.restore(RING)
 
 
 @pytest.fixture
