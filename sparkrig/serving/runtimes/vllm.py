@@ -55,6 +55,7 @@ class Vllm(Runtime):
             step=step or DEFAULT_STEP,
             prefix_caching=found.get("enable-prefix-caching", True) is not False,
             graphs=found.get("enforce-eager", False) is False,
+            stages=whole_number(str(found.get("pipeline-parallel-size", ""))) or 1,
         )
 
     def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
