@@ -1,4 +1,4 @@
-"""A model served on one Spark or a pair: pyinfra inventories/pair.py deploys/serve.py --data model=NAME
+"""A model served on one Spark or several: pyinfra inventories/pair.py deploys/serve.py --data model=NAME
 
 Not part of cluster.py, and it takes what that made. `--data recipe=FILE` serves what others wrote down. Without
 either it is the model that was served last.
@@ -17,6 +17,7 @@ from pathlib import Path
 from pyinfra import host, inventory, logger
 from pyinfra.api import deploy
 
+from sparkrig.clusters import serving_order
 from sparkrig.deploys.spark import Spark, look, looked_at, refuse
 from sparkrig.files import File, Found, stale
 from sparkrig.host import targets, trust
@@ -103,8 +104,8 @@ class Server:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The hosts that could share it, in the inventory's order."""
-        return self.spark.fleet.group(self.spark.name)
+        """The hosts that could share it: those of serve_on first, then the others in the inventory's order."""
+        return serving_order(self.spark.fleet.group(self.spark.name), self.mine.serve_on)
 
     @property
     def rank(self) -> int:
@@ -136,10 +137,19 @@ class Server:
         )
         kept = unit_files.decided(self.wish, self.record)
         if kept is None:
-            return plan.size(self.wish, self.mine, room)
+            return self._sized(room)
         if not self.found.image:  # no container runs: systemd may be about to try again
             sizing.passes(kept, room)
         return kept
+
+    def _sized(self, room: sizing.Room) -> Sizing:
+        try:
+            return plan.size(self.wish, self.mine, room)
+        except Refusal as refusal:
+            many = self.spark.fleet.many(self.spark.name)
+            if better := plan.larger(self.wish, many, room.total):
+                raise Refusal(refusal.what, better) from None
+            raise
 
     def files(self, chosen: Chosen) -> list[File]:
         """Every file of this host. Raises Refusal where an address is not known."""
@@ -164,7 +174,7 @@ class Server:
         """Where the nodes meet. Raises Refusal where that is not known."""
         name = self.group[0]
         settings = self.spark.fleet[name]
-        if settings.socket_interface == "fabric" and settings.fabric:
+        if settings.socket_interface == "fabric" and settings.form != "ring" and settings.fabric:
             return next(iter(settings.fabric.values())).ip
         if head := looked_at(name):
             return _address(head)
@@ -178,7 +188,6 @@ class Server:
         """Raise Refusal where this host cannot do its part."""
         if self.goes:
             return
-        self.spark.fleet.refuse_many(self.spark.name, "a model is served on")
         wish, found, others = self.wish, self.spark.found, self.others
         if self.idle:
             return

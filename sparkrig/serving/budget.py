@@ -85,7 +85,7 @@ BITS: dict[Format, float] = {
 
 
 def spread(nodes: int) -> float:
-    """How far a start on so many Sparks may be off. No log of more than two was found: a pair's stands for them."""
+    """How far a start on so many Sparks may be off: a pair's for more than two, of which no log was found."""
     return SPREAD_GIB[1 if nodes == 1 else 2]
 
 
@@ -103,10 +103,10 @@ class Use:
 
     context: longest sequence in tokens, --max-model-len; sequences: of that length at a time; utilization:
     --gpu-memory-utilization; memory: GiB of each Spark; kv: format of the KV cache; nodes: Sparks that share it,
-    --tensor-parallel-size times stages; stages: of its layers, --pipeline-parallel-size; drafted: tokens a step that a multi-token-prediction head drafts; step:
+    --tensor-parallel-size times stages; drafted: tokens a step that a multi-token-prediction head drafts; step:
     --max-num-batched-tokens; prefix_caching: keeps a second state of each recurrent layer; graphs: vLLM sets
     memory aside for CUDA graphs, which it does not with --enforce-eager, before 0.19.2, or with
-    VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0.
+    VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0; stages: of its layers, --pipeline-parallel-size.
     """
 
     context: int = 32768
@@ -344,8 +344,8 @@ def _weights(model: Model, checkpoint: Checkpoint, use: Use) -> tuple[float | No
     if use.stages > 1:
         return _staged(model, whole, use), (
             how,
-            f"each of {use.stages} stages holds its part of the layers, and {more}; the embeddings of the first and "
-            "the last one are not counted apart",
+            f"each of {use.stages} stages holds its part of the layers, and {more}; the embeddings of the first "
+            "and the last one are not counted apart",
         )
     part = "each of a pair holds half" if nodes == 2 else f"each of {nodes} holds one part in {nodes}"
     return whole / nodes * SHARDING, (how, f"{part} of them, and {more}")

@@ -1,7 +1,7 @@
 """How several Sparks share one model: by the parts of each layer, by stages of layers, or by both.
 
-vLLM's own rules [@vllm-source]: a Spark has one GPU, so --tensor-parallel-size times --pipeline-parallel-size is the
-number of Sparks (config/parallel.py, local_world_size); the first divides the attention heads
+vLLM's own rules [@vllm-source]: a Spark has one GPU, so --tensor-parallel-size times --pipeline-parallel-size is
+the number of Sparks (config/parallel.py, local_world_size); the first divides the attention heads
 (config/model.py, verify_with_parallel_config); of the heads of keys each rank has equally many, or each head is on
 equally many ranks (the attention of its models).
 """
@@ -99,7 +99,7 @@ def _instead(model: Model, nodes: int) -> str:
     """The layouts of that many Sparks that can be, else fewer Sparks."""
     flags = [f'{{"{TENSOR}": {each.tensor}, "{STAGES}": {each.stages}}}' for each in fitting(model, nodes)]
     if flags:
-        return f"the same with --data 'serve_flags={flags[0]}'" + "".join(f", or with {each}" for each in flags[1:])
+        return f"the same with --data 'serve_flags={flags[0]}'{''.join(f', or with {each}' for each in flags[1:])}"
     fewer = next(each for each in range(nodes - 1, 0, -1) if any(True for _ in fitting(model, each)))
     return f"the same with --data serve_nodes={fewer}"
 

@@ -19,6 +19,7 @@ class Vllm(Runtime):
     shown = "command -v vllm"
     share, context, names = "gpu-memory-utilization", "max-model-len", "served-model-name"
     usual = 0.80  # NVIDIA's playbook; above it `sparkrig lint` warns
+    most_nodes = 8
     key = "VLLM_API_KEY"
     stretches = frozenset({"hf-overrides", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"})
     ours = frozenset(
