@@ -34,6 +34,7 @@ from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Service
+from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
@@ -142,7 +143,7 @@ class Server:
             sizing.passes(kept, room)
         return kept
 
-    def _sized(self, room: sizing.Room) -> Sizing:
+    def _sized(self, room: Room) -> Sizing:
         try:
             return plan.size(self.wish, self.mine, room)
         except Refusal as refusal:

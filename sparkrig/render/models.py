@@ -15,6 +15,7 @@ from rich.text import Text
 
 from sparkrig.cure import quoted
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.serving import layout
 from sparkrig.serving.budget import (
     BESIDE_GIB,
     GIB,
@@ -23,6 +24,7 @@ from sparkrig.serving.budget import (
     Use,
     budget,
     fewest_nodes,
+    where,
 )
 from sparkrig.serving.model import (
     IMAGE,
@@ -107,8 +109,9 @@ def _possible(model: Model, sizes: Sequence[Nodes]) -> list[Nodes]:
 
 def _group(nodes: Nodes | None, sizes: Sequence[Nodes]) -> str:
     """The heading of the models that take so many Sparks."""
-    none = "Fits neither" if len(sizes) == len(_PAIR) else "Fits none of these"
-    return none if nodes is None else {1: "Fits one Spark", 2: "Needs the pair"}.get(nodes, f"Needs {nodes} Sparks")
+    if nodes is None:
+        return "Fits neither" if len(sizes) == len(_PAIR) else "Fits none of these"
+    return {1: "Fits one Spark", 2: "Needs the pair"}.get(nodes, f"Needs {nodes} Sparks")
 
 
 def _row(model: Model, use: Use, drawn: _Drawn) -> Mapping[str, RenderableType]:

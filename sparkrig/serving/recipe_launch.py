@@ -161,7 +161,8 @@ def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], nodes: N
     for name in flags:
         if names_a_secret(name.replace("-", "_")):
             raise Refusal(f"{found.source}: --{name} would show a secret in the list of processes", _MEND)
-    spread = next((name for name in _SPREAD if str(flags.get(name, 1)) != "1"), None)
+    spreads = _SPREAD if engine(found) is runtimes.VLLM else (layout.STAGES, *_SPREAD)
+    spread = next((name for name in spreads if str(flags.get(name, 1)) != "1"), None)
     if spread:
         raise Refusal(
             f"{found.source}: --{spread} is more than 1, and Sparks share a model by tensors here", _MEND

@@ -508,8 +508,8 @@ def load(file: Found | None) -> Record | None:
         found: Any = bounds.loads(file.content)
         told = {"files": {str(path): str(digest) for path, digest in found["files"].items()}}
         told["settings"] = {str(name): value for name, value in found.get("settings", {}).items()}
-        told |= {name: tuple(map(str, found.get(name, ()))) for name in ("at", "on")}
-        return Record(**{**found, **told})
+        several = {name: tuple(map(str, found.get(name, ()))) for name in ("at", "on")}
+        return Record(**{**found, **told, **several})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
