@@ -37,6 +37,7 @@ from sparkrig.serving.served import Service
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
+from sparkrig.text import listed
 
 _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step ends sooner by itself
 
@@ -169,6 +170,15 @@ class Server:
     def warnings(self) -> list[str]:
         """What a person should know of who reaches the server from now on; of the host that answers."""
         return [*listen.warnings(self.mine, self.record, listen.sockets(self.mine, self._management))]
+
+    @property
+    def parts(self) -> str:
+        """Which hosts of a cluster serve, and which are left free."""
+        names = [*map(trust.plain, self.group)]
+        busy, free = names[: self.wish.nodes], names[self.wish.nodes :]
+        verb = f"serve it, and {busy[0]} answers" if len(busy) > 1 else "serves it"
+        rest = f"; {listed(free)} {'is' if len(free) == 1 else 'are'} left free" if free else ""
+        return f"{listed(busy)} {verb}{rest}"
 
     @property
     def _head(self) -> IPv4Address:
@@ -407,6 +417,8 @@ if __name__ == "builtins" and (spark := look()):
     else:
         server = Server(spark, spark.settings.serve_name)
         if not server.goes and server.rank == 0:
+            if len(server.group) > 2:
+                host.log(server.parts)
             for line in (*plan.told(server.wish, server.lint(None)), *server.warnings):
                 host.log_styled(line, fg="yellow", log_func=logger.warning)
         model_served(spark=spark)
