@@ -291,9 +291,7 @@ def _listed(model: Model, use: Use, sizes: Sequence[Nodes]) -> schema.Listed:
         "model": model,
         "fewest_nodes": fewest_nodes(model, model.best(), use, sizes),
         "obstacle": model.obstacle,
-        "rooms": [
-            _room(model, number, nodes, use) for number in range(len(model.checkpoints)) for nodes in sizes
-        ],
+        "rooms": [_room(model, number, nodes, use) for number in range(len(model.checkpoints)) for nodes in sizes],
     }
 
 

@@ -39,8 +39,11 @@ def token_bytes(kind: Full | Sliding | Latent, use: Pooled) -> float:
 
 def state_bytes(layers: Iterable[Layers], use: Use) -> float:
     """Of the states of one sequence in all recurrent layers on one node."""
-    return sum(
-        kind.count * (kind.state * kind.state_bytes + kind.channels * (kind.kernel - 1) * _CONVOLUTION_BYTES)
-        for kind in layers
-        if isinstance(kind, Recurrent)
-    ) / use.tensor
+    return (
+        sum(
+            kind.count * (kind.state * kind.state_bytes + kind.channels * (kind.kernel - 1) * _CONVOLUTION_BYTES)
+            for kind in layers
+            if isinstance(kind, Recurrent)
+        )
+        / use.tensor
+    )
