@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from sparkrig.cli import models as verb
+from sparkrig.clusters import serving_order
 from sparkrig.fleet import Fleet
 from sparkrig.refusal import Refusal
-from sparkrig.serving import copies, layout, plan, served, trouble, unit_files
+from sparkrig.reports import storage
+from sparkrig.serving import copies, layout, plan, recipe_launch, served, trouble, unit_files
 from sparkrig.serving.budget import SHARDING, Use, budget, fewest_nodes, page
 from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.layout import Layout
@@ -22,6 +26,7 @@ from sparkrig.serving.served import Record
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.startup import Seen, read
 from sparkrig.serving.wish import Chosen, Node, Wish
+from sparkrig.settings import SettingsError
 from tests.tables import each_row
 from tests.unit.servings import CATALOGUE, ID, TEXTS, asked, made, mine
 from tests.unit.startups import logged, seen
@@ -437,3 +442,87 @@ def test_one_image_of_three_that_differs_is_told_and_the_spare_has_none() -> Non
     found = judged(node(0, 2), other, seen(**ABSENT))
     assert found[A][0] == found[B][0] == "image-drift" and found[C][0] == ""
     assert re.search(r"spark-a runs .*, spark-b runs ", found[A][1])
+
+
+# --- the settings
+
+
+def test_the_hosts_that_serve_come_first_and_the_others_follow() -> None:
+    names = ("@ssh/spark-a", "@ssh/spark-b", "@ssh/spark-c")
+    assert serving_order(names, ["spark-c", "@ssh/spark-b"]) == (names[2], names[1], names[0])
+    assert serving_order(names, []) == names
+    assert serving_order(names, ["spark-gone"]) == names, "of a record that an older inventory wrote"
+
+
+def test_hosts_that_cannot_serve_are_refused_by_name() -> None:
+    def holds(data: dict[str, Any], names: tuple[str, ...], said: str) -> None:
+        with pytest.raises(SettingsError) as error:
+            Fleet.parse(dict.fromkeys(names, data))
+        assert said in str(error.value)
+
+    each_row(
+        [
+            (
+                {**RING, "serve_on": ["spark-d"]},
+                (A, B, C),
+                "cluster lab: setting serve_on names spark-d, which is none of its hosts; some of spark-a, "
+                "spark-b, spark-c are expected",
+            ),
+            ({**RING, "serve_on": "spark-a, spark-a"}, (A, B, C), "names a host twice"),
+            ({"serve_on": [A]}, (A,), "spark-a: setting serve_on is of a cluster; set cluster too"),
+            ({**RING, "serve_nodes": 9}, (A, B, C), "serve_nodes: 1, 2, 3, 4, 5, 6, 7, 8 or None is expected"),
+        ],
+        holds,
+    )
+
+
+def test_a_host_that_is_left_free_needs_neither_weights_nor_image() -> None:
+    def needed(**data: Any) -> list[str]:
+        fleet = Fleet.parse({name: {**RING, **data} for name in (A, B, C)})
+        named = {
+            name: storage.declared(fleet, name, CATALOGUE.find, lambda _: pytest.fail("no recipe"))
+            for name in fleet
+        }
+        return [name for name, each in named.items() if each.checkpoints]
+
+    assert needed() == [A, B]
+    assert needed(serve_nodes=3) == [A, B, C]
+    assert needed(serve_on=[C, A]) == [A, C]
+
+
+# --- recipes
+
+
+def recipe_wish(text: str, sparks: int, **data: Any) -> Wish:
+    return plan.wish(CATALOGUE.find, mine(**data), sparks, recipe_launch.read(text))
+
+
+def test_a_recipe_for_more_than_two_is_served_where_there_are_as_many() -> None:
+    head = "recipe_version: '2'\nmodel: openai/gpt-oss-120b\nruntime: vllm\ncontainer: x/y:1\n"
+    four = f"{head}defaults: {{tensor_parallel: 4}}\n"
+    staged = f"{head}defaults: {{tensor_parallel: 2, pipeline_parallel: 2}}\n"
+    assert shared(recipe_wish(four, 4)) == (4, 4, None)
+    assert shared(recipe_wish(staged, 4)) == (4, 2, 2)
+    with pytest.raises(Refusal, match="is for 4 Sparks, and this deploy would serve it with 2") as error:
+        recipe_wish(four, 2)
+    assert error.value.cure == "the same with --data serve_nodes=1 or 2"
+    with pytest.raises(Refusal, match="is for 4 Sparks, and this deploy would serve it with 3") as error:
+        recipe_wish(four, 3)
+    assert error.value.cure == "the same with --data serve_nodes=1 to 3"
+
+
+# --- sparkrig models
+
+
+def test_sparkrig_models_shows_a_cluster_beside_one_and_two() -> None:
+    shown = CliRunner().invoke(verb.models, ["show", "qwen3-235b-a22b", "--sparks", "3"])
+    assert shown.exit_code == 0, shown.output
+    assert "each of 3" in shown.output and "3 Sparks (--tensor-parallel-size 1" in shown.output
+    told = json.loads(CliRunner().invoke(verb.models, ["show", "gpt-oss-120b", "--sparks", "4", "--json"]).output)
+    assert sorted({room["nodes"] for room in told["models"][0]["rooms"]}) == [1, 2, 4]
+    usual = json.loads(CliRunner().invoke(verb.models, ["show", "gpt-oss-120b", "--json"]).output)
+    assert sorted({room["nodes"] for room in usual["models"][0]["rooms"]}) == [1, 2], "as ever"
+    listed = CliRunner().invoke(verb.models, ["--sparks", "4", "--context", "262144"])
+    assert "Needs 4 Sparks" in listed.output and "Fits neither" not in listed.output
+    odd = CliRunner().invoke(verb.models, ["show", "qwen3-next-80b-a3b", "--sparks", "6"])
+    assert odd.exit_code == 0 and "fits 6 Sparks (--tensor-parallel-size 2" in odd.output
