@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ BEGIN, START, ASK = 'mv -T "$before.new" "$before"', "systemctl start sparkrig-s
 WRITE = "while read -r folder name mode content"
 PULSE, BACK = "port=$1 before=$2", 'cp -a --remove-destination "$before$path"'
 FILES = "tar -c -P -b 1 --format=gnu"  # of the look before a trial
+COPY = "path_of()"
 COMMIT = f"rm -f {served.TRIAL} "
 LOST: dict[str, Any] = {"stderr": ["lost"], "success": False}
 
@@ -88,6 +90,7 @@ def test_a_ring_copies_over_both_cables_at_once(deploy: Deploy) -> None:
     found = run(deploy, STAGES, *bare)
     assert found.code == 0, tail(found)
     assert copies(found) == ["@fake/spark-a to @fake/spark-b", "@fake/spark-a to @fake/spark-c"]
+    assert found.stderr.index("to @fake/spark-c over the fabric") < found.stderr.index(COPY), "none waits"
 
 
 def test_on_a_switch_each_that_has_the_weights_copies_them_on(deploy: Deploy) -> None:
@@ -103,7 +106,7 @@ def test_on_a_switch_each_that_has_the_weights_copies_them_on(deploy: Deploy) ->
 
 def test_a_copy_that_broke_off_is_the_only_one_of_the_next_run(deploy: Deploy) -> None:
     bare = [FOUR.ready()[0], *FOUR.ready(weights={})[1:]]
-    found = run(deploy, FOUR, *bare, without=(C, "path_of()"))
+    found = run(deploy, FOUR, *bare, without=(C, COPY))
     assert found.code == 1, tail(found)
     assert not those(found, BEGIN), "nothing was served yet"
     assert "@fake/spark-c: " in found.stderr and "Try: the same again, which goes on from there" in found.stderr
@@ -202,3 +205,13 @@ def test_a_model_for_one_leaves_the_others_free(deploy: Deploy) -> None:
     found = deploy(serving.hosts(*serving.ready(), **answers("gpt-oss-120b")), "-y", file=FILE)
     assert found.code == 0, tail(found)
     assert those(found, START) == [A]
+
+
+def test_the_image_of_a_switch_goes_to_one_host_at_a_time_from_the_head(deploy: Deploy) -> None:
+    """The fake hosts have after a copy what they had before, so that the first round is the last."""
+    a, *others = FOUR.ready()
+    found = run(deploy, FOUR, a, *(replace(each, images={}) for each in others))
+    assert found.code == 1, tail(found)
+    said = [line.partition("] ")[2] for line in found.stderr.splitlines() if "] copy vllm-standin" in line]
+    assert said == ["copy vllm-standin:1 from @fake/spark-a to @fake/spark-b over the fabric ..."]
+    assert "@fake/spark-b still has no image sha256:a1a1a1a1a1a1 after it was copied" in found.stderr
