@@ -170,6 +170,8 @@ def test_heads_of_the_catalogue_are_those_of_config_json() -> None:
     each_row(HEADS.items(), holds)
     have = {name for name, each in CATALOGUE.models.items() if each.shape and each.shape.heads}
     assert have == {*HEADS}
+    shapes = [each.shape for each in CATALOGUE.models.values() if each.shape and each.shape.heads]
+    assert not any(layout.divides(3, shape) for shape in shapes), "docs/serving.md says so"
 
 
 # --- memory
