@@ -13,8 +13,8 @@ import pytest
 from tests import warm
 from tests.plan import fleet
 from tests.plan.clustered import PROBE, Cluster, entries, lost
-from tests.plan.conftest import ROOT, Deploy, Host, Run, converged, pair
-from tests.plan.guarded import COMMIT, GUARDED, LINK, REVERT, START, WAIT, told
+from tests.plan.conftest import ROOT, Deploy, Host, converged, pair
+from tests.plan.guarded import COMMIT, GUARDED, LINK, REVERT, START, WAIT, asked, told
 from tests.plan.steps import STEPS
 from tests.tables import each_row
 
@@ -105,16 +105,6 @@ def test_64_hosts_in_clusters_of_eight_are_one_report_without_drift(tmp_path: Pa
 
 
 # --- a host that is lost, or refused
-
-
-def asked(run: Run, name: str) -> list[str]:
-    """What was asked of a host's guard, in order."""
-    words = {START: "start", LINK: "link", COMMIT: "commit", REVERT: "revert", WAIT: "wait"}
-    return [
-        next(word for text, word in words.items() if text in command)
-        for at, command in run.changes
-        if at == name and any(text in command for text in words)
-    ]
 
 
 ALL = "it was to change on all of @fake/spark-a, @fake/spark-b and @fake/spark-c, or on none"
